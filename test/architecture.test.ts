@@ -1,0 +1,165 @@
+/** The house's walls: who may import whom, and what every file owes its reader. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const src = fileURLToPath(new URL('../src', import.meta.url));
+
+/** What a module may import; a name after `type:` may be imported for its types alone. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  http: [],
+  config: [],
+  query: ['http'],
+  rest: ['http', 'query'],
+  storage: ['query'],
+  auth: ['http', 'storage', 'type:config'],
+  ratelimit: ['type:config'],
+  'services/booking': ['http', 'query', 'rest', 'storage'],
+  'services/hotel': ['http', 'query', 'rest', 'storage', 'services/booking'],
+  'services/car': ['http', 'query', 'rest', 'storage', 'services/booking'],
+  api: ['http', 'query', 'rest', 'storage', 'api/v1', 'api/v2'],
+  'api/v1': ['http', 'query', 'rest', 'storage'],
+  'api/v2': ['http', 'query', 'rest', 'storage'],
+  gateway: ['config', 'http', 'type:auth', 'type:ratelimit'],
+  diag: ['config', 'http', 'type:gateway', 'type:ratelimit'],
+};
+
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => name.replaceAll('\\', '/'));
+
+const roots = ['index.ts', 'main.ts', 'server.ts'];
+
+function moduleOf(file: string): string {
+  return roots.includes(file) ? file : dirname(file);
+}
+
+interface Import {
+  readonly from: string;
+  readonly typeOnly: boolean;
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(src, file), 'utf8');
+  const statements = text.matchAll(
+    /^(?:import|export)\s+(type\s)?[^;'"]*?from\s+['"]([^'"]+)['"]|^import\s+['"]([^'"]+)['"]/gm,
+  );
+  const dynamic = text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)/g);
+  return [
+    ...[...statements].map((m) => ({ from: m[2] ?? m[3] ?? '', typeOnly: m[1] !== undefined })),
+    ...[...dynamic].map((m) => ({ from: m[1] ?? '', typeOnly: false })),
+  ];
+}
+
+describe('architecture', () => {
+  it('has a row in the table for every module', () => {
+    const modules = new Set(files.filter((file) => !roots.includes(file)).map(moduleOf));
+    assert.deepEqual(
+      [...modules].filter((name) => !(name in mayImport)),
+      [],
+    );
+  });
+
+  it('lets a module import only what the table allows', () => {
+    const broken: string[] = [];
+    for (const file of files) {
+      const allowed = mayImport[moduleOf(file)];
+      if (allowed === undefined) continue;
+      for (const { from, typeOnly } of importsOf(file)) {
+        if (!from.startsWith('#')) continue;
+        const name = from.slice(1);
+        if (!allowed.includes(name) && !(typeOnly && allowed.includes(`type:${name}`))) broken.push(`${file}: ${from}`);
+      }
+    }
+    assert.deepEqual(broken, []);
+  });
+
+  it('keeps relative imports inside the module', () => {
+    const broken = files.flatMap((file) =>
+      importsOf(file)
+        .filter(({ from }) => from.startsWith('.'))
+        .filter(
+          ({ from }) =>
+            moduleOf(relative(src, join(src, dirname(file), from)).replaceAll('\\', '/')) !== moduleOf(file) &&
+            !roots.includes(file),
+        )
+        .map(({ from }) => `${file}: ${from}`),
+    );
+    assert.deepEqual(broken, []);
+  });
+
+  it('has no cycle between files of a module, nor between modules', () => {
+    const target = (file: string, from: string): string | undefined => {
+      if (from.startsWith('#')) return `${from.slice(1)}/index.ts`;
+      if (from.startsWith('.')) return relative(src, join(src, dirname(file), from)).replaceAll('\\', '/');
+      return undefined;
+    };
+    const done = new Set<string>();
+    const visit = (file: string, path: readonly string[]): void => {
+      assert.ok(!path.includes(file), `cycle: ${[...path.slice(path.indexOf(file)), file].join(' -> ')}`);
+      if (done.has(file)) return;
+      for (const { from, typeOnly } of importsOf(file)) {
+        const next = typeOnly ? undefined : target(file, from);
+        if (next !== undefined) visit(next, [...path, file]);
+      }
+      done.add(file);
+    };
+    for (const file of files) visit(file, []);
+  });
+
+  it('opens every file with one sentence', () => {
+    const broken = files.filter((file) => !/^(?:#!.*\n)?\/\*\* ?\S/.test(readFileSync(join(src, file), 'utf8')));
+    assert.deepEqual(broken, []);
+  });
+
+  it('keeps files within 200 lines', () => {
+    const long = files.filter((file) => readFileSync(join(src, file), 'utf8').split('\n').length > 201);
+    assert.deepEqual(long, []);
+  });
+
+  it('touches process only in main.ts, and the disk only where the house says so', () => {
+    const uses = (pattern: RegExp) => files.filter((file) => pattern.test(readFileSync(join(src, file), 'utf8')));
+    assert.deepEqual(
+      uses(/(?<![\w.'-])process\.|from 'node:process'/).filter((file) => file !== 'main.ts'),
+      [],
+    );
+    const disk = uses(/from 'node:fs(?:\/promises)?'/).map(moduleOf);
+    assert.deepEqual(
+      disk.filter((name) => !['config', 'storage'].includes(name)),
+      [],
+    );
+  });
+
+  it('has no folder for leftovers', () => {
+    const leftovers = files.filter((file) =>
+      /(?:^|\/)(?:utils?|common|helpers?|types|interfaces|middlewares?)\//.test(file),
+    );
+    assert.deepEqual(leftovers, []);
+  });
+
+  it('reaches every file from index.ts or main.ts', () => {
+    const seen = new Set<string>();
+    const visit = (file: string): void => {
+      if (seen.has(file)) return;
+      seen.add(file);
+      for (const { from } of importsOf(file)) {
+        if (from.startsWith('#')) visit(`${from.slice(1)}/index.ts`);
+        if (from.startsWith('.')) visit(relative(src, join(src, dirname(file), from)).replaceAll('\\', '/'));
+      }
+    };
+    for (const root of ['index.ts', 'main.ts']) visit(root);
+    assert.deepEqual(
+      files.filter((file) => !seen.has(file)),
+      [],
+    );
+  });
+
+  it('exports no default and keeps no state in a module', () => {
+    const text = (file: string) => readFileSync(join(src, file), 'utf8');
+    assert.deepEqual(
+      files.filter((file) => /^export default|^(?:export )?let /m.test(text(file))),
+      [],
+    );
+  });
+});
