@@ -47,7 +47,10 @@ function importsOf(file: string): Import[] {
   );
   const dynamic = text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)/g);
   return [
-    ...[...statements].map((m) => ({ from: m[2] ?? m[3] ?? '', typeOnly: m[1] !== undefined })),
+    ...[...statements].map((m) => ({
+      from: m[2] ?? m[3] ?? '',
+      typeOnly: m[1] !== undefined,
+    })),
     ...[...dynamic].map((m) => ({ from: m[1] ?? '', typeOnly: false })),
   ];
 }

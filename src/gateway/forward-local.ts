@@ -1,33 +1,30 @@
 /** To a service in this process: its middleware runs on the same context, with the path it expects. */
-import type { Context } from "koa";
-import { exchangeOf } from "#http";
-import { rewritePath } from "./rewrite.ts";
+import type { Context } from 'koa';
+import { exchangeOf } from '#http';
+import { rewritePath } from './rewrite.ts';
 
 export type Forward = (ctx: Context) => Promise<void>;
 
 export interface PathRule {
-	readonly prefix: string;
-	readonly rewrite: string;
+  readonly prefix: string;
+  readonly rewrite: string;
 }
 
 /** `run` must be isolated: what it throws is rendered further out, what it leaves unanswered is its own 404. */
-export function createLocalForward(
-	{ prefix, rewrite }: PathRule,
-	run: Forward,
-): Forward {
-	if (rewrite === "") return run;
-	const taken = prefix === "/" ? "" : prefix;
-	return async function forwardLocal(ctx) {
-		const exchange = exchangeOf(ctx);
-		const { basePath } = exchange;
-		const { url, path, search } = ctx;
-		exchange.basePath = basePath + taken;
-		ctx.url = rewritePath(path, prefix, rewrite) + search;
-		try {
-			await run(ctx);
-		} finally {
-			ctx.url = url;
-			exchange.basePath = basePath;
-		}
-	};
+export function createLocalForward({ prefix, rewrite }: PathRule, run: Forward): Forward {
+  if (rewrite === '') return run;
+  const taken = prefix === '/' ? '' : prefix;
+  return async function forwardLocal(ctx) {
+    const exchange = exchangeOf(ctx);
+    const { basePath } = exchange;
+    const { url, path, search } = ctx;
+    exchange.basePath = basePath + taken;
+    ctx.url = rewritePath(path, prefix, rewrite) + search;
+    try {
+      await run(ctx);
+    } finally {
+      ctx.url = url;
+      exchange.basePath = basePath;
+    }
+  };
 }

@@ -1,43 +1,35 @@
 /** Headers that say who the caller is: only the auth service may set them. */
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders } from 'node:http';
 
 export interface Identity {
-	/** Takes what the client sent under these names off the request, before anything else reads it. */
-	readonly strip: (headers: IncomingHttpHeaders) => void;
-	/** Copies from the auth service's answer what it is allowed to set. */
-	readonly set: (
-		headers: IncomingHttpHeaders,
-		answered: Readonly<Record<string, string>>,
-	) => void;
-	/** Who the request is by, for the log: the first of these headers. */
-	readonly userOf: (headers: IncomingHttpHeaders) => string | undefined;
-	/** True for a header that an upstream could read as one of these: `_` and `-` are the same to CGI and WSGI. */
-	readonly isForged: (name: string) => boolean;
+  /** Takes what the client sent under these names off the request, before anything else reads it. */
+  readonly strip: (headers: IncomingHttpHeaders) => void;
+  /** Copies from the auth service's answer what it is allowed to set. */
+  readonly set: (headers: IncomingHttpHeaders, answered: Readonly<Record<string, string>>) => void;
+  /** Who the request is by, for the log: the first of these headers. */
+  readonly userOf: (headers: IncomingHttpHeaders) => string | undefined;
+  /** True for a header that an upstream could read as one of these: `_` and `-` are the same to CGI and WSGI. */
+  readonly isForged: (name: string) => boolean;
 }
 
 /** `names`: in lower case, as `allowed_authorization_headers` lists them. */
 export function createIdentity(names: readonly string[]): Identity {
-	const [userHeader] = names;
-	const known = new Set(names);
-	return Object.freeze({
-		strip(headers: IncomingHttpHeaders) {
-			for (const name of names)
-				if (headers[name] !== undefined) delete headers[name];
-		},
-		set(
-			headers: IncomingHttpHeaders,
-			answered: Readonly<Record<string, string>>,
-		) {
-			for (const name of names) {
-				const value = answered[name];
-				if (value !== undefined) headers[name] = value;
-			}
-		},
-		userOf(headers: IncomingHttpHeaders) {
-			const user = userHeader === undefined ? undefined : headers[userHeader];
-			return typeof user === "string" ? user : undefined;
-		},
-		isForged: (name: string) =>
-			name.includes("_") && known.has(name.replaceAll("_", "-")),
-	});
+  const [userHeader] = names;
+  const known = new Set(names);
+  return Object.freeze({
+    strip(headers: IncomingHttpHeaders) {
+      for (const name of names) if (headers[name] !== undefined) delete headers[name];
+    },
+    set(headers: IncomingHttpHeaders, answered: Readonly<Record<string, string>>) {
+      for (const name of names) {
+        const value = answered[name];
+        if (value !== undefined) headers[name] = value;
+      }
+    },
+    userOf(headers: IncomingHttpHeaders) {
+      const user = userHeader === undefined ? undefined : headers[userHeader];
+      return typeof user === 'string' ? user : undefined;
+    },
+    isForged: (name: string) => name.includes('_') && known.has(name.replaceAll('_', '-')),
+  });
 }

@@ -1,104 +1,92 @@
 /** The stage that asks "may they?": counts what is labelled, tells the client, and refuses what is over. */
-import type { Context } from "koa";
-import type { RateLimitService } from "#config";
-import { exchangeOf, type Logger, problem } from "#http";
-import type { Decision, Descriptor, Limiter } from "#ratelimit";
-import type { Describe } from "./labels.ts";
-import { rateLimitHeaders } from "./ratelimit-headers.ts";
+import type { Context } from 'koa';
+import type { RateLimitService } from '#config';
+import { exchangeOf, type Logger, problem } from '#http';
+import type { Decision, Descriptor, Limiter } from '#ratelimit';
+import type { Describe } from './labels.ts';
+import { rateLimitHeaders } from './ratelimit-headers.ts';
 
 /** How often each answer was given since the start; `error` is a request that the service said nothing about. */
 export interface LimitCounts {
-	ok: number;
-	over: number;
-	error: number;
+  ok: number;
+  over: number;
+  error: number;
 }
 
 export interface Limitation {
-	/** Throws `too-many-requests` when a limit is used up. Without a label nobody is asked. */
-	readonly limit: (ctx: Context, describe: Describe) => void | Promise<void>;
-	readonly counts: Readonly<LimitCounts>;
+  /** Throws `too-many-requests` when a limit is used up. Without a label nobody is asked. */
+  readonly limit: (ctx: Context, describe: Describe) => void | Promise<void>;
+  readonly counts: Readonly<LimitCounts>;
 }
 
 export interface LimitationOptions {
-	readonly record: Pick<
-		RateLimitService,
-		"domain" | "failureModeDeny" | "timeoutMs"
-	>;
-	readonly limiter: Limiter;
-	readonly logger: Logger;
+  readonly record: Pick<RateLimitService, 'domain' | 'failureModeDeny' | 'timeoutMs'>;
+  readonly limiter: Limiter;
+  readonly logger: Logger;
 }
 
-export function createLimitation({
-	record,
-	limiter,
-	logger,
-}: LimitationOptions): Limitation {
-	const counts: LimitCounts = { ok: 0, over: 0, error: 0 };
-	const { domain } = record;
+export function createLimitation({ record, limiter, logger }: LimitationOptions): Limitation {
+  const counts: LimitCounts = { ok: 0, over: 0, error: 0 };
+  const { domain } = record;
 
-	function settle(
-		ctx: Context,
-		decision: Decision,
-		descriptors: readonly Descriptor[],
-	): void {
-		const told = rateLimitHeaders(decision, descriptors);
-		if (told !== undefined) {
-			ctx.res.setHeader("RateLimit-Policy", told.policy);
-			ctx.res.setHeader("RateLimit", told.state);
-		}
-		if (decision.overallCode === "OK") {
-			counts.ok += 1;
-			return;
-		}
-		counts.over += 1;
-		throw problem("too-many-requests", {
-			headers: { "Retry-After": String(told?.retryAfter ?? 1) },
-		});
-	}
+  function settle(ctx: Context, decision: Decision, descriptors: readonly Descriptor[]): void {
+    const told = rateLimitHeaders(decision, descriptors);
+    if (told !== undefined) {
+      ctx.res.setHeader('RateLimit-Policy', told.policy);
+      ctx.res.setHeader('RateLimit', told.state);
+    }
+    if (decision.overallCode === 'OK') {
+      counts.ok += 1;
+      return;
+    }
+    counts.over += 1;
+    throw problem('too-many-requests', {
+      headers: { 'Retry-After': String(told?.retryAfter ?? 1) },
+    });
+  }
 
-	function settleError(ctx: Context, cause: unknown): void {
-		counts.error += 1;
-		const { requestId, mapping } = exchangeOf(ctx);
-		logger.warn(
-			{ requestId, mapping, denied: record.failureModeDeny, err: cause },
-			"the rate-limit service gave no answer",
-		);
-		if (record.failureModeDeny)
-			throw problem("ratelimit-unavailable", {
-				headers: { "Retry-After": "1" },
-				cause,
-			});
-	}
+  function settleError(ctx: Context, cause: unknown): void {
+    counts.error += 1;
+    const { requestId, mapping } = exchangeOf(ctx);
+    logger.warn(
+      { requestId, mapping, denied: record.failureModeDeny, err: cause },
+      'the rate-limit service gave no answer',
+    );
+    if (record.failureModeDeny)
+      throw problem('ratelimit-unavailable', {
+        headers: { 'Retry-After': '1' },
+        cause,
+      });
+  }
 
-	async function settleLater(
-		ctx: Context,
-		pending: Promise<Decision>,
-		descriptors: readonly Descriptor[],
-	): Promise<void> {
-		let decision: Decision;
-		try {
-			decision = await pending;
-		} catch (cause) {
-			settleError(ctx, cause);
-			return;
-		}
-		settle(ctx, decision, descriptors);
-	}
+  async function settleLater(
+    ctx: Context,
+    pending: Promise<Decision>,
+    descriptors: readonly Descriptor[],
+  ): Promise<void> {
+    let decision: Decision;
+    try {
+      decision = await pending;
+    } catch (cause) {
+      settleError(ctx, cause);
+      return;
+    }
+    settle(ctx, decision, descriptors);
+  }
 
-	return Object.freeze({
-		counts,
-		limit(ctx: Context, describe: Describe) {
-			const descriptors = describe(ctx.req.headers);
-			if (descriptors.length === 0) return undefined;
-			let decision: Decision | Promise<Decision>;
-			try {
-				decision = limiter.shouldRateLimit({ domain, descriptors });
-			} catch (cause) {
-				return settleError(ctx, cause);
-			}
-			if (decision instanceof Promise)
-				return settleLater(ctx, decision, descriptors);
-			return settle(ctx, decision, descriptors);
-		},
-	});
+  return Object.freeze({
+    counts,
+    limit(ctx: Context, describe: Describe) {
+      const descriptors = describe(ctx.req.headers);
+      if (descriptors.length === 0) return undefined;
+      let decision: Decision | Promise<Decision>;
+      try {
+        decision = limiter.shouldRateLimit({ domain, descriptors });
+      } catch (cause) {
+        return settleError(ctx, cause);
+      }
+      if (decision instanceof Promise) return settleLater(ctx, decision, descriptors);
+      return settle(ctx, decision, descriptors);
+    },
+  });
 }

@@ -1,38 +1,35 @@
 /** One line a request: who asked for what, where it went, how it ended and how long it took. */
-import type { Context, Middleware, Next } from "koa";
-import { exchangeOf } from "./exchange.ts";
-import type { Logger } from "./logger.ts";
+import type { Context, Middleware, Next } from 'koa';
+import { exchangeOf } from './exchange.ts';
+import type { Logger } from './logger.ts';
 
 /** The path goes without its query, which may hold secrets; a client that left before the end reads 499. */
 export function createAccessLog(logger: Logger): Middleware {
-	if (logger.isLevelEnabled?.("info") === false) return (_ctx, next) => next();
-	return function accessLog(ctx: Context, next: Next) {
-		const exchange = exchangeOf(ctx);
-		const startedAt = performance.now();
-		const { req, res } = ctx;
-		const path = exchange.basePath + ctx.path;
-		res.once("close", () => {
-			logger.info(
-				{
-					requestId: exchange.requestId,
-					user: exchange.user,
-					mapping: exchange.mapping,
-					method: req.method,
-					path,
-					status: res.writableFinished ? res.statusCode : 499,
-					durationMs: tenths(performance.now() - startedAt),
-					upstreamMs:
-						exchange.upstreamMs === undefined
-							? undefined
-							: tenths(exchange.upstreamMs),
-				},
-				"request",
-			);
-		});
-		return next();
-	};
+  if (logger.isLevelEnabled?.('info') === false) return (_ctx, next) => next();
+  return function accessLog(ctx: Context, next: Next) {
+    const exchange = exchangeOf(ctx);
+    const startedAt = performance.now();
+    const { req, res } = ctx;
+    const path = exchange.basePath + ctx.path;
+    res.once('close', () => {
+      logger.info(
+        {
+          requestId: exchange.requestId,
+          user: exchange.user,
+          mapping: exchange.mapping,
+          method: req.method,
+          path,
+          status: res.writableFinished ? res.statusCode : 499,
+          durationMs: tenths(performance.now() - startedAt),
+          upstreamMs: exchange.upstreamMs === undefined ? undefined : tenths(exchange.upstreamMs),
+        },
+        'request',
+      );
+    });
+    return next();
+  };
 }
 
 function tenths(ms: number): number {
-	return Math.round(ms * 10) / 10;
+  return Math.round(ms * 10) / 10;
 }

@@ -1,113 +1,83 @@
 /** Where the client is and where it thinks we are: forwarded headers are believed from trusted proxies alone. */
-import type { IncomingMessage } from "node:http";
-import type { Socket } from "node:net";
-import {
-	createPeerTrust,
-	createSocketTrust,
-	type PeerTrust,
-	plainAddress,
-} from "./peers.ts";
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { createPeerTrust, createSocketTrust, type PeerTrust, plainAddress } from './peers.ts';
 
 export interface AddressOptions {
-	/** The base of every absolute URL we write, such as `https://api.example.com`. @default the request's scheme and host */
-	readonly publicUrl?: string | undefined;
-	/** Addresses and CIDR ranges whose X-Forwarded-* headers are believed. @default [] */
-	readonly trustedProxies?: readonly string[];
+  /** The base of every absolute URL we write, such as `https://api.example.com`. @default the request's scheme and host */
+  readonly publicUrl?: string | undefined;
+  /** Addresses and CIDR ranges whose X-Forwarded-* headers are believed. @default [] */
+  readonly trustedProxies?: readonly string[];
 }
 
 export interface Addresses {
-	/** True when the connection comes from a trusted proxy. */
-	readonly trusts: (request: IncomingMessage) => boolean;
-	/** Scheme, host and port as the client sees them, without a slash at the end. */
-	readonly origin: (request: IncomingMessage) => string;
-	/** `http` or `https`, as the client sees it. */
-	readonly scheme: (request: IncomingMessage) => string;
-	/** The client's IP address: the last hop that is not a proxy of ours. */
-	readonly client: (request: IncomingMessage) => string;
-	/** The path prefix that trusted proxies took off (X-Forwarded-Prefix), without a slash at the end. */
-	readonly prefix: (request: IncomingMessage) => string;
+  /** True when the connection comes from a trusted proxy. */
+  readonly trusts: (request: IncomingMessage) => boolean;
+  /** Scheme, host and port as the client sees them, without a slash at the end. */
+  readonly origin: (request: IncomingMessage) => string;
+  /** `http` or `https`, as the client sees it. */
+  readonly scheme: (request: IncomingMessage) => string;
+  /** The client's IP address: the last hop that is not a proxy of ours. */
+  readonly client: (request: IncomingMessage) => string;
+  /** The path prefix that trusted proxies took off (X-Forwarded-Prefix), without a slash at the end. */
+  readonly prefix: (request: IncomingMessage) => string;
 }
 
-export function createAddresses({
-	publicUrl,
-	trustedProxies = [],
-}: AddressOptions = {}): Addresses {
-	const trustsPeer = createPeerTrust(trustedProxies);
-	const trustsSocket = createSocketTrust(trustsPeer);
-	const fixedOrigin = publicUrl?.replace(/\/+$/, "");
-	const trusts =
-		trustedProxies.length === 0
-			? () => false
-			: ({ socket }: IncomingMessage) => trustsSocket(socket);
-	const forwarded = (request: IncomingMessage, name: string) =>
-		trusts(request) ? lastOf(request.headers[name]) : undefined;
-	const scheme = (request: IncomingMessage) => {
-		const said = forwarded(request, "x-forwarded-proto")?.toLowerCase();
-		if (said === "http" || said === "https") return said;
-		return (request.socket as Socket & { encrypted?: boolean }).encrypted ===
-			true
-			? "https"
-			: "http";
-	};
-	return Object.freeze({
-		trusts,
-		scheme,
-		origin(request: IncomingMessage) {
-			if (fixedOrigin !== undefined) return fixedOrigin;
-			const host =
-				readableHost(forwarded(request, "x-forwarded-host")) ??
-				readableHost(request.headers.host);
-			return `${scheme(request)}://${host ?? ownHost(request.socket)}`;
-		},
-		client(request: IncomingMessage) {
-			const peer = plainAddress(request.socket.remoteAddress ?? "");
-			return trusts(request)
-				? lastUntrusted(request.headers["x-forwarded-for"], peer, trustsPeer)
-				: peer;
-		},
-		prefix(request: IncomingMessage) {
-			const said = forwarded(request, "x-forwarded-prefix");
-			return said !== undefined &&
-				/^(?:\/[\w.~!$&'()*+,;=:@%-]+)+\/?$/.test(said)
-				? said.replace(/\/$/, "")
-				: "";
-		},
-	});
+export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptions = {}): Addresses {
+  const trustsPeer = createPeerTrust(trustedProxies);
+  const trustsSocket = createSocketTrust(trustsPeer);
+  const fixedOrigin = publicUrl?.replace(/\/+$/, '');
+  const trusts = trustedProxies.length === 0 ? () => false : ({ socket }: IncomingMessage) => trustsSocket(socket);
+  const forwarded = (request: IncomingMessage, name: string) =>
+    trusts(request) ? lastOf(request.headers[name]) : undefined;
+  const scheme = (request: IncomingMessage) => {
+    const said = forwarded(request, 'x-forwarded-proto')?.toLowerCase();
+    if (said === 'http' || said === 'https') return said;
+    return (request.socket as Socket & { encrypted?: boolean }).encrypted === true ? 'https' : 'http';
+  };
+  return Object.freeze({
+    trusts,
+    scheme,
+    origin(request: IncomingMessage) {
+      if (fixedOrigin !== undefined) return fixedOrigin;
+      const host = readableHost(forwarded(request, 'x-forwarded-host')) ?? readableHost(request.headers.host);
+      return `${scheme(request)}://${host ?? ownHost(request.socket)}`;
+    },
+    client(request: IncomingMessage) {
+      const peer = plainAddress(request.socket.remoteAddress ?? '');
+      return trusts(request) ? lastUntrusted(request.headers['x-forwarded-for'], peer, trustsPeer) : peer;
+    },
+    prefix(request: IncomingMessage) {
+      const said = forwarded(request, 'x-forwarded-prefix');
+      return said !== undefined && /^(?:\/[\w.~!$&'()*+,;=:@%-]+)+\/?$/.test(said) ? said.replace(/\/$/, '') : '';
+    },
+  });
 }
 
 /** Each proxy appends, so the last value is the one our own proxy wrote. */
-function lastOf(
-	value: string | readonly string[] | undefined,
-): string | undefined {
-	return (
-		String(value ?? "")
-			.split(",")
-			.at(-1)
-			?.trim() || undefined
-	);
+function lastOf(value: string | readonly string[] | undefined): string | undefined {
+  return (
+    String(value ?? '')
+      .split(',')
+      .at(-1)
+      ?.trim() || undefined
+  );
 }
 
 /** A host that is more than a name and a port would let a client write our links (RFC 9110 section 7.2). */
 function readableHost(host: string | undefined): string | undefined {
-	return host !== undefined &&
-		/^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(host)
-		? host
-		: undefined;
+  return host !== undefined && /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(host) ? host : undefined;
 }
 
-function ownHost({ localAddress = "localhost", localPort }: Socket): string {
-	const address = plainAddress(localAddress);
-	return `${address.includes(":") ? `[${address}]` : address}${localPort === undefined ? "" : `:${localPort}`}`;
+function ownHost({ localAddress = 'localhost', localPort }: Socket): string {
+  const address = plainAddress(localAddress);
+  return `${address.includes(':') ? `[${address}]` : address}${localPort === undefined ? '' : `:${localPort}`}`;
 }
 
-function lastUntrusted(
-	header: string | readonly string[] | undefined,
-	peer: string,
-	trusts: PeerTrust,
-): string {
-	const hops = String(header ?? "")
-		.split(",")
-		.map((hop) => plainAddress(hop.trim()))
-		.filter((hop) => hop !== "");
-	return hops.findLast((hop) => !trusts(hop)) ?? hops[0] ?? peer;
+function lastUntrusted(header: string | readonly string[] | undefined, peer: string, trusts: PeerTrust): string {
+  const hops = String(header ?? '')
+    .split(',')
+    .map((hop) => plainAddress(hop.trim()))
+    .filter((hop) => hop !== '');
+  return hops.findLast((hop) => !trusts(hop)) ?? hops[0] ?? peer;
 }

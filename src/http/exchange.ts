@@ -1,65 +1,63 @@
 /** What one request carries through the house beside Koa's context: its id, its public base and what the log will say. */
-import { randomUUID } from "node:crypto";
-import type { IncomingMessage } from "node:http";
-import type { Context, Middleware, Next } from "koa";
-import { type Addresses, createAddresses } from "./addresses.ts";
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Context, Middleware, Next } from 'koa';
+import { type Addresses, createAddresses } from './addresses.ts';
 
 export interface Exchange {
-	/** Passed through from `X-Request-Id`, or made. */
-	readonly requestId: string;
-	readonly addresses: Addresses;
-	/** The public path of what the running app calls `/`, without a slash at the end: `''`, `/travel`, `/travel/v1`. */
-	basePath: string;
-	/** For the access log. */
-	user: string | undefined;
-	mapping: string | undefined;
-	upstreamMs: number | undefined;
+  /** Passed through from `X-Request-Id`, or made. */
+  readonly requestId: string;
+  readonly addresses: Addresses;
+  /** The public path of what the running app calls `/`, without a slash at the end: `''`, `/travel`, `/travel/v1`. */
+  basePath: string;
+  /** For the access log. */
+  user: string | undefined;
+  mapping: string | undefined;
+  upstreamMs: number | undefined;
 }
 
-const exchangeKey = Symbol("exchange");
+const exchangeKey = Symbol('exchange');
 
 interface Carrier {
-	[exchangeKey]?: Exchange;
+  [exchangeKey]?: Exchange;
 }
 
 /** The first middleware of a server: gives the request its id and tells it to the client. */
 export function createExchange(addresses: Addresses): Middleware {
-	return function exchange(ctx: Context, next: Next) {
-		const opened = openExchange(ctx, addresses);
-		ctx.res.setHeader("X-Request-Id", opened.requestId);
-		ctx.res.setHeader("X-Content-Type-Options", "nosniff");
-		return next();
-	};
+  return function exchange(ctx: Context, next: Next) {
+    const opened = openExchange(ctx, addresses);
+    ctx.res.setHeader('X-Request-Id', opened.requestId);
+    ctx.res.setHeader('X-Content-Type-Options', 'nosniff');
+    return next();
+  };
 }
 
 /** The exchange of a request; an app that runs without `createExchange` before it gets one that trusts no proxy. */
 export function exchangeOf(ctx: Context): Exchange {
-	return (ctx as Carrier)[exchangeKey] ?? openExchange(ctx, createAddresses());
+  return (ctx as Carrier)[exchangeKey] ?? openExchange(ctx, createAddresses());
 }
 
 /** The absolute URL of what the running app calls `/`, without a slash at the end. */
 export function publicBase(ctx: Context): string {
-	const { addresses, basePath } = exchangeOf(ctx);
-	return addresses.origin(ctx.req) + basePath;
+  const { addresses, basePath } = exchangeOf(ctx);
+  return addresses.origin(ctx.req) + basePath;
 }
 
 function openExchange(ctx: Context, addresses: Addresses): Exchange {
-	const opened: Exchange = {
-		requestId: readableId(ctx.req.headers["x-request-id"]) ?? randomUUID(),
-		addresses,
-		basePath: addresses.prefix(ctx.req) + mountPath(ctx),
-		user: undefined,
-		mapping: undefined,
-		upstreamMs: undefined,
-	};
-	(ctx as Carrier)[exchangeKey] = opened;
-	return opened;
+  const opened: Exchange = {
+    requestId: readableId(ctx.req.headers['x-request-id']) ?? randomUUID(),
+    addresses,
+    basePath: addresses.prefix(ctx.req) + mountPath(ctx),
+    user: undefined,
+    mapping: undefined,
+    upstreamMs: undefined,
+  };
+  (ctx as Carrier)[exchangeKey] = opened;
+  return opened;
 }
 
-function readableId(
-	id: string | readonly string[] | undefined,
-): string | undefined {
-	return typeof id === "string" && /^[\w.-]{1,128}$/.test(id) ? id : undefined;
+function readableId(id: string | readonly string[] | undefined): string | undefined {
+  return typeof id === 'string' && /^[\w.-]{1,128}$/.test(id) ? id : undefined;
 }
 
 /**
@@ -67,21 +65,17 @@ function readableId(
  * only the innermost prefix, and a connect-style host keeps the original in `req.originalUrl`.
  */
 function mountPath(ctx: Context): string {
-	const original =
-		(ctx.req as IncomingMessage & { originalUrl?: string }).originalUrl ??
-		ctx.originalUrl;
-	if (original === ctx.url) return "";
-	const full = pathOf(original);
-	const inner = ctx.path;
-	if (full.endsWith(inner)) return full.slice(0, full.length - inner.length);
-	return inner === "/" ? full : "";
+  const original = (ctx.req as IncomingMessage & { originalUrl?: string }).originalUrl ?? ctx.originalUrl;
+  if (original === ctx.url) return '';
+  const full = pathOf(original);
+  const inner = ctx.path;
+  if (full.endsWith(inner)) return full.slice(0, full.length - inner.length);
+  return inner === '/' ? full : '';
 }
 
 /** The path of a request target in origin-form or absolute-form (RFC 9112 section 3.2), without its query. */
 export function pathOf(target: string): string {
-	const path = target.startsWith("/")
-		? target
-		: target.replace(/^[a-z][\w+.-]*:\/\/[^/?#]*/i, "");
-	const end = path.search(/[?#]/);
-	return end === -1 ? path : path.slice(0, end);
+  const path = target.startsWith('/') ? target : target.replace(/^[a-z][\w+.-]*:\/\/[^/?#]*/i, '');
+  const end = path.search(/[?#]/);
+  return end === -1 ? path : path.slice(0, end);
 }

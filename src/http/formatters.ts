@@ -1,68 +1,68 @@
 /** The representations that we can make of a value: JSON, problem+json, YAML and HTML. */
-import { stringify } from "yaml";
-import { htmlHeaders, htmlPage } from "./html.ts";
-import type { ErrorBody } from "./problem.ts";
+import { stringify } from 'yaml';
+import { htmlHeaders, htmlPage } from './html.ts';
+import type { ErrorBody } from './problem.ts';
 
 /** Makes one representation. Add your own to the list that `createRepresentations` takes. */
 export interface Formatter {
-	/** The media type that is negotiated, in lower case and without parameters. */
-	readonly type: string;
-	/** The value of `Content-Type`. */
-	readonly contentType: string;
-	/** A short word for entity tags: two representations of one version never share a tag. */
-	readonly tag: string;
-	/** True for a media type that carries errors alone. */
-	readonly errorsOnly?: boolean;
-	/** Headers that belong to the representation, such as a Content-Security-Policy. */
-	readonly headers?: Readonly<Record<string, string>>;
-	readonly format: (value: unknown, title: string) => string;
+  /** The media type that is negotiated, in lower case and without parameters. */
+  readonly type: string;
+  /** The value of `Content-Type`. */
+  readonly contentType: string;
+  /** A short word for entity tags: two representations of one version never share a tag. */
+  readonly tag: string;
+  /** True for a media type that carries errors alone. */
+  readonly errorsOnly?: boolean;
+  /** Headers that belong to the representation, such as a Content-Security-Policy. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly format: (value: unknown, title: string) => string;
 }
 
 export const jsonFormatter: Formatter = {
-	type: "application/json",
-	contentType: "application/json",
-	tag: "json",
-	format: (value) => JSON.stringify(value),
+  type: 'application/json',
+  contentType: 'application/json',
+  tag: 'json',
+  format: (value) => JSON.stringify(value),
 };
 
 /** RFC 9457. One object serves both media types: clients ignore the members that they do not know (section 3.2). */
 export const problemJsonFormatter: Formatter = {
-	type: "application/problem+json",
-	contentType: "application/problem+json",
-	tag: "problem",
-	errorsOnly: true,
-	format: (value) => {
-		const body = value as ErrorBody;
-		return JSON.stringify({
-			type: "about:blank",
-			title: body.message.replace(/^\d+: /, ""),
-			status: body.code,
-			...body,
-		});
-	},
+  type: 'application/problem+json',
+  contentType: 'application/problem+json',
+  tag: 'problem',
+  errorsOnly: true,
+  format: (value) => {
+    const body = value as ErrorBody;
+    return JSON.stringify({
+      type: 'about:blank',
+      title: body.message.replace(/^\d+: /, ''),
+      status: body.code,
+      ...body,
+    });
+  },
 };
 
 /** RFC 9512. */
 export const yamlFormatter: Formatter = {
-	type: "application/yaml",
-	contentType: "application/yaml",
-	tag: "yaml",
-	format: (value) => stringify(value),
+  type: 'application/yaml',
+  contentType: 'application/yaml',
+  tag: 'yaml',
+  format: (value) => stringify(value),
 };
 
 /** For people with a browser: any value as a plain page. */
 export const htmlFormatter: Formatter = {
-	type: "text/html",
-	contentType: "text/html; charset=utf-8",
-	tag: "html",
-	headers: htmlHeaders,
-	format: (value, title) => htmlPage(title, value),
+  type: 'text/html',
+  contentType: 'text/html; charset=utf-8',
+  tag: 'html',
+  headers: htmlHeaders,
+  format: (value, title) => htmlPage(title, value),
 };
 
 /** In the order of the server's preference. */
 export const builtInFormatters: readonly Formatter[] = [
-	jsonFormatter,
-	problemJsonFormatter,
-	yamlFormatter,
-	htmlFormatter,
+  jsonFormatter,
+  problemJsonFormatter,
+  yamlFormatter,
+  htmlFormatter,
 ];

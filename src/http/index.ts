@@ -1,38 +1,38 @@
 /** How we speak HTTP: problems and where they become responses, representations, request ids, paths and addresses. */
-export { createAccessLog } from "./access-log.ts";
+export { createAccessLog } from './access-log.ts';
 export {
-	type Addresses,
-	type AddressOptions,
-	createAddresses,
-} from "./addresses.ts";
-export { answerClientErrors } from "./client-errors.ts";
+  type Addresses,
+  type AddressOptions,
+  createAddresses,
+} from './addresses.ts';
+export { answerClientErrors } from './client-errors.ts';
 export {
-	createExchange,
-	type Exchange,
-	exchangeOf,
-	pathOf,
-	publicBase,
-} from "./exchange.ts";
-export { builtInFormatters, type Formatter } from "./formatters.ts";
-export { contentSecurity, escapeHtml, htmlDocument } from "./html.ts";
-export { isolate } from "./isolate.ts";
-export { type Logger, silentLogger } from "./logger.ts";
+  createExchange,
+  type Exchange,
+  exchangeOf,
+  pathOf,
+  publicBase,
+} from './exchange.ts';
+export { builtInFormatters, type Formatter } from './formatters.ts';
+export { contentSecurity, escapeHtml, htmlDocument } from './html.ts';
+export { isolate } from './isolate.ts';
+export { type Logger, silentLogger } from './logger.ts';
 export {
-	type ErrorBody,
-	errorBody,
-	type Fault,
-	Problem,
-	type ProblemOptions,
-	problem,
-} from "./problem.ts";
+  type ErrorBody,
+  errorBody,
+  type Fault,
+  Problem,
+  type ProblemOptions,
+  problem,
+} from './problem.ts';
 export {
-	createProblemResponses,
-	type ProblemResponsesOptions,
-} from "./problem-responses.ts";
-export { type ProblemKind, type ProblemSlug, problems } from "./problems.ts";
-export { type RepresentOptions, represent } from "./represent.ts";
+  createProblemResponses,
+  type ProblemResponsesOptions,
+} from './problem-responses.ts';
+export { type ProblemKind, type ProblemSlug, problems } from './problems.ts';
+export { type RepresentOptions, represent } from './represent.ts';
 export {
-	createRepresentations,
-	type Representations,
-} from "./representations.ts";
-export { createSafePath, sanitisePath } from "./safe-path.ts";
+  createRepresentations,
+  type Representations,
+} from './representations.ts';
+export { createSafePath, sanitisePath } from './safe-path.ts';

@@ -1,97 +1,84 @@
 /** The one error that a client may read: thrown anywhere, rendered in one middleware. */
-import { STATUS_CODES } from "node:http";
-import { type ProblemSlug, problems } from "./problems.ts";
+import { STATUS_CODES } from 'node:http';
+import { type ProblemSlug, problems } from './problems.ts';
 
 /** One fault among several: `pointer` is a JSON pointer (RFC 6901) such as `#/query/limit`. */
 export interface Fault {
-	readonly pointer: string;
-	readonly detail: string;
+  readonly pointer: string;
+  readonly detail: string;
 }
 
 export interface ProblemOptions {
-	/** For the client to read: what was wrong this time. */
-	readonly detail?: string;
-	readonly errors?: readonly Fault[];
-	/** Response headers that belong to the error, such as `Allow` or `Retry-After`. */
-	readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-	/** For the log, never for the client. */
-	readonly cause?: unknown;
-	/** Where the status is settled elsewhere, as by an auth service. @default the table's */
-	readonly status?: number;
+  /** For the client to read: what was wrong this time. */
+  readonly detail?: string;
+  readonly errors?: readonly Fault[];
+  /** Response headers that belong to the error, such as `Allow` or `Retry-After`. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  /** For the log, never for the client. */
+  readonly cause?: unknown;
+  /** Where the status is settled elsewhere, as by an auth service. @default the table's */
+  readonly status?: number;
 }
 
 /** The error body of the API: `code` equals the HTTP status, `message` is `<status>: <reason phrase>`. */
 export interface ErrorBody {
-	readonly code: number;
-	readonly message: string;
-	readonly info_url?: string;
-	readonly detail?: string;
-	readonly errors?: readonly Fault[];
+  readonly code: number;
+  readonly message: string;
+  readonly info_url?: string;
+  readonly detail?: string;
+  readonly errors?: readonly Fault[];
 }
 
 export class Problem extends Error {
-	override readonly name = "Problem";
-	readonly slug: ProblemSlug;
-	readonly status: number;
-	readonly detail: string | undefined;
-	readonly errors: readonly Fault[] | undefined;
-	readonly headers:
-		| Readonly<Record<string, string | readonly string[]>>
-		| undefined;
+  override readonly name = 'Problem';
+  readonly slug: ProblemSlug;
+  readonly status: number;
+  readonly detail: string | undefined;
+  readonly errors: readonly Fault[] | undefined;
+  readonly headers: Readonly<Record<string, string | readonly string[]>> | undefined;
 
-	constructor(slug: ProblemSlug, options: ProblemOptions = {}) {
-		super(options.detail ?? problems[slug].meaning, { cause: options.cause });
-		this.slug = slug;
-		this.status = options.status ?? problems[slug].status;
-		this.detail = options.detail;
-		this.errors = options.errors;
-		this.headers = options.headers;
-	}
+  constructor(slug: ProblemSlug, options: ProblemOptions = {}) {
+    super(options.detail ?? problems[slug].meaning, { cause: options.cause });
+    this.slug = slug;
+    this.status = options.status ?? problems[slug].status;
+    this.detail = options.detail;
+    this.errors = options.errors;
+    this.headers = options.headers;
+  }
 }
 
 export function problem(slug: ProblemSlug, options?: ProblemOptions): Problem {
-	return new Problem(slug, options);
+  return new Problem(slug, options);
 }
 
-export function errorBody({
-	status,
-	detail,
-	errors,
-}: Pick<Problem, "status" | "detail" | "errors">): ErrorBody {
-	return {
-		code: status,
-		message: `${status}: ${STATUS_CODES[status] ?? "Unknown"}`,
-		...(detail === undefined ? {} : { detail }),
-		...(errors === undefined ? {} : { errors }),
-	};
+export function errorBody({ status, detail, errors }: Pick<Problem, 'status' | 'detail' | 'errors'>): ErrorBody {
+  return {
+    code: status,
+    message: `${status}: ${STATUS_CODES[status] ?? 'Unknown'}`,
+    ...(detail === undefined ? {} : { detail }),
+    ...(errors === undefined ? {} : { errors }),
+  };
 }
 
 /** Anything thrown, as a problem: what does not speak to the client is a bug, and reads 500. */
 export function asProblem(thrown: unknown): Problem {
-	if (thrown instanceof Problem) return thrown;
-	if (isExposedHttpError(thrown))
-		return problem(slugOfStatus(thrown.status), {
-			status: thrown.status,
-			cause: thrown,
-		});
-	return problem("internal", { cause: thrown });
+  if (thrown instanceof Problem) return thrown;
+  if (isExposedHttpError(thrown))
+    return problem(slugOfStatus(thrown.status), {
+      status: thrown.status,
+      cause: thrown,
+    });
+  return problem('internal', { cause: thrown });
 }
 
 /** The errors of Koa and its libraries say with `expose` that a client may know their status (http-errors). */
 function isExposedHttpError(thrown: unknown): thrown is { status: number } {
-	if (typeof thrown !== "object" || thrown === null) return false;
-	const { status, expose } = thrown as { status?: unknown; expose?: unknown };
-	return (
-		expose === true &&
-		typeof status === "number" &&
-		status >= 400 &&
-		status < 500
-	);
+  if (typeof thrown !== 'object' || thrown === null) return false;
+  const { status, expose } = thrown as { status?: unknown; expose?: unknown };
+  return expose === true && typeof status === 'number' && status >= 400 && status < 500;
 }
 
 function slugOfStatus(status: number): ProblemSlug {
-	const slugs = Object.keys(problems) as ProblemSlug[];
-	return (
-		slugs.find((slug) => problems[slug].status === status) ?? "bad-request"
-	);
+  const slugs = Object.keys(problems) as ProblemSlug[];
+  return slugs.find((slug) => problems[slug].status === status) ?? 'bad-request';
 }

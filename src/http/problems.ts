@@ -1,134 +1,124 @@
 /** The table of problems: every error that a client may read, with its status, its meaning and the way out. */
 
 export interface ProblemKind {
-	readonly status: number;
-	/** What happened, in one sentence for the client's developer. */
-	readonly meaning: string;
-	/** What the client can do about it. */
-	readonly remedy: string;
+  readonly status: number;
+  /** What happened, in one sentence for the client's developer. */
+  readonly meaning: string;
+  /** What the client can do about it. */
+  readonly remedy: string;
 }
 
 export const problems = {
-	"bad-path": {
-		status: 400,
-		meaning:
-			"The path holds a dot segment, a backslash, a NUL or a broken percent-encoding.",
-		remedy: "Send the path in its plain form.",
-	},
-	"bad-argument": {
-		status: 400,
-		meaning:
-			"One or more query arguments are unknown, repeated or malformed; `errors` names each.",
-		remedy: "Mend the arguments that `errors` names.",
-	},
-	"bad-request": {
-		status: 400,
-		meaning:
-			"The request is not well-formed HTTP, or a header of it cannot be understood.",
-		remedy: "Mend the request as `detail` says.",
-	},
-	unauthorized: {
-		status: 401,
-		meaning:
-			"The request carries no credentials, or credentials that do not match.",
-		remedy: "Send an `Authorization` header as `WWW-Authenticate` asks.",
-	},
-	"access-denied": {
-		status: 403,
-		meaning: "The auth service refused the request.",
-		remedy: "Ask for access, or use other credentials.",
-	},
-	"not-found": {
-		status: 404,
-		meaning: "There is no such resource, or it is not yours to see.",
-		remedy:
-			"Check the path; paths are case-sensitive and items have no trailing slash.",
-	},
-	"method-not-allowed": {
-		status: 405,
-		meaning: "The resource exists but does not take this method.",
-		remedy: "Use a method that the `Allow` header lists.",
-	},
-	"not-acceptable": {
-		status: 406,
-		meaning:
-			"None of the representations that the `Accept` header asks for can be made.",
-		remedy: "Accept one of the media types that `detail` lists.",
-	},
-	"request-timeout": {
-		status: 408,
-		meaning: "The request did not arrive in time.",
-		remedy: "Send it again, faster.",
-	},
-	"body-too-large": {
-		status: 413,
-		meaning: "The request body is larger than this server takes.",
-		remedy: "Send a smaller body; `detail` names the limit.",
-	},
-	"too-many-requests": {
-		status: 429,
-		meaning: "A rate limit is used up.",
-		remedy: "Wait for the seconds that `Retry-After` names.",
-	},
-	"headers-too-large": {
-		status: 431,
-		meaning: "The request headers are larger than this server takes.",
-		remedy: "Send fewer or shorter headers.",
-	},
-	internal: {
-		status: 500,
-		meaning: "Something broke in here. It is logged under the request id.",
-		remedy: "Report the `X-Request-Id`.",
-	},
-	"body-consumed": {
-		status: 500,
-		meaning:
-			"The host application read the request body before the gateway could forward it.",
-		remedy:
-			"Mount frontdesk before the body parser, or let the parser keep `rawBody`.",
-	},
-	"method-not-implemented": {
-		status: 501,
-		meaning: "This server does not implement the method at all.",
-		remedy: "Use another method.",
-	},
-	"upstream-failed": {
-		status: 502,
-		meaning:
-			"The service behind the gateway broke the connection or answered something that is not HTTP.",
-		remedy: "Try again later.",
-	},
-	"auth-unavailable": {
-		status: 503,
-		meaning: "The auth service could not be asked, so the request was refused.",
-		remedy: "Try again after the seconds that `Retry-After` names.",
-	},
-	"ratelimit-unavailable": {
-		status: 503,
-		meaning:
-			"The rate-limit service could not be asked, and the configuration says to refuse then.",
-		remedy: "Try again after the seconds that `Retry-After` names.",
-	},
-	"upstream-unavailable": {
-		status: 503,
-		meaning: "The service behind the gateway could not be reached.",
-		remedy: "Try again after the seconds that `Retry-After` names.",
-	},
-	"storage-unavailable": {
-		status: 503,
-		meaning: "The database could not be reached.",
-		remedy: "Try again after the seconds that `Retry-After` names.",
-	},
-	"not-ready": {
-		status: 503,
-		meaning: "The server is starting or stopping.",
-		remedy: "Try again after the seconds that `Retry-After` names.",
-	},
-	"upstream-timeout": {
-		status: 504,
-		meaning: "The service behind the gateway did not answer in time.",
-		remedy: "Try again later, or ask for less.",
-	},
+  'bad-path': {
+    status: 400,
+    meaning: 'The path holds a dot segment, a backslash, a NUL or a broken percent-encoding.',
+    remedy: 'Send the path in its plain form.',
+  },
+  'bad-argument': {
+    status: 400,
+    meaning: 'One or more query arguments are unknown, repeated or malformed; `errors` names each.',
+    remedy: 'Mend the arguments that `errors` names.',
+  },
+  'bad-request': {
+    status: 400,
+    meaning: 'The request is not well-formed HTTP, or a header of it cannot be understood.',
+    remedy: 'Mend the request as `detail` says.',
+  },
+  unauthorized: {
+    status: 401,
+    meaning: 'The request carries no credentials, or credentials that do not match.',
+    remedy: 'Send an `Authorization` header as `WWW-Authenticate` asks.',
+  },
+  'access-denied': {
+    status: 403,
+    meaning: 'The auth service refused the request.',
+    remedy: 'Ask for access, or use other credentials.',
+  },
+  'not-found': {
+    status: 404,
+    meaning: 'There is no such resource, or it is not yours to see.',
+    remedy: 'Check the path; paths are case-sensitive and items have no trailing slash.',
+  },
+  'method-not-allowed': {
+    status: 405,
+    meaning: 'The resource exists but does not take this method.',
+    remedy: 'Use a method that the `Allow` header lists.',
+  },
+  'not-acceptable': {
+    status: 406,
+    meaning: 'None of the representations that the `Accept` header asks for can be made.',
+    remedy: 'Accept one of the media types that `detail` lists.',
+  },
+  'request-timeout': {
+    status: 408,
+    meaning: 'The request did not arrive in time.',
+    remedy: 'Send it again, faster.',
+  },
+  'body-too-large': {
+    status: 413,
+    meaning: 'The request body is larger than this server takes.',
+    remedy: 'Send a smaller body; `detail` names the limit.',
+  },
+  'too-many-requests': {
+    status: 429,
+    meaning: 'A rate limit is used up.',
+    remedy: 'Wait for the seconds that `Retry-After` names.',
+  },
+  'headers-too-large': {
+    status: 431,
+    meaning: 'The request headers are larger than this server takes.',
+    remedy: 'Send fewer or shorter headers.',
+  },
+  internal: {
+    status: 500,
+    meaning: 'Something broke in here. It is logged under the request id.',
+    remedy: 'Report the `X-Request-Id`.',
+  },
+  'body-consumed': {
+    status: 500,
+    meaning: 'The host application read the request body before the gateway could forward it.',
+    remedy: 'Mount frontdesk before the body parser, or let the parser keep `rawBody`.',
+  },
+  'method-not-implemented': {
+    status: 501,
+    meaning: 'This server does not implement the method at all.',
+    remedy: 'Use another method.',
+  },
+  'upstream-failed': {
+    status: 502,
+    meaning: 'The service behind the gateway broke the connection or answered something that is not HTTP.',
+    remedy: 'Try again later.',
+  },
+  'auth-unavailable': {
+    status: 503,
+    meaning: 'The auth service could not be asked, so the request was refused.',
+    remedy: 'Try again after the seconds that `Retry-After` names.',
+  },
+  'ratelimit-unavailable': {
+    status: 503,
+    meaning: 'The rate-limit service could not be asked, and the configuration says to refuse then.',
+    remedy: 'Try again after the seconds that `Retry-After` names.',
+  },
+  'upstream-unavailable': {
+    status: 503,
+    meaning: 'The service behind the gateway could not be reached.',
+    remedy: 'Try again after the seconds that `Retry-After` names.',
+  },
+  'storage-unavailable': {
+    status: 503,
+    meaning: 'The database could not be reached.',
+    remedy: 'Try again after the seconds that `Retry-After` names.',
+  },
+  'not-ready': {
+    status: 503,
+    meaning: 'The server is starting or stopping.',
+    remedy: 'Try again after the seconds that `Retry-After` names.',
+  },
+  'upstream-timeout': {
+    status: 504,
+    meaning: 'The service behind the gateway did not answer in time.',
+    remedy: 'Try again later, or ask for less.',
+  },
 } as const satisfies Record<string, ProblemKind>;
 
 export type ProblemSlug = keyof typeof problems;

@@ -1,23 +1,23 @@
 /** Paths that mean one thing only: what a later hop could read differently is refused or put in its plain form here. */
-import type { Context, Middleware, Next } from "koa";
-import { problem } from "./problem.ts";
+import type { Context, Middleware, Next } from 'koa';
+import { problem } from './problem.ts';
 
 /** Everything that makes the careful reading necessary; an ordinary path has none of it. */
 const suspicious = /%|\\|\/\.|\/\/|[\0#]/;
 
 /** Refuses or mends the path before anything reads it. */
 export function createSafePath(): Middleware {
-	return function safePath(ctx: Context, next: Next) {
-		const path = ctx.path;
-		if (path.startsWith("/") && !suspicious.test(path)) return next();
-		const safe = sanitisePath(path);
-		if (safe === undefined)
-			throw problem("bad-path", {
-				detail: "The path cannot be read in one way only.",
-			});
-		if (safe !== path) ctx.url = safe + ctx.search;
-		return next();
-	};
+  return function safePath(ctx: Context, next: Next) {
+    const path = ctx.path;
+    if (path.startsWith('/') && !suspicious.test(path)) return next();
+    const safe = sanitisePath(path);
+    if (safe === undefined)
+      throw problem('bad-path', {
+        detail: 'The path cannot be read in one way only.',
+      });
+    if (safe !== path) ctx.url = safe + ctx.search;
+    return next();
+  };
 }
 
 /**
@@ -27,18 +27,12 @@ export function createSafePath(): Middleware {
  * a line break, encoded or not; a fragment; an incomplete percent-encoding. An encoded slash stays encoded.
  */
 export function sanitisePath(path: string): string | undefined {
-	if (
-		!path.startsWith("/") ||
-		/%(?![\da-f]{2})|[\\#\0\r\n]|%(?:5c|00|0a|0d)/i.test(path)
-	)
-		return undefined;
-	const plain = path
-		.replace(/%[\da-f]{2}/gi, decodeUnreserved)
-		.replace(/^\/+/, "/");
-	return /(?:\/|%2F)\.{1,2}(?:;|\/|%2F|%3B|$)/.test(plain) ? undefined : plain;
+  if (!path.startsWith('/') || /%(?![\da-f]{2})|[\\#\0\r\n]|%(?:5c|00|0a|0d)/i.test(path)) return undefined;
+  const plain = path.replace(/%[\da-f]{2}/gi, decodeUnreserved).replace(/^\/+/, '/');
+  return /(?:\/|%2F)\.{1,2}(?:;|\/|%2F|%3B|$)/.test(plain) ? undefined : plain;
 }
 
 function decodeUnreserved(encoded: string): string {
-	const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
-	return /[\w.~-]/.test(character) ? character : encoded.toUpperCase();
+  const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
+  return /[\w.~-]/.test(character) ? character : encoded.toUpperCase();
 }
