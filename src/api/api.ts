@@ -1,0 +1,12 @@
+/** The versioned API: one isolated app for each version. */
+import type Koa from 'koa';
+import { v1 } from '#api/v1';
+import { v2 } from '#api/v2';
+import { createVersionApp, type VersionAppOptions } from './version-app.ts';
+
+const versions = { v1, v2 };
+
+/** The apps by version, for `createVersions`. */
+export function createApi(options: VersionAppOptions): Readonly<Record<string, Koa>> {
+  return Object.fromEntries(Object.entries(versions).map(([name, views]) => [name, createVersionApp(views, options)]));
+}

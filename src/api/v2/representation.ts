@@ -1,0 +1,11 @@
+/** Version 2 shows a message by its full text, and says when it was written. */
+import { z } from 'zod';
+import type { Field } from '#query';
+import type { MessageRow } from '#storage';
+
+export const v2 = Object.freeze({
+  message: {
+    content: { column: 'body', schema: z.string() },
+    created_at: { column: 'created_at', schema: z.iso.datetime() },
+  },
+} satisfies { message: Record<string, Field<MessageRow>> });

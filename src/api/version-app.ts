@@ -1,0 +1,104 @@
+/** Messages and accounts, the same in every version but for how they are shown. */
+import type Koa from 'koa';
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { type ProblemResponsesOptions, problem, type Representations } from '#http';
+import { createListLanguage, createView, type Field, urlField, type View } from '#query';
+import { collection, createResourceApp, index, item } from '#rest';
+import { type AccountRow, type Database, type MessageRow, selectPage } from '#storage';
+
+/** What one version shows of a message beside its id, account and URL. */
+export interface Version {
+  readonly message: Readonly<Record<string, Field<MessageRow>>>;
+}
+
+export interface VersionAppOptions extends ProblemResponsesOptions {
+  readonly database: Database;
+  readonly representations: Representations;
+}
+
+export function createVersionApp(version: Version, { database, ...responses }: VersionAppOptions): Koa {
+  const { kysely } = database;
+  const { messages, accounts } = createViews(version);
+  const firstMessage = database.first<MessageRow>(kysely.selectFrom('messages').selectAll().where('id', '=', 0));
+  const firstAccount = database.first<AccountRow>(kysely.selectFrom('accounts').selectAll().where('id', '=', ''));
+  const messageList = createListLanguage(messages, { searchable: ['subject', 'body'] });
+
+  async function accountOf(ctx: Context): Promise<AccountRow> {
+    const account = await firstAccount(ctx['params'].id);
+    if (account === undefined) throw problem('not-found');
+    return account;
+  }
+
+  function findMessage(ctx: Context) {
+    const id = readMessageId(ctx['params'].id);
+    return id === undefined ? undefined : firstMessage(id);
+  }
+
+  return createResourceApp({
+    ...responses,
+    routes: [
+      index({ path: '/', title: 'API', entries: { messages: 'messages/', accounts: 'accounts/' } }),
+      collection({
+        path: '/messages/',
+        title: 'Messages',
+        view: messages,
+        language: messageList,
+        find: (_ctx, query) => selectPage(database, kysely.selectFrom('messages').selectAll(), query),
+      }),
+      item({ path: '/messages/:id', title: 'Message', view: messages, find: findMessage }),
+      collection({
+        path: '/accounts/',
+        title: 'Accounts',
+        view: accounts,
+        language: createListLanguage(accounts, { searchable: ['name'] }),
+        find: (_ctx, query) => selectPage(database, kysely.selectFrom('accounts').selectAll(), query),
+      }),
+      item({ path: '/accounts/:id', title: 'Account', view: accounts, find: (ctx) => firstAccount(ctx['params'].id) }),
+      collection({
+        path: '/accounts/:id/messages/',
+        title: 'Messages of an account',
+        view: messages,
+        language: messageList,
+        async find(ctx, query) {
+          const { id } = await accountOf(ctx);
+          return selectPage(database, kysely.selectFrom('messages').selectAll().where('account_id', '=', id), query);
+        },
+      }),
+    ],
+  });
+}
+
+function createViews(version: Version): { messages: View<MessageRow>; accounts: View<AccountRow> } {
+  const messages = createView<MessageRow>({
+    key: 'id',
+    fields: {
+      id: {
+        column: 'id',
+        schema: z.string().regex(messageId),
+        toPublic: String,
+        fromPublic: readMessageId,
+      },
+      account_id: { column: 'account_id', schema: z.string() },
+      ...version.message,
+      url: urlField<MessageRow>({ column: 'id', schema: z.int32(), path: 'messages/' }),
+    },
+  });
+  const accounts = createView<AccountRow>({
+    key: 'id',
+    fields: {
+      id: { column: 'id', schema: z.string() },
+      name: { column: 'name', schema: z.string() },
+      url: urlField<AccountRow>({ column: 'id', schema: z.string(), path: 'accounts/' }),
+    },
+  });
+  return { messages, accounts };
+}
+
+/** Ids of messages are 32-bit numbers in their plain form: `1`, never `01` or `1.0`. */
+const messageId = /^[1-9]\d{0,9}$/;
+
+function readMessageId(text: string): number | undefined {
+  const id = messageId.test(text) ? Number(text) : 0;
+  return id > 0 && id <= 0x7fffffff ? id : undefined;
+}

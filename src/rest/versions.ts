@@ -1,0 +1,32 @@
+/** The dispatcher: each API version is an isolated app under its own prefix, which the app does not see. */
+import type Koa from 'koa';
+import type { Context, Middleware } from 'koa';
+import compose from 'koa-compose';
+import mount from 'koa-mount';
+import { exchangeOf, isolate, problem } from '#http';
+import { redirectToSlash } from './resource-app.ts';
+
+/** Apps by version, such as `{ v1, v2 }` for `/v1` and `/v2`. Any other prefix is `not-found`. */
+export function createVersions(apps: Readonly<Record<string, Koa>>): Middleware {
+  const versions = Object.entries(apps).map(([name, app]) => mountVersion(`/${name}`, app));
+  return compose([...versions, unknownVersion]) as Middleware;
+}
+
+function mountVersion(prefix: string, app: Koa): Middleware {
+  const run = isolate(app);
+  const mounted = mount(prefix, async (ctx: Context) => {
+    const exchange = exchangeOf(ctx);
+    const { basePath } = exchange;
+    exchange.basePath = basePath + prefix;
+    try {
+      await run(ctx);
+    } finally {
+      exchange.basePath = basePath;
+    }
+  });
+  return (ctx, next) => (ctx.path === prefix ? redirectToSlash(ctx) : mounted(ctx, next));
+}
+
+function unknownVersion(): never {
+  throw problem('not-found');
+}

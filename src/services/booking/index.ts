@@ -1,0 +1,8 @@
+/** What the hotel and the car service share. */
+export {
+  type BookingRow,
+  type BookingServiceDefinition,
+  type BookingServiceOptions,
+  createBookingService,
+} from './booking-service.ts';
+export { bookingStatus } from './status.ts';

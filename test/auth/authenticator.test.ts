@@ -1,0 +1,246 @@
+/** Who is calling: verdicts, what they cost, and how long they are remembered. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { getHeapSnapshot } from 'node:v8';
+import { createAuthenticator, createUsers, formatBasic, hashPassword, type PasswordHash } from '#auth';
+
+const demo = formatBasic('demo', 'sesame');
+const guest = formatBasic('guest', 'sesame');
+const wrong = formatBasic('demo', 'guess');
+const unknown = formatBasic('nobody', 'sesame');
+
+type Options = Partial<Parameters<typeof createAuthenticator>[0]>;
+
+/** Users with the password `sesame`, and a scrypt that counts, and that waits while `hold` is on. */
+function setUp(options: Options = {}, names: readonly string[] = ['demo', 'guest']) {
+  const fakeHash = (): PasswordHash => ({
+    cost: { ln: 1, r: 1, p: 1 },
+    salt: new Uint8Array(8),
+    hash: new Uint8Array(32),
+  });
+  const hashes = new Map(names.map((name) => [name, fakeHash()]));
+  const users = { find: (name: string) => hashes.get(name), decoy: fakeHash() };
+  const state = { nowMs: 0, hold: false, asked: [] as PasswordHash[], waiting: [] as (() => void)[] };
+  const verify = async (password: string, hash: PasswordHash) => {
+    state.asked.push(hash);
+    if (state.hold) await new Promise<void>((resolve) => state.waiting.push(resolve));
+    return password === 'sesame';
+  };
+  const { authenticate } = createAuthenticator({ users, clock: () => state.nowMs, verify, ...options });
+  const release = () => {
+    for (const resolve of state.waiting.splice(0)) resolve();
+  };
+  return { authenticate, users, hashes, state, release };
+}
+
+describe('createAuthenticator', () => {
+  it('tells the user whose credentials match', async () => {
+    const { authenticate } = setUp();
+    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
+    assert.deepEqual(await authenticate(guest), { kind: 'user', name: 'guest' });
+  });
+
+  it('tells no credentials from wrong ones, at once and without scrypt', () => {
+    const { authenticate, state } = setUp();
+    assert.deepEqual(authenticate(undefined), { kind: 'none' });
+    for (const header of ['', 'Basic', 'Bearer abc', 'Basic !!!', `Basic ${'A'.repeat(5000)}`])
+      assert.deepEqual(authenticate(header), { kind: 'wrong' }, header);
+    assert.equal(state.asked.length, 0);
+  });
+
+  it('turns away a wrong password, an unknown user, and an unknown user whose password fits the decoy', async () => {
+    const { authenticate } = setUp();
+    for (const header of [wrong, unknown, formatBasic('', ''), formatBasic('__proto__', 'sesame')])
+      assert.deepEqual(await authenticate(header), { kind: 'wrong' }, header);
+  });
+
+  it('works with real hashes', async () => {
+    const passwordHash = await hashPassword('sesame', undefined, { ln: 2, r: 1, p: 1 });
+    const { authenticate } = createAuthenticator({ users: createUsers([{ name: 'demo', passwordHash }]) });
+    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
+    for (const header of [wrong, unknown]) assert.deepEqual(await authenticate(header), { kind: 'wrong' });
+  });
+
+  it('passes on that scrypt failed, and asks again the next time', async () => {
+    let failing = true;
+    const { authenticate } = setUp({
+      verify: async () => {
+        if (failing) throw new Error('out of memory');
+        return true;
+      },
+    });
+    await assert.rejects(async () => authenticate(demo), /out of memory/);
+    failing = false;
+    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
+  });
+});
+
+describe('remembered credentials', () => {
+  it('are answered at once, with the same frozen verdict and no scrypt', async () => {
+    const { authenticate, state } = setUp();
+    await authenticate(demo);
+    const verdict = authenticate(demo);
+    assert.deepEqual(verdict, { kind: 'user', name: 'demo' });
+    assert.ok(Object.isFrozen(verdict));
+    for (let count = 0; count < 100; count++) assert.equal(authenticate(demo), verdict);
+    assert.equal(state.asked.length, 1);
+  });
+
+  it('are verified again when their time is up', async () => {
+    const { authenticate, state } = setUp({ cacheTtlMs: 1000 });
+    await authenticate(demo);
+    state.nowMs = 999;
+    await authenticate(demo);
+    assert.equal(state.asked.length, 1);
+    state.nowMs = 1000;
+    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
+    assert.equal(state.asked.length, 2);
+  });
+
+  it('are remembered for a minute unless told otherwise', async () => {
+    const { authenticate, state } = setUp();
+    await authenticate(demo);
+    state.nowMs = 59_999;
+    assert.ok(!(authenticate(demo) instanceof Promise));
+    state.nowMs = 60_000;
+    assert.ok(authenticate(demo) instanceof Promise);
+  });
+
+  it('end with their user', async () => {
+    const { authenticate, hashes, state } = setUp({ cacheTtlMs: 1000 });
+    await authenticate(demo);
+    hashes.delete('demo');
+    state.nowMs = 1000;
+    assert.deepEqual(await authenticate(demo), { kind: 'wrong' });
+  });
+
+  it('are the same however the scheme is spelled, so that one password fills one place', async () => {
+    const { authenticate, state } = setUp({ cacheEntriesMax: 2 });
+    await authenticate(guest);
+    await authenticate(demo);
+    for (const spelling of ['basic', 'BASIC', 'Basic ', 'basic  '])
+      assert.deepEqual(authenticate(demo.replace('Basic', spelling)), { kind: 'user', name: 'demo' }, spelling);
+    assert.ok(!(authenticate(guest) instanceof Promise));
+    assert.equal(state.asked.length, 2);
+  });
+
+  it('are bounded: the oldest goes when there is no room', async () => {
+    const { authenticate, state } = setUp({ cacheEntriesMax: 2 }, ['a', 'b', 'c']);
+    for (const name of ['a', 'b', 'c']) await authenticate(formatBasic(name, 'sesame'));
+    state.asked.length = 0;
+    for (const name of ['b', 'c', 'a']) await authenticate(formatBasic(name, 'sesame'));
+    assert.equal(state.asked.length, 1);
+  });
+
+  it('are not pushed out by wrong ones', async () => {
+    const { authenticate } = setUp({ cacheEntriesMax: 1 });
+    await authenticate(demo);
+    for (let guess = 0; guess < 20; guess++) await authenticate(formatBasic('demo', `guess${guess}`));
+    assert.ok(!(authenticate(demo) instanceof Promise));
+  });
+
+  it('are known to one authenticator alone', async () => {
+    const [one, other] = [setUp(), setUp()];
+    await one.authenticate(demo);
+    assert.ok(other.authenticate(demo) instanceof Promise);
+  });
+});
+
+describe('verification', () => {
+  it('costs one scrypt for an unknown user, against the decoy', async () => {
+    const { authenticate, users, state } = setUp();
+    await authenticate(unknown);
+    assert.deepEqual(state.asked, [users.decoy]);
+    assert.equal(state.asked[0], users.decoy);
+  });
+
+  it('costs one scrypt for every wrong guess, however often it is made', async () => {
+    const { authenticate, state } = setUp();
+    for (const header of [wrong, wrong, unknown, unknown]) await authenticate(header);
+    assert.equal(state.asked.length, 4);
+  });
+
+  it('happens once for the same credentials arriving together, right or wrong', async () => {
+    for (const header of [demo, wrong, unknown]) {
+      const { authenticate, state, release } = setUp();
+      state.hold = true;
+      const together = [header, header, header.replace('Basic', 'basic')].map(authenticate);
+      assert.equal(state.asked.length, 1);
+      release();
+      assert.equal(new Set(await Promise.all(together)).size, 1);
+    }
+  });
+
+  it('happens for four at once; further guesses are turned away until one is done', async () => {
+    const { authenticate, state, release } = setUp();
+    state.hold = true;
+    const running = ['1', '2', '3', '4'].map((guess) => authenticate(formatBasic('demo', guess)));
+    for (const header of [demo, unknown, formatBasic('demo', '5')])
+      assert.deepEqual(authenticate(header), { kind: 'busy' });
+    assert.equal(state.asked.length, 4);
+    state.hold = false;
+    release();
+    for (const verdict of await Promise.all(running)) assert.deepEqual(verdict, { kind: 'wrong' });
+    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
+  });
+
+  it('still lets in who is remembered while guesses flood in', async () => {
+    const { authenticate, state } = setUp({ verificationsMax: 1 });
+    await authenticate(demo);
+    state.hold = true;
+    assert.ok(authenticate(wrong) instanceof Promise);
+    assert.deepEqual(authenticate(demo), { kind: 'user', name: 'demo' });
+  });
+
+  it('has places of its own for who was right before, so that a flood of guesses locks nobody out', async () => {
+    const { authenticate, state, release } = setUp({ verificationsMax: 1, cacheTtlMs: 1000 });
+    await authenticate(demo);
+    await authenticate(guest);
+    state.nowMs = 1000;
+    state.hold = true;
+    assert.ok(authenticate(wrong) instanceof Promise);
+    const again = authenticate(demo);
+    assert.deepEqual(authenticate(guest), { kind: 'busy' });
+    release();
+    assert.deepEqual(await again, { kind: 'user', name: 'demo' });
+  });
+
+  it('takes that place away from who is no longer a user', async () => {
+    const { authenticate, hashes, state } = setUp({ verificationsMax: 1, cacheTtlMs: 1000 });
+    await authenticate(demo);
+    hashes.delete('demo');
+    state.nowMs = 1000;
+    await authenticate(demo);
+    state.hold = true;
+    assert.ok(authenticate(wrong) instanceof Promise);
+    assert.deepEqual(authenticate(demo), { kind: 'busy' });
+  });
+});
+
+describe('the memory of an authenticator', () => {
+  it('holds neither a password nor a header, right or wrong', async () => {
+    // Secrets live in buffers, whose bytes a heap snapshot leaves out, so that the test itself holds no string of them.
+    const [right, guess] = [secretBytes(), secretBytes()];
+    const passwordHash = await hashPassword(`${right}`, undefined, { ln: 1, r: 1, p: 1 });
+    const authenticator = createAuthenticator({ users: createUsers([{ name: 'demo', passwordHash }]) });
+    for (const password of [right, guess]) await authenticator.authenticate(formatBasic('demo', `${password}`));
+    // The engine keeps the last text that a regular expression matched, and only that one.
+    await authenticator.authenticate(wrong);
+    const held = `${secretBytes()}`;
+    const needles = [right, guess].flatMap((password) => [password, Buffer.from(formatBasic('demo', `${password}`))]);
+    const found = await findInHeap([...needles, Buffer.from(held)]);
+    assert.deepEqual(found, [false, false, false, false, true], `of which only ${held} is held on purpose`);
+    assert.deepEqual(authenticator.authenticate(formatBasic('demo', `${right}`)), { kind: 'user', name: 'demo' });
+  });
+});
+
+function secretBytes(): Buffer {
+  return Buffer.from(randomBytes(12).toString('hex'));
+}
+
+async function findInHeap(needles: readonly Buffer[]): Promise<boolean[]> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of getHeapSnapshot()) chunks.push(chunk);
+  const heap = Buffer.concat(chunks);
+  return needles.map((needle) => heap.includes(needle));
+}

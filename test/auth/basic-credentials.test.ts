@@ -1,0 +1,107 @@
+/** HTTP Basic credentials: what is read from a header, what is refused, and that writing and reading agree. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { type BasicCredentials, formatBasic, parseBasic } from '#auth';
+
+function base64(bytes: string | readonly number[]): string {
+  return (typeof bytes === 'string' ? Buffer.from(bytes) : Buffer.from(bytes)).toString('base64');
+}
+
+describe('parseBasic', () => {
+  const check = (header: string | undefined, expected: BasicCredentials | undefined) =>
+    assert.deepEqual(parseBasic(header), expected, header);
+
+  it('reads the examples of RFC 7617', () => {
+    check('Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==', { user: 'Aladdin', password: 'open sesame' });
+    check('Basic dGVzdDoxMjPCow==', { user: 'test', password: '123£' });
+  });
+
+  it('takes the scheme in any case and any number of spaces after it', () => {
+    const expected = { user: 'demo', password: 'demo' };
+    for (const scheme of ['Basic ', 'basic ', 'BASIC ', 'bAsIc    ']) check(scheme + base64('demo:demo'), expected);
+  });
+
+  it('splits at the first colon, so that a password may hold others', () => {
+    check(`Basic ${base64('demo:a:b:')}`, { user: 'demo', password: 'a:b:' });
+  });
+
+  it('lets either side be empty', () => {
+    check(`Basic ${base64(':')}`, { user: '', password: '' });
+    check(`Basic ${base64('demo:')}`, { user: 'demo', password: '' });
+    check(`Basic ${base64(':demo')}`, { user: '', password: 'demo' });
+  });
+
+  it('keeps a byte order mark, which is a character like any other here', () => {
+    check(`Basic ${base64('\ufeffdemo:demo')}`, { user: '\ufeffdemo', password: 'demo' });
+  });
+
+  it('gives nothing for what is not a Basic header', () => {
+    const good = base64('demo:demo');
+    for (const header of ['', 'Basic', 'Basic ', good, `Bearer ${good}`, `Basic${good}`, ` Basic ${good}`])
+      check(header, undefined);
+    for (const tail of [' ', ',', ' x', `, Basic ${good}`, '\n']) check(`Basic ${good}${tail}`, undefined);
+    check(undefined, undefined);
+  });
+
+  it('gives nothing without a colon', () => check(`Basic ${base64('demo')}`, undefined));
+
+  it('gives nothing for base64 that is not in its one canonical form', () => {
+    check('Basic YTpi', { user: 'a', password: 'b' });
+    check('Basic YTo=', { user: 'a', password: '' });
+    for (const encoded of ['YTo', 'YTp=', 'YTo==', 'YTo=YTo=', 'YTpi=', 'YTpi-_', '=', '===='])
+      check(`Basic ${encoded}`, undefined);
+  });
+
+  it('gives nothing for bytes that are not UTF-8', () => {
+    check(`Basic ${base64([0x61, 0x3a, 0xa3])}`, undefined);
+    check(`Basic ${base64([0xc0, 0xba, 0x3a, 0x61])}`, undefined);
+  });
+
+  it('gives nothing for control characters on either side', () => {
+    for (const control of ['\0', '\t', '\r', '\n', '\x1f', '\x7f', '\x85']) {
+      check(`Basic ${base64(`de${control}mo:demo`)}`, undefined);
+      check(`Basic ${base64(`demo:de${control}mo`)}`, undefined);
+    }
+  });
+
+  it('reads a header of 4 KiB and none that is longer', () => {
+    const longest = formatBasic('demo', 'x'.repeat(3061));
+    assert.equal(longest.length, 4094);
+    assert.notEqual(parseBasic(longest), undefined);
+    check(formatBasic('demo', 'x'.repeat(3062)), undefined);
+  });
+
+  it('never throws, whatever a client sends', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void parseBasic(text)));
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void parseBasic(`Basic ${text}`)));
+    fc.assert(fc.property(fc.uint8Array(), (bytes) => void parseBasic(`Basic ${base64([...bytes])}`)));
+  });
+});
+
+describe('formatBasic', () => {
+  const text = fc.string({ unit: 'grapheme' }).filter((value) => !/\p{Cc}/u.test(value));
+  const name = text.filter((value) => !value.includes(':'));
+
+  it('writes what parseBasic reads back', () => {
+    fc.assert(
+      fc.property(name, text, (user, password) => {
+        assert.deepEqual(parseBasic(formatBasic(user, password)), { user, password });
+      }),
+    );
+  });
+
+  it('writes the same header that parseBasic read', () => {
+    fc.assert(
+      fc.property(fc.base64String(), (encoded) => {
+        const read = parseBasic(`Basic ${encoded}`);
+        if (read !== undefined) assert.equal(formatBasic(read.user, read.password), `Basic ${encoded}`);
+      }),
+    );
+  });
+
+  it('refuses what Basic cannot carry', () => {
+    assert.throws(() => formatBasic('de:mo', 'demo'), /colon/);
+    assert.throws(() => formatBasic('demo', 'de\nmo'), /control/);
+    assert.throws(() => formatBasic('de\0mo', 'demo'), /control/);
+  });
+});
