@@ -100,6 +100,8 @@ export interface ConfigurationError {
   /** For example `Mapping hotel`; undefined when the file as a whole is at fault. */
   readonly record: string | undefined;
   readonly message: string;
+  /** A second place that the message speaks of, such as the record that has the name already. */
+  readonly other?: Source | undefined;
   readonly remedy: string;
 }
 

@@ -14,3 +14,27 @@ export type {
   Unit,
   User,
 } from './configuration.ts';
+export {
+  type ConfigurationRecords,
+  configurationFrom,
+  type LoadedConfiguration,
+  type LoadOptions,
+  loadConfiguration,
+} from './load.ts';
+export { packageVersion } from './package-version.ts';
+export {
+  formatServiceReference,
+  parseServiceReference,
+  type ServiceReference,
+} from './references.ts';
+export { formatErrors } from './report.ts';
+export { requireConfiguration, requireSettings } from './require.ts';
+export { listSettings, type SettingRow } from './setting-table.ts';
+export {
+  parseSettings,
+  type SettingOptions,
+  type Settings,
+  type SettingsResult,
+  settingsFrom,
+} from './settings.ts';
+export { loadTls, type Tls } from './tls.ts';

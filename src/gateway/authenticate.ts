@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import type { AuthAnswer, AuthPort } from '#auth';
 import type { AuthService } from '#config';
 import { exchangeOf, type Logger, type ProblemSlug, problem } from '#http';
+import { hasLeft } from './deadline.ts';
 import type { Identity } from './identity.ts';
 
 /** Asks the auth service about a request; answers at once when it can, and never throws. */
@@ -16,7 +17,7 @@ export interface AuthCounts {
 }
 
 export interface Authentication {
-  /** True: go on. False: the client has been answered. Throws the problem of a refusal without a body of its own. */
+  /** True: go on. False: the client has been answered, or has left. Throws the problem of a refusal without a body of its own. */
   readonly authenticate: (ctx: Context) => boolean | Promise<boolean>;
   readonly counts: Readonly<AuthCounts>;
 }
@@ -29,7 +30,7 @@ export interface AuthenticationOptions {
 }
 
 export function askInProcess(port: AuthPort): AskAuth {
-  return (ctx) => port({ method: ctx.method, url: ctx.url, headers: ctx.req.headers });
+  return (ctx) => port({ method: ctx.method, url: ctx.path + ctx.search, headers: ctx.req.headers });
 }
 
 export function createAuthentication({ record, ask, identity, logger }: AuthenticationOptions): Authentication {
@@ -50,6 +51,9 @@ export function createAuthentication({ record, ask, identity, logger }: Authenti
     return settleError(ctx, answer.reason);
   }
 
+  /** A client that leaves gets no answer; if it went on, leaving early would be a way past `failureModeAllow`. */
+  const settleLater = (ctx: Context, answer: AuthAnswer) => !hasLeft(ctx) && settle(ctx, answer);
+
   function settleError(ctx: Context, reason: string): boolean {
     const { requestId } = exchangeOf(ctx);
     logger.warn({ requestId, reason, allowed: record.failureModeAllow }, 'the auth service gave no answer');
@@ -65,7 +69,7 @@ export function createAuthentication({ record, ask, identity, logger }: Authenti
     counts,
     authenticate(ctx: Context) {
       const answer = ask(ctx);
-      return answer instanceof Promise ? answer.then((settled) => settle(ctx, settled)) : settle(ctx, answer);
+      return answer instanceof Promise ? answer.then((settled) => settleLater(ctx, settled)) : settle(ctx, answer);
     },
   });
 }
@@ -74,8 +78,10 @@ export function createAuthentication({ record, ask, identity, logger }: Authenti
 function refuse(ctx: Context, { status, headers, body }: Extract<AuthAnswer, { outcome: 'deny' }>): false {
   if (body === undefined) throw problem(slugOfStatus[status] ?? 'access-denied', { status, headers });
   for (const [name, value] of Object.entries(headers)) ctx.set(name, typeof value === 'string' ? value : [...value]);
+  ctx.set('Cache-Control', 'no-store');
   ctx.status = status;
   ctx.body = Buffer.from(body);
+  if (headers['content-type'] === undefined) ctx.remove('Content-Type');
   return false;
 }
 

@@ -1,19 +1,21 @@
 /** To a service across HTTP: streamed both ways, bounded in time, and silent about why it failed. */
-import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import type { Dispatcher } from 'undici';
 import { exchangeOf, Problem } from '#http';
+import { hasLeft, underDeadline } from './deadline.ts';
 import { upstreamProblem } from './failures.ts';
 import type { Forward, PathRule } from './forward-local.ts';
 import type { Identity } from './identity.ts';
 import { upstreamBody } from './request-body.ts';
-import { restoreLocation, rewritePath } from './rewrite.ts';
-import { copyResponseHeaders, upstreamRequestHeaders } from './upstream-headers.ts';
+import { type PathRestoration, restoreLocation, rewritePath } from './rewrite.ts';
+import { copyResponseHeaders, forwardedHeaders, publicAddress, upstreamRequestHeaders } from './upstream-headers.ts';
 
 export interface RemoteForwardOptions {
   readonly rule: PathRule;
   /** Gives scheme, host and port of the service. */
   readonly origin: () => string;
+  /** Put before every path: `''`, or `/base`. */
+  readonly path: string;
   readonly dispatcher: Dispatcher;
   /** Until the response headers; the body that follows may take its time. */
   readonly timeoutMs: number;
@@ -23,72 +25,63 @@ export interface RemoteForwardOptions {
 
 export function createRemoteForward(options: RemoteForwardOptions): Forward {
   const { rule, dispatcher, timeoutMs, bodyBytesMax, identity } = options;
+  const taken = rule.rewrite === '' || rule.prefix === '/' ? '' : rule.prefix;
+  const innerPrefix = options.path + (rule.rewrite === '/' ? '' : rule.rewrite);
   return async function forwardRemote(ctx) {
-    const exchange = exchangeOf(ctx);
     const origin = options.origin();
-    const publicPrefix =
-      rule.rewrite === '' ? exchange.basePath : exchange.basePath + (rule.prefix === '/' ? '' : rule.prefix);
-    const startedAt = performance.now();
-    const answer = await underDeadline(ctx, timeoutMs, (signal) =>
+    const address = publicAddress(ctx);
+    const publicPrefix = address.path + taken;
+    const answer = await ask(ctx, (signal) =>
       dispatcher.request({
         origin,
         method: ctx.method as Dispatcher.HttpMethod,
-        path: rewritePath(ctx.path, rule.prefix, rule.rewrite) + ctx.search,
-        headers: upstreamRequestHeaders(ctx, publicPrefix, identity),
+        path: options.path + rewritePath(ctx.path, rule.prefix, rule.rewrite) + ctx.search,
+        headers: upstreamRequestHeaders(ctx.req.headers, identity).concat(forwardedHeaders(ctx, address, publicPrefix)),
         body: upstreamBody(ctx, bodyBytesMax),
         headersTimeout: 0,
         signal,
       }),
     );
-    exchange.upstreamMs = performance.now() - startedAt;
-    const restoration = {
-      ...rule,
-      basePath: exchange.basePath,
-      upstreamOrigin: origin,
-    };
-    answerWith(ctx, answer, (value) => restoreLocation(value, restoration));
+    if (answer !== undefined) answerWith(ctx, answer, { publicPrefix, innerPrefix, upstreamOrigin: origin });
   };
-}
 
-/** Why a request to an upstream was given up: our own deadline, or the client's leaving. */
-class GivenUp extends Error {
-  override readonly name = 'GivenUp';
-  readonly code: string;
-
-  constructor(code: 'ETIMEDOUT' | 'ECONNRESET', message: string) {
-    super(message);
-    this.code = code;
+  /** Undefined when the client has left: then there is nobody to answer, and no fault of the upstream's to tell. */
+  async function ask(
+    ctx: Context,
+    request: (signal: AbortSignal) => Promise<Dispatcher.ResponseData>,
+  ): Promise<Dispatcher.ResponseData | undefined> {
+    const startedAt = performance.now();
+    try {
+      return await underDeadline(ctx, timeoutMs, request);
+    } catch (cause) {
+      if (hasLeft(ctx)) return undefined;
+      throw cause instanceof Problem ? cause : upstreamProblem(cause);
+    } finally {
+      exchangeOf(ctx).upstreamMs = performance.now() - startedAt;
+      closeUnlessReceived(ctx);
+    }
   }
 }
 
-/** undici's own timers are coarse (200 ms fired after 682), so the deadline is ours; a client that leaves ends the request too. */
-async function underDeadline<T>(ctx: Context, timeoutMs: number, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const controller = new AbortController();
-  const timer = setTimeout(
-    () => controller.abort(new GivenUp('ETIMEDOUT', `no response headers within ${timeoutMs} ms`)),
-    timeoutMs,
-  );
-  const onClose = () => controller.abort(new GivenUp('ECONNRESET', 'the client left'));
-  ctx.res.once('close', onClose);
-  try {
-    return await run(controller.signal);
-  } catch (cause) {
-    throw cause instanceof Problem ? cause : upstreamProblem(cause);
-  } finally {
-    clearTimeout(timer);
-    ctx.res.removeListener('close', onClose);
-  }
+/** What a client is still sending when it is answered would be read as its next request. */
+function closeUnlessReceived({ req, res }: Context): void {
+  if (!req.complete && !res.headersSent) res.setHeader('Connection', 'close');
 }
 
-function answerWith(ctx: Context, answer: Dispatcher.ResponseData, location: (value: string) => string): void {
-  ctx.status = answer.statusCode;
-  copyResponseHeaders(ctx, answer.headers, location);
-  if (ctx.method === 'HEAD' || answer.statusCode === 204 || answer.statusCode === 304) {
-    answer.body.resume();
-    ctx.res.statusCode = answer.statusCode;
+/** Koa ends these without a body; HEAD too. */
+const bodiless = [204, 205, 304];
+
+function answerWith(ctx: Context, { statusCode, headers, body }: Dispatcher.ResponseData, from: PathRestoration): void {
+  // Koa destroys what it cannot send, as when the client has left, and an undici body says so with an error.
+  body.on('error', ignore);
+  ctx.status = statusCode;
+  copyResponseHeaders(ctx, headers, (value) => restoreLocation(value, from));
+  if (ctx.method === 'HEAD' || bodiless.includes(statusCode)) {
+    body.resume();
     return;
   }
-  const typed = answer.headers['content-type'] !== undefined;
-  ctx.body = answer.body as Readable;
-  if (!typed) ctx.remove('Content-Type');
+  ctx.body = body;
+  if (headers['content-type'] === undefined) ctx.remove('Content-Type');
 }
+
+function ignore(): void {}

@@ -11,12 +11,12 @@ import { createIdentity, type Identity } from './identity.ts';
 import { createLimitation, type LimitCounts } from './limit.ts';
 import { type InternalRoute, type Route, routeOfInternal, routeOfMapping } from './route.ts';
 import { createTable } from './table.ts';
-import type { Target } from './target.ts';
+import { describeTarget, type Target } from './target.ts';
 import { createUpstreams, type Upstreams } from './upstreams.ts';
 
 export interface GatewayOptions {
   readonly mappings: readonly Mapping[];
-  /** Without one nothing is authenticated, and routes that need it are not served. */
+  /** Without one every mapping is open, and internal routes that need one are not served. */
   readonly authService?: AuthService | undefined;
   /** The auth service in this process; undefined: `authService` is asked across HTTP. */
   readonly authPort?: AuthPort | undefined;
@@ -41,6 +41,8 @@ export interface GatewayOptions {
 export interface GatewaySnapshot {
   /** In the order in which they are tried. */
   readonly routes: readonly Route[];
+  /** Whom the records name, and where that leads. */
+  readonly services: readonly { readonly role: string; readonly service: string; readonly target: () => string }[];
   readonly auth: Readonly<AuthCounts> | undefined;
   readonly ratelimit: Readonly<LimitCounts> | undefined;
 }
@@ -64,8 +66,11 @@ export function createGateway(options: GatewayOptions): Gateway {
       identity,
       logger,
     });
+  if (rateLimitService !== undefined && limiter === undefined)
+    throw new TypeError(`the rate-limit service "${rateLimitService.service}" is named but no limiter was handed in`);
   const limitation = rateLimitService && limiter && createLimitation({ record: rateLimitService, limiter, logger });
   const table = createTable(routesOf(options, identity, upstreams));
+  const services = servicesOf(options);
 
   function enter(ctx: Context): Route {
     refuseMethod(ctx.method);
@@ -77,7 +82,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   const authenticated = (ctx: Context, route: Route) =>
-    route.authenticated && auth !== undefined ? auth.authenticate(ctx) : true;
+    auth !== undefined && route.authenticated ? auth.authenticate(ctx) : true;
 
   const limited = (ctx: Context, route: Route) =>
     route.describe === undefined ? undefined : limitation?.limit(ctx, route.describe);
@@ -96,6 +101,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     middleware: gateway,
     snapshot: () => ({
       routes: table.routes,
+      services,
       auth: auth?.counts,
       ratelimit: limitation?.counts,
     }),
@@ -128,6 +134,17 @@ function routesOf(options: GatewayOptions, identity: Identity, { dispatcher }: U
   return [...options.mappings.map((mapping) => routeOfMapping(mapping, parts)), ...internal.map(routeOfInternal)];
 }
 
+function servicesOf({ mappings, authService, rateLimitService, resolve }: GatewayOptions): GatewaySnapshot['services'] {
+  const named = [
+    ...mappings.map(({ name, service }) => ({ role: `Mapping ${name}`, service })),
+    ...(authService ? [{ role: `AuthService ${authService.name}`, service: authService.authService }] : []),
+    ...(rateLimitService
+      ? [{ role: `RateLimitService ${rateLimitService.name}`, service: rateLimitService.service }]
+      : []),
+  ];
+  return named.map(({ role, service }) => ({ role, service, target: () => describeTarget(resolve(service)) }));
+}
+
 function askerOf(record: AuthService, { authPort, resolve }: GatewayOptions, { dispatcher }: Upstreams): AskAuth {
   if (authPort !== undefined) return askInProcess(authPort);
   const target = resolve(record.authService);
@@ -135,6 +152,7 @@ function askerOf(record: AuthService, { authPort, resolve }: GatewayOptions, { d
     throw new TypeError(`the auth service "${target.name}" is in this process but was not handed in`);
   return createAuthOverHttp({
     origin: target.origin,
+    path: target.path,
     dispatcher: dispatcher(record.timeoutMs),
     timeoutMs: record.timeoutMs,
     allowedHeaders: record.allowedAuthorizationHeaders,

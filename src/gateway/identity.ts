@@ -8,8 +8,8 @@ export interface Identity {
   readonly set: (headers: IncomingHttpHeaders, answered: Readonly<Record<string, string>>) => void;
   /** Who the request is by, for the log: the first of these headers. */
   readonly userOf: (headers: IncomingHttpHeaders) => string | undefined;
-  /** True for a header that an upstream could read as one of these: `_` and `-` are the same to CGI and WSGI. */
-  readonly isForged: (name: string) => boolean;
+  /** True for one of these names, in lower case: what it holds after `strip` is the auth service's word. */
+  readonly has: (name: string) => boolean;
 }
 
 /** `names`: in lower case, as `allowed_authorization_headers` lists them. */
@@ -30,6 +30,6 @@ export function createIdentity(names: readonly string[]): Identity {
       const user = userHeader === undefined ? undefined : headers[userHeader];
       return typeof user === 'string' ? user : undefined;
     },
-    isForged: (name: string) => name.includes('_') && known.has(name.replaceAll('_', '-')),
+    has: (name: string) => known.has(name),
   });
 }

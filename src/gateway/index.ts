@@ -8,6 +8,7 @@ export {
   type GatewaySnapshot,
 } from './gateway.ts';
 export type { LimitCounts } from './limit.ts';
+export { createResolve, type Resolve, type ResolverOptions } from './resolve.ts';
 export type { InternalRoute, Route } from './route.ts';
 export { createTable, type Prefixed, type Table } from './table.ts';
 export { describeTarget, type Target } from './target.ts';

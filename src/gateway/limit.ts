@@ -20,7 +20,7 @@ export interface Limitation {
 }
 
 export interface LimitationOptions {
-  readonly record: Pick<RateLimitService, 'domain' | 'failureModeDeny' | 'timeoutMs'>;
+  readonly record: Pick<RateLimitService, 'domain' | 'failureModeDeny'>;
   readonly limiter: Limiter;
   readonly logger: Logger;
 }

@@ -16,29 +16,35 @@ export function rewritePath(path: string, prefix: string, rewrite: string): stri
 const slash = '/'.charCodeAt(0);
 
 export interface PathRestoration {
-  readonly prefix: string;
-  readonly rewrite: string;
-  /** Where this gateway is mounted, without a slash at the end. */
-  readonly basePath: string;
+  /** What stands before the rest of the path where the client is: `''` or `/travel/v1/hotels`. */
+  readonly publicPrefix: string;
+  /** What stands there at the service: `''` or `/base`. */
+  readonly innerPrefix: string;
   /** The service's own origin: what it may call itself in a `Location`. */
   readonly upstreamOrigin: string;
 }
 
 /**
- * A `Location` of a service as the client must see it: the service's own origin is dropped and the prefix put back.
- * Other origins, relative references, and paths that carry the public prefix already stay as they are.
+ * A `Location` of a service as the client must see it: the service's own origin is dropped and the public prefix put
+ * back. Other origins, relative references, and paths that carry the public prefix already stay as they are.
  */
 export function restoreLocation(
   location: string,
-  { prefix, rewrite, basePath, upstreamOrigin }: PathRestoration,
+  { publicPrefix, innerPrefix, upstreamOrigin }: PathRestoration,
 ): string {
-  const path = location.startsWith(`${upstreamOrigin}/`) ? location.slice(upstreamOrigin.length) : location;
-  if (!path.startsWith('/') || path.startsWith('//')) return location;
-  const publicPrefix = basePath + (prefix === '/' ? '' : prefix);
-  if (publicPrefix === '' || startsWithSegments(path, publicPrefix)) return path;
-  if (rewrite === '') return basePath + path;
-  const inner = rewrite.replace(/\/$/, '');
-  return startsWithSegments(path, inner) ? publicPrefix + path.slice(inner.length) : path;
+  const path = pathAt(location, upstreamOrigin);
+  if (path === undefined) return location;
+  const isPublic = publicPrefix !== '' && startsWithSegments(path, publicPrefix);
+  if (isPublic || !startsWithSegments(path, innerPrefix)) return withOneSlash(path);
+  return withOneSlash(publicPrefix + path.slice(innerPrefix.length));
+}
+
+/** The path and what follows it, when the reference leads to this origin; undefined when it leads elsewhere or is relative. */
+function pathAt(location: string, origin: string): string | undefined {
+  if (/^\/(?!\/)/.test(location)) return location;
+  if (!/^(?:https?:)?\/\//i.test(location) || !URL.canParse(location, origin)) return undefined;
+  const there = new URL(location, origin);
+  return there.origin === new URL(origin).origin ? there.pathname + there.search + there.hash : undefined;
 }
 
 function startsWithSegments(path: string, prefix: string): boolean {
@@ -46,4 +52,9 @@ function startsWithSegments(path: string, prefix: string): boolean {
     path.startsWith(prefix) &&
     (prefix === '' || path.length === prefix.length || '/?#'.includes(path.charAt(prefix.length)))
   );
+}
+
+/** `//host`, and `/\host` to a browser, would be another host. */
+function withOneSlash(path: string): string {
+  return `/${path.replace(/^[/\\\t]+/, '')}`;
 }

@@ -1,5 +1,4 @@
 /** A mapping made ready: everything about it that a request needs, worked out once. */
-import type { Context } from 'koa';
 import type { Dispatcher } from 'undici';
 import type { LabelGroup, Mapping, Source } from '#config';
 import { createLocalForward, type Forward } from './forward-local.ts';
@@ -31,8 +30,9 @@ export interface InternalRoute {
   readonly prefix: string;
   /** True: only behind the auth service. Without an auth service such a route is not served at all. */
   readonly authenticated: boolean;
-  /** Sees the path as it is, prefix included. */
-  readonly run: (ctx: Context) => Promise<void>;
+  /** As a mapping's; `''` leaves the path alone. */
+  readonly rewrite: string;
+  readonly run: Forward;
 }
 
 export interface RouteParts {
@@ -66,18 +66,18 @@ export function routeOfMapping(mapping: Mapping, parts: RouteParts): Route {
   });
 }
 
-export function routeOfInternal({ name, prefix, authenticated, run }: InternalRoute): Route {
+export function routeOfInternal({ name, prefix, rewrite, authenticated, run }: InternalRoute): Route {
   return Object.freeze({
     name,
     prefix,
-    rewrite: '',
+    rewrite,
     service: name,
     target: () => describeTarget({ kind: 'local', name }),
     authenticated,
     describe: undefined,
     labels: [],
     timeoutMs: undefined,
-    forward: run,
+    forward: createLocalForward({ prefix, rewrite }, run),
     source: undefined,
   });
 }
@@ -87,6 +87,7 @@ function forwardTo(target: Target, rule: Mapping, parts: RouteParts): Forward {
   return createRemoteForward({
     rule,
     origin: target.origin,
+    path: target.path,
     dispatcher: parts.dispatcher(rule.connectTimeoutMs ?? parts.connectTimeoutMs),
     timeoutMs: rule.timeoutMs ?? parts.timeoutMs,
     bodyBytesMax: parts.bodyBytesMax,

@@ -2,10 +2,13 @@
 
 export type Target =
   | { readonly kind: 'local'; readonly name: string }
-  /** `origin` gives scheme, host and port; it is a function because a listener's port may be known late. */
-  | { readonly kind: 'remote'; readonly origin: () => string };
+  /**
+   * `origin` gives scheme, host and port; it is a function because a listener's port may be known late. `path` is put
+   * before every path that is sent there: `''`, or `/base`.
+   */
+  | { readonly kind: 'remote'; readonly origin: () => string; readonly path: string };
 
 /** For people: where requests go. */
 export function describeTarget(target: Target): string {
-  return target.kind === 'local' ? 'in this process' : target.origin();
+  return target.kind === 'local' ? 'in this process' : target.origin() + target.path;
 }

@@ -5,27 +5,28 @@ import { exchangeOf } from '#http';
 import { crossesHops, nominatedBy } from './hop-by-hop.ts';
 import type { Identity } from './identity.ts';
 
-/** What the gateway itself writes; a client's values count only as the history of a trusted proxy's. */
-const written = new Set([
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-port',
-  'x-forwarded-prefix',
-  'x-forwarded-proto',
-  'forwarded',
-  'x-request-id',
-]);
+/**
+ * Beside `x-forwarded-*`: what the gateway itself writes, and what some frameworks believe over the request line, the
+ * connection or their own environment (`proxy` is `HTTP_PROXY` to CGI, CVE-2016-5385).
+ */
+const untold = new Set(['forwarded', 'host', 'proxy', 'x-original-url', 'x-real-ip', 'x-request-id', 'x-rewrite-url']);
 
-/** Names and values in turn, as undici takes them. `publicPrefix` is what the path lost on its way. */
-export function upstreamRequestHeaders(ctx: Context, publicPrefix: string, identity: Identity): string[] {
-  const { headers } = ctx.req;
+/** The client's headers that cross to an upstream: names and values in turn, as undici takes them. */
+export function upstreamRequestHeaders(headers: IncomingHttpHeaders, identity: Identity): string[] {
   const nominated = nominatedBy(headers.connection);
   const list: string[] = [];
   for (const name in headers) {
-    if (!crossesHops(name, nominated) || written.has(name) || identity.isForged(name)) continue;
+    if (!identity.has(name) && !crossesToUpstream(name, nominated, identity)) continue;
     push(list, name, headers[name]);
   }
-  return list.concat(forwardedHeaders(ctx, publicPrefix));
+  return list;
+}
+
+/** `_` and `-` are the same to CGI and WSGI, so what may not cross may not in the other spelling either. */
+function crossesToUpstream(name: string, nominated: ReadonlySet<string>, identity: Identity): boolean {
+  const spelt = name.includes('_') ? name.replaceAll('_', '-') : name;
+  if (spelt !== name && (identity.has(spelt) || nominated.has(name))) return false;
+  return crossesHops(spelt, nominated) && !untold.has(spelt) && !spelt.startsWith('x-forwarded-');
 }
 
 function push(list: string[], name: string, value: string | readonly string[] | undefined): void {
@@ -33,20 +34,40 @@ function push(list: string[], name: string, value: string | readonly string[] | 
   else for (const one of value ?? []) list.push(name, one);
 }
 
-/** What an upstream or an auth service may know of the client, from the connection or from a proxy that is trusted. */
-export function forwardedHeaders(ctx: Context, publicPrefix: string): string[] {
+/** Where the client believes the running app to be. */
+export interface PublicAddress {
+  readonly scheme: string;
+  readonly host: string;
+  /** Without a slash at the end: `''` or `/travel`. */
+  readonly path: string;
+}
+
+export function publicAddress(ctx: Context): PublicAddress {
+  const { addresses, basePath } = exchangeOf(ctx);
+  const [scheme = '', , host = '', ...path] = addresses.origin(ctx.req).split('/');
+  return {
+    scheme: scheme.slice(0, -1),
+    host,
+    path: (path.length === 0 ? '' : `/${path.join('/')}`) + basePath,
+  };
+}
+
+/**
+ * What an upstream or an auth service may know of the client, from the connection or from a proxy that is trusted.
+ * `publicPrefix` is what the path lost on its way.
+ */
+export function forwardedHeaders(ctx: Context, { scheme, host }: PublicAddress, publicPrefix: string): string[] {
   const { addresses, requestId } = exchangeOf(ctx);
   const { req } = ctx;
-  const peer = req.socket.remoteAddress ?? '';
+  const peer = (req.socket.remoteAddress ?? 'unknown').replace(/^::ffff:(?=\d+\.)/, '');
   const earlier = addresses.trusts(req) ? req.headers['x-forwarded-for'] : undefined;
-  const origin = addresses.origin(req);
   const list = [
     'x-forwarded-for',
     earlier === undefined ? peer : `${earlier}, ${peer}`,
     'x-forwarded-proto',
-    addresses.scheme(req),
+    scheme,
     'x-forwarded-host',
-    origin.slice(origin.indexOf('//') + 2),
+    host,
     'x-request-id',
     requestId,
   ];
@@ -54,16 +75,20 @@ export function forwardedHeaders(ctx: Context, publicPrefix: string): string[] {
   return list;
 }
 
-/** Copies an upstream's response headers, but for those of the connection and those that the gateway has set already. */
+/**
+ * Copies an upstream's response headers, but for those of the connection and those that the gateway or its host has set
+ * already. `Vary` and `Set-Cookie` are lists: there both have their say.
+ */
 export function copyResponseHeaders(
-  ctx: Context,
+  { res }: Context,
   headers: IncomingHttpHeaders,
   location: (value: string) => string,
 ): void {
   const nominated = nominatedBy(headers.connection);
   for (const name in headers) {
     const value = headers[name];
-    if (value === undefined || !crossesHops(name, nominated) || ctx.res.hasHeader(name)) continue;
-    ctx.res.setHeader(name, name === 'location' ? location(String(value)) : value);
+    if (value === undefined || !crossesHops(name, nominated)) continue;
+    if (name === 'set-cookie' || name === 'vary') res.appendHeader(name, value);
+    else if (!res.hasHeader(name)) res.setHeader(name, name === 'location' ? location(String(value)) : value);
   }
 }

@@ -2,6 +2,7 @@
 import type { Context, Middleware, Next } from 'koa';
 import { exchangeOf } from './exchange.ts';
 import type { Logger } from './logger.ts';
+import { pathOf } from './request-target.ts';
 
 /** The path goes without its query, which may hold secrets; a client that left before the end reads 499. */
 export function createAccessLog(logger: Logger): Middleware {
@@ -10,7 +11,7 @@ export function createAccessLog(logger: Logger): Middleware {
     const exchange = exchangeOf(ctx);
     const startedAt = performance.now();
     const { req, res } = ctx;
-    const path = exchange.basePath + ctx.path;
+    const path = exchange.basePath + pathOf(ctx.url);
     res.once('close', () => {
       logger.info(
         {

@@ -1,6 +1,6 @@
 /** Where the client is and where it thinks we are: forwarded headers are believed from trusted proxies alone. */
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { createPeerTrust, createSocketTrust, type PeerTrust, plainAddress } from './peers.ts';
 
 export interface AddressOptions {
@@ -74,10 +74,21 @@ function ownHost({ localAddress = 'localhost', localPort }: Socket): string {
   return `${address.includes(':') ? `[${address}]` : address}${localPort === undefined ? '' : `:${localPort}`}`;
 }
 
+/** Reads the hops from our end: what stands left of an untrusted or unreadable hop is anybody's word. */
 function lastUntrusted(header: string | readonly string[] | undefined, peer: string, trusts: PeerTrust): string {
-  const hops = String(header ?? '')
-    .split(',')
-    .map((hop) => plainAddress(hop.trim()))
-    .filter((hop) => hop !== '');
-  return hops.findLast((hop) => !trusts(hop)) ?? hops[0] ?? peer;
+  const hops = String(header ?? '').split(',');
+  let client = peer;
+  for (const hop of hops.reverse()) {
+    const address = hopAddress(hop.trim());
+    if (address === undefined) return client;
+    client = address;
+    if (!trusts(address)) return client;
+  }
+  return client;
+}
+
+/** Some proxies write the port too (`203.0.113.7:4711`), which would make every connection another client. */
+function hopAddress(hop: string): string | undefined {
+  const bare = /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
+  return isIP(bare) === 0 ? undefined : plainAddress(bare);
 }

@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { type Addresses, createAddresses } from './addresses.ts';
+import { pathOf } from './request-target.ts';
+import { sanitisePath } from './safe-path.ts';
 
 export interface Exchange {
   /** Passed through from `X-Request-Id`, or made. */
@@ -62,20 +64,21 @@ function readableId(id: string | readonly string[] | undefined): string | undefi
 
 /**
  * What the hosts around us took off the path: the original path less the one we see. koa-mount's own `mountPath` holds
- * only the innermost prefix, and a connect-style host keeps the original in `req.originalUrl`.
+ * only the innermost prefix, and a connect-style host keeps the original in `req.originalUrl`. Both are compared in
+ * their plain form: a base of `/` in front of `/evil.example` would be a link to another host.
  */
 function mountPath(ctx: Context): string {
   const original = (ctx.req as IncomingMessage & { originalUrl?: string }).originalUrl ?? ctx.originalUrl;
   if (original === ctx.url) return '';
-  const full = pathOf(original);
-  const inner = ctx.path;
-  if (full.endsWith(inner)) return full.slice(0, full.length - inner.length);
+  const full = sanitisePath(pathOf(original));
+  const inner = sanitisePath(pathOf(ctx.url));
+  if (full === undefined || inner === undefined) return '';
+  if (full.endsWith(inner)) return withoutSlashAtEnd(full.slice(0, full.length - inner.length));
   return inner === '/' ? full : '';
 }
 
-/** The path of a request target in origin-form or absolute-form (RFC 9112 section 3.2), without its query. */
-export function pathOf(target: string): string {
-  const path = target.startsWith('/') ? target : target.replace(/^[a-z][\w+.-]*:\/\/[^/?#]*/i, '');
-  const end = path.search(/[?#]/);
-  return end === -1 ? path : path.slice(0, end);
+function withoutSlashAtEnd(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === '/') end -= 1;
+  return path.slice(0, end);
 }

@@ -10,7 +10,6 @@ export {
   createExchange,
   type Exchange,
   exchangeOf,
-  pathOf,
   publicBase,
 } from './exchange.ts';
 export { builtInFormatters, type Formatter } from './formatters.ts';
@@ -30,9 +29,12 @@ export {
   type ProblemResponsesOptions,
 } from './problem-responses.ts';
 export { type ProblemKind, type ProblemSlug, problems } from './problems.ts';
+export { redirectTo } from './redirect.ts';
 export { type RepresentOptions, represent } from './represent.ts';
 export {
   createRepresentations,
   type Representations,
 } from './representations.ts';
+export { pathOf } from './request-target.ts';
 export { createSafePath, sanitisePath } from './safe-path.ts';
+export { type HttpServer, type HttpServerOptions, serveHttp } from './serve.ts';

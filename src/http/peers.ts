@@ -17,9 +17,12 @@ export function createPeerTrust(list: readonly string[]): PeerTrust {
 }
 
 function addEntry(ours: BlockList, entry: string): void {
-  const [address = '', bits] = entry.split('/');
+  const [address = '', bits, ...rest] = entry.split('/');
   const family = isIP(address);
-  if (family === 0) throw new TypeError(`"${entry}" is neither an IP address nor a CIDR range`);
+  // A slash without a number behind it would read as /0 and trust the whole world.
+  const isRange = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 6 ? 128 : 32));
+  if (family === 0 || !isRange || rest.length > 0)
+    throw new TypeError(`"${entry}" is neither an IP address nor a CIDR range`);
   const type = family === 6 ? 'ipv6' : 'ipv4';
   if (bits === undefined) ours.addAddress(address, type);
   else ours.addSubnet(address, Number(bits), type);

@@ -1,12 +1,13 @@
 /** The one place where a throw becomes a response. */
 import type { Context, Middleware, Next } from 'koa';
 import { exchangeOf } from './exchange.ts';
-import { type Logger, silentLogger } from './logger.ts';
+import type { Logger } from './logger.ts';
 import { asProblem, errorBody, type Problem } from './problem.ts';
 import { createRepresentations, type Representations } from './representations.ts';
 
 export interface ProblemResponsesOptions {
   readonly representations?: Representations;
+  /** @default the `error` event of the app, which Koa prints */
   readonly logger?: Logger;
   /** Puts an error of another module in our terms; undefined leaves it to the default. */
   readonly translate?: (thrown: unknown) => Problem | undefined;
@@ -18,11 +19,14 @@ const staleHeaders = [
   'Content-Disposition',
   'Content-Language',
   'Content-Length',
+  'Content-Location',
   'Content-Range',
   'Accept-Ranges',
   'ETag',
+  'Expires',
   'Last-Modified',
   'Link',
+  'Location',
   'Transfer-Encoding',
 ];
 
@@ -31,7 +35,7 @@ const staleHeaders = [
  * to the client; anything else reads 500 and is told to the log, with its cause.
  */
 export function createProblemResponses(options: ProblemResponsesOptions = {}): Middleware {
-  const { representations = createRepresentations(), logger = silentLogger, translate } = options;
+  const { representations = createRepresentations(), logger, translate } = options;
   return async function problemResponses(ctx: Context, next: Next) {
     try {
       await next();
@@ -51,22 +55,35 @@ export function writeProblem(ctx: Context, found: Problem, representations: Repr
   for (const name of staleHeaders) ctx.remove(name);
   ctx.status = found.status;
   ctx.set({ 'Cache-Control': 'no-store', ...formatter.headers });
-  for (const [name, value] of Object.entries(found.headers ?? {}))
-    ctx.set(name, typeof value === 'string' ? value : [...value]);
+  for (const [name, value] of Object.entries(found.headers ?? {})) setHeader(ctx, name, value);
   ctx.vary('Accept');
   ctx.set('Content-Type', formatter.contentType);
   ctx.body = formatter.format(body, body.message);
+  // Whoever meant to write to the socket himself has not begun to, or the headers would be out.
+  ctx.respond = true;
 }
 
-function report(ctx: Context, found: Problem, thrown: unknown, logger: Logger): void {
-  if (found.status < 500) return;
+/** `Vary` is added to, since @koa/cors hands its own along with the error. */
+function setHeader(ctx: Context, name: string, value: string | readonly string[]): void {
+  const copy = Array.isArray(value) ? [...value] : String(value);
+  if (name.toLowerCase() === 'vary') ctx.vary(copy);
+  else ctx.set(name, copy);
+}
+
+function report(ctx: Context, found: Problem, thrown: unknown, logger: Logger | undefined): void {
+  if (found.status < 500 || isDeparture(ctx, thrown)) return;
+  if (logger === undefined) {
+    ctx.app.emit('error', thrown instanceof Error ? thrown : found, ctx);
+    return;
+  }
   const { requestId, mapping } = exchangeOf(ctx);
-  const fields = {
-    requestId,
-    mapping,
-    problem: found.slug,
-    err: found.cause ?? thrown,
-  };
+  const fields = { requestId, mapping, problem: found.slug, err: found.cause ?? thrown };
   if (found.slug === 'internal') logger.error(fields, 'a request failed unexpectedly');
   else logger.warn(fields, found.message);
+}
+
+/** A client that leaves breaks what was reading from it or writing to it: the access log tells of it, and it is no fault. */
+function isDeparture(ctx: Context, thrown: unknown): boolean {
+  const { code } = Object(thrown) as { code?: unknown };
+  return ctx.res.destroyed && ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(String(code));
 }

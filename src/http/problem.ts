@@ -63,22 +63,30 @@ export function errorBody({ status, detail, errors }: Pick<Problem, 'status' | '
 /** Anything thrown, as a problem: what does not speak to the client is a bug, and reads 500. */
 export function asProblem(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
-  if (isExposedHttpError(thrown))
-    return problem(slugOfStatus(thrown.status), {
-      status: thrown.status,
-      cause: thrown,
-    });
-  return problem('internal', { cause: thrown });
+  if (!isExposedHttpError(thrown)) return problem('internal', { cause: thrown });
+  const { status, message, headers } = thrown;
+  return problem(slugOfStatus(status), {
+    status,
+    cause: thrown,
+    ...(message === STATUS_CODES[status] ? {} : { detail: message }),
+    ...(headers === undefined ? {} : { headers }),
+  });
 }
 
-/** The errors of Koa and its libraries say with `expose` that a client may know their status (http-errors). */
-function isExposedHttpError(thrown: unknown): thrown is { status: number } {
-  if (typeof thrown !== 'object' || thrown === null) return false;
+interface ExposedHttpError extends Error {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The errors of Koa and its libraries say with `expose` that a client may read their message (http-errors). */
+function isExposedHttpError(thrown: unknown): thrown is ExposedHttpError {
+  if (!(thrown instanceof Error)) return false;
   const { status, expose } = thrown as { status?: unknown; expose?: unknown };
   return expose === true && typeof status === 'number' && status >= 400 && status < 500;
 }
 
+/** Several problems share a status; 400 has a general one among them. */
 function slugOfStatus(status: number): ProblemSlug {
   const slugs = Object.keys(problems) as ProblemSlug[];
-  return slugs.find((slug) => problems[slug].status === status) ?? 'bad-request';
+  return (status === 400 ? undefined : slugs.find((slug) => problems[slug].status === status)) ?? 'bad-request';
 }

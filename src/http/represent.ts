@@ -28,9 +28,14 @@ export function represent(ctx: Context, formatter: Formatter, value: unknown, op
 /** Tells the client the tag; when it has that representation already, the answer is 304 and complete. */
 function tagIsKnown(ctx: Context, tag: string): boolean {
   ctx.res.setHeader('ETag', tag);
-  const ifNoneMatch = ctx.req.headers['if-none-match'];
+  const ifNoneMatch = isRead(ctx.method) ? ctx.req.headers['if-none-match'] : undefined;
   if (ifNoneMatch === undefined || !noneMatchFails(ifNoneMatch, tag)) return false;
   ctx.status = 304;
   ctx.body = null;
   return true;
+}
+
+/** For any other method a failed `If-None-Match` is 412, and not for us to say after the deed (RFC 9110 section 13.1.2). */
+function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
 }

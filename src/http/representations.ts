@@ -85,7 +85,8 @@ function readableAccept(accept = ''): string {
     if (!/^(?:\*\/\*|[\w!#$&^.+-]+\/(?:\*|[\w!#$&^.+-]+))$/.test(range)) return [];
     const quality = parameters.find((parameter) => /^q\s*=/.test(parameter))?.replace(/^q\s*=\s*/, '');
     if (quality === undefined) return [range];
-    return /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.test(quality) ? [`${range};q=${quality}`] : [];
+    // Java writes `q=.2` and scripts write `q=0.33333`: more than the grammar allows, and plain enough.
+    return /^(?:0?\.\d+|0\.?|1(?:\.0*)?)$/.test(quality) ? [`${range};q=${quality}`] : [];
   });
   return ranges.length === 0 ? '*/*' : ranges.join(',');
 }

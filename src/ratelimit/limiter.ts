@@ -20,6 +20,8 @@ export interface RateLimitRequest {
 export interface CurrentLimit {
   readonly requestsPerUnit: number;
   readonly unit: Unit;
+  /** The length of the window that `unit` stands for, so that whoever writes headers needs no table of units. */
+  readonly windowSeconds: number;
   readonly name: string | undefined;
 }
 

@@ -3,7 +3,14 @@
 import type { Context, Middleware } from 'koa';
 import Koa from 'koa';
 import Router from 'koa-router';
-import { createProblemResponses, exchangeOf, type ProblemResponsesOptions, problem, type Representations } from '#http';
+import {
+  createProblemResponses,
+  exchangeOf,
+  type ProblemResponsesOptions,
+  problem,
+  type Representations,
+  redirectTo,
+} from '#http';
 import type { ResourceRoute } from './route.ts';
 
 export interface ResourceAppOptions extends ProblemResponsesOptions {
@@ -47,9 +54,6 @@ function answerMethod(ctx: Context, allowed: readonly string[]): void {
   ctx.status = 204;
 }
 
-/** 308 keeps the method. The path is the public one: its mount is in it, and it cannot start with two slashes. */
 export function redirectToSlash(ctx: Context): void {
-  ctx.set('Location', `${exchangeOf(ctx).basePath}${ctx.path}/${ctx.search}`.replace(/^\/+/, '/'));
-  ctx.body = null;
-  ctx.status = 308;
+  redirectTo(ctx, `${exchangeOf(ctx).basePath}${ctx.path}/${ctx.search}`);
 }

@@ -1,0 +1,40 @@
+/** For a start that must not go wrong: settings and configuration that are right, or one error fit for a terminal. */
+import { resolve } from 'node:path';
+import type { Configuration } from './configuration.ts';
+import { exposedDemoUsers } from './demo-users.ts';
+import { type ConfigurationRecords, configurationFrom, loadConfiguration } from './load.ts';
+import { formatErrors } from './report.ts';
+import { type SettingOptions, type Settings, settingsFrom } from './settings.ts';
+
+/** Throws an Error whose message names every option that cannot be used. */
+export function requireSettings(options: SettingOptions): Settings {
+  const result = settingsFrom(options);
+  if (!result.ok) throw new Error(result.message);
+  return result.settings;
+}
+
+/**
+ * From `config`, or from the directory that the settings name. Rejects with an Error whose message is the list of what
+ * is wrong, by file and line, or names demo users that a server open to the network must not have.
+ */
+export async function requireConfiguration(
+  config: string | ConfigurationRecords | undefined,
+  settings: Settings,
+): Promise<Configuration> {
+  const loaded =
+    typeof config === 'object'
+      ? configurationFrom(config, settings)
+      : await loadConfiguration(config ?? settings.configDir, settings);
+  if (loaded.errors.length > 0) {
+    const count = loaded.errors.length === 1 ? 'an error' : `${loaded.errors.length} errors`;
+    throw new Error(`the configuration has ${count}:\n${formatErrors(loaded.errors, resolve('.'))}`);
+  }
+  const exposed = exposedDemoUsers(settings, loaded.configuration.users);
+  if (exposed.length > 0) {
+    throw new Error(
+      `HOST=${settings.host} is open to the network, and everybody knows the passwords of the demo users ${exposed.join(' and ')}: ` +
+        'give them passwords of your own (frontdesk hash-password), or set ALLOW_DEMO_USERS=true',
+    );
+  }
+  return loaded.configuration;
+}

@@ -1,0 +1,122 @@
+/** What kinds of settings there are: how each reads from text, what it accepts, and what it says it expects. */
+import * as z from 'zod';
+import { isHostAndPort } from './addresses.ts';
+
+/** One setting. `fromText` leaves text that it cannot read as it is, so that the schema refuses it: one schema serves both doors. */
+export interface Setting<T> {
+  readonly schema: z.ZodType<T>;
+  readonly default: T;
+  readonly fromText: (text: string) => unknown;
+  /** Ends the sentence "expected …". */
+  readonly expects: string;
+  readonly description: string;
+}
+
+/** The longest delay that a Node timer keeps; a longer one would fire at once. */
+export const timeoutMsMax = 2_147_483_647;
+
+export function textSetting<T extends string | undefined>(
+  accepts: (text: string) => boolean,
+  expects: string,
+): (defaultValue: T, description: string) => Setting<string | T> {
+  const schema = z.string().refine(accepts);
+  return (defaultValue, description) => ({
+    schema,
+    default: defaultValue,
+    fromText: same,
+    expects,
+    description,
+  });
+}
+
+export function choice<const T extends string>(
+  choices: readonly T[],
+  defaultValue: T,
+  description: string,
+): Setting<T> {
+  return {
+    schema: z.enum(choices),
+    default: defaultValue,
+    fromText: same,
+    expects: `one of ${choices.join(', ')}`,
+    description,
+  };
+}
+
+function wholeNumber(min: number, max: number, expects: string) {
+  const schema = z.number().refine((value) => Number.isInteger(value) && value >= min && value <= max);
+  return (defaultValue: number, description: string): Setting<number> => ({
+    schema,
+    default: defaultValue,
+    fromText: numberFromText,
+    expects,
+    description,
+  });
+}
+
+export const port = wholeNumber(0, 65535, 'a whole number from 0 to 65535');
+export const bytes = wholeNumber(1, timeoutMsMax, 'a whole number of bytes from 1 to 2147483647');
+export const timeoutMs = wholeNumber(1, timeoutMsMax, 'a whole number of milliseconds from 1 to 2147483647');
+
+export function flag(defaultValue: boolean, description: string): Setting<boolean> {
+  return {
+    schema: z.boolean(),
+    default: defaultValue,
+    fromText: flagFromText,
+    expects: 'true or false',
+    description,
+  };
+}
+
+/** A comma-separated list in text, an array in options. */
+export function list(
+  accepts: (item: string) => boolean,
+  expects: string,
+): (description: string) => Setting<readonly string[]> {
+  const schema = z.array(z.string().refine(accepts));
+  return (description) => ({
+    schema,
+    default: [],
+    fromText: itemsFromText,
+    expects,
+    description,
+  });
+}
+
+/** `name=host:port,…` in text, a plain object in options. */
+export function addressBook(description: string): Setting<Readonly<Record<string, string>>> {
+  return {
+    schema: z.record(z.string().regex(/^[\w-]+$/), z.string().refine(isHostAndPort)),
+    default: {},
+    fromText: addressesFromText,
+    expects: 'name=host:port, with commas between several, each name once',
+    description,
+  };
+}
+
+function same(text: string): string {
+  return text;
+}
+
+/** Strict: `Number` would take '', ' 8080', '0x1F90' and '8e3' for ports. */
+function numberFromText(text: string): unknown {
+  return /^\d+$/.test(text) ? Number(text) : text;
+}
+
+function flagFromText(text: string): unknown {
+  const read = z.stringbool().safeParse(text);
+  return read.success ? read.data : text;
+}
+
+function itemsFromText(text: string): readonly string[] {
+  return text.split(',').map((item) => item.trim());
+}
+
+function addressesFromText(text: string): unknown {
+  const pairs = itemsFromText(text).map((item): readonly [string, string] => {
+    const [name = '', ...address] = item.split('=');
+    return [name, address.join('=')];
+  });
+  const names = new Set(pairs.map(([name]) => name));
+  return names.size === pairs.length ? Object.fromEntries(pairs) : text;
+}

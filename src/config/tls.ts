@@ -1,0 +1,25 @@
+/** The certificate and key for HTTPS, read from the disk. */
+import { readFile } from 'node:fs/promises';
+import type { Settings } from './settings.ts';
+
+export interface Tls {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Undefined without TLS_CERT and TLS_KEY. Rejects with a message that names the setting and the file. */
+export async function loadTls({ tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 'tlsKey'>): Promise<Tls | undefined> {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined;
+  const [cert, key] = await Promise.all([readPem('TLS_CERT', tlsCert), readPem('TLS_KEY', tlsKey)]);
+  return { cert, key };
+}
+
+async function readPem(setting: string, file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+    throw new Error(`cannot read ${setting}=${file} (${cause.code}): name a PEM file that this user may read`, {
+      cause,
+    });
+  });
+  if (!text.includes('-----BEGIN ')) throw new Error(`${setting}=${file} is not a PEM file: it has no BEGIN line`);
+  return text;
+}

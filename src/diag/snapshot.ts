@@ -1,0 +1,101 @@
+/** What the gateway believes, as data: the same for the page and for machines. */
+import type { ConfigurationError, LimitDescriptor, LimitDomain, Source } from '#config';
+import type { AuthCounts, GatewaySnapshot, LimitCounts, Route } from '#gateway';
+
+export interface Diagnostics {
+  readonly version: string;
+  readonly uptime_seconds: number;
+  readonly routes: readonly RouteRow[];
+  readonly services: readonly ServiceRow[];
+  readonly limits: readonly LimitRow[];
+  readonly errors: readonly ErrorRow[];
+  readonly auth: Readonly<AuthCounts> | undefined;
+  readonly ratelimit: Readonly<LimitCounts> | undefined;
+}
+
+/** One route, in the order in which routes are tried. */
+export interface RouteRow {
+  readonly name: string;
+  readonly prefix: string;
+  readonly rewrite: string;
+  readonly service: string;
+  readonly target: string;
+  readonly authenticated: boolean;
+  readonly labels: readonly string[];
+  readonly timeout_ms: number | undefined;
+  /** `file:line`; undefined for the server's own routes. */
+  readonly source: string | undefined;
+}
+
+/** Whom a record names as a service, and where that leads. */
+export interface ServiceRow {
+  readonly role: string;
+  readonly service: string;
+  readonly target: string;
+}
+
+export interface LimitRow {
+  readonly domain: string;
+  /** The descriptor's entries, outermost first: `key` or `key=value`. */
+  readonly descriptor: string;
+  /** `10 per minute` or `unlimited`. */
+  readonly limit: string;
+  readonly source: string;
+}
+
+export interface ErrorRow {
+  readonly source: string;
+  readonly record: string | undefined;
+  readonly message: string;
+  readonly remedy: string;
+}
+
+export interface DiagnosticsParts {
+  readonly version: string;
+  /** Milliseconds since the process began to serve. */
+  readonly uptimeMs: () => number;
+  readonly gateway: () => GatewaySnapshot;
+  readonly limits: readonly LimitDomain[];
+  readonly errors: readonly ConfigurationError[];
+}
+
+export function readDiagnostics({ version, uptimeMs, gateway, limits, errors }: DiagnosticsParts): Diagnostics {
+  const { routes, services, auth, ratelimit } = gateway();
+  return {
+    version,
+    uptime_seconds: Math.floor(uptimeMs() / 1000),
+    routes: routes.map(routeRow),
+    services: services.map(({ role, service, target }) => ({ role, service, target: target() })),
+    limits: limits.flatMap(({ domain, descriptors }) => limitRows(domain, descriptors, '')),
+    errors: errors.map(({ source, record, message, remedy }) => ({ source: place(source), record, message, remedy })),
+    auth,
+    ratelimit,
+  };
+}
+
+function routeRow({ target, labels, timeoutMs, source, ...route }: Route): RouteRow {
+  return {
+    name: route.name,
+    prefix: route.prefix,
+    rewrite: route.rewrite,
+    service: route.service,
+    target: target(),
+    authenticated: route.authenticated,
+    labels: labels.map((group) => group.labels.map(({ name }) => name).join(' + ')),
+    timeout_ms: timeoutMs,
+    source: source && place(source),
+  };
+}
+
+function limitRows(domain: string, descriptors: readonly LimitDescriptor[], above: string): LimitRow[] {
+  return descriptors.flatMap(({ key, value, limit, descriptors: below, source }) => {
+    const descriptor = `${above}${key}${value === undefined ? '' : `=${value}`}`;
+    const said = limit && (limit.unlimited ? 'unlimited' : `${limit.requestsPerUnit} per ${limit.unit}`);
+    const own = said === undefined ? [] : [{ domain, descriptor, limit: said, source: place(source) }];
+    return [...own, ...limitRows(domain, below, `${descriptor} › `)];
+  });
+}
+
+function place({ file, line }: Source): string {
+  return `${file}:${line}`;
+}

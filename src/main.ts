@@ -1,0 +1,141 @@
+#!/usr/bin/env node
+/** The command line: the only file that reads the environment, speaks to the terminal and ends the process. */
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Command, InvalidArgumentError } from 'commander';
+import { type DestinationStream, destination, pino } from 'pino';
+import { hashPassword } from '#auth';
+import { formatErrors, listSettings, loadConfiguration, packageVersion, parseSettings, type Settings } from '#config';
+import { createTable } from '#gateway';
+import { type Frontdesk, type Listeners, type ModuleName, moduleNames } from './options.ts';
+import { createFrontdesk } from './server.ts';
+
+const program = new Command('frontdesk')
+  .description('An API gateway with the services that it fronts, in one process or many.')
+  .version(packageVersion(), '-v, --version')
+  .showHelpAfterError()
+  .addHelpText('after', `\nSettings (environment variables):\n${settingsHelp()}`);
+
+program
+  .command('serve', { isDefault: true })
+  .description('run the gateway and its services')
+  .option('--only <modules>', `only these modules: ${moduleNames.join(', ')}`, parseModules)
+  .action(({ only }: { only?: ModuleName[] }) => serve(requiredSettings(), only ?? moduleNames));
+
+program
+  .command('check')
+  .description('read a configuration: list its routes in the order in which they are tried, or what is wrong with it')
+  .argument('[directory]', 'configuration directory (default: CONFIG_DIR)')
+  .action((directory?: string) => check(requiredSettings(), directory));
+
+program
+  .command('hash-password')
+  .description('read a password from standard input and print the line for users.yaml')
+  .action(printHash);
+
+await program.parseAsync().catch(fail);
+
+async function serve({ configDir, ...settings }: Settings, only: readonly ModuleName[]): Promise<void> {
+  const output = destination({
+    fd: 1,
+    sync: false,
+    minLength: process.stdout.isTTY ? 0 : 64 * 1024,
+    maxWrite: 128 * 1024,
+    periodicFlush: 1000,
+  });
+  const logger = pino({ level: settings.logLevel, base: null }, output);
+  const desk = await createFrontdesk({ ...settings, config: configDir, only, demo: true, logger });
+  const listeners = await desk.listen().catch(async (error) => {
+    await desk.close();
+    throw error;
+  });
+  process.stdout.write(banner(listeners));
+  stopOnSignal(desk, output);
+}
+
+/** The first signal stops gracefully, the second at once. */
+function stopOnSignal(desk: Frontdesk, output: DestinationStream & { flushSync(): void }): void {
+  const stop = (signal: NodeJS.Signals) => {
+    for (const again of ['SIGINT', 'SIGTERM']) process.once(again, () => process.exit(1));
+    process.stdout.write(`\n${signal}: finishing what runs, then stopping. Once more stops at once.\n`);
+    desk.close().then(() => {
+      output.flushSync();
+      process.exit(0);
+    }, fail);
+  };
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+}
+
+function banner({ gateway, ratelimit, auth }: Listeners): string {
+  const lines = [
+    `frontdesk ${packageVersion()} is ready.`,
+    ...(gateway ? [`  gateway      ${gateway.url}`] : []),
+    ...(ratelimit ? [`  rate limits  ${ratelimit.url}`] : []),
+    ...(auth ? [`  auth         ${auth.url}`] : []),
+  ];
+  if (gateway && auth && ratelimit) lines.push('', ...examples(gateway.url));
+  return `${lines.join('\n')}\n\n`;
+}
+
+function examples(url: string): string[] {
+  return [
+    'Demo users: demo (password demo) and guest (password guest). Try:',
+    `  curl -i -u demo:demo ${url}/v1/hotels/bookings/0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01`,
+    `  curl -i -u demo:demo -H 'x-gateway-test-allow: me' ${url}/v1/hotels`,
+    `  curl -i ${url}/v2/messages/1`,
+  ];
+}
+
+async function check(settings: Settings, directory = settings.configDir): Promise<void> {
+  const { configuration, errors } = await loadConfiguration(resolve(directory), settings);
+  if (errors.length > 0) {
+    process.stderr.write(`${formatErrors(errors, process.cwd())}\n`);
+    process.exitCode = 1;
+    return;
+  }
+  const { routes } = createTable(configuration.mappings);
+  const width = Math.max(...routes.map(({ prefix }) => prefix.length), 0);
+  for (const { prefix, service, name, source } of routes) {
+    process.stdout.write(`${prefix.padEnd(width)}  ->  ${service}  (Mapping ${name}, ${source.file}:${source.line})\n`);
+  }
+}
+
+/** A password on the command line would stand in the process list and in the shell's history. */
+async function printHash(): Promise<void> {
+  if (process.stdin.isTTY) process.stderr.write('Password (then Enter): ');
+  for await (const line of createInterface({ input: process.stdin })) {
+    process.stdout.write(`${await hashPassword(line)}\n`);
+    return;
+  }
+  throw new Error('there was no password on standard input');
+}
+
+function requiredSettings(): Settings {
+  const result = parseSettings(process.env);
+  if (result.ok) return result.settings;
+  throw new Error(result.message);
+}
+
+function parseModules(text: string): ModuleName[] {
+  const names = text.split(',').map((name) => name.trim());
+  const known = moduleNames.filter((name) => names.includes(name));
+  if (known.length === names.length && known.length > 0) return known;
+  throw new InvalidArgumentError(`Choose from ${moduleNames.join(', ')}, with commas between them.`);
+}
+
+function settingsHelp(): string {
+  const rows = listSettings();
+  const width = Math.max(...rows.map(({ variable }) => variable.length));
+  return rows
+    .map(
+      ({ variable, description, default: value }) =>
+        `  ${variable.padEnd(width)}  ${description}${value === '' ? '' : ` [${value}]`}`,
+    )
+    .join('\n');
+}
+
+function fail(error: unknown): never {
+  process.stderr.write(`frontdesk: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+}

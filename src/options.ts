@@ -1,0 +1,87 @@
+/** The library's face: what a host hands in, what it gets back, and the one place where options are settled. */
+import type Koa from 'koa';
+import type { Middleware } from 'koa';
+import {
+  type Configuration,
+  type ConfigurationRecords,
+  requireConfiguration,
+  requireSettings,
+  type SettingOptions,
+  type Settings,
+} from '#config';
+import { type Logger, silentLogger } from '#http';
+
+/** The parts that can run apart, in one process each or all in one. */
+export const moduleNames = ['gateway', 'auth', 'ratelimit', 'hotel', 'car', 'api'] as const;
+export type ModuleName = (typeof moduleNames)[number];
+
+/** The settings, in camelCase, and what only a program can hand in. */
+export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
+  /** A directory, or records that are already parsed. @default './config' */
+  readonly config?: string | ConfigurationRecords;
+  /** Which modules run in this process. @default all of them */
+  readonly only?: readonly ModuleName[];
+  /** Loads the configuration's demo data into an empty database. @default false */
+  readonly demo?: boolean;
+  /** pino, or anything of its shape. @default silent */
+  readonly logger?: Logger;
+  /** Services of your own by the name that mappings use; each sees its path as the mapping rewrites it. @default {} */
+  readonly services?: Readonly<Record<string, Koa | Middleware>>;
+  /** Milliseconds since the epoch. @default Date.now */
+  readonly clock?: () => number;
+}
+
+export interface Listening {
+  readonly host: string;
+  readonly port: number;
+  readonly url: string;
+}
+
+/** Undefined for what does not run in this process. Without a gateway, `gateway` serves the other HTTP modules. */
+export interface Listeners {
+  readonly gateway: Listening | undefined;
+  readonly ratelimit: Listening | undefined;
+  readonly auth: Listening | undefined;
+}
+
+export interface Frontdesk {
+  /** A Koa app that holds nothing but `middleware`. */
+  readonly app: Koa;
+  /** For another Koa app, mounted under whatever prefix. It answers every request. */
+  readonly middleware: Middleware;
+  /** Rejects with a message fit for a terminal; then nothing listens. */
+  readonly listen: () => Promise<Listeners>;
+  /** Stops accepting, lets what runs finish within `shutdownTimeoutMs`, and closes everything in reverse order. */
+  readonly close: () => Promise<void>;
+}
+
+/** The options with nothing left open: what every part of the assembly reads. */
+export interface Settled {
+  readonly settings: Settings;
+  readonly configuration: Configuration;
+  readonly logger: Logger;
+  readonly clock: () => number;
+  readonly services: Readonly<Record<string, Koa | Middleware>>;
+  readonly demo: boolean;
+  readonly has: (name: ModuleName) => boolean;
+}
+
+/** Rejects with an Error whose message names what is wrong, where, and the remedy. */
+export async function settleOptions(options: FrontdeskOptions): Promise<Settled> {
+  const {
+    config,
+    only = moduleNames,
+    demo = false,
+    logger = silentLogger,
+    services = {},
+    clock = Date.now,
+    ...rest
+  } = options;
+  const settings = requireSettings(rest);
+  const configuration = await requireConfiguration(config, settings);
+  const stranger = only.find((name) => !moduleNames.includes(name));
+  if (stranger !== undefined) throw new Error(`"${stranger}" is no module: choose from ${moduleNames.join(', ')}`);
+  const taken = Object.keys(services).find((name) => (moduleNames as readonly string[]).includes(name));
+  if (taken !== undefined) throw new Error(`services: "${taken}" is the name of a module: choose another`);
+  return { settings, configuration, logger, clock, services, demo, has: (name) => only.includes(name) };
+}

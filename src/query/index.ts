@@ -1,0 +1,21 @@
+/** The language of lists: query arguments in, plain data out, and links back to text. */
+export { parseItemQuery } from './item-language.ts';
+export { formatLinkHeader } from './link-header.ts';
+export {
+  createListLanguage,
+  type ListLanguage,
+  type ListLanguageOptions,
+} from './list-language.ts';
+export type { Filter, ListQuery, Order, TextSearch } from './list-query.ts';
+export { type PageLinks, type Position, pageLinks } from './page.ts';
+export type { Scalar } from './scalar.ts';
+export { urlField } from './url-field.ts';
+export {
+  createView,
+  type Field,
+  type PublicItem,
+  present,
+  type View,
+  type ViewDefinition,
+  type ViewField,
+} from './view.ts';

@@ -1,0 +1,116 @@
+/** A connection that comes and goes: one HTTP/2 session at a time, opened when a call needs it. */
+import { type ClientHttp2Session, connect } from 'node:http2';
+import { type Admission, createBreaker } from './breaker.ts';
+import { type Answer, callHeaders, callUnary } from './grpc-call.ts';
+
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface ChannelOptions {
+  readonly target: () => Target;
+  readonly path: string;
+  readonly timeoutMs: number;
+  readonly clock: () => number;
+  readonly random: () => number;
+}
+
+export interface Channel {
+  /** Never rejects. */
+  call(message: Uint8Array): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/** A connect may take longer than the first call waits for it. */
+const connectMsMax = 1_000;
+
+/** Connections die without a word. One that answers nothing for so long is given up, however patient TCP is. */
+const silenceMsMax = 1_000;
+
+export function openChannel({ target, path, timeoutMs, clock, random }: ChannelOptions): Channel {
+  const headers = callHeaders(path, timeoutMs);
+  const breaker = createBreaker({ clock, random });
+  let current: ClientHttp2Session | undefined;
+  let closed = false;
+  let silentSinceMs: number | undefined;
+  let lastReason = '';
+
+  async function call(message: Uint8Array): Promise<Answer> {
+    if (closed) return lost('the client is closed');
+    const admission = breaker.admit();
+    if (admission === 'refused') return lost(`it is down, and asked again in a while (${lastReason})`);
+    const startedMs = clock();
+    const session = currentSession();
+    if (session instanceof Error) return learn(lost(session.message), admission, startedMs);
+    return learn(await callUnary({ session, headers, message, timeoutMs }), admission, startedMs);
+  }
+
+  /** Any answer, even a useless one, shows that there is somebody; so does being late once, to a service that was up. */
+  function learn(answer: Answer, admission: Admission, startedMs: number): Answer {
+    if (answer.kind === 'lost' || (answer.kind === 'late' && (admission === 'probe' || isSilent(startedMs)))) {
+      lastReason = answer.reason;
+      breaker.failed(admission);
+    } else if (answer.kind !== 'late') {
+      silentSinceMs = undefined;
+      breaker.succeeded();
+    }
+    return answer;
+  }
+
+  /** Called when a call got no answer in time. */
+  function isSilent(startedMs: number): boolean {
+    silentSinceMs ??= startedMs;
+    if (clock() - silentSinceMs < silenceMsMax) return false;
+    silentSinceMs = undefined;
+    current?.destroy();
+    return true;
+  }
+
+  function currentSession(): ClientHttp2Session | Error {
+    try {
+      current ??= open(target(), (session) => {
+        if (current === session) current = undefined;
+      });
+      return current;
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    }
+  }
+
+  return Object.freeze({
+    call,
+    close(): Promise<void> {
+      closed = true;
+      const session = current;
+      if (session === undefined || session.destroyed) return Promise.resolve();
+      return new Promise((resolve) => {
+        session.once('close', resolve);
+        session.destroy();
+      });
+    },
+  });
+}
+
+/** `onGone` is called as soon as the session takes no more calls: calls that run on it may still finish. */
+function open({ host, port }: Target, onGone: (session: ClientHttp2Session) => void): ClientHttp2Session {
+  const session = connect(`http://${host.includes(':') ? `[${host}]` : host}:${port}`, {
+    settings: { enablePush: false },
+  });
+  const timer = setTimeout(() => session.destroy(new Error(`no connection within ${connectMsMax} ms`)), connectMsMax);
+  timer.unref();
+  session.unref();
+  session.once('connect', () => clearTimeout(timer));
+  session.once('goaway', () => onGone(session));
+  // The calls on the session fail with the error and report it.
+  session.on('error', () => onGone(session));
+  session.once('close', () => {
+    clearTimeout(timer);
+    onGone(session);
+  });
+  return session;
+}
+
+function lost(reason: string): Answer {
+  return { kind: 'lost', reason };
+}

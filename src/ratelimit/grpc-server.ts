@@ -1,0 +1,96 @@
+/** The rate-limit service on a port of its own, in plain text. */
+import { createServer, type Server as Listener, type Socket } from 'node:net';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { addServices, type ErrorLogger } from './grpc-services.ts';
+import type { Limiter } from './limiter.ts';
+
+export interface RateLimitServerOptions {
+  readonly limiter: Limiter;
+  /** @default '127.0.0.1' */
+  readonly host?: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  readonly logger: ErrorLogger;
+}
+
+export interface RateLimitServer {
+  readonly port: number;
+  /** What the health service answers; it starts with SERVING. */
+  setServing(serving: boolean): void;
+  /** Takes no more calls, lets those that run finish for so long, then ends them. May be called again. @default 5_000 */
+  close(deadlineMs?: number): Promise<void>;
+}
+
+/** Rejects with an error that has the system's `code` (such as EADDRINUSE) and says what to do about it. */
+export async function serveRateLimit(options: RateLimitServerOptions): Promise<RateLimitServer> {
+  const server = new Server(serverOptions);
+  const health = addServices(server, options);
+  // We listen ourselves: the library's own listening hides the system's error code and prints to the console.
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const sockets = new Set<Socket>();
+  const listener = createServer((socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    injector.injectConnection(socket);
+  });
+  const port = await listen(listener, options.host ?? '127.0.0.1', options.port);
+  health.setServing(true);
+
+  async function stop(deadlineMs: number): Promise<void> {
+    health.setServing(false);
+    const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
+    const finished = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+    await withDeadline(finished, deadlineMs);
+    server.forceShutdown();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  }
+
+  let stopped: Promise<void> | undefined;
+  return Object.freeze({
+    port,
+    setServing: health.setServing,
+    close(deadlineMs = 5_000): Promise<void> {
+      stopped ??= stop(deadlineMs);
+      return stopped;
+    },
+  });
+}
+
+const serverOptions = Object.freeze({
+  // Above the largest request within the bounds that a gateway can send; headers have node:http2's bound of 64 KiB.
+  'grpc.max_receive_message_length': 1_048_576,
+  'grpc.max_concurrent_streams': 1_000,
+  // A client that vanished without a word gives its connection back within a minute and a half.
+  'grpc.keepalive_time_ms': 60_000,
+  'grpc.keepalive_timeout_ms': 20_000,
+  'grpc.enable_channelz': 0,
+});
+
+function listen(listener: Listener, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    listener.once('error', (cause: NodeJS.ErrnoException) => reject(listenError(cause, host, port)));
+    listener.listen({ host, port }, () => {
+      const address = listener.address();
+      resolve(typeof address === 'object' && address !== null ? address.port : port);
+    });
+  });
+}
+
+function listenError(cause: NodeJS.ErrnoException, host: string, port: number): Error {
+  const where = `The rate-limit server cannot listen on ${host}:${port} (${cause.code ?? cause.message})`;
+  const remedy =
+    cause.code === 'EADDRINUSE'
+      ? 'another process has the port; stop it or choose another port (0 picks a free one)'
+      : 'choose another host or port';
+  return Object.assign(new Error(`${where}: ${remedy}.`, { cause }), { code: cause.code });
+}
+
+async function withDeadline(work: Promise<void>, deadlineMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, deadlineMs);
+  });
+  await Promise.race([work, deadline]);
+  clearTimeout(timer);
+}

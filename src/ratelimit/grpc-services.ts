@@ -1,0 +1,72 @@
+/** The services on the rate-limit port: both packages of the protocol, health, and reflection over all of it. */
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { type handleUnaryCall, type Server, type ServiceError, status } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { ReflectionService } from '@grpc/reflection';
+import { HealthImplementation, protoPath as healthProto } from 'grpc-health-check';
+import { checkBounds } from './check-request.ts';
+import { InvalidRequest } from './invalid-request.ts';
+import type { Decision, Limiter, RateLimitRequest } from './limiter.ts';
+import { loadProtocol } from './protocol.ts';
+
+/** pino's shape, as far as it is needed. */
+export interface ErrorLogger {
+  error(fields: object, message?: string): void;
+}
+
+export interface GrpcServicesOptions {
+  readonly limiter: Limiter;
+  readonly logger: ErrorLogger;
+}
+
+/** What the health service says, of the server as a whole (`''`) and of each rate-limit service. */
+export interface Health {
+  setServing(serving: boolean): void;
+}
+
+export function addServices(server: Server, options: GrpcServicesOptions): Health {
+  const protocols = [loadProtocol('v3'), loadProtocol('lyft')];
+  const handler = { ShouldRateLimit: shouldRateLimit(options) };
+  for (const { definition } of protocols) server.addService(definition, handler);
+
+  const health = new HealthImplementation();
+  health.addToServer(server);
+  new ReflectionService(
+    Object.assign({}, loadSync(companionProtos()), ...protocols.map((p) => p.packageDefinition)),
+  ).addToServer(server);
+
+  return Object.freeze({
+    setServing(serving: boolean): void {
+      for (const name of ['', ...protocols.map(({ service }) => service)])
+        health.setStatus(name, serving ? 'SERVING' : 'NOT_SERVING');
+    },
+  });
+}
+
+/** The reflection package describes every service but its own, and has no name for the files that define it. */
+function companionProtos(): string[] {
+  const reflection = dirname(createRequire(import.meta.url).resolve('@grpc/reflection'));
+  const file = (version: string) => join(reflection, `../proto/grpc/reflection/${version}/reflection.proto`);
+  return [healthProto, file('v1'), file('v1alpha')];
+}
+
+function shouldRateLimit({ limiter, logger }: GrpcServicesOptions): handleUnaryCall<RateLimitRequest, Decision> {
+  async function decide(request: RateLimitRequest): Promise<Decision> {
+    checkBounds(request);
+    return limiter.shouldRateLimit(request);
+  }
+  return ({ request }, callback) => {
+    decide(request).then(
+      (decision) => callback(null, decision),
+      (error: unknown) => callback(statusOf(error, logger)),
+    );
+  };
+}
+
+/** Only what the asker did wrong is for the asker to read. */
+function statusOf(error: unknown, logger: ErrorLogger): Partial<ServiceError> {
+  if (error instanceof InvalidRequest) return { code: status.INVALID_ARGUMENT, details: error.message };
+  logger.error({ err: error }, 'the rate-limit service could not decide');
+  return { code: status.INTERNAL, details: 'the rate-limit service could not decide' };
+}

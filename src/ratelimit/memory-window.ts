@@ -1,0 +1,69 @@
+/** The counters of one window of time, each in the row of those that are as useful. */
+import { type Counter, type CounterQueue, createCounterQueue } from './counter-queue.ts';
+
+/**
+ * What is lost with a counter, the least first. Letting go of a counter that was hit once forgets one hit; of one that
+ * denies, lets somebody in who knocks right now.
+ */
+export const rank = Object.freeze({
+  hitOnce: 0,
+  hitAgain: 1,
+  spent: 2,
+  denying: 3,
+});
+
+export const ranks = Object.freeze([rank.hitOnce, rank.hitAgain, rank.spent, rank.denying]);
+
+export interface MemoryWindow {
+  readonly seconds: number;
+  readonly number: number;
+  size(): number;
+  sizeOf(rank: number): number;
+  find(key: string): Counter | undefined;
+  add(key: string): Counter;
+  /** To a higher row; a counter that was let go of meanwhile stays gone. */
+  promote(counter: Counter, rank: number): void;
+  /** Lets go of the oldest of a row. */
+  evict(rank: number): void;
+}
+
+export function createMemoryWindow(seconds: number, number: number): MemoryWindow {
+  const counters = new Map<string, Counter>();
+  const queues = ranks.map(() => createCounterQueue());
+  const queueOf = (index: number): CounterQueue => queues[index] ?? unreachable(index);
+  return Object.freeze({
+    seconds,
+    number,
+    size: () => counters.size,
+    sizeOf: (index: number) => queueOf(index).size(),
+    find: (key: string) => counters.get(key),
+    add(key: string): Counter {
+      const counter = {
+        key,
+        count: 0,
+        rank: rank.hitOnce,
+        previous: undefined,
+        next: undefined,
+      };
+      counters.set(key, counter);
+      queueOf(rank.hitOnce).append(counter);
+      return counter;
+    },
+    promote(counter: Counter, to: number): void {
+      if (to <= counter.rank || counters.get(counter.key) !== counter) return;
+      queueOf(counter.rank).remove(counter);
+      counter.rank = to;
+      queueOf(to).append(counter);
+    },
+    evict(index: number): void {
+      const counter = queueOf(index).oldest();
+      if (counter === undefined) return;
+      queueOf(index).remove(counter);
+      counters.delete(counter.key);
+    },
+  });
+}
+
+function unreachable(index: number): never {
+  throw new RangeError(`no rank ${index}`);
+}

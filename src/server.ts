@@ -1,0 +1,171 @@
+/** The composition root: every module, put together in the order in which a request meets them. */
+import cors from '@koa/cors';
+import Koa, { type Middleware } from 'koa';
+import compose from 'koa-compose';
+import { createApi } from '#api';
+import { createAuthenticator, createAuthService, createUsers } from '#auth';
+import { loadTls, packageVersion, type Tls } from '#config';
+import { createDiagnostics, createProbes } from '#diag';
+import type { Forward, InternalRoute } from '#gateway';
+import {
+  createAccessLog,
+  createAddresses,
+  createExchange,
+  createProblemResponses,
+  createRepresentations,
+  createSafePath,
+  isolate,
+  type Logger,
+  type Problem,
+  type ProblemResponsesOptions,
+  problem,
+} from '#http';
+import { createLimiter, createMemoryCounters } from '#ratelimit';
+import { createVersions } from '#rest';
+import { createCarService } from '#services/car';
+import { createHotelService } from '#services/hotel';
+import { type Database, loadDemo, openDatabase, StorageUnavailable } from '#storage';
+import { createEdge } from './edge.ts';
+import { createListeners } from './listeners.ts';
+import { type Frontdesk, type FrontdeskOptions, type Settled, settleOptions } from './options.ts';
+
+/** Rejects with an Error whose message names what is wrong with the options or the configuration, and the remedy. */
+export async function createFrontdesk(options: FrontdeskOptions = {}): Promise<Frontdesk> {
+  const settled = await settleOptions(options);
+  const tls = await loadTls(settled.settings);
+  const database = await openStorage(settled);
+  try {
+    return assemble(settled, tls, database);
+  } catch (error) {
+    await database?.close();
+    throw error;
+  }
+}
+
+function assemble(settled: Settled, tls: Tls | undefined, database: Database | undefined): Frontdesk {
+  const { settings, configuration, logger, clock, has } = settled;
+  const representations = createRepresentations();
+  const responses = { representations, logger, translate: storageProblem };
+  const entry = createEntry(settled, responses);
+
+  const users = createUsers(configuration.users);
+  const auth = has('auth') ? createAuthService({ authenticator: createAuthenticator({ users }), logger }) : undefined;
+  const counters = createMemoryCounters({ clock });
+  const limiter = has('ratelimit') ? createLimiter({ limits: configuration.limits, counters }) : undefined;
+  const versions = has('api') && database ? createApi({ ...responses, database }) : {};
+  const api = isolate(createVersions(versions));
+  const services = isolateAll({
+    ...settled.services,
+    ...(has('hotel') && database && { hotel: createHotelService({ ...responses, database }) }),
+    ...(has('car') && database && { car: createCarService({ ...responses, database }) }),
+    ...(has('api') && { api }),
+    ...(auth && { auth: auth.app }),
+  });
+
+  const startedAtMs = performance.now();
+  const internalRoutes: InternalRoute[] = [
+    ...Object.keys(versions).map((name) => ({
+      name: 'api',
+      prefix: `/${name}`,
+      rewrite: '',
+      authenticated: false,
+      run: api,
+    })),
+    ...createProbes(async () => (await database?.isReady()) ?? true, representations),
+    createDiagnostics({
+      version: packageVersion(),
+      uptimeMs: () => performance.now() - startedAtMs,
+      gateway: () => edge.gateway.snapshot(),
+      limits: configuration.limits,
+      errors: [],
+    }),
+  ];
+  const edge = createEdge(settled, {
+    auth,
+    limiter,
+    services,
+    internalRoutes,
+    listenerOf: (name) => listeners.addressOf(name),
+  });
+  const middleware = compose([...entry, edge.gateway.middleware]) as Middleware;
+  const app = createHost([middleware], logger);
+  const listeners = createListeners({
+    settings,
+    logger,
+    tls,
+    limiter,
+    auth: auth && createHost([...entry, isolate(auth.app)], logger).callback(),
+    gateway: servesHttp(settled) ? app.callback() : undefined,
+  });
+  return Object.freeze({
+    app,
+    middleware,
+    listen: listeners.open,
+    async close() {
+      await listeners.close();
+      await edge.close();
+      await database?.close();
+    },
+  });
+}
+
+/** What every request passes on its way in, on whichever listener. */
+function createEntry({ settings, logger }: Settled, responses: ProblemResponsesOptions): Middleware[] {
+  return [
+    createExchange(createAddresses(settings)),
+    createAccessLog(logger),
+    ...(settings.corsOrigins.length === 0 ? [] : [createCors(settings.corsOrigins)]),
+    createProblemResponses(responses),
+    createSafePath(),
+  ];
+}
+
+/** Preflights end here, before anybody is asked for credentials. */
+function createCors(origins: readonly string[]): Middleware {
+  return cors({
+    origin: (ctx) => (origins.includes('*') ? '*' : (origins.find((origin) => origin === ctx.get('Origin')) ?? '')),
+    exposeHeaders: ['ETag', 'Link', 'Location', 'RateLimit', 'RateLimit-Policy', 'Retry-After', 'X-Request-Id'],
+  });
+}
+
+function isolateAll(apps: Readonly<Record<string, Koa | Middleware>>): Record<string, Forward> {
+  return Object.fromEntries(Object.entries(apps).map(([name, app]) => [name, isolate(app)]));
+}
+
+/** Koa reports here what failed after the response had begun; a client that left is no failure. */
+function createHost(middleware: readonly Middleware[], logger: Logger): Koa {
+  const app = new Koa();
+  for (const one of middleware) app.use(one);
+  return app.on('error', (error: NodeJS.ErrnoException) => {
+    const clientLeft = ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(error.code ?? '');
+    if (!clientLeft) logger.error({ err: error }, 'a response broke off');
+  });
+}
+
+function servesHttp({ has, services }: Settled): boolean {
+  return has('gateway') || has('hotel') || has('car') || has('api') || Object.keys(services).length > 0;
+}
+
+async function openStorage({
+  settings,
+  configuration,
+  logger,
+  clock,
+  demo,
+  has,
+}: Settled): Promise<Database | undefined> {
+  if (!has('hotel') && !has('car') && !has('api')) return undefined;
+  const database = await openDatabase({ url: settings.databaseUrl, logger });
+  try {
+    if (demo) await loadDemo(database, configuration.demo, { nowMs: clock() });
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return database;
+}
+
+function storageProblem(thrown: unknown): Problem | undefined {
+  if (!(thrown instanceof StorageUnavailable)) return undefined;
+  return problem('storage-unavailable', { headers: { 'Retry-After': '1' }, cause: thrown.cause });
+}

@@ -1,0 +1,124 @@
+/** Rows in a SQLite file or in memory, through better-sqlite3. */
+import { mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { type Compilable, Kysely, SqliteDialect } from 'kysely';
+import type { Database, First, Parameter } from './database.ts';
+import { messageOf, StorageSetupError, translateDriverError } from './errors.ts';
+import { guardDialect } from './guarded-dialect.ts';
+import { migrate } from './migrations.ts';
+import { patiently } from './patience.ts';
+import { rememberStatements } from './remembered-statements.ts';
+import type { Tables } from './schema.ts';
+
+const memory = ':memory:';
+
+/** How long SQLite itself blocks the thread for a lock; longer waits leave the event loop free (see patience.ts). */
+const blockMs = 10;
+
+/** `path` is what follows `sqlite:`. */
+export async function openSqlite(path: string): Promise<Database> {
+  const place = placeOf(path);
+  try {
+    return await open(place);
+  } catch (error) {
+    throw new StorageSetupError(
+      `cannot use the database file ${place}: ${messageOf(error)}. ` +
+        'Let DATABASE_URL name a SQLite file in a directory that this user can write to, or sqlite::memory:',
+      { cause: error },
+    );
+  }
+}
+
+async function open(place: string): Promise<Database> {
+  if (place !== memory) mkdirSync(dirname(place), { recursive: true });
+  const handle = new Sqlite(place, { timeout: blockMs });
+  try {
+    await prepareHandle(handle);
+    const dialect = new SqliteDialect({ database: rememberStatements(handle) });
+    // Immediate: a transaction that reads before it writes could otherwise lose its chance to write in between.
+    const kysely = new Kysely<Tables>({
+      dialect: guardDialect(dialect, { around: guarded, begin: 'begin immediate' }),
+    });
+    await migrateAlone(handle, kysely);
+    return createDatabase(handle, openReader(handle, place), kysely);
+  } catch (error) {
+    handle.close();
+    throw error;
+  }
+}
+
+async function prepareHandle(handle: Sqlite.Database): Promise<void> {
+  await patiently(() => handle.pragma('journal_mode = WAL'));
+  // FULL: a confirmed booking survives a power cut. NORMAL would lose the last ones in WAL mode.
+  handle.pragma('synchronous = FULL');
+  handle.pragma('foreign_keys = ON');
+  // SQLite's own lower() knows ASCII alone, and a search for "zürich" is to find "ZÜRICH".
+  handle.function('lower', { deterministic: true }, (text) => (typeof text === 'string' ? text.toLowerCase() : text));
+}
+
+/** Kysely takes no lock for SQLite; the write lock of the file keeps two processes that start at once apart. */
+async function migrateAlone(handle: Sqlite.Database, kysely: Kysely<Tables>): Promise<void> {
+  await patiently(() => handle.exec('begin immediate'));
+  try {
+    await migrate(kysely, 'sqlite');
+    handle.exec('commit');
+  } catch (error) {
+    if (handle.inTransaction) handle.exec('rollback');
+    throw error;
+  }
+}
+
+/** On the one handle, a read could see what a transaction of another request has not committed yet. */
+function openReader(handle: Sqlite.Database, place: string): Sqlite.Database {
+  return place === memory ? handle : new Sqlite(place, { readonly: true, timeout: blockMs });
+}
+
+function createDatabase(handle: Sqlite.Database, reader: Sqlite.Database, kysely: Kysely<Tables>): Database {
+  return Object.freeze({
+    dialect: 'sqlite',
+    kysely,
+    first: <Row>(query: Compilable<Row>) => createFirst<Row>(reader, query.compile().sql),
+    isReady: async () => canRead(reader),
+    async close() {
+      reader.close();
+      handle.close();
+    },
+  } satisfies Database);
+}
+
+/** Asks for something that stands in the file. */
+function canRead(reader: Sqlite.Database): boolean {
+  try {
+    return reader.pragma('schema_version', { simple: true }) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+function createFirst<Row>(reader: Sqlite.Database, sql: string): First<Row> {
+  const statement = reader.prepare<Parameter[], Row>(sql);
+  return function first(...parameters) {
+    try {
+      return statement.get(...parameters);
+    } catch (error) {
+      throw translateDriverError(error);
+    }
+  };
+}
+
+async function guarded<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await patiently(ask);
+  } catch (error) {
+    throw translateDriverError(error);
+  }
+}
+
+function placeOf(path: string): string {
+  if (path === memory) return memory;
+  if (path !== '' && !path.startsWith('//')) return resolve(path);
+  throw new StorageSetupError(
+    `sqlite:${path} names no file: write sqlite:./path, sqlite:/absolute/path or sqlite::memory:`,
+  );
+}

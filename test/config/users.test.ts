@@ -1,0 +1,55 @@
+/** Users and their password hashes; the wording of each refusal is in the golden files. */
+import assert from 'node:assert/strict';
+import { configurationFrom } from '#config';
+
+const salt = 'A'.repeat(22);
+const hash = 'B'.repeat(43);
+const phc = `$scrypt$ln=14,r=8,p=1$${salt}$${hash}`;
+
+describe('users', () => {
+  it('are read by name and hash', () => {
+    const { configuration, errors } = configurationFrom({ records: [], users: [{ name: 'Zoë', password_hash: phc }] });
+    assert.deepEqual([configuration.users, errors], [[{ name: 'Zoë', passwordHash: phc }], []]);
+  });
+
+  it('that cannot be used do not shut the others out', () => {
+    const users = [{ name: 'a', password_hash: phc }, { name: 'b' }, 'c', { name: 'a', password_hash: phc }];
+    const { configuration, errors } = configurationFrom({ records: [], users });
+    assert.deepEqual(configuration.users, [{ name: 'a', passwordHash: phc }]);
+    assert.deepEqual(
+      errors.map(({ source: { line }, record, message }) => [line, record, message]),
+      [
+        [2, 'User b', 'password_hash is missing'],
+        [3, 'User', 'the document must be a map, not a string'],
+        [4, 'User a', 'there is already a user of this name'],
+      ],
+    );
+  });
+
+  function check(password_hash: unknown, accepted: boolean): void {
+    it(`${accepted ? 'take' : 'refuse'} the hash ${String(password_hash)}`, () => {
+      const { errors } = configurationFrom({ records: [], users: [{ name: 'a', password_hash }] });
+      assert.equal(errors.length === 0, accepted);
+      assert.doesNotMatch(errors[0]?.message ?? '', /hunter2|12345/);
+    });
+  }
+
+  check(phc, true);
+  check(`$scrypt$ln=20,r=8,p=16$${salt}$${hash}`, true);
+  check(`$scrypt$ln=21,r=8,p=1$${salt}$${hash}`, false);
+  check(`$scrypt$ln=14,r=0,p=1$${salt}$${hash}`, false);
+  check(`$scrypt$ln=14,r=8,p=17$${salt}$${hash}`, false);
+  check(`$scrypt$ln=14,r=8$${salt}$${hash}`, false);
+  check(`$scrypt$ln=14,r=8,p=1$${salt}$`, false);
+  check(`$argon2id$v=19$m=65536,t=2,p=1$${salt}$${hash}`, false);
+  check(`${phc}\n`, false);
+  check('hunter2', false);
+  check(12345, false);
+
+  for (const name of ['', 'a:b', 'a\nb', 'a\0', '\u0085']) {
+    it(`refuse the name ${JSON.stringify(name)}, which HTTP Basic cannot carry`, () => {
+      const { configuration } = configurationFrom({ records: [], users: [{ name, password_hash: phc }] });
+      assert.deepEqual(configuration.users, []);
+    });
+  }
+});

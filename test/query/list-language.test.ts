@@ -1,0 +1,157 @@
+/** What a client can ask of a collection, and what it hears when it asks for something else. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { z } from 'zod';
+import { Problem } from '#http';
+import { createListLanguage, createView, type ListQuery } from '#query';
+import { createHotelView, type Hotel, place } from './hotel-view.ts';
+
+const view = createHotelView();
+const parse = createListLanguage(view, {
+  searchable: ['name', 'town'],
+  defaultSort: [{ column: 'name', descending: false }],
+});
+
+const plain: ListQuery<Hotel> = {
+  offset: 0,
+  limit: 20,
+  fields: undefined,
+  filters: [],
+  search: undefined,
+  sort: [
+    { column: 'name', descending: false },
+    { column: 'id', descending: false },
+  ],
+};
+
+function faultsOf(search: string): readonly (readonly [string, string])[] {
+  try {
+    parse(search, place);
+    return [];
+  } catch (error) {
+    assert.ok(error instanceof Problem && error.status === 400 && error.slug === 'bad-argument');
+    return (error.errors ?? []).map(({ pointer, detail }) => [pointer, detail]);
+  }
+}
+
+describe('createListLanguage', () => {
+  const check = (search: string, expected: Partial<ListQuery<Hotel>>) =>
+    assert.deepEqual(parse(search, place), { ...plain, ...expected });
+
+  const refuse = (search: string, name: string, detail: RegExp) => {
+    const faults = faultsOf(search);
+    assert.deepEqual(
+      faults.map(([pointer]) => pointer),
+      [`#/query/${name}`],
+      search,
+    );
+    assert.match(faults[0]?.[1] ?? '', detail);
+  };
+
+  it('gives the defaults when nothing is asked, always the same object', () => {
+    check('', {});
+    assert.equal(parse('', place), parse('?', place));
+  });
+
+  it('gives frozen data', () => {
+    for (const query of [parse('', place), parse('?city=Bern&q=a&fields=id&sort=name', place)]) {
+      assert.ok(Object.values(query).every((value) => Object.isFrozen(value)) && Object.isFrozen(query));
+    }
+  });
+
+  it('reads offset and limit', () => check('?offset=40&limit=5', { offset: 40, limit: 5 }));
+
+  it('takes a limit above 100 as 100', () => {
+    check('?limit=100', { limit: 100 });
+    check('?limit=101', { limit: 100 });
+    check(`?limit=${'9'.repeat(30)}`, { limit: 100 });
+  });
+
+  it('refuses limits that are no number from 1', () => {
+    for (const text of ['0', '-1', '1.5', '1e1', 'ten', '0x10', '%201']) refuse(`?limit=${text}`, 'limit', /1 to 100/);
+  });
+
+  it('refuses offsets that are no number from 0 or not exact', () => {
+    check(`?offset=${Number.MAX_SAFE_INTEGER}`, { offset: Number.MAX_SAFE_INTEGER });
+    for (const text of ['-1', '1.5', 'x', '9007199254740992', '9'.repeat(400)]) {
+      refuse(`?offset=${text}`, 'offset', /0 to 9007199254740991/);
+    }
+  });
+
+  it('filters by every public field, through its schema, as a column of the row', () => {
+    check('?city=Bern&id=7', {
+      filters: [
+        { column: 'town', value: 'Bern' },
+        { column: 'id', value: 7 },
+      ],
+    });
+    check('?open=false', { filters: [{ column: 'open', value: false }] });
+  });
+
+  it('takes a computed field back to its column', () => {
+    check('?code=s4', { filters: [{ column: 'stars', value: 4 }] });
+    refuse('?code=4', 'code', /Invalid/);
+    refuse('?code=s9', 'code', /not a value/);
+  });
+
+  it('refuses a filter that the schema of the field refuses', () => {
+    refuse('?id=seven', 'id', /an integer/);
+    refuse(`?name=${'x'.repeat(51)}`, 'name', /Too big/);
+  });
+
+  it('hands on the text to search for, with the columns to search in', () => {
+    check('?q=50%25+off', { search: { text: '50% off', columns: ['name', 'town'] } });
+    refuse(`?q=${'x'.repeat(201)}`, 'q', /200/);
+  });
+
+  it('knows no q where nothing can be searched', () => {
+    const quiet = createListLanguage(view);
+    assert.throws(() => quiet('?q=a', place), { slug: 'bad-argument' });
+    assert.deepEqual(quiet('', place).sort, [{ column: 'id', descending: false }]);
+  });
+
+  it('reads fields and sort', () => {
+    check('?fields=city,id', { fields: ['id', 'city'] });
+    check('?sort=-id', { sort: [{ column: 'id', descending: true }] });
+    refuse('?fields=town', 'fields', /"town" is no field/);
+    refuse('?sort=town', 'sort', /"town" is no field/);
+  });
+
+  it('names an unknown argument and the known ones', () => {
+    refuse(
+      '?pgae=2',
+      'pgae',
+      /^"pgae" is no argument here; known: offset, limit, fields, sort, q, id, name, city, open, code$/,
+    );
+    for (const name of ['town', 'Limit', '__proto__', 'constructor', 'toString', 'limit%5B%5D']) {
+      assert.equal(faultsOf(`?${name}=1`).length, 1, name);
+    }
+  });
+
+  it('reports all bad arguments at once', () => {
+    const pointers = faultsOf('?limit=0&limits=1&offset=-1&city=&fields=x&sort=y&id=z&name=a&name=b').map(([at]) => at);
+    assert.deepEqual(
+      pointers.toSorted(),
+      ['city', 'fields', 'id', 'limit', 'limits', 'name', 'offset', 'sort'].map((name) => `#/query/${name}`),
+    );
+  });
+
+  it('keeps nothing of one request for the next', () => {
+    parse('?city=Bern&limit=3', place);
+    check('', {});
+    check('?offset=1', { offset: 1 });
+  });
+
+  it('answers any search with a list query or with a bad-argument', () => {
+    fc.assert(
+      fc.property(fc.webQueryParameters(), (search) => {
+        assert.ok(faultsOf(search).length > 0 || Object.isFrozen(parse(search, place)));
+      }),
+    );
+  });
+
+  it('refuses at start a view whose field would hide an argument', () => {
+    const hiding = createView<{ id: number }>({ key: 'id', fields: { limit: { column: 'id', schema: z.int32() } } });
+    assert.throws(() => createListLanguage(hiding), TypeError);
+  });
+});

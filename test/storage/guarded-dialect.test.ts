@@ -1,0 +1,57 @@
+/** Every statement that Kysely sends goes through the guard, whatever part of Kysely sends it. */
+import assert from 'node:assert/strict';
+import Sqlite from 'better-sqlite3';
+import { Kysely, SqliteDialect, sql } from 'kysely';
+import { guardDialect } from '../../src/storage/guarded-dialect.ts';
+
+describe('guardDialect', () => {
+  const open = (around: <T>(ask: () => Promise<T>) => Promise<T>, begin?: string) => {
+    const executed: string[] = [];
+    const handle = new Sqlite(':memory:', { verbose: (text) => executed.push(String(text)) });
+    const dialect = new SqliteDialect({ database: handle });
+    const kysely = new Kysely<unknown>({ dialect: guardDialect(dialect, { around, ...(begin ? { begin } : {}) }) });
+    return { kysely, executed };
+  };
+
+  it('can run a statement again', async () => {
+    let failures = 2;
+    const { kysely } = open(async (ask) => {
+      for (;;) {
+        try {
+          return await ask();
+        } catch (error) {
+          failures -= 1;
+          if (failures === 0) throw error;
+        }
+      }
+    });
+    await assert.rejects(sql`select nonsense`.execute(kysely), /no such column/);
+    assert.equal(failures, 0);
+    await kysely.destroy();
+  });
+
+  it('guards each statement once, however often its connection is used', async () => {
+    let guarded = 0;
+    const { kysely, executed } = open((ask) => {
+      guarded += 1;
+      return ask();
+    });
+    for (let time = 0; time < 3; time += 1) await sql`select 1`.execute(kysely);
+    assert.deepEqual([executed.length, guarded], [3, 6], 'a guard for each connection and each statement');
+    await kysely.destroy();
+  });
+
+  it('begins transactions as it is told', async () => {
+    const { kysely, executed } = open((ask) => ask(), 'begin immediate');
+    await kysely.transaction().execute((transaction) => sql`select 1`.execute(transaction));
+    assert.deepEqual(executed, ['begin immediate', 'select 1', 'commit']);
+    await kysely.destroy();
+  });
+
+  it('begins them as the dialect does when it is told nothing', async () => {
+    const { kysely, executed } = open((ask) => ask());
+    await kysely.transaction().execute((transaction) => sql`select 1`.execute(transaction));
+    assert.equal(executed[0], 'begin');
+    await kysely.destroy();
+  });
+});

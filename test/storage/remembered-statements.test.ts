@@ -1,0 +1,54 @@
+/** A statement is prepared once, and the number of remembered ones is bounded. */
+import assert from 'node:assert/strict';
+import Sqlite from 'better-sqlite3';
+import { rememberStatements } from '../../src/storage/remembered-statements.ts';
+
+describe('rememberStatements', () => {
+  const prepared: string[] = [];
+  const handle = {
+    close() {},
+    prepare(sql: string) {
+      prepared.push(sql);
+      return {
+        reader: true,
+        all: () => [sql],
+        run: () => ({ changes: 0, lastInsertRowid: 0 }),
+        iterate: () => [sql].values(),
+      };
+    },
+  };
+
+  beforeEach(() => void prepared.splice(0));
+
+  it('prepares the same SQL once', () => {
+    const remembering = rememberStatements(handle);
+    for (const sql of ['a', 'a', 'b', 'a']) assert.deepEqual(remembering.prepare(sql).all([]), [sql]);
+    assert.deepEqual(prepared, ['a', 'b']);
+  });
+
+  it('forgets the least recently used beyond its bound', () => {
+    const remembering = rememberStatements(handle, 2);
+    for (const sql of ['a', 'b', 'a', 'c', 'a', 'b']) remembering.prepare(sql);
+    assert.deepEqual(prepared, ['a', 'b', 'c', 'b']);
+  });
+
+  it('does not remember what cannot be prepared', () => {
+    const real = new Sqlite(':memory:');
+    const remembering = rememberStatements(real);
+    assert.throws(() => remembering.prepare('select * from t'), /no such table/);
+    real.exec('create table t (id); insert into t values (1)');
+    assert.deepEqual(remembering.prepare('select * from t').all([]), [{ id: 1 }]);
+    real.close();
+  });
+
+  it('lets two iterate over the same SQL at once', () => {
+    const real = new Sqlite(':memory:');
+    real.exec('create table t (id); insert into t values (1), (2)');
+    const remembering = rememberStatements(real);
+    const [one, two] = [0, 1].map(() => remembering.prepare('select id from t').iterate([]));
+    assert.deepEqual([one?.next().value, two?.next().value, one?.next().value], [{ id: 1 }, { id: 1 }, { id: 2 }]);
+    one?.return?.();
+    two?.return?.();
+    real.close();
+  });
+});
