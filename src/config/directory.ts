@@ -10,7 +10,7 @@ export interface TextFile {
 }
 
 /** `users` and `demo` hold one file or none. */
-export interface ConfigurationFiles {
+interface ConfigurationFiles {
   readonly services: readonly TextFile[];
   readonly limits: readonly TextFile[];
   readonly users: readonly TextFile[];

@@ -6,7 +6,7 @@ import { errorsOf, faultsOf, type PlacedFault } from './issues.ts';
 import { limitSchema } from './limit.ts';
 import type { PlacedDocument } from './yaml-documents.ts';
 
-export type LimitsResult =
+type LimitsResult =
   | { readonly ok: true; readonly domain: LimitDomain }
   | { readonly ok: false; readonly errors: readonly ConfigurationError[] };
 

@@ -5,7 +5,7 @@ import { suggestion } from './suggest.ts';
 import { type PlacedDocument, readDocuments } from './yaml-documents.ts';
 
 /** The documents that are records, still to be checked, and what is wrong with the manifests around them. */
-export interface Manifests {
+interface Manifests {
   readonly records: readonly PlacedDocument[];
   readonly errors: readonly ConfigurationError[];
 }

@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import type { Source } from './configuration.ts';
 import { type Examples, faultsOf, type PlacedFault } from './issues.ts';
 
-export type Parsed<T> =
+type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly faults: readonly PlacedFault[] };
 

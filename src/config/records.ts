@@ -18,7 +18,7 @@ const kinds: ReadonlyMap<unknown, RecordKind<GatewayRecord>> = new Map<unknown, 
 
 const kindNames = ['Mapping', 'AuthService', 'RateLimitService', 'Service'];
 
-export type RecordResult =
+type RecordResult =
   | { readonly ok: true; readonly record: GatewayRecord }
   | { readonly ok: false; readonly errors: readonly ConfigurationError[] };
 

@@ -13,7 +13,7 @@ export interface Setting<T> {
 }
 
 /** The longest delay that a Node timer keeps; a longer one would fire at once. */
-export const timeoutMsMax = 2_147_483_647;
+const timeoutMsMax = 2_147_483_647;
 
 export function textSetting<T extends string | undefined>(
   accepts: (text: string) => boolean,

@@ -15,7 +15,7 @@ import {
 import type { ConfigurationError } from './configuration.ts';
 
 /** Where a text stands: `lineOf` turns a line of the text into a line of the file. */
-export interface Place {
+interface Place {
   readonly file: string;
   readonly lineOf: (line: number) => number;
   /** The record that the text belongs to, for messages. */

@@ -1,0 +1,57 @@
+/** A start that must not go wrong: what it gives, and the one message with which it stops. */
+import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
+import { requireConfiguration, requireSettings } from '#config';
+
+const shipped = fileURLToPath(new URL('../../config', import.meta.url));
+
+const hash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'B'.repeat(43)}`;
+const mapping = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'hotel', prefix: '/v1/hotels', service: 'hotel' };
+
+describe('requireSettings', () => {
+  it('gives the settings when all is well, and throws the whole message when not', () => {
+    assert.equal(requireSettings({ port: 0 }).port, 0);
+    assert.throws(
+      () => requireSettings({ port: -1, authPort: 65536 }),
+      /2 settings cannot be used:\n.*port=-1.*\n.*authPort=65536/,
+    );
+  });
+});
+
+describe('requireConfiguration', () => {
+  it('takes records as they are given', async () => {
+    const configuration = await requireConfiguration({ records: [mapping] }, requireSettings({}));
+    assert.equal(configuration.mappings[0]?.prefix, '/v1/hotels');
+  });
+
+  it('takes the directory of the settings when it is given none', async () => {
+    const nowhere = requireSettings({ configDir: '/nowhere/at/all' });
+    await assert.rejects(
+      requireConfiguration(undefined, nowhere),
+      /nowhere\/at\/all:1 {2}the directory cannot be read/,
+    );
+  });
+
+  it('rejects with every error, by place', async () => {
+    const records = [
+      { ...mapping, prefix: 'v1' },
+      { ...mapping, service: '' },
+    ];
+    await assert.rejects(
+      requireConfiguration({ records }, requireSettings({})),
+      /^Error: the configuration has 2 errors:\n<options>:1 {2}Mapping hotel: .*\n.*\n<options>:2 {2}Mapping hotel: /,
+    );
+  });
+
+  it('does not let the demo users out into the network, and lets others', async () => {
+    const open = requireSettings({ host: '0.0.0.0' });
+    const allowed = requireSettings({ host: '0.0.0.0', allowDemoUsers: true });
+    await assert.rejects(
+      requireConfiguration(shipped, open),
+      /HOST=0\.0\.0\.0 .* demo users demo and guest.*ALLOW_DEMO_USERS=true/,
+    );
+    assert.equal((await requireConfiguration(shipped, allowed)).users.length, 2);
+    const users = [{ name: 'demo', password_hash: hash }];
+    assert.equal((await requireConfiguration({ records: [], users }, open)).users.length, 1);
+  });
+});
