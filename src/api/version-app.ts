@@ -20,8 +20,10 @@ export interface VersionAppOptions extends ProblemResponsesOptions {
 export function createVersionApp(version: Version, { database, ...responses }: VersionAppOptions): Koa {
   const { kysely } = database;
   const { messages, accounts } = createViews(version);
-  const firstMessage = database.first<MessageRow>(kysely.selectFrom('messages').selectAll().where('id', '=', 0));
-  const firstAccount = database.first<AccountRow>(kysely.selectFrom('accounts').selectAll().where('id', '=', ''));
+  const messageRows = kysely.selectFrom('messages').select(['id', 'account_id', 'subject', 'body', 'created_at']);
+  const accountRows = kysely.selectFrom('accounts').select(['id', 'name']);
+  const firstMessage = database.first<MessageRow>(messageRows.where('id', '=', 0));
+  const firstAccount = database.first<AccountRow>(accountRows.where('id', '=', ''));
   const messageList = createListLanguage(messages, { searchable: ['subject', 'body'] });
 
   async function accountOf(ctx: Context): Promise<AccountRow> {
@@ -44,7 +46,7 @@ export function createVersionApp(version: Version, { database, ...responses }: V
         title: 'Messages',
         view: messages,
         language: messageList,
-        find: (_ctx, query) => selectPage(database, kysely.selectFrom('messages').selectAll(), query),
+        find: (_ctx, query) => selectPage(database, messageRows, query),
       }),
       item({ path: '/messages/:id', title: 'Message', view: messages, find: findMessage }),
       collection({
@@ -52,7 +54,7 @@ export function createVersionApp(version: Version, { database, ...responses }: V
         title: 'Accounts',
         view: accounts,
         language: createListLanguage(accounts, { searchable: ['name'] }),
-        find: (_ctx, query) => selectPage(database, kysely.selectFrom('accounts').selectAll(), query),
+        find: (_ctx, query) => selectPage(database, accountRows, query),
       }),
       item({ path: '/accounts/:id', title: 'Account', view: accounts, find: (ctx) => firstAccount(ctx['params'].id) }),
       collection({
@@ -62,7 +64,7 @@ export function createVersionApp(version: Version, { database, ...responses }: V
         language: messageList,
         async find(ctx, query) {
           const { id } = await accountOf(ctx);
-          return selectPage(database, kysely.selectFrom('messages').selectAll().where('account_id', '=', id), query);
+          return selectPage(database, messageRows.where('account_id', '=', id), query);
         },
       }),
     ],

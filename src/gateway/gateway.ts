@@ -124,6 +124,7 @@ function routesOf(options: GatewayOptions, identity: Identity, { dispatcher }: U
     dispatcher,
     identity,
     domain,
+    authenticates: options.authService !== undefined,
     timeoutMs,
     connectTimeoutMs,
     bodyBytesMax,

@@ -42,6 +42,8 @@ export interface RouteParts {
   readonly dispatcher: (connectTimeoutMs: number) => Dispatcher;
   readonly identity: Identity;
   readonly domain: string | undefined;
+  /** False without an auth service: then nothing is authenticated. */
+  readonly authenticates: boolean;
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly bodyBytesMax: number;
@@ -57,7 +59,7 @@ export function routeOfMapping(mapping: Mapping, parts: RouteParts): Route {
     rewrite,
     service,
     target: () => describeTarget(target),
-    authenticated: !mapping.bypassAuth,
+    authenticated: parts.authenticates && !mapping.bypassAuth,
     describe: labels.length === 0 ? undefined : createDescribe(labels),
     labels,
     timeoutMs: target.kind === 'local' ? undefined : (mapping.timeoutMs ?? parts.timeoutMs),

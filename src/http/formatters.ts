@@ -47,7 +47,7 @@ export const yamlFormatter: Formatter = {
   type: 'application/yaml',
   contentType: 'application/yaml',
   tag: 'yaml',
-  format: (value) => stringify(value),
+  format: (value) => stringify(value, { aliasDuplicateObjects: false }),
 };
 
 /** For people with a browser: any value as a plain page. */

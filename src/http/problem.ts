@@ -68,7 +68,7 @@ export function asProblem(thrown: unknown): Problem {
   return problem(slugOfStatus(status), {
     status,
     cause: thrown,
-    ...(message === STATUS_CODES[status] ? {} : { detail: message }),
+    ...(message === '' || message === STATUS_CODES[status] ? {} : { detail: message }),
     ...(headers === undefined ? {} : { headers }),
   });
 }

@@ -14,7 +14,7 @@ import { formatFrame, parseFrame } from './grpc-frame.ts';
  * `late`: nothing until the deadline. `lost`: the connection failed or could not be made.
  */
 export type Answer =
-  | { readonly kind: 'message'; readonly message: Uint8Array }
+  | { readonly kind: 'message'; readonly message: Buffer }
   | { readonly kind: 'status'; readonly code: number; readonly message: string }
   | { readonly kind: 'unusable' | 'late' | 'lost'; readonly reason: string };
 

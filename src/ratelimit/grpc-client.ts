@@ -52,7 +52,7 @@ function decisionOf(answer: Answer, protocol: Protocol): Decision {
   throw failure(`it answered with gRPC status ${answer.code}: ${answer.message}`);
 }
 
-function decode(message: Uint8Array, protocol: Protocol): Decision {
+function decode(message: Buffer, protocol: Protocol): Decision {
   try {
     return protocol.decodeDecision(message);
   } catch (cause) {

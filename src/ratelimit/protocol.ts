@@ -18,7 +18,7 @@ export interface Protocol {
   readonly definition: ServiceDefinition;
   encodeRequest(request: RateLimitRequest): Buffer;
   /** Throws for bytes that are no answer. */
-  decodeDecision(bytes: Uint8Array): Decision;
+  decodeDecision(bytes: Buffer): Decision;
 }
 
 /** The older package has the same messages with fewer fields, and a codec skips the fields that its package lacks. */
@@ -45,7 +45,7 @@ export function loadProtocol(name: ProtocolName): Protocol {
     packageDefinition,
     definition: { ShouldRateLimit: inOurTerms(method) },
     encodeRequest: (request: RateLimitRequest) => method.requestSerialize(request),
-    decodeDecision: (bytes: Uint8Array) => decisionOf(method.responseDeserialize(Buffer.from(bytes)) as WireResponse),
+    decodeDecision: (bytes: Buffer) => decisionOf(method.responseDeserialize(bytes) as WireResponse),
   });
 }
 

@@ -4,7 +4,7 @@ import type { Tables } from './schema.ts';
 
 export type Dialect = 'sqlite' | 'postgres';
 
-/** Runs what has not run yet. Throws what the database threw; on PostgreSQL nothing of the run is left then. */
+/** Runs what has not run yet. Throws what the database threw; nothing of the run is left then. */
 export async function migrate(kysely: Kysely<Tables>, dialect: Dialect): Promise<void> {
   const provider = { getMigrations: async () => createMigrations(dialect) };
   const { error } = await new Migrator({

@@ -57,16 +57,14 @@ async function prepareHandle(handle: Sqlite.Database): Promise<void> {
   handle.function('lower', { deterministic: true }, (text) => (typeof text === 'string' ? text.toLowerCase() : text));
 }
 
-/** Kysely takes no lock for SQLite; the write lock of the file keeps two processes that start at once apart. */
+/**
+ * Kysely takes no lock for SQLite; the write lock of the file keeps two processes that start at once apart. When a
+ * migration fails, closing the handle rolls all of it back.
+ */
 async function migrateAlone(handle: Sqlite.Database, kysely: Kysely<Tables>): Promise<void> {
   await patiently(() => handle.exec('begin immediate'));
-  try {
-    await migrate(kysely, 'sqlite');
-    handle.exec('commit');
-  } catch (error) {
-    if (handle.inTransaction) handle.exec('rollback');
-    throw error;
-  }
+  await migrate(kysely, 'sqlite');
+  handle.exec('commit');
 }
 
 /** On the one handle, a read could see what a transaction of another request has not committed yet. */

@@ -6,13 +6,15 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { describeStorage, type Place } from './storage.ts';
 
-describeStorage('SQLite in memory', async () => ({ url: 'sqlite::memory:', shared: false, remove: async () => {} }));
+describeStorage({ name: 'SQLite in memory', shared: false }, async () => ({
+  url: 'sqlite::memory:',
+  remove: async () => {},
+}));
 
-describeStorage('SQLite in a file', async () => {
+describeStorage({ name: 'SQLite in a file', shared: true }, async () => {
   const directory = await mkdtemp(join(tmpdir(), 'frontdesk-'));
   return {
     url: `sqlite:${join(directory, 'data', 'test.db')}`,
-    shared: true,
     remove: () => rm(directory, { recursive: true }),
   };
 });
@@ -21,18 +23,19 @@ const server = process.env['TEST_POSTGRES_URL'];
 
 if (server === undefined) {
   describe('storage: PostgreSQL', () => {
-    it('is tested where TEST_POSTGRES_URL names a server whose user may create databases');
+    it('is tested where TEST_POSTGRES_URL names a server (15 or newer) whose user may create databases');
   });
 } else {
-  describeStorage('PostgreSQL', () => createPostgresPlace(server));
+  describeStorage({ name: 'PostgreSQL', shared: true }, () => createPostgresPlace(server));
 }
 
+/** In a locale that sorts by its language, as most servers do, so that our own order is seen to hold. */
 async function createPostgresPlace(serverUrl: string): Promise<Place> {
   const name = `frontdesk_test_${randomUUID().replaceAll('-', '')}`;
-  await run(serverUrl, `create database ${name}`);
+  await run(serverUrl, `create database ${name} template template0 locale_provider icu icu_locale 'en-US'`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
-  return { url: url.href, shared: true, remove: () => run(serverUrl, `drop database ${name} with (force)`) };
+  return { url: url.href, remove: () => run(serverUrl, `drop database ${name} with (force)`) };
 }
 
 async function run(serverUrl: string, statement: string): Promise<void> {

@@ -16,8 +16,6 @@ import {
 /** A place for one test's rows. */
 export interface Place {
   readonly url: string;
-  /** Whether a second `openDatabase` of the URL finds the same rows. */
-  readonly shared: boolean;
   /** Takes the place away, with all that is in it. */
   readonly remove: () => Promise<void>;
 }
@@ -33,7 +31,17 @@ const demo: DemoRows = {
   hotels: [{ id: hotelId, name: 'Astoria', city: 'Bern' }],
 };
 
-export function describeStorage(name: string, createPlace: () => Promise<Place>): void {
+export interface StorageKind {
+  readonly name: string;
+  /** Whether a second `openDatabase` of a URL finds the same rows; the cases of several openers are for such places alone. */
+  readonly shared: boolean;
+}
+
+export function describeStorage({ name, shared }: StorageKind, createPlace: () => Promise<Place>): void {
+  const itShared = (title: string, test: () => Promise<void>) => {
+    if (shared) it(title, test);
+  };
+
   describe(`storage: ${name}`, () => {
     let place: Place;
     let database: Database;
@@ -49,16 +57,14 @@ export function describeStorage(name: string, createPlace: () => Promise<Place>)
     });
 
     describe('openDatabase', () => {
-      it('makes the tables once, however often it is opened, and keeps their rows', async function () {
-        if (!place.shared) this.skip();
+      itShared('makes the tables once, however often it is opened, and keeps their rows', async () => {
         await loadDemo(database, demo, { nowMs });
         await database.close();
         database = await openDatabase({ url: place.url });
         assert.equal(await countRows(database, 'hotels'), 1);
       });
 
-      it('lets two open an empty place at the same time', async function () {
-        if (!place.shared) this.skip();
+      itShared('lets two open an empty place at the same time', async () => {
         const fresh = await createPlace();
         const opened = await Promise.all([openDatabase({ url: fresh.url }), openDatabase({ url: fresh.url })]);
         const loaded = await Promise.all(opened.map((each) => loadDemo(each, demo, { nowMs })));
@@ -135,8 +141,7 @@ export function describeStorage(name: string, createPlace: () => Promise<Place>)
         assert.deepEqual({ ...(await message(5)) }, { subject: 'Hello' });
       });
 
-      it('does not see what another request has not committed yet', async function () {
-        if (!place.shared) this.skip();
+      itShared('does not see what another request has not committed yet', async () => {
         const find = database.first(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
         await database.kysely.transaction().execute(async (transaction) => {
           await transaction.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
@@ -275,8 +280,7 @@ export function describeStorage(name: string, createPlace: () => Promise<Place>)
         assert.equal(await countRows(database, 'accounts'), 0);
       });
 
-      it('of two openers wait for each other without losing an update', async function () {
-        if (!place.shared) this.skip();
+      itShared('of two openers wait for each other without losing an update', async () => {
         await insertAccounts(database);
         const other = await openDatabase({ url: place.url });
         const append = (to: Database) =>

@@ -18,7 +18,17 @@ describe('translateDriverError', () => {
   });
 
   it('takes a server that is down, stopping, full or slow for unavailable', () => {
-    for (const code of ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOTFOUND', '57P01', '08006', '53300', '57014']) {
+    for (const code of [
+      'ECONNREFUSED',
+      'ECONNRESET',
+      'EPIPE',
+      'ENOTFOUND',
+      '57P01',
+      '08006',
+      '53300',
+      '57014',
+      '55P03',
+    ]) {
       check(withCode(code), true);
     }
     check(new Error('timeout exceeded when trying to connect'), true);

@@ -32,6 +32,12 @@ describe('rememberStatements', () => {
     assert.deepEqual(prepared, ['a', 'b', 'c', 'b']);
   });
 
+  it('forgets nothing while it has room for what is asked', () => {
+    const remembering = rememberStatements(handle, 2);
+    for (const sql of ['a', 'b', 'b', 'a', 'b']) remembering.prepare(sql);
+    assert.deepEqual(prepared, ['a', 'b']);
+  });
+
   it('does not remember what cannot be prepared', () => {
     const real = new Sqlite(':memory:');
     const remembering = rememberStatements(real);

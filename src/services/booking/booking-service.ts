@@ -32,6 +32,7 @@ export interface BookingServiceDefinition<
     readonly all: (kysely: Kysely<Tables>) => Query<ThingTable, Thing>;
   };
   readonly bookings: Listing<Booking> & {
+    /** Names its columns: it is prepared once, and must outlive a column that a migration adds. */
     readonly ownedBy: (kysely: Kysely<Tables>, user: string) => Query<BookingTable, Booking>;
   };
 }

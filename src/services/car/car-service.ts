@@ -24,7 +24,11 @@ export function createCarService(options: BookingServiceOptions): Koa {
       },
       bookings: {
         title: 'Car bookings',
-        ownedBy: (kysely, user) => kysely.selectFrom('car_bookings').selectAll().where('user', '=', user),
+        ownedBy: (kysely, user) =>
+          kysely
+            .selectFrom('car_bookings')
+            .select(['id', 'car_id', 'user', 'status', 'version', 'created_at'])
+            .where('user', '=', user),
         view: createView<CarBookingRow>({
           key: 'id',
           fields: {

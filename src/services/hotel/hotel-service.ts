@@ -23,7 +23,11 @@ export function createHotelService(options: BookingServiceOptions): Koa {
       },
       bookings: {
         title: 'Hotel bookings',
-        ownedBy: (kysely, user) => kysely.selectFrom('hotel_bookings').selectAll().where('user', '=', user),
+        ownedBy: (kysely, user) =>
+          kysely
+            .selectFrom('hotel_bookings')
+            .select(['id', 'hotel_id', 'user', 'status', 'version', 'created_at'])
+            .where('user', '=', user),
         view: createView<HotelBookingRow>({
           key: 'id',
           fields: {
