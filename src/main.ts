@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 /** The command line: the only file that reads the environment, speaks to the terminal and ends the process. */
-import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Command, InvalidArgumentError } from 'commander';
 import { type DestinationStream, destination, pino } from 'pino';
@@ -88,7 +87,7 @@ function examples(url: string): string[] {
 }
 
 async function check(settings: Settings, directory = settings.configDir): Promise<void> {
-  const { configuration, errors } = await loadConfiguration(resolve(directory), settings);
+  const { configuration, errors } = await loadConfiguration(directory, settings);
   if (errors.length > 0) {
     process.stderr.write(`${formatErrors(errors, process.cwd())}\n`);
     process.exitCode = 1;
