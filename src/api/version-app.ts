@@ -9,7 +9,7 @@ import { type AccountRow, type Database, type MessageRow, selectPage } from '#st
 
 /** What one version shows of a message beside its id, account and URL. */
 export interface Version {
-  readonly message: Readonly<Record<string, Field<MessageRow>>>;
+  readonly message: Readonly<Record<string, Field<MessageRow>>> & { readonly content: Field<MessageRow> };
 }
 
 export interface VersionAppOptions extends ProblemResponsesOptions {
@@ -24,7 +24,8 @@ export function createVersionApp(version: Version, { database, ...responses }: V
   const accountRows = kysely.selectFrom('accounts').select(['id', 'name']);
   const firstMessage = database.first<MessageRow>(messageRows.where('id', '=', 0));
   const firstAccount = database.first<AccountRow>(accountRows.where('id', '=', ''));
-  const messageList = createListLanguage(messages, { searchable: ['subject', 'body'] });
+  // Only what the version shows can be searched, or `q` would tell of what it hides.
+  const messageList = createListLanguage(messages, { searchable: [version.message.content.column] });
 
   async function accountOf(ctx: Context): Promise<AccountRow> {
     const account = await firstAccount(ctx['params'].id);
