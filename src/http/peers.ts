@@ -10,9 +10,8 @@ export function createPeerTrust(list: readonly string[]): PeerTrust {
   const ours = new BlockList();
   for (const entry of list) addEntry(ours, entry);
   return (address = '') => {
-    const plain = plainAddress(address);
-    const family = isIP(plain);
-    return family !== 0 && ours.check(plain, family === 6 ? 'ipv6' : 'ipv4');
+    const family = isIP(address);
+    return family !== 0 && ours.check(address, family === 6 ? 'ipv6' : 'ipv4');
   };
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { type HttpServer, type HttpServerOptions, serveHttp } from '#http';
@@ -109,26 +109,23 @@ describe('close', () => {
     assert.equal(error.code, 'ECONNREFUSED');
   });
 
-  it('tells a client that sends one more request to go', async () => {
-    let finish = () => {};
-    const held = new Promise<void>((resolve) => {
-      finish = resolve;
-    });
-    const server = await serveHttp({
-      ...limits,
-      async handler(request, response) {
-        if (request.url === '/1') await held;
-        response.end('x');
-      },
-    });
+  it('answers one more request on a connection that still runs, and says that it is the last', async () => {
+    const started = new EventEmitter();
+    const handler: RequestListener = (request, response) => {
+      started.emit(request.url ?? '', () => response.end('x'));
+    };
+    const server = await serveHttp({ ...limits, handler });
     const socket = connect(server.port, '127.0.0.1');
     const answers = everything(socket);
     socket.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\n');
-    await once(socket, 'connect');
+    const [finishFirst] = (await once(started, '/1')) as [() => void];
     const closed = server.close(neverMs);
     socket.write('GET /2 HTTP/1.1\r\nHost: a\r\n\r\n');
-    setImmediate(finish);
+    const [finishSecond] = (await once(started, '/2')) as [() => void];
+    finishFirst();
+    finishSecond();
     await closed;
-    assert.match(await answers, /^HTTP\/1\.1 200 OK\r\n/);
+    const connections = (await answers).match(/(?<=^Connection: ).*/gm);
+    assert.deepEqual(connections, ['keep-alive', 'close']);
   });
 });

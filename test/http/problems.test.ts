@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { STATUS_CODES } from 'node:http';
+import { type ProblemKind, problems } from '#http';
+
+const rows: readonly (readonly [string, ProblemKind])[] = Object.entries(problems);
+
+describe('problems', () => {
+  it('have a slug in kebab-case', () => {
+    for (const [slug] of rows) assert.match(slug, /^[a-z]+(?:-[a-z]+)*$/);
+  });
+
+  it('have an error status with a reason phrase', () => {
+    for (const [slug, { status }] of rows) {
+      assert.ok(status >= 400 && status <= 599, slug);
+      assert.ok(STATUS_CODES[status] !== undefined, slug);
+    }
+  });
+
+  it('say what happened and what to do in whole sentences', () => {
+    for (const [slug, { meaning, remedy }] of rows)
+      for (const sentence of [meaning, remedy]) {
+        assert.match(sentence, /^[A-Z][^\n]*[^\s.]\.$/, slug);
+        assert.equal((sentence.match(/`/g) ?? []).length % 2, 0, slug);
+      }
+  });
+
+  it('mean each something else', () => {
+    assert.equal(new Set(rows.map(([, { meaning }]) => meaning)).size, rows.length);
+  });
+
+  it('stand in the order of their status', () => {
+    const statuses = rows.map(([, { status }]) => status);
+    assert.deepEqual(
+      statuses,
+      statuses.toSorted((one, other) => one - other),
+    );
+  });
+});
