@@ -1,15 +1,12 @@
 /** What a request must be to be answered. */
 import { InvalidRequest } from './invalid-request.ts';
-import type { Descriptor, Entry, RateLimitRequest } from './limiter.ts';
+import type { Descriptor, RateLimitRequest } from './limiter.ts';
 
-/** The most that a request from the network may hold; lengths in UTF-16 code units. */
-export const requestBounds = Object.freeze({
-  domain: 256,
-  descriptors: 64,
-  entries: 32,
-  key: 256,
-  value: 4_096,
-});
+/**
+ * The most that a request from the network may hold; lengths in UTF-16 code units. A value may be as long as a whole
+ * header block: a gateway that fails open would wave through a client whose header the service refuses.
+ */
+export const requestBounds = Object.freeze({ domain: 256, descriptors: 64, entries: 32, key: 256, value: 16_384 });
 
 const hitsMax = 4_294_967_295;
 
@@ -22,24 +19,28 @@ export function checkRequest({ domain, hitsAddend = 0 }: RateLimitRequest): void
 
 /** Throws an `InvalidRequest` that names the first bound of `requestBounds` that the request exceeds. */
 export function checkBounds({ domain, descriptors }: RateLimitRequest): void {
-  checkLength('domain', domain.length, requestBounds.domain, 'characters');
-  checkLength('descriptors', descriptors.length, requestBounds.descriptors, 'descriptors');
+  if (domain.length > requestBounds.domain) throw tooMuch('domain', domain.length, 'characters', requestBounds.domain);
+  if (descriptors.length > requestBounds.descriptors)
+    throw tooMuch('descriptors', descriptors.length, 'descriptors', requestBounds.descriptors);
   descriptors.forEach(checkDescriptor);
 }
 
 function checkDescriptor({ entries }: Descriptor, index: number): void {
-  const name = `descriptors[${index}].entries`;
-  checkLength(name, entries.length, requestBounds.entries, 'entries');
-  entries.forEach((entry, position) => {
-    checkEntry(entry, `${name}[${position}]`);
+  if (entries.length > requestBounds.entries)
+    throw tooMuch(`descriptors[${index}].entries`, entries.length, 'entries', requestBounds.entries);
+  entries.forEach(({ key, value }, position) => {
+    if (key.length > requestBounds.key)
+      throw tooMuch(`descriptors[${index}].entries[${position}].key`, key.length, 'characters', requestBounds.key);
+    if (value.length > requestBounds.value)
+      throw tooMuch(
+        `descriptors[${index}].entries[${position}].value`,
+        value.length,
+        'characters',
+        requestBounds.value,
+      );
   });
 }
 
-function checkEntry({ key, value }: Entry, name: string): void {
-  checkLength(`${name}.key`, key.length, requestBounds.key, 'characters');
-  checkLength(`${name}.value`, value.length, requestBounds.value, 'characters');
-}
-
-function checkLength(name: string, length: number, max: number, what: string): void {
-  if (length > max) throw new InvalidRequest(`${name} has ${length} ${what}, more than ${max}`);
+function tooMuch(name: string, length: number, what: string, max: number): InvalidRequest {
+  return new InvalidRequest(`${name} has ${length} ${what}, more than ${max}`);
 }

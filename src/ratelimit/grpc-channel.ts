@@ -40,31 +40,39 @@ export function openChannel({ target, path, timeoutMs, clock, random }: ChannelO
     if (closed) return lost('the client is closed');
     const admission = breaker.admit();
     if (admission === 'refused') return lost(`it is down, and asked again in a while (${lastReason})`);
-    const startedMs = clock();
     const session = currentSession();
-    if (session instanceof Error) return learn(lost(session.message), admission, startedMs);
-    return learn(await callUnary({ session, headers, message, timeoutMs }), admission, startedMs);
+    if (session instanceof Error) return learn(lost(session.message), admission);
+    const startedMs = clock();
+    const answer = await callUnary({ session, headers, message, timeoutMs });
+    if (answer.kind === 'late') return learnLate(answer, admission, session, startedMs);
+    return learn(answer, admission);
   }
 
-  /** Any answer, even a useless one, shows that there is somebody; so does being late once, to a service that was up. */
-  function learn(answer: Answer, admission: Admission, startedMs: number): Answer {
-    if (answer.kind === 'lost' || (answer.kind === 'late' && (admission === 'probe' || isSilent(startedMs)))) {
+  /** Any answer, even a useless one, shows that there is somebody. */
+  function learn(answer: Answer, admission: Admission): Answer {
+    if (answer.kind === 'lost') {
       lastReason = answer.reason;
       breaker.failed(admission);
-    } else if (answer.kind !== 'late') {
+    } else {
       silentSinceMs = undefined;
       breaker.succeeded();
     }
     return answer;
   }
 
-  /** Called when a call got no answer in time. */
-  function isSilent(startedMs: number): boolean {
+  /** Being late is forgiven to a service that was up, until it has been silent for too long. */
+  function learnLate(answer: Answer, admission: Admission, session: ClientHttp2Session, startedMs: number): Answer {
     silentSinceMs ??= startedMs;
-    if (clock() - silentSinceMs < silenceMsMax) return false;
+    if (admission === 'open' && clock() - silentSinceMs < silenceMsMax) return answer;
     silentSinceMs = undefined;
-    current?.destroy();
-    return true;
+    // One that still connects has a time limit of its own, which may be longer than a call's.
+    if (!session.connecting) abandon(session);
+    return learn(lost(`it said nothing for ${timeoutMs} ms`), admission);
+  }
+
+  function abandon(session: ClientHttp2Session): void {
+    if (current === session) current = undefined;
+    session.destroy();
   }
 
   function currentSession(): ClientHttp2Session | Error {

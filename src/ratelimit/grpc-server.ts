@@ -34,6 +34,8 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     injector.injectConnection(socket);
   });
   const port = await listen(listener, options.host ?? '127.0.0.1', options.port);
+  // Such as too many open files while accepting: the service goes on with the connections it has.
+  listener.on('error', (error) => options.logger.error({ err: error }, 'the rate-limit server could not accept'));
   health.setServing(true);
 
   async function stop(deadlineMs: number): Promise<void> {

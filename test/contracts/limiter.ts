@@ -1,0 +1,145 @@
+/** What every limiter promises, in this process or across gRPC. */
+import assert from 'node:assert/strict';
+import type { LimitDomain } from '#config';
+import { InvalidRequest, type Limiter, type RateLimitRequest } from '#ratelimit';
+import { descriptor, domain, limit, node, unlimited } from '../ratelimit/build-limits.ts';
+
+export interface OpenLimiter {
+  readonly limiter: Limiter;
+  close(): Promise<void>;
+}
+
+/** What the protocol in between can say; the older one lacks both. */
+export interface Says {
+  readonly resetSeconds: boolean;
+  readonly name: boolean;
+}
+
+const limits: readonly LimitDomain[] = [
+  domain(
+    'shop',
+    node('user', limit(2, 'minute', { name: 'per user' })),
+    node('user=vip', unlimited),
+    node('tier', limit(3, 'week')),
+    node('closed', limit(0, 'second')),
+    node('listed'),
+  ),
+];
+
+/** `open` must give a limiter of these limits with nothing counted yet, whose clock stands 15 seconds before the full minute. */
+export function limiterContract(
+  name: string,
+  says: Says,
+  open: (limits: readonly LimitDomain[], clock: () => number) => Promise<OpenLimiter>,
+): void {
+  describe(`a limiter ${name}`, () => {
+    const time = { nowMs: 0 };
+    let opened: OpenLimiter;
+
+    beforeEach(async () => {
+      time.nowMs = 45_000;
+      opened = await open(limits, () => time.nowMs);
+    });
+    afterEach(() => opened.close());
+
+    const ask = async (...descriptors: string[]) =>
+      opened.limiter.shouldRateLimit({
+        domain: 'shop',
+        descriptors: descriptors.map((one) => descriptor(...one.split(' '))),
+      });
+    const codes = async (...descriptors: string[]) => {
+      const { overallCode, statuses } = await ask(...descriptors);
+      return [overallCode, ...statuses.map(({ code }) => code)];
+    };
+
+    it('admits up to the limit and says what applied, what remains and how long', async () => {
+      const status = {
+        code: 'OK',
+        currentLimit: {
+          requestsPerUnit: 2,
+          unit: 'minute',
+          windowSeconds: 60,
+          name: says.name ? 'per user' : undefined,
+        },
+        limitRemaining: 1,
+        resetSeconds: says.resetSeconds ? 15 : undefined,
+      };
+      assert.deepEqual(await ask('user=ann'), { overallCode: 'OK', statuses: [status] });
+      assert.deepEqual(await ask('user=ann'), { overallCode: 'OK', statuses: [{ ...status, limitRemaining: 0 }] });
+      assert.deepEqual(await ask('user=ann'), {
+        overallCode: 'OVER_LIMIT',
+        statuses: [{ ...status, code: 'OVER_LIMIT', limitRemaining: 0 }],
+      });
+    });
+
+    it('counts each value for itself', async () => {
+      for (const user of ['ann', 'ann', 'bob', 'bob']) assert.deepEqual(await codes(`user=${user}`), ['OK', 'OK']);
+      assert.deepEqual(await codes('user=ann'), ['OVER_LIMIT', 'OVER_LIMIT']);
+    });
+
+    it('admits again in the next window', async () => {
+      for (const expected of ['OK', 'OK', 'OVER_LIMIT']) assert.equal((await codes('user=ann'))[0], expected);
+      time.nowMs += 15_000;
+      assert.equal((await codes('user=ann'))[0], 'OK');
+    });
+
+    it('answers in the order of the descriptors, and denies when one of them is over', async () => {
+      assert.deepEqual(await codes('listed=x', 'closed=x', 'user=ann'), ['OVER_LIMIT', 'OK', 'OVER_LIMIT', 'OK']);
+    });
+
+    it('counts nothing of a request that it denies', async () => {
+      for (let count = 0; count < 5; count += 1) await ask('tier=gold', 'closed=x');
+      assert.equal((await ask('tier=gold')).statuses[0]?.limitRemaining, 2);
+    });
+
+    it('knows the units up to a week', async () => {
+      assert.equal((await ask('tier=gold')).statuses[0]?.currentLimit?.unit, 'week');
+    });
+
+    it('says nothing of a limit where there is none', async () => {
+      const free = { code: 'OK', currentLimit: undefined, limitRemaining: 0, resetSeconds: undefined };
+      assert.deepEqual(await ask('listed=x', 'unheard=of'), { overallCode: 'OK', statuses: [free, free] });
+      const elsewhere = await opened.limiter.shouldRateLimit({
+        domain: 'elsewhere',
+        descriptors: [descriptor('user=ann')],
+      });
+      assert.deepEqual(elsewhere, { overallCode: 'OK', statuses: [free] });
+    });
+
+    it('admits without end what is unlimited', async () => {
+      const { overallCode, statuses } = await ask('user=vip');
+      assert.equal(overallCode, 'OK');
+      assert.equal(statuses[0]?.limitRemaining, 4_294_967_295);
+    });
+
+    it('counts as many hits as the request says', async () => {
+      const hits = (hitsAddend: number) => ({ domain: 'shop', descriptors: [descriptor('tier=gold')], hitsAddend });
+      assert.equal((await opened.limiter.shouldRateLimit(hits(2))).overallCode, 'OK');
+      assert.equal((await opened.limiter.shouldRateLimit(hits(2))).overallCode, 'OVER_LIMIT');
+      assert.equal((await opened.limiter.shouldRateLimit(hits(0))).statuses[0]?.limitRemaining, 0);
+    });
+
+    it('tells values apart that are not plain ASCII, and carries long ones', async () => {
+      for (const user of ['ä', 'a', '名', '', 'x'.repeat(16_000)])
+        assert.deepEqual(await codes(`user=${user}`), ['OK', 'OK']);
+      for (const user of ['ä', '名', '']) assert.equal((await ask(`user=${user}`)).statuses[0]?.limitRemaining, 0);
+    });
+
+    it('is fine with a request that has only a domain', async () => {
+      assert.deepEqual(await ask(), { overallCode: 'OK', statuses: [] });
+    });
+
+    it('refuses a request without a domain', async () => {
+      const request: RateLimitRequest = { domain: '', descriptors: [] };
+      await assert.rejects(
+        async () => opened.limiter.shouldRateLimit(request),
+        new InvalidRequest('domain must not be empty'),
+      );
+    });
+
+    it('admits exactly the limit of many requests at once', async () => {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => ask('tier=gold')));
+      assert.equal(answers.filter(({ overallCode }) => overallCode === 'OK').length, 3);
+    });
+  });
+}

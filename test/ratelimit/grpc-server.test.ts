@@ -1,0 +1,220 @@
+/** The rate-limit port as the clients of others see it: a generic gRPC client that knows nothing of ours. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
+import { createLimiter, type Limiter, type RateLimitServer, serveRateLimit } from '#ratelimit';
+import { domain, limit, node } from './build-limits.ts';
+
+const limits = [domain('d', node('k', limit(1)))];
+const rateLimit = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
+const hex = (text: string) => Buffer.from(text, 'hex');
+const identity = (bytes: Buffer) => bytes;
+
+interface Refusal {
+  readonly code: number;
+  readonly details: string;
+}
+
+function refusal(code: number, details: string): (error: ServiceError & Refusal) => boolean {
+  return (error) => {
+    assert.deepEqual({ code: error.code, details: error.details }, { code, details });
+    return true;
+  };
+}
+
+describe('the rate-limit server', () => {
+  let server: RateLimitServer;
+  let client: Client;
+  let logged: object[];
+
+  async function start(limiter: Limiter = createLimiter({ limits })): Promise<void> {
+    logged = [];
+    server = await serveRateLimit({ limiter, port: 0, logger: { error: (fields) => logged.push(fields) } });
+    client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
+  }
+
+  afterEach(async () => {
+    client.close();
+    await server.close(100);
+  });
+
+  function call(path: string, message: Buffer): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      client.makeUnaryRequest(path, identity, identity, message, { deadline: Date.now() + 5_000 }, (error, answer) =>
+        error === null ? resolve(answer ?? Buffer.alloc(0)) : reject(error),
+      );
+    });
+  }
+
+  /** What the reflection service answers to one request. */
+  async function reflect(version: string, message: Buffer): Promise<Buffer> {
+    const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
+    const stream = client.makeBidiStreamRequest(path, identity, identity);
+    stream.write(message);
+    const [answer] = await once(stream, 'data');
+    stream.end();
+    return answer;
+  }
+
+  it('answers a request that has only a domain, in both packages', async () => {
+    await start();
+    for (const path of [rateLimit, '/pb.lyft.ratelimit.RateLimitService/ShouldRateLimit'])
+      assert.equal((await call(path, hex('0a0164'))).toString('hex'), '0801');
+  });
+
+  it('counts both packages together', async () => {
+    await start();
+    const message = hex('0a0164' + '1208' + '0a06' + '0a016b' + '120176');
+    assert.equal((await call(rateLimit, message)).subarray(0, 2).toString('hex'), '0801');
+    const lyft = await call('/pb.lyft.ratelimit.RateLimitService/ShouldRateLimit', message);
+    assert.equal(lyft.subarray(0, 2).toString('hex'), '0802');
+  });
+
+  it('says INVALID_ARGUMENT and why, to a request without a domain', async () => {
+    await start();
+    await assert.rejects(call(rateLimit, Buffer.alloc(0)), refusal(3, 'domain must not be empty'));
+    assert.deepEqual(logged, []);
+  });
+
+  it('says INVALID_ARGUMENT and names the bound, to a request that is too large', async () => {
+    await start();
+    const descriptors = Buffer.concat(Array.from({ length: 65 }, () => hex('1200')));
+    const expected = refusal(3, 'descriptors has 65 descriptors, more than 64');
+    await assert.rejects(call(rateLimit, Buffer.concat([hex('0a0164'), descriptors])), expected);
+  });
+
+  it('refuses a message of more than a mebibyte, and bytes that are no message', async () => {
+    await start();
+    await assert.rejects(call(rateLimit, Buffer.alloc(1_048_577)), { code: 8 });
+    await assert.rejects(call(rateLimit, hex('0aff')), { code: 13 });
+    assert.equal((await call(rateLimit, hex('0a0164'))).toString('hex'), '0801');
+  });
+
+  it('says INTERNAL without the reason when the limiter fails, and logs the reason', async () => {
+    for (const fail of [() => Promise.reject(new Error('secret')), () => assert.fail('secret')]) {
+      await start({ shouldRateLimit: fail });
+      await assert.rejects(call(rateLimit, hex('0a0164')), refusal(13, 'the rate-limit service could not decide'));
+      assert.match(String((logged[0] as { err: Error }).err), /secret/);
+      client.close();
+      await server.close();
+    }
+  });
+
+  it('tells its health, of itself and of each service', async () => {
+    await start();
+    const check = async (service: string, expected: string) => {
+      const name = Buffer.from(service);
+      const message = service === '' ? name : Buffer.concat([Buffer.from([0x0a, name.length]), name]);
+      assert.equal((await call('/grpc.health.v1.Health/Check', message)).toString('hex'), expected);
+    };
+    const services = ['', 'envoy.service.ratelimit.v3.RateLimitService', 'pb.lyft.ratelimit.RateLimitService'];
+    for (const service of services) await check(service, '0801');
+    server.setServing(false);
+    for (const service of services) await check(service, '0802');
+    server.setServing(true);
+    await check('', '0801');
+  });
+
+  it('lists its services and describes them, in both versions of reflection', async () => {
+    await start();
+    for (const version of ['v1', 'v1alpha']) {
+      const list = (await reflect(version, Buffer.concat([hex('3a01'), Buffer.from('*')]))).toString('latin1');
+      for (const service of [
+        'envoy.service.ratelimit.v3.RateLimitService',
+        'pb.lyft.ratelimit.RateLimitService',
+        'grpc.health.v1.Health',
+        'grpc.reflection.v1.ServerReflection',
+        'grpc.reflection.v1alpha.ServerReflection',
+      ])
+        assert.ok(list.includes(service), `${version} lists ${service}`);
+      const symbol = Buffer.from('pb.lyft.ratelimit.RateLimitService');
+      const file = await reflect(version, Buffer.concat([Buffer.from([0x22, symbol.length]), symbol]));
+      assert.match(file.toString('latin1'), /ShouldRateLimit/);
+    }
+  });
+
+  it('rejects with the code and a remedy when its port is taken', async () => {
+    await start();
+    const taken = serveRateLimit({ limiter: createLimiter({ limits }), port: server.port, logger: { error() {} } });
+    await assert.rejects(taken, {
+      code: 'EADDRINUSE',
+      message: `The rate-limit server cannot listen on 127.0.0.1:${server.port} (EADDRINUSE): another process has the port; stop it or choose another port (0 picks a free one).`,
+    });
+  });
+
+  it('rejects when its host is not of this machine', async () => {
+    await start();
+    const foreign = serveRateLimit({
+      limiter: createLimiter({ limits }),
+      host: '192.0.2.1',
+      port: 0,
+      logger: { error() {} },
+    });
+    await assert.rejects(foreign, { code: 'EADDRNOTAVAIL' });
+  });
+
+  it('lets a call that runs finish while it closes, and gives its port back', async () => {
+    let answer = () => {};
+    let asked = () => {};
+    const running = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    await start({
+      shouldRateLimit: () =>
+        new Promise((resolve) => {
+          answer = () => resolve({ overallCode: 'OK', statuses: [] });
+          asked();
+        }),
+    });
+    const pending = call(rateLimit, hex('0a0164'));
+    await running;
+    const closed = server.close();
+    answer();
+    assert.equal((await pending).toString('hex'), '0801');
+    await closed;
+    const next = createServer().listen(server.port, '127.0.0.1');
+    await once(next, 'listening');
+    next.close();
+  });
+
+  it('ends at the deadline a call that does not finish, and connections that never spoke', async () => {
+    let asked = () => {};
+    const running = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    await start({
+      shouldRateLimit() {
+        asked();
+        return new Promise(() => {});
+      },
+    });
+    const silent = connect(server.port, '127.0.0.1');
+    const gone = once(silent.resume(), 'close');
+    const pending = assert.rejects(call(rateLimit, hex('0a0164')), { code: 14 });
+    await running;
+    await server.close(20);
+    await Promise.all([pending, gone]);
+  });
+
+  it('may be closed twice', async () => {
+    await start();
+    await Promise.all([server.close(), server.close()]);
+  });
+
+  it('survives a client that speaks no HTTP/2', async () => {
+    await start();
+    const rude = connect(server.port, '127.0.0.1', () => rude.end('GET / HTTP/1.1\r\n\r\n'));
+    rude.on('error', () => {}).resume();
+    await once(rude, 'close');
+    assert.equal((await call(rateLimit, hex('0a0164'))).toString('hex'), '0801');
+  });
+
+  it('keeps two servers in one process apart', async () => {
+    await start();
+    const other = await serveRateLimit({ limiter: createLimiter({ limits }), port: 0, logger: { error() {} } });
+    assert.notEqual(other.port, server.port);
+    await other.close();
+    assert.equal((await call(rateLimit, hex('0a0164'))).toString('hex'), '0801');
+  });
+});

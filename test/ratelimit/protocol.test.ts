@@ -1,0 +1,86 @@
+/** Bytes on the wire: the field numbers of the public protocol, written out by hand. */
+import assert from 'node:assert/strict';
+import type { Decision, RateLimitRequest } from '#ratelimit';
+import { loadProtocol, type ProtocolName } from '../../src/ratelimit/protocol.ts';
+import { descriptor } from './build-limits.ts';
+
+const request: RateLimitRequest = { domain: 'd', descriptors: [descriptor('k=v')], hitsAddend: 3 };
+const decision: Decision = {
+  overallCode: 'OVER_LIMIT',
+  statuses: [
+    {
+      code: 'OVER_LIMIT',
+      currentLimit: { requestsPerUnit: 5, unit: 'week', windowSeconds: 604_800, name: 'n' },
+      limitRemaining: 4,
+      resetSeconds: 9,
+    },
+  ],
+};
+
+function codecOf(name: ProtocolName) {
+  const protocol = loadProtocol(name);
+  const method = protocol.definition['ShouldRateLimit'];
+  assert.ok(method);
+  return { ...protocol, encodeDecision: (answer: Decision) => method.responseSerialize(answer), method };
+}
+
+describe('the protocol', () => {
+  it('names its services and paths', () => {
+    const check = (name: ProtocolName, service: string) =>
+      assert.equal(codecOf(name).path, `/${service}/ShouldRateLimit`);
+    check('v3', 'envoy.service.ratelimit.v3.RateLimitService');
+    check('lyft', 'pb.lyft.ratelimit.RateLimitService');
+  });
+
+  it('writes a request alike in both packages', () => {
+    const bytes = '0a0164' + '1208' + '0a06' + '0a016b' + '120176' + '1803';
+    for (const name of ['v3', 'lyft'] as const)
+      assert.equal(codecOf(name).encodeRequest(request).toString('hex'), bytes);
+  });
+
+  it('writes an answer with the fields that the package has', () => {
+    const check = (name: ProtocolName, bytes: string) =>
+      assert.equal(codecOf(name).encodeDecision(decision).toString('hex'), bytes);
+    check('lyft', '0802' + '120a' + '0802' + '1204' + '08051007' + '1804');
+    check('v3', '0802' + '1211' + '0802' + '1207' + '08051007' + '1a016e' + '1804' + '22020809');
+  });
+
+  it('reads back what it wrote', () => {
+    const { encodeDecision, decodeDecision } = codecOf('v3');
+    assert.deepEqual(decodeDecision(encodeDecision(decision)), decision);
+  });
+
+  it('reads a request of an older client with its defaults', () => {
+    const { method } = codecOf('lyft');
+    assert.deepEqual(method.requestDeserialize(Buffer.from('0a0164', 'hex')), {
+      domain: 'd',
+      descriptors: [],
+      hitsAddend: 0,
+    });
+  });
+
+  it('reads the answer of a service that says little or more than we know', () => {
+    const { decodeDecision } = codecOf('v3');
+    const check = (bytes: string, expected: object) => {
+      const [status] = decodeDecision(Buffer.from(`0801${bytes}`, 'hex')).statuses;
+      assert.deepEqual(status, {
+        code: 'OK',
+        currentLimit: undefined,
+        limitRemaining: 0,
+        resetSeconds: undefined,
+        ...expected,
+      });
+    };
+    check('1200', {});
+    check('1202' + '0800', {});
+    check('1206' + '1204' + '08051063', {});
+    check('1206' + '2204' + '08091001', { resetSeconds: 10 });
+    check('1202' + '2200', { resetSeconds: 0 });
+  });
+
+  it('takes no answer for an answer', () => {
+    const { decodeDecision } = codecOf('v3');
+    assert.throws(() => decodeDecision(Buffer.alloc(0)), /overall_code is UNKNOWN/);
+    assert.throws(() => decodeDecision(Buffer.from('0a', 'hex')));
+  });
+});
