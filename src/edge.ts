@@ -1,6 +1,11 @@
 /** The gateway of a process: the records, and the modules that they may name. */
-import type { AuthService } from '#auth';
-import { parseServiceReference, type RateLimitService } from '#config';
+import type { AuthPort, AuthService } from '#auth';
+import {
+  type AuthService as AuthServiceRecord,
+  type Mapping,
+  parseServiceReference,
+  type RateLimitService,
+} from '#config';
 import { createGateway, createResolve, type Forward, type Gateway, type InternalRoute, type Resolve } from '#gateway';
 import { connectRateLimit, type Limiter } from '#ratelimit';
 import type { Settled } from './options.ts';
@@ -37,6 +42,8 @@ export function createEdge({ settings, configuration, logger, has }: Settled, pa
   }
   const [authService] = configuration.authServices;
   const [rateLimitService] = configuration.rateLimitServices;
+  requireHttp(configuration.mappings, resolve, services);
+  const authPort = authService && chooseAuth(authService, resolve, parts);
   const asked = rateLimitService && chooseLimiter(rateLimitService, resolve, parts);
   const gateway = createGateway({
     mappings: configuration.mappings,
@@ -44,7 +51,7 @@ export function createEdge({ settings, configuration, logger, has }: Settled, pa
     services,
     resolve,
     authService,
-    authPort: authService && resolve(authService.authService).kind === 'local' ? parts.auth?.answer : undefined,
+    authPort,
     rateLimitService,
     limiter: asked?.limiter,
     logger,
@@ -71,14 +78,39 @@ function plainRoutes(services: Readonly<Record<string, Forward>>): InternalRoute
   }));
 }
 
+function requireHttp(mappings: readonly Mapping[], resolve: Resolve, services: EdgeParts['services']): void {
+  for (const mapping of mappings) {
+    const target = resolve(mapping.service);
+    if (target.kind === 'local' && !Object.hasOwn(services, target.name)) throw misnamed(mapping, target.name, 'HTTP');
+  }
+}
+
+/** Undefined: it is asked across HTTP. A service beside us that happens to have the name must not pass for the auth service. */
+function chooseAuth(record: AuthServiceRecord, resolve: Resolve, { auth }: EdgeParts): AuthPort | undefined {
+  const target = resolve(record.authService);
+  if (target.kind === 'remote') return undefined;
+  if (target.name !== 'auth' || auth === undefined) throw misnamed(record, target.name, 'auth');
+  return auth.answer;
+}
+
+function misnamed(
+  { kind, name, source }: Mapping | AuthServiceRecord | RateLimitService,
+  service: string,
+  role: string,
+) {
+  const place = `${source.file}:${source.line}  ${kind} ${name}`;
+  return new Error(`${place}: "${service}" in this process is no ${role} service: name another one, or host:port`);
+}
+
 /** The limiter beside us, or the one across gRPC. A process that does not listen, being embedded, asks its own in place of its listener. */
 function chooseLimiter(record: RateLimitService, resolve: Resolve, { limiter, listenerOf }: EdgeParts) {
   const reference = record.service;
   const direct = resolve(reference);
-  if (direct.kind === 'local' && limiter !== undefined) return { limiter, close: async () => {} };
-  const target = reference.includes('://') ? direct : resolve(`grpc://${reference}`);
-  if (target.kind === 'local')
-    throw new Error(`RateLimitService ${record.name}: "${reference}" is no rate-limit service`);
+  const target = direct.kind === 'local' || reference.includes('://') ? direct : resolve(`grpc://${reference}`);
+  if (target.kind === 'local') {
+    if (target.name !== 'ratelimit' || limiter === undefined) throw misnamed(record, target.name, 'rate-limit');
+    return { limiter, close: async () => {} };
+  }
   const client = connectRateLimit({ target: () => hostAndPort(target.origin()), timeoutMs: record.timeoutMs });
   const name = parseServiceReference(reference)?.host ?? '';
   const unheard = () => limiter !== undefined && name === 'ratelimit' && listenerOf(name) === undefined;

@@ -1,5 +1,6 @@
 /** The three listeners of a process: opened together or not at all, and closed in reverse order. */
 import type { RequestListener } from 'node:http';
+import { createSecureContext } from 'node:tls';
 import type { Settings, Tls } from '#config';
 import { type Logger, serveHttp } from '#http';
 import { type Limiter, serveRateLimit } from '#ratelimit';
@@ -17,6 +18,7 @@ export interface ListenersParts {
 }
 
 export interface ListenerSet {
+  /** Opens them once, however often it is called; when that fails it can be tried again. Rejects after `close`. */
   readonly open: () => Promise<Listeners>;
   /** Where the listener of that name is, as `host:port`, while it is open. */
   readonly addressOf: (name: string) => string | undefined;
@@ -27,8 +29,10 @@ export function createListeners(parts: ListenersParts): ListenerSet {
   const { settings } = parts;
   const addresses = new Map<string, string>();
   const closers: ((deadlineMs: number) => Promise<void>)[] = [];
+  let opening: Promise<Listeners> | undefined;
+  let closed = false;
 
-  async function close(): Promise<void> {
+  async function release(): Promise<void> {
     addresses.clear();
     while (closers.length > 0) await closers.pop()?.(settings.shutdownTimeoutMs);
   }
@@ -49,17 +53,29 @@ export function createListeners(parts: ListenersParts): ListenerSet {
     return { ratelimit, auth, gateway };
   }
 
+  async function openOrRelease(): Promise<Listeners> {
+    try {
+      return await openAll();
+    } catch (error) {
+      await release();
+      opening = undefined;
+      throw error;
+    }
+  }
+
   return Object.freeze({
     async open() {
-      try {
-        return await openAll();
-      } catch (error) {
-        await close();
-        throw error;
-      }
+      if (closed) throw new Error('this desk is closed: make another one with createFrontdesk');
+      opening ??= openOrRelease();
+      return opening;
     },
     addressOf: (name: string) => addresses.get(name),
-    close,
+    async close() {
+      closed = true;
+      // What is being opened must be there before it can be closed.
+      await opening?.catch(() => {});
+      await release();
+    },
   });
 }
 
@@ -68,18 +84,37 @@ interface Opened {
   readonly close: (deadlineMs: number) => Promise<void>;
 }
 
-function openRateLimit({ settings, logger }: ListenersParts, limiter: Limiter): Promise<Opened> {
-  return serveRateLimit({ limiter, host: settings.host, port: settings.ratelimitPort, logger });
+async function openRateLimit({ settings, logger }: ListenersParts, limiter: Limiter): Promise<Opened> {
+  try {
+    return await serveRateLimit({ limiter, host: settings.host, port: settings.ratelimitPort, logger });
+  } catch (cause) {
+    throw new Error(`${messageOf(cause)} The settings are HOST and RATELIMIT_PORT.`, { cause });
+  }
 }
 
-function openHttp(
+async function openHttp(
   settings: Settings,
   handler: RequestListener,
   portSetting: 'PORT' | 'AUTH_PORT',
   tls: Tls | undefined,
 ): Promise<Opened> {
   const port = portSetting === 'PORT' ? settings.port : settings.authPort;
+  if (tls !== undefined) requireKeyPair(tls);
   return serveHttp({ ...settings, handler, port, portSetting, tls });
+}
+
+/** OpenSSL's own words name neither the settings nor the way out. */
+function requireKeyPair(tls: Tls): void {
+  try {
+    createSecureContext(tls);
+  } catch (cause) {
+    const remedy = 'name a certificate chain and the private key that belongs to it, both PEM and without a passphrase';
+    throw new Error(`TLS_CERT and TLS_KEY cannot be used (${messageOf(cause)}): ${remedy}`, { cause });
+  }
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** A listener on every address is reached by the loopback one. */

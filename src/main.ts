@@ -35,35 +35,59 @@ program
 await program.parseAsync().catch(fail);
 
 async function serve({ configDir, ...settings }: Settings, only: readonly ModuleName[]): Promise<void> {
-  const output = destination({
-    fd: 1,
-    sync: false,
-    minLength: process.stdout.isTTY ? 0 : 64 * 1024,
-    maxWrite: 128 * 1024,
-    periodicFlush: 1000,
-  });
+  const output = openLog();
   const logger = pino({ level: settings.logLevel, base: null }, output);
   const desk = await createFrontdesk({ ...settings, config: configDir, only, demo: true, logger });
   const listeners = await desk.listen().catch(async (error) => {
     await desk.close();
     throw error;
   });
-  process.stdout.write(banner(listeners));
+  // Whoever waits for the banner may send a signal as soon as it is there.
   stopOnSignal(desk, output);
+  process.stdout.write(banner(listeners));
+}
+
+type Log = DestinationStream & { readonly flushSync: () => void };
+
+/**
+ * To a terminal line by line; elsewhere in blocks of 64 KiB, or what there is after a second and at the end. The lines
+ * are gathered here, since the destination's own `minLength` measures all that it holds anew at each line.
+ */
+function openLog(): Log {
+  const output = destination({ fd: 1, sync: false });
+  if (process.stdout.isTTY) return output;
+  let lines = '';
+  const pass = () => {
+    if (lines !== '') output.write(lines);
+    lines = '';
+  };
+  const flushSync = () => {
+    pass();
+    output.flushSync();
+  };
+  setInterval(pass, 1000).unref();
+  process.once('exit', flushSync);
+  return {
+    write(line) {
+      lines += line;
+      if (lines.length >= 64 * 1024) pass();
+    },
+    flushSync,
+  };
 }
 
 /** The first signal stops gracefully, the second at once. */
-function stopOnSignal(desk: Frontdesk, output: DestinationStream & { flushSync(): void }): void {
+function stopOnSignal(desk: Frontdesk, output: Log): void {
+  const signals = ['SIGINT', 'SIGTERM'] as const;
   const stop = (signal: NodeJS.Signals) => {
-    for (const again of ['SIGINT', 'SIGTERM']) process.once(again, () => process.exit(1));
+    for (const again of signals) process.removeListener(again, stop).once(again, () => process.exit(1));
     process.stdout.write(`\n${signal}: finishing what runs, then stopping. Once more stops at once.\n`);
     desk.close().then(() => {
       output.flushSync();
       process.exit(0);
     }, fail);
   };
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
+  for (const signal of signals) process.on(signal, stop);
 }
 
 function banner({ gateway, ratelimit, auth }: Listeners): string {
@@ -104,6 +128,7 @@ async function check(settings: Settings, directory = settings.configDir): Promis
 async function printHash(): Promise<void> {
   if (process.stdin.isTTY) process.stderr.write('Password (then Enter): ');
   for await (const line of createInterface({ input: process.stdin })) {
+    if (line === '') break;
     process.stdout.write(`${await hashPassword(line)}\n`);
     return;
   }

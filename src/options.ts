@@ -49,9 +49,9 @@ export interface Frontdesk {
   readonly app: Koa;
   /** For another Koa app, mounted under whatever prefix. It answers every request. */
   readonly middleware: Middleware;
-  /** Rejects with a message fit for a terminal; then nothing listens. */
+  /** May be called again, and gives the same listeners. Rejects with a message fit for a terminal; then nothing listens. */
   readonly listen: () => Promise<Listeners>;
-  /** Stops accepting, lets what runs finish within `shutdownTimeoutMs`, and closes everything in reverse order. */
+  /** Stops accepting, lets what runs finish within `shutdownTimeoutMs`, and closes everything in reverse order. May be called again. */
   readonly close: () => Promise<void>;
 }
 
@@ -77,11 +77,31 @@ export async function settleOptions(options: FrontdeskOptions): Promise<Settled>
     clock = Date.now,
     ...rest
   } = options;
+  requireModules(only);
+  requireServices(services);
   const settings = requireSettings(rest);
   const configuration = await requireConfiguration(config, settings);
-  const stranger = only.find((name) => !moduleNames.includes(name));
-  if (stranger !== undefined) throw new Error(`"${stranger}" is no module: choose from ${moduleNames.join(', ')}`);
-  const taken = Object.keys(services).find((name) => (moduleNames as readonly string[]).includes(name));
-  if (taken !== undefined) throw new Error(`services: "${taken}" is the name of a module: choose another`);
   return { settings, configuration, logger, clock, services, demo, has: (name) => only.includes(name) };
+}
+
+function requireModules(only: readonly string[]): void {
+  const known: readonly string[] = moduleNames;
+  const stranger = only.find((name) => !known.includes(name));
+  if (stranger !== undefined) throw new Error(`only: "${stranger}" is no module: choose from ${known.join(', ')}`);
+  if (only.length === 0) throw new Error(`only: [] leaves nothing to run: choose from ${known.join(', ')}`);
+}
+
+function requireServices(services: Readonly<Record<string, unknown>>): void {
+  const known: readonly string[] = moduleNames;
+  for (const [name, service] of Object.entries(services)) {
+    if (known.includes(name)) throw new Error(`services: "${name}" is the name of a module: choose another`);
+    if (!isAppOrMiddleware(service)) throw new Error(`services: "${name}" is neither a Koa app nor a middleware`);
+  }
+}
+
+function isAppOrMiddleware(service: unknown): boolean {
+  if (typeof service === 'function') return true;
+  return (
+    typeof service === 'object' && service !== null && 'middleware' in service && Array.isArray(service.middleware)
+  );
 }

@@ -97,14 +97,19 @@ function assemble(settled: Settled, tls: Tls | undefined, database: Database | u
     auth: auth && createHost([...entry, isolate(auth.app)], logger).callback(),
     gateway: servesHttp(settled) ? app.callback() : undefined,
   });
+  let closing: Promise<void> | undefined;
+  async function closeAll(): Promise<void> {
+    await listeners.close();
+    await edge.close();
+    await database?.close();
+  }
   return Object.freeze({
     app,
     middleware,
     listen: listeners.open,
-    async close() {
-      await listeners.close();
-      await edge.close();
-      await database?.close();
+    close() {
+      closing ??= closeAll();
+      return closing;
     },
   });
 }

@@ -38,7 +38,7 @@ export function createDiagnostics(parts: DiagnosticsParts): Endpoint {
     authenticated: true,
     async run(ctx) {
       if (ctx.path === prefix) return redirectTo(ctx, `${exchangeOf(ctx).basePath}${prefix}/${ctx.search}`);
-      readOnly(ctx, `${prefix}/`);
+      if (!isRead(ctx, `${prefix}/`)) return;
       represent(ctx, representations.choose(ctx.req.headers.accept), readDiagnostics(parts), {
         title: 'frontdesk diagnostics',
       });
@@ -54,7 +54,7 @@ export function createProbes(isReady: () => Promise<boolean>, representations: R
     rewrite: '',
     authenticated: false,
     async run(ctx) {
-      readOnly(ctx, `${root}/${name}`);
+      if (!isRead(ctx, `${root}/${name}`)) return;
       if (!(await holds())) throw problem('not-ready', { headers: { 'Retry-After': '1' } });
       ctx.set('Cache-Control', 'no-store');
       represent(ctx, representations.choose(ctx.req.headers.accept), { status: state }, { title: state });
@@ -63,9 +63,16 @@ export function createProbes(isReady: () => Promise<boolean>, representations: R
   return [probe('check_alive', 'alive', async () => true), probe('check_ready', 'ready', isReady)];
 }
 
-/** An endpoint has exactly one path, and is only read. */
-function readOnly(ctx: Context, path: string): void {
+const allow = 'GET, HEAD, OPTIONS';
+
+/** An endpoint has exactly one path, and is only read. False: the question was what else it takes, and is answered. */
+function isRead(ctx: Context, path: string): boolean {
   if (ctx.path !== path) throw problem('not-found');
-  if (ctx.method !== 'GET' && ctx.method !== 'HEAD')
-    throw problem('method-not-allowed', { headers: { Allow: 'GET, HEAD' } });
+  if (ctx.method === 'GET' || ctx.method === 'HEAD') return true;
+  if (ctx.method !== 'OPTIONS') {
+    throw problem('method-not-allowed', { detail: `This resource takes ${allow}.`, headers: { Allow: allow } });
+  }
+  ctx.set('Allow', allow);
+  ctx.status = 204;
+  return false;
 }

@@ -30,7 +30,7 @@ export interface AuthenticationOptions {
 }
 
 export function askInProcess(port: AuthPort): AskAuth {
-  return (ctx) => port({ method: ctx.method, url: ctx.path + ctx.search, headers: ctx.req.headers });
+  return (ctx) => port({ method: ctx.method, url: ctx.url, headers: ctx.req.headers });
 }
 
 export function createAuthentication({ record, ask, identity, logger }: AuthenticationOptions): Authentication {

@@ -1,6 +1,6 @@
 /** To a service in this process: its middleware runs on the same context, with the path it expects. */
 import type { Context } from 'koa';
-import { exchangeOf } from '#http';
+import { exchangeOf, pathOf } from '#http';
 import { rewritePath } from './rewrite.ts';
 
 export type Forward = (ctx: Context) => Promise<void>;
@@ -17,9 +17,11 @@ export function createLocalForward({ prefix, rewrite }: PathRule, run: Forward):
   return async function forwardLocal(ctx) {
     const exchange = exchangeOf(ctx);
     const { basePath } = exchange;
-    const { url, path, search } = ctx;
+    const { url } = ctx;
+    const path = pathOf(url);
     exchange.basePath = basePath + taken;
-    ctx.url = rewritePath(path, prefix, rewrite) + search;
+    // Koa's own `path` and `search` would read the whole URL again, and once more after the change.
+    ctx.url = rewritePath(path, prefix, rewrite) + (url.startsWith('/') ? url.slice(path.length) : ctx.search);
     try {
       await run(ctx);
     } finally {

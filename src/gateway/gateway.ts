@@ -2,7 +2,7 @@
 import type { Context, Middleware } from 'koa';
 import type { AuthPort } from '#auth';
 import type { AuthService, Mapping, RateLimitService } from '#config';
-import { exchangeOf, type Logger, problem, silentLogger } from '#http';
+import { exchangeOf, type Logger, pathOf, problem, silentLogger } from '#http';
 import type { Limiter } from '#ratelimit';
 import { createAuthOverHttp } from './auth-over-http.ts';
 import { type AskAuth, type AuthCounts, askInProcess, createAuthentication } from './authenticate.ts';
@@ -75,7 +75,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   function enter(ctx: Context): Route {
     refuseMethod(ctx.method);
     identity.strip(ctx.req.headers);
-    const route = table.match(ctx.path);
+    const route = table.match(pathOf(ctx.url));
     if (route === undefined) throw problem('not-found');
     exchangeOf(ctx).mapping = route.name;
     return route;

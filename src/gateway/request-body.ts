@@ -16,7 +16,8 @@ export function upstreamBody(ctx: Context, bytesMax: number): Readable | Uint8Ar
 
 /**
  * Never the request itself: undici destroys the body of an exchange that fails, and with the request would go the
- * client's connection and the answer. What is left of the body then is read and dropped, or it would block the answer.
+ * client's connection and the answer. What is left of the body then is read and dropped: a connection that is closed
+ * over unread bytes is reset, and a reset can overtake the answer.
  */
 function bounded(req: IncomingMessage, bytesMax: number): Transform {
   let bytes = 0;

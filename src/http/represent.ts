@@ -28,8 +28,8 @@ export function represent(ctx: Context, formatter: Formatter, value: unknown, op
 /** Tells the client the tag; when it has that representation already, the answer is 304 and complete. */
 function tagIsKnown(ctx: Context, tag: string): boolean {
   ctx.res.setHeader('ETag', tag);
-  const ifNoneMatch = isRead(ctx.method) ? ctx.req.headers['if-none-match'] : undefined;
-  if (ifNoneMatch === undefined || !noneMatchFails(ifNoneMatch, tag)) return false;
+  const ifNoneMatch = ctx.req.headers['if-none-match'];
+  if (ifNoneMatch === undefined || !isRead(ctx.method) || !noneMatchFails(ifNoneMatch, tag)) return false;
   ctx.status = 304;
   ctx.body = null;
   return true;

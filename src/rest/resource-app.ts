@@ -1,12 +1,13 @@
 /** A Koa app made of resources: routed, and with an answer for every path and method that is none of theirs. */
 
-import type { Context, Middleware } from 'koa';
+import type { Context, Middleware, Next } from 'koa';
 import Koa from 'koa';
 import Router from 'koa-router';
 import {
   createProblemResponses,
   exchangeOf,
   type ProblemResponsesOptions,
+  pathOf,
   problem,
   type Representations,
   redirectTo,
@@ -25,19 +26,29 @@ export function createResourceApp({ routes, representations, ...responses }: Res
   for (const route of routes) router.get(route.path, route.answer(representations));
   const app = new Koa();
   app.use(createProblemResponses({ ...responses, representations }));
-  app.use(router.routes() as Middleware);
-  app.use(createUnmatched(router));
+  app.use(createDispatch(router));
   return app;
 }
 
-/** The end of the app: another method of a known path, a collection without its slash, or nothing at all. */
-function createUnmatched(router: Router): Middleware {
-  return function unmatched(ctx: Context) {
-    const allowed = methodsOf(router, ctx.path);
-    if (allowed.length > 0) return answerMethod(ctx, allowed);
-    if (!ctx.path.endsWith('/') && methodsOf(router, `${ctx.path}/`).length > 0) return redirectToSlash(ctx);
-    throw problem('not-found');
+/** The router's own middleware puts a chain together at each request; here a route is one function, and no two overlap. */
+function createDispatch(router: Router): Middleware {
+  return function dispatch(ctx: Context, next: Next) {
+    const path = pathOf(ctx.url);
+    const [layer] = router.match(path, ctx.method).pathAndMethod;
+    const [answer] = layer?.stack ?? [];
+    if (layer === undefined || answer === undefined) return answerUnmatched(ctx, router);
+    ctx['params'] = layer.params(path, layer.captures(path));
+    return (answer as Middleware)(ctx, next);
   };
+}
+
+/** Another method of a known path, a collection without its slash, or nothing at all. */
+function answerUnmatched(ctx: Context, router: Router): void {
+  const allowed = methodsOf(router, ctx.path);
+  const isCollection = !ctx.path.endsWith('/') && methodsOf(router, `${ctx.path}/`).length > 0;
+  if (allowed.length > 0) answerMethod(ctx, allowed);
+  else if (isCollection) redirectToSlash(ctx);
+  else throw problem('not-found');
 }
 
 function methodsOf(router: Router, path: string): readonly string[] {

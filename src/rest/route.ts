@@ -67,6 +67,8 @@ export interface ItemDefinition<Row extends object> {
 
 /** One thing under its id. */
 export function item<Row extends object>({ path, title, view, version, find }: ItemDefinition<Row>): ResourceRoute {
+  // Most views write no URL, and then nobody asks where we are.
+  const isPlaced = view.list.some(({ toPublic }) => toPublic !== undefined);
   const answer = (representations: Representations): Middleware =>
     async function answerItem(ctx: Context) {
       const formatter = representations.choose(ctx.req.headers.accept);
@@ -74,7 +76,7 @@ export function item<Row extends object>({ path, title, view, version, find }: I
       const found = find(ctx);
       const row = found instanceof Promise ? await found : found;
       if (row === undefined) throw problem('not-found');
-      const shown = present(view, row, fields, `${publicBase(ctx)}/`);
+      const shown = present(view, row, fields, isPlaced ? `${publicBase(ctx)}/` : '');
       represent(ctx, formatter, shown, { title, version: version && tagOf(version(row), fields) });
     };
   return { path, answer };

@@ -1,6 +1,6 @@
 /** The dispatcher: each API version is an isolated app under its own prefix, which the app does not see. */
 import type Koa from 'koa';
-import type { Context, Middleware } from 'koa';
+import type { Context, Middleware, Next } from 'koa';
 import compose from 'koa-compose';
 import mount from 'koa-mount';
 import { exchangeOf, isolate, problem } from '#http';
@@ -9,7 +9,13 @@ import { redirectToSlash } from './resource-app.ts';
 /** Apps by version, such as `{ v1, v2 }` for `/v1` and `/v2`. Any other prefix is `not-found`. */
 export function createVersions(apps: Readonly<Record<string, Koa>>): Middleware {
   const versions = Object.entries(apps).map(([name, app]) => mountVersion(`/${name}`, app));
-  return compose([...versions, unknownVersion]) as Middleware;
+  return compose([settleBase, ...versions, unknownVersion]) as Middleware;
+}
+
+/** Where the host mounted us can be told from the path only before a mount of ours takes its part off. */
+function settleBase(ctx: Context, next: Next): Promise<void> {
+  exchangeOf(ctx);
+  return next();
 }
 
 function mountVersion(prefix: string, app: Koa): Middleware {

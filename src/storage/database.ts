@@ -26,9 +26,10 @@ export interface Database {
   readonly kysely: Kysely<Tables>;
   /**
    * Prepares a hot read of what is committed, once, at start (in `sqlite::memory:`, with its one connection, it sees
-   * an open transaction as well). The values in the query only mark the places: each call of the result hands
-   * in all of them anew, in the order in which they stand in the SQL. Name its columns: a prepared `select *` fails
-   * in PostgreSQL as soon as a newer process adds a column.
+   * an open transaction as well). What another process commits may show in the next turn of the event loop only. The
+   * values in the query only mark the places: each call of the result hands in all of them anew, in the order in which
+   * they stand in the SQL. Name its columns: a prepared `select *` fails in PostgreSQL as soon as a newer process adds
+   * a column.
    */
   readonly first: <Row>(query: Compilable<Row>) => First<Row>;
   /** Whether a query gets an answer now; never rejects. */

@@ -10,6 +10,7 @@ import { migrate } from './migrations.ts';
 import { patiently } from './patience.ts';
 import { rememberStatements } from './remembered-statements.ts';
 import type { Tables } from './schema.ts';
+import { createSharedView, type SharedView } from './shared-view.ts';
 
 const memory = ':memory:';
 
@@ -33,16 +34,21 @@ export async function openSqlite(path: string): Promise<Database> {
 async function open(place: string): Promise<Database> {
   if (place !== memory) mkdirSync(dirname(place), { recursive: true });
   const handle = new Sqlite(place, { timeout: blockMs });
+  let reader = handle;
   try {
     await prepareHandle(handle);
+    reader = openReader(handle, place);
+    // With a single connection the one view would be a transaction around what others write.
+    const view = reader === handle ? undefined : createSharedView(reader);
     const dialect = new SqliteDialect({ database: rememberStatements(handle) });
     // Immediate: a transaction that reads before it writes could otherwise lose its chance to write in between.
     const kysely = new Kysely<Tables>({
-      dialect: guardDialect(dialect, { around: guarded, begin: 'begin immediate' }),
+      dialect: guardDialect(dialect, { around: (ask) => guarded(ask, view), begin: 'begin immediate' }),
     });
     await migrateAlone(handle, kysely);
-    return createDatabase(handle, openReader(handle, place), kysely);
+    return createDatabase({ handle, reader, view, kysely });
   } catch (error) {
+    reader.close();
     handle.close();
     throw error;
   }
@@ -72,11 +78,18 @@ function openReader(handle: Sqlite.Database, place: string): Sqlite.Database {
   return place === memory ? handle : new Sqlite(place, { readonly: true, timeout: blockMs });
 }
 
-function createDatabase(handle: Sqlite.Database, reader: Sqlite.Database, kysely: Kysely<Tables>): Database {
+interface Parts {
+  readonly handle: Sqlite.Database;
+  readonly reader: Sqlite.Database;
+  readonly view: SharedView | undefined;
+  readonly kysely: Kysely<Tables>;
+}
+
+function createDatabase({ handle, reader, view, kysely }: Parts): Database {
   return Object.freeze({
     dialect: 'sqlite',
     kysely,
-    first: <Row>(query: Compilable<Row>) => createFirst<Row>(reader, query.compile().sql),
+    first: <Row>(query: Compilable<Row>) => createFirst<Row>(reader, view, query.compile().sql),
     isReady: async () => canRead(reader),
     async close() {
       reader.close();
@@ -94,10 +107,11 @@ function canRead(reader: Sqlite.Database): boolean {
   }
 }
 
-function createFirst<Row>(reader: Sqlite.Database, sql: string): First<Row> {
+function createFirst<Row>(reader: Sqlite.Database, view: SharedView | undefined, sql: string): First<Row> {
   const statement = reader.prepare<Parameter[], Row>(sql);
   return function first(...parameters) {
     try {
+      view?.enter();
       return statement.get(...parameters);
     } catch (error) {
       throw translateDriverError(error);
@@ -105,11 +119,13 @@ function createFirst<Row>(reader: Sqlite.Database, sql: string): First<Row> {
   };
 }
 
-async function guarded<T>(ask: () => Promise<T>): Promise<T> {
+async function guarded<T>(ask: () => Promise<T>, view: SharedView | undefined): Promise<T> {
   try {
     return await patiently(ask);
   } catch (error) {
     throw translateDriverError(error);
+  } finally {
+    view?.leave();
   }
 }
 

@@ -1,0 +1,73 @@
+/** A process of its own that answers when asked what it has used, and is stopped at the end. */
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+
+export interface ChildOptions {
+  /** What follows `node`: options, file and arguments. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Gets what the process writes to standard output. @default nowhere */
+  readonly outputFile?: string;
+}
+
+export interface Usage {
+  /** User and system, since the process began. */
+  readonly cpuMicros: number;
+  readonly rssBytes: number;
+}
+
+export interface Child {
+  readonly process: ChildProcess;
+  readonly usage: () => Promise<Usage>;
+  readonly stop: () => Promise<void>;
+}
+
+export const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Loaded into the process before its own code; it ends with us. */
+const probe = `data:text/javascript,${encodeURIComponent(`
+  process.on('message', (question) => {
+    if (question !== 'usage') return;
+    const { user, system } = process.cpuUsage();
+    process.send({ cpuMicros: user + system, rssBytes: process.memoryUsage.rss() });
+  });
+  process.on('disconnect', () => process.exit());
+`)}`;
+
+export function startChild({ args, env, outputFile }: ChildOptions): Child {
+  const output = outputFile === undefined ? 'ignore' : openSync(outputFile, 'a');
+  const stdio: StdioOptions = ['ignore', output, 'inherit', 'ipc'];
+  const child = spawn(process.execPath, ['--import', probe, ...args], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio,
+  });
+  if (typeof output === 'number') closeSync(output);
+  return {
+    process: child,
+    async usage() {
+      child.send('usage');
+      const [usage] = await once(child, 'message');
+      return usage as Usage;
+    },
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill();
+      await once(child, 'exit');
+    },
+  };
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (typeof address !== 'object' || address === null) throw new Error('no port');
+  return address.port;
+}

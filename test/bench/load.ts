@@ -1,0 +1,64 @@
+/** The load, a process of its own: as many requests as 64 keep-alive connections carry, one at a time on each. */
+import { connect, type Socket } from 'node:net';
+
+export interface LoadOrder {
+  readonly port: number;
+  /** The whole request as text. */
+  readonly request: string;
+  /** Runs for so long before `began` is told, and then for so long until `ended`. */
+  readonly warmUpMs: number;
+  readonly durationMs: number;
+}
+
+export type LoadReport = { readonly event: 'began' } | { readonly event: 'ended'; readonly requests: number };
+
+const connections = 64;
+
+/** Less than an HTTP client: it costs the machine little beside the server that is measured. */
+function run({ port, request, warmUpMs, durationMs }: LoadOrder): void {
+  let answered = 0;
+  const bytes = Buffer.from(request, 'latin1');
+  const sockets = Array.from({ length: connections }, () => openConnection(port, bytes, () => (answered += 1)));
+  setTimeout(() => {
+    answered = 0;
+    report({ event: 'began' });
+    setTimeout(() => {
+      report({ event: 'ended', requests: answered });
+      for (const socket of sockets) socket.destroy();
+    }, durationMs);
+  }, warmUpMs);
+}
+
+function report(report: LoadReport): void {
+  process.send?.(report);
+}
+
+function openConnection(port: number, request: Buffer, onAnswer: () => void): Socket {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => socket.write(request));
+  let pending = '';
+  socket.on('data', (chunk) => {
+    pending += chunk.toString('latin1');
+    const length = answerLength(pending);
+    if (length === undefined || pending.length < length) return;
+    pending = '';
+    onAnswer();
+    socket.write(request);
+  });
+  socket.on('error', (error) => {
+    throw error;
+  });
+  return socket;
+}
+
+/** Of the whole answer, once its head is there. Anything but a 200 is no measurement. */
+function answerLength(text: string): number | undefined {
+  const headEnd = text.indexOf('\r\n\r\n');
+  if (headEnd === -1) return undefined;
+  const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1];
+  if (!text.startsWith('HTTP/1.1 200 ') || length === undefined) throw new Error(`unexpected answer:\n${text}`);
+  return headEnd + 4 + Number(length);
+}
+
+process.on('message', (order) => {
+  if (typeof order === 'object') run(order as LoadOrder);
+});

@@ -1,0 +1,106 @@
+/** What a request costs: the rows take turns under load, several times over, and the median of each counts. */
+import { on } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { get } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Child, freePort, root, startChild } from './child.ts';
+import type { LoadOrder, LoadReport } from './load.ts';
+import { type Parts, type Row, startParts } from './servers.ts';
+
+export interface Figures {
+  readonly row: Row;
+  readonly cpuMicrosPerRequest: number;
+  readonly requestsPerSecond: number;
+}
+
+const rounds = 5;
+const durationMs = 800;
+const warmUpMs = 100;
+/** V8 has compiled what is hot by then. */
+const firstWarmUpMs = 1500;
+
+export async function measureRows(rows: readonly Row[], directory: string): Promise<Figures[]> {
+  const parts = await startParts(directory);
+  const load = startChild({ args: ['--import', 'tsx', join(root, 'test/bench/load.ts')], env: {} });
+  const servers = await Promise.all(rows.map((row) => startRow(row, directory, parts)));
+  try {
+    for (const server of servers) await measure(server, load, firstWarmUpMs, 1);
+    const samples: Sample[][] = servers.map(() => []);
+    for (let round = 0; round < rounds; round += 1) {
+      for (const [index, server] of servers.entries()) {
+        samples[index]?.push(await measure(server, load, warmUpMs, durationMs));
+      }
+    }
+    return rows.map((row, index) => ({ row, ...medianOf(samples[index] ?? []) }));
+  } finally {
+    await Promise.all([...servers.map(({ child }) => child.stop()), load.stop(), parts.stop()]);
+  }
+}
+
+interface Server {
+  readonly child: Child;
+  readonly port: number;
+  readonly request: string;
+}
+
+async function startRow(row: Row, parent: string, parts: Parts): Promise<Server> {
+  const directory = join(parent, row.name);
+  mkdirSync(directory);
+  const port = await freePort();
+  const child = row.start(port, directory, parts);
+  const headers = { host: `127.0.0.1:${port}`, authorization, accept: 'application/json', ...row.headers };
+  await untilReady(port, row.path, headers);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return { child, port, request: `GET ${row.path} HTTP/1.1\r\n${lines.join('')}\r\n` };
+}
+
+const authorization = `Basic ${Buffer.from('demo:demo').toString('base64')}`;
+
+/** Until the server answers 200; gives up after half a minute. */
+export async function untilReady(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<void> {
+  const giveUpAtMs = performance.now() + 30_000;
+  while ((await statusOf(port, path, headers)) !== 200) {
+    if (performance.now() > giveUpAtMs) throw new Error(`nothing answers at 127.0.0.1:${port}${path}`);
+    await sleep(5);
+  }
+}
+
+function statusOf(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    get({ port, path, headers, host: '127.0.0.1', agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    }).on('error', () => resolve(undefined));
+  });
+}
+
+type Sample = Omit<Figures, 'row'>;
+
+async function measure(server: Server, load: Child, warmUpMs: number, durationMs: number): Promise<Sample> {
+  const { child, port, request } = server;
+  const reports = on(load.process, 'message');
+  const order: LoadOrder = { port, request, warmUpMs, durationMs };
+  load.process.send(order);
+  await reports.next();
+  const [before, startedAtMs] = [await child.usage(), performance.now()];
+  const [ended] = (await reports.next()).value as [LoadReport];
+  const [after, endedAtMs] = [await child.usage(), performance.now()];
+  await reports.return?.();
+  const requests = ended.event === 'ended' ? ended.requests : 0;
+  return {
+    cpuMicrosPerRequest: (after.cpuMicros - before.cpuMicros) / requests,
+    requestsPerSecond: (requests * 1000) / (endedAtMs - startedAtMs),
+  };
+}
+
+function medianOf(samples: readonly Sample[]): Sample {
+  return {
+    cpuMicrosPerRequest: median(samples.map((sample) => sample.cpuMicrosPerRequest)),
+    requestsPerSecond: median(samples.map((sample) => sample.requestsPerSecond)),
+  };
+}
+
+export function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}

@@ -1,0 +1,7 @@
+/** @fastify/http-proxy in front of the same upstream. */
+import proxy from '@fastify/http-proxy';
+import { fastify } from 'fastify';
+
+const app = fastify();
+await app.register(proxy, { upstream: process.env['UPSTREAM'] ?? '', prefix: '/proxied', rewritePrefix: '/' });
+await app.listen({ port: Number(process.env['PORT']), host: '127.0.0.1' });

@@ -1,0 +1,30 @@
+/** The figures as a table for people. */
+import type { Figures } from './measure.ts';
+import type { StartUp } from './startup.ts';
+
+export function formatFigures(figures: readonly Figures[]): string {
+  const koa = figures.find(({ row }) => row.name === 'koa')?.cpuMicrosPerRequest ?? Number.NaN;
+  return formatTable([
+    ['row', 'server', 'CPU us/request', 'to Koa', 'requests/s'],
+    ...figures.map(({ row, cpuMicrosPerRequest, requestsPerSecond }) => [
+      row.name,
+      row.title,
+      cpuMicrosPerRequest.toFixed(1),
+      (cpuMicrosPerRequest / koa).toFixed(2),
+      requestsPerSecond.toFixed(0),
+    ]),
+  ]);
+}
+
+export function formatStartUp({ readyMs, idleRssBytes }: StartUp): string {
+  const mebibytes = (idleRssBytes / 1024 / 1024).toFixed(0);
+  return `ready ${readyMs.toFixed(0)} ms after the start of the process; ${mebibytes} MB when idle\n`;
+}
+
+/** Text to the left, numbers to the right. */
+function formatTable(lines: readonly (readonly string[])[]): string {
+  const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  const pad = (cell: string, column: number) =>
+    column < 2 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0);
+  return lines.map((line) => `${line.map(pad).join('  ').trimEnd()}\n`).join('');
+}

@@ -1,0 +1,125 @@
+/** Mounted under a path in another Koa app, which has an error handler and a body parser of its own. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createFrontdesk, type Frontdesk } from 'frontdesk';
+import Koa, { type Context, type Next } from 'koa';
+import mount from 'koa-mount';
+import request from 'supertest';
+import { conformance } from './conformance.ts';
+
+interface Host {
+  readonly url: string;
+  readonly errors: readonly unknown[];
+  readonly close: () => Promise<void>;
+}
+
+conformance('mounted in another Koa app', async () => {
+  const { url, close } = await startHost();
+  return { gatewayUrl: `${url}/travel`, authUrl: '', ratelimitUrl: '', close };
+}, ['gateway']);
+
+describe('a host with two desks', () => {
+  let host: Host;
+
+  before(async () => {
+    host = await startHost();
+  });
+
+  after(() => host.close());
+
+  it('serves its own paths, and its own error page for its own errors', async () => {
+    await request(host.url).get('/').expect(200, 'host');
+    await request(host.url).get('/broken').expect(500, 'host error: broken');
+    await request(host.url).get('/travelx').expect(404, 'Not Found');
+  });
+
+  it('hears of no error that a client made at a desk', async () => {
+    await request(host.url).get('/travel/nowhere').expect(404, { code: 404, message: '404: Not Found' });
+    await request(host.url).get('/travel/v1/hotels').expect(401);
+    await request(host.url).get('/travel/v1/messages/?limit=x').expect(400);
+    assert.deepEqual(host.errors, []);
+  });
+
+  it('gives each desk its own counters', async () => {
+    const ask = (desk: string) => request(host.url).get(`${desk}/v1/hotels`).auth('demo', 'demo');
+    await ask('/travel').set('x-gateway-test-allow', 'same').expect(200);
+    const { headers } = await ask('/other').set('x-gateway-test-allow', 'same').expect(200);
+    assert.match(headers['ratelimit'] ?? '', /"x-gateway-test-allow";r=9/);
+  });
+
+  it('gives each desk its own addresses', async () => {
+    for (const desk of ['/travel', '/other']) {
+      const { body } = await request(host.url).get(`${desk}/v1/messages/1`).expect(200);
+      assert.equal(body.url, `${host.url}${desk}/v1/messages/1`);
+      await request(host.url).get(`${desk}/v1/messages`).expect('Location', `${desk}/v1/messages/`);
+    }
+  });
+
+  it('gives each desk its own diagnostics', async () => {
+    const allowed = async (desk: string) => {
+      const { body } = await request(host.url).get(`${desk}/gateway/v0/diag/`).auth('demo', 'demo').expect(200);
+      return body.auth.allowed;
+    };
+    const before = await allowed('/other');
+    await allowed('/travel');
+    assert.equal(await allowed('/other'), before + 1);
+  });
+
+  it('keeps one desk when the other is closed', async () => {
+    const { url, close, first } = await startHost();
+    await first.close();
+    await request(url).get('/other/v1/hotels').auth('demo', 'demo').expect(200);
+    await close();
+  });
+});
+
+async function startHost(): Promise<Host & { readonly first: Frontdesk }> {
+  const options = { config: './config', databaseUrl: 'sqlite::memory:', demo: true };
+  const [first, second] = await Promise.all([createFrontdesk(options), createFrontdesk(options)]);
+  const errors: unknown[] = [];
+  const app = new Koa().on('error', (error) => void errors.push(error));
+  app.use(hostErrors);
+  app.use(hostBodyParser);
+  app.use(mount('/travel', first.middleware));
+  app.use(mount('/other', second.middleware));
+  app.use(hostRoutes);
+  const server = createServer(app.callback());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    errors,
+    first,
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await Promise.all([first.close(), second.close()]);
+    },
+  };
+}
+
+async function hostErrors(ctx: Context, next: Next): Promise<void> {
+  try {
+    await next();
+  } catch (error) {
+    ctx.status = 500;
+    ctx.body = `host error: ${error instanceof Error ? error.message : error}`;
+  }
+}
+
+/** As koa-bodyparser does it: reads the whole body, and keeps it in `rawBody`. */
+async function hostBodyParser(ctx: Context, next: Next): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of ctx.req) chunks.push(chunk);
+  Object.assign(ctx.request, { rawBody: Buffer.concat(chunks).toString() });
+  await next();
+}
+
+function hostRoutes(ctx: Context, next: Next): Promise<void> | undefined {
+  if (ctx.path === '/broken') throw new Error('broken');
+  if (ctx.path !== '/') return next();
+  ctx.body = 'host';
+  return undefined;
+}

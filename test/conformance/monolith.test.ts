@@ -1,0 +1,8 @@
+/** Everything in one process, as `npm start` has it; the gateway asks for limits over gRPC. */
+import { startServer } from '../support/frontdesk-process.ts';
+import { conformance } from './conformance.ts';
+
+conformance('one process', async () => {
+  const { stop, ...addresses } = await startServer([]);
+  return { ...addresses, close: async () => void (await stop()) };
+});

@@ -1,0 +1,39 @@
+/** The same records find a module beside us or across the network. */
+import assert from 'node:assert/strict';
+import { createResolve, describeTarget } from '#gateway';
+
+describe('resolving a service reference', () => {
+  const listening = new Map([['auth', '127.0.0.1:8082']]);
+  const resolve = createResolve({
+    isLocal: (name) => name === 'hotel' || name === 'auth',
+    listenerOf: (name) => listening.get(name),
+    addresses: { car: 'cars.internal:9000' },
+  });
+
+  function check(reference: string, expected: string) {
+    it(`leads ${reference} to ${expected}`, () => assert.equal(describeTarget(resolve(reference)), expected));
+  }
+
+  check('hotel', 'in this process');
+  check('hotel:8080', 'http://hotel:8080');
+  check('http://hotel', 'http://hotel:80');
+  check('https://hotel', 'https://hotel:443');
+  check('https://hotel:8443/base', 'https://hotel:8443/base');
+  check('auth', 'in this process');
+  check('auth:9', 'http://127.0.0.1:8082');
+  check('car', 'http://cars.internal:9000');
+  check('elsewhere', 'http://elsewhere:80');
+  check('constructor', 'http://constructor:80');
+
+  it('asks for the listener at each request, since it may come later', () => {
+    const later = createResolve({ isLocal: () => false, listenerOf: (name) => listening.get(name), addresses: {} });
+    const target = later('late');
+    assert.equal(describeTarget(target), 'http://late:80');
+    listening.set('late', '127.0.0.1:1');
+    assert.equal(describeTarget(target), 'http://127.0.0.1:1');
+  });
+
+  it('refuses what is no reference', () => {
+    assert.throws(() => resolve('no such thing'), /"no such thing" is not a service reference/);
+  });
+});

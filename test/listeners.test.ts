@@ -1,0 +1,169 @@
+/** A desk's listeners as its users find them: where they are, when they cannot be, and how they go. */
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { connect } from 'node:net';
+import type { Context } from 'koa';
+import request from 'supertest';
+import { call, callAsDemo, desksOf, mappingRecord } from './support/desks.ts';
+import { testServers } from './support/serve.ts';
+import { temporaryFiles } from './support/temporary-files.ts';
+
+describe('listeners', () => {
+  const servers = testServers();
+  const open = desksOf(servers);
+  const writeFiles = temporaryFiles();
+
+  describe('listen', () => {
+    it('answers on three listeners, and says where', async () => {
+      const { gateway, auth, ratelimit } = await (await open()).listen();
+      await request(gateway?.url ?? '')
+        .get('/v1/hotels')
+        .auth('demo', 'demo')
+        .expect(200);
+      await request(auth?.url ?? '')
+        .get('/any')
+        .auth('demo', 'demo')
+        .expect('X-Travel-User', 'demo');
+      assert.match(ratelimit?.url ?? '', /^grpc:\/\/127\.0\.0\.1:\d+$/);
+    });
+
+    it('has the gateway ask for limits over gRPC when the record says so, at its own listener', async () => {
+      const desk = await open();
+      const { ratelimit } = await desk.listen();
+      // A new connection may be late on a busy machine; then the request passes uncounted.
+      for (let sent = 0; sent < 5; sent += 1) await callAsDemo(desk, '/v1/hotels').expect(200);
+      const { body } = await callAsDemo(desk, '/gateway/v0/diag/');
+      const { target } = body.services.find(({ role }: { role: string }) => role.startsWith('RateLimitService'));
+      assert.equal(target, ratelimit?.url);
+      assert.ok(body.ratelimit.ok > 0);
+    });
+
+    it('opens what runs here and nothing else', async () => {
+      const listeners = await (await open({ only: ['auth'] })).listen();
+      assert.deepEqual([listeners.gateway, listeners.ratelimit], [undefined, undefined]);
+      assert.equal(listeners.auth?.host, '127.0.0.1');
+    });
+
+    it('gives the same listeners when it is called again', async () => {
+      const desk = await open();
+      const [first, second] = await Promise.all([desk.listen(), desk.listen()]);
+      assert.deepEqual(second, first);
+    });
+
+    it('lets two desks live in one process, each with its own rows and counters', async () => {
+      const [first, second] = await Promise.all([open(), open({ demo: false })]);
+      const urls = await Promise.all([first, second].map(async (desk) => (await desk.listen()).gateway?.url ?? ''));
+      const totals = await Promise.all(urls.map(async (url) => (await request(url).get('/v1/messages/')).body.total));
+      assert.deepEqual(totals, [6, 0]);
+      await first.close();
+      await request(urls[1] ?? '')
+        .get('/v1/messages/')
+        .expect(200);
+    });
+
+    const taken = [
+      ['port', 'PORT'],
+      ['authPort', 'AUTH_PORT'],
+      ['ratelimitPort', 'RATELIMIT_PORT'],
+    ] as const;
+    for (const [option, setting] of taken) {
+      it(`names ${setting} when that port is taken, and then nothing listens`, async () => {
+        const { port } = await servers.tcp(() => {});
+        const free = await Promise.all([servers.refusing(), servers.refusing(), servers.refusing()]);
+        const [gatewayPort, authPort, ratelimitPort] = free.map((one) => one.port);
+        const ports = { port: gatewayPort, authPort, ratelimitPort, [option]: port };
+        const desk = await open(ports);
+        await assert.rejects(desk.listen(), new RegExp(`127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\).*\\b${setting}\\b`));
+        for (const one of free) assert.equal(await refuses(one.port), true);
+      });
+    }
+
+    it('can be tried again once the port is free', async () => {
+      const { port } = await servers.refusing();
+      const [first, second] = [await open({ port }), await open({ port })];
+      await first.listen();
+      await assert.rejects(second.listen(), /EADDRINUSE/);
+      await first.close();
+      assert.equal((await second.listen()).gateway?.port, port);
+    });
+
+    it('says which setting is at fault when the address is not of this machine', async () => {
+      const desk = await open({ host: '192.0.2.1', allowDemoUsers: true });
+      await assert.rejects(desk.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).*HOST/);
+      const authOnly = await open({ host: '192.0.2.1', allowDemoUsers: true, only: ['auth'] });
+      await assert.rejects(authOnly.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).*HOST.*AUTH_PORT/);
+    });
+
+    it('names the settings when certificate and key are of no use', async () => {
+      const directory = await writeFiles({ 'x.pem': '-----BEGIN CERTIFICATE-----\nnonsense\n' });
+      const desk = await open({ tlsCert: `${directory}/x.pem`, tlsKey: `${directory}/x.pem` });
+      await assert.rejects(
+        desk.listen(),
+        /^Error: TLS_CERT and TLS_KEY cannot be used \(.*\): name a certificate chain/,
+      );
+    });
+  });
+
+  describe('close', () => {
+    it('stops listening, and may be called again, also while it closes', async () => {
+      const desk = await open();
+      const { gateway, auth, ratelimit } = await desk.listen();
+      await Promise.all([desk.close(), desk.close()]);
+      await desk.close();
+      for (const one of [gateway, auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), true);
+    });
+
+    it('waits for what runs on every call of it', async () => {
+      let finish = () => {};
+      const held = new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      const arrivals = new EventEmitter();
+      const ended: string[] = [];
+      const slow = async (ctx: Context) => {
+        arrivals.emit('request');
+        await held;
+        ended.push('slow');
+        ctx.body = 'slow';
+      };
+      const desk = await open({ config: { records: [mappingRecord('slow', '/slow', 'slow')] }, services: { slow } });
+      const { gateway } = await desk.listen();
+      const arrived = once(arrivals, 'request');
+      const answered = request(gateway?.url ?? '')
+        .get('/slow')
+        .then(({ text }) => text);
+      await arrived;
+      const closing = [desk.close(), desk.close()].map((one) => one.then(() => void ended.push('closed')));
+      finish();
+      await Promise.all(closing);
+      assert.equal(await answered, 'slow');
+      assert.deepEqual(ended, ['slow', 'closed', 'closed']);
+    });
+
+    it('is for good: what is mounted somewhere answers 503 where it needs the database, and listen refuses', async () => {
+      const desk = await open();
+      await desk.close();
+      await call(desk, '/v1/messages/1').expect(503, { code: 503, message: '503: Service Unavailable' });
+      await assert.rejects(desk.listen(), /^Error: this desk is closed/);
+    });
+
+    it('waits for listeners that are just being opened', async () => {
+      const desk = await open();
+      const opening = desk.listen();
+      await desk.close();
+      assert.equal(await refuses((await opening).gateway?.port ?? 0), true);
+    });
+  });
+});
+
+/** True when nothing listens there. */
+function refuses(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.once('error', () => resolve(true));
+  });
+}

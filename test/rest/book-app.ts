@@ -1,0 +1,83 @@
+/** A small app of resources that the tests of this folder speak about: five books in memory. */
+import type Koa from 'koa';
+import { z } from 'zod';
+import { createRepresentations, problem } from '#http';
+import { createListLanguage, createView, urlField } from '#query';
+import { collection, createResourceApp, index, item, type ResourceAppOptions } from '#rest';
+
+export interface Book {
+  readonly id: number;
+  readonly title: string;
+  readonly revision: number;
+}
+
+export const books: readonly Book[] = [
+  { id: 1, title: 'Emma', revision: 1 },
+  { id: 2, title: 'Ulysses', revision: 4 },
+  { id: 3, title: 'Middlemarch', revision: 1 },
+  { id: 4, title: 'Walden', revision: 2 },
+  { id: 5, title: '<Tristram> & "Shandy"', revision: 1 },
+];
+
+const view = createView<Book>({
+  key: 'id',
+  fields: {
+    id: { column: 'id', schema: z.int32() },
+    title: { column: 'title', schema: z.string() },
+    url: urlField<Book>({ column: 'id', schema: z.int32(), path: 'books/' }),
+  },
+});
+
+const language = createListLanguage(view);
+
+type BookAppOptions = Partial<Omit<ResourceAppOptions, 'routes'>> & {
+  /** Read anew at each request. */
+  readonly shelf?: () => readonly Book[];
+};
+
+/**
+ * `/` names the collections; `/books/:id` has tags from revisions, `/notes/:id` from digests; `/broken` throws, and
+ * `/closed/` is a collection that is not there.
+ */
+export function createBookApp({ shelf = () => books, ...options }: BookAppOptions = {}): Koa {
+  const one = (id: unknown) => shelf().find((book) => String(book.id) === id);
+  return createResourceApp({
+    representations: createRepresentations(),
+    ...options,
+    routes: [
+      index({ path: '/', title: 'Library', entries: { books: 'books/', notes: 'notes/' } }),
+      collection<Book>({
+        path: '/books/',
+        title: 'Books',
+        view,
+        language,
+        find: (_ctx, { offset, limit }) => ({ items: shelf().slice(offset, offset + limit), total: shelf().length }),
+      }),
+      item<Book>({
+        path: '/books/:id',
+        title: 'Book',
+        view,
+        version: (book) => book.revision,
+        find: (ctx) => one(ctx['params'].id),
+      }),
+      item<Book>({ path: '/notes/:id', title: 'Note', view, find: async (ctx) => one(ctx['params'].id) }),
+      item<Book>({
+        path: '/broken',
+        title: 'Broken',
+        view,
+        find() {
+          throw new Error('the shelf fell over');
+        },
+      }),
+      collection<Book>({
+        path: '/closed/',
+        title: 'Closed',
+        view,
+        language,
+        async find() {
+          throw problem('not-found', { detail: 'The stacks are closed.' });
+        },
+      }),
+    ],
+  });
+}

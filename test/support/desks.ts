@@ -1,0 +1,46 @@
+/** Desks of the library for a test: on free ports, with a database of their own, closed afterwards. */
+import request, { type Test } from 'supertest';
+import { createFrontdesk, type Frontdesk, type FrontdeskOptions } from '../../src/index.ts';
+import type { TestServers } from './serve.ts';
+
+export type OpenDesk = (options?: FrontdeskOptions) => Promise<Frontdesk>;
+
+/** With ./config and its demo data, unless the options say otherwise. */
+export function desksOf(servers: TestServers): OpenDesk {
+  return async function openDesk(options = {}) {
+    const scratch = { databaseUrl: 'sqlite::memory:', demo: true, port: 0, authPort: 0, ratelimitPort: 0 };
+    const desk = await createFrontdesk({ ...scratch, ...options });
+    servers.later(desk.close);
+    return desk;
+  };
+}
+
+/** A GET of nobody in particular. */
+export function call({ app }: Frontdesk, path: string): Test {
+  return request(app.callback()).get(path);
+}
+
+export function callAsDemo(desk: Frontdesk, path: string): Test {
+  return call(desk, path).auth('demo', 'demo');
+}
+
+/** Records as plain objects, in the shape of the files. */
+export function mappingRecord(name: string, prefix: string, service: string, more: object = {}): object {
+  return { apiVersion: 'gateway/v1', kind: 'Mapping', name, prefix, service, ...more };
+}
+
+export const authRecord = Object.freeze({
+  apiVersion: 'gateway/v1',
+  kind: 'AuthService',
+  name: 'auth',
+  auth_service: 'auth',
+  proto: 'http',
+  allowed_authorization_headers: ['X-Travel-User'],
+});
+
+export const limitRecord = Object.freeze({
+  apiVersion: 'gateway/v1',
+  kind: 'RateLimitService',
+  name: 'limits',
+  service: 'ratelimit',
+});

@@ -1,0 +1,116 @@
+/** A gateway on a port of its own, put together as the server does it, with records made up for a test. */
+import Koa, { type Middleware } from 'koa';
+import type { AuthService, LabelGroup, Mapping, RateLimitService } from '#config';
+import { createGateway, type Gateway, type GatewayOptions, type Target } from '#gateway';
+import {
+  type AddressOptions,
+  createAddresses,
+  createExchange,
+  createProblemResponses,
+  createSafePath,
+  type Logger,
+} from '#http';
+import type { Served, TestServers } from './serve.ts';
+
+const source = { file: 'test.yaml', line: 1 };
+
+export function mappingOf(fields: Partial<Mapping> = {}): Mapping {
+  return {
+    kind: 'Mapping',
+    name: 'hotel',
+    prefix: '/v1/hotels',
+    rewrite: '/',
+    service: 'hotel',
+    labels: {},
+    timeoutMs: undefined,
+    connectTimeoutMs: undefined,
+    bypassAuth: false,
+    source,
+    ...fields,
+  };
+}
+
+export function authRecordOf(fields: Partial<AuthService> = {}): AuthService {
+  return {
+    kind: 'AuthService',
+    name: 'auth',
+    authService: 'auth',
+    proto: 'http',
+    allowedAuthorizationHeaders: ['x-travel-user'],
+    timeoutMs: 5000,
+    statusOnError: 503,
+    failureModeAllow: false,
+    source,
+    ...fields,
+  };
+}
+
+export function limitRecordOf(fields: Partial<RateLimitService> = {}): RateLimitService {
+  return {
+    kind: 'RateLimitService',
+    name: 'ratelimit',
+    service: 'ratelimit',
+    domain: 'gateway',
+    timeoutMs: 100,
+    failureModeDeny: false,
+    source,
+    ...fields,
+  };
+}
+
+/** One group with one label, sent only when the request has the header. */
+export function labelled(header: string, name = header): readonly LabelGroup[] {
+  return [{ name: 'group', labels: [{ name, header, omitIfNotPresent: true, default: '' }] }];
+}
+
+export function remote({ origin }: Served, path = ''): Target {
+  return { kind: 'remote', origin: () => origin, path };
+}
+
+export interface LogLine {
+  readonly level: 'info' | 'warn' | 'error';
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly message: string | undefined;
+}
+
+export function recordingLogger(lines: LogLine[]): Logger {
+  const at = (level: LogLine['level']) => (fields: object, message?: string) =>
+    void lines.push({ level, fields: { ...fields }, message });
+  return { info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+export interface Edge extends Served {
+  readonly gateway: Gateway;
+  readonly log: readonly LogLine[];
+  /** What Koa reports of a response that broke off. */
+  readonly errors: readonly unknown[];
+}
+
+export interface EdgeOptions extends Partial<Omit<GatewayOptions, 'resolve'>> {
+  /** Where service references lead, by reference. */
+  readonly targets?: Readonly<Record<string, Target>>;
+  readonly addresses?: AddressOptions;
+  /** Middleware of a host app, outside of everything of ours. */
+  readonly host?: readonly Middleware[];
+  /** Middleware between the rendering of problems and the gateway. */
+  readonly inside?: readonly Middleware[];
+}
+
+export async function startEdge(servers: TestServers, options: EdgeOptions): Promise<Edge> {
+  const { targets = {}, addresses, host = [], inside = [], ...rest } = options;
+  const log: LogLine[] = [];
+  const errors: unknown[] = [];
+  const logger = recordingLogger(log);
+  const gateway = createGateway({
+    mappings: [mappingOf()],
+    services: {},
+    resolve: (service) => targets[service] ?? { kind: 'local', name: service },
+    logger,
+    ...rest,
+  });
+  servers.later(gateway.close);
+  const app = new Koa().on('error', (error) => void errors.push(error));
+  const ours = [createExchange(createAddresses(addresses)), createProblemResponses({ logger }), createSafePath()];
+  for (const one of [...host, ...ours, ...inside, gateway.middleware]) app.use(one);
+  return { ...(await servers.http(app.callback())), gateway, log, errors };
+}

@@ -1,0 +1,150 @@
+/** The command line in a process of its own: what it says, where it listens and how it ends. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+export interface Ended {
+  /** Null when a signal ended it. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  /** All that it sees of an environment, beside PATH. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** For its standard input, which ends afterwards. */
+  readonly input?: string;
+  /** @default the repository, which has ./config */
+  readonly cwd?: string;
+}
+
+export interface Server {
+  /** The addresses that it printed; `''` for what does not run in it. */
+  readonly gatewayUrl: string;
+  readonly authUrl: string;
+  readonly ratelimitUrl: string;
+  readonly stdout: () => string;
+  /** Until its standard output matches. */
+  readonly said: (pattern: RegExp) => Promise<void>;
+  readonly signal: (name: NodeJS.Signals) => void;
+  readonly ended: Promise<Ended>;
+  /** SIGTERM, and until it has ended. */
+  readonly stop: () => Promise<Ended>;
+}
+
+/** Free ports and a database that goes with the process. */
+export const scratch = Object.freeze({
+  PORT: '0',
+  AUTH_PORT: '0',
+  RATELIMIT_PORT: '0',
+  DATABASE_URL: 'sqlite::memory:',
+});
+
+/** Until it ends by itself, or is ended because it does not. */
+export async function runFrontdesk(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  const { child, ended } = start(args, options);
+  const deadline = setTimeout(() => child.kill('SIGKILL'), 15_000);
+  const how = await ended;
+  clearTimeout(deadline);
+  return how;
+}
+
+/**
+ * Runs that start together before the tests of a `describe`, because each takes a second of a processor. Call it there
+ * first; what it returns declares a run, and what that returns is how it ended.
+ */
+export function runsTogether(): (args: readonly string[], options?: () => Promise<RunOptions>) => () => Ended {
+  const waiting: (() => Promise<void>)[] = [];
+
+  async function work(): Promise<void> {
+    for (let run = waiting.shift(); run !== undefined; run = waiting.shift()) await run();
+  }
+
+  before(async function () {
+    this.timeout(60_000);
+    await Promise.all(Array.from({ length: 4 }, work));
+  });
+
+  return (args, options) => {
+    let ended: Ended | undefined;
+    waiting.push(async () => {
+      ended = await runFrontdesk(args, await options?.());
+    });
+    return () => {
+      if (ended === undefined) throw new Error('the run has not ended');
+      return ended;
+    };
+  };
+}
+
+/** Until it has printed that it is ready. Rejects with what it said when it ends before. */
+export async function startServer(args: readonly string[], options: RunOptions = {}): Promise<Server> {
+  const { child, ended, stdout } = start(['serve', ...args], { ...options, env: { ...scratch, ...options.env } });
+  const failed = ended.then(({ code, stderr }) => {
+    throw new Error(`the server ended with ${code}: ${stderr}`);
+  });
+  // An empty line ends the addresses.
+  await Promise.race([hear(child, stdout, /^frontdesk .* is ready\.\n(?: {2}.*\n)*\n/m), failed]);
+  failed.catch(() => {});
+  const signal = (name: NodeJS.Signals) => void child.kill(name);
+  return {
+    ...addressesIn(stdout()),
+    stdout,
+    said: (pattern) => hear(child, stdout, pattern),
+    signal,
+    ended,
+    stop() {
+      signal('SIGTERM');
+      return ended;
+    },
+  };
+}
+
+/** All of them, or none: when one does not start, the others are stopped. */
+export async function startServers(starting: readonly Promise<Server>[]): Promise<readonly Server[]> {
+  const settled = await Promise.allSettled(starting);
+  const failure = settled.find((one) => one.status === 'rejected');
+  const servers = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  if (failure === undefined) return servers;
+  await Promise.all(servers.map((server) => server.stop()));
+  throw failure.reason;
+}
+
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+function start(args: readonly string[], { env = {}, input, cwd = repository }: RunOptions) {
+  const node = ['--conditions=frontdesk-source', '--import', tsx, main];
+  const child = spawn(process.execPath, [...node, ...args], { cwd, env: { PATH: process.env['PATH'], ...env } });
+  // A test run that breaks off takes its children with it.
+  const kill = () => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  const stdout = collect(child.stdout);
+  const stderr = collect(child.stderr);
+  child.stdin.end(input ?? '');
+  const ended = once(child, 'close').then(([code]: (number | null)[]): Ended => {
+    process.removeListener('exit', kill);
+    return { code: code ?? null, stdout: stdout(), stderr: stderr() };
+  });
+  return { child, ended, stdout };
+}
+
+function collect(stream: NodeJS.ReadableStream): () => string {
+  let text = '';
+  stream.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  return () => text;
+}
+
+async function hear(child: ChildProcess, stdout: () => string, pattern: RegExp): Promise<void> {
+  while (!pattern.test(stdout())) await once(child.stdout ?? child, 'data');
+}
+
+function addressesIn(banner: string): Pick<Server, 'gatewayUrl' | 'authUrl' | 'ratelimitUrl'> {
+  const after = (name: string) => new RegExp(`^  ${name} +(\\S+)$`, 'm').exec(banner)?.[1] ?? '';
+  return { gatewayUrl: after('gateway'), authUrl: after('auth'), ratelimitUrl: after('rate limits') };
+}

@@ -1,0 +1,97 @@
+/** A gRPC client that has no file of ours: what it knows of a service it learns from reflection. */
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
+import {
+  loadFileDescriptorSetFromBuffer,
+  loadSync,
+  type MethodDefinition,
+  type PackageDefinition,
+} from '@grpc/proto-loader';
+import { protoPath as healthProto } from 'grpc-health-check';
+
+export type ReflectionVersion = 'v1' | 'v1alpha';
+
+export interface Stranger {
+  readonly listServices: (version: ReflectionVersion) => Promise<readonly string[]>;
+  /** Rejects with the ServiceError of the call. */
+  readonly call: (service: string, method: string, request: object) => Promise<object>;
+  readonly checkHealth: (service: string) => Promise<object>;
+  readonly close: () => void;
+}
+
+/** As JSON shows messages: names in camelCase, enums by name, absent fields left out. */
+const asJson = { longs: Number, enums: String } as const;
+
+/** `url`: `grpc://host:port`. */
+export function createStranger(url: string): Stranger {
+  const client = new Client(url.replace('grpc://', ''), credentials.createInsecure());
+  const described = new Map<string, Promise<PackageDefinition>>();
+
+  async function describe(symbol: string): Promise<PackageDefinition> {
+    const answer = await reflect(client, 'v1', { fileContainingSymbol: symbol });
+    const files = answer.fileDescriptorResponse?.fileDescriptorProto ?? [];
+    return loadFileDescriptorSetFromBuffer(Buffer.concat(files.map(asFieldOne)), asJson);
+  }
+
+  return {
+    async listServices(version) {
+      const answer = await reflect(client, version, { listServices: '' });
+      return (answer.listServicesResponse?.service ?? []).map(({ name }) => name).sort();
+    },
+    async call(service, method, request) {
+      const description = described.get(service) ?? describe(service);
+      described.set(service, description);
+      return callUnary(client, methodOf(await description, service, method), request);
+    },
+    checkHealth: (service) =>
+      callUnary(client, methodOf(loadSync(healthProto, asJson), 'grpc.health.v1.Health', 'Check'), { service }),
+    close: () => client.close(),
+  };
+}
+
+interface ReflectionResponse {
+  readonly listServicesResponse?: { readonly service?: readonly { readonly name: string }[] };
+  readonly fileDescriptorResponse?: { readonly fileDescriptorProto?: readonly Buffer[] };
+}
+
+function reflect(client: Client, version: ReflectionVersion, request: object): Promise<ReflectionResponse> {
+  const { path, requestSerialize, responseDeserialize } = reflectionMethod(version);
+  const stream = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
+  return new Promise((resolve, reject) => {
+    stream.once('error', reject);
+    stream.once('data', resolve);
+    stream.write(request);
+    stream.end();
+  });
+}
+
+function reflectionMethod(version: ReflectionVersion): MethodDefinition<object, object> {
+  const inside = dirname(createRequire(import.meta.url).resolve('@grpc/reflection'));
+  const file = join(inside, `../proto/grpc/reflection/${version}/reflection.proto`);
+  return methodOf(loadSync(file, asJson), `grpc.reflection.${version}.ServerReflection`, 'ServerReflectionInfo');
+}
+
+function methodOf(definition: PackageDefinition, service: string, method: string): MethodDefinition<object, object> {
+  const found = definition[service];
+  const one = found === undefined || 'format' in found ? undefined : found[method];
+  if (one === undefined) throw new Error(`reflection tells of no ${service}.${method}`);
+  return one;
+}
+
+function callUnary(client: Client, method: MethodDefinition<object, object>, request: object): Promise<object> {
+  return new Promise((resolve, reject) => {
+    const answer = (error: ServiceError | null, response?: object) =>
+      error === null ? resolve({ ...response }) : reject(error);
+    client.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, request, answer);
+  });
+}
+
+/** FileDescriptorSet is nothing but files: each as field 1, length-delimited (protobuf encoding). */
+function asFieldOne(file: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([0x0a, ...varint(file.length)]), file]);
+}
+
+function varint(value: number): number[] {
+  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)];
+}

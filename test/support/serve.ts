@@ -1,0 +1,58 @@
+/** Servers that live as long as a test: each on a free port of loopback, gone afterwards with its connections. */
+import { createServer, type RequestListener } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+
+export interface Served {
+  readonly origin: string;
+  readonly port: number;
+}
+
+export interface TestServers {
+  readonly http: (listener: RequestListener) => Promise<Served>;
+  /** For peers that do not speak HTTP, or not well. */
+  readonly tcp: (onConnection: (socket: Socket) => void) => Promise<Served>;
+  /** A port that refuses connections. */
+  readonly refusing: () => Promise<Served>;
+  /** Runs after the test, the last one first. */
+  readonly later: (close: () => unknown) => void;
+}
+
+/** To be called in a `describe`. */
+export function testServers(): TestServers {
+  let closers: (() => unknown)[] = [];
+
+  afterEach(async () => {
+    const closing = closers.reverse();
+    closers = [];
+    for (const close of closing) await close();
+  });
+
+  async function listen(server: Server): Promise<Served> {
+    const sockets = new Set<Socket>();
+    server.on('connection', (socket) => {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closers.push(() => {
+      for (const socket of sockets) socket.destroy();
+      return new Promise((resolve) => server.close(resolve));
+    });
+    const { port } = server.address() as AddressInfo;
+    return { origin: `http://127.0.0.1:${port}`, port };
+  }
+
+  return {
+    http: (listener) => listen(createServer(listener)),
+    tcp: (onConnection) =>
+      listen(createTcpServer((socket) => onConnection(socket.on('error', () => socket.destroy())))),
+    async refusing() {
+      const server = createServer();
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const { port } = server.address() as AddressInfo;
+      await new Promise((resolve) => server.close(resolve));
+      return { origin: `http://127.0.0.1:${port}`, port };
+    },
+    later: (close) => void closers.push(close),
+  };
+}
