@@ -1,6 +1,6 @@
 /** The composition root: every module, put together in the order in which a request meets them. */
 import cors from '@koa/cors';
-import Koa, { type Middleware } from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
 import compose from 'koa-compose';
 import { createApi } from '#api';
 import { createAuthenticator, createAuthService, createUsers } from '#auth';
@@ -137,13 +137,12 @@ function isolateAll(apps: Readonly<Record<string, Koa | Middleware>>): Record<st
   return Object.fromEntries(Object.entries(apps).map(([name, app]) => [name, isolate(app)]));
 }
 
-/** Koa reports here what failed after the response had begun; a client that left is no failure. */
+/** Koa reports here what failed after the response had begun; a client that left, and so closed its socket, is no failure. */
 function createHost(middleware: readonly Middleware[], logger: Logger): Koa {
   const app = new Koa();
   for (const one of middleware) app.use(one);
-  return app.on('error', (error: NodeJS.ErrnoException) => {
-    const clientLeft = ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(error.code ?? '');
-    if (!clientLeft) logger.error({ err: error }, 'a response broke off');
+  return app.on('error', (error: Error, ctx?: Context) => {
+    if (ctx?.req.socket.destroyed !== true) logger.error({ err: error }, 'a response broke off');
   });
 }
 

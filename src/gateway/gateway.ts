@@ -48,7 +48,7 @@ export interface GatewaySnapshot {
 }
 
 export interface Gateway {
-  /** Answers every request: what no route matches is `not-found`. */
+  /** Answers every request: what no route matches is `not-found`. It must stand behind `createSafePath`. */
   readonly middleware: Middleware;
   readonly snapshot: () => GatewaySnapshot;
   readonly close: () => Promise<void>;
