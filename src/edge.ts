@@ -8,6 +8,7 @@ import {
 } from '#config';
 import { createGateway, createResolve, type Forward, type Gateway, type InternalRoute, type Resolve } from '#gateway';
 import { connectRateLimit, type Limiter } from '#ratelimit';
+import { userHeader } from '#services/booking';
 import type { Settled } from './options.ts';
 
 export interface EdgeParts {
@@ -48,6 +49,7 @@ export function createEdge({ settings, configuration, logger, has }: Settled, pa
   const gateway = createGateway({
     mappings: configuration.mappings,
     internalRoutes: parts.internalRoutes,
+    identityHeaders: [userHeader],
     services,
     resolve,
     authService,
@@ -120,7 +122,8 @@ function chooseLimiter(record: RateLimitService, resolve: Resolve, { limiter, li
   return { limiter: either, close: client.close };
 }
 
+/** Of `grpc://host:port`: for a scheme that it does not know, the parser of URLs leaves no port out. */
 function hostAndPort(origin: string): { host: string; port: number } {
-  const { hostname, port, protocol } = new URL(origin.replace(/^grpc:/, 'http:'));
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) };
+  const { hostname, port } = new URL(origin);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
 }

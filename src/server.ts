@@ -88,7 +88,7 @@ function assemble(settled: Settled, tls: Tls | undefined, database: Database | u
     listenerOf: (name) => listeners.addressOf(name),
   });
   const middleware = compose([...entry, edge.gateway.middleware]) as Middleware;
-  const app = createHost([middleware], logger);
+  const app = createHost([...entry, edge.gateway.middleware], logger);
   const listeners = createListeners({
     settings,
     logger,

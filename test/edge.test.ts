@@ -58,4 +58,107 @@ describe('service references', () => {
     const desk = await open({ config, services: { whoami } });
     await call(desk, '/who/am/i?a=1').expect(200, '/who/am/i?a=1');
   });
+
+  it('do not let a client name itself where no auth service is configured', async () => {
+    const config = { records: [mappingRecord('hotel', '/hotels', 'hotel')] };
+    const desk = await open({ config });
+    await call(desk, '/hotels/bookings/').set('X-Travel-User', 'demo').expect(401);
+  });
+
+  it('ask the rate-limit service at the address that the settings give for it', async () => {
+    const apart = await open({ only: ['ratelimit'], config: { records: [], limits: [oneADay] } });
+    const { ratelimit } = await apart.listen();
+    const desk = await open({
+      config: { records: [labelledRecord, { ...limitRecord, timeout_ms: 5000, failure_mode_deny: true }] },
+      only: ['gateway'],
+      services: { own },
+      serviceAddresses: { ratelimit: `127.0.0.1:${ratelimit?.port}` },
+    });
+    await call(desk, '/own').set('X-Name', 'ann').expect(200);
+    await call(desk, '/own').set('X-Name', 'ann').expect(429);
+    await call(desk, '/own').set('X-Name', 'bob').expect(200);
+  });
+
+  it('are refused where a rate-limit service is named by an HTTP address, with the remedy', async () => {
+    const config = { records: [{ ...limitRecord, service: 'http://limits.example' }] };
+    await assert.rejects(
+      createFrontdesk({ config, databaseUrl: 'sqlite::memory:' }),
+      /<options>:1 {2}RateLimitService limits: .*\n.*grpc:\/\//,
+    );
+  });
+});
+
+describe('a gateway that does not listen, being embedded', () => {
+  const servers = testServers();
+  const open = desksOf(servers);
+
+  for (const service of ['grpc://ratelimit', 'ratelimit:8081', 'ratelimit']) {
+    it(`asks the limiter of its own process when the record says ${service}`, async () => {
+      const records = [labelledRecord, { ...limitRecord, service, failure_mode_deny: true }];
+      const desk = await open({ config: { records, limits: [oneADay] }, services: { own } });
+      await call(desk, '/own').set('X-Name', 'ann').expect(200).expect('RateLimit-Policy', '"name";q=1;w=86400');
+      await call(desk, '/own').set('X-Name', 'ann').expect(429);
+      await call(desk, '/own').set('X-Name', 'bob').expect(200);
+    });
+  }
+
+  it('does not take another host’s limiter for its own', async () => {
+    const service = `127.0.0.1:${(await servers.refusing()).port}`;
+    const records = [labelledRecord, { ...limitRecord, service, failure_mode_deny: true }];
+    const desk = await open({ config: { records, limits: [oneADay] }, services: { own } });
+    await call(desk, '/own').set('X-Name', 'ann').expect(503);
+  });
+});
+
+describe('a process without a gateway', () => {
+  const open = desksOf(testServers());
+  const config = { records: [authRecord, mappingRecord('own', '/v1/own', 'own')] };
+  const seen = (ctx: Context) => {
+    ctx.body = `${ctx.path}${ctx.search}`;
+  };
+
+  it('serves a service of one’s own at its root when it is the only one, beside the auth service and the limiter', async () => {
+    const desk = await open({ config, only: ['auth', 'ratelimit'], services: { seen } });
+    await call(desk, '/').expect(200, '/');
+    await call(desk, '/x/y?a=1').expect(200, '/x/y?a=1');
+  });
+
+  it('serves several each under its name, and sees nothing of the records', async () => {
+    const desk = await open({ config, only: ['hotel'], services: { seen, own } });
+    await call(desk, '/seen').expect(200, '/');
+    await call(desk, '/seen/x?a=1').expect(200, '/x?a=1');
+    await call(desk, '/own/x').expect(200, 'own');
+    await call(desk, '/hotel/').expect(200);
+    await call(desk, '/hotel/bookings').expect(308).expect('Location', '/hotel/bookings/');
+    for (const path of ['/', '/seenx', '/v1/own', '/auth', '/api']) await call(desk, path).expect(404);
+  });
+
+  it('answers the probes, and has no diagnostics, which nobody could guard', async () => {
+    const desk = await open({ config, only: ['hotel'] });
+    await call(desk, '/gateway/v0/check_alive').expect(200);
+    await call(desk, '/gateway/v0/check_ready').expect(200, { status: 'ready' });
+    await call(desk, '/gateway/v0/diag/').expect(404);
+  });
+
+  it('is not ready once its database is closed, and still alive', async () => {
+    const desk = await open({ config, only: ['hotel'] });
+    await desk.close();
+    await call(desk, '/gateway/v0/check_ready').expect(503).expect('Retry-After', '1');
+    await call(desk, '/gateway/v0/check_alive').expect(200, { status: 'alive' });
+    await call(desk, '/').expect(503).expect('Retry-After', '1');
+  });
+});
+
+const own = (ctx: Context) => {
+  ctx.body = 'own';
+};
+
+/** One request a day for each value of `X-Name`. */
+const oneADay = {
+  domain: 'gateway',
+  descriptors: [{ key: 'name', rate_limit: { unit: 'day', requests_per_unit: 1 } }],
+};
+
+const labelledRecord = mappingRecord('own', '/own', 'own', {
+  labels: { gateway: [{ name: [{ name: { header: 'X-Name', omit_if_not_present: true } }] }] },
 });

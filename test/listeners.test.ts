@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import type { Context } from 'koa';
 import request from 'supertest';
 import { call, callAsDemo, desksOf, mappingRecord } from './support/desks.ts';
 import { testServers } from './support/serve.ts';
+import { createSignal } from './support/signal.ts';
 import { temporaryFiles } from './support/temporary-files.ts';
 
 describe('listeners', () => {
@@ -43,6 +45,24 @@ describe('listeners', () => {
       assert.deepEqual([listeners.gateway, listeners.ratelimit], [undefined, undefined]);
       assert.equal(listeners.auth?.host, '127.0.0.1');
     });
+
+    const hosts = [
+      ['0.0.0.0', '127.0.0.1'],
+      ['::', '[::1]'],
+      ['::1', '[::1]'],
+      ['localhost', 'localhost'],
+    ] as const;
+    for (const [host, inUrl] of hosts) {
+      it(`gives URLs that clients can use when it listens on ${host}`, async function () {
+        if (host.includes(':') && !hasIpv6()) this.skip();
+        const { gateway, auth, ratelimit } = await (await open({ host, allowDemoUsers: true })).listen();
+        assert.equal(gateway?.url, `http://${inUrl}:${gateway?.port}`);
+        assert.equal(auth?.url, `http://${inUrl}:${auth?.port}`);
+        assert.equal(ratelimit?.url, `grpc://${inUrl}:${ratelimit?.port}`);
+        assert.deepEqual([gateway?.host, auth?.host, ratelimit?.host], [host, host, host]);
+        for (const one of [gateway, auth]) assert.notEqual((await fetch(one?.url ?? '')).status, 500);
+      });
+    }
 
     it('gives the same listeners when it is called again', async () => {
       const desk = await open();
@@ -140,6 +160,29 @@ describe('listeners', () => {
       assert.deepEqual(ended, ['slow', 'closed', 'closed']);
     });
 
+    it('goes in reverse: what the gateway may still ask is there until the gateway has finished', async () => {
+      const held = createSignal();
+      const arrived = createSignal();
+      const slow = async (ctx: Context) => {
+        arrived.give();
+        await held.given;
+        ctx.body = 'slow';
+      };
+      const desk = await open({ config: { records: [mappingRecord('slow', '/slow', 'slow')] }, services: { slow } });
+      const { gateway, auth, ratelimit } = await desk.listen();
+      const answered = request(gateway?.url ?? '')
+        .get('/slow')
+        .then(({ text }) => text);
+      await arrived.given;
+      const closing = desk.close();
+      await until(() => refuses(gateway?.port ?? 0));
+      for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), false);
+      held.give();
+      await closing;
+      assert.equal(await answered, 'slow');
+      for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), true);
+    });
+
     it('is for good: what is mounted somewhere answers 503 where it needs the database, and listen refuses', async () => {
       const desk = await open();
       await desk.close();
@@ -166,4 +209,13 @@ function refuses(port: number): Promise<boolean> {
     });
     socket.once('error', () => resolve(true));
   });
+}
+
+/** Resolves as soon as it holds: each try is an exchange with the system, not a pause. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds()));
+}
+
+function hasIpv6(): boolean {
+  return Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'));
 }

@@ -32,6 +32,7 @@ describe('createFrontdesk', () => {
   describe('with records as objects', () => {
     it('routes, knows its users and limits as they say', async () => {
       const desk = await open({
+        clock: () => 0,
         config: {
           records: [
             authRecord,
@@ -67,10 +68,10 @@ describe('createFrontdesk', () => {
       authRecord,
       mappingRecord('echo', '/v1/echo', 'echo'),
       mappingRecord('whole', '/v1/whole', 'echo', { rewrite: '' }),
+      mappingRecord('open', '/v1/open', 'echo', { bypass_auth: true }),
       mappingRecord('broken', '/v1/broken', 'broken'),
       mappingRecord('silent', '/v1/silent', 'silent'),
     ];
-    const users = [{ name: 'ann', password_hash: '' }];
 
     const echo = new Koa();
     echo.use((ctx) => {
@@ -81,12 +82,10 @@ describe('createFrontdesk', () => {
     };
     const silent = (_ctx: Context, next: Next) => next();
 
-    before(async () => {
-      users[0] = { name: 'ann', password_hash: await hashPassword('secret') };
-    });
-
-    const openOwn = (options: FrontdeskOptions = {}) =>
-      open({ config: { records, users }, services: { echo, broken, silent }, ...options });
+    async function openOwn(options: FrontdeskOptions = {}) {
+      const users = [{ name: 'ann', password_hash: await hashPassword('secret') }];
+      return open({ config: { records, users }, services: { echo, broken, silent }, ...options });
+    }
 
     it('hands them requests behind auth, with the path as the mapping rewrites it', async () => {
       const desk = await openOwn();
@@ -95,6 +94,22 @@ describe('createFrontdesk', () => {
       await call(desk, '/v1/echo/x/y?a=1').auth('ann', 'secret').expect(200, seen('/x/y', '?a=1'));
       await call(desk, '/v1/echo').auth('ann', 'secret').expect(200, seen('/', ''));
       await call(desk, '/v1/whole/x').auth('ann', 'secret').expect(200, seen('/v1/whole/x', ''));
+    });
+
+    it('lets nobody say who he is, least of all where nobody is asked', async () => {
+      const desk = await openOwn();
+      const forged = call(desk, '/v1/open').set('X-Travel-User', 'ann');
+      await forged.expect(200, { path: '/', query: '', user: '', state: {} });
+    });
+
+    it('keeps the state of a host around it away from them', async () => {
+      const desk = await openOwn();
+      const host = new Koa().use((ctx, next) => {
+        ctx.state['secret'] = 'of the host';
+        return next();
+      });
+      const { body } = await request(host.use(desk.middleware).callback()).get('/v1/open').expect(200);
+      assert.deepEqual(body.state, {});
     });
 
     it('answers 500 without a word of the cause when one throws, and tells the log', async () => {

@@ -1,6 +1,6 @@
 /** To a service in this process: its middleware runs on the same context, with the path it expects. */
 import type { Context } from 'koa';
-import { exchangeOf, pathOf } from '#http';
+import { exchangeOf, pathOf, searchOf } from '#http';
 import { rewritePath } from './rewrite.ts';
 
 export type Forward = (ctx: Context) => Promise<void>;
@@ -18,10 +18,9 @@ export function createLocalForward({ prefix, rewrite }: PathRule, run: Forward):
     const exchange = exchangeOf(ctx);
     const { basePath } = exchange;
     const { url } = ctx;
-    const path = pathOf(url);
     exchange.basePath = basePath + taken;
     // Koa's own `path` and `search` would read the whole URL again, and once more after the change.
-    ctx.url = rewritePath(path, prefix, rewrite) + (url.startsWith('/') ? url.slice(path.length) : ctx.search);
+    ctx.url = rewritePath(pathOf(url), prefix, rewrite) + searchOf(url);
     try {
       await run(ctx);
     } finally {

@@ -71,7 +71,8 @@ function closeUnlessReceived({ req, res }: Context): void {
 /** Koa ends these without a body; HEAD too. */
 const bodiless = [204, 205, 304];
 
-function answerWith(ctx: Context, { statusCode, headers, body }: Dispatcher.ResponseData, from: PathRestoration): void {
+function answerWith(ctx: Context, answer: Dispatcher.ResponseData, from: PathRestoration): void {
+  const { statusCode, headers, body } = answer;
   // Koa destroys what it cannot send, as when the client has left, and an undici body says so with an error.
   body.on('error', ignore);
   ctx.status = statusCode;
@@ -80,8 +81,16 @@ function answerWith(ctx: Context, { statusCode, headers, body }: Dispatcher.Resp
     body.resume();
     return;
   }
-  ctx.body = body;
+  ctx.body = wholeBody(answer) ?? body;
   if (headers['content-type'] === undefined) ctx.remove('Content-Type');
+}
+
+/** A short body is there as soon as its headers are, and sending it as a stream would cost a third of the exchange. */
+function wholeBody({ headers, body }: Dispatcher.ResponseData): Buffer | undefined {
+  if (body.readableLength === 0 || String(body.readableLength) !== headers['content-length']) return undefined;
+  const bytes: Buffer = body.read();
+  body.resume();
+  return bytes;
 }
 
 function ignore(): void {}

@@ -28,6 +28,8 @@ export interface GatewayOptions {
   /** The isolated app of each module in this process. */
   readonly services: Readonly<Record<string, Forward>>;
   readonly internalRoutes?: readonly InternalRoute[];
+  /** Lower-case names that no client may send, beside those of the auth service. @default [] */
+  readonly identityHeaders?: readonly string[];
   /** Until an upstream's response headers, in milliseconds, where the mapping does not say. @default 3000 */
   readonly timeoutMs?: number;
   /** @default 3000 */
@@ -57,7 +59,7 @@ export interface Gateway {
 export function createGateway(options: GatewayOptions): Gateway {
   const { authService, rateLimitService, limiter, logger = silentLogger } = options;
   const upstreams = createUpstreams();
-  const identity = createIdentity(authService?.allowedAuthorizationHeaders ?? []);
+  const identity = createIdentity(authService?.allowedAuthorizationHeaders ?? [], options.identityHeaders);
   const auth =
     authService &&
     createAuthentication({

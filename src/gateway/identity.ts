@@ -12,13 +12,17 @@ export interface Identity {
   readonly has: (name: string) => boolean;
 }
 
-/** `names`: in lower case, as `allowed_authorization_headers` lists them. */
-export function createIdentity(names: readonly string[]): Identity {
+/**
+ * `names`: in lower case, as `allowed_authorization_headers` lists them. `reserved`: names that services of this process
+ * believe, and that no client may send even where no auth service sets them.
+ */
+export function createIdentity(names: readonly string[], reserved: readonly string[] = []): Identity {
   const [userHeader] = names;
-  const known = new Set(names);
+  const known = new Set([...names, ...reserved]);
+  const stripped = [...known];
   return Object.freeze({
     strip(headers: IncomingHttpHeaders) {
-      for (const name of names) if (headers[name] !== undefined) delete headers[name];
+      for (const name of stripped) if (headers[name] !== undefined) delete headers[name];
     },
     set(headers: IncomingHttpHeaders, answered: Readonly<Record<string, string>>) {
       for (const name of names) {

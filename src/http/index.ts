@@ -35,6 +35,6 @@ export {
   createRepresentations,
   type Representations,
 } from './representations.ts';
-export { pathOf } from './request-target.ts';
+export { pathOf, searchOf } from './request-target.ts';
 export { createSafePath, sanitisePath } from './safe-path.ts';
 export { type HttpServer, type HttpServerOptions, serveHttp } from './serve.ts';

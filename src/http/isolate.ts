@@ -26,5 +26,5 @@ async function fellThrough(): Promise<void> {}
 
 /** Koa starts every response at 404 without a body, and a handler that answers changes at least one of the two. */
 function isUnanswered(ctx: Context): boolean {
-  return ctx.status === 404 && ctx.body == null && ctx.respond !== false && !ctx.headerSent;
+  return ctx.res.statusCode === 404 && ctx.body == null && ctx.respond !== false && !ctx.headerSent;
 }

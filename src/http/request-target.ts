@@ -7,6 +7,15 @@ export function pathOf(target: string): string {
   return end === -1 ? origin : origin.slice(0, end);
 }
 
+/** The query of a request target with its question mark, or `''`. */
+export function searchOf(target: string): string {
+  const start = target.indexOf('?');
+  if (start === -1) return '';
+  const fragment = target.indexOf('#');
+  if (fragment === -1) return target.slice(start);
+  return fragment < start ? '' : target.slice(start, fragment);
+}
+
 /**
  * The target without the scheme and authority that a client may send in front of it. Node's own parser of URLs, which
  * `ctx.path` calls for such a target, throws for an authority like `[`.

@@ -36,16 +36,16 @@ function createDispatch(router: Router): Middleware {
     const path = pathOf(ctx.url);
     const [layer] = router.match(path, ctx.method).pathAndMethod;
     const [answer] = layer?.stack ?? [];
-    if (layer === undefined || answer === undefined) return answerUnmatched(ctx, router);
+    if (layer === undefined || answer === undefined) return answerUnmatched(ctx, router, path);
     ctx['params'] = layer.params(path, layer.captures(path));
     return (answer as Middleware)(ctx, next);
   };
 }
 
 /** Another method of a known path, a collection without its slash, or nothing at all. */
-function answerUnmatched(ctx: Context, router: Router): void {
-  const allowed = methodsOf(router, ctx.path);
-  const isCollection = !ctx.path.endsWith('/') && methodsOf(router, `${ctx.path}/`).length > 0;
+function answerUnmatched(ctx: Context, router: Router, path: string): void {
+  const allowed = methodsOf(router, path);
+  const isCollection = !path.endsWith('/') && methodsOf(router, `${path}/`).length > 0;
   if (allowed.length > 0) answerMethod(ctx, allowed);
   else if (isCollection) redirectToSlash(ctx);
   else throw problem('not-found');

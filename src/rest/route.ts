@@ -1,7 +1,10 @@
 /** What a service offers, declared: collections, items and indexes, each with the function that finds its data. */
 import type { Context, Middleware } from 'koa';
-import { exchangeOf, problem, publicBase, type Representations, represent } from '#http';
+import { z } from 'zod';
+import { exchangeOf, problem, publicBase, type Representations, represent, searchOf } from '#http';
 import {
+  createView,
+  type Field,
   formatLinkHeader,
   type ListLanguage,
   type ListQuery,
@@ -72,7 +75,7 @@ export function item<Row extends object>({ path, title, view, version, find }: I
   const answer = (representations: Representations): Middleware =>
     async function answerItem(ctx: Context) {
       const formatter = representations.choose(ctx.req.headers.accept);
-      const { fields } = parseItemQuery(view, ctx.search);
+      const { fields } = parseItemQuery(view, searchOf(ctx.url));
       const found = find(ctx);
       const row = found instanceof Promise ? await found : found;
       if (row === undefined) throw problem('not-found');
@@ -85,31 +88,26 @@ export function item<Row extends object>({ path, title, view, version, find }: I
 export interface IndexDefinition {
   readonly path: string;
   readonly title: string;
-  /** Paths below the app's root, such as `messages/`, by name. */
+  /** Paths below the app's root, such as `messages/`, by name (`snake_case`). */
   readonly entries: Readonly<Record<string, string>>;
 }
 
-/** The way in: names of collections, with their absolute URLs. */
+/** The way in: names of collections, with their absolute URLs. An item like any other, whose fields are the names. */
 export function index({ path, title, entries }: IndexDefinition): ResourceRoute {
-  const answer = (representations: Representations): Middleware =>
-    function answerIndex(ctx: Context) {
-      const formatter = representations.choose(ctx.req.headers.accept);
-      refuseArguments(ctx);
-      const base = publicBase(ctx);
-      const urls = Object.entries(entries).map(([name, below]) => [name, `${base}/${below}`]);
-      represent(ctx, formatter, Object.fromEntries(urls), { title });
-    };
-  return { path, answer };
+  const names = Object.keys(entries);
+  const urlAt = (name: string): Field<IndexDefinition['entries']> => ({
+    column: name,
+    schema: z.url(),
+    toPublic: (below, place) => `${place}${below}`,
+  });
+  const view = createView<IndexDefinition['entries']>({
+    key: names[0] ?? '',
+    fields: Object.fromEntries(names.map((name) => [name, urlAt(name)])),
+  });
+  return item({ path, title, view, find: () => entries });
 }
 
 /** A partial representation has a tag of its own. */
 function tagOf(version: string | number, fields: readonly string[] | undefined): string {
   return fields === undefined ? String(version) : `${version}-${fields.join('.')}`;
-}
-
-function refuseArguments(ctx: Context): void {
-  const names = [...new Set(new URLSearchParams(ctx.search).keys())];
-  if (names.length === 0) return;
-  const errors = names.map((name) => ({ pointer: `#/query/${name}`, detail: 'there are no arguments here' }));
-  throw problem('bad-argument', { errors });
 }

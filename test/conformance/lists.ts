@@ -37,7 +37,7 @@ export function listCases(desk: OpenDesk): void {
       it(`of ${path} lead from the first to the last, and back, without a gap or a repetition`, async () => {
         const everything = await list(`${path}?limit=100`);
         const forward = await follow(`${path}?limit=2`, 'next');
-        assert.ok(forward.length > 1);
+        assert.equal(forward.length, Math.ceil(everything.total / 2));
         assert.deepEqual(forward.flatMap(idsOf), idsOf(everything));
         const last = forward.at(-1)?.links['last'] ?? '';
         const backward = await follow(below(desk, last), 'prev');

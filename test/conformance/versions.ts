@@ -1,6 +1,6 @@
 /** Sections 4 and 9: messages and accounts in two versions, each an application of its own. */
 import assert from 'node:assert/strict';
-import { call, callAsDemo, type OpenDesk } from './desk.ts';
+import { call, callAsDemo, mountPath, type OpenDesk } from './desk.ts';
 
 const versions = ['v1', 'v2'];
 
@@ -75,6 +75,20 @@ export function versionCases(desk: OpenDesk): void {
         await call(desk, path).expect(404, notFound).expect('Content-Type', 'application/json');
       });
     }
+
+    it('believes no stranger about where it is', async () => {
+      const forwarded = {
+        'X-Forwarded-Host': 'evil.example',
+        'X-Forwarded-Proto': 'ftp',
+        'X-Forwarded-Prefix': '/evil',
+      };
+      const { body } = await call(desk, '/v1/messages/1').set(forwarded).expect(200);
+      assert.equal(body.url, `${desk().gatewayUrl}/v1/messages/1`);
+      const { headers } = await call(desk, '/v1/messages').set(forwarded).expect(308);
+      assert.equal(headers['location'], `${mountPath(desk)}/v1/messages/`);
+      const page = await callAsDemo(desk, '/v1/hotels').set(forwarded).expect(200);
+      assert.equal(page.body.links.self, `${mountPath(desk)}/v1/hotels/?offset=0&limit=20`);
+    });
 
     it('asks for no credentials, and minds none', async () => {
       await call(desk, '/v1/messages/1').auth('demo', 'wrong').expect(200);

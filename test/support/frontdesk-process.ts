@@ -1,5 +1,5 @@
-/** The command line in a process of its own: what it says, where it listens and how it ends. */
-import { type ChildProcess, spawn } from 'node:child_process';
+/** The command line, and other programs, in processes of their own: what they say, where they listen, how they end. */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -20,16 +20,20 @@ export interface RunOptions {
   readonly cwd?: string;
 }
 
-export interface Server {
-  /** The addresses that it printed; `''` for what does not run in it. */
-  readonly gatewayUrl: string;
-  readonly authUrl: string;
-  readonly ratelimitUrl: string;
+/** A program that runs. */
+export interface Program {
   readonly stdout: () => string;
   /** Until its standard output matches. */
   readonly said: (pattern: RegExp) => Promise<void>;
   readonly signal: (name: NodeJS.Signals) => void;
   readonly ended: Promise<Ended>;
+}
+
+export interface Server extends Program {
+  /** The addresses that it printed; `''` for what does not run in it. */
+  readonly gatewayUrl: string;
+  readonly authUrl: string;
+  readonly ratelimitUrl: string;
   /** SIGTERM, and until it has ended. */
   readonly stop: () => Promise<Ended>;
 }
@@ -44,8 +48,8 @@ export const scratch = Object.freeze({
 
 /** Until it ends by itself, or is ended because it does not. */
 export async function runFrontdesk(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-  const { child, ended } = start(args, options);
-  const deadline = setTimeout(() => child.kill('SIGKILL'), 15_000);
+  const { signal, ended } = startProgram(main, args, options);
+  const deadline = setTimeout(() => signal('SIGKILL'), 15_000);
   const how = await ended;
   clearTimeout(deadline);
   return how;
@@ -81,23 +85,15 @@ export function runsTogether(): (args: readonly string[], options?: () => Promis
 
 /** Until it has printed that it is ready. Rejects with what it said when it ends before. */
 export async function startServer(args: readonly string[], options: RunOptions = {}): Promise<Server> {
-  const { child, ended, stdout } = start(['serve', ...args], { ...options, env: { ...scratch, ...options.env } });
-  const failed = ended.then(({ code, stderr }) => {
-    throw new Error(`the server ended with ${code}: ${stderr}`);
-  });
+  const program = startProgram(main, ['serve', ...args], { ...options, env: { ...scratch, ...options.env } });
   // An empty line ends the addresses.
-  await Promise.race([hear(child, stdout, /^frontdesk .* is ready\.\n(?: {2}.*\n)*\n/m), failed]);
-  failed.catch(() => {});
-  const signal = (name: NodeJS.Signals) => void child.kill(name);
+  await program.said(/^frontdesk .* is ready\.\n(?: {2}.*\n)*\n/m);
   return {
-    ...addressesIn(stdout()),
-    stdout,
-    said: (pattern) => hear(child, stdout, pattern),
-    signal,
-    ended,
+    ...program,
+    ...addressesIn(program.stdout()),
     stop() {
-      signal('SIGTERM');
-      return ended;
+      program.signal('SIGTERM');
+      return program.ended;
     },
   };
 }
@@ -116,8 +112,13 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
-function start(args: readonly string[], { env = {}, input, cwd = repository }: RunOptions) {
-  const node = ['--conditions=frontdesk-source', '--import', tsx, main];
+/** A TypeScript file as a process of its own, with our modules from their source. */
+export function startProgram(
+  file: string,
+  args: readonly string[],
+  { env = {}, input, cwd = repository }: RunOptions = {},
+): Program {
+  const node = ['--conditions=frontdesk-source', '--import', tsx, file];
   const child = spawn(process.execPath, [...node, ...args], { cwd, env: { PATH: process.env['PATH'], ...env } });
   // A test run that breaks off takes its children with it.
   const kill = () => void child.kill('SIGKILL');
@@ -129,7 +130,18 @@ function start(args: readonly string[], { env = {}, input, cwd = repository }: R
     process.removeListener('exit', kill);
     return { code: code ?? null, stdout: stdout(), stderr: stderr() };
   });
-  return { child, ended, stdout };
+  return {
+    stdout,
+    signal: (name) => void child.kill(name),
+    ended,
+    async said(pattern) {
+      const silence = ended.then(({ code }) => {
+        throw new Error(`it ended with ${code} and had not said ${pattern}: ${stdout()}${stderr()}`);
+      });
+      silence.catch(() => {});
+      while (!pattern.test(stdout())) await Promise.race([once(child.stdout, 'data'), silence]);
+    },
+  };
 }
 
 function collect(stream: NodeJS.ReadableStream): () => string {
@@ -138,10 +150,6 @@ function collect(stream: NodeJS.ReadableStream): () => string {
     text += chunk;
   });
   return () => text;
-}
-
-async function hear(child: ChildProcess, stdout: () => string, pattern: RegExp): Promise<void> {
-  while (!pattern.test(stdout())) await once(child.stdout ?? child, 'data');
 }
 
 function addressesIn(banner: string): Pick<Server, 'gatewayUrl' | 'authUrl' | 'ratelimitUrl'> {

@@ -5,4 +5,5 @@ export {
   type BookingServiceOptions,
   createBookingService,
 } from './booking-service.ts';
+export { userHeader } from './owner.ts';
 export { bookingStatus } from './status.ts';

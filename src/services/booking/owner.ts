@@ -2,9 +2,12 @@
 import type { Context } from 'koa';
 import { problem } from '#http';
 
+/** Believed as it stands, so a gateway must let no client send it. */
+export const userHeader = 'x-travel-user';
+
 /** Throws `unauthorized` when nobody is named: the service was called past the gateway. */
 export function ownerOf(ctx: Context): string {
-  const user = ctx.req.headers['x-travel-user'];
+  const user = ctx.req.headers[userHeader];
   if (typeof user === 'string' && user !== '') return user;
   throw problem('unauthorized', {
     detail: 'Bookings belong to a user: call this service through the gateway.',

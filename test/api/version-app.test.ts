@@ -1,0 +1,110 @@
+/** What every version has: messages, accounts and the messages of an account. */
+import assert from 'node:assert/strict';
+import type { RequestListener } from 'node:http';
+import request from 'supertest';
+import { createApi } from '#api';
+import { createRepresentations, problem, silentLogger } from '#http';
+import { StorageUnavailable } from '#storage';
+import { openDemoDatabase } from '../support/demo-database.ts';
+import { testServers } from '../support/serve.ts';
+import { apiRows } from './api-rows.ts';
+
+const base = 'http://api.example';
+
+/** Messages with a word that stands in their text and not in their subject. */
+const hiddenText = { v1: [], v2: ['2'] };
+
+for (const version of ['v1', 'v2'] as const) {
+  describe(`the ${version} app`, () => {
+    const servers = testServers();
+
+    async function openWithDatabase() {
+      const database = await openDemoDatabase(servers, apiRows);
+      const translate = (thrown: unknown) =>
+        thrown instanceof StorageUnavailable ? problem('storage-unavailable') : undefined;
+      const options = { database, representations: createRepresentations(), logger: silentLogger, translate };
+      const app = createApi(options)[version];
+      if (app === undefined) throw new Error(`no ${version}`);
+      return { app: app.callback(), database };
+    }
+
+    const open = async () => (await openWithDatabase()).app;
+
+    const get = (app: RequestListener, path: string) => request(app).get(path).set('Host', 'api.example');
+
+    const idsOf = async (app: RequestListener, path: string) =>
+      (await get(app, path).expect(200)).body.items.map(({ id }: { id: string }) => id);
+
+    it('does not see its own prefix', async () => {
+      const app = await open();
+      await get(app, '/messages/1').expect(200);
+      await get(app, `/${version}/messages/1`).expect(404);
+    });
+
+    it('names its collections at its root', async () => {
+      await get(await open(), '/').expect(200, { messages: `${base}/messages/`, accounts: `${base}/accounts/` });
+    });
+
+    it('lists messages by their number, however many digits it has', async () => {
+      assert.deepEqual(await idsOf(await open(), '/messages/'), ['1', '2', '3']);
+      assert.deepEqual(await idsOf(await open(), '/messages/?sort=-id'), ['3', '2', '1']);
+    });
+
+    it('lists the messages of an account, filtered and paged like all others', async () => {
+      const app = await open();
+      assert.deepEqual(await idsOf(app, '/accounts/ann/messages/'), ['1', '2']);
+      assert.deepEqual(await idsOf(app, '/accounts/ann/messages/?limit=1&offset=1'), ['2']);
+      assert.deepEqual(await idsOf(app, '/accounts/ann/messages/?id=3'), []);
+      assert.deepEqual(await idsOf(app, '/accounts/ann/messages/?account_id=bob'), []);
+    });
+
+    it('says 404 of messages of an account that is not there, and lists none of one that has none', async () => {
+      const { app, database } = await openWithDatabase();
+      await get(app, '/accounts/carl/messages/').expect(404, { code: 404, message: '404: Not Found' });
+      await database.kysely.insertInto('accounts').values({ id: 'carl', name: 'Carl' }).execute();
+      assert.deepEqual(await idsOf(app, '/accounts/carl/messages/'), []);
+    });
+
+    it('shows accounts with id, name and URL', async () => {
+      const ann = { id: 'ann', name: 'Ann', url: `${base}/accounts/ann` };
+      const app = await open();
+      await get(app, '/accounts/ann').expect(200, ann);
+      await get(app, '/accounts/?fields=id,name,url&id=ann').expect(({ body }) => assert.deepEqual(body.items, [ann]));
+      await get(app, '/accounts/carl').expect(404);
+    });
+
+    it('finds an account whose id needs encoding under the URL that it gives', async () => {
+      const { app, database } = await openWithDatabase();
+      await database.kysely.insertInto('accounts').values({ id: 'a b/c?', name: 'Odd' }).execute();
+      const { body } = await get(app, '/accounts/?name=Odd').expect(200);
+      assert.equal(body.items[0].url, `${base}/accounts/a%20b%2Fc%3F`);
+      await get(app, body.items[0].url.slice(base.length)).expect(200, body.items[0]);
+    });
+
+    it('searches the content that it shows, and not what it hides', async () => {
+      const app = await open();
+      assert.deepEqual(await idsOf(app, '/messages/?q=HELLO'), ['1', '3']);
+      assert.deepEqual(await idsOf(app, '/messages/?q=still'), hiddenText[version]);
+    });
+
+    for (const id of ['0', '01', '+1', '1.0', '1e0', '2147483648', '99999999999', 'x', '%31x']) {
+      it(`has one spelling of a message's id, and 404 for any other: ${id}`, async () => {
+        await get(await open(), `/messages/${id}`).expect(404);
+      });
+    }
+
+    it('refuses a filter by an id that no message can have', async () => {
+      const app = await open();
+      for (const id of ['x', '01', '2147483648']) await get(app, `/messages/?id=${id}`).expect(400);
+    });
+
+    it('answers 503 while the database is away', async () => {
+      const { app, database } = await openWithDatabase();
+      await database.close();
+      for (const path of ['/messages/', '/messages/1', '/accounts/ann', '/accounts/ann/messages/']) {
+        await get(app, path).expect(503);
+      }
+      await get(app, '/').expect(200);
+    });
+  });
+}

@@ -1,0 +1,157 @@
+/** The gateway's own endpoints, as the gateway's table runs them. */
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import Koa from 'koa';
+import mount from 'koa-mount';
+import request from 'supertest';
+import { parse } from 'yaml';
+import { createDiagnostics, createProbes, type Endpoint } from '#diag';
+import { createProblemResponses, createRepresentations, silentLogger } from '#http';
+import { callAsDemo, desksOf } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
+import { parts } from './diagnostics-parts.ts';
+
+/** An endpoint alone, below an error middleware. */
+function appOf({ run }: Endpoint): Koa {
+  const app = new Koa();
+  app.use(createProblemResponses({ logger: silentLogger }));
+  app.use(run);
+  return app;
+}
+
+const methods = 'GET, HEAD, OPTIONS';
+
+describe('createDiagnostics', () => {
+  const endpoint = createDiagnostics(parts);
+  const app = appOf(endpoint).callback();
+
+  it('is for the gateway to put behind the auth service', () => {
+    assert.deepEqual([endpoint.prefix, endpoint.authenticated], ['/gateway/v0/diag', true]);
+  });
+
+  it('answers in JSON, in YAML, and as a page', async () => {
+    const path = '/gateway/v0/diag/';
+    const { body } = await request(app).get(path).expect(200).expect('Content-Type', 'application/json');
+    assert.equal(body.version, '1.2.3');
+    await request(app)
+      .get(path)
+      .set('Accept', 'application/yaml')
+      .expect(200)
+      .expect('Content-Type', 'application/yaml');
+    const { text } = await request(app).get(path).set('Accept', 'text/html').expect(200);
+    assert.match(text, /<h1>frontdesk diagnostics<\/h1>.*Routes/s);
+    await request(app).get(path).set('Accept', 'image/png').expect(406);
+  });
+
+  it('redirects to its slash, with query and mount path', async () => {
+    await request(app).get('/gateway/v0/diag?x=1').expect(308).expect('Location', '/gateway/v0/diag/?x=1');
+    const host = new Koa().use(mount('/travel', appOf(endpoint)));
+    await request(host.callback()).get('/travel/gateway/v0/diag').expect('Location', '/travel/gateway/v0/diag/');
+  });
+
+  it('has nothing below it', async () => {
+    await request(app).get('/gateway/v0/diag/x').expect(404);
+    await request(app).post('/gateway/v0/diag/x').expect(404);
+  });
+
+  it('is only read', async () => {
+    await request(app).post('/gateway/v0/diag/').expect(405).expect('Allow', methods);
+    await request(app).options('/gateway/v0/diag/').expect(204).expect('Allow', methods);
+    await request(app).head('/gateway/v0/diag/').expect(200);
+  });
+});
+
+describe('createProbes', () => {
+  function probesOf(isReady: () => Promise<boolean>) {
+    const [alive, ready] = createProbes(isReady, createRepresentations());
+    if (alive === undefined || ready === undefined) throw new Error('two probes are expected');
+    return { alive, ready };
+  }
+
+  it('are open', () => {
+    const { alive, ready } = probesOf(async () => true);
+    assert.deepEqual([alive.prefix, alive.authenticated], ['/gateway/v0/check_alive', false]);
+    assert.deepEqual([ready.prefix, ready.authenticated], ['/gateway/v0/check_ready', false]);
+  });
+
+  it('answer 200 and are never kept', async () => {
+    const { alive, ready } = probesOf(async () => true);
+    await request(appOf(alive).callback())
+      .get('/gateway/v0/check_alive')
+      .expect(200, { status: 'alive' })
+      .expect('Cache-Control', 'no-store');
+    await request(appOf(ready).callback()).get('/gateway/v0/check_ready').expect(200, { status: 'ready' });
+  });
+
+  it('tell readiness from life: 503 with Retry-After while what it needs is away', async () => {
+    const { alive, ready } = probesOf(async () => false);
+    await request(appOf(alive).callback()).get('/gateway/v0/check_alive').expect(200);
+    await request(appOf(ready).callback())
+      .get('/gateway/v0/check_ready')
+      .expect(503, { code: 503, message: '503: Service Unavailable' })
+      .expect('Retry-After', '1');
+  });
+
+  it('are only read, and have one path', async () => {
+    const app = appOf(probesOf(async () => true).alive).callback();
+    await request(app).delete('/gateway/v0/check_alive').expect(405).expect('Allow', methods);
+    await request(app).options('/gateway/v0/check_alive').expect(204).expect('Allow', methods);
+    await request(app).get('/gateway/v0/check_alive/').expect(404);
+  });
+});
+
+describe('the diagnostics of a desk', () => {
+  const open = desksOf(testServers());
+  const read = async (config: string, accept = 'application/json') =>
+    callAsDemo(await open({ config }), '/gateway/v0/diag/')
+      .set('Accept', accept)
+      .expect(200);
+
+  it('list the routes in the order in which they are tried, each with the place of its record', async () => {
+    const { body } = await read('./config');
+    assert.deepEqual(
+      body.routes.map(({ prefix, source = '-' }: { prefix: string; source?: string }) => [
+        prefix,
+        source.replace(/:\d+$/, ''),
+      ]),
+      [
+        ['/gateway/v0/check_alive', '-'],
+        ['/gateway/v0/check_ready', '-'],
+        ['/gateway/v0/diag', '-'],
+        ['/v1/cars', 'config/services/car.yaml'],
+        ['/v1/hotels', 'config/services/hotel.yaml'],
+        ['/v1', '-'],
+        ['/v2', '-'],
+      ],
+    );
+  });
+
+  it('name places as the directory is named: what is configured by its whole path has whole paths', async () => {
+    const { body } = await read(resolve('config'));
+    const places = [...body.routes, ...body.limits]
+      .map(({ source }) => source)
+      .filter((source) => source !== undefined);
+    assert.ok(places.length > 2);
+    for (const place of places) assert.ok(place.startsWith(`${resolve('config')}/`), place);
+  });
+
+  it('say the same to every reader', async () => {
+    const { body } = await read('./config');
+    const { text } = await read('./config', 'application/yaml');
+    assert.deepEqual({ ...parse(text), uptime_seconds: 0 }, { ...body, uptime_seconds: 0 });
+  });
+
+  it('come to people with a policy that allows one style and no script', async () => {
+    const { text, headers } = await read('./config', 'text/html');
+    const policy = headers['content-security-policy'] ?? '';
+    assert.match(policy, /^default-src 'none'; style-src 'sha256-[\w+/]+='; base-uri 'none'/);
+    assert.ok(!policy.includes('script-src') && !/<script/i.test(text));
+  });
+
+  for (const accept of ['application/json', 'application/yaml', 'text/html']) {
+    it(`hold nothing that is secret, nor where the rows are: ${accept}`, async () => {
+      const { text } = await read('./config', accept);
+      assert.doesNotMatch(text, /scrypt|password|hash|guest|sqlite|memory|Basic |Dana/i);
+    });
+  }
+});
