@@ -32,6 +32,13 @@ program
   .description('read a password from standard input and print the line for users.yaml')
   .action(printHash);
 
+// Who read our output may have left, as in `frontdesk check | head`; what runs goes on, and ends as it should.
+for (const output of [process.stdout, process.stderr]) {
+  output.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
 await program.parseAsync().catch(fail);
 
 async function serve({ configDir, ...settings }: Settings, only: readonly ModuleName[]): Promise<void> {
@@ -44,7 +51,7 @@ async function serve({ configDir, ...settings }: Settings, only: readonly Module
   });
   // Whoever waits for the banner may send a signal as soon as it is there.
   stopOnSignal(desk, output);
-  process.stdout.write(banner(listeners));
+  process.stdout.write(banner(listeners, desk.demoUsers));
 }
 
 type Log = DestinationStream & { readonly flushSync: () => void };
@@ -90,14 +97,15 @@ function stopOnSignal(desk: Frontdesk, output: Log): void {
   for (const signal of signals) process.on(signal, stop);
 }
 
-function banner({ gateway, ratelimit, auth }: Listeners): string {
+function banner({ gateway, ratelimit, auth }: Listeners, demoUsers: readonly string[]): string {
   const lines = [
     `frontdesk ${packageVersion()} is ready.`,
     ...(gateway ? [`  gateway      ${gateway.url}`] : []),
     ...(ratelimit ? [`  rate limits  ${ratelimit.url}`] : []),
     ...(auth ? [`  auth         ${auth.url}`] : []),
   ];
-  if (gateway && auth && ratelimit) lines.push('', ...examples(gateway.url));
+  const isDemo = gateway && auth && ratelimit && demoUsers.includes('demo');
+  if (isDemo) lines.push('', ...examples(gateway.url));
   return `${lines.join('\n')}\n\n`;
 }
 

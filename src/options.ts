@@ -49,6 +49,8 @@ export interface Frontdesk {
   readonly app: Koa;
   /** For another Koa app, mounted under whatever prefix. It answers every request. */
   readonly middleware: Middleware;
+  /** Names of users whose passwords everybody can read: those of the demo. */
+  readonly demoUsers: readonly string[];
   /** May be called again, and gives the same listeners. Rejects with a message fit for a terminal; then nothing listens. */
   readonly listen: () => Promise<Listeners>;
   /** Stops accepting, lets what runs finish within `shutdownTimeoutMs`, and closes everything in reverse order. May be called again. */

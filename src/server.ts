@@ -4,7 +4,7 @@ import Koa, { type Context, type Middleware } from 'koa';
 import compose from 'koa-compose';
 import { createApi } from '#api';
 import { createAuthenticator, createAuthService, createUsers } from '#auth';
-import { loadTls, packageVersion, type Tls } from '#config';
+import { demoUsersAmong, loadTls, packageVersion, type Tls } from '#config';
 import { createDiagnostics, createProbes } from '#diag';
 import type { Forward, InternalRoute } from '#gateway';
 import {
@@ -106,6 +106,7 @@ function assemble(settled: Settled, tls: Tls | undefined, database: Database | u
   return Object.freeze({
     app,
     middleware,
+    demoUsers: demoUsersAmong(configuration.users),
     listen: listeners.open,
     close() {
       closing ??= closeAll();

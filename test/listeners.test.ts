@@ -154,6 +154,8 @@ describe('listeners', () => {
         .then(({ text }) => text);
       await arrived;
       const closing = [desk.close(), desk.close()].map((one) => one.then(() => void ended.push('closed')));
+      assert.equal(await refuses(gateway?.port ?? 0), true);
+      assert.deepEqual(ended, []);
       finish();
       await Promise.all(closing);
       assert.equal(await answered, 'slow');

@@ -263,6 +263,14 @@ describe('frontdesk serve', function () {
     await assert.rejects(answered);
   });
 
+  it('serves on and ends with 0 when nobody reads its output any more', async () => {
+    const server = await start();
+    server.stopReading();
+    await request(server.gatewayUrl).get('/v1/messages/1').expect(200);
+    const { code, stderr } = await server.stop();
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  });
+
   it('speaks HTTPS with TLS_CERT and TLS_KEY, and says so in every URL', async function () {
     const directory = await writeFiles();
     const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];

@@ -9,11 +9,15 @@ const publishedHashes: ReadonlySet<string> = new Set([
   '$scrypt$ln=14,r=8,p=1$ktZlF6TAGqEfxclWGOdQjg$4044K1BHeU6f4lB2+tSE+GlSagAztuw9vBuZiQ4qcUo',
 ]);
 
+/** The names of those among the users whose passwords everybody can read. */
+export function demoUsersAmong(users: readonly User[]): readonly string[] {
+  return users.filter(({ passwordHash }) => publishedHashes.has(passwordHash)).map(({ name }) => name);
+}
+
 /** The names of demo users that a server with these settings must not start with; empty on loopback, or when they are allowed. */
 export function exposedDemoUsers(
   { host, allowDemoUsers }: Pick<Settings, 'host' | 'allowDemoUsers'>,
   users: readonly User[],
 ): readonly string[] {
-  if (allowDemoUsers || isLoopback(host)) return [];
-  return users.filter(({ passwordHash }) => publishedHashes.has(passwordHash)).map(({ name }) => name);
+  return allowDemoUsers || isLoopback(host) ? [] : demoUsersAmong(users);
 }

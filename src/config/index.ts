@@ -14,6 +14,7 @@ export type {
   Unit,
   User,
 } from './configuration.ts';
+export { demoUsersAmong } from './demo-users.ts';
 export {
   type ConfigurationRecords,
   configurationFrom,

@@ -15,7 +15,7 @@ export function createSharedView(reader: Sqlite.Database): SharedView {
 
   function leave(): void {
     readsInTurn = 0;
-    if (reader.open && reader.inTransaction) commit.run();
+    if (reader.inTransaction) commit.run();
   }
 
   return Object.freeze({

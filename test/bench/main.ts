@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { root } from './child.ts';
 import { measureRows } from './measure.ts';
 import { rows } from './servers.ts';
-import { measureStartUp } from './startup.ts';
+import { measureReady, startIdle } from './startup.ts';
 import { formatFigures, formatStartUp } from './table.ts';
 
 const names = [...rows.map(({ name }) => name), 'startup'];
@@ -20,12 +20,15 @@ async function run(chosen: readonly string[]): Promise<void> {
   build();
   const directory = mkdtempSync(join(tmpdir(), 'frontdesk-bench-'));
   try {
-    if (chosen.includes('startup')) process.stdout.write(`${formatStartUp(await measureStartUp(directory))}\n`);
+    const isStartUpAsked = chosen.includes('startup');
+    const readyMs = isStartUpAsked ? await measureReady(directory) : Number.NaN;
+    const idle = isStartUpAsked ? await startIdle(directory) : undefined;
     // Bare Koa always runs too: only ratios travel from one machine to another.
     const measured = rows.filter(({ name }) => chosen.includes(name) || name === 'koa');
     if (measured.length > 1 || chosen.includes('koa')) {
       process.stdout.write(formatFigures(await measureRows(measured, directory)));
     }
+    if (idle !== undefined) process.stdout.write(formatStartUp(readyMs, await idle.rssBytes()));
   } finally {
     rmSync(directory, { recursive: true });
   }

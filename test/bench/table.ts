@@ -1,6 +1,5 @@
 /** The figures as a table for people. */
 import type { Figures } from './measure.ts';
-import type { StartUp } from './startup.ts';
 
 export function formatFigures(figures: readonly Figures[]): string {
   const koa = figures.find(({ row }) => row.name === 'koa')?.cpuMicrosPerRequest ?? Number.NaN;
@@ -16,9 +15,8 @@ export function formatFigures(figures: readonly Figures[]): string {
   ]);
 }
 
-export function formatStartUp({ readyMs, idleRssBytes }: StartUp): string {
-  const mebibytes = (idleRssBytes / 1024 / 1024).toFixed(0);
-  return `ready ${readyMs.toFixed(0)} ms after the start of the process; ${mebibytes} MB when idle\n`;
+export function formatStartUp(readyMs: number, idleRssBytes: number): string {
+  return `ready ${readyMs.toFixed(0)} ms after the start of the process; ${(idleRssBytes / 1e6).toFixed(0)} MB when idle\n`;
 }
 
 /** Text to the left, numbers to the right. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, getEventListeners } from 'node:events';
 import type { Context } from 'koa';
-import { hasLeft, underDeadline } from '../../src/gateway/deadline.ts';
+import { type GiveUpSignal, hasLeft, underDeadline } from '../../src/gateway/deadline.ts';
 
 function contextOf({ destroyed = false } = {}) {
   const res = Object.assign(new EventEmitter(), { destroyed });
@@ -10,13 +10,13 @@ function contextOf({ destroyed = false } = {}) {
 }
 
 /** Never answers by itself. */
-const waiting = (signal: AbortSignal) =>
-  new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+const waiting = (signal: GiveUpSignal) =>
+  new Promise<never>((_, reject) => signal.once('abort', () => reject(signal.reason)));
 
 describe('a deadline', () => {
   it('gives the answer that comes in time, and leaves nothing behind', async () => {
     const { ctx, res } = contextOf();
-    let asked: AbortSignal | undefined;
+    let asked: GiveUpSignal | undefined;
     const answer = await underDeadline(ctx, 50, async (signal) => {
       asked = signal;
       return 'answer';

@@ -26,6 +26,8 @@ export interface Program {
   /** Until its standard output matches. */
   readonly said: (pattern: RegExp) => Promise<void>;
   readonly signal: (name: NodeJS.Signals) => void;
+  /** Nobody reads its standard output any more. */
+  readonly stopReading: () => void;
   readonly ended: Promise<Ended>;
 }
 
@@ -133,6 +135,7 @@ export function startProgram(
   return {
     stdout,
     signal: (name) => void child.kill(name),
+    stopReading: () => void child.stdout.destroy(),
     ended,
     async said(pattern) {
       const silence = ended.then(({ code }) => {
