@@ -1,0 +1,65 @@
+/** What the hotel and the car service promise alike, by their data. */
+import assert from 'node:assert/strict';
+import type Koa from 'koa';
+import request from 'supertest';
+import { createRepresentations } from '#http';
+import type { BookingServiceOptions } from '#services/booking';
+import type { DemoRows } from '#storage';
+import { openDemoDatabase } from '../../support/demo-database.ts';
+import { testServers } from '../../support/serve.ts';
+
+type Row = Readonly<Record<string, string>>;
+
+export interface ServiceCase {
+  readonly create: (options: BookingServiceOptions) => Koa;
+  /** As a client sees them. */
+  readonly thing: Row;
+  readonly booking: Row & { readonly id: string };
+  readonly rows: DemoRows;
+  /** Filters that are refused. */
+  readonly refused: readonly string[];
+  readonly page: RegExp;
+}
+
+export function describeService(name: string, { create, thing, booking, rows, refused, page }: ServiceCase): void {
+  describe(name, () => {
+    const servers = testServers();
+
+    async function open() {
+      const database = await openDemoDatabase(servers, rows);
+      return create({ database, representations: createRepresentations() }).callback();
+    }
+
+    it(`shows a thing with ${Object.keys(thing).join(', ')}`, async () => {
+      const { body } = await request(await open())
+        .get('/')
+        .expect(200);
+      assert.deepEqual(body.items, [thing]);
+    });
+
+    it(`shows a booking with ${Object.keys(booking).join(', ')}`, async () => {
+      await request(await open())
+        .get(`/bookings/${booking.id}`)
+        .set('X-Travel-User', 'ann')
+        .expect(200, booking);
+    });
+
+    it('takes each field as a filter, and checks what it is asked for', async () => {
+      const service = await open();
+      const ask = (search: string) => request(service).get(`/bookings/?${search}`).set('X-Travel-User', 'ann');
+      for (const [field, value] of Object.entries(booking)) {
+        const { body } = await ask(`${field}=${value}`).expect(200);
+        assert.deepEqual(body.items, [booking]);
+      }
+      for (const search of refused) await ask(search).expect(400);
+    });
+
+    it('has pages for people', async () => {
+      const { text } = await request(await open())
+        .get('/')
+        .set('Accept', 'text/html')
+        .expect(200);
+      assert.match(text, page);
+    });
+  });
+}
