@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Dispatcher } from 'undici';
 import { exchangeOf, Problem } from '#http';
-import { hasLeft, underDeadline } from './deadline.ts';
+import { type GiveUpSignal, hasLeft, underDeadline } from './deadline.ts';
 import { upstreamProblem } from './failures.ts';
 import type { Forward, PathRule } from './forward-local.ts';
 import type { Identity } from './identity.ts';
@@ -48,7 +48,7 @@ export function createRemoteForward(options: RemoteForwardOptions): Forward {
   /** Undefined when the client has left: then there is nobody to answer, and no fault of the upstream's to tell. */
   async function ask(
     ctx: Context,
-    request: (signal: AbortSignal) => Promise<Dispatcher.ResponseData>,
+    request: (signal: GiveUpSignal) => Promise<Dispatcher.ResponseData>,
   ): Promise<Dispatcher.ResponseData | undefined> {
     const startedAt = performance.now();
     try {
