@@ -18,7 +18,7 @@ const rounds = 5;
 const durationMs = 800;
 const warmUpMs = 100;
 /** V8 has compiled what is hot by then. */
-const firstWarmUpMs = 2000;
+const firstWarmUpMs = 3000;
 
 export async function measureRows(rows: readonly Row[], directory: string): Promise<Figures[]> {
   const parts = await startParts(directory);
