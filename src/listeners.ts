@@ -1,16 +1,17 @@
-/** The three listeners of a process: opened together or not at all, and closed in reverse order. */
+/** The listeners of a process: opened together or not at all, and closed in reverse order. */
 import type { RequestListener } from 'node:http';
 import { createSecureContext } from 'node:tls';
 import type { Settings, Tls } from '#config';
 import { type Logger, serveHttp } from '#http';
-import { type Limiter, serveRateLimit } from '#ratelimit';
+import { serveRateLimit } from '#ratelimit';
 import type { Listeners, Listening } from './options.ts';
+import type { RateLimiting } from './rate-limiting.ts';
 
 export interface ListenersParts {
   readonly settings: Settings;
   readonly logger: Logger;
   /** Undefined: no such listener. */
-  readonly limiter: Limiter | undefined;
+  readonly rateLimiting: Pick<RateLimiting, 'limiter' | 'http' | 'isReady'>;
   readonly auth: RequestListener | undefined;
   readonly gateway: RequestListener | undefined;
   /** For the gateway's listener alone. */
@@ -31,6 +32,8 @@ export function createListeners(parts: ListenersParts): ListenerSet {
   const closers: ((deadlineMs: number) => Promise<void>)[] = [];
   let opening: Promise<Listeners> | undefined;
   let closed = false;
+  /** Tells who balances load by gRPC health that this one is going, while what runs may still finish. */
+  let leaveHealth = () => {};
 
   async function release(): Promise<void> {
     addresses.clear();
@@ -39,18 +42,22 @@ export function createListeners(parts: ListenersParts): ListenerSet {
 
   function opened(name: string, scheme: string, server: Opened): Listening {
     closers.push(server.close);
+    if (server.setServing !== undefined) leaveHealth = () => server.setServing?.(false);
     const authority = `${hostForClients(settings.host)}:${server.port}`;
     addresses.set(name, authority);
     return { host: settings.host, port: server.port, url: `${scheme}://${authority}` };
   }
 
   async function openAll(): Promise<Listeners> {
-    const ratelimit = parts.limiter && opened('ratelimit', 'grpc', await openRateLimit(parts, parts.limiter));
+    const { limiter, http } = parts.rateLimiting;
+    const ratelimit = limiter && opened('ratelimit', 'grpc', await openRateLimit(parts, limiter));
+    const ratelimitHttp =
+      http && opened('ratelimit-http', 'http', await openHttp(settings, http, 'RATELIMIT_HTTP_PORT', undefined));
     const auth = parts.auth && opened('auth', 'http', await openHttp(settings, parts.auth, 'AUTH_PORT', undefined));
     const scheme = parts.tls === undefined ? 'http' : 'https';
     const gateway =
       parts.gateway && opened('gateway', scheme, await openHttp(settings, parts.gateway, 'PORT', parts.tls));
-    return { ratelimit, auth, gateway };
+    return { ratelimit, ratelimitHttp, auth, gateway };
   }
 
   async function openOrRelease(): Promise<Listeners> {
@@ -74,6 +81,7 @@ export function createListeners(parts: ListenersParts): ListenerSet {
       closed = true;
       // What is being opened must be there before it can be closed.
       await opening?.catch(() => {});
+      leaveHealth();
       await release();
     },
   });
@@ -81,24 +89,49 @@ export function createListeners(parts: ListenersParts): ListenerSet {
 
 interface Opened {
   readonly port: number;
+  readonly setServing?: (serving: boolean) => void;
   readonly close: (deadlineMs: number) => Promise<void>;
 }
 
-async function openRateLimit({ settings, logger }: ListenersParts, limiter: Limiter): Promise<Opened> {
+/** How often gRPC health is told whether there is anybody to count. */
+const healthEveryMs = 1000;
+
+async function openRateLimit(
+  { settings, logger, rateLimiting }: ListenersParts,
+  limiter: NonNullable<RateLimiting['limiter']>,
+): Promise<Opened> {
   try {
-    return await serveRateLimit({ limiter, host: settings.host, port: settings.ratelimitPort, logger });
+    const server = await serveRateLimit({ limiter, host: settings.host, port: settings.ratelimitPort, logger });
+    const tell = () => server.setServing(rateLimiting.isReady());
+    tell();
+    const timer = setInterval(tell, healthEveryMs).unref();
+    return {
+      ...server,
+      close(deadlineMs) {
+        clearInterval(timer);
+        return server.close(deadlineMs);
+      },
+    };
   } catch (cause) {
     throw new Error(`${messageOf(cause)} The settings are HOST and RATELIMIT_PORT.`, { cause });
   }
 }
 
+const portOf = {
+  PORT: ({ port }) => port,
+  AUTH_PORT: ({ authPort }) => authPort,
+  RATELIMIT_HTTP_PORT: ({ ratelimitHttpPort }) => ratelimitHttpPort,
+} as const satisfies Record<string, (settings: Settings) => number | undefined>;
+
+type PortSetting = keyof typeof portOf;
+
 async function openHttp(
   settings: Settings,
   handler: RequestListener,
-  portSetting: 'PORT' | 'AUTH_PORT',
+  portSetting: PortSetting,
   tls: Tls | undefined,
 ): Promise<Opened> {
-  const port = portSetting === 'PORT' ? settings.port : settings.authPort;
+  const port = portOf[portSetting](settings) ?? 0;
   if (tls !== undefined) requireKeyPair(tls);
   return serveHttp({ ...settings, handler, port, portSetting, tls });
 }

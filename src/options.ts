@@ -41,6 +41,8 @@ export interface Listening {
 export interface Listeners {
   readonly gateway: Listening | undefined;
   readonly ratelimit: Listening | undefined;
+  /** The rate-limit service over HTTP, where the setting `ratelimitHttpPort` asks for it. */
+  readonly ratelimitHttp: Listening | undefined;
   readonly auth: Listening | undefined;
 }
 
@@ -61,6 +63,8 @@ export interface Frontdesk {
 export interface Settled {
   readonly settings: Settings;
   readonly configuration: Configuration;
+  /** Where the configuration was read from; undefined: a program handed it in. */
+  readonly configDirectory: string | undefined;
   readonly logger: Logger;
   readonly clock: () => number;
   readonly services: Readonly<Record<string, Koa | Middleware>>;
@@ -83,7 +87,9 @@ export async function settleOptions(options: FrontdeskOptions): Promise<Settled>
   requireServices(services);
   const settings = requireSettings(rest);
   const configuration = await requireConfiguration(config, settings);
-  return { settings, configuration, logger, clock, services, demo, has: (name) => only.includes(name) };
+  const configDirectory = typeof config === 'object' ? undefined : (config ?? settings.configDir);
+  const has = (name: ModuleName) => only.includes(name);
+  return { settings, configuration, configDirectory, logger, clock, services, demo, has };
 }
 
 function requireModules(only: readonly string[]): void {

@@ -20,7 +20,6 @@ import {
   type ProblemResponsesOptions,
   problem,
 } from '#http';
-import { createLimiter, createMemoryCounters } from '#ratelimit';
 import { createVersions } from '#rest';
 import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
@@ -28,30 +27,40 @@ import { type Database, loadDemo, openDatabase, StorageUnavailable } from '#stor
 import { createEdge } from './edge.ts';
 import { createListeners } from './listeners.ts';
 import { type Frontdesk, type FrontdeskOptions, type Settled, settleOptions } from './options.ts';
+import { openRateLimiting, type RateLimiting } from './rate-limiting.ts';
 
 /** Rejects with an Error whose message names what is wrong with the options or the configuration, and the remedy. */
 export async function createFrontdesk(options: FrontdeskOptions = {}): Promise<Frontdesk> {
   const settled = await settleOptions(options);
   const tls = await loadTls(settled.settings);
   const database = await openStorage(settled);
+  let rateLimiting: RateLimiting | undefined;
   try {
-    return assemble(settled, tls, database);
+    rateLimiting = await openRateLimiting(settled);
+    return assemble(settled, { tls, database, rateLimiting });
   } catch (error) {
+    await rateLimiting?.close();
     await database?.close();
     throw error;
   }
 }
 
-function assemble(settled: Settled, tls: Tls | undefined, database: Database | undefined): Frontdesk {
-  const { settings, configuration, logger, clock, has } = settled;
+/** What had to be opened. */
+interface Opened {
+  readonly tls: Tls | undefined;
+  readonly database: Database | undefined;
+  readonly rateLimiting: RateLimiting;
+}
+
+function assemble(settled: Settled, { tls, database, rateLimiting }: Opened): Frontdesk {
+  const { settings, configuration, logger, has } = settled;
+  const { limiter } = rateLimiting;
   const representations = createRepresentations();
   const responses = { representations, logger, translate: storageProblem };
   const entry = createEntry(settled, responses);
 
   const users = createUsers(configuration.users);
   const auth = has('auth') ? createAuthService({ authenticator: createAuthenticator({ users }), logger }) : undefined;
-  const counters = createMemoryCounters({ clock });
-  const limiter = has('ratelimit') ? createLimiter({ limits: configuration.limits, counters }) : undefined;
   const versions = has('api') && database ? createApi({ ...responses, database }) : {};
   const api = isolate(createVersions(versions));
   const services = isolateAll({
@@ -76,8 +85,13 @@ function assemble(settled: Settled, tls: Tls | undefined, database: Database | u
       version: packageVersion(),
       uptimeMs: () => performance.now() - startedAtMs,
       gateway: () => edge.gateway.snapshot(),
-      limits: configuration.limits,
-      errors: [],
+      // Read anew at each look: the files may have changed.
+      get limits() {
+        return rateLimiting.limits();
+      },
+      get errors() {
+        return rateLimiting.errors();
+      },
     }),
   ];
   const edge = createEdge(settled, {
@@ -93,14 +107,16 @@ function assemble(settled: Settled, tls: Tls | undefined, database: Database | u
     settings,
     logger,
     tls,
-    limiter,
+    rateLimiting,
     auth: auth && createHost([...entry, isolate(auth.app)], logger).callback(),
     gateway: servesHttp(settled) ? app.callback() : undefined,
   });
   let closing: Promise<void> | undefined;
   async function closeAll(): Promise<void> {
+    rateLimiting.leave();
     await listeners.close();
     await edge.close();
+    await rateLimiting.close();
     await database?.close();
   }
   return Object.freeze({
@@ -126,11 +142,17 @@ function createEntry({ settings, logger }: Settled, responses: ProblemResponsesO
   ];
 }
 
+/** What a script of another origin may read beside the safelisted headers. */
+const exposed = [
+  ...['ETag', 'Link', 'Location', 'Retry-After', 'X-Request-Id', 'RateLimit', 'RateLimit-Policy'],
+  ...['Limit', 'Remaining', 'Reset'].flatMap((name) => [`RateLimit-${name}`, `X-RateLimit-${name}`]),
+];
+
 /** Preflights end here, before anybody is asked for credentials. */
 function createCors(origins: readonly string[]): Middleware {
   return cors({
     origin: (ctx) => (origins.includes('*') ? '*' : (origins.find((origin) => origin === ctx.get('Origin')) ?? '')),
-    exposeHeaders: ['ETag', 'Link', 'Location', 'RateLimit', 'RateLimit-Policy', 'Retry-After', 'X-Request-Id'],
+    exposeHeaders: exposed,
   });
 }
 

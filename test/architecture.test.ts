@@ -29,7 +29,7 @@ const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts'))
   .map((name) => name.replaceAll('\\', '/'));
 
-const roots = ['index.ts', 'main.ts', 'options.ts', 'server.ts', 'edge.ts', 'listeners.ts'];
+const roots = ['index.ts', 'main.ts', 'options.ts', 'server.ts', 'edge.ts', 'listeners.ts', 'rate-limiting.ts'];
 
 function moduleOf(file: string): string {
   return roots.includes(file) ? file : dirname(file);

@@ -6,6 +6,7 @@ import { networkInterfaces } from 'node:os';
 import type { Context } from 'koa';
 import request from 'supertest';
 import { call, callAsDemo, desksOf, mappingRecord } from './support/desks.ts';
+import { createStranger } from './support/grpc-stranger.ts';
 import { testServers } from './support/serve.ts';
 import { createSignal } from './support/signal.ts';
 import { temporaryFiles } from './support/temporary-files.ts';
@@ -64,6 +65,14 @@ describe('listeners', () => {
       });
     }
 
+    it('answers for limits over HTTP as well when ratelimitHttpPort asks for it', async () => {
+      const { ratelimitHttp } = await (await open({ ratelimitHttpPort: 0 })).listen();
+      assert.equal(ratelimitHttp?.url, `http://127.0.0.1:${ratelimitHttp?.port}`);
+      await request(ratelimitHttp?.url ?? '')
+        .get('/healthcheck')
+        .expect(200, 'OK');
+    });
+
     it('gives the same listeners when it is called again', async () => {
       const desk = await open();
       const [first, second] = await Promise.all([desk.listen(), desk.listen()]);
@@ -85,6 +94,7 @@ describe('listeners', () => {
       ['port', 'PORT'],
       ['authPort', 'AUTH_PORT'],
       ['ratelimitPort', 'RATELIMIT_PORT'],
+      ['ratelimitHttpPort', 'RATELIMIT_HTTP_PORT'],
     ] as const;
     for (const [option, setting] of taken) {
       it(`names ${setting} when that port is taken, and then nothing listens`, async () => {
@@ -160,6 +170,31 @@ describe('listeners', () => {
       await Promise.all(closing);
       assert.equal(await answered, 'slow');
       assert.deepEqual(ended, ['slow', 'closed', 'closed']);
+    });
+
+    it('tells gRPC health first that it is going, while a request still runs', async () => {
+      const held = createSignal();
+      const arrived = createSignal();
+      const slow = async (ctx: Context) => {
+        arrived.give();
+        await held.given;
+        ctx.body = 'slow';
+      };
+      const desk = await open({ config: { records: [mappingRecord('slow', '/slow', 'slow')] }, services: { slow } });
+      const { gateway, ratelimit } = await desk.listen();
+      const stranger = createStranger(ratelimit?.url ?? '');
+      assert.deepEqual(await stranger.checkHealth(''), { status: 'SERVING' });
+      const answered = request(gateway?.url ?? '')
+        .get('/slow')
+        .then(({ status }) => status);
+      await arrived.given;
+      const closing = desk.close();
+      assert.equal(await refuses(gateway?.port ?? 0), true);
+      assert.deepEqual(await stranger.checkHealth(''), { status: 'NOT_SERVING' });
+      held.give();
+      await closing;
+      assert.equal(await answered, 200);
+      stranger.close();
     });
 
     it('goes in reverse: what the gateway may still ask is there until the gateway has finished', async () => {

@@ -60,24 +60,49 @@ export interface RateLimitService {
   readonly domain: string;
   readonly timeoutMs: number;
   readonly failureModeDeny: boolean;
+  /** What a client is told of its limits. @default 'ietf' */
+  readonly headers: RateLimitHeaderStyle;
+  /** Lower-case names of the headers that the service may add to an answer. @default the names that envoyproxy/ratelimit and Envoy write */
+  readonly allowedResponseHeaders: readonly string[];
   readonly source: Source;
 }
 
+/** `ietf`: `RateLimit` and `RateLimit-Policy`; `draft_03`: `X-RateLimit-Limit`, `-Remaining`, `-Reset` as Envoy writes them. */
+export type RateLimitHeaderStyle = 'ietf' | 'draft_03' | 'none';
+
 export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
 
-/** `unlimited` has no unit and no number (they read `'second'` and 0). */
+/** How a limit counts; src/ratelimit/counters.ts says exactly what each means. */
+export type Algorithm = 'fixed_window' | 'sliding_window' | 'token_bucket';
+
+/** So many requests per `unitMultiplier` × `unit`. `unlimited` has no unit and no number (they read `'second'` and 0). */
 export interface Limit {
   readonly unit: Unit;
+  /** 30 with `'second'` is half a minute. @default 1 */
+  readonly unitMultiplier: number;
   readonly requestsPerUnit: number;
   readonly unlimited: boolean;
   readonly name: string | undefined;
+  /** Names of the limits that this one drops when both meet the same request. */
+  readonly replaces: readonly string[];
+  /** Counts, and never denies. */
+  readonly shadowMode: boolean;
+  /** @default 'fixed_window' */
+  readonly algorithm: Algorithm;
+  /** What a token bucket holds; undefined: `requestsPerUnit`. */
+  readonly burst: number | undefined;
 }
 
-/** One level of a limits file; `value` undefined matches any value of `key`. */
+/** One level of a limits file; `value` undefined matches any value of `key`, and `*` in it any text. */
 export interface LimitDescriptor {
   readonly key: string;
   readonly value: string | undefined;
-  readonly limit: Limit | undefined;
+  /** All of them count; none lets pass. */
+  readonly limits: readonly Limit[];
+  /** One counter for all values that match the wildcard. */
+  readonly shareThreshold: boolean;
+  /** Metrics tell the values apart. */
+  readonly detailedMetric: boolean;
   readonly descriptors: readonly LimitDescriptor[];
   readonly source: Source;
 }

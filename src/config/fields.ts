@@ -23,9 +23,14 @@ export function text(faultOf: (text: string) => Fault | undefined) {
   });
 }
 
-/** A map with these keys and no others. zod hands on a message and nothing else, so the message lists the known keys. */
-export function strict<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
-  const known = Object.keys(shape).join(' ');
+/**
+ * A map with these keys and no others. zod hands on a message and nothing else, so the message lists the known keys;
+ * `refused` are those of the shape that are there to be told why not.
+ */
+export function strict<Shape extends z.core.$ZodLooseShape>(shape: Shape, refused: readonly string[] = []) {
+  const known = Object.keys(shape)
+    .filter((key) => !refused.includes(key))
+    .join(' ');
   return z.strictObject(shape, {
     error: (issue) => (issue.code === 'unrecognized_keys' ? known : undefined),
   });

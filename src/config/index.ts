@@ -1,5 +1,6 @@
 /** The ground state: settings, records and limits, read once into plain frozen data. */
 export type {
+  Algorithm,
   AuthService,
   Configuration,
   ConfigurationError,
@@ -9,6 +10,7 @@ export type {
   LimitDescriptor,
   LimitDomain,
   Mapping,
+  RateLimitHeaderStyle,
   RateLimitService,
   Source,
   Unit,
@@ -39,3 +41,4 @@ export {
   settingsFrom,
 } from './settings.ts';
 export { loadTls, type Tls } from './tls.ts';
+export { type ConfigurationWatch, type WatchOptions, watchConfiguration } from './watch.ts';

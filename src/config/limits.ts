@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { ConfigurationError, Limit, LimitDescriptor, LimitDomain } from './configuration.ts';
 import { type Fault, strict, text } from './fields.ts';
 import { errorsOf, faultsOf, type PlacedFault } from './issues.ts';
-import { limitSchema } from './limit.ts';
+import { limitsSchema } from './limit.ts';
 import type { PlacedDocument } from './yaml-documents.ts';
 
 type LimitsResult =
@@ -42,15 +42,30 @@ type Path = readonly (string | number)[];
 interface DescriptorFields {
   readonly key: string;
   readonly value?: string | undefined;
-  readonly rate_limit?: Limit | undefined;
+  readonly rate_limit?: readonly Limit[] | undefined;
+  readonly shadow_mode?: boolean | undefined;
+  readonly detailed_metric?: boolean | undefined;
+  readonly share_threshold?: boolean | undefined;
   readonly descriptors?: readonly DescriptorFields[] | undefined;
 }
 
-const descriptorSchema: z.ZodType<DescriptorFields> = strict({
-  key: text(keyFault),
-  value: text(valueFault).optional(),
-  rate_limit: limitSchema.optional(),
-  descriptors: z.lazy(() => z.array(descriptorSchema)).optional(),
+const descriptorSchema: z.ZodType<DescriptorFields> = strict(
+  {
+    key: text(keyFault),
+    value: text(valueFault).optional(),
+    rate_limit: limitsSchema.optional(),
+    shadow_mode: z.boolean().optional(),
+    detailed_metric: z.boolean().optional(),
+    share_threshold: z.boolean().optional(),
+    descriptors: z.lazy(() => z.array(descriptorSchema)).optional(),
+    value_to_metric: refused('detailed_metric: true tells the values apart in metrics.'),
+    quota_mode: refused('A limit that is over denies; shadow_mode: true counts without denying.'),
+    metadata: refused('A comment in the file can say the same.'),
+  },
+  ['value_to_metric', 'quota_mode', 'metadata'],
+).check(({ value, issues }) => {
+  for (const { path, message, remedy } of descriptorFaults(value))
+    issues.push({ code: 'custom', input: value, path: [...path], message, params: { remedy } });
 });
 
 const domainSchema = strict({
@@ -63,11 +78,18 @@ const examples = {
   descriptors: '[{ key: x-travel-user, rate_limit: { unit: minute, requests_per_unit: 6000 } }]',
   key: 'x-travel-user',
   value: '"demo"',
+  shadow_mode: 'true',
+  detailed_metric: 'true',
+  share_threshold: 'true',
   rate_limit: '{ unit: minute, requests_per_unit: 10 }',
   unit: 'minute',
+  unit_multiplier: '5',
   requests_per_unit: '10',
   unlimited: 'true',
   name: '"per user"',
+  replaces: '[{ name: per user }]',
+  algorithm: 'token_bucket',
+  burst: '20',
 } as const;
 
 function domainFault(domain: string): Fault | undefined {
@@ -84,14 +106,43 @@ function keyFault(key: string): Fault | undefined {
 }
 
 function valueFault(value: string): Fault | undefined {
-  const remedy = 'Leave value out to match any value, each with a counter of its own.';
-  if (value === '') return { message: 'is empty', remedy };
-  return value.includes('*')
-    ? {
-        message: `"${value}" holds a "*", which would match nothing but itself`,
-        remedy,
-      }
+  return value === ''
+    ? { message: 'is empty', remedy: 'Leave value out to match any value, each with a counter of its own.' }
     : undefined;
+}
+
+/** A key that envoyproxy/ratelimit knows and we do not. */
+function refused(instead: string) {
+  return z
+    .unknown()
+    .check(({ value, issues }) => {
+      if (value === undefined) return;
+      issues.push({
+        code: 'custom',
+        input: value,
+        message: 'is not supported',
+        params: { remedy: `Remove it. ${instead}` },
+      });
+    })
+    .optional();
+}
+
+function descriptorFaults(descriptor: DescriptorFields): readonly PlacedFault[] {
+  const { value, rate_limit: limits = [], shadow_mode: shadow, share_threshold: shares } = descriptor;
+  const faults: PlacedFault[] = [];
+  if (shares && !value?.includes('*'))
+    faults.push({
+      path: ['share_threshold'],
+      message: 'needs a value with a "*" in it',
+      remedy: 'Write value: "a*" to count all values that begin with an "a" together, or remove share_threshold.',
+    });
+  if (shadow && limits.some(({ unlimited }) => unlimited))
+    faults.push({
+      path: ['shadow_mode'],
+      message: 'has nothing to count: the limit is unlimited',
+      remedy: 'Remove shadow_mode, or give the limit a unit and a number of requests.',
+    });
+  return faults;
 }
 
 function nested(
@@ -99,11 +150,13 @@ function nested(
   path: Path,
   place: (path: Path) => LimitDescriptor['source'],
 ): readonly LimitDescriptor[] {
-  return fields.map(({ key, value, rate_limit: limit, descriptors = [] }, index) => ({
-    key,
-    value,
-    limit,
-    descriptors: nested(descriptors, [...path, index, 'descriptors'], place),
+  return fields.map((descriptor, index) => ({
+    key: descriptor.key,
+    value: descriptor.value,
+    limits: (descriptor.rate_limit ?? []).map((limit) => ({ ...limit, shadowMode: descriptor.shadow_mode ?? false })),
+    shareThreshold: descriptor.share_threshold ?? false,
+    detailedMetric: descriptor.detailed_metric ?? false,
+    descriptors: nested(descriptor.descriptors ?? [], [...path, index, 'descriptors'], place),
     source: place([...path, index]),
   }));
 }

@@ -1,8 +1,16 @@
 /** RateLimitService: labelled requests are put to this service, over gRPC or in-process. */
 import * as z from 'zod';
 import type { RateLimitService } from './configuration.ts';
-import { envelope, label, serviceReference, strict, timeoutMs } from './fields.ts';
+import { envelope, headerName, label, serviceReference, strict, timeoutMs } from './fields.ts';
 import { type RecordKind, recordKind } from './record-kind.ts';
+
+/** Headers that frame the answer to the client: another value would break it. */
+const untouchable = ['connection', 'content-encoding', 'content-length', 'transfer-encoding'];
+
+/** What envoyproxy/ratelimit and Envoy call them. */
+const limitHeaders = ['ratelimit', 'x-ratelimit'].flatMap((start) =>
+  ['limit', 'remaining', 'reset'].map((end) => `${start}-${end}`),
+);
 
 const schema = strict({
   ...envelope,
@@ -10,6 +18,8 @@ const schema = strict({
   domain: label().default('gateway'),
   timeout_ms: timeoutMs().default(100),
   failure_mode_deny: z.boolean().default(false),
+  headers: z.enum(['ietf', 'draft_03', 'none']).default('ietf'),
+  allowed_response_headers: z.array(headerName().check(refuseUntouchable)).default(limitHeaders),
 });
 
 const examples = {
@@ -19,6 +29,8 @@ const examples = {
   domain: 'gateway',
   timeout_ms: '100',
   failure_mode_deny: 'true',
+  headers: 'draft_03',
+  allowed_response_headers: '[RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset]',
 } as const;
 
 export const rateLimitServiceKind: RecordKind<RateLimitService> = recordKind(schema, examples, (fields, source) => ({
@@ -28,5 +40,13 @@ export const rateLimitServiceKind: RecordKind<RateLimitService> = recordKind(sch
   domain: fields.domain,
   timeoutMs: fields.timeout_ms,
   failureModeDeny: fields.failure_mode_deny,
+  headers: fields.headers,
+  allowedResponseHeaders: fields.allowed_response_headers,
   source,
 }));
+
+function refuseUntouchable({ value, issues }: z.core.ParsePayload<string>): void {
+  if (!untouchable.includes(value)) return;
+  const params = { remedy: 'Remove it: the service can add headers that speak of the request, not of the answer.' };
+  issues.push({ code: 'custom', input: value, message: `"${value}" frames the answer`, params });
+}

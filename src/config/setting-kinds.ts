@@ -55,8 +55,14 @@ function wholeNumber(min: number, max: number, expects: string) {
 }
 
 export const port = wholeNumber(0, 65535, 'a whole number from 0 to 65535');
+export const count = wholeNumber(1, 10_000_000, 'a whole number from 1 to 10000000');
 export const bytes = wholeNumber(1, timeoutMsMax, 'a whole number of bytes from 1 to 2147483647');
 export const timeoutMs = wholeNumber(1, timeoutMsMax, 'a whole number of milliseconds from 1 to 2147483647');
+
+/** Unset: no such listener. */
+export function optionalPort(description: string): Setting<number | undefined> {
+  return { ...port(0, description), default: undefined };
+}
 
 export function flag(defaultValue: boolean, description: string): Setting<boolean> {
   return {

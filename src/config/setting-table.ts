@@ -1,6 +1,17 @@
 /** Every setting with its default: the one table behind the environment, the library's options and the help text. */
 import { isHost, isNetwork } from './addresses.ts';
-import { addressBook, bytes, choice, flag, list, port, textSetting, timeoutMs } from './setting-kinds.ts';
+import {
+  addressBook,
+  bytes,
+  choice,
+  count,
+  flag,
+  list,
+  optionalPort,
+  port,
+  textSetting,
+  timeoutMs,
+} from './setting-kinds.ts';
 
 const address = textSetting<string>(isHost, 'a host name or an IP address, without brackets or port');
 const directory = textSetting<string>((text) => text !== '', 'a path');
@@ -13,6 +24,7 @@ const database = textSetting<string>(
   isDatabaseUrl,
   'sqlite:<path>, sqlite::memory: or postgres://user:password@host/name',
 );
+const redis = textSetting<undefined>(isRedisUrl, 'redis://host:6379 or rediss://user:password@host:6379');
 const baseUrl = textSetting<undefined>(
   isBaseUrl,
   'an http or https URL without query, fragment, credentials or slash at the end, for example https://travel.example',
@@ -31,6 +43,15 @@ export const settingTable = {
   authPort: port(8082, 'Port of the auth service (HTTP); 0 picks a free one.'),
   configDir: directory('./config', 'Directory with services/, ratelimit/, users.yaml and demo.yaml.'),
   databaseUrl: database('sqlite:./data/frontdesk.db', 'Where bookings, messages and accounts are kept.'),
+  redisUrl: redis(undefined, 'Where rate limits are counted by several processes together; unset: in memory.'),
+  redisTimeoutMs: timeoutMs(50, 'How long a rate-limit decision waits for Redis, in milliseconds.'),
+  ratelimitHttpPort: optionalPort(
+    'Port of the rate-limit service over HTTP, with its metrics; 0 picks a free one, unset: none.',
+  ),
+  ratelimitKeysMax: count(100_000, 'Most rate-limit counters that are kept in memory.'),
+  ratelimitCountDenied: flag(false, 'Counts a denied request against every limit, as envoyproxy/ratelimit does.'),
+  ratelimitFailOpen: flag(true, 'Answers OK when Redis gives no answer; false: an error.'),
+  ratelimitResponseHeaders: flag(false, 'Has the rate-limit service send RateLimit-* headers for the proxy to add.'),
   logLevel: choice(
     ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
     'info',
@@ -86,6 +107,10 @@ export function listSettings(): readonly SettingRow[] {
 
 function isDatabaseUrl(text: string): boolean {
   return /^sqlite:.+/.test(text) || (/^postgres(?:ql)?:\/\/./.test(text) && URL.canParse(text));
+}
+
+function isRedisUrl(text: string): boolean {
+  return /^rediss?:\/\/./.test(text) && URL.canParse(text);
 }
 
 function isBaseUrl(text: string): boolean {

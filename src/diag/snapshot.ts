@@ -1,5 +1,5 @@
 /** What the gateway believes, as data: the same for the page and for machines. */
-import type { ConfigurationError, LimitDescriptor, LimitDomain, Source } from '#config';
+import type { ConfigurationError, Limit, LimitDescriptor, LimitDomain, Source } from '#config';
 import type { AuthCounts, GatewaySnapshot, LimitCounts, Route } from '#gateway';
 
 export interface Diagnostics {
@@ -88,12 +88,20 @@ function routeRow({ target, labels, timeoutMs, source, ...route }: Route): Route
 }
 
 function limitRows(domain: string, descriptors: readonly LimitDescriptor[], above: string): LimitRow[] {
-  return descriptors.flatMap(({ key, value, limit, descriptors: below, source }) => {
+  return descriptors.flatMap(({ key, value, limits, descriptors: below, source }) => {
     const descriptor = `${above}${key}${value === undefined ? '' : `=${value}`}`;
-    const said = limit && (limit.unlimited ? 'unlimited' : `${limit.requestsPerUnit} per ${limit.unit}`);
-    const own = said === undefined ? [] : [{ domain, descriptor, limit: said, source: place(source) }];
+    const own = limits.map((limit) => ({ domain, descriptor, limit: limitText(limit), source: place(source) }));
     return [...own, ...limitRows(domain, below, `${descriptor} › `)];
   });
+}
+
+/** `10 per minute`, `5 per 30 seconds (token bucket)`. */
+function limitText({ unit, unitMultiplier, requestsPerUnit, unlimited, algorithm, shadowMode }: Limit): string {
+  if (unlimited) return 'unlimited';
+  const window = unitMultiplier === 1 ? unit : `${unitMultiplier} ${unit}s`;
+  const how = [algorithm === 'fixed_window' ? '' : algorithm.replace('_', ' '), shadowMode ? 'shadow' : ''];
+  const said = how.filter(Boolean).join(', ');
+  return `${requestsPerUnit} per ${window}${said && ` (${said})`}`;
 }
 
 function place({ file, line }: Source): string {

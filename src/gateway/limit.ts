@@ -4,7 +4,9 @@ import type { RateLimitService } from '#config';
 import { exchangeOf, type Logger, problem } from '#http';
 import type { Decision, Descriptor, Limiter } from '#ratelimit';
 import type { Describe } from './labels.ts';
-import { rateLimitHeaders } from './ratelimit-headers.ts';
+import { tellLimits } from './ratelimit-headers.ts';
+import { retryAfterSeconds } from './retry-after.ts';
+import { createWriteServiceHeaders } from './service-headers.ts';
 
 /** How often each answer was given since the start; `error` is a request that the service said nothing about. */
 export interface LimitCounts {
@@ -20,7 +22,7 @@ export interface Limitation {
 }
 
 export interface LimitationOptions {
-  readonly record: Pick<RateLimitService, 'domain' | 'failureModeDeny'>;
+  readonly record: Pick<RateLimitService, 'domain' | 'failureModeDeny' | 'headers' | 'allowedResponseHeaders'>;
   readonly limiter: Limiter;
   readonly logger: Logger;
 }
@@ -28,20 +30,21 @@ export interface LimitationOptions {
 export function createLimitation({ record, limiter, logger }: LimitationOptions): Limitation {
   const counts: LimitCounts = { ok: 0, over: 0, error: 0 };
   const { domain } = record;
+  const tell = tellLimits[record.headers];
+  const writeServiceHeaders = createWriteServiceHeaders(record.allowedResponseHeaders);
 
   function settle(ctx: Context, decision: Decision, descriptors: readonly Descriptor[]): void {
-    const told = rateLimitHeaders(decision, descriptors);
-    if (told !== undefined) {
-      ctx.res.setHeader('RateLimit-Policy', told.policy);
-      ctx.res.setHeader('RateLimit', told.state);
-    }
+    // Ours come second: where both say something of the limits, the client reads what the record asks for.
+    writeServiceHeaders(ctx.res, decision.responseHeaders);
+    const told = tell(decision, descriptors);
+    for (const name in told) ctx.res.setHeader(name, told[name] ?? '');
     if (decision.overallCode === 'OK') {
       counts.ok += 1;
       return;
     }
     counts.over += 1;
     throw problem('too-many-requests', {
-      headers: { 'Retry-After': String(told?.retryAfter ?? 1) },
+      headers: { 'Retry-After': String(retryAfterSeconds(decision)) },
     });
   }
 

@@ -1,44 +1,80 @@
-/** What a client is told of its limits: `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10), `Retry-After`. */
-import type { Decision, Descriptor, DescriptorStatus } from '#ratelimit';
+/** What a client is told of its limits: `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10), or the names of draft 03. */
+import type { RateLimitHeaderStyle } from '#config';
+import type { CurrentLimit, Decision, Descriptor, DescriptorStatus } from '#ratelimit';
+import { waitSeconds } from './retry-after.ts';
 
-export interface RateLimitHeaders {
-  /** `"x-key";q=10;w=60`: a name, the quota and the window in seconds; one item for each limit that counted. */
-  readonly policy: string;
-  /** `"x-key";r=9;t=30`: what is left, and the seconds until there is more. */
-  readonly state: string;
-  /** Seconds until no limit stands in the way; undefined unless one does. */
-  readonly retryAfter: number | undefined;
-}
+/** Header values by name; none when no limit counted the request. `descriptors` are those that were asked about, in the same order. */
+export type TellLimits = (decision: Decision, descriptors: readonly Descriptor[]) => Readonly<Record<string, string>>;
 
-/** Undefined when no limit counted the request. `descriptors` are those that were asked about, in the same order. */
-export function rateLimitHeaders(decision: Decision, descriptors: readonly Descriptor[]): RateLimitHeaders | undefined {
-  const policies: string[] = [];
-  const states: string[] = [];
-  let retryAfter: number | undefined;
+export const tellLimits: Readonly<Record<RateLimitHeaderStyle, TellLimits>> = Object.freeze({
+  ietf: rateLimitHeaders,
+  draft_03: draft03Headers,
+  none: () => nothing,
+});
+
+const nothing = Object.freeze({});
+
+/**
+ * `RateLimit-Policy: "x-key";q=10;w=60` is a name, the quota and the window in seconds, `RateLimit: "x-key";r=9;t=30` what
+ * is left, and the seconds until there is more. One item for each limit that counted, in the order of the labels.
+ */
+function rateLimitHeaders(decision: Decision, descriptors: readonly Descriptor[]): ReturnType<TellLimits> {
+  let policies = '';
+  let states = '';
   decision.statuses.forEach((status, index) => {
     const limit = status.currentLimit;
     if (limit === undefined) return;
     const name = quoted(limit.name ?? nameOf(descriptors[index]));
-    policies.push(`${name};q=${limit.requestsPerUnit};w=${limit.windowSeconds}`);
-    states.push(
-      `${name};r=${status.limitRemaining}${status.resetSeconds === undefined ? '' : `;t=${status.resetSeconds}`}`,
-    );
-    if (status.code === 'OVER_LIMIT') retryAfter = Math.max(retryAfter ?? 1, waitSeconds(status, limit.windowSeconds));
+    const reset = status.resetSeconds === undefined ? '' : `;t=${waitSeconds(status)}`;
+    const comma = policies === '' ? '' : ', ';
+    policies += `${comma}${name};q=${limit.requestsPerUnit};w=${limit.windowSeconds}`;
+    states += `${comma}${name};r=${status.limitRemaining}${reset}`;
   });
-  if (policies.length === 0) return undefined;
-  return { policy: policies.join(', '), state: states.join(', '), retryAfter };
+  return policies === '' ? nothing : { 'RateLimit-Policy': policies, RateLimit: states };
 }
 
-/** A service of the older protocol does not say when the window ends; the whole window is the safe answer. */
-function waitSeconds({ resetSeconds }: DescriptorStatus, windowSeconds: number): number {
-  return resetSeconds ?? windowSeconds;
+/**
+ * As Envoy writes them with `enable_x_ratelimit_headers: DRAFT_VERSION_03`: the limit with the least left, the first of
+ * equals, and behind its number the list of all of them. Where Envoy says 0 because the service does not tell the
+ * window's end, this says the whole window. Source: source/extensions/filters/http/ratelimit/ratelimit_headers.cc of
+ * envoyproxy/envoy.
+ */
+function draft03Headers({ statuses }: Decision): ReturnType<TellLimits> {
+  let least: Counted | undefined;
+  let policies = '';
+  for (const status of statuses) {
+    if (!isCounted(status)) continue;
+    if (least === undefined || status.limitRemaining < least.limitRemaining) least = status;
+    const { requestsPerUnit, windowSeconds, name } = status.currentLimit;
+    policies += `, ${requestsPerUnit};w=${windowSeconds}${name === undefined ? '' : `;name=${quoted(name)}`}`;
+  }
+  if (least === undefined) return nothing;
+  return {
+    'X-RateLimit-Limit': `${least.currentLimit.requestsPerUnit}${policies}`,
+    'X-RateLimit-Remaining': String(least.limitRemaining),
+    'X-RateLimit-Reset': String(waitSeconds(least)),
+  };
+}
+
+interface Counted extends DescriptorStatus {
+  readonly currentLimit: CurrentLimit;
+}
+
+function isCounted(status: DescriptorStatus): status is Counted {
+  return status.currentLimit !== undefined;
 }
 
 function nameOf(descriptor: Descriptor | undefined): string {
+  const [first, second] = descriptor?.entries ?? [];
+  if (second === undefined) return first?.key || 'default';
   return descriptor?.entries.map(({ key }) => key).join('.') || 'default';
 }
 
+/** What a String holds as it is: nearly every name. */
+const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
+
 /** A String of structured fields (RFC 9651 section 3.3.3): printable ASCII, with quotes and backslashes escaped. */
 function quoted(text: string): string {
+  if (plain.test(text)) return `"${text}"`;
   return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
 }

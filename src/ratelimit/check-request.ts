@@ -1,6 +1,6 @@
 /** What a request must be to be answered. */
 import { InvalidRequest } from './invalid-request.ts';
-import type { Descriptor, RateLimitRequest } from './limiter.ts';
+import type { Descriptor, LimitOverride, RateLimitRequest } from './limiter.ts';
 
 /**
  * The most that a request from the network may hold; lengths in UTF-16 code units. A value may be as long as a whole
@@ -8,13 +8,30 @@ import type { Descriptor, RateLimitRequest } from './limiter.ts';
  */
 export const requestBounds = Object.freeze({ domain: 256, descriptors: 64, entries: 32, key: 256, value: 16_384 });
 
-const hitsMax = 4_294_967_295;
+const numberMax = 4_294_967_295;
 
-/** Throws an `InvalidRequest` for an empty domain and for hits that are no unsigned 32-bit number. */
-export function checkRequest({ domain, hitsAddend = 0 }: RateLimitRequest): void {
+/** Each length of window has a table of its own, so an asker may not make up any number of them. */
+const unitMultiplierMax = 1_000;
+
+/** Throws an `InvalidRequest` for an empty domain, a limit without a unit, and numbers that are no unsigned 32-bit ones. */
+export function checkRequest({ domain, descriptors, hitsAddend = 0 }: RateLimitRequest): void {
   if (domain === '') throw new InvalidRequest('domain must not be empty');
-  if (Number.isInteger(hitsAddend) && hitsAddend >= 0 && hitsAddend <= hitsMax) return;
-  throw new InvalidRequest(`hits_addend must be a whole number from 0 to ${hitsMax}`);
+  requireNumber('hits_addend', hitsAddend, 0, numberMax);
+  for (const [index, { limit, hitsAddend: hits = 0 }] of descriptors.entries()) {
+    if (hits !== 0) requireNumber(`descriptors[${index}].hits_addend`, hits, 0, numberMax);
+    if (limit !== undefined) checkLimit(`descriptors[${index}].limit`, limit);
+  }
+}
+
+function checkLimit(name: string, { requestsPerUnit, unit, unitMultiplier = 1 }: LimitOverride): void {
+  if (unit === undefined) throw new InvalidRequest(`${name} has no unit`);
+  requireNumber(`${name}.requests_per_unit`, requestsPerUnit, 0, numberMax);
+  requireNumber(`${name}.unit_multiplier`, unitMultiplier, 1, unitMultiplierMax);
+}
+
+function requireNumber(name: string, value: number, min: number, max: number): void {
+  if (Number.isInteger(value) && value >= min && value <= max) return;
+  throw new InvalidRequest(`${name} must be a whole number from ${min} to ${max}`);
 }
 
 /** Throws an `InvalidRequest` that names the first bound of `requestBounds` that the request exceeds. */

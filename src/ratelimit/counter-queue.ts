@@ -1,8 +1,8 @@
 /** Counters in a row, the oldest first; each step takes the same time however long the row. */
+import type { Tally } from './meter.ts';
 
-export interface Counter {
+export interface Counter extends Tally {
   readonly key: string;
-  count: number;
   /** Which row it stands in. */
   rank: number;
   previous: Counter | undefined;

@@ -1,5 +1,6 @@
 /** A connection that comes and goes: one HTTP/2 session at a time, opened when a call needs it. */
 import { type ClientHttp2Session, connect } from 'node:http2';
+import type { LookupFunction } from 'node:net';
 import { type Admission, createBreaker } from './breaker.ts';
 import { type Answer, callHeaders, callUnary } from './grpc-call.ts';
 
@@ -14,6 +15,8 @@ export interface ChannelOptions {
   readonly timeoutMs: number;
   readonly clock: () => number;
   readonly random: () => number;
+  /** How a host's name becomes an address. @default the system's way */
+  readonly lookup?: LookupFunction | undefined;
 }
 
 export interface Channel {
@@ -28,7 +31,7 @@ const connectMsMax = 1_000;
 /** Connections die without a word. One that answers nothing for so long is given up, however patient TCP is. */
 const silenceMsMax = 1_000;
 
-export function openChannel({ target, path, timeoutMs, clock, random }: ChannelOptions): Channel {
+export function openChannel({ target, path, timeoutMs, clock, random, lookup }: ChannelOptions): Channel {
   const headers = callHeaders(path, timeoutMs);
   const breaker = createBreaker({ clock, random });
   let current: ClientHttp2Session | undefined;
@@ -77,7 +80,7 @@ export function openChannel({ target, path, timeoutMs, clock, random }: ChannelO
 
   function currentSession(): ClientHttp2Session | Error {
     try {
-      current ??= open(target(), (session) => {
+      current ??= open(target(), lookup, (session) => {
         if (current === session) current = undefined;
       });
       return current;
@@ -100,10 +103,13 @@ export function openChannel({ target, path, timeoutMs, clock, random }: ChannelO
   });
 }
 
+type OnGone = (session: ClientHttp2Session) => void;
+
 /** `onGone` is called as soon as the session takes no more calls: calls that run on it may still finish. */
-function open({ host, port }: Target, onGone: (session: ClientHttp2Session) => void): ClientHttp2Session {
+function open({ host, port }: Target, lookup: LookupFunction | undefined, onGone: OnGone): ClientHttp2Session {
   const session = connect(`http://${host.includes(':') ? `[${host}]` : host}:${port}`, {
     settings: { enablePush: false },
+    ...(lookup && { lookup }),
   });
   const timer = setTimeout(() => session.destroy(new Error(`no connection within ${connectMsMax} ms`)), connectMsMax);
   timer.unref();

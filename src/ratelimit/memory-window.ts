@@ -1,5 +1,6 @@
 /** The counters of one window of time, each in the row of those that are as useful. */
 import { type Counter, type CounterQueue, createCounterQueue } from './counter-queue.ts';
+import type { Tally } from './meter.ts';
 
 /**
  * What is lost with a counter, the least first. Letting go of a counter that was hit once forgets one hit; of one that
@@ -20,9 +21,10 @@ export interface MemoryWindow {
   size(): number;
   sizeOf(rank: number): number;
   find(key: string): Counter | undefined;
-  add(key: string): Counter;
+  add(key: string, tally?: Tally): Counter;
   /** To a higher row; a counter that was let go of meanwhile stays gone. */
   promote(counter: Counter, rank: number): void;
+  remove(counter: Counter): void;
   /** Lets go of the oldest of a row. */
   evict(rank: number): void;
 }
@@ -31,16 +33,22 @@ export function createMemoryWindow(seconds: number, number: number): MemoryWindo
   const counters = new Map<string, Counter>();
   const queues = ranks.map(() => createCounterQueue());
   const queueOf = (index: number): CounterQueue => queues[index] ?? unreachable(index);
+  function remove(counter: Counter): void {
+    queueOf(counter.rank).remove(counter);
+    counters.delete(counter.key);
+  }
+
   return Object.freeze({
     seconds,
     number,
     size: () => counters.size,
     sizeOf: (index: number) => queueOf(index).size(),
     find: (key: string) => counters.get(key),
-    add(key: string): Counter {
-      const counter = {
+    add(key: string, { count, before }: Tally = blank): Counter {
+      const counter: Counter = {
         key,
-        count: 0,
+        count,
+        before,
         rank: rank.hitOnce,
         previous: undefined,
         next: undefined,
@@ -55,14 +63,15 @@ export function createMemoryWindow(seconds: number, number: number): MemoryWindo
       counter.rank = to;
       queueOf(to).append(counter);
     },
+    remove,
     evict(index: number): void {
       const counter = queueOf(index).oldest();
-      if (counter === undefined) return;
-      queueOf(index).remove(counter);
-      counters.delete(counter.key);
+      if (counter !== undefined) remove(counter);
     },
   });
 }
+
+const blank: Tally = Object.freeze({ count: 0, before: 0 });
 
 function unreachable(index: number): never {
   throw new RangeError(`no rank ${index}`);

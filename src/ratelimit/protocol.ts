@@ -1,9 +1,10 @@
 /** The protocol on the wire: both packages read and written here, and what tells them apart is a table. */
 import { fileURLToPath } from 'node:url';
 import { loadSync, type MethodDefinition, type PackageDefinition, type ServiceDefinition } from '@grpc/proto-loader';
-import type { Unit } from '#config';
-import type { CurrentLimit, Decision, DescriptorStatus, RateLimitRequest } from './limiter.ts';
+import type { CurrentLimit, Decision, DescriptorStatus, RateLimitRequest, ResponseHeader } from './limiter.ts';
 import { unitSeconds } from './windows.ts';
+import { requestOf, type WireRequest, wireRequest } from './wire-request.ts';
+import { units, wireUnits } from './wire-units.ts';
 
 export type ProtocolName = 'v3' | 'lyft';
 
@@ -44,7 +45,7 @@ export function loadProtocol(name: ProtocolName): Protocol {
     path: method.path,
     packageDefinition,
     definition: { ShouldRateLimit: inOurTerms(method) },
-    encodeRequest: (request: RateLimitRequest) => method.requestSerialize(request),
+    encodeRequest: (request: RateLimitRequest) => method.requestSerialize(wireRequest(request)),
     decodeDecision: (bytes: Buffer) => decisionOf(method.responseDeserialize(bytes) as WireResponse),
   });
 }
@@ -56,9 +57,12 @@ function methodOf(packageDefinition: PackageDefinition, service: string): Method
   return method;
 }
 
-/** A decoded request has our shape already: the codec gives every field, in camelCase. */
 function inOurTerms(method: MethodDefinition<object, object>): MethodDefinition<object, object> {
-  return { ...method, responseSerialize: (decision) => method.responseSerialize(wireResponse(decision as Decision)) };
+  return {
+    ...method,
+    requestDeserialize: (bytes) => requestOf(method.requestDeserialize(bytes) as WireRequest),
+    responseSerialize: (decision) => method.responseSerialize(wireResponse(decision as Decision)),
+  };
 }
 
 type WireCode = 'UNKNOWN' | 'OK' | 'OVER_LIMIT';
@@ -67,6 +71,14 @@ type WireCode = 'UNKNOWN' | 'OK' | 'OVER_LIMIT';
 interface WireResponse {
   readonly overallCode: WireCode;
   readonly statuses: readonly WireStatus[];
+  /** v3's. */
+  readonly responseHeadersToAdd?: readonly WireHeader[];
+}
+
+interface WireHeader {
+  readonly key: string;
+  readonly value: string;
+  readonly rawValue: Buffer;
 }
 
 interface WireStatus {
@@ -80,25 +92,39 @@ interface WireLimit {
   readonly requestsPerUnit: number;
   readonly unit: string;
   readonly name?: string;
+  readonly unitMultiplier?: { readonly value: number } | null;
 }
 
-function wireResponse({ overallCode, statuses }: Decision): object {
-  return { overallCode, statuses: statuses.map(wireStatus) };
+function wireResponse({ overallCode, statuses, responseHeaders = [] }: Decision): object {
+  const responseHeadersToAdd = responseHeaders.map(({ name, value }) => ({ key: name, value }));
+  return { overallCode, statuses: statuses.map(wireStatus), responseHeadersToAdd };
 }
 
 function wireStatus({ code, currentLimit, limitRemaining, resetSeconds }: DescriptorStatus): object {
   return {
     code,
-    currentLimit: currentLimit && { ...currentLimit, unit: wireUnits[currentLimit.unit] },
+    currentLimit: currentLimit && wireLimit(currentLimit),
     limitRemaining,
     durationUntilReset: resetSeconds === undefined ? undefined : { seconds: resetSeconds },
   };
 }
 
-function decisionOf({ overallCode, statuses }: WireResponse): Decision {
+function wireLimit({ requestsPerUnit, unit, unitMultiplier = 1, name }: CurrentLimit): object {
+  const wire = { requestsPerUnit, unit: wireUnits[unit], name };
+  return unitMultiplier === 1 ? wire : { ...wire, unitMultiplier: { value: unitMultiplier } };
+}
+
+function decisionOf({ overallCode, statuses, responseHeadersToAdd = [] }: WireResponse): Decision {
   // An empty message is a valid one of this protocol, but it answers nothing.
   if (overallCode !== 'OK' && overallCode !== 'OVER_LIMIT') throw new Error(`overall_code is ${overallCode}`);
-  return { overallCode, statuses: statuses.map(statusOf) };
+  const decision = { overallCode, statuses: statuses.map(statusOf) };
+  if (responseHeadersToAdd.length === 0) return decision;
+  return { ...decision, responseHeaders: responseHeadersToAdd.map(headerOf) };
+}
+
+/** Of the two values one is set; bytes are taken for Latin-1, as HTTP takes them. */
+function headerOf({ key, value, rawValue }: WireHeader): ResponseHeader {
+  return { name: key, value: value || rawValue.toString('latin1') };
 }
 
 function statusOf({ code, currentLimit, limitRemaining, durationUntilReset }: WireStatus): DescriptorStatus {
@@ -114,24 +140,12 @@ function statusOf({ code, currentLimit, limitRemaining, durationUntilReset }: Wi
 function limitOf(limit: WireLimit | null): CurrentLimit | undefined {
   const unit = limit === null ? undefined : units.get(limit.unit);
   if (limit === null || unit === undefined) return undefined;
+  const unitMultiplier = limit.unitMultiplier?.value || 1;
   return {
     requestsPerUnit: limit.requestsPerUnit,
     unit,
-    windowSeconds: unitSeconds[unit],
+    ...(unitMultiplier === 1 ? {} : { unitMultiplier }),
+    windowSeconds: unitSeconds[unit] * unitMultiplier,
     name: limit.name || undefined,
   };
 }
-
-const wireUnits = {
-  second: 'SECOND',
-  minute: 'MINUTE',
-  hour: 'HOUR',
-  day: 'DAY',
-  week: 'WEEK',
-  month: 'MONTH',
-  year: 'YEAR',
-} as const satisfies Record<Unit, string>;
-
-const units: ReadonlyMap<string, Unit> = new Map(
-  Object.entries(wireUnits).map(([unit, name]) => [name, unit as Unit] as const),
-);

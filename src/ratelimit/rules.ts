@@ -1,101 +1,111 @@
-/** Which limit a descriptor meets: the limits files compiled into a tree of maps, walked one entry a level. */
-import type { Limit, LimitDescriptor, LimitDomain } from '#config';
-import { bounded, sized } from './counter-key.ts';
-import type { CurrentLimit, Entry } from './limiter.ts';
-import { unitSeconds } from './windows.ts';
-
-export interface Rule {
-  readonly currentLimit: CurrentLimit;
-  readonly unlimited: boolean;
-}
-
-/** `counterKey` is the same in every process, and for no other descriptor. */
-export interface RuleMatch {
-  readonly rule: Rule;
-  readonly counterKey: string;
-}
+/** Which limits a descriptor meets: the limits files compiled into a tree of maps, walked one entry a level. */
+import type { LimitDescriptor, LimitDomain } from '#config';
+import { sized } from './counter-key.ts';
+import type { Entry } from './limiter.ts';
+import { createRule, matchOf, type Rule, type RuleMatch } from './rule.ts';
+import { compileWildcard, type Matches } from './wildcard.ts';
 
 export interface Rules {
-  match(domain: string, entries: readonly Entry[]): RuleMatch | undefined;
+  /** Empty when no limit applies. */
+  match(domain: string, entries: readonly Entry[]): readonly RuleMatch[];
 }
 
 /**
  * Compiles limits with the matching rules of envoyproxy/ratelimit: at each level an entry goes to the descriptor with its
- * key and value, otherwise to the one with its key alone; a limit counts only where the last entry arrives.
- * There is no way back: the descriptor with the value hides what lies below the one without.
+ * key and value, otherwise to the first in the file whose `*` matches, otherwise to the one with its key alone; limits
+ * count only where the last entry arrives. There is no way back: what was preferred hides what lies below the others.
  */
 export function compileRules(domains: readonly LimitDomain[]): Rules {
   const levels = new Map(
-    domains.map(({ domain, descriptors }) => [domain, compileLevel(descriptors, sized(domain))] as const),
+    domains.map(({ domain, descriptors }) => {
+      const top = { domain, descriptor: '', path: sized(domain) };
+      return [domain, compileLevel(descriptors, top)] as const;
+    }),
   );
   return Object.freeze({
-    match(domain: string, entries: readonly Entry[]): RuleMatch | undefined {
+    match(domain: string, entries: readonly Entry[]): readonly RuleMatch[] {
       const level = levels.get(domain);
-      return level === undefined ? undefined : walk(level, entries);
+      return level === undefined ? none : walk(level, entries);
     },
   });
 }
+
+const none: readonly RuleMatch[] = Object.freeze([]);
 
 type Level = ReadonlyMap<string, Branch>;
 
 /** The descriptors of one key at one level. */
 interface Branch {
   readonly byValue: Map<string, Node>;
+  readonly wildcards: { readonly matches: Matches; readonly node: Node }[];
   anyValue: Node | undefined;
 }
 
 interface Node {
-  readonly rule: Rule | undefined;
-  /** The start of the keys of this node's counters; the values that met a key alone follow. */
-  readonly keyPrefix: string;
+  readonly rules: readonly Rule[];
+  /** Whether each value has counters of its own. */
+  readonly tellsValuesApart: boolean;
   readonly level: Level;
 }
 
-function walk(start: Level, entries: readonly Entry[]): RuleMatch | undefined {
+function walk(start: Level, entries: readonly Entry[]): readonly RuleMatch[] {
   let level = start;
   let node: Node | undefined;
   let values = '';
   for (const { key, value } of entries) {
-    const branch = level.get(key);
-    node = branch?.byValue.get(value);
-    if (node === undefined) {
-      node = branch?.anyValue;
-      if (node === undefined) return undefined;
-      values += sized(value);
-    }
+    node = nodeFor(level.get(key), value);
+    if (node === undefined) return none;
+    if (node.tellsValuesApart) values += sized(value);
     level = node.level;
   }
-  if (node?.rule === undefined) return undefined;
-  return { rule: node.rule, counterKey: bounded(node.keyPrefix + values) };
+  if (node === undefined || node.rules.length === 0) return none;
+  return node.rules.map((rule) => matchOf(rule, values, entries));
 }
 
-function compileLevel(descriptors: readonly LimitDescriptor[], path: string): Level {
+function nodeFor(branch: Branch | undefined, value: string): Node | undefined {
+  if (branch === undefined) return undefined;
+  const exact = branch.byValue.get(value);
+  if (exact !== undefined) return exact;
+  for (const { matches, node } of branch.wildcards) if (matches(value)) return node;
+  return branch.anyValue;
+}
+
+interface Place {
+  readonly domain: string;
+  readonly descriptor: string;
+  readonly path: string;
+}
+
+function compileLevel(descriptors: readonly LimitDescriptor[], place: Place): Level {
   const level = new Map<string, Branch>();
   for (const descriptor of descriptors) {
     const branch = level.get(descriptor.key) ?? {
       byValue: new Map<string, Node>(),
+      wildcards: [],
       anyValue: undefined,
     };
     level.set(descriptor.key, branch);
-    const node = compileNode(descriptor, path);
-    if (descriptor.value === undefined) branch.anyValue = node;
-    else branch.byValue.set(descriptor.value, node);
+    addNode(branch, descriptor.value, compileNode(descriptor, place));
   }
   return level;
 }
 
-function compileNode({ key, value, limit, descriptors }: LimitDescriptor, parentPath: string): Node {
-  const path = `${parentPath}${sized(key)}${value === undefined ? '*' : `=${sized(value)}`}`;
-  const rule = limit === undefined ? undefined : compileRule(limit);
-  // The window is part of the name: a limit that changes its unit starts to count anew.
-  return {
-    rule,
-    keyPrefix: `${rule?.currentLimit.windowSeconds}|${path}|`,
-    level: compileLevel(descriptors, path),
-  };
+function addNode(branch: Branch, value: string | undefined, node: Node): void {
+  if (value === undefined) branch.anyValue = node;
+  else if (value.includes('*')) branch.wildcards.push({ matches: compileWildcard(value), node });
+  else branch.byValue.set(value, node);
 }
 
-function compileRule({ requestsPerUnit, unit, unlimited, name }: Limit): Rule {
-  const currentLimit = Object.freeze({ requestsPerUnit, unit, windowSeconds: unitSeconds[unit], name });
-  return Object.freeze({ currentLimit, unlimited });
+function compileNode(descriptor: LimitDescriptor, above: Place): Node {
+  const { key, value, limits, shareThreshold, detailedMetric, descriptors } = descriptor;
+  const place = {
+    domain: above.domain,
+    descriptor: `${above.descriptor && `${above.descriptor} › `}${key}${value === undefined ? '' : `=${value}`}`,
+    path: `${above.path}${sized(key)}${value === undefined ? '*' : `=${sized(value)}`}`,
+  };
+  return {
+    rules: limits.map((limit) => createRule(limit, { ...place, detailedMetric })),
+    tellsValuesApart: value === undefined || (value.includes('*') && !shareThreshold),
+    level: compileLevel(descriptors, place),
+  };
 }

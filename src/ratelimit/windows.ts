@@ -31,3 +31,8 @@ export function windowNumberAfter(last: number, nowMs: number, windowSeconds: nu
 export function secondsUntilReset(number: number, nowMs: number, windowSeconds: number): number {
   return Math.max(1, Math.ceil((number + 1) * windowSeconds - nowMs / 1_000));
 }
+
+/** Whole seconds, rounded up and never 0. */
+export function secondsOf(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1_000));
+}

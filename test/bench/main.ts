@@ -1,15 +1,18 @@
-/** The benchmark: `npm run bench` measures everything, `npm run bench -- <name> …` only some rows, or `startup`. */
+/** The benchmark: `npm run bench` measures everything, `npm run bench -- <name> …` only some rows, `ratelimit` or `startup`. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from './child.ts';
 import { measureRows } from './measure.ts';
+import { measureRateLimit } from './ratelimit.ts';
 import { rows } from './servers.ts';
 import { measureReady, startIdle } from './startup.ts';
-import { formatFigures, formatStartUp } from './table.ts';
+import { formatFigures, formatRateLimit, formatStartUp } from './table.ts';
 
-const names = [...rows.map(({ name }) => name), 'startup'];
+const names = [...rows.map(({ name }) => name), 'ratelimit', 'startup'];
+/** The labelled requests and their like without a label. */
+const labelRows = ['chain', 'label', 'label-grpc'];
 const asked = process.argv.slice(2);
 const stranger = asked.find((name) => !names.includes(name));
 
@@ -24,10 +27,13 @@ async function run(chosen: readonly string[]): Promise<void> {
     const readyMs = isStartUpAsked ? await measureReady(directory) : Number.NaN;
     const idle = isStartUpAsked ? await startIdle(directory) : undefined;
     // Bare Koa always runs too: only ratios travel from one machine to another.
-    const measured = rows.filter(({ name }) => chosen.includes(name) || name === 'koa');
+    const isRateLimitAsked = chosen.includes('ratelimit');
+    const isAsked = (name: string) => chosen.includes(name) || (isRateLimitAsked && labelRows.includes(name));
+    const measured = rows.filter(({ name }) => isAsked(name) || name === 'koa');
     if (measured.length > 1 || chosen.includes('koa')) {
       process.stdout.write(formatFigures(await measureRows(measured, directory)));
     }
+    if (isRateLimitAsked) process.stdout.write(formatRateLimit(await measureRateLimit(directory)));
     if (idle !== undefined) process.stdout.write(formatStartUp(readyMs, await idle.rssBytes()));
   } finally {
     rmSync(directory, { recursive: true });

@@ -1,5 +1,6 @@
 /** The figures as a table for people. */
 import type { Figures } from './measure.ts';
+import type { RateLimitFigures } from './ratelimit.ts';
 
 export function formatFigures(figures: readonly Figures[]): string {
   const koa = figures.find(({ row }) => row.name === 'koa')?.cpuMicrosPerRequest ?? Number.NaN;
@@ -17,6 +18,21 @@ export function formatFigures(figures: readonly Figures[]): string {
 
 export function formatStartUp(readyMs: number, idleRssBytes: number): string {
   return `ready ${readyMs.toFixed(0)} ms after the start of the process; ${(idleRssBytes / 1e6).toFixed(0)} MB when idle\n`;
+}
+
+export function formatRateLimit(figures: readonly RateLimitFigures[]): string {
+  const empty = figures[0]?.decisionsPerSecond ?? Number.NaN;
+  return formatTable([
+    ['server', '', 'CPU us/decision', 'decisions/s', 'to empty', 'MB'],
+    ...figures.map(({ row, cpuMicrosPerDecision, decisionsPerSecond, rssBytes }) => [
+      row.title,
+      '',
+      cpuMicrosPerDecision.toFixed(1),
+      decisionsPerSecond.toFixed(0),
+      (decisionsPerSecond / empty).toFixed(2),
+      (rssBytes / 1e6).toFixed(0),
+    ]),
+  ]);
 }
 
 /** Text to the left, numbers to the right. */

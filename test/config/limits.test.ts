@@ -1,6 +1,7 @@
 /** Limits in the format of envoyproxy/ratelimit, and what they become; what is refused is in the golden files. */
 import assert from 'node:assert/strict';
 import { configurationFrom } from '#config';
+import { plain } from '../support/limits.ts';
 
 function read(...limits: readonly unknown[]) {
   const { configuration, errors } = configurationFrom({ records: [], limits });
@@ -24,34 +25,75 @@ describe('a domain of limits', () => {
         descriptors: [{ key: 'path' }],
       },
     ];
-    const limit = { unit: 'hour', requestsPerUnit: 5, unlimited: false, name: 'slow' };
-    const inner = { key: 'path', value: undefined, limit: undefined, descriptors: [], source };
+    const limits = [{ ...plain, unit: 'hour', requestsPerUnit: 5, name: 'slow' }];
+    const rest = { shareThreshold: false, detailedMetric: false, source };
+    const inner = { key: 'path', value: undefined, limits: [], descriptors: [], ...rest };
     assert.deepEqual(read({ domain: 'gateway', descriptors }), [
-      { domain: 'gateway', descriptors: [{ key: 'user', value: 'demo', limit, descriptors: [inner], source }], source },
+      {
+        domain: 'gateway',
+        descriptors: [{ key: 'user', value: 'demo', limits, descriptors: [inner], ...rest }],
+        source,
+      },
     ]);
   });
 
-  function check(limit: unknown, expected: unknown): void {
+  function check(limit: unknown, ...expected: readonly object[]): void {
     it(`reads ${JSON.stringify(limit)}`, () => {
       assert.deepEqual(
-        read({ domain: 'a', descriptors: [{ key: 'k', rate_limit: limit }] })[0]?.descriptors[0]?.limit,
-        expected,
+        read({ domain: 'a', descriptors: [{ key: 'k', rate_limit: limit }] })[0]?.descriptors[0]?.limits,
+        expected.map((one) => ({ ...plain, ...one })),
       );
     });
   }
 
   for (const unit of ['second', 'minute', 'hour', 'day', 'week', 'month', 'year']) {
-    check({ unit, requests_per_unit: 1 }, { unit, requestsPerUnit: 1, unlimited: false, name: undefined });
+    check({ unit, requests_per_unit: 1 }, { unit, requestsPerUnit: 1 });
   }
+  check({ unit: 'MINUTE', requests_per_unit: 0 }, { unit: 'minute', requestsPerUnit: 0 });
+  check({ unit: 'day', requests_per_unit: 4_294_967_295 }, { unit: 'day', requestsPerUnit: 4_294_967_295 });
+  check({ unlimited: true }, { unlimited: true });
+
   check(
-    { unit: 'MINUTE', requests_per_unit: 0 },
-    { unit: 'minute', requestsPerUnit: 0, unlimited: false, name: undefined },
+    { unlimited: true, name: 'free', replaces: [{ name: 'a' }] },
+    { unlimited: true, name: 'free', replaces: ['a'] },
   );
   check(
-    { unit: 'day', requests_per_unit: 4_294_967_295 },
-    { unit: 'day', requestsPerUnit: 4_294_967_295, unlimited: false, name: undefined },
+    { unit: 'second', unit_multiplier: 30, requests_per_unit: 5 },
+    { unit: 'second', unitMultiplier: 30, requestsPerUnit: 5 },
   );
-  check({ unlimited: true }, { unit: 'second', requestsPerUnit: 0, unlimited: true, name: undefined });
+  check(
+    { unit: 'minute', requests_per_unit: 5, algorithm: 'token_bucket', burst: 20 },
+    { unit: 'minute', requestsPerUnit: 5, algorithm: 'token_bucket', burst: 20 },
+  );
+  check(
+    { unit: 'minute', requests_per_unit: 5, algorithm: 'sliding_window' },
+    { unit: 'minute', requestsPerUnit: 5, algorithm: 'sliding_window' },
+  );
+  check(
+    [
+      { unit: 'minute', requests_per_unit: 5 },
+      { unit: 'second', requests_per_unit: 1 },
+      { unit: 'second', requests_per_unit: 1, algorithm: 'token_bucket' },
+    ],
+    { unit: 'minute', requestsPerUnit: 5 },
+    { unit: 'second', requestsPerUnit: 1 },
+    { unit: 'second', requestsPerUnit: 1, algorithm: 'token_bucket' },
+  );
+
+  it('may be in shadow mode, share a counter and tell its values apart', () => {
+    const rate_limit = [
+      { unit: 'minute', requests_per_unit: 5 },
+      { unit: 'hour', requests_per_unit: 9 },
+    ];
+    const flags = { shadow_mode: true, share_threshold: true, detailed_metric: true };
+    const [found] =
+      read({ domain: 'a', descriptors: [{ key: 'k', value: 'a*b', rate_limit, ...flags }] })[0]?.descriptors ?? [];
+    assert.deepEqual([found?.value, found?.shareThreshold, found?.detailedMetric], ['a*b', true, true]);
+    assert.deepEqual(
+      found?.limits.map(({ shadowMode }) => shadowMode),
+      [true, true],
+    );
+  });
 
   it('may have one key with several values and without one', () => {
     const descriptors = [

@@ -55,7 +55,11 @@ describe('loadConfiguration', () => {
     assert.deepEqual(configuration.authServices[0]?.allowedAuthorizationHeaders, ['x-travel-user']);
     assert.equal(configuration.rateLimitServices[0]?.service, 'grpc://ratelimit');
     assert.deepEqual(
-      configuration.limits[0]?.descriptors.map(({ key, limit }) => [key, limit?.requestsPerUnit, limit?.unit]),
+      configuration.limits[0]?.descriptors.map(({ key, limits: [limit] }) => [
+        key,
+        limit?.requestsPerUnit,
+        limit?.unit,
+      ]),
       [
         ['x-gateway-test-allow', 10, 'minute'],
         ['x-travel-user', 6000, 'minute'],

@@ -135,6 +135,15 @@ describe('a RateLimitService', () => {
         domain: 'gateway',
         timeoutMs: 100,
         failureModeDeny: false,
+        headers: 'ietf',
+        allowedResponseHeaders: [
+          'ratelimit-limit',
+          'ratelimit-remaining',
+          'ratelimit-reset',
+          'x-ratelimit-limit',
+          'x-ratelimit-remaining',
+          'x-ratelimit-reset',
+        ],
         source,
       },
     ]);
@@ -147,10 +156,13 @@ describe('a RateLimitService', () => {
       domain: 'edge',
       timeout_ms: 20,
       failure_mode_deny: true,
+      headers: 'draft_03',
+      allowed_response_headers: ['X-Plan'],
     }).rateLimitServices;
     assert.deepEqual(
       [given?.service, given?.domain, given?.timeoutMs, given?.failureModeDeny],
       ['grpc://10.0.0.5:8081', 'edge', 20, true],
     );
+    assert.deepEqual([given?.headers, given?.allowedResponseHeaders], ['draft_03', ['x-plan']]);
   });
 });

@@ -28,6 +28,13 @@ describe('parseSettings', () => {
       authPort: 8082,
       configDir: './config',
       databaseUrl: 'sqlite:./data/frontdesk.db',
+      redisUrl: undefined,
+      redisTimeoutMs: 50,
+      ratelimitHttpPort: undefined,
+      ratelimitKeysMax: 100_000,
+      ratelimitCountDenied: false,
+      ratelimitFailOpen: true,
+      ratelimitResponseHeaders: false,
       logLevel: 'info',
       tlsCert: undefined,
       tlsKey: undefined,
@@ -72,6 +79,14 @@ describe('parseSettings', () => {
   check('CONFIG_DIR', '/etc/frontdesk', 'configDir', '/etc/frontdesk');
   check('DATABASE_URL', 'sqlite::memory:', 'databaseUrl', 'sqlite::memory:');
   check('DATABASE_URL', 'postgres://u:p@db/travel', 'databaseUrl', 'postgres://u:p@db/travel');
+  check('REDIS_URL', 'redis://127.0.0.1:6379/1', 'redisUrl', 'redis://127.0.0.1:6379/1');
+  check('REDIS_URL', 'rediss://u:p@cache:6380', 'redisUrl', 'rediss://u:p@cache:6380');
+  check('RATELIMIT_HTTP_PORT', '0', 'ratelimitHttpPort', 0);
+  check('RATELIMIT_HTTP_PORT', '8080', 'ratelimitHttpPort', 8080);
+  check('RATELIMIT_KEYS_MAX', '1000', 'ratelimitKeysMax', 1000);
+  check('RATELIMIT_COUNT_DENIED', 'true', 'ratelimitCountDenied', true);
+  check('RATELIMIT_FAIL_OPEN', 'false', 'ratelimitFailOpen', false);
+  check('RATELIMIT_RESPONSE_HEADERS', 'true', 'ratelimitResponseHeaders', true);
   check('LOG_LEVEL', 'silent', 'logLevel', 'silent');
   check('TRUSTED_PROXIES', '10.0.0.0/8, ::1', 'trustedProxies', ['10.0.0.0/8', '::1']);
   check('CORS_ORIGINS', 'https://a.example,http://localhost:3000', 'corsOrigins', [
@@ -100,6 +115,10 @@ describe('parseSettings', () => {
   refuses('BODY_BYTES_MAX', '0', '1MiB');
   refuses('REQUEST_TIMEOUT_MS', '0', '30s', '2147483648');
   refuses('DATABASE_URL', 'sqlite:', 'mysql://db', 'postgres://', 'travel.db');
+  refuses('REDIS_URL', 'localhost:6379', 'redis://', 'http://cache:6379');
+  refuses('REDIS_TIMEOUT_MS', '0', '50ms');
+  refuses('RATELIMIT_HTTP_PORT', '65536', 'none');
+  refuses('RATELIMIT_KEYS_MAX', '0', '10000001', '1e5');
   refuses('LOG_LEVEL', 'INFO', 'verbose');
   refuses('TRUSTED_PROXIES', '10.0.0.0/33', '10.0.0.1,', 'loopback');
   refuses('CORS_ORIGINS', 'https://a.example/', 'a.example', 'https://a.example/x', 'null');
@@ -190,7 +209,7 @@ describe('a variable that nearly has the name of a setting', () => {
     const foreign =
       'PATH HOME USER SHELL TERM LANG LC_ALL PWD OLDPWD LOGNAME HOSTNAME HOSTS HOSTTYPE PORTS REPORT EXPORT DISPLAY EDITOR PAGER ' +
       'TMPDIR SHLVL MAIL TZ NODE_ENV NODE_OPTIONS NODE_PATH NPM_CONFIG_DIR npm_config_cache npm_lifecycle_event CI DEBUG LOG LOGS LOG_FILE ' +
-      'LOG_FORMAT LOG_DIR REDIS_URL REDIS_PORT REDIS_HOST DATABASE_HOST DATABASE_NAME DATABASE_USER DB_URL AUTH_HOST AUTH_TOKEN AUTH_URL ' +
+      'LOG_FORMAT LOG_DIR REDIS_PORT REDIS_HOST DATABASE_HOST DATABASE_NAME DATABASE_USER DB_URL AUTH_HOST AUTH_TOKEN AUTH_URL ' +
       'AUTH_USER PUBLIC_KEY PUBLIC_IP PUBLIC_DIR PUBLIC_PATH CONFIG CONFIG_FILE CONFIG_HOME CONFIG_PATH XDG_CONFIG_DIRS XDG_CONFIG_HOME ' +
       'SSL_CERT SSL_KEY SSL_CERT_FILE SSL_CERT_DIR TLS_CA TLS_CERT_FILE TLS_KEY_FILE HTTP_PROXY HTTPS_PROXY NO_PROXY TRUST_PROXY ' +
       'KUBERNETES_PORT KUBERNETES_SERVICE_HOST HOTEL_PORT HOTEL_SERVICE_HOST SSH_AUTH_SOCK SSH_CLIENT JAVA_HOME GOPATH PYTHONPATH ' +

@@ -9,13 +9,14 @@ import { errorCases } from './errors.ts';
 import { listCases } from './lists.ts';
 import { methodCases } from './methods.ts';
 import { pathCases } from './paths.ts';
+import { rateLimitHttpCases } from './rate-limit-http.ts';
 import { rateLimitServiceCases } from './rate-limit-service.ts';
 import { rateLimitCases } from './rate-limits.ts';
 import { representationCases } from './representations.ts';
 import { versionCases } from './versions.ts';
 
 /** What a layout may have to offer; each has its own address in `Desk`. */
-export type Listener = 'gateway' | 'auth' | 'ratelimit';
+export type Listener = 'gateway' | 'auth' | 'ratelimit' | 'ratelimitHttp';
 
 const cases = {
   gateway: [
@@ -33,9 +34,10 @@ const cases = {
   ],
   auth: [authServiceCases],
   ratelimit: [rateLimitServiceCases],
+  ratelimitHttp: [rateLimitHttpCases],
 } as const satisfies Record<Listener, readonly unknown[]>;
 
-const everyListener: readonly Listener[] = ['gateway', 'auth', 'ratelimit'];
+const everyListener: readonly Listener[] = ['gateway', 'auth', 'ratelimit', 'ratelimitHttp'];
 
 /** `open` starts the layout, once for all cases; `listeners` are those that it can have at all. */
 export function conformance(

@@ -7,6 +7,7 @@ export interface Desk {
   readonly authUrl: string;
   /** `grpc://host:port` */
   readonly ratelimitUrl: string;
+  readonly ratelimitHttpUrl: string;
   readonly close: () => Promise<void>;
 }
 

@@ -17,7 +17,7 @@ interface Host {
 
 conformance('mounted in another Koa app', async () => {
   const { url, close } = await startHost();
-  return { gatewayUrl: `${url}/travel`, authUrl: '', ratelimitUrl: '', close };
+  return { gatewayUrl: `${url}/travel`, authUrl: '', ratelimitUrl: '', ratelimitHttpUrl: '', close };
 }, ['gateway']);
 
 describe('a host with two desks', () => {

@@ -16,6 +16,7 @@ conformance('separate processes', async () => {
     gatewayUrl: gateway?.gatewayUrl ?? '',
     authUrl,
     ratelimitUrl,
+    ratelimitHttpUrl: services[3]?.ratelimitHttpUrl ?? '',
     async close() {
       await gateway?.stop();
       await Promise.all(others.map((service) => service.stop()));

@@ -25,8 +25,8 @@ function across(protocol: ProtocolName) {
   };
 }
 
-const everything = { resetSeconds: true, name: true };
-const nothing = { resetSeconds: false, name: false };
+const everything = { resetSeconds: true, name: true, override: true };
+const nothing = { resetSeconds: false, name: false, override: false };
 
 limiterContract('in this process', everything, async (limits, clock) => ({
   limiter: create(limits, clock),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { LimitDomain } from '#config';
 import { InvalidRequest, type Limiter, type RateLimitRequest } from '#ratelimit';
-import { descriptor, domain, limit, node, unlimited } from '../ratelimit/build-limits.ts';
+import { descriptor, domain, limit, node, unlimited } from '../support/limits.ts';
 
 export interface OpenLimiter {
   readonly limiter: Limiter;
@@ -13,6 +13,8 @@ export interface OpenLimiter {
 export interface Says {
   readonly resetSeconds: boolean;
   readonly name: boolean;
+  /** Limits and hits of a descriptor, and windows of several units. */
+  readonly override: boolean;
 }
 
 const limits: readonly LimitDomain[] = [
@@ -23,6 +25,12 @@ const limits: readonly LimitDomain[] = [
     node('tier', limit(3, 'week')),
     node('closed', limit(0, 'second')),
     node('listed'),
+    node('path=/v1/*', limit(2, 'hour')),
+    { ...node('path=/shared/*', limit(2, 'hour')), shareThreshold: true },
+    node('watched', limit(1, 'hour', { shadowMode: true })),
+    node('steady', limit(1, 'hour', { algorithm: 'token_bucket', burst: 2 })),
+    node('smooth', limit(2, 'hour', { algorithm: 'sliding_window' })),
+    node('often', [limit(3, 'second', { unitMultiplier: 30 }), limit(4, 'hour')]),
   ),
 ];
 
@@ -95,6 +103,53 @@ export function limiterContract(
     it('knows the units up to a week', async () => {
       assert.equal((await ask('tier=gold')).statuses[0]?.currentLimit?.unit, 'week');
     });
+
+    it('counts each value behind a star for itself, or all together where the threshold is shared', async () => {
+      const remaining = async (at: string) => (await ask(at)).statuses[0]?.limitRemaining;
+      assert.deepEqual([await remaining('path=/v1/a'), await remaining('path=/v1/b')], [1, 1]);
+      assert.deepEqual([await remaining('path=/shared/a'), await remaining('path=/shared/b')], [1, 0]);
+    });
+
+    it('counts in shadow mode and never denies', async () => {
+      for (let count = 0; count < 3; count += 1) assert.deepEqual(await codes('watched=x'), ['OK', 'OK']);
+    });
+
+    it('holds a burst in a token bucket, and slides a window', async () => {
+      for (const at of ['steady=x', 'smooth=x'])
+        for (const expected of ['OK', 'OK', 'OVER_LIMIT']) assert.equal((await codes(at))[0], expected);
+      time.nowMs += 3_600_000;
+      assert.deepEqual([(await codes('steady=x'))[0], (await codes('steady=x'))[0]], ['OK', 'OVER_LIMIT']);
+    });
+
+    it('keeps several limits of one descriptor', async () => {
+      for (const expected of ['OK', 'OK', 'OK', 'OVER_LIMIT']) assert.equal((await codes('often=x'))[0], expected);
+      time.nowMs += 30_000;
+      assert.deepEqual([(await codes('often=x'))[0], (await codes('often=x'))[0]], ['OK', 'OVER_LIMIT']);
+    });
+
+    if (says.override) {
+      it('says how long a window of several units is', async () => {
+        assert.equal((await ask('often=x')).statuses[0]?.currentLimit?.windowSeconds, 30);
+      });
+
+      it('obeys the limit and the hits that a descriptor brings along', async () => {
+        const own = { requestsPerUnit: 5, unit: 'day' as const };
+        const descriptors = [{ ...descriptor('tier=gold'), limit: own, hitsAddend: 3 }];
+        const asked = () => opened.limiter.shouldRateLimit({ domain: 'shop', descriptors });
+        const [status] = (await asked()).statuses;
+        assert.deepEqual([status?.limitRemaining, status?.currentLimit?.unit], [2, 'day']);
+        assert.equal((await asked()).overallCode, 'OVER_LIMIT');
+        assert.equal((await ask('tier=gold')).statuses[0]?.limitRemaining, 2);
+      });
+
+      it('refuses a limit without a unit', async () => {
+        const descriptors = [{ ...descriptor('tier=gold'), limit: { requestsPerUnit: 5, unit: undefined } }];
+        await assert.rejects(
+          async () => opened.limiter.shouldRateLimit({ domain: 'shop', descriptors }),
+          new InvalidRequest('descriptors[0].limit has no unit'),
+        );
+      });
+    }
 
     it('says nothing of a limit where there is none', async () => {
       const free = { code: 'OK', currentLimit: undefined, limitRemaining: 0, resetSeconds: undefined };

@@ -1,5 +1,6 @@
 /** What a gateway with one route, one error and one limit hands to the diagnostics. */
 import type { Route } from '#gateway';
+import { limit, unlimited } from '../support/limits.ts';
 
 type Parts = Parameters<typeof import('#diag').createDiagnostics>[0];
 
@@ -26,9 +27,6 @@ export const hotelRoute: Route = {
   source: { file: 'config/services/hotel.yaml', line: 9 },
 };
 
-const unlimited = { unit: 'second', requestsPerUnit: 0, unlimited: true, name: undefined } as const;
-const tenAMinute = { unit: 'minute', requestsPerUnit: 10, unlimited: false, name: undefined } as const;
-
 const source = { file: 'config/ratelimit/x.yaml', line: 3 };
 
 export const parts: Parts = {
@@ -48,11 +46,23 @@ export const parts: Parts = {
         {
           key: 'user',
           value: undefined,
-          limit: tenAMinute,
+          limits: [limit(10)],
+          shareThreshold: false,
+          detailedMetric: false,
           source,
-          descriptors: [{ key: 'city', value: 'Paris', limit: unlimited, descriptors: [], source }],
+          descriptors: [
+            {
+              key: 'city',
+              value: 'Paris',
+              limits: [unlimited],
+              shareThreshold: false,
+              detailedMetric: false,
+              descriptors: [],
+              source,
+            },
+          ],
         },
-        { key: 'group', value: 'x', limit: undefined, descriptors: [], source },
+        { key: 'group', value: 'x', limits: [], shareThreshold: false, detailedMetric: false, descriptors: [], source },
       ],
     },
   ],

@@ -60,4 +60,18 @@ describe('readDiagnostics', () => {
     const once = JSON.stringify(readDiagnostics(parts));
     assert.equal(JSON.stringify(readDiagnostics(parts)), once);
   });
+
+  it('says how a limit counts when that is not the usual way', () => {
+    const [domain] = parts.limits;
+    const [descriptor] = domain?.descriptors ?? [];
+    const [plain] = descriptor?.limits ?? [];
+    assert.ok(domain && descriptor && plain);
+    const check = (more: Partial<typeof plain>, expected: string) => {
+      const descriptors = [{ ...descriptor, limits: [{ ...plain, ...more }], descriptors: [] }];
+      assert.equal(readDiagnostics({ ...parts, limits: [{ ...domain, descriptors }] }).limits[0]?.limit, expected);
+    };
+    check({ unitMultiplier: 30 }, '10 per 30 minutes');
+    check({ algorithm: 'sliding_window' }, '10 per minute (sliding window)');
+    check({ algorithm: 'token_bucket', shadowMode: true }, '10 per minute (token bucket, shadow)');
+  });
 });

@@ -1,7 +1,8 @@
 /** What a client reads of its limits. */
 import assert from 'node:assert/strict';
+import type { RateLimitHeaderStyle } from '#config';
 import type { Decision, DescriptorStatus } from '#ratelimit';
-import { rateLimitHeaders } from '../../src/gateway/ratelimit-headers.ts';
+import { tellLimits } from '../../src/gateway/ratelimit-headers.ts';
 
 const perMinute = { requestsPerUnit: 10, unit: 'minute', windowSeconds: 60, name: undefined } as const;
 
@@ -13,56 +14,82 @@ const status = (fields: Partial<DescriptorStatus> = {}): DescriptorStatus => ({
   ...fields,
 });
 
-const over = (fields: Partial<DescriptorStatus> = {}) => status({ code: 'OVER_LIMIT', limitRemaining: 0, ...fields });
+const uncounted = status({ currentLimit: undefined, limitRemaining: 4_294_967_295, resetSeconds: undefined });
+const named = (name: string) => status({ currentLimit: { ...perMinute, name } });
 
-const told = (...statuses: DescriptorStatus[]) => {
+function told(style: RateLimitHeaderStyle, ...statuses: DescriptorStatus[]): Readonly<Record<string, string>> {
   const overallCode: Decision['overallCode'] = statuses.some(({ code }) => code !== 'OK') ? 'OVER_LIMIT' : 'OK';
   const descriptors = [{ entries: [{ key: 'x-key', value: '1' }] }, { entries: [{ key: 'user', value: 'demo' }] }];
-  return rateLimitHeaders({ overallCode, statuses }, descriptors);
-};
+  return tellLimits[style]({ overallCode, statuses }, descriptors);
+}
 
-describe('rate-limit headers', () => {
-  it('name the label, the quota, the window, what is left and when there is more', () => {
-    assert.deepEqual(told(status()), {
-      policy: '"x-key";q=10;w=60',
-      state: '"x-key";r=9;t=30',
-      retryAfter: undefined,
-    });
-  });
+describe("the IETF's rate-limit headers", () => {
+  const check = (statuses: readonly DescriptorStatus[], policy: string, state: string) =>
+    assert.deepEqual(told('ietf', ...statuses), { 'RateLimit-Policy': policy, RateLimit: state });
 
-  it('have an item for each limit that counted, in the order of the labels', () => {
-    const two = told(status(), status({ limitRemaining: 99 }));
-    assert.equal(two?.policy, '"x-key";q=10;w=60, "user";q=10;w=60');
-    assert.equal(two?.state, '"x-key";r=9;t=30, "user";r=99;t=30');
-  });
+  it('name the label, the quota, the window, what is left and when there is more', () =>
+    check([status()], '"x-key";q=10;w=60', '"x-key";r=9;t=30'));
 
-  it('leave out labels without a limit, but keep the names in step', () => {
-    const second = told(status({ currentLimit: undefined }), status());
-    assert.equal(second?.policy, '"user";q=10;w=60');
-  });
+  it('have an item for each limit that counted, in the order of the labels', () =>
+    check(
+      [status(), status({ limitRemaining: 99 })],
+      '"x-key";q=10;w=60, "user";q=10;w=60',
+      '"x-key";r=9;t=30, "user";r=99;t=30',
+    ));
+
+  it('leave out labels without a limit, but keep the names in step', () =>
+    check([uncounted, status()], '"user";q=10;w=60', '"user";r=9;t=30'));
 
   it('are not there when no limit counted', () => {
-    assert.equal(told(status({ currentLimit: undefined })), undefined);
-    assert.equal(told(), undefined);
+    assert.deepEqual(told('ietf', uncounted), {});
+    assert.deepEqual(told('ietf'), {});
   });
 
-  it('call a limit by its own name, escaped as a structured field wants it', () => {
-    const named = told(status({ currentLimit: { ...perMinute, name: 'a "b" \\ é' } }));
-    assert.equal(named?.policy, '"a \\"b\\" \\\\ ?";q=10;w=60');
+  it('call a limit by its own name, escaped as a structured field wants it', () =>
+    check([named('a "b" \\ é')], '"a \\"b\\" \\\\ ?";q=10;w=60', '"a \\"b\\" \\\\ ?";r=9;t=30'));
+
+  it('call a limit without a name by all labels that it is about', () => {
+    const entries = ['x-key', 'user'].map((key) => ({ key, value: 'a' }));
+    const headers = tellLimits.ietf({ overallCode: 'OK', statuses: [status()] }, [{ entries }]);
+    assert.equal(headers['RateLimit-Policy'], '"x-key.user";q=10;w=60');
   });
 
-  it('say to wait for the longest of the limits that are used up', () => {
-    assert.equal(told(over({ resetSeconds: 5 }), over({ resetSeconds: 40 }))?.retryAfter, 40);
-    assert.equal(told(over({ resetSeconds: 5 }), status({ resetSeconds: 40 }))?.retryAfter, 5);
-  });
+  it('do not say when there is more if the service does not', () =>
+    check([status({ resetSeconds: undefined })], '"x-key";q=10;w=60', '"x-key";r=9'));
 
-  it('never say to come back at once', () => {
-    assert.equal(told(over({ resetSeconds: 0 }))?.retryAfter, 1);
-  });
-
-  it('say to wait for the whole window when the service does not tell its end', () => {
-    const blind = told(over({ resetSeconds: undefined }));
-    assert.equal(blind?.retryAfter, 60);
-    assert.equal(blind?.state, '"x-key";r=0');
+  it('never say a time that has passed, or a number that is none of a structured field', () => {
+    check([status({ resetSeconds: -5 })], '"x-key";q=10;w=60', '"x-key";r=9;t=0');
+    check([status({ resetSeconds: 2 ** 63 })], '"x-key";q=10;w=60', '"x-key";r=9;t=999999999999999');
   });
 });
+
+describe('the rate-limit headers of draft 03', () => {
+  const check = (statuses: readonly DescriptorStatus[], limit: string, remaining: string, reset: string) =>
+    assert.deepEqual(told('draft_03', ...statuses), {
+      'X-RateLimit-Limit': limit,
+      'X-RateLimit-Remaining': remaining,
+      'X-RateLimit-Reset': reset,
+    });
+
+  it('say the limit twice, the second time with its window, what is left and when there is more', () =>
+    check([status()], '10, 10;w=60', '9', '30'));
+
+  it('name a limit that has a name of its own', () =>
+    check([named('per "ip"')], '10, 10;w=60;name="per \\"ip\\""', '9', '30'));
+
+  it('speak of the limit with the least left, the first of equals, and list them all', () => {
+    const hourly = { requestsPerUnit: 1000, unit: 'hour', windowSeconds: 3600, name: 'hourly' } as const;
+    const list = '10;w=60, 1000;w=3600;name="hourly"';
+    check([status(), status({ currentLimit: hourly, limitRemaining: 4, resetSeconds: 7 })], `1000, ${list}`, '4', '7');
+    check([status(), status({ currentLimit: hourly, limitRemaining: 9, resetSeconds: 7 })], `10, ${list}`, '9', '30');
+  });
+
+  it('pass over labels without a limit', () => check([uncounted, status()], '10, 10;w=60', '9', '30'));
+
+  it('say the whole window when the service does not tell its end', () =>
+    check([status({ resetSeconds: undefined })], '10, 10;w=60', '9', '60'));
+
+  it('are not there when no limit counted', () => assert.deepEqual(told('draft_03', uncounted), {}));
+});
+
+it('no rate-limit headers are there when none are wanted', () => assert.deepEqual(told('none', status()), {}));

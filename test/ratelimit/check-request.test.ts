@@ -1,8 +1,8 @@
 /** Requests that no limiter answers, and what they are told. */
 import assert from 'node:assert/strict';
-import { InvalidRequest, type RateLimitRequest } from '#ratelimit';
+import { type Descriptor, InvalidRequest, type RateLimitRequest } from '#ratelimit';
 import { checkBounds, checkRequest, requestBounds } from '../../src/ratelimit/check-request.ts';
-import { descriptor } from './build-limits.ts';
+import { descriptor } from '../support/limits.ts';
 
 describe('a request', () => {
   function check(request: Partial<RateLimitRequest>, expected: RegExp | undefined): void {
@@ -20,6 +20,33 @@ describe('a request', () => {
     check({ hitsAddend: 0 }, undefined);
     check({ hitsAddend: 4_294_967_295 }, undefined);
     for (const hitsAddend of [-1, 0.5, Number.NaN, 4_294_967_296]) check({ hitsAddend }, /^hits_addend must be/);
+  });
+});
+
+describe('a descriptor of a request', () => {
+  function check(own: Partial<Descriptor>, expected: string | undefined): void {
+    const act = () => checkRequest({ domain: 'd', descriptors: [descriptor('a=b'), { ...descriptor('k=v'), ...own }] });
+    if (expected === undefined) act();
+    else assert.throws(act, new InvalidRequest(`descriptors[1].${expected}`));
+  }
+  const limit = { requestsPerUnit: 1, unit: 'minute' } as const;
+
+  it('has an unsigned 32-bit number of hits, if any', () => {
+    for (const hitsAddend of [0, 1, 4_294_967_295]) check({ hitsAddend }, undefined);
+    for (const hitsAddend of [-1, 0.5, Number.NaN, 4_294_967_296])
+      check({ hitsAddend }, 'hits_addend must be a whole number from 0 to 4294967295');
+  });
+
+  it('has a limit with a unit and numbers within reason, if any', () => {
+    check({ limit }, undefined);
+    check({ limit: { ...limit, unitMultiplier: 1_000 } }, undefined);
+    check({ limit: { ...limit, unit: undefined } }, 'limit has no unit');
+    check(
+      { limit: { ...limit, requestsPerUnit: -1 } },
+      'limit.requests_per_unit must be a whole number from 0 to 4294967295',
+    );
+    for (const unitMultiplier of [0, 1_001])
+      check({ limit: { ...limit, unitMultiplier } }, 'limit.unit_multiplier must be a whole number from 1 to 1000');
   });
 });
 

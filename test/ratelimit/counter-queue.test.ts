@@ -11,7 +11,7 @@ describe('a counter queue', () => {
         const model: Counter[] = [];
         steps.forEach((position, index) => {
           if (position === null) {
-            const counter = { key: String(index), count: 0, rank: 0, previous: undefined, next: undefined };
+            const counter = { key: String(index), count: 0, before: 0, rank: 0, previous: undefined, next: undefined };
             queue.append(counter);
             model.push(counter);
           } else for (const counter of model.splice(position, 1)) queue.remove(counter);

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { connectRateLimit, InvalidRequest, type RateLimitClient, type RateLimitClientOptions } from '#ratelimit';
-import { descriptor } from './build-limits.ts';
+import { descriptor } from '../support/limits.ts';
 
 const request = { domain: 'd', descriptors: [descriptor('k=v')] };
 const allowed = { overallCode: 'OK', statuses: [] };

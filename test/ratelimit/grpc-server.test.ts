@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
 import { createLimiter, type Limiter, type RateLimitServer, serveRateLimit } from '#ratelimit';
-import { domain, limit, node } from './build-limits.ts';
+import { domain, limit, node } from '../support/limits.ts';
 
 const limits = [domain('d', node('k', limit(1)))];
 const rateLimit = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';

@@ -1,9 +1,17 @@
 /** Counters in memory: exact at the borders, all or nothing, and bounded without forgetting who is over. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createMemoryCounters } from '#ratelimit';
+import { createMemoryCounters, type Hit } from '#ratelimit';
 
-const hit = (key: string, limit = 10, hits = 1, windowSeconds = 60) => ({ key, limit, hits, windowSeconds });
+const hit = (key: string, limit = 10, hits = 1, windowSeconds = 60): Hit => ({
+  key,
+  algorithm: 'fixed_window',
+  windowSeconds,
+  limit,
+  burst: limit,
+  hits,
+  shadow: false,
+});
 
 function setUp(keysMax = 1_000) {
   const time = { nowMs: 600_000 };

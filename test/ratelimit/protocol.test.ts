@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Decision, RateLimitRequest } from '#ratelimit';
 import { loadProtocol, type ProtocolName } from '../../src/ratelimit/protocol.ts';
-import { descriptor } from './build-limits.ts';
+import { descriptor } from '../support/limits.ts';
 
 const request: RateLimitRequest = { domain: 'd', descriptors: [descriptor('k=v')], hitsAddend: 3 };
 const decision: Decision = {
@@ -43,6 +43,69 @@ describe('the protocol', () => {
       assert.equal(codecOf(name).encodeDecision(decision).toString('hex'), bytes);
     check('lyft', '0802' + '120a' + '0802' + '1204' + '08051007' + '1804');
     check('v3', '0802' + '1211' + '0802' + '1207' + '08051007' + '1a016e' + '1804' + '22020809');
+  });
+
+  it('carries the limit and the hits of a descriptor in v3, and leaves them out of the older package', () => {
+    const own = { ...descriptor('k=v'), limit: { requestsPerUnit: 5, unit: 'week' as const }, hitsAddend: 0 };
+    const asked: RateLimitRequest = { domain: 'd', descriptors: [own], hitsAddend: 1 };
+    const v3 = codecOf('v3');
+    const bytes = v3.encodeRequest(asked);
+    assert.equal(
+      bytes.toString('hex'),
+      '0a0164' + '1212' + '0a060a016b120176' + '1204' + '08051007' + '1a020800' + '1801',
+    );
+    assert.deepEqual(v3.method.requestDeserialize(bytes), asked);
+    const lyft = codecOf('lyft');
+    assert.deepEqual(lyft.method.requestDeserialize(lyft.encodeRequest(asked)), {
+      ...asked,
+      descriptors: [descriptor('k=v')],
+    });
+  });
+
+  it('reads a limit with a unit that nobody knows as one without', () => {
+    const bytes = Buffer.from('0a0164' + '120e' + '0a060a016b120176' + '1204' + '08051063', 'hex');
+    assert.deepEqual(codecOf('v3').method.requestDeserialize(bytes), {
+      domain: 'd',
+      descriptors: [{ ...descriptor('k=v'), limit: { requestsPerUnit: 5, unit: undefined } }],
+      hitsAddend: 0,
+    });
+  });
+
+  it('refuses to send a limit whose window it could not say', () => {
+    const limit = { requestsPerUnit: 5, unit: 'second' as const, unitMultiplier: 30 };
+    assert.throws(
+      () => codecOf('v3').encodeRequest({ domain: 'd', descriptors: [{ ...descriptor('k=v'), limit }] }),
+      /unit_multiplier cannot be sent/,
+    );
+  });
+
+  it('tells in v3 how many units a window is long', () => {
+    const { encodeDecision, decodeDecision } = codecOf('v3');
+    const currentLimit = {
+      requestsPerUnit: 5,
+      unit: 'second',
+      unitMultiplier: 30,
+      windowSeconds: 30,
+      name: 'n',
+    } as const;
+    const status = { code: 'OK', currentLimit, limitRemaining: 4, resetSeconds: 9 } as const;
+    const answer: Decision = { overallCode: 'OK', statuses: [status] };
+    assert.deepEqual(decodeDecision(encodeDecision(answer)), answer);
+    assert.ok(
+      encodeDecision(answer)
+        .toString('hex')
+        .includes('1a016e' + '2202081e'),
+    );
+  });
+
+  it('carries headers for the client in v3', () => {
+    const { encodeDecision, decodeDecision } = codecOf('v3');
+    const answer: Decision = {
+      overallCode: 'OK',
+      statuses: [],
+      responseHeaders: [{ name: 'RateLimit-Limit', value: '5' }],
+    };
+    assert.deepEqual(decodeDecision(encodeDecision(answer)), answer);
   });
 
   it('reads back what it wrote', () => {

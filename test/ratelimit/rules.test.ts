@@ -1,10 +1,11 @@
 /** Which limit a descriptor meets, by the matching rules of envoyproxy/ratelimit. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { LimitDescriptor } from '#config';
+import type { Limit, LimitDescriptor } from '#config';
 import type { Entry } from '#ratelimit';
+import { overrideMatch } from '../../src/ratelimit/rule.ts';
 import { compileRules } from '../../src/ratelimit/rules.ts';
-import { descriptor, domain, limit, node } from './build-limits.ts';
+import { descriptor, domain, limit, node } from '../support/limits.ts';
 
 const rules = compileRules([
   domain(
@@ -12,9 +13,9 @@ const rules = compileRules([
     node('user', limit(1)),
     node('user=vip', limit(2)),
     node('user=staff'),
-    node('path', undefined, node('method=GET', limit(3), node('user', limit(4))), node('method', limit(5))),
-    node('path=/slow', undefined, node('method=POST', limit(6))),
-    node('a', undefined, node('b', limit(7))),
+    node('path', [], node('method=GET', limit(3), node('user', limit(4))), node('method', limit(5))),
+    node('path=/slow', [], node('method=POST', limit(6))),
+    node('a', [], node('b', limit(7))),
     node('a_b', limit(8)),
   ),
   domain('other', node('user', limit(9))),
@@ -22,7 +23,7 @@ const rules = compileRules([
 
 function check(entries: string[], expected: number | undefined, of = 'shop'): void {
   const match = rules.match(of, descriptor(...entries).entries);
-  assert.equal(match?.rule.currentLimit.requestsPerUnit, expected, entries.join(' '));
+  assert.equal(match[0]?.rule.currentLimit.requestsPerUnit, expected, entries.join(' '));
 }
 
 describe('rules', () => {
@@ -56,15 +57,51 @@ describe('rules', () => {
     check(['constructor=u', '__proto__=u'], undefined);
   });
 
+  it('try what has a star in it after the exact value, in the order of the file, and before the key alone', () => {
+    const starred = compileRules([
+      domain(
+        'd',
+        node('k', limit(1)),
+        node('k=a*', limit(2)),
+        node('k=*b', limit(3)),
+        node('k=ab', limit(4)),
+        node('k=x*y*z', limit(5)),
+      ),
+    ]);
+    const found = (value: string) => starred.match('d', [{ key: 'k', value }])[0]?.rule.currentLimit.requestsPerUnit;
+    assert.deepEqual(['ab', 'aab', 'a', 'a*', 'b', 'xyz', 'x1y2z', 'xz', ''].map(found), [4, 2, 2, 2, 3, 5, 5, 1, 1]);
+  });
+
+  it('have all limits of a descriptor, and say where each stands', () => {
+    const several = compileRules([domain('d', node('a', [], node('b=c*', [limit(1), limit(5, 'hour')])))]);
+    const found = several.match('d', descriptor('a=1', 'b=cd').entries);
+    assert.deepEqual(
+      found.map(({ rule }) => [rule.descriptor, rule.currentLimit.windowSeconds]),
+      [
+        ['a › b=c*', 60],
+        ['a › b=c*', 3600],
+      ],
+    );
+    assert.notEqual(found[0]?.counterKey, found[1]?.counterKey);
+  });
+
+  it('tell the values of a request only where metrics are to tell them apart', () => {
+    const detail = (detailedMetric: boolean) =>
+      compileRules([domain('d', { ...node('a', limit(1)), detailedMetric })]).match('d', descriptor('a=x').entries)[0]
+        ?.detail;
+    assert.deepEqual([detail(true), detail(false)], ['a=x', undefined]);
+  });
+
   it('find what a plain search of the list finds', () => {
     const keys = fc.constantFrom('a', 'b', 'a_b');
-    const values = fc.constantFrom('x', 'y', 'x_y');
+    const values = fc.constantFrom('x', 'y', 'x_y', 'xx', 'xyx');
+    const patterns = fc.constantFrom('x', 'y', 'x_y', '*', 'x*', '*y', 'x*x', 'x*_*y', '**');
     const level = (depth: number): fc.Arbitrary<LimitDescriptor[]> =>
       fc.uniqueArray(
         fc
-          .tuple(keys, fc.option(values), fc.option(fc.nat(9)), depth === 0 ? fc.constant([]) : level(depth - 1))
+          .tuple(keys, fc.option(patterns), fc.option(fc.nat(9)), depth === 0 ? fc.constant([]) : level(depth - 1))
           .map(([key, value, own, below]) =>
-            node(value === null ? key : `${key}=${value}`, own === null ? undefined : limit(own), ...below),
+            node(value === null ? key : `${key}=${value}`, own === null ? [] : limit(own), ...below),
           ),
         { selector: ({ key, value }) => `${key}=${value}`, maxLength: 4 },
       );
@@ -72,21 +109,28 @@ describe('rules', () => {
     fc.assert(
       fc.property(level(3), entries, (tree, asked) => {
         const found = compileRules([domain('d', ...tree)]).match('d', asked);
-        assert.equal(found?.rule.currentLimit.requestsPerUnit, search(tree, asked)?.requestsPerUnit);
+        assert.deepEqual(
+          found.map(({ rule }) => rule.currentLimit.requestsPerUnit),
+          search(tree, asked).map(({ requestsPerUnit }) => requestsPerUnit),
+        );
       }),
     );
   });
 });
 
 /** The rules once more, in the shortest way there is. */
-function search(level: readonly LimitDescriptor[], [first, ...rest]: readonly Entry[]): LimitDescriptor['limit'] {
+function search(level: readonly LimitDescriptor[], [first, ...rest]: readonly Entry[]): readonly Limit[] {
   const ofKey = level.filter(({ key }) => key === first?.key);
-  const found = ofKey.find(({ value }) => value === first?.value) ?? ofKey.find(({ value }) => value === undefined);
-  return rest.length === 0 ? found?.limit : search(found?.descriptors ?? [], rest);
+  const pattern = (value: string) => new RegExp(`^${value.split('*').join('.*')}$`, 's');
+  const found =
+    ofKey.find(({ value }) => value === first?.value) ??
+    ofKey.find(({ value }) => value?.includes('*') && pattern(value).test(first?.value ?? '')) ??
+    ofKey.find(({ value }) => value === undefined);
+  return rest.length === 0 ? (found?.limits ?? []) : search(found?.descriptors ?? [], rest);
 }
 
 describe('counter keys of rules', () => {
-  const keyOf = (entries: readonly Entry[], of = 'd', using = anything) => using.match(of, entries)?.counterKey;
+  const keyOf = (entries: readonly Entry[], of = 'd', using = anything) => using.match(of, entries)[0]?.counterKey;
   const texts = fc.string({ unit: fc.constantFrom('a', '_', ':', '1', '|'), minLength: 0, maxLength: 4 });
   const keys = ['a', 'a_b', 'b', '_'];
   const tree = (depth: number): LimitDescriptor[] =>
@@ -111,7 +155,7 @@ describe('counter keys of rules', () => {
     const entry = (key: string, value: string): Entry => ({ key, value });
     const exact = (key: string, value: string) => ({ ...node('', limit(1)), key, value });
     const using = compileRules([
-      domain('d', node('a=1', undefined, node('b=2', limit(1))), exact('a=1:1b', '2'), exact('a=1:11:b', '2')),
+      domain('d', node('a=1', [], node('b=2', limit(1))), exact('a=1:1b', '2'), exact('a=1:11:b', '2')),
     ]);
     const keys = [
       keyOf([entry('a', 'xy'), entry('b', 'z')]),
@@ -122,6 +166,27 @@ describe('counter keys of rules', () => {
     ];
     assert.ok(!keys.includes(undefined));
     assert.equal(new Set(keys).size, keys.length);
+  });
+
+  it("are each value's own below a star, unless the threshold is shared", () => {
+    const keyIn = (shareThreshold: boolean, value: string) =>
+      keyOf(
+        [{ key: 'k', value }],
+        'd',
+        compileRules([domain('d', { ...node('k=a*', limit(1)), shareThreshold }, node('k', limit(1)))]),
+      );
+    assert.notEqual(keyIn(false, 'a1'), keyIn(false, 'a2'));
+    assert.equal(keyIn(true, 'a1'), keyIn(true, 'a2'));
+    assert.notEqual(keyIn(true, 'a1'), keyIn(false, 'a1'));
+    assert.notEqual(keyIn(true, 'a1'), keyIn(true, 'b'));
+  });
+
+  it('are not shared by two algorithms, nor by a limit of the file and one that came along', () => {
+    const keys = (['fixed_window', 'sliding_window', 'token_bucket'] as const).map((algorithm) =>
+      keyOf([{ key: 'k', value: 'v' }], 'd', compileRules([domain('d', node('k', limit(1, 'minute', { algorithm })))])),
+    );
+    const came = overrideMatch('d', [{ key: 'k', value: 'v' }], { requestsPerUnit: 1, unit: 'minute' }).counterKey;
+    assert.equal(new Set([...keys, came]).size, 4);
   });
 
   it('are not shared by two domains', () => {

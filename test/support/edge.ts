@@ -53,6 +53,8 @@ export function limitRecordOf(fields: Partial<RateLimitService> = {}): RateLimit
     domain: 'gateway',
     timeoutMs: 100,
     failureModeDeny: false,
+    headers: 'ietf',
+    allowedResponseHeaders: ['ratelimit-limit'],
     source,
     ...fields,
   };

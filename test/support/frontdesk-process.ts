@@ -36,6 +36,7 @@ export interface Server extends Program {
   readonly gatewayUrl: string;
   readonly authUrl: string;
   readonly ratelimitUrl: string;
+  readonly ratelimitHttpUrl: string;
   /** SIGTERM, and until it has ended. */
   readonly stop: () => Promise<Ended>;
 }
@@ -45,6 +46,7 @@ export const scratch = Object.freeze({
   PORT: '0',
   AUTH_PORT: '0',
   RATELIMIT_PORT: '0',
+  RATELIMIT_HTTP_PORT: '0',
   DATABASE_URL: 'sqlite::memory:',
 });
 
@@ -155,7 +157,12 @@ function collect(stream: NodeJS.ReadableStream): () => string {
   return () => text;
 }
 
-function addressesIn(banner: string): Pick<Server, 'gatewayUrl' | 'authUrl' | 'ratelimitUrl'> {
+function addressesIn(banner: string): Pick<Server, 'gatewayUrl' | 'authUrl' | 'ratelimitUrl' | 'ratelimitHttpUrl'> {
   const after = (name: string) => new RegExp(`^  ${name} +(\\S+)$`, 'm').exec(banner)?.[1] ?? '';
-  return { gatewayUrl: after('gateway'), authUrl: after('auth'), ratelimitUrl: after('rate limits') };
+  return {
+    gatewayUrl: after('gateway'),
+    authUrl: after('auth'),
+    ratelimitUrl: after('rate limits'),
+    ratelimitHttpUrl: after('over HTTP'),
+  };
 }

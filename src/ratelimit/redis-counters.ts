@@ -1,0 +1,103 @@
+/** Counters in Redis, for processes that count together: one round trip a decision, and none for what is known to be over. */
+import type { Counters, Hit, TakeOptions } from './counters.ts';
+import { createOverMemory, type SharedCount } from './over-memory.ts';
+import { type ConnectionLogger, openRedisConnection, type RedisConnection } from './redis-connection.ts';
+import { countScript, digestOf, numbersPerHit } from './redis-script.ts';
+
+export interface RedisCountersOptions {
+  /** `redis://[user:password@]host[:port][/database]`, `rediss://…` for TLS. A single instance: a cluster would spread the keys. */
+  readonly url: string;
+  /** For a round trip: a decision has one, and a second after Redis has lost the script. @default 50 */
+  readonly timeoutMs?: number;
+  readonly logger: ConnectionLogger;
+  /** Before every key. @default 'frontdesk:' */
+  readonly keyPrefix?: string;
+  /** Counters that are over and remembered here, about 400 bytes each; 0 asks Redis every time. @default 10_000 */
+  readonly overMemoryMax?: number;
+  /** Milliseconds since the epoch. @default the time of Redis, on which all processes agree */
+  readonly clock?: () => number;
+  /** From 0 up to 1, for the jitter of the back-off. @default Math.random */
+  readonly random?: () => number;
+}
+
+export interface RedisCounters extends Counters {
+  /** Rejects when a round trip takes longer than `timeoutMs`, and at once while Redis is known to be down; it connects again by itself. */
+  take: Counters['take'];
+  isReady(): boolean;
+  /** May be called again. */
+  close(): Promise<void>;
+}
+
+/** Resolves also when Redis is down. Rejects with an error fit for a terminal when `url` cannot be one. */
+export async function openRedisCounters(options: RedisCountersOptions): Promise<RedisCounters> {
+  const { url, timeoutMs = 50, logger, keyPrefix = 'frontdesk:', overMemoryMax = 10_000 } = options;
+  const { clock, random = Math.random } = options;
+  // Remembered answers are dated by a clock that nobody sets, if it need not agree with anybody's.
+  const elapsed = clock ?? (() => performance.now());
+  const connection = await openRedisConnection({ url, timeoutMs, logger, clock: elapsed, random });
+  const memory = createOverMemory({ entriesMax: overMemoryMax, clock: elapsed });
+  const run = createScript(connection);
+
+  async function ask(keys: readonly string[], hits: readonly Hit[], countDenied: boolean) {
+    const time = clock === undefined ? '-1' : String(Math.floor(clock() * 1_000));
+    const askedMs = elapsed();
+    const counts = countsOf(
+      await run(keys, [time, countDenied ? '1' : '0', ...hits.flatMap(argumentsOf)]),
+      hits.length,
+    );
+    memory.learn(keys, hits, counts, askedMs);
+    return counts.map(({ over, remaining, resetMs }) => ({ over, remaining, resetSeconds: wholeSeconds(resetMs) }));
+  }
+
+  return Object.freeze({
+    take(hits: readonly Hit[], { countDenied = false }: TakeOptions = {}) {
+      const keys = hits.map((hit) => keyPrefix + keyOf(hit));
+      return memory.recall(keys, hits, countDenied) ?? ask(keys, hits, countDenied);
+    },
+    isReady: connection.isReady,
+    close: connection.close,
+  });
+}
+
+/** With the algorithm and the window, so that a changed configuration starts anew instead of misreading. */
+function keyOf({ key, algorithm, windowSeconds }: Hit): string {
+  return `${algorithm}:${windowSeconds}:${loneSurrogate.test(key) ? inBase64(key) : key}`;
+}
+
+/** UTF-8 would write every lone surrogate as the same replacement character, and two counters would be one. */
+const loneSurrogate = /\p{Surrogate}/u;
+
+function inBase64(key: string): string {
+  return `!${Buffer.from(key, 'utf16le').toString('base64')}`;
+}
+
+function argumentsOf({ algorithm, windowSeconds, limit, burst, hits, shadow }: Hit): readonly string[] {
+  return [algorithm, String(windowSeconds), String(limit), String(burst), String(hits), shadow ? '1' : '0'];
+}
+
+/** By its digest; Redis is given the text when it does not know the digest, after a restart or a flush. */
+function createScript({ send }: RedisConnection) {
+  const digest = digestOf(countScript);
+  return async (keys: readonly string[], args: readonly string[]): Promise<unknown> => {
+    const rest = [String(keys.length), ...keys, ...args];
+    try {
+      return await send(['EVALSHA', digest, ...rest]);
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+      return await send(['EVAL', countScript, ...rest]);
+    }
+  };
+}
+
+function countsOf(answer: unknown, hits: number): readonly SharedCount[] {
+  if (!Array.isArray(answer) || answer.length !== hits * numbersPerHit || !answer.every(Number.isInteger))
+    throw new Error('the answer of Redis cannot be read');
+  return Array.from({ length: hits }, (_, index) => {
+    const [over, remaining, resetMs] = answer.slice(index * numbersPerHit);
+    return { over: over === 1, remaining, resetMs };
+  });
+}
+
+function wholeSeconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1_000));
+}

@@ -1,0 +1,165 @@
+/** What Redis does for a decision: every counter is read, all hits are checked, then they are counted together. */
+import { createHash } from 'node:crypto';
+
+/** Arguments of the script for each hit, behind the time and `countDenied`. */
+const argumentsPerHit = 6;
+
+/** Numbers in the answer for each hit: whether it is over, what remains, and the milliseconds until the reset. */
+export const numbersPerHit = 3;
+
+/**
+ * The algorithms are those that `Hit` describes.
+ * KEYS: a counter for each hit. ARGV: the time in microseconds, or -1 for the server's own; 1 to count what is denied
+ * as well; then for each hit its algorithm, window in seconds, limit, burst, hits, and 1 if it is a shadow.
+ * Values are texts of whole numbers: `window count`, `window current before` and, of a bucket, its `tat`.
+ * A key lives a second longer than it can matter. Lua's numbers are those of JavaScript, so that counters in memory and
+ * in Redis agree to the last digit.
+ */
+export const countScript = `
+local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
+local format = string.format
+local nowUs = tonumber(ARGV[1])
+if nowUs < 0 then
+  local time = redis.call('TIME')
+  nowUs = tonumber(time[1]) * 1000000 + tonumber(time[2])
+end
+local nowMs = floor(nowUs / 1000)
+local countDenied = ARGV[2] == '1'
+
+-- A clock that steps back over a border stays in the window it was in.
+local function windowAfter(last, windowMs)
+  local number = floor(nowMs / windowMs)
+  if number == last - 1 then return last end
+  return number
+end
+
+local fixed = {}
+function fixed.read(text, hit)
+  local number, count = string.match(text, '^(%d+) (%d+)$')
+  local last = tonumber(number or -1)
+  local current = windowAfter(last, hit.windowMs)
+  return { number = current, count = current == last and tonumber(count) or 0 }
+end
+function fixed.room(state, hit) return hit.limit - state.count end
+function fixed.add(state, hit, hits) state.count = state.count + hits end
+function fixed.untilRestored(state, hit) return (state.number + 1) * hit.windowMs - nowMs end
+fixed.untilFits = fixed.untilRestored
+fixed.lifetime = fixed.untilRestored
+function fixed.write(state) return format('%.0f %.0f', state.number, state.count) end
+
+local sliding = {}
+function sliding.read(text, hit)
+  local number, current, before = string.match(text, '^(%d+) (%d+) (%d+)$')
+  local last = tonumber(number or -1)
+  local state = { number = windowAfter(last, hit.windowMs), current = 0, before = 0 }
+  if number and state.number == last then
+    state.current, state.before = tonumber(current), tonumber(before)
+  elseif number and state.number == last + 1 then
+    state.before = tonumber(current)
+  end
+  return state
+end
+local function restMs(state, hit) return min(hit.windowMs, (state.number + 1) * hit.windowMs - nowMs) end
+function sliding.room(state, hit)
+  return hit.limit - state.current - ceil(state.before * restMs(state, hit) / hit.windowMs)
+end
+function sliding.add(state, hit, hits) state.current = state.current + hits end
+function sliding.untilRestored(state, hit)
+  if state.current > 0 then return restMs(state, hit) + hit.windowMs end
+  return state.before > 0 and restMs(state, hit) or 0
+end
+function sliding.untilFits(state, hit)
+  if hit.hits > hit.limit then return sliding.untilRestored(state, hit) end
+  local room = hit.limit - hit.hits - state.current
+  if room >= 0 then
+    return state.before > 0 and restMs(state, hit) - floor(room * hit.windowMs / state.before) or 0
+  end
+  -- In the next window, where what is current now is before.
+  local overlapMs = floor((hit.limit - hit.hits) * hit.windowMs / state.current)
+  return restMs(state, hit) + max(0, hit.windowMs - overlapMs)
+end
+function sliding.lifetime(state, hit) return (state.number + 2) * hit.windowMs - nowMs end
+function sliding.write(state) return format('%.0f %.0f %.0f', state.number, state.current, state.before) end
+
+local bucket = {}
+local function intervalUs(hit) return ceil(hit.windowMs * 1000 / hit.limit) end
+function bucket.read(text, hit)
+  local full = hit.limit > 0 and hit.burst * intervalUs(hit) or 0
+  local tat = tonumber(text) or 0
+  -- Further ahead was a clock that has been set back since: unless that is put right, all are denied until it is there again.
+  return { tat = max(nowUs, min(tat, nowUs + full)), corrected = tat > nowUs + full }
+end
+function bucket.room(state, hit)
+  if hit.limit == 0 then return 0 end
+  return floor((hit.burst * intervalUs(hit) - (state.tat - nowUs)) / intervalUs(hit))
+end
+function bucket.add(state, hit, hits)
+  if hits ~= 0 then state.tat = state.tat + hits * intervalUs(hit) end
+end
+function bucket.untilRestored(state) return ceil((state.tat - nowUs) / 1000) end
+function bucket.untilFits(state, hit)
+  if hit.limit == 0 or hit.hits > hit.burst then return bucket.untilRestored(state) end
+  return ceil((state.tat + (hit.hits - hit.burst) * intervalUs(hit) - nowUs) / 1000)
+end
+bucket.lifetime = bucket.untilRestored
+function bucket.write(state) return format('%.0f', state.tat) end
+
+local algorithms = { fixed_window = fixed, sliding_window = sliding, token_bucket = bucket }
+
+local hits, states, stored = {}, {}, {}
+local denied = false
+for index, key in ipairs(KEYS) do
+  local at = 2 + (index - 1) * ${argumentsPerHit}
+  local hit = {
+    algorithm = algorithms[ARGV[at + 1]],
+    windowMs = tonumber(ARGV[at + 2]) * 1000,
+    limit = tonumber(ARGV[at + 3]),
+    burst = tonumber(ARGV[at + 4]),
+    hits = tonumber(ARGV[at + 5]),
+    takesWhatItCan = countDenied or ARGV[at + 6] == '1',
+  }
+  hits[index] = hit
+  if not states[key] then
+    stored[key] = redis.call('GET', key) or ''
+    states[key] = hit.algorithm.read(stored[key], hit)
+  end
+  -- Counts at once, so that a second hit of the same key sees the first; what was too much is taken back below.
+  local room = max(0, hit.algorithm.room(states[key], hit))
+  hit.over = hit.hits > room
+  hit.taken = hit.over and (hit.takesWhatItCan and room or 0) or hit.hits
+  hit.algorithm.add(states[key], hit, hit.taken)
+  denied = denied or hit.over and ARGV[at + 6] == '0'
+end
+
+if denied then
+  for index, key in ipairs(KEYS) do
+    local hit = hits[index]
+    if not hit.takesWhatItCan then
+      hit.algorithm.add(states[key], hit, -hit.taken)
+      hit.taken = 0
+    end
+  end
+end
+
+local tenYearsMs = 315360000000
+local answer = {}
+for index, key in ipairs(KEYS) do
+  local hit, state = hits[index], states[key]
+  local text = hit.algorithm.write(state)
+  if (hit.taken > 0 or state.corrected) and text ~= stored[key] then
+    local lifetimeMs = min(hit.algorithm.lifetime(state, hit) + 1000, tenYearsMs)
+    redis.call('SET', key, text, 'PX', format('%.0f', lifetimeMs))
+    stored[key] = text
+  end
+  local untilReset = hit.over and hit.algorithm.untilFits or hit.algorithm.untilRestored
+  answer[#answer + 1] = hit.over and 1 or 0
+  answer[#answer + 1] = max(0, hit.algorithm.room(state, hit))
+  answer[#answer + 1] = max(0, min(untilReset(state, hit), tenYearsMs))
+end
+return answer
+`;
+
+/** What Redis calls the script by. */
+export function digestOf(script: string): string {
+  return createHash('sha1').update(script).digest('hex');
+}

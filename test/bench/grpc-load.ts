@@ -1,0 +1,125 @@
+/** The load on a rate-limit service, a process of its own: 64 calls at once, on frames made beforehand. */
+import { connect, type Socket } from 'node:net';
+import { callFrom, flag, formatCall, formatFrame, frameHeaderBytes, frameType, preface } from './grpc-frames.ts';
+
+export interface GrpcLoadOrder {
+  readonly port: number;
+  /** So many counters take turns. */
+  readonly keys: number;
+  /** Asks about each key once, and measures nothing: `ended` is told when all are there. */
+  readonly isFilling: boolean;
+  readonly warmUpMs: number;
+  readonly durationMs: number;
+}
+
+export type GrpcLoadReport = { readonly event: 'began' } | { readonly event: 'ended'; readonly requests: number };
+
+const connections = 4;
+const callsAtOnce = 16;
+/** The most that the service takes in one request. */
+const keysAtOnce = 64;
+
+function run({ port, keys, isFilling, warmUpMs, durationMs }: GrpcLoadOrder): void {
+  let answered = 0;
+  let key = 0;
+  const template = formatCall(1, [0]);
+  const nextCall = (stream: number) => callFrom(template, stream, key++ % keys);
+  const nextBatch = (stream: number) => {
+    if (key >= keys) return undefined;
+    const batch = Array.from({ length: Math.min(keysAtOnce, keys - key) }, (_, index) => key + index);
+    key += batch.length;
+    return formatCall(stream, batch);
+  };
+  const sockets = Array.from({ length: connections }, () =>
+    openConnection(port, isFilling ? nextBatch : nextCall, () => {
+      answered += 1;
+      if (isFilling && answered === Math.ceil(keys / keysAtOnce)) end();
+    }),
+  );
+  const end = () => {
+    report({ event: 'ended', requests: answered });
+    for (const socket of sockets) socket.destroy();
+  };
+  if (isFilling) return;
+  setTimeout(() => {
+    answered = 0;
+    report({ event: 'began' });
+    setTimeout(end, durationMs);
+  }, warmUpMs);
+}
+
+function report(report: GrpcLoadReport): void {
+  process.send?.(report);
+}
+
+type NextCall = (stream: number) => Buffer | undefined;
+
+/** Calls as soon as a call is answered, as long as there is a next one. */
+function openConnection(port: number, nextCall: NextCall, onAnswer: () => void): Socket {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  let stream = -1;
+  const call = (): Buffer[] => {
+    stream += 2;
+    return [nextCall(stream) ?? []].flat();
+  };
+  socket.write(preface);
+  socket.write(formatFrame(frameType.settings, 0, 0, Buffer.alloc(0)));
+  for (let index = 0; index < callsAtOnce; index += 1) for (const bytes of call()) socket.write(bytes);
+  readFrames(socket, (type, flags, payload) => {
+    if (type !== frameType.headers || (flags & flag.endStream) === 0) return replyTo(type, flags, payload);
+    onAnswer();
+    return call();
+  });
+  socket.on('error', (error) => {
+    throw error;
+  });
+  return socket;
+}
+
+type Reply = (type: number, flags: number, payload: Buffer) => Buffer[];
+
+/** Answers all frames of a chunk with one write. */
+function readFrames(socket: Socket, reply: Reply): void {
+  let pending: Buffer = Buffer.alloc(0);
+  socket.on('data', (chunk) => {
+    const bytes = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
+    const replies: Buffer[] = [];
+    let start = 0;
+    while (bytes.length - start >= frameHeaderBytes) {
+      const end = start + frameHeaderBytes + bytes.readUIntBE(start, 3);
+      if (bytes.length < end) break;
+      const payload = bytes.subarray(start + frameHeaderBytes, end);
+      replies.push(...reply(bytes.readUInt8(start + 3), bytes.readUInt8(start + 4), payload));
+      start = end;
+    }
+    pending = bytes.subarray(start);
+    if (replies.length > 0) socket.write(Buffer.concat(replies));
+  });
+}
+
+/** The answer's message starts with `overall_code: OK`, or it is no measurement. */
+function replyTo(type: number, flags: number, payload: Buffer): Buffer[] {
+  const isAcknowledged = (flags & flag.ack) !== 0;
+  if (type === frameType.data) {
+    if (payload.length === 0) return [];
+    if (payload.readUInt16BE(5) !== 0x0801) throw new Error(`unexpected answer: ${payload.toString('hex')}`);
+    return [windowOf(payload.length)];
+  }
+  if (type === frameType.settings && !isAcknowledged) {
+    return [formatFrame(frameType.settings, flag.ack, 0, Buffer.alloc(0))];
+  }
+  if (type === frameType.ping && !isAcknowledged) return [formatFrame(frameType.ping, flag.ack, 0, payload)];
+  if (type === frameType.reset || type === frameType.goAway) throw new Error(`the service gave up (frame ${type})`);
+  return [];
+}
+
+/** What was read, given back to the connection's window. */
+function windowOf(bytes: number): Buffer {
+  const increment = Buffer.alloc(4);
+  increment.writeUInt32BE(bytes);
+  return formatFrame(frameType.windowUpdate, 0, 0, increment);
+}
+
+process.on('message', (order) => {
+  if (typeof order === 'object') run(order as GrpcLoadOrder);
+});

@@ -1,0 +1,65 @@
+/** The rate-limit services under test: each row of their table, and how it is started. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Child, freePort, root, startChild } from './child.ts';
+import { writeConfiguration } from './configuration.ts';
+import { startFrontdesk } from './servers.ts';
+
+export interface RateLimitRow {
+  readonly title: string;
+  /** So many counters are alive; undefined: the server counts nothing. */
+  readonly keys: number | undefined;
+  /** Starts it; `directory` is the row's own. */
+  readonly start: (port: number, directory: string) => Child;
+}
+
+const keyCounts = [1, 10, 1_000_000];
+/** The counters of a row have room: none is let go of. */
+const keysMax = 2_000_000;
+
+/** The empty server first: what the others are measured against. */
+export function rateLimitRows(redisUrl: string | undefined): readonly RateLimitRow[] {
+  return [
+    { title: 'grpc-js, an empty handler', keys: undefined, start: startEmpty },
+    ...serviceRows('in memory', {}),
+    ...(redisUrl === undefined ? [] : serviceRows('on Redis', { REDIS_URL: redisUrl })),
+  ];
+}
+
+function startEmpty(port: number): Child {
+  return startChild({
+    args: ['--import', 'tsx', join(root, 'test/bench/servers/grpc-empty.ts')],
+    env: { PORT: String(port) },
+  });
+}
+
+function serviceRows(where: string, env: Readonly<Record<string, string>>): RateLimitRow[] {
+  return keyCounts.map((keys) => ({
+    title: `frontdesk ${where}, ${keys.toLocaleString('en')} ${keys === 1 ? 'key' : 'keys'}`,
+    keys,
+    start: (port, directory) => startService(port, directory, env),
+  }));
+}
+
+function startService(port: number, directory: string, env: Readonly<Record<string, string>>): Child {
+  const configDir = writeConfiguration(directory, 'in-process', { upstreamPort: port, ratelimitPort: port });
+  return startFrontdesk(
+    directory,
+    { RATELIMIT_PORT: String(port), RATELIMIT_KEYS_MAX: String(keysMax), LOG_LEVEL: 'error', ...env },
+    ['--only', 'ratelimit'],
+    { configDir },
+  );
+}
+
+export interface RateLimitServer {
+  readonly row: RateLimitRow;
+  readonly child: Child;
+  readonly port: number;
+}
+
+export async function startRateLimitServer(row: RateLimitRow, parent: string, index: number): Promise<RateLimitServer> {
+  const directory = join(parent, `ratelimit-${index}`);
+  mkdirSync(directory);
+  const port = await freePort();
+  return { row, port, child: row.start(port, directory) };
+}

@@ -1,0 +1,106 @@
+/** What a rate-limit decision costs: services take turns under load beside an empty one, and the median of each counts. */
+import { on } from 'node:events';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Child, root, startChild } from './child.ts';
+import type { GrpcLoadOrder, GrpcLoadReport } from './grpc-load.ts';
+import { median } from './measure.ts';
+import { findRedis } from './ratelimit-redis.ts';
+import { type RateLimitRow, type RateLimitServer, rateLimitRows, startRateLimitServer } from './ratelimit-servers.ts';
+
+export interface RateLimitFigures {
+  readonly row: RateLimitRow;
+  readonly cpuMicrosPerDecision: number;
+  readonly decisionsPerSecond: number;
+  readonly rssBytes: number;
+}
+
+const rounds = 5;
+const durationMs = 800;
+const warmUpMs = 100;
+const firstWarmUpMs = 2000;
+
+export async function measureRateLimit(directory: string): Promise<RateLimitFigures[]> {
+  const redis = await findRedis();
+  const load = startChild({ args: ['--import', 'tsx', join(root, 'test/bench/grpc-load.ts')], env: {} });
+  const servers: RateLimitServer[] = [];
+  try {
+    for (const [index, row] of rateLimitRows(redis?.url).entries()) {
+      servers.push(await startRateLimitServer(row, directory, index));
+    }
+    for (const server of servers) await warmUp(server, load);
+    const samples: Sample[][] = servers.map(() => []);
+    for (let round = 0; round < rounds; round += 1) {
+      for (const [index, server] of servers.entries())
+        samples[index]?.push(await measure(server, load, warmUpMs, durationMs));
+    }
+    return servers.map(({ row }, index) => ({ row, ...medianOf(samples[index] ?? []) }));
+  } finally {
+    await Promise.all([...servers.map(({ child }) => child.stop()), load.stop()]);
+    await redis?.clear();
+  }
+}
+
+async function warmUp(server: RateLimitServer, load: Child): Promise<void> {
+  await untilListening(server.port);
+  const { row, port } = server;
+  if (row.keys !== undefined && row.keys > 10) {
+    await ordered(load, { port, keys: row.keys, isFilling: true, warmUpMs: 0, durationMs: 0 }).next();
+  }
+  await measure(server, load, firstWarmUpMs, 1);
+}
+
+/** Gives up after half a minute. */
+async function untilListening(port: number): Promise<void> {
+  const giveUpAtMs = performance.now() + 30_000;
+  while (!(await isListening(port))) {
+    if (performance.now() > giveUpAtMs) throw new Error(`nothing listens at 127.0.0.1:${port}`);
+    await sleep(5);
+  }
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' }, () => resolve(true));
+    socket.on('error', () => resolve(false));
+    socket.on('connect', () => socket.destroy());
+  });
+}
+
+type Sample = Omit<RateLimitFigures, 'row'>;
+
+async function measure(
+  { child, port, row }: RateLimitServer,
+  load: Child,
+  warmUpMs: number,
+  durationMs: number,
+): Promise<Sample> {
+  const reports = ordered(load, { port, keys: row.keys ?? 1, isFilling: false, warmUpMs, durationMs });
+  await reports.next();
+  const [before, startedAtMs] = [await child.usage(), performance.now()];
+  const [ended] = (await reports.next()).value as [GrpcLoadReport];
+  const [after, endedAtMs] = [await child.usage(), performance.now()];
+  await reports.return?.();
+  const requests = ended.event === 'ended' ? ended.requests : 0;
+  return {
+    cpuMicrosPerDecision: (after.cpuMicros - before.cpuMicros) / requests,
+    decisionsPerSecond: (requests * 1000) / (endedAtMs - startedAtMs),
+    rssBytes: after.rssBytes,
+  };
+}
+
+/** What the load tells once it has its order. */
+function ordered(load: Child, order: GrpcLoadOrder): AsyncIterableIterator<unknown> {
+  const reports = on(load.process, 'message');
+  load.process.send(order);
+  return reports;
+}
+
+function medianOf(samples: readonly Sample[]): Sample {
+  return {
+    cpuMicrosPerDecision: median(samples.map((sample) => sample.cpuMicrosPerDecision)),
+    decisionsPerSecond: median(samples.map((sample) => sample.decisionsPerSecond)),
+    rssBytes: median(samples.map((sample) => sample.rssBytes)),
+  };
+}

@@ -1,0 +1,16 @@
+/** A grpc-js server whose handler does nothing: what the rate-limit service is measured against. */
+import { join } from 'node:path';
+import { Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { root } from '../child.ts';
+
+const definition = loadSync('envoy/service/ratelimit/v3/rls.proto', { includeDirs: [join(root, 'proto')] });
+
+const server = new Server();
+const answer = { overallCode: 1 };
+server.addService(definition['envoy.service.ratelimit.v3.RateLimitService'] as ServiceDefinition, {
+  ShouldRateLimit: (_call: unknown, callback: (error: null, response: object) => void) => callback(null, answer),
+});
+server.bindAsync(`127.0.0.1:${process.env['PORT']}`, ServerCredentials.createInsecure(), (error) => {
+  if (error !== null) throw error;
+});

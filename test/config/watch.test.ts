@@ -1,0 +1,130 @@
+/** A configuration directory that changes: what is reported of it, and what is not. */
+import assert from 'node:assert/strict';
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ConfigurationWatch, type LoadedConfiguration, loadConfiguration, watchConfiguration } from '#config';
+import { temporaryFiles } from '../support/temporary-files.ts';
+
+const limits = (requests: number | string) =>
+  `domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: minute, requests_per_unit: ${requests} }\n`;
+
+describe('watchConfiguration', () => {
+  const writeFiles = temporaryFiles();
+  let watch: ConfigurationWatch | undefined;
+  let reports: LoadedConfiguration[];
+  let heard: () => void;
+
+  beforeEach(() => {
+    reports = [];
+    heard = () => {};
+  });
+
+  afterEach(() => watch?.close());
+
+  async function start(directory: string, initial?: LoadedConfiguration): Promise<void> {
+    watch = await watchConfiguration({
+      directory,
+      initial: initial ?? (await loadConfiguration(directory)),
+      quietMs: 10,
+      onError: (error) => assert.fail(String(error)),
+      onChange(loaded) {
+        reports.push(loaded);
+        heard();
+      },
+    });
+  }
+
+  /** Until the last report is as wanted; what is written in parts may be reported in parts. */
+  async function reported(wanted: (loaded: LoadedConfiguration) => boolean): Promise<LoadedConfiguration> {
+    for (;;) {
+      const last = reports.at(-1);
+      if (last !== undefined && wanted(last)) return last;
+      await new Promise<void>((resolve) => {
+        heard = resolve;
+      });
+    }
+  }
+
+  const says = (requests: number) => (loaded: LoadedConfiguration) =>
+    loaded.errors.length === 0 && JSON.stringify(loaded).includes(`"requestsPerUnit":${requests},`);
+
+  it('reports a file that is rewritten', async () => {
+    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
+    await start(directory);
+    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
+    await reported(says(2));
+  });
+
+  it('reports a file that comes, one that is renamed over another, and one that goes', async () => {
+    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1), 'new.txt': limits(3) });
+    await start(directory);
+    await writeFile(join(directory, 'ratelimit/b.yaml'), limits(2).replace('domain: d', 'domain: e'));
+    await reported(({ configuration }) => configuration.limits.length === 2);
+    await rename(join(directory, 'new.txt'), join(directory, 'ratelimit/a.yaml'));
+    await reported(says(3));
+    await rm(join(directory, 'ratelimit/b.yaml'));
+    await reported(({ configuration }) => configuration.limits.length === 1);
+  });
+
+  it('reports a folder that was not there before', async () => {
+    const directory = await writeFiles({ 'services/none.yaml': '' });
+    await start(directory);
+    await mkdir(join(directory, 'ratelimit'));
+    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
+    await reported(says(2));
+  });
+
+  it('reports a ConfigMap that is replaced, in which only a link changes, every time', async () => {
+    const directory = await writeFiles({
+      'ratelimit/..1/a.yaml': limits(1),
+      'ratelimit/..2/a.yaml': limits(2),
+      'ratelimit/..3/a.yaml': limits(3),
+    });
+    const folder = join(directory, 'ratelimit');
+    await symlink('..1', join(folder, '..data'));
+    await symlink('..data/a.yaml', join(folder, 'a.yaml'));
+    await start(directory);
+    for (const next of [2, 3]) {
+      await symlink(`..${next}`, join(folder, '..data_tmp'));
+      await rename(join(folder, '..data_tmp'), join(folder, '..data'));
+      await rm(join(folder, `..${next - 1}`), { recursive: true });
+      await reported(says(next));
+    }
+  });
+
+  it('reports what is wrong with file and line, and the mended file afterwards', async () => {
+    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
+    await start(directory);
+    await writeFile(join(directory, 'ratelimit/a.yaml'), limits('many'));
+    const { errors } = await reported((loaded) => loaded.errors.length > 0);
+    assert.ok(errors.some(({ source }) => source.file === join(directory, 'ratelimit/a.yaml') && source.line === 4));
+    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
+    await reported(says(2));
+  });
+
+  it('reports what changed before it began to watch', async () => {
+    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
+    const initial = await loadConfiguration(directory);
+    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
+    await start(directory, initial);
+    assert.equal(reports.length, 1);
+  });
+
+  it('does not report a file that is written again as it was', async () => {
+    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
+    await start(directory);
+    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(1));
+    await writeFile(join(directory, 'ratelimit/b.yaml'), limits(2).replace('domain: d', 'domain: e'));
+    await reported(({ configuration }) => configuration.limits.length === 2);
+    assert.equal(reports.length, 1);
+  });
+
+  it('reports nothing once it is closed, and may be closed again', async () => {
+    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
+    await start(directory);
+    await watch?.close();
+    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
+    await watch?.close();
+    assert.deepEqual(reports, []);
+  });
+});

@@ -1,0 +1,161 @@
+/** What all counters promise, in this process or shared by many. */
+import assert from 'node:assert/strict';
+import type { Algorithm } from '#config';
+import type { Count, Counters, Hit, TakeOptions } from '#ratelimit';
+
+export interface OpenCounters {
+  readonly counters: Counters;
+  close(): Promise<void>;
+}
+
+const year = 365 * 86_400;
+
+/** A limit that restores nothing while a test runs: no contract may need to know the time. */
+export function hitOf(key: string, more: Partial<Hit> = {}): Hit {
+  const limit = more.limit ?? 10;
+  return { key, algorithm: 'fixed_window', windowSeconds: year, limit, burst: limit, hits: 1, shadow: false, ...more };
+}
+
+const algorithms: readonly Algorithm[] = ['fixed_window', 'sliding_window', 'token_bucket'];
+
+/** `open` must give counters with nothing counted yet. */
+export function countersContract(name: string, open: () => Promise<OpenCounters>): void {
+  for (const algorithm of algorithms) {
+    describe(`counters ${name}, ${algorithm}`, () => {
+      let opened: OpenCounters;
+      beforeEach(async () => {
+        opened = await open();
+      });
+      afterEach(() => opened.close());
+
+      const hit = (key: string, more: Partial<Hit> = {}) => hitOf(key, { algorithm, ...more });
+      const take = async (hits: readonly Hit[], options?: TakeOptions): Promise<readonly Count[]> =>
+        opened.counters.take(hits, options);
+      const said = (counts: readonly Count[]) =>
+        counts.map(({ over, remaining }) => `${over ? 'over' : 'ok'} ${remaining}`);
+      const check = async (hits: readonly Hit[], expected: readonly string[], options?: TakeOptions) =>
+        assert.deepEqual(said(await take(hits, options)), expected);
+
+      it('let in exactly the limit, and say what remains', async () => {
+        for (const expected of ['ok 2', 'ok 1', 'ok 0', 'over 0', 'over 0'])
+          await check([hit('a', { limit: 3 })], [expected]);
+      });
+
+      it('answer nothing when asked nothing', async () => check([], []));
+
+      it('keep keys apart', async () => {
+        await check([hit('a', { limit: 1 }), hit('b', { limit: 1 })], ['ok 0', 'ok 0']);
+        await check([hit('b', { limit: 1 })], ['over 0']);
+        await check([hit('ä:{b}', { limit: 1 })], ['ok 0']);
+      });
+
+      it('count nothing of a request that one limit denies', async () => {
+        await check([hit('spent', { limit: 1 })], ['ok 0']);
+        for (let count = 0; count < 3; count += 1)
+          await check([hit('free', { limit: 5 }), hit('spent', { limit: 1 })], ['ok 5', 'over 0']);
+        await check([hit('free', { limit: 5 })], ['ok 4']);
+      });
+
+      it('count all of a denied request that they can, when told so', async () => {
+        const told = { countDenied: true };
+        await check([hit('spent', { limit: 1 })], ['ok 0'], told);
+        await check([hit('spent', { limit: 1 }), hit('free', { limit: 5 })], ['over 0', 'ok 4'], told);
+        await check([hit('free', { limit: 5, hits: 9 })], ['over 0'], told);
+        await check([hit('free', { limit: 5 })], ['over 0']);
+      });
+
+      it('see the first of two hits on one key when they weigh the second', async () => {
+        const twice = (limit: number) => [hit(`a${limit}`, { limit }), hit(`a${limit}`, { limit })];
+        await check(twice(2), ['ok 0', 'ok 0']);
+        await check(twice(1), ['ok 1', 'over 1']);
+        await check([hit('a1', { limit: 1 })], ['ok 0']);
+      });
+
+      it('weigh hits of more than one, and take none of them when there is room for a part', async () => {
+        await check([hit('a', { hits: 8 })], ['ok 2']);
+        await check([hit('a', { hits: 3 })], ['over 2']);
+        await check([hit('a', { hits: 2 })], ['ok 0']);
+      });
+
+      it('deny hits that are more than the whole limit, and forget them', async () => {
+        await check([hit('a', { hits: 11 })], ['over 10']);
+        await check([hit('a', { hits: 10 })], ['ok 0']);
+      });
+
+      it('only look when there are no hits', async () => {
+        await check([hit('a', { limit: 1, hits: 0 })], ['ok 1']);
+        await check([hit('a', { limit: 1 })], ['ok 0']);
+        await check([hit('a', { limit: 1, hits: 0 })], ['ok 0']);
+      });
+
+      it('deny everybody at a limit of 0, but not those who only look', async () => {
+        await check([hit('a', { limit: 0 })], ['over 0']);
+        await check([hit('a', { limit: 0, hits: 0 })], ['ok 0']);
+      });
+
+      it('do not deny for the sake of a limit in shadow mode', async () => {
+        const shadow = hit('shadow', { limit: 1, shadow: true });
+        await check([shadow, hit('free')], ['ok 0', 'ok 9']);
+        await check([shadow, hit('free')], ['over 0', 'ok 8']);
+      });
+
+      it('count in shadow mode what there is room for, although the request is denied', async () => {
+        await check([hit('spent', { limit: 1 })], ['ok 0']);
+        const shadow = (hits: number) => hit('shadow', { limit: 5, hits, shadow: true });
+        await check([shadow(2), hit('spent', { limit: 1 })], ['ok 3', 'over 0']);
+        await check([shadow(4)], ['over 0']);
+      });
+
+      it('follow a limit that is raised or lowered', async () => {
+        await check([hit('a', { limit: 2, hits: 2 })], ['ok 0']);
+        await check([hit('a', { limit: 1 })], ['over 0']);
+        if (algorithm !== 'token_bucket') await check([hit('a', { limit: 4 })], ['ok 1']);
+      });
+
+      it('say how long to wait, in whole seconds', async () => {
+        for (const hits of [1, 9, 1, 11]) {
+          const [count] = await take([hit('a', { hits })]);
+          assert.ok(Number.isInteger(count?.resetSeconds) && (count?.resetSeconds ?? 0) >= 1);
+          assert.ok((count?.resetSeconds ?? 0) <= 2 * year);
+        }
+      });
+
+      it('admit exactly the limit of many requests at once', async () => {
+        const counts = await Promise.all(Array.from({ length: 50 }, () => take([hit('a')])));
+        assert.equal(counts.filter(([count]) => count?.over === false).length, 10);
+      });
+    });
+  }
+
+  describe(`counters ${name}`, () => {
+    let opened: OpenCounters;
+    beforeEach(async () => {
+      opened = await open();
+    });
+    afterEach(() => opened.close());
+    const bucket = (hits: number) =>
+      hitOf('bucket', { algorithm: 'token_bucket', windowSeconds: 86_400, limit: 2, burst: 5, hits });
+
+    it('hold as much in a token bucket as its burst', async () => {
+      assert.equal((await opened.counters.take([bucket(5)]))[0]?.over, false);
+      assert.equal((await opened.counters.take([bucket(1)]))[0]?.over, true);
+    });
+
+    it('say of a token bucket when the next hit fits, and when it is full again', async () => {
+      const isAbout = (seconds: number | undefined, expected: number) =>
+        assert.ok(seconds !== undefined && seconds <= expected && seconds > expected - 600, `${seconds}`);
+      isAbout((await opened.counters.take([bucket(5)]))[0]?.resetSeconds, 5 * 43_200);
+      isAbout((await opened.counters.take([bucket(2)]))[0]?.resetSeconds, 2 * 43_200);
+      isAbout((await opened.counters.take([bucket(6)]))[0]?.resetSeconds, 5 * 43_200);
+    });
+
+    it('take hits of several algorithms in one request', async () => {
+      const mixed = algorithms.map((algorithm) => hitOf(algorithm, { algorithm, limit: 2 }));
+      for (const expected of [false, false, true])
+        assert.deepEqual(
+          (await opened.counters.take(mixed)).map(({ over }) => over),
+          [expected, expected, expected],
+        );
+    });
+  });
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import type { Count, Counters, Hit } from '../../src/ratelimit/counters.ts';
+import { withFailurePolicy } from '../../src/ratelimit/failure-policy.ts';
+import { hitOfThree as hit } from '../support/limits.ts';
+
+const counted: Count = { over: false, remaining: 1, resetSeconds: 30 };
+
+describe('the failure policy', () => {
+  let isDown: boolean;
+  let lines: string[];
+  let errors: unknown[];
+  let answer: readonly Count[];
+  const away = new Error('away');
+  const log = (_fields: object, message = '') => void lines.push(message);
+
+  beforeEach(() => {
+    isDown = true;
+    lines = [];
+    errors = [];
+    answer = [counted];
+  });
+
+  function create(failOpen: boolean, counters: Partial<Counters> = {}): Counters {
+    const take = async () => {
+      if (isDown) throw away;
+      return answer;
+    };
+    const onError = (error: unknown) => void errors.push(error);
+    return withFailurePolicy({ take, ...counters }, { failOpen, logger: { info: log, warn: log }, onError });
+  }
+
+  it('lets requests pass, as if nobody had been there before', async () => {
+    const check = async (changes: Partial<Hit>, expected: Count) =>
+      assert.deepEqual(await create(true).take([hit(changes)]), [expected]);
+    await check({}, { over: false, remaining: 2, resetSeconds: 1 });
+    await check({ hits: 3 }, { over: false, remaining: 0, resetSeconds: 1 });
+    await check({ algorithm: 'token_bucket', burst: 9 }, { over: false, remaining: 8, resetSeconds: 1 });
+  });
+
+  it('denies what no counter could admit', async () => {
+    const check = async (changes: Partial<Hit>, remaining: number) =>
+      assert.deepEqual(await create(true).take([hit(changes)]), [{ over: true, remaining, resetSeconds: 1 }]);
+    await check({ limit: 0, burst: 0 }, 0);
+    await check({ hits: 4 }, 3);
+    await check({ algorithm: 'token_bucket', limit: 0, burst: 9 }, 0);
+  });
+
+  it('takes nothing from the others when one denies, but a shadow', async () => {
+    const hits = [hit({ key: 'blocked', limit: 0 }), hit({ key: 'free' }), hit({ key: 'shadow', shadow: true })];
+    const counts = await create(true).take(hits);
+    assert.deepEqual(
+      counts.map(({ remaining }) => remaining),
+      [0, 3, 2],
+    );
+  });
+
+  it('gives no answer when it is closed', async () => {
+    await assert.rejects(async () => create(false).take([hit()]), away);
+  });
+
+  it('tells whoever keeps statistics of every failure, and the log of the first', async () => {
+    const counters = create(true);
+    for (const _ of [1, 2, 3]) await counters.take([hit()]);
+    isDown = false;
+    for (const _ of [1, 2]) assert.deepEqual(await counters.take([hit()]), [counted]);
+    assert.deepEqual(errors, [away, away, away]);
+    assert.deepEqual(lines, ['hits cannot be counted: requests pass uncounted', 'hits are counted again']);
+  });
+
+  it('does not take a remembered answer for the end of an outage', async () => {
+    const counters = create(true);
+    await counters.take([hit()]);
+    isDown = false;
+    answer = [{ ...counted, over: true, fromMemory: true }];
+    await counters.take([hit()]);
+    assert.deepEqual(lines, ['hits cannot be counted: requests pass uncounted']);
+  });
+
+  it('keeps an answer that comes at once', () => {
+    const counters = create(true, { take: () => [counted] });
+    assert.deepEqual(counters.take([hit()]), [counted]);
+  });
+
+  it('lets readiness and closing through', async () => {
+    let closed = false;
+    const close = async () => {
+      closed = true;
+    };
+    const counters = create(true, { isReady: () => false, close });
+    assert.equal(counters.isReady?.(), false);
+    await counters.close?.();
+    assert.ok(closed);
+  });
+});

@@ -1,0 +1,141 @@
+/** The rate-limit service over HTTP, as curl meets it. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import request, { type Test } from 'supertest';
+import { createLimiter, createRateLimitHttp, type Limiter, type RateLimitHttpOptions } from '#ratelimit';
+import { domain, limit, node } from '../support/limits.ts';
+import { type Served, testServers } from '../support/serve.ts';
+
+const limits = [domain('d', node('k', limit(1, 'year')))];
+const asked = { domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] };
+
+describe('the rate-limit service over HTTP', () => {
+  const servers = testServers();
+  let served: Served;
+  let logged: object[];
+
+  async function start(options: Partial<RateLimitHttpOptions> = {}): Promise<void> {
+    logged = [];
+    const limiter = createLimiter({ limits });
+    const logger = { error: (fields: object) => logged.push(fields) };
+    const parts = { limiter, isReady: () => true, limits: () => limits, logger, ...options };
+    served = await servers.http(createRateLimitHttp(parts));
+  }
+
+  function ask(body: string | object): Test {
+    return request(served.origin)
+      .post('/json')
+      .send(typeof body === 'string' ? body : JSON.stringify(body));
+  }
+
+  it('answers 200 while the limit has room and 429 afterwards, with the whole decision', async () => {
+    await start();
+    const { body, headers } = await ask(asked).expect(200).expect('Content-Type', 'application/json');
+    assert.equal(body.overallCode, 'OK');
+    assert.deepEqual(body.statuses[0].currentLimit, { requestsPerUnit: 1, unit: 'YEAR' });
+    assert.match(body.statuses[0].durationUntilReset, /^\d+s$/);
+    assert.equal(headers['cache-control'], 'no-store');
+    assert.equal((await ask(asked).expect(429)).body.overallCode, 'OVER_LIMIT');
+  });
+
+  it('does not care for the content type, nor for the query', async () => {
+    await start();
+    const body = JSON.stringify(asked);
+    await request(served.origin).post('/json?x=1').set('Content-Type', 'text/plain').send(body).expect(200);
+  });
+
+  const wrong: readonly (readonly [string, string | object, RegExp])[] = [
+    ['is not JSON', '{', /^the body is not JSON: /],
+    ['has no domain', {}, /^domain must not be empty$/],
+    ['has an unknown field', { domain: 'd', hits: 1 }, /^hits is not a field/],
+    ['exceeds a bound of the protocol', { domain: 'd'.repeat(257) }, /^domain has 257 characters, more than 256$/],
+  ];
+  for (const [what, body, detail] of wrong) {
+    it(`answers 400 and says why to a request that ${what}`, async () => {
+      await start();
+      const { body: answer } = await ask(body).expect(400);
+      assert.deepEqual([answer.code, answer.message], [400, '400: Bad Request']);
+      assert.match(answer.detail, detail);
+      assert.deepEqual(logged, []);
+    });
+  }
+
+  it('takes a body of 1 MiB and answers 413 to a longer one', async () => {
+    await start();
+    const body = JSON.stringify(asked);
+    await ask(body.padEnd(1_048_576)).expect(200);
+    const { body: answer } = await ask(body.padEnd(1_048_577)).expect(413);
+    assert.equal(answer.detail, 'The body is longer than 1048576 bytes.');
+  });
+
+  it('answers 500 without a word of the cause when the limiter gives no answer, and logs it', async () => {
+    const limiters: Limiter[] = [
+      { shouldRateLimit: () => Promise.reject(new Error('secret')) },
+      {
+        shouldRateLimit() {
+          throw new Error('secret');
+        },
+      },
+    ];
+    for (const limiter of limiters) {
+      await start({ limiter });
+      const { text } = await ask(asked).expect(500);
+      assert.ok(!text.includes('secret'));
+      assert.equal(logged.length, 1);
+    }
+  });
+
+  it('logs nothing of a client that leaves in the middle of its request, and goes on', async () => {
+    await start();
+    const socket = connect(served.port, '127.0.0.1');
+    await once(socket, 'connect');
+    socket.end('POST /json HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{');
+    socket.resume();
+    await once(socket, 'close');
+    await ask(asked).expect(200);
+    assert.deepEqual(logged, []);
+  });
+
+  for (const [path, method, allow] of [
+    ['/json', 'get', 'POST'],
+    ['/json', 'put', 'POST'],
+    ['/healthcheck', 'post', 'GET, HEAD'],
+    ['/rlconfig', 'delete', 'GET, HEAD'],
+    ['/metrics', 'post', 'GET, HEAD'],
+  ] as const) {
+    it(`answers 405 and what it takes to ${method} ${path}`, async () => {
+      await start({ metrics: { contentType: 'text/plain', text: async () => '' } });
+      await request(served.origin)[method](path).expect(405).expect('Allow', allow);
+    });
+  }
+
+  it('answers 404 elsewhere, and at /metrics where there are none', async () => {
+    await start();
+    for (const path of ['/', '/json/', '/metrics', '/constructor', '/JSON']) {
+      await request(served.origin).get(path).expect(404, { code: 404, message: '404: Not Found' });
+    }
+  });
+
+  it('is healthy while it can decide', async () => {
+    let ready = true;
+    await start({ isReady: () => ready });
+    await request(served.origin).get('/healthcheck').expect(200, 'OK');
+    ready = false;
+    await request(served.origin).get('/healthcheck').expect(500, 'not ready');
+  });
+
+  it('shows the limits in force, and nothing but headers to HEAD', async () => {
+    await start();
+    const line = 'd.k: unit=YEAR requests_per_unit=1, shadow_mode: false\n';
+    await request(served.origin).get('/rlconfig').expect(200, line);
+    const { headers, text } = await request(served.origin).head('/rlconfig').expect(200);
+    assert.deepEqual([headers['content-length'], text], [String(line.length), undefined]);
+  });
+
+  it('shows metrics as they come, with their content type', async () => {
+    await start({ metrics: { contentType: 'text/plain; version=1', text: async () => 'a 1\n' } });
+    const { headers, text } = await request(served.origin).get('/metrics').expect(200);
+    assert.deepEqual([headers['content-type'], text], ['text/plain; version=1', 'a 1\n']);
+  });
+});

@@ -1,0 +1,118 @@
+/** The protocol as JSON: what may be written in it, what is refused and how, and what the answers look like. */
+import assert from 'node:assert/strict';
+import { type Decision, InvalidRequest } from '#ratelimit';
+import { formatJsonDecision, parseJsonRequest } from '../../src/ratelimit/json-protocol.ts';
+
+describe('a request as JSON', () => {
+  function check(text: string, expected: object): void {
+    it(`is read: ${text}`, () => {
+      assert.deepEqual(JSON.parse(JSON.stringify(parseJsonRequest(text))), {
+        descriptors: [],
+        hitsAddend: 0,
+        ...expected,
+      });
+    });
+  }
+
+  const entries = [{ key: 'k', value: 'v' }];
+
+  check('{"domain":"d"}', { domain: 'd' });
+  check('{}', { domain: '' });
+  check('{"domain":null,"descriptors":null,"hitsAddend":null}', { domain: '' });
+  check('{"domain":"d","hitsAddend":3}', { domain: 'd', hitsAddend: 3 });
+  check('{"domain":"d","hits_addend":"3"}', { domain: 'd', hitsAddend: 3 });
+  check('{"domain":"d","hitsAddend":3.0}', { domain: 'd', hitsAddend: 3 });
+  check('{"descriptors":[{"entries":[{"key":"k","value":"v"}]},{}]}', {
+    domain: '',
+    descriptors: [{ entries }, { entries: [] }],
+  });
+  check('{"descriptors":[{"entries":[{"key":"k"}],"hitsAddend":"0"}]}', {
+    domain: '',
+    descriptors: [{ entries: [{ key: 'k', value: '' }], hitsAddend: 0 }],
+  });
+  check('{"descriptors":[{"limit":{"requests_per_unit":"7","unit":"MONTH"},"hits_addend":2}]}', {
+    domain: '',
+    descriptors: [{ entries: [], limit: { requestsPerUnit: 7, unit: 'month' }, hitsAddend: 2 }],
+  });
+  check('{"descriptors":[{"limit":{"requestsPerUnit":7,"unit":7}}]}', {
+    domain: '',
+    descriptors: [{ entries: [], limit: { requestsPerUnit: 7, unit: 'week' } }],
+  });
+
+  function refuses(text: string, message: RegExp): void {
+    it(`is refused: ${text}`, () => {
+      assert.throws(
+        () => parseJsonRequest(text),
+        (error) => error instanceof InvalidRequest && message.test(error.message),
+      );
+    });
+  }
+
+  refuses('', /^the body is not JSON: /);
+  refuses('{"domain":', /^the body is not JSON: /);
+  refuses('[]', /^the body must be an object$/);
+  refuses('null', /^the body must be an object$/);
+  refuses('{"domain":1}', /^domain must be text$/);
+  refuses('{"domian":"d"}', /^domian is not a field; there are domain, descriptors, hitsAddend$/);
+  refuses('{"__proto__":{}}', /^__proto__ is not a field/);
+  refuses('{"hitsAddend":1,"hits_addend":1}', /^hits_addend is there twice, by both of its names$/);
+  refuses('{"descriptors":{}}', /^descriptors must be a list$/);
+  refuses('{"descriptors":[null]}', /^descriptors\[0\] must be an object$/);
+  refuses(
+    '{"descriptors":[{},{"entries":[{"key":"k","val":"v"}]}]}',
+    /^descriptors\[1\]\.entries\[0\]\.val is not a field/,
+  );
+  for (const hits of ['-1', '1.5', '4294967296', '"1e3"', '" 1"', 'true'])
+    refuses(`{"hitsAddend":${hits}}`, /^hitsAddend must be a whole number from 0 to 4294967295$/);
+  for (const unit of ['"minute"', '"UNKNOWN"', '0', '8', '-1', 'null', '[]'])
+    refuses(
+      `{"descriptors":[{"limit":{"unit":${unit}}}]}`,
+      /^descriptors\[0\]\.limit\.unit must be one of SECOND, MINUTE/,
+    );
+});
+
+describe('a decision as JSON', () => {
+  function check(name: string, decision: Decision, expected: object): void {
+    it(name, () => assert.deepEqual(JSON.parse(formatJsonDecision(decision)), expected));
+  }
+
+  const currentLimit = { requestsPerUnit: 10, unit: 'week', windowSeconds: 604_800, name: undefined } as const;
+
+  check('is nothing but its code without descriptors', { overallCode: 'OK', statuses: [] }, { overallCode: 'OK' });
+
+  check(
+    'leaves out what has its default, and writes durations as text',
+    {
+      overallCode: 'OVER_LIMIT',
+      statuses: [
+        { code: 'OVER_LIMIT', currentLimit, limitRemaining: 0, resetSeconds: 30 },
+        {
+          code: 'OK',
+          currentLimit: { ...currentLimit, unitMultiplier: 2, name: 'n' },
+          limitRemaining: 4,
+          resetSeconds: 1,
+        },
+        { code: 'OK', currentLimit: undefined, limitRemaining: 4_294_967_295, resetSeconds: undefined },
+      ],
+    },
+    {
+      overallCode: 'OVER_LIMIT',
+      statuses: [
+        { code: 'OVER_LIMIT', currentLimit: { requestsPerUnit: 10, unit: 'WEEK' }, durationUntilReset: '30s' },
+        {
+          code: 'OK',
+          currentLimit: { requestsPerUnit: 10, unit: 'WEEK', unitMultiplier: 2, name: 'n' },
+          limitRemaining: 4,
+          durationUntilReset: '1s',
+        },
+        { code: 'OK', limitRemaining: 4_294_967_295 },
+      ],
+    },
+  );
+
+  check(
+    'has the headers for the client by the names of the protocol',
+    { overallCode: 'OK', statuses: [], responseHeaders: [{ name: 'RateLimit-Limit', value: '10' }] },
+    { overallCode: 'OK', responseHeadersToAdd: [{ key: 'RateLimit-Limit', value: '10' }] },
+  );
+});

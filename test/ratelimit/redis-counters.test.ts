@@ -1,0 +1,374 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import type { Count, Counters, Hit } from '../../src/ratelimit/counters.ts';
+import { createMemoryCounters } from '../../src/ratelimit/memory-counters.ts';
+import {
+  openRedisCounters,
+  type RedisCounters,
+  type RedisCountersOptions,
+} from '../../src/ratelimit/redis-counters.ts';
+import { askRedis, createRedisServer, hasRedisServer, keysOfRedis, type RedisServer } from '../support/redis-server.ts';
+
+const year = 365 * 86_400;
+const silent = { info() {}, warn() {} };
+
+function hit(changes: Partial<Hit> = {}): Hit {
+  const one: Hit = {
+    key: 'a',
+    algorithm: 'fixed_window',
+    windowSeconds: year,
+    limit: 3,
+    burst: 3,
+    hits: 1,
+    shadow: false,
+  };
+  return { ...one, ...changes };
+}
+
+describe('Redis counters without Redis', () => {
+  it('say what a URL looks like when they are given none', async () => {
+    for (const url of ['', 'localhost:6379', 'http://localhost'])
+      await assert.rejects(openRedisCounters({ url, logger: silent }), /redis:\/\/host:6379/);
+  });
+});
+
+if (!hasRedisServer()) {
+  describe('Redis counters', () => {
+    it('are tested where there is a redis-server to start');
+  });
+} else {
+  describe('Redis counters', () => {
+    let server: RedisServer;
+    let opened: RedisCounters[];
+
+    before(async () => {
+      server = await createRedisServer();
+      await server.start();
+    });
+
+    after(() => server.remove());
+
+    beforeEach(() => {
+      opened = [];
+    });
+
+    afterEach(async () => {
+      for (const counters of opened) await counters.close();
+    });
+
+    async function open(options: Partial<RedisCountersOptions> = {}): Promise<RedisCounters> {
+      // A patient deadline: the machine may be busy, and no test is about how fast it is.
+      const patient = { url: server.url, timeoutMs: 5_000, keyPrefix: `${randomUUID()}:`, logger: silent };
+      const counters = await openRedisCounters({ ...patient, ...options });
+      opened.push(counters);
+      return counters;
+    }
+
+    it('admit exactly N of a limit of N in two processes at once, by every algorithm', async () => {
+      const takers = await Promise.all([1, 2].map(() => startTaker(server.url, 'two:', 100, 150)));
+      const totals = await Promise.all(takers.map((go) => go()));
+      for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'])
+        assert.equal(
+          totals.reduce((sum, total) => sum + (total[algorithm] ?? 0), 0),
+          100,
+          algorithm,
+        );
+    }).timeout(30_000);
+
+    it('count nothing of a request that is denied', async () => {
+      const counters = await open();
+      await counters.take([hit({ key: 'spent', hits: 3 })]);
+      const [spent, other] = await counters.take([hit({ key: 'spent' }), hit({ key: 'other' })]);
+      assert.deepEqual([spent?.over, other?.over, other?.remaining], [true, false, 3]);
+    });
+
+    it('answer from memory what is over, also to a process that cannot reach Redis any more', async () => {
+      const own = await createRedisServer();
+      try {
+        await own.start();
+        const counters = await open({ url: own.url });
+        await counters.take([hit({ hits: 3 })]);
+        assert.deepEqual(fates(await counters.take([hit()])), [{ over: true, fromMemory: false }]);
+        await own.kill();
+        assert.deepEqual(fates(await counters.take([hit()])), [{ over: true, fromMemory: true }]);
+        await assert.rejects(take(counters, [hit({ key: 'another' })]));
+      } finally {
+        await own.remove();
+      }
+    });
+
+    it('ask Redis every time when they may remember nothing', async () => {
+      const counters = await open({ overMemoryMax: 0 });
+      for (const _ of [1, 2, 3]) await counters.take([hit({ limit: 0, burst: 0 })]);
+      assert.deepEqual(fates(await counters.take([hit({ limit: 0, burst: 0 })])), [{ over: true, fromMemory: false }]);
+    });
+
+    it('load their script again after Redis has forgotten it', async () => {
+      const counters = await open();
+      await counters.take([hit()]);
+      await askRedis(server.url, ['SCRIPT', 'FLUSH']);
+      const [count] = await counters.take([hit()]);
+      assert.equal(count?.remaining, 1);
+    });
+
+    it('keep no key longer than a second after it matters', async () => {
+      const keyPrefix = `${randomUUID()}:`;
+      const counters = await open({ keyPrefix });
+      for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as const)
+        for (const shadow of [false, true])
+          await counters.take([hit({ key: `${shadow}`, algorithm, shadow, windowSeconds: 60, hits: 2 })]);
+      const keys = await keysOfRedis(server.url, keyPrefix);
+      assert.equal(keys.length, 6);
+      for (const key of keys) {
+        const ttlMs = Number(await askRedis(server.url, ['PTTL', key]));
+        const longestMs = key.includes('sliding') ? 121_000 : 61_000;
+        assert.ok(ttlMs > 0 && ttlMs <= longestMs, `${key}: ${ttlMs}`);
+      }
+    });
+
+    it('write nothing for a request that is denied or only looks', async () => {
+      const keyPrefix = `${randomUUID()}:`;
+      const counters = await open({ keyPrefix });
+      await counters.take([hit({ hits: 4 }), hit({ key: 'b' })]);
+      await counters.take([hit({ key: 'c', hits: 0 })]);
+      assert.deepEqual(await keysOfRedis(server.url, keyPrefix), []);
+    });
+
+    it('start anew when the configuration changes the window or the algorithm of a key', async () => {
+      const counters = await open();
+      for (const change of [{}, { windowSeconds: 86_400 * 30 }, { algorithm: 'token_bucket' }] as const) {
+        const [count] = await counters.take([hit(change)]);
+        assert.equal(count?.remaining, 2);
+      }
+    });
+
+    it('begin a window at its border, and stay in it when the clock steps back over the border', async () => {
+      const borderMs = Date.UTC(2026, 6, 1);
+      let nowMs = borderMs - 1;
+      const counters = await open({ clock: () => nowMs });
+      const check = async (atMs: number, remaining: number) => {
+        nowMs = atMs;
+        const [count] = await counters.take([hit({ windowSeconds: 60 })]);
+        assert.equal(count?.remaining, remaining);
+      };
+      await check(borderMs - 1, 2);
+      await check(borderMs, 2);
+      await check(borderMs - 1, 1);
+      await check(borderMs + 59_999, 0);
+      await check(borderMs + 60_000, 2);
+    });
+
+    it('follow a clock that was set back further', async () => {
+      let nowMs = Date.UTC(2026, 6, 1);
+      const counters = await open({ clock: () => nowMs });
+      for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as const) {
+        const spent = hit({ algorithm, windowSeconds: 60, hits: 3 });
+        await counters.take([spent]);
+        nowMs -= 86_400_000;
+        await counters.take([hit({ ...spent, hits: 1 })]);
+        nowMs += 180_000;
+        const [count] = await counters.take([spent]);
+        assert.equal(count?.over, false, algorithm);
+      }
+    });
+
+    it('keep keys apart that UTF-8 cannot', async () => {
+      const counters = await open();
+      for (const key of ['\ud800', '\ud801', '\ufffd']) {
+        const [count] = await counters.take([hit({ key })]);
+        assert.equal(count?.remaining, 2);
+      }
+    });
+
+    it('count as counters in memory do while time stands still, remembered answers included', async () => {
+      await assertSameAsMemory(open, fc.constant(0), {});
+    }).timeout(60_000);
+
+    it('count as counters in memory do while time goes on', async () => {
+      // What is remembered here is asked for again only after it has reset, so its numbers may be older.
+      await assertSameAsMemory(open, fc.nat(4_000), { overMemoryMax: 0 });
+    }).timeout(60_000);
+  });
+
+  describe('Redis counters when Redis is away', () => {
+    let server: RedisServer;
+    let counters: RedisCounters | undefined;
+    let nowMs: number;
+
+    beforeEach(async () => {
+      server = await createRedisServer();
+      nowMs = Date.UTC(2026, 6, 1);
+    });
+
+    afterEach(async () => {
+      await counters?.close();
+      counters = undefined;
+      await server.remove();
+    });
+
+    async function open(options: Partial<RedisCountersOptions> = {}): Promise<RedisCounters> {
+      const common = { url: server.url, logger: silent, clock: () => nowMs, random: () => 0.5 };
+      counters = await openRedisCounters({ ...common, timeoutMs: 5_000, ...options });
+      return counters;
+    }
+
+    it('start without it, refuse at once, and count as soon as it is there', async () => {
+      const started = await open();
+      assert.equal(started.isReady(), false);
+      await assert.rejects(take(started, [hit()]), /no connection/);
+      await server.start();
+      await until(() => started.isReady());
+      assert.equal((await started.take([hit()]))[0]?.remaining, 2);
+    });
+
+    it('count again after it was killed and started, with two lines in the log', async () => {
+      await server.start();
+      const lines: string[] = [];
+      const log = (_fields: object, message = '') => void lines.push(message);
+      const running = await open({ logger: { info: log, warn: log } });
+      await running.take([hit()]);
+      await server.kill();
+      await until(() => !running.isReady());
+      await assert.rejects(take(running, [hit()]), /no connection/);
+      await server.start();
+      await until(() => running.isReady());
+      assert.equal((await running.take([hit()]))[0]?.remaining, 2);
+      assert.deepEqual(lines, ['there is no connection to Redis', 'the connection to Redis is back']);
+    });
+
+    it('fail what it was asked when it is killed', async () => {
+      await server.start();
+      const running = await open({ timeoutMs: 60_000 });
+      server.freeze();
+      const pending = assert.rejects(take(running, [hit()]), /closed|ECONNRESET/i);
+      // The command must have left before its reader dies.
+      await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+      await server.kill();
+      await pending;
+    });
+
+    it('wait for a frozen one no longer than the deadline, then not at all, and come back by themselves', async () => {
+      await server.start();
+      const running = await open({ timeoutMs: 200 });
+      await running.take([hit()]);
+      server.freeze();
+      await assert.rejects(take(running, [hit()]), /said nothing for 200 ms/);
+      nowMs += 2_000;
+      await assert.rejects(take(running, [hit()]), /said nothing for 200 ms/);
+      await assert.rejects(take(running, [hit()]), /no connection/);
+      server.thaw();
+      await until(() => running.isReady());
+      await assert.rejects(take(running, [hit()]), /asked again in a while/);
+      nowMs += 10_000;
+      const [count] = await running.take([hit({ key: 'b' })]);
+      assert.equal(count?.remaining, 2);
+    });
+
+    it('keep the password of the URL out of the log', async () => {
+      const logged: unknown[] = [];
+      const log = (...all: unknown[]) => void logged.push(...all);
+      await open({ url: server.url.replace('//', '//me:hush@'), logger: { info: log, warn: log } });
+      assert.ok(logged.length > 0);
+      assert.doesNotMatch(JSON.stringify(logged), /hush/);
+    });
+
+    it('refuse everything once they are closed, as often as they are closed', async () => {
+      await server.start();
+      const running = await open();
+      await running.close();
+      await running.close();
+      assert.equal(running.isReady(), false);
+      await assert.rejects(take(running, [hit()]), /no connection/);
+    });
+  });
+}
+
+async function take(counters: Counters, hits: readonly Hit[]): Promise<readonly Count[]> {
+  return await counters.take(hits);
+}
+
+function fates(counts: readonly Count[]) {
+  return counts.map(({ over, fromMemory = false }) => ({ over, fromMemory }));
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+/** Both see the same hits at the same time, and must give the same counts. */
+async function assertSameAsMemory(
+  open: (options: Partial<RedisCountersOptions>) => Promise<RedisCounters>,
+  pause: fc.Arbitrary<number>,
+  options: Partial<RedisCountersOptions>,
+): Promise<void> {
+  let nowMs = 0;
+  const clock = () => nowMs;
+  // What is the same for all hits of a key follows from the key.
+  const limits = fc.array(limitOfKey, { minLength: 3, maxLength: 3 });
+  const hits = fc.array(fc.record({ index: fc.nat(2), hits: fc.integer({ min: 1, max: 4 }) }), {
+    minLength: 1,
+    maxLength: 4,
+  });
+  const steps = fc.array(fc.record({ pause, hits, countDenied: fc.boolean() }), { maxLength: 20 });
+  await fc.assert(
+    fc.asyncProperty(limits, steps, async (kinds, requests) => {
+      // After every window of the runs before, whose clock the next run's must not step back behind.
+      nowMs = Date.UTC(2026, 0, 1);
+      const memory = createMemoryCounters({ clock });
+      const redis = await open({ ...options, clock });
+      for (const { pause: pauseMs, hits: chosen, countDenied } of requests) {
+        nowMs += pauseMs;
+        const asked = chosen.map(({ index, ...rest }) => ({ ...kinds[index], key: String(index), ...rest }) as Hit);
+        const expected = memory.take(asked, { countDenied });
+        const counts = await redis.take(asked, { countDenied });
+        assert.deepEqual(counts.map(withoutOrigin), expected.map(withoutOrigin));
+      }
+      await redis.close();
+    }),
+    { numRuns: 60 },
+  );
+}
+
+const limitOfKey = fc
+  .record({
+    algorithm: fc.constantFrom('fixed_window' as const, 'sliding_window' as const, 'token_bucket' as const),
+    windowSeconds: fc.constantFrom(1, 3, 60),
+    limit: fc.nat(7),
+    burst: fc.integer({ min: 1, max: 9 }),
+    shadow: fc.boolean(),
+  })
+  .map((kind) => (kind.algorithm === 'token_bucket' ? kind : { ...kind, burst: kind.limit }));
+
+function withoutOrigin({ over, remaining, resetSeconds }: Count): Count {
+  return { over, remaining, resetSeconds };
+}
+
+/** A process that is ready to take; the function lets it go, and gives what it was admitted by each algorithm. */
+function startTaker(url: string, prefix: string, limit: number, attempts: number) {
+  const script = fileURLToPath(new URL('../support/redis-taker.ts', import.meta.url));
+  const node = ['--conditions=frontdesk-source', '--import', 'tsx', script];
+  const child = spawn(process.execPath, [...node, url, prefix, String(limit), String(attempts)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  let output = '';
+  const ended = new Promise<Record<string, number>>((resolve, reject) => {
+    child.once('close', (code) => {
+      if (code === 0) resolve(JSON.parse(output.replace('ready\n', '')));
+      else reject(new Error(`a taker ended with ${code}`));
+    });
+  });
+  return new Promise<() => Promise<Record<string, number>>>((resolve, reject) => {
+    ended.catch(reject);
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += chunk;
+      if (output === 'ready\n')
+        resolve(() => {
+          child.stdin.write('go\n');
+          return ended;
+        });
+    });
+  });
+}

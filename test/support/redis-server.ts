@@ -1,0 +1,94 @@
+/** A Redis of a test's own, to be killed, frozen and started again. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createClient } from 'redis';
+
+export interface RedisServer {
+  readonly url: string;
+  /** The same port, and no data. Resolves when it accepts connections. */
+  start(): Promise<void>;
+  kill(): Promise<void>;
+  /** It keeps its connections and says nothing. */
+  freeze(): void;
+  thaw(): void;
+  /** Kills it, and leaves nothing behind. */
+  remove(): Promise<void>;
+}
+
+/** Whether there is a redis-server to start. */
+export function hasRedisServer(): boolean {
+  return spawnSync('redis-server', ['--version']).status === 0;
+}
+
+/** On a free port, not started. */
+export async function createRedisServer(): Promise<RedisServer> {
+  const directory = await mkdtemp(join(tmpdir(), 'frontdesk-redis-'));
+  const port = await findFreePort();
+  let child: ChildProcess | undefined;
+
+  async function kill(): Promise<void> {
+    if (child === undefined) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+    child = undefined;
+  }
+
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    async start() {
+      const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', directory];
+      child = spawn('redis-server', options, { stdio: ['ignore', 'pipe', 'ignore'] });
+      await said(child, 'Ready to accept connections');
+    },
+    kill,
+    freeze: () => child?.kill('SIGSTOP'),
+    thaw: () => child?.kill('SIGCONT'),
+    async remove() {
+      await kill();
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+/** One command, on a connection of its own. */
+export async function askRedis(url: string, command: readonly string[]): Promise<unknown> {
+  const client = createClient({ url });
+  await client.connect();
+  try {
+    return await client.sendCommand([...command]);
+  } finally {
+    client.destroy();
+  }
+}
+
+/** The keys that begin so. */
+export async function keysOfRedis(url: string, prefix: string): Promise<readonly string[]> {
+  const keys = await askRedis(url, ['KEYS', `${prefix}*`]);
+  return Array.isArray(keys) ? keys.map(String) : [];
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (typeof address !== 'object' || address === null) throw new Error('no port');
+  return address.port;
+}
+
+function said(child: ChildProcess, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let output = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      output += chunk;
+      if (output.includes(text)) resolve();
+    });
+    child.once('exit', () => reject(new Error(`redis-server did not start: ${output}`)));
+  });
+}
