@@ -10,7 +10,9 @@ export interface Tls {
 /** Undefined without TLS_CERT and TLS_KEY. Rejects with a message that names the setting and the file. */
 export async function loadTls({ tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 'tlsKey'>): Promise<Tls | undefined> {
   if (tlsCert === undefined || tlsKey === undefined) return undefined;
-  const [cert, key] = await Promise.all([readPem('TLS_CERT', tlsCert), readPem('TLS_KEY', tlsKey)]);
+  // One after the other, so that of two faults it is always the first that is told.
+  const cert = await readPem('TLS_CERT', tlsCert);
+  const key = await readPem('TLS_KEY', tlsKey);
   return { cert, key };
 }
 
