@@ -1,6 +1,7 @@
 /** The gateway's own endpoints: diagnostics for people and machines, and two probes for whatever watches the process. */
 import type { Context } from 'koa';
 import {
+  answerMethod,
   builtInFormatters,
   createRepresentations,
   exchangeOf,
@@ -63,16 +64,12 @@ export function createProbes(isReady: () => Promise<boolean>, representations: R
   return [probe('check_alive', 'alive', async () => true), probe('check_ready', 'ready', isReady)];
 }
 
-const allow = 'GET, HEAD, OPTIONS';
+const allowed = ['GET', 'HEAD', 'OPTIONS'];
 
 /** An endpoint has exactly one path, and is only read. False: the question was what else it takes, and is answered. */
 function isRead(ctx: Context, path: string): boolean {
   if (ctx.path !== path) throw problem('not-found');
   if (ctx.method === 'GET' || ctx.method === 'HEAD') return true;
-  if (ctx.method !== 'OPTIONS') {
-    throw problem('method-not-allowed', { detail: `This resource takes ${allow}.`, headers: { Allow: allow } });
-  }
-  ctx.set('Allow', allow);
-  ctx.status = 204;
+  answerMethod(ctx, allowed);
   return false;
 }

@@ -5,6 +5,7 @@ export {
   type AddressOptions,
   createAddresses,
 } from './addresses.ts';
+export { answerMethod } from './allow.ts';
 export { answerClientErrors } from './client-errors.ts';
 export {
   createExchange,

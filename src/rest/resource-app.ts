@@ -4,6 +4,7 @@ import type { Context, Middleware, Next } from 'koa';
 import Koa from 'koa';
 import Router from 'koa-router';
 import {
+  answerMethod,
   createProblemResponses,
   exchangeOf,
   type ProblemResponsesOptions,
@@ -54,15 +55,6 @@ function answerUnmatched(ctx: Context, router: Router, path: string): void {
 function methodsOf(router: Router, path: string): readonly string[] {
   const methods = new Set(router.match(path, 'GET').path.flatMap((layer) => layer.methods));
   return methods.size === 0 ? [] : [...methods, 'OPTIONS'].sort();
-}
-
-function answerMethod(ctx: Context, allowed: readonly string[]): void {
-  const allow = allowed.join(', ');
-  if (ctx.method !== 'OPTIONS') {
-    throw problem('method-not-allowed', { detail: `This resource takes ${allow}.`, headers: { Allow: allow } });
-  }
-  ctx.set('Allow', allow);
-  ctx.status = 204;
 }
 
 export function redirectToSlash(ctx: Context): void {

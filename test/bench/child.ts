@@ -1,8 +1,8 @@
 /** A process of its own that answers when asked what it has used, and is stopped at the end. */
+
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
 export interface ChildOptions {
@@ -59,15 +59,4 @@ export function startChild({ args, env, outputFile }: ChildOptions): Child {
       await once(child, 'exit');
     },
   };
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (typeof address !== 'object' || address === null) throw new Error('no port');
-  return address.port;
 }

@@ -1,10 +1,12 @@
 /** What a request costs: the rows take turns under load, several times over, and the median of each counts. */
+
 import { on } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Child, freePort, root, startChild } from './child.ts';
+import { freePort } from '../support/free-port.ts';
+import { type Child, root, startChild } from './child.ts';
 import type { LoadOrder, LoadReport } from './load.ts';
 import { type Parts, type Row, startParts } from './servers.ts';
 

@@ -1,7 +1,9 @@
 /** The rate-limit services under test: each row of their table, and how it is started. */
+
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Child, freePort, root, startChild } from './child.ts';
+import { freePort } from '../support/free-port.ts';
+import { type Child, root, startChild } from './child.ts';
 import { writeConfiguration } from './configuration.ts';
 import { startFrontdesk } from './servers.ts';
 

@@ -1,7 +1,9 @@
 /** The servers under test: each row of the table, and how it is started. */
+
 import { join } from 'node:path';
+import { freePort } from '../support/free-port.ts';
 import { booking } from './booking.ts';
-import { type Child, freePort, root, startChild } from './child.ts';
+import { type Child, root, startChild } from './child.ts';
 import { type ConfigurationKind, writeConfiguration } from './configuration.ts';
 
 export interface Row {

@@ -1,8 +1,10 @@
 /** How soon `frontdesk serve` with the demo's configuration answers, and what it holds while nothing happens. */
+
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Child, freePort } from './child.ts';
+import { freePort } from '../support/free-port.ts';
+import type { Child } from './child.ts';
 import { median, untilReady } from './measure.ts';
 import { startFrontdesk } from './servers.ts';
 

@@ -1,11 +1,12 @@
 /** A Redis of a test's own, to be killed, frozen and started again. */
+
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClient } from 'redis';
+import { freePort } from './free-port.ts';
 
 export interface RedisServer {
   readonly url: string;
@@ -27,7 +28,7 @@ export function hasRedisServer(): boolean {
 /** On a free port, not started. */
 export async function createRedisServer(): Promise<RedisServer> {
   const directory = await mkdtemp(join(tmpdir(), 'frontdesk-redis-'));
-  const port = await findFreePort();
+  const port = await freePort();
   let child: ChildProcess | undefined;
 
   async function kill(): Promise<void> {
@@ -70,16 +71,6 @@ export async function askRedis(url: string, command: readonly string[]): Promise
 export async function keysOfRedis(url: string, prefix: string): Promise<readonly string[]> {
   const keys = await askRedis(url, ['KEYS', `${prefix}*`]);
   return Array.isArray(keys) ? keys.map(String) : [];
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (typeof address !== 'object' || address === null) throw new Error('no port');
-  return address.port;
 }
 
 function said(child: ChildProcess, text: string): Promise<void> {
