@@ -1,6 +1,6 @@
 /** What a request must be to be answered. */
 import { InvalidRequest } from './invalid-request.ts';
-import type { Descriptor, LimitOverride, RateLimitRequest } from './limiter.ts';
+import type { Descriptor, Entry, LimitOverride, RateLimitRequest } from './limiter.ts';
 
 /**
  * The most that a request from the network may hold; lengths in UTF-16 code units. A value may be as long as a whole
@@ -17,10 +17,12 @@ const unitMultiplierMax = 1_000;
 export function checkRequest({ domain, descriptors, hitsAddend = 0 }: RateLimitRequest): void {
   if (domain === '') throw new InvalidRequest('domain must not be empty');
   requireNumber('hits_addend', hitsAddend, 0, numberMax);
-  for (const [index, { limit, hitsAddend: hits = 0 }] of descriptors.entries()) {
-    if (hits !== 0) requireNumber(`descriptors[${index}].hits_addend`, hits, 0, numberMax);
-    if (limit !== undefined) checkLimit(`descriptors[${index}].limit`, limit);
-  }
+  descriptors.forEach(checkOwnNumbers);
+}
+
+function checkOwnNumbers({ limit, hitsAddend: hits = 0 }: Descriptor, index: number): void {
+  if (hits !== 0) requireNumber(`descriptors[${index}].hits_addend`, hits, 0, numberMax);
+  if (limit !== undefined) checkLimit(`descriptors[${index}].limit`, limit);
 }
 
 function checkLimit(name: string, { requestsPerUnit, unit, unitMultiplier = 1 }: LimitOverride): void {
@@ -45,17 +47,17 @@ export function checkBounds({ domain, descriptors }: RateLimitRequest): void {
 function checkDescriptor({ entries }: Descriptor, index: number): void {
   if (entries.length > requestBounds.entries)
     throw tooMuch(`descriptors[${index}].entries`, entries.length, 'entries', requestBounds.entries);
-  entries.forEach(({ key, value }, position) => {
-    if (key.length > requestBounds.key)
-      throw tooMuch(`descriptors[${index}].entries[${position}].key`, key.length, 'characters', requestBounds.key);
-    if (value.length > requestBounds.value)
-      throw tooMuch(
-        `descriptors[${index}].entries[${position}].value`,
-        value.length,
-        'characters',
-        requestBounds.value,
-      );
-  });
+  // The names of what is refused are made only then.
+  const refused = entries.findIndex(isTooLong);
+  if (refused === -1) return;
+  const { key = '', value = '' } = entries[refused] ?? {};
+  const name = `descriptors[${index}].entries[${refused}]`;
+  if (key.length > requestBounds.key) throw tooMuch(`${name}.key`, key.length, 'characters', requestBounds.key);
+  throw tooMuch(`${name}.value`, value.length, 'characters', requestBounds.value);
+}
+
+function isTooLong({ key, value }: Entry): boolean {
+  return key.length > requestBounds.key || value.length > requestBounds.value;
 }
 
 function tooMuch(name: string, length: number, what: string, max: number): InvalidRequest {

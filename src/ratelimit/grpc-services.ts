@@ -51,16 +51,20 @@ function companionProtos(): string[] {
   return [healthProto, file('v1'), file('v1alpha')];
 }
 
+/** A decision that is there at once is told at once: a promise would cost as much as the decision. */
 function shouldRateLimit({ limiter, logger }: GrpcServicesOptions): handleUnaryCall<RateLimitRequest, Decision> {
-  async function decide(request: RateLimitRequest): Promise<Decision> {
-    checkBounds(request);
-    return limiter.shouldRateLimit(request);
-  }
   return ({ request }, callback) => {
-    decide(request).then(
-      (decision) => callback(null, decision),
-      (error: unknown) => callback(statusOf(error, logger)),
-    );
+    const fail = (error: unknown) => callback(statusOf(error, logger));
+    let decision: Decision | Promise<Decision>;
+    try {
+      checkBounds(request);
+      decision = limiter.shouldRateLimit(request);
+    } catch (error) {
+      fail(error);
+      return;
+    }
+    if (decision instanceof Promise) decision.then((later) => callback(null, later), fail);
+    else callback(null, decision);
   };
 }
 

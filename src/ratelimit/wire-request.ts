@@ -1,46 +1,148 @@
-/** A request as the codec has it, and as we have it. */
+/** A request as bytes. Both packages of the protocol number its fields alike; the older one lacks a descriptor's own limit and hits. */
 import { InvalidRequest } from './invalid-request.ts';
-import type { Descriptor, Entry, RateLimitRequest } from './limiter.ts';
-import { units, wireUnits } from './wire-units.ts';
+import type { Descriptor, Entry, LimitOverride, RateLimitRequest } from './limiter.ts';
+import {
+  type Cursor,
+  cursorOver,
+  readMessage,
+  readTag,
+  readText,
+  readUint32,
+  readWrapped,
+  skipField,
+  tagOf,
+  wireType,
+} from './wire-reader.ts';
+import { unitOf, wireUnits } from './wire-units.ts';
+import {
+  createFormat,
+  type Draft,
+  type Write,
+  writeMessage,
+  writeMessages,
+  writeNumber,
+  writeText,
+  writeWrapped,
+} from './wire-writer.ts';
 
-/** `limit` and `hitsAddend` of a descriptor are v3's; null is absent. */
-export interface WireRequest {
-  readonly domain: string;
-  readonly descriptors: readonly WireDescriptor[];
-  readonly hitsAddend: number;
+export interface RequestCodec {
+  /** Throws for bytes that are no request. Of a field that is there twice the last counts. */
+  parse(bytes: Buffer): RateLimitRequest;
+  /** Throws an `InvalidRequest` for a limit that the protocol has no field for. */
+  format(request: RateLimitRequest): Buffer;
 }
 
-interface WireDescriptor {
-  readonly entries: readonly Entry[];
-  readonly limit?: { readonly requestsPerUnit: number; readonly unit: string } | null;
-  readonly hitsAddend?: { readonly value: number } | null;
+/** `complete`: a descriptor may have a limit and hits of its own; otherwise they are unknown fields. */
+export function createRequestCodec(complete: boolean): RequestCodec {
+  const readDescriptor = complete ? readWhole : readEntries;
+  const writeDescriptor: Write<Descriptor> = complete ? writeWhole : writeEntries;
+  return Object.freeze({
+    parse: (bytes: Buffer) => readRequest(cursorOver(bytes), readDescriptor),
+    format: createFormat<RateLimitRequest>((draft, { domain, descriptors, hitsAddend = 0 }) => {
+      writeNumber(draft, tags.hitsAddend, hitsAddend);
+      writeMessages(draft, tags.descriptor, descriptors, writeDescriptor);
+      writeText(draft, tags.domain, domain);
+    }),
+  });
 }
 
-export function requestOf({ domain, descriptors, hitsAddend }: WireRequest): RateLimitRequest {
-  return { domain, descriptors: descriptors.map(descriptorOf), hitsAddend };
+const tags = Object.freeze({
+  domain: tagOf(1, wireType.bytes),
+  descriptor: tagOf(2, wireType.bytes),
+  hitsAddend: tagOf(3, wireType.varint),
+});
+
+const descriptorTags = Object.freeze({
+  entry: tagOf(1, wireType.bytes),
+  limit: tagOf(2, wireType.bytes),
+  hitsAddend: tagOf(3, wireType.bytes),
+});
+
+const entryTags = Object.freeze({ key: tagOf(1, wireType.bytes), value: tagOf(2, wireType.bytes) });
+
+const limitTags = Object.freeze({ requestsPerUnit: tagOf(1, wireType.varint), unit: tagOf(2, wireType.varint) });
+
+function readRequest(cursor: Cursor, readDescriptor: (cursor: Cursor) => Descriptor): RateLimitRequest {
+  let domain = '';
+  const descriptors: Descriptor[] = [];
+  let hitsAddend = 0;
+  while (cursor.at < cursor.end) {
+    const tag = readTag(cursor);
+    if (tag === tags.domain) domain = readText(cursor);
+    else if (tag === tags.descriptor) descriptors.push(readMessage(cursor, readDescriptor));
+    else if (tag === tags.hitsAddend) hitsAddend = readUint32(cursor);
+    else skipField(cursor, tag);
+  }
+  return { domain, descriptors, hitsAddend };
 }
 
-function descriptorOf({ entries, limit, hitsAddend }: WireDescriptor): Descriptor {
-  if (!limit && !hitsAddend) return { entries };
-  return {
-    entries,
-    ...(limit ? { limit: { requestsPerUnit: limit.requestsPerUnit, unit: units.get(limit.unit) } } : {}),
-    ...(hitsAddend ? { hitsAddend: hitsAddend.value } : {}),
-  };
+function readEntries(cursor: Cursor): Descriptor {
+  const entries: Entry[] = [];
+  while (cursor.at < cursor.end) {
+    const tag = readTag(cursor);
+    if (tag === descriptorTags.entry) entries.push(readMessage(cursor, readEntry));
+    else skipField(cursor, tag);
+  }
+  return { entries };
 }
 
-/** What the codec makes bytes of. */
-export function wireRequest(request: RateLimitRequest): object {
-  return { ...request, descriptors: request.descriptors.map(wireDescriptor) };
+function readWhole(cursor: Cursor): Descriptor {
+  const entries: Entry[] = [];
+  let limit: LimitOverride | undefined;
+  let hitsAddend: number | undefined;
+  while (cursor.at < cursor.end) {
+    const tag = readTag(cursor);
+    if (tag === descriptorTags.entry) entries.push(readMessage(cursor, readEntry));
+    else if (tag === descriptorTags.limit) limit = readMessage(cursor, readLimit);
+    else if (tag === descriptorTags.hitsAddend) hitsAddend = readMessage(cursor, readWrapped);
+    else skipField(cursor, tag);
+  }
+  if (limit === undefined && hitsAddend === undefined) return { entries };
+  return { entries, ...(limit && { limit }), ...(hitsAddend !== undefined && { hitsAddend }) };
 }
 
-function wireDescriptor(descriptor: Descriptor): object {
-  const { entries, limit, hitsAddend } = descriptor;
-  if (limit === undefined && hitsAddend === undefined) return descriptor;
+function readEntry(cursor: Cursor): Entry {
+  let key = '';
+  let value = '';
+  while (cursor.at < cursor.end) {
+    const tag = readTag(cursor);
+    if (tag === entryTags.key) key = readText(cursor);
+    else if (tag === entryTags.value) value = readText(cursor);
+    else skipField(cursor, tag);
+  }
+  return { key, value };
+}
+
+function readLimit(cursor: Cursor): LimitOverride {
+  let requestsPerUnit = 0;
+  let unit = 0;
+  while (cursor.at < cursor.end) {
+    const tag = readTag(cursor);
+    if (tag === limitTags.requestsPerUnit) requestsPerUnit = readUint32(cursor);
+    else if (tag === limitTags.unit) unit = readUint32(cursor);
+    else skipField(cursor, tag);
+  }
+  return { requestsPerUnit, unit: unitOf(unit) };
+}
+
+function writeWhole(draft: Draft, descriptor: Descriptor): void {
+  const { limit, hitsAddend } = descriptor;
+  if (hitsAddend !== undefined) writeWrapped(draft, descriptorTags.hitsAddend, hitsAddend);
+  if (limit?.unit !== undefined) writeMessage(draft, descriptorTags.limit, limit, writeLimit);
+  writeEntries(draft, descriptor);
+}
+
+function writeEntries(draft: Draft, { entries, limit }: Descriptor): void {
   if ((limit?.unitMultiplier ?? 1) !== 1) throw new InvalidRequest('a limit with a unit_multiplier cannot be sent');
-  return {
-    entries,
-    limit: limit?.unit && { requestsPerUnit: limit.requestsPerUnit, unit: wireUnits[limit.unit] },
-    hitsAddend: hitsAddend === undefined ? undefined : { value: hitsAddend },
-  };
+  writeMessages(draft, descriptorTags.entry, entries, writeEntry);
+}
+
+function writeEntry(draft: Draft, { key, value }: Entry): void {
+  writeText(draft, entryTags.value, value);
+  writeText(draft, entryTags.key, key);
+}
+
+function writeLimit(draft: Draft, { requestsPerUnit, unit }: LimitOverride): void {
+  if (unit !== undefined) writeNumber(draft, limitTags.unit, wireUnits[unit]);
+  writeNumber(draft, limitTags.requestsPerUnit, requestsPerUnit);
 }
