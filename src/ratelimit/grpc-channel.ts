@@ -1,8 +1,8 @@
 /** A connection that comes and goes: one HTTP/2 session at a time, opened when a call needs it. */
-import { type ClientHttp2Session, connect } from 'node:http2';
 import type { LookupFunction } from 'node:net';
 import { type Admission, createBreaker } from './breaker.ts';
 import { type Answer, callHeaders, callUnary } from './grpc-call.ts';
+import { type Http2Session, openHttp2Session } from './http2-session.ts';
 
 export interface Target {
   readonly host: string;
@@ -32,9 +32,8 @@ const connectMsMax = 1_000;
 const silenceMsMax = 1_000;
 
 export function openChannel({ target, path, timeoutMs, clock, random, lookup }: ChannelOptions): Channel {
-  const headers = callHeaders(path, timeoutMs);
   const breaker = createBreaker({ clock, random });
-  let current: ClientHttp2Session | undefined;
+  let current: Http2Session | undefined;
   let closed = false;
   let silentSinceMs: number | undefined;
   let lastReason = '';
@@ -46,7 +45,7 @@ export function openChannel({ target, path, timeoutMs, clock, random, lookup }: 
     const session = currentSession();
     if (session instanceof Error) return learn(lost(session.message), admission);
     const startedMs = clock();
-    const answer = await callUnary({ session, headers, message, timeoutMs });
+    const answer = await callUnary({ session, message, timeoutMs });
     if (answer.kind === 'late') return learnLate(answer, admission, session, startedMs);
     return learn(answer, admission);
   }
@@ -64,65 +63,52 @@ export function openChannel({ target, path, timeoutMs, clock, random, lookup }: 
   }
 
   /** Being late is forgiven to a service that was up, until it has been silent for too long. */
-  function learnLate(answer: Answer, admission: Admission, session: ClientHttp2Session, startedMs: number): Answer {
+  function learnLate(answer: Answer, admission: Admission, session: Http2Session, startedMs: number): Answer {
     silentSinceMs ??= startedMs;
     if (admission === 'open' && clock() - silentSinceMs < silenceMsMax) return answer;
     silentSinceMs = undefined;
     // One that still connects has a time limit of its own, which may be longer than a call's.
-    if (!session.connecting) abandon(session);
+    if (!session.isConnecting()) abandon(session);
     return learn(lost(`it said nothing for ${timeoutMs} ms`), admission);
   }
 
-  function abandon(session: ClientHttp2Session): void {
+  function abandon(session: Http2Session): void {
     if (current === session) current = undefined;
-    session.destroy();
+    session.destroy(new Error('it answers nothing'));
   }
 
-  function currentSession(): ClientHttp2Session | Error {
+  function currentSession(): Http2Session | Error {
     try {
-      current ??= open(target(), lookup, (session) => {
-        if (current === session) current = undefined;
-      });
+      current ??= open();
       return current;
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
     }
   }
 
+  function open(): Http2Session {
+    const { host, port } = target();
+    const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    const session = openHttp2Session({
+      host,
+      port,
+      lookup,
+      timeoutMs: connectMsMax,
+      headers: callHeaders(authority, path, timeoutMs),
+      onGone() {
+        if (current === session) current = undefined;
+      },
+    });
+    return session;
+  }
+
   return Object.freeze({
     call,
-    close(): Promise<void> {
+    async close(): Promise<void> {
       closed = true;
-      const session = current;
-      if (session === undefined || session.destroyed) return Promise.resolve();
-      return new Promise((resolve) => {
-        session.once('close', resolve);
-        session.destroy();
-      });
+      await current?.close();
     },
   });
-}
-
-type OnGone = (session: ClientHttp2Session) => void;
-
-/** `onGone` is called as soon as the session takes no more calls: calls that run on it may still finish. */
-function open({ host, port }: Target, lookup: LookupFunction | undefined, onGone: OnGone): ClientHttp2Session {
-  const session = connect(`http://${host.includes(':') ? `[${host}]` : host}:${port}`, {
-    settings: { enablePush: false },
-    ...(lookup && { lookup }),
-  });
-  const timer = setTimeout(() => session.destroy(new Error(`no connection within ${connectMsMax} ms`)), connectMsMax);
-  timer.unref();
-  session.unref();
-  session.once('connect', () => clearTimeout(timer));
-  session.once('goaway', () => onGone(session));
-  // The calls on the session fail with the error and report it.
-  session.on('error', () => onGone(session));
-  session.once('close', () => {
-    clearTimeout(timer);
-    onGone(session);
-  });
-  return session;
 }
 
 function lost(reason: string): Answer {
