@@ -2,7 +2,7 @@
 import type { LimitDomain } from '#config';
 import { checkRequest } from './check-request.ts';
 import type { Count, Counters, Hit } from './counters.ts';
-import type { Decision, Descriptor, Limiter, RateLimitRequest } from './limiter.ts';
+import type { Decision, Descriptor, DescriptorStatus, Limiter, RateLimitRequest } from './limiter.ts';
 import { createMemoryCounters } from './memory-counters.ts';
 import { overrideMatch, type RuleMatch } from './rule.ts';
 import { compileRules, type Rules } from './rules.ts';
@@ -36,21 +36,24 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const rules = compileRules(limits);
   const takeOptions = Object.freeze({ countDenied });
 
-  function decide(questions: readonly Question[], counts: readonly Count[]): Decision {
+  function decide({ questions, hits }: Inquiry, counts: readonly Count[]): Decision {
     let next = 0;
-    const statuses = questions.map(({ matches, asked }) => {
-      const counted = asked.map(({ match, hit }): Counted => {
+    const statuses: DescriptorStatus[] = [];
+    for (const { matches, asked } of questions) {
+      const counted: Counted[] = [];
+      for (const match of asked) {
+        const hit = hits[next];
         const count = counts[next++];
-        if (count === undefined) throw new Error(tooFew);
+        if (hit === undefined || count === undefined) throw new Error(tooFew);
         observer?.counted(match, hit, count);
-        return { rule: match.rule, count };
-      });
-      return statusOf(matches, counted);
-    });
+        counted.push({ rule: match.rule, count });
+      }
+      statuses.push(statusOf(matches, counted));
+    }
     return decisionOf(statuses, responseHeaders);
   }
 
-  async function decideLater(questions: readonly Question[], pending: Promise<readonly Count[]>): Promise<Decision> {
+  async function decideLater(inquiry: Inquiry, pending: Promise<readonly Count[]>): Promise<Decision> {
     let counts: readonly Count[];
     try {
       counts = await pending;
@@ -58,18 +61,16 @@ export function createLimiter(options: LimiterOptions): Limiter {
       observer?.failed();
       throw error;
     }
-    return decide(questions, counts);
+    return decide(inquiry, counts);
   }
 
   return Object.freeze({
     shouldRateLimit(request: RateLimitRequest): Decision | Promise<Decision> {
       checkRequest(request);
-      const questions = questionsOf(request, rules);
-      const hits: Hit[] = [];
-      for (const { asked } of questions) for (const { hit } of asked) hits.push(hit);
-      if (hits.length === 0) return decide(questions, []);
-      const counts = counters.take(hits, takeOptions);
-      return counts instanceof Promise ? decideLater(questions, counts) : decide(questions, counts);
+      const inquiry = inquiryOf(request, rules);
+      if (inquiry.hits.length === 0) return decide(inquiry, []);
+      const counts = counters.take(inquiry.hits, takeOptions);
+      return counts instanceof Promise ? decideLater(inquiry, counts) : decide(inquiry, counts);
     },
   });
 }
@@ -79,18 +80,28 @@ const tooFew = 'the counters answered fewer counts than they were asked for';
 /** What is asked about one descriptor: `asked` lacks what is unlimited. */
 interface Question {
   readonly matches: readonly RuleMatch[];
-  readonly asked: readonly { readonly match: RuleMatch; readonly hit: Hit }[];
+  readonly asked: readonly RuleMatch[];
 }
 
-function questionsOf(request: RateLimitRequest, rules: Rules): readonly Question[] {
-  const { domain, descriptors, hitsAddend } = request;
-  const found = descriptors.map((descriptor) => matchesOf(domain, descriptor, rules));
-  return withoutReplaced(found).map((matches, index) => {
+/** `hits` are those of all that is asked, one question after the other. */
+interface Inquiry {
+  readonly questions: readonly Question[];
+  readonly hits: readonly Hit[];
+}
+
+function inquiryOf({ domain, descriptors, hitsAddend }: RateLimitRequest, rules: Rules): Inquiry {
+  const found: (readonly RuleMatch[])[] = [];
+  for (const descriptor of descriptors) found.push(matchesOf(domain, descriptor, rules));
+  const questions: Question[] = [];
+  const hits: Hit[] = [];
+  for (const matches of rules.hasReplaces ? withoutReplaced(found) : found) {
     // The protocol cannot tell a request's 0 from absent, so it is 1 here as well.
-    const hits = descriptors[index]?.hitsAddend ?? (hitsAddend || 1);
-    const counted = matches.some(({ rule }) => rule.unlimited) ? matches.filter(isCounted) : matches;
-    return { matches, asked: counted.map((match) => ({ match, hit: hitOf(match, hits) })) };
-  });
+    const weight = descriptors[questions.length]?.hitsAddend ?? (hitsAddend || 1);
+    const asked = matches.some(isUnlimited) ? matches.filter(isCounted) : matches;
+    for (const match of asked) hits.push(hitOf(match, weight));
+    questions.push({ matches, asked });
+  }
+  return { questions, hits };
 }
 
 function matchesOf(domain: string, { entries, limit }: Descriptor, rules: Rules): readonly RuleMatch[] {
@@ -100,12 +111,14 @@ function matchesOf(domain: string, { entries, limit }: Descriptor, rules: Rules)
 
 /** Drops the limits that another limit of the same request replaces. */
 function withoutReplaced(found: readonly (readonly RuleMatch[])[]): readonly (readonly RuleMatch[])[] {
-  const replaces = found.some((matches) => matches.some(({ rule }) => rule.replaces.length > 0));
-  if (!replaces) return found;
   const replaced = new Set(found.flatMap((matches) => matches.flatMap(({ rule }) => rule.replaces)));
   const stays = ({ rule: { currentLimit } }: RuleMatch) =>
     currentLimit.name === undefined || !replaced.has(currentLimit.name);
   return found.map((matches) => matches.filter(stays));
+}
+
+function isUnlimited({ rule }: RuleMatch): boolean {
+  return rule.unlimited;
 }
 
 function isCounted({ rule }: RuleMatch): boolean {

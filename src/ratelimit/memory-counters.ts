@@ -36,6 +36,9 @@ export function createMemoryCounters({
 
   function take(hits: readonly Hit[], { countDenied = false }: TakeOptions = {}): readonly Count[] {
     const nowMs = Math.floor(clock());
+    const [only] = hits;
+    // Most requests meet one limit: there is nothing to take back of others.
+    if (hits.length === 1 && only !== undefined) return [conclude(attempt(only, countDenied || only.shadow, nowMs))];
     const attempts = hits.map((hit) => attempt(hit, countDenied || hit.shadow, nowMs));
     if (!countDenied && attempts.some(({ over, hit }) => over && !hit.shadow)) takeBack(attempts);
     return attempts.map(conclude);

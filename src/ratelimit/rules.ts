@@ -8,6 +8,8 @@ import { compileWildcard, type Matches } from './wildcard.ts';
 export interface Rules {
   /** Empty when no limit applies. */
   match(domain: string, entries: readonly Entry[]): readonly RuleMatch[];
+  /** Whether any limit takes another's place. */
+  readonly hasReplaces: boolean;
 }
 
 /**
@@ -27,7 +29,12 @@ export function compileRules(domains: readonly LimitDomain[]): Rules {
       const level = levels.get(domain);
       return level === undefined ? none : walk(level, entries);
     },
+    hasReplaces: domains.some(({ descriptors }) => descriptors.some(hasReplaces)),
   });
+}
+
+function hasReplaces({ limits, descriptors }: LimitDescriptor): boolean {
+  return limits.some(({ replaces }) => replaces.length > 0) || descriptors.some(hasReplaces);
 }
 
 const none: readonly RuleMatch[] = Object.freeze([]);
@@ -59,7 +66,9 @@ function walk(start: Level, entries: readonly Entry[]): readonly RuleMatch[] {
     level = node.level;
   }
   if (node === undefined || node.rules.length === 0) return none;
-  return node.rules.map((rule) => matchOf(rule, values, entries));
+  const matches: RuleMatch[] = [];
+  for (const rule of node.rules) matches.push(matchOf(rule, values, entries));
+  return matches;
 }
 
 function nodeFor(branch: Branch | undefined, value: string): Node | undefined {

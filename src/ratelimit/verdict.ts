@@ -11,9 +11,9 @@ export interface Counted {
 
 /** `matches` and `counted` are those of one descriptor; `counted` lacks what is unlimited. */
 export function statusOf(matches: readonly RuleMatch[], counted: readonly Counted[]): DescriptorStatus {
-  const [first, ...others] = counted;
+  const [first] = counted;
   if (first === undefined) return matches.length === 0 ? noLimit : unlimited;
-  const { rule, count } = others.length === 0 ? first : others.reduce(stricter, first);
+  const { rule, count } = counted.length === 1 ? first : counted.reduce(stricter);
   return {
     code: count.over && !rule.shadow ? 'OVER_LIMIT' : 'OK',
     currentLimit: rule.currentLimit,
