@@ -270,6 +270,15 @@ describe('a connection over HTTP/2', () => {
       assert.deepEqual(trailers, [{ name: 'a', value: 'b' }]);
     });
 
+    it('knows fields by number as long as the table has room for them', async () => {
+      const { session, requested, send } = await peer();
+      const answer = ask(session);
+      await requested(1);
+      // Both together fill it to the last byte.
+      send(respond(1, undefined, block(`8840016101624001637fbe1e${'61'.repeat(4_029)}bf`)));
+      assert.deepEqual((await answer).headers?.at(-1), { name: 'a', value: 'b' });
+    });
+
     it('answers pings and settings, and skips what nobody knows', async () => {
       const { session, requested, frame, send } = await peer();
       const answer = ask(session);
@@ -406,6 +415,8 @@ describe('a connection over HTTP/2', () => {
     const badBlock = (what: string, hex: string) => check(what, compression, [respond(1, flag.endHeaders, block(hex))]);
     badBlock('a field without a number', '80');
     badBlock('a field that is not in the table', 'be');
+    // Both together are one byte more than the table.
+    badBlock('a field that was pushed out', `40016101624001637fbf1e${'61'.repeat(4_030)}bf`);
     badBlock('a header block that is cut short', '0005' + '61');
     badBlock('a number that is too large', 'ff'.repeat(6));
     badBlock('a table that is too large', '3fe21f');
