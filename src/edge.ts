@@ -2,13 +2,26 @@
 import type { AuthPort, AuthService } from '#auth';
 import {
   type AuthService as AuthServiceRecord,
-  type Mapping,
+  type Configuration,
+  type HeldPrefix,
   parseServiceReference,
   type RateLimitService,
 } from '#config';
-import { createGateway, createResolve, type Forward, type Gateway, type InternalRoute, type Resolve } from '#gateway';
+import {
+  createGateway,
+  createResolve,
+  type Forward,
+  type Gateway,
+  type GatewayCounts,
+  type InternalRoute,
+  type Resolve,
+} from '#gateway';
+import { problem } from '#http';
+import type { Clusters } from '#proxy';
 import { connectRateLimit, type Limiter } from '#ratelimit';
 import { userHeader } from '#services/booking';
+import { createEntrance } from './entry.ts';
+import { isLocalService } from './local-services.ts';
 import type { Settled } from './options.ts';
 
 export interface EdgeParts {
@@ -19,6 +32,9 @@ export interface EdgeParts {
   /** The versions of the API, the diagnostics and the probes. */
   readonly internalRoutes: readonly InternalRoute[];
   readonly listenerOf: (name: string) => string | undefined;
+  /** Shared by the edges of one process, and closed after the last of them. */
+  readonly clusters: Clusters;
+  readonly counts: GatewayCounts;
 }
 
 export interface Edge {
@@ -27,38 +43,41 @@ export interface Edge {
 }
 
 /** A process without the gateway module serves its modules plainly: one at `/`, several each under its name. */
-export function createEdge({ settings, configuration, logger, has }: Settled, parts: EdgeParts): Edge {
-  const { services, limiter, listenerOf } = parts;
-  const isLocal = (name: string) => Object.hasOwn(services, name) || (name === 'ratelimit' && limiter !== undefined);
+export function createEdge(settled: Settled, configuration: Configuration, parts: EdgeParts): Edge {
+  const { settings, logger, has } = settled;
+  const { services, listenerOf, clusters, counts } = parts;
+  const isLocal = (name: string) => isLocalService(settled, name);
   const resolve = createResolve({ isLocal, listenerOf, addresses: settings.serviceAddresses });
-  const limits = {
+  const common = {
+    clusters,
+    counts,
+    logger,
     timeoutMs: settings.upstreamTimeoutMs,
     connectTimeoutMs: settings.upstreamConnectTimeoutMs,
+    idleTimeoutMs: settings.upstreamIdleTimeoutMs,
     bodyBytesMax: settings.bodyBytesMax,
+    entrance: createEntrance(settled),
   };
   if (!has('gateway')) {
     const internalRoutes = [...plainRoutes(services), ...parts.internalRoutes];
-    const gateway = createGateway({ mappings: [], internalRoutes, services, resolve, logger, ...limits });
+    const gateway = createGateway({ mappings: [], internalRoutes, services, resolve, ...common });
     return { gateway, close: gateway.close };
   }
-  const [authService] = configuration.authServices;
   const [rateLimitService] = configuration.rateLimitServices;
-  requireHttp(configuration.mappings, resolve, services);
-  const authPort = authService && chooseAuth(authService, resolve, parts);
   const asked = rateLimitService && chooseLimiter(rateLimitService, resolve, parts);
-  const gateway = createGateway({
-    mappings: configuration.mappings,
-    internalRoutes: parts.internalRoutes,
-    identityHeaders: [userHeader],
-    services,
-    resolve,
-    authService,
-    authPort,
-    rateLimitService,
-    limiter: asked?.limiter,
-    logger,
-    ...limits,
-  });
+  const gateway = orClose(asked, () =>
+    createGateway({
+      mappings: configuration.mappings,
+      internalRoutes: [...parts.internalRoutes, ...configuration.held.map(heldRoute)],
+      identityHeaders: [userHeader],
+      services,
+      resolve,
+      authServices: configuration.authServices.map((record) => ({ record, port: chooseAuth(record, resolve, parts) })),
+      rateLimitService,
+      limiter: asked?.limiter,
+      ...common,
+    }),
+  );
   return {
     gateway,
     async close() {
@@ -66,6 +85,24 @@ export function createEdge({ settings, configuration, logger, has }: Settled, pa
       await asked?.close();
     },
   };
+}
+
+/** What was opened for something that could not be made must not stay open. */
+function orClose<T>(opened: { readonly close: () => Promise<void> } | undefined, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    void opened?.close();
+    throw error;
+  }
+}
+
+/** A mapping with the same prefix goes before it, a broader one does not. */
+function heldRoute({ name, prefix, caseSensitive, precedence }: HeldPrefix): InternalRoute {
+  const run = async () => {
+    throw problem('misconfigured', { cause: `Mapping ${name} is broken` });
+  };
+  return { name, prefix, caseSensitive, precedence, rewrite: '', authenticated: false, run };
 }
 
 /** The auth service has a listener of its own, and the API its versions. */
@@ -80,28 +117,10 @@ function plainRoutes(services: Readonly<Record<string, Forward>>): InternalRoute
   }));
 }
 
-function requireHttp(mappings: readonly Mapping[], resolve: Resolve, services: EdgeParts['services']): void {
-  for (const mapping of mappings) {
-    const target = resolve(mapping.service);
-    if (target.kind === 'local' && !Object.hasOwn(services, target.name)) throw misnamed(mapping, target.name, 'HTTP');
-  }
-}
-
 /** Undefined: it is asked across HTTP. A service beside us that happens to have the name must not pass for the auth service. */
 function chooseAuth(record: AuthServiceRecord, resolve: Resolve, { auth }: EdgeParts): AuthPort | undefined {
   const target = resolve(record.authService);
-  if (target.kind === 'remote') return undefined;
-  if (target.name !== 'auth' || auth === undefined) throw misnamed(record, target.name, 'auth');
-  return auth.answer;
-}
-
-function misnamed(
-  { kind, name, source }: Mapping | AuthServiceRecord | RateLimitService,
-  service: string,
-  role: string,
-) {
-  const place = `${source.file}:${source.line}  ${kind} ${name}`;
-  return new Error(`${place}: "${service}" in this process is no ${role} service: name another one, or host:port`);
+  return target.kind === 'local' && target.name === 'auth' ? auth?.answer : undefined;
 }
 
 /** The limiter beside us, or the one across gRPC. A process that does not listen, being embedded, asks its own in place of its listener. */
@@ -110,14 +129,18 @@ function chooseLimiter(record: RateLimitService, resolve: Resolve, { limiter, li
   const direct = resolve(reference);
   const target = direct.kind === 'local' || reference.includes('://') ? direct : resolve(`grpc://${reference}`);
   if (target.kind === 'local') {
-    if (target.name !== 'ratelimit' || limiter === undefined) throw misnamed(record, target.name, 'rate-limit');
     return { limiter, close: async () => {} };
   }
-  const client = connectRateLimit({ target: () => hostAndPort(target.origin()), timeoutMs: record.timeoutMs });
+  const client = connectRateLimit({
+    target: () => hostAndPort(target.origins()[0] ?? ''),
+    timeoutMs: record.timeoutMs,
+  });
   const name = parseServiceReference(reference)?.host ?? '';
-  const unheard = () => limiter !== undefined && name === 'ratelimit' && listenerOf(name) === undefined;
+  const own = name === 'ratelimit' ? limiter : undefined;
+  const unheard = () => listenerOf(name) === undefined;
   const either: Limiter = {
-    shouldRateLimit: (request) => (limiter !== undefined && unheard() ? limiter : client).shouldRateLimit(request),
+    shouldRateLimit: (request) => (own !== undefined && unheard() ? own : client).shouldRateLimit(request),
+    ...(own?.explain && { explain: own.explain }),
   };
   return { limiter: either, close: client.close };
 }

@@ -1,7 +1,7 @@
 /** frontdesk as a library: the whole desk, and the parts that are of use alone. */
 export { createAuthenticator, createAuthService, createUsers, hashPassword } from '#auth';
 export { configurationFrom, formatErrors, loadConfiguration } from '#config';
-export { createGateway, createResolve } from '#gateway';
+export { createGateway, createResolve, type Explanation, type Question } from '#gateway';
 export {
   builtInFormatters,
   createExchange,

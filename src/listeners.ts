@@ -2,7 +2,7 @@
 import type { RequestListener } from 'node:http';
 import { createSecureContext } from 'node:tls';
 import type { Settings, Tls } from '#config';
-import { type Logger, serveHttp } from '#http';
+import { type Logger, serveHttp, type Upgrades } from '#http';
 import { serveRateLimit } from '#ratelimit';
 import type { Listeners, Listening } from './options.ts';
 import type { RateLimiting } from './rate-limiting.ts';
@@ -14,7 +14,8 @@ export interface ListenersParts {
   readonly rateLimiting: Pick<RateLimiting, 'limiter' | 'http' | 'isReady'>;
   readonly auth: RequestListener | undefined;
   readonly gateway: RequestListener | undefined;
-  /** For the gateway's listener alone. */
+  /** For the gateway's listener alone; who closes the listeners closes these as well. */
+  readonly upgrades: Upgrades;
   readonly tls: Tls | undefined;
 }
 
@@ -52,11 +53,10 @@ export function createListeners(parts: ListenersParts): ListenerSet {
     const { limiter, http } = parts.rateLimiting;
     const ratelimit = limiter && opened('ratelimit', 'grpc', await openRateLimit(parts, limiter));
     const ratelimitHttp =
-      http && opened('ratelimit-http', 'http', await openHttp(settings, http, 'RATELIMIT_HTTP_PORT', undefined));
-    const auth = parts.auth && opened('auth', 'http', await openHttp(settings, parts.auth, 'AUTH_PORT', undefined));
+      http && opened('ratelimit-http', 'http', await openHttp(settings, http, 'RATELIMIT_HTTP_PORT'));
+    const auth = parts.auth && opened('auth', 'http', await openHttp(settings, parts.auth, 'AUTH_PORT'));
     const scheme = parts.tls === undefined ? 'http' : 'https';
-    const gateway =
-      parts.gateway && opened('gateway', scheme, await openHttp(settings, parts.gateway, 'PORT', parts.tls));
+    const gateway = parts.gateway && opened('gateway', scheme, await openHttp(settings, parts.gateway, 'PORT', parts));
     return { ratelimit, ratelimitHttp, auth, gateway };
   }
 
@@ -129,11 +129,11 @@ async function openHttp(
   settings: Settings,
   handler: RequestListener,
   portSetting: PortSetting,
-  tls: Tls | undefined,
+  { tls, upgrades }: Partial<Pick<ListenersParts, 'tls' | 'upgrades'>> = {},
 ): Promise<Opened> {
   const port = portOf[portSetting](settings) ?? 0;
   if (tls !== undefined) requireKeyPair(tls);
-  return serveHttp({ ...settings, handler, port, portSetting, tls });
+  return serveHttp({ ...settings, handler, port, portSetting, tls, upgrades });
 }
 
 /** OpenSSL's own words name neither the settings nor the way out. */

@@ -5,7 +5,8 @@ import { Command, InvalidArgumentError } from 'commander';
 import { type DestinationStream, destination, pino } from 'pino';
 import { hashPassword } from '#auth';
 import { formatErrors, listSettings, loadConfiguration, packageVersion, parseSettings, type Settings } from '#config';
-import { createTable } from '#gateway';
+import { listRoutes } from '#gateway';
+import { type Asked, explainOnce } from './explaining.ts';
 import { type Frontdesk, type Listeners, type ModuleName, moduleNames } from './options.ts';
 import { createFrontdesk } from './server.ts';
 
@@ -26,6 +27,21 @@ program
   .description('read a configuration: list its routes in the order in which they are tried, or what is wrong with it')
   .argument('[directory]', 'configuration directory (default: CONFIG_DIR)')
   .action((directory?: string) => check(requiredSettings(), directory));
+
+program
+  .command('explain')
+  .description('tell what would become of a request, stage by stage, without sending it to anybody')
+  .argument('<method>', 'GET, POST, …')
+  .argument('<url>', 'a path with its query, or a URL')
+  .option('-H, --header <line>', 'a header as "Name: value"; may come several times', addLine, [])
+  .option('--user <name>', 'who the auth service shall be taken to find')
+  .option('--from <address>', 'the IP address that it comes from [127.0.0.1]')
+  .option('--all', 'list the mappings as well whose path alone rules them out')
+  .option('--json', 'as data, in place of text')
+  .option('--only <modules>', 'as for serve', parseModules)
+  .action((method: string, url: string, options: Omit<Asked, 'method' | 'url'>) =>
+    explain({ method, url, ...options }),
+  );
 
 program
   .command('hash-password')
@@ -120,17 +136,24 @@ function examples(url: string): string[] {
 }
 
 async function check(settings: Settings, directory = settings.configDir): Promise<void> {
-  const { configuration, errors } = await loadConfiguration(directory, settings);
+  const { configuration, errors, notices } = await loadConfiguration(directory, settings);
+  if (notices.length > 0) process.stderr.write(`${formatErrors(notices, process.cwd())}\n`);
   if (errors.length > 0) {
     process.stderr.write(`${formatErrors(errors, process.cwd())}\n`);
     process.exitCode = 1;
     return;
   }
-  const { routes } = createTable(configuration.mappings);
-  const width = Math.max(...routes.map(({ prefix }) => prefix.length), 0);
-  for (const { prefix, service, name, source } of routes) {
-    process.stdout.write(`${prefix.padEnd(width)}  ->  ${service}  (Mapping ${name}, ${source.file}:${source.line})\n`);
-  }
+  for (const line of listRoutes(configuration.mappings)) process.stdout.write(`${line}\n`);
+}
+
+async function explain(asked: Asked): Promise<void> {
+  const { text, refusal } = await explainOnce(requiredSettings(), asked);
+  process.stdout.write(text);
+  if (refusal !== undefined) throw new Error(refusal);
+}
+
+function addLine(line: string, lines: readonly string[]): readonly string[] {
+  return [...lines, line];
 }
 
 /** A password on the command line would stand in the process list and in the shell's history. */

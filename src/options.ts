@@ -1,15 +1,18 @@
 /** The library's face: what a host hands in, what it gets back, and the one place where options are settled. */
+import type { RequestListener } from 'node:http';
 import type Koa from 'koa';
 import type { Middleware } from 'koa';
 import {
   type Configuration,
   type ConfigurationRecords,
+  type LoadedConfiguration,
   requireConfiguration,
   requireSettings,
   type SettingOptions,
   type Settings,
 } from '#config';
-import { type Logger, silentLogger } from '#http';
+import type { Explain } from '#gateway';
+import { type Logger, silentLogger, type UpgradeListener } from '#http';
 
 /** The parts that can run apart, in one process each or all in one. */
 export const moduleNames = ['gateway', 'auth', 'ratelimit', 'hotel', 'car', 'api'] as const;
@@ -29,6 +32,8 @@ export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
   readonly services?: Readonly<Record<string, Koa | Middleware>>;
   /** Milliseconds since the epoch. @default Date.now */
   readonly clock?: () => number;
+  /** For questions alone: no file is watched, and nobody's health is asked after. @default false */
+  readonly dormant?: boolean;
 }
 
 export interface Listening {
@@ -51,6 +56,14 @@ export interface Frontdesk {
   readonly app: Koa;
   /** For another Koa app, mounted under whatever prefix. It answers every request. */
   readonly middleware: Middleware;
+  /**
+   * For the `upgrade` event of a host's server, where mappings say `allow_upgrade`: `handler` answers such requests, and
+   * must lead to `middleware`, as the `callback()` of the host app does. `close` ends these connections as well.
+   * @default app.callback()
+   */
+  readonly upgradesThrough: (handler?: RequestListener) => UpgradeListener;
+  /** What would become of a request: nobody is asked, and nothing is counted. Throws a Problem for what no client could send. */
+  readonly explain: Explain;
   /** Names of users whose passwords everybody can read: those of the demo. */
   readonly demoUsers: readonly string[];
   /** May be called again, and gives the same listeners. Rejects with a message fit for a terminal; then nothing listens. */
@@ -63,12 +76,15 @@ export interface Frontdesk {
 export interface Settled {
   readonly settings: Settings;
   readonly configuration: Configuration;
+  /** The configuration as it was read, with what is wrong with it. */
+  readonly loaded: LoadedConfiguration;
   /** Where the configuration was read from; undefined: a program handed it in. */
   readonly configDirectory: string | undefined;
   readonly logger: Logger;
   readonly clock: () => number;
   readonly services: Readonly<Record<string, Koa | Middleware>>;
   readonly demo: boolean;
+  readonly dormant: boolean;
   readonly has: (name: ModuleName) => boolean;
 }
 
@@ -81,15 +97,17 @@ export async function settleOptions(options: FrontdeskOptions): Promise<Settled>
     logger = silentLogger,
     services = {},
     clock = Date.now,
+    dormant = false,
     ...rest
   } = options;
   requireModules(only);
   requireServices(services);
   const settings = requireSettings(rest);
-  const configuration = await requireConfiguration(config, settings);
+  const loaded = await requireConfiguration(config, settings);
   const configDirectory = typeof config === 'object' ? undefined : (config ?? settings.configDir);
   const has = (name: ModuleName) => only.includes(name);
-  return { settings, configuration, configDirectory, logger, clock, services, demo, has };
+  const { configuration } = loaded;
+  return { settings, configuration, loaded, configDirectory, logger, clock, services, demo, dormant, has };
 }
 
 function requireModules(only: readonly string[]): void {

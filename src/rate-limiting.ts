@@ -1,16 +1,7 @@
 /** The rate-limit service of a process: its counters, its limiter, and the files that its limits come from. */
 import type { RequestListener } from 'node:http';
-import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import {
-  type Configuration,
-  type ConfigurationError,
-  type ConfigurationWatch,
-  formatErrors,
-  type LimitDomain,
-  type LoadedConfiguration,
-  watchConfiguration,
-} from '#config';
+import type { LimitDomain } from '#config';
 import {
   type Counters,
   createMemoryCounters,
@@ -20,9 +11,9 @@ import {
   openRateLimitMetrics,
   openRedisCounters,
   type RateLimitMetrics,
-  type ReloadingLimiter,
   withFailurePolicy,
 } from '#ratelimit';
+import type { Generations } from './generations.ts';
 import type { Settled } from './options.ts';
 
 export interface RateLimiting {
@@ -32,8 +23,6 @@ export interface RateLimiting {
   readonly http: RequestListener | undefined;
   /** What it decides by. */
   readonly limits: () => readonly LimitDomain[];
-  /** Why the files as they are now are not what it decides by. */
-  readonly errors: () => readonly ConfigurationError[];
   /** False while stopping, and while it would answer with an error because its counters are away. */
   readonly isReady: () => boolean;
   /** It takes no more work on: from now on it says that it is not ready. */
@@ -42,9 +31,10 @@ export interface RateLimiting {
 }
 
 /** Rejects with an Error fit for a terminal when the counters cannot be opened. */
-export async function openRateLimiting(settled: Settled): Promise<RateLimiting> {
+export async function openRateLimiting(settled: Settled, generations: Generations): Promise<RateLimiting> {
   const { settings, configuration, logger, has } = settled;
-  if (!has('ratelimit')) return absent(configuration);
+  const limits = () => generations.current().configuration.limits;
+  if (!has('ratelimit')) return absent(limits);
   const isHttp = settings.ratelimitHttpPort !== undefined;
   const metrics = isHttp ? await openRateLimitMetrics() : undefined;
   const counters = await openCounters(settled, metrics);
@@ -55,35 +45,34 @@ export async function openRateLimiting(settled: Settled): Promise<RateLimiting> 
     responseHeaders: settings.ratelimitResponseHeaders,
     observer: metrics?.observer,
   });
-  const files = followFiles(settled, limiter, metrics);
-  const watch = await openWatch(settled, files.read);
+  generations.onRead((isGood) => metrics?.loaded(isGood));
+  generations.follow((next) => () => {
+    if (!isDeepStrictEqual(next.limits, limits())) limiter.reload(next.limits);
+  });
   let leaving = false;
   // Who answers without Redis is of use without it.
   const isReady = () => !leaving && (settings.ratelimitFailOpen || (counters.isReady?.() ?? true));
-  const http = createRateLimitHttp({ limiter, isReady, limits: files.limits, metrics, logger });
+  const http = createRateLimitHttp({ limiter, isReady, limits, metrics, logger });
   return Object.freeze({
     limiter,
     http: isHttp ? http : undefined,
-    limits: files.limits,
-    errors: files.errors,
+    limits,
     isReady,
     leave() {
       leaving = true;
     },
     async close() {
       leaving = true;
-      await watch?.close();
       await counters.close?.();
     },
   });
 }
 
-function absent({ limits }: Configuration): RateLimiting {
+function absent(limits: RateLimiting['limits']): RateLimiting {
   return Object.freeze({
     limiter: undefined,
     http: undefined,
-    limits: () => limits,
-    errors: () => [],
+    limits,
     isReady: () => true,
     leave: () => {},
     close: async () => {},
@@ -100,52 +89,4 @@ async function openCounters(
   // Failing closed, the limiter hears of it and says so itself.
   const onError = () => failOpen && metrics?.observer.failed();
   return withFailurePolicy(await openRedisCounters({ url, timeoutMs, logger }), { failOpen, logger, onError });
-}
-
-interface Files extends Pick<RateLimiting, 'limits' | 'errors'> {
-  readonly read: (loaded: LoadedConfiguration) => void;
-}
-
-/** All that is read anew is taken, or nothing of it: what is broken leaves the limiter with what was good before. */
-function followFiles(
-  { configuration, logger }: Settled,
-  limiter: ReloadingLimiter,
-  metrics: RateLimitMetrics | undefined,
-): Files {
-  let limits = configuration.limits;
-  let errors: readonly ConfigurationError[] = [];
-  return {
-    limits: () => limits,
-    errors: () => errors,
-    read(loaded) {
-      const wasBroken = errors.length > 0;
-      errors = loaded.errors;
-      metrics?.loaded(errors.length === 0);
-      if (errors.length > 0) {
-        const report = formatErrors(errors, resolve('.'));
-        logger.error({ errors: errors.length }, `the configuration is broken, the last good limits stay:\n${report}`);
-        return;
-      }
-      // Who was told that a file is broken is told as well that it is mended.
-      if (!wasBroken && isDeepStrictEqual(loaded.configuration.limits, limits)) return;
-      limiter.reload(loaded.configuration.limits);
-      limits = loaded.configuration.limits;
-      logger.info({ domains: limits.length }, 'the limits were read anew');
-    },
-  };
-}
-
-/** Undefined when there is nothing to watch. */
-async function openWatch(
-  { configDirectory, configuration, settings, logger }: Settled,
-  onChange: (loaded: LoadedConfiguration) => void,
-): Promise<ConfigurationWatch | undefined> {
-  if (configDirectory === undefined) return undefined;
-  return watchConfiguration({
-    directory: configDirectory,
-    gatewayDomain: settings.gatewayDomain,
-    initial: { configuration, errors: [] },
-    onChange,
-    onError: (error) => logger.error({ err: error }, 'the configuration could not be watched or read anew'),
-  });
 }

@@ -1,43 +1,40 @@
 /** The composition root: every module, put together in the order in which a request meets them. */
-import cors from '@koa/cors';
+import type { RequestListener } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
 import Koa, { type Context, type Middleware } from 'koa';
 import compose from 'koa-compose';
 import { createApi } from '#api';
-import { createAuthenticator, createAuthService, createUsers } from '#auth';
-import { demoUsersAmong, loadTls, packageVersion, type Tls } from '#config';
-import { createDiagnostics, createProbes } from '#diag';
-import type { Forward, InternalRoute } from '#gateway';
-import {
-  createAccessLog,
-  createAddresses,
-  createExchange,
-  createProblemResponses,
-  createRepresentations,
-  createSafePath,
-  isolate,
-  type Logger,
-  type Problem,
-  type ProblemResponsesOptions,
-  problem,
-} from '#http';
+import { type Authenticator, createAuthService, createReloadingAuthenticator, createUsers } from '#auth';
+import { demoUsersAmong, loadTls, packageVersion, type Tls, type User } from '#config';
+import { createDiagnostics, createExplanations, createProbes } from '#diag';
+import { createGatewayCounts, type Forward, type InternalRoute } from '#gateway';
+import { createRepresentations, isolate, type Logger, type Problem, problem } from '#http';
+import { createClusters } from '#proxy';
 import { createVersions } from '#rest';
 import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
 import { type Database, loadDemo, openDatabase, StorageUnavailable } from '#storage';
 import { createEdge } from './edge.ts';
+import { createEdges } from './edges.ts';
+import { createArrival, createEntry } from './entry.ts';
+import { createGenerations, type Generations } from './generations.ts';
 import { createListeners } from './listeners.ts';
 import { type Frontdesk, type FrontdeskOptions, type Settled, settleOptions } from './options.ts';
 import { openRateLimiting, type RateLimiting } from './rate-limiting.ts';
+import { createUpgrading } from './upgrading.ts';
 
 /** Rejects with an Error whose message names what is wrong with the options or the configuration, and the remedy. */
 export async function createFrontdesk(options: FrontdeskOptions = {}): Promise<Frontdesk> {
   const settled = await settleOptions(options);
   const tls = await loadTls(settled.settings);
+  const generations = createGenerations(settled);
   const database = await openStorage(settled);
   let rateLimiting: RateLimiting | undefined;
   try {
-    rateLimiting = await openRateLimiting(settled);
-    return assemble(settled, { tls, database, rateLimiting });
+    rateLimiting = await openRateLimiting(settled, generations);
+    const desk = assemble(settled, { tls, database, rateLimiting, generations });
+    if (!settled.dormant) await generations.watch();
+    return desk;
   } catch (error) {
     await rateLimiting?.close();
     await database?.close();
@@ -50,17 +47,20 @@ interface Opened {
   readonly tls: Tls | undefined;
   readonly database: Database | undefined;
   readonly rateLimiting: RateLimiting;
+  readonly generations: Generations;
 }
 
-function assemble(settled: Settled, { tls, database, rateLimiting }: Opened): Frontdesk {
+function assemble(settled: Settled, { tls, database, rateLimiting, generations }: Opened): Frontdesk {
   const { settings, configuration, logger, has } = settled;
   const { limiter } = rateLimiting;
   const representations = createRepresentations();
   const responses = { representations, logger, translate: storageProblem };
-  const entry = createEntry(settled, responses);
+  const arrival = createArrival(settled);
+  const entry = [...arrival, ...createEntry(settled, responses, (ctx) => edges.answersPreflight(ctx))];
 
-  const users = createUsers(configuration.users);
-  const auth = has('auth') ? createAuthService({ authenticator: createAuthenticator({ users }), logger }) : undefined;
+  const auth = has('auth')
+    ? createAuthService({ authenticator: followUsers(configuration.users, generations), logger })
+    : undefined;
   const versions = has('api') && database ? createApi({ ...responses, database }) : {};
   const api = isolate(createVersions(versions));
   const services = isolateAll({
@@ -84,38 +84,45 @@ function assemble(settled: Settled, { tls, database, rateLimiting }: Opened): Fr
     createDiagnostics({
       version: packageVersion(),
       uptimeMs: () => performance.now() - startedAtMs,
-      gateway: () => edge.gateway.snapshot(),
-      // Read anew at each look: the files may have changed.
-      get limits() {
-        return rateLimiting.limits();
-      },
-      get errors() {
-        return rateLimiting.errors();
-      },
+      gateway: () => edges.snapshot(),
+      limits: rateLimiting.limits,
+      configuration: generations,
     }),
+    createExplanations((question) => edges.explain(question)),
   ];
-  const edge = createEdge(settled, {
-    auth,
-    limiter,
-    services,
-    internalRoutes,
-    listenerOf: (name) => listeners.addressOf(name),
-  });
-  const middleware = compose([...entry, edge.gateway.middleware]) as Middleware;
-  const app = createHost([...entry, edge.gateway.middleware], logger);
+  const clusters = createClusters({ logger, ...(settled.dormant && { timer: () => () => {} }) });
+  const counts = createGatewayCounts();
+  const edges = createEdges(generations, (current) =>
+    createEdge(settled, current, {
+      auth,
+      limiter,
+      services,
+      internalRoutes,
+      listenerOf: (name) => listeners.addressOf(name),
+      clusters,
+      counts,
+    }),
+  );
+  const middleware = compose([...entry, edges.middleware]) as Middleware;
+  const app = createHost([...entry, edges.middleware], logger);
+  const upgrades = createUpgrading(settled, generations);
   const listeners = createListeners({
     settings,
     logger,
     tls,
     rateLimiting,
-    auth: auth && createHost([...entry, isolate(auth.app)], logger).callback(),
+    // Its answer hangs on the credentials alone: neither an odd path nor a preflight may get another one.
+    auth: auth && createHost([...arrival, isolate(auth.app)], logger).callback(),
     gateway: servesHttp(settled) ? app.callback() : undefined,
+    upgrades,
   });
   let closing: Promise<void> | undefined;
   async function closeAll(): Promise<void> {
     rateLimiting.leave();
-    await listeners.close();
-    await edge.close();
+    await generations.close();
+    await Promise.all([listeners.close(), upgrades.close(settings.shutdownTimeoutMs)]);
+    await edges.close();
+    await clusters.close();
     await rateLimiting.close();
     await database?.close();
   }
@@ -123,6 +130,8 @@ function assemble(settled: Settled, { tls, database, rateLimiting }: Opened): Fr
     app,
     middleware,
     demoUsers: demoUsersAmong(configuration.users),
+    explain: edges.explain,
+    upgradesThrough: (handler: RequestListener = app.callback()) => upgrades.through(handler),
     listen: listeners.open,
     close() {
       closing ??= closeAll();
@@ -131,29 +140,15 @@ function assemble(settled: Settled, { tls, database, rateLimiting }: Opened): Fr
   });
 }
 
-/** What every request passes on its way in, on whichever listener. */
-function createEntry({ settings, logger }: Settled, responses: ProblemResponsesOptions): Middleware[] {
-  return [
-    createExchange(createAddresses(settings)),
-    createAccessLog(logger),
-    ...(settings.corsOrigins.length === 0 ? [] : [createCors(settings.corsOrigins)]),
-    createProblemResponses(responses),
-    createSafePath(),
-  ];
-}
-
-/** What a script of another origin may read beside the safelisted headers. */
-const exposed = [
-  ...['ETag', 'Link', 'Location', 'Retry-After', 'X-Request-Id', 'RateLimit', 'RateLimit-Policy'],
-  ...['Limit', 'Remaining', 'Reset'].flatMap((name) => [`RateLimit-${name}`, `X-RateLimit-${name}`]),
-];
-
-/** Preflights end here, before anybody is asked for credentials. */
-function createCors(origins: readonly string[]): Middleware {
-  return cors({
-    origin: (ctx) => (origins.includes('*') ? '*' : (origins.find((origin) => origin === ctx.get('Origin')) ?? '')),
-    exposeHeaders: exposed,
+/** Who was verified stays so, unless the users have changed. */
+function followUsers(users: readonly User[], generations: Generations): Authenticator {
+  const authenticator = createReloadingAuthenticator({ users: createUsers(users) });
+  generations.follow((next) => {
+    if (isDeepStrictEqual(next.users, generations.current().configuration.users)) return () => {};
+    const store = createUsers(next.users);
+    return () => authenticator.reload(store);
   });
+  return authenticator;
 }
 
 function isolateAll(apps: Readonly<Record<string, Koa | Middleware>>): Record<string, Forward> {

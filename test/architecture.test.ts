@@ -21,7 +21,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   api: ['http', 'query', 'rest', 'storage', 'api/v1', 'api/v2'],
   'api/v1': ['http', 'query', 'rest', 'storage'],
   'api/v2': ['http', 'query', 'rest', 'storage'],
-  gateway: ['config', 'http', 'type:auth', 'type:ratelimit'],
+  routing: ['config'],
+  proxy: ['http', 'routing', 'type:config'],
+  gateway: ['config', 'http', 'routing', 'proxy', 'type:auth', 'type:ratelimit'],
   diag: ['config', 'http', 'type:gateway', 'type:ratelimit'],
 };
 
@@ -29,7 +31,10 @@ const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts'))
   .map((name) => name.replaceAll('\\', '/'));
 
-const roots = ['index.ts', 'main.ts', 'options.ts', 'server.ts', 'edge.ts', 'listeners.ts', 'rate-limiting.ts'];
+const roots = [
+  ...['index.ts', 'main.ts', 'options.ts', 'server.ts', 'entry.ts', 'edge.ts', 'edges.ts', 'generations.ts'],
+  ...['explaining.ts', 'listeners.ts', 'local-services.ts', 'rate-limiting.ts', 'upgrading.ts'],
+];
 
 function moduleOf(file: string): string {
   return roots.includes(file) ? file : dirname(file);

@@ -9,7 +9,7 @@ describe('service references', () => {
   const servers = testServers();
   const open = desksOf(servers);
 
-  const misnamed: readonly (readonly [string, object, RegExp])[] = [
+  const misnamed: readonly (readonly [string, object | readonly object[], RegExp])[] = [
     [
       'a mapping to the limiter',
       mappingRecord('x', '/x', 'ratelimit'),
@@ -21,13 +21,18 @@ describe('service references', () => {
       /:1 {2}AuthService auth: "hotel".* no auth service/,
     ],
     ['a service of one’s own as auth service', { ...authRecord, auth_service: 'own' }, /"own".* no auth service/],
+    [
+      'a shadow of hotels',
+      [mappingRecord('main', '/x', 'own'), mappingRecord('x', '/x', 'hotel', { shadow: true })],
+      /Mapping x: "hotel".* no shadow service/,
+    ],
     ['hotels as rate-limit service', { ...limitRecord, service: 'hotel' }, /"hotel".* no rate-limit service/],
   ];
 
   for (const [what, record, message] of misnamed) {
     it(`are refused where they name a module that cannot do it: ${what}`, async () => {
       const own = () => {};
-      const config = { records: [record] };
+      const config = { records: [record].flat() };
       await assert.rejects(createFrontdesk({ config, databaseUrl: 'sqlite::memory:', services: { own } }), message);
     });
   }

@@ -65,8 +65,8 @@ describe('frontdesk', () => {
       ({ code, stdout, stderr }) => {
         assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
         assert.deepEqual(stdout.split('\n'), [
-          '/v1/cars    ->  car  (Mapping car, config/services/car.yaml:8)',
           '/v1/hotels  ->  hotel  (Mapping hotel, config/services/hotel.yaml:9)',
+          '/v1/cars    ->  car  (Mapping car, config/services/car.yaml:8)',
           '',
         ]);
       },
@@ -118,7 +118,8 @@ describe('frontdesk', () => {
   describe('serve, when it cannot', () => {
     const takenPort = async () => ({ PORT: String((await servers.tcp(() => {})).port) });
     const unusableDatabase = async () => ({ DATABASE_URL: `sqlite:${await writeFiles()}` });
-    const brokenConfiguration = async () => ({ CONFIG_DIR: await writeFiles({ 'services/rooms.yaml': brokenRecord }) });
+    const brokenAuth = 'apiVersion: gateway/v1\nkind: AuthService\nname: auth\nauth_servce: auth\n';
+    const brokenConfiguration = async () => ({ CONFIG_DIR: await writeFiles({ 'services/auth.yaml': brokenAuth }) });
 
     /** What is wrong, the settings for it, and what must be said: the thing and the remedy. */
     const failures: readonly (readonly [string, () => Promise<NonNullable<RunOptions['env']>>, RegExp])[] = [
@@ -126,7 +127,11 @@ describe('frontdesk', () => {
       ['a setting is bad', async () => ({ PORT: 'eighty' }), /PORT="eighty": expected a whole number from 0 to 65535/],
       ['a setting is misspelt', async () => ({ CONFG_DIR: 'x' }), /CONFG_DIR is not a setting.*CONFIG_DIR/],
       ['the database cannot be written', unusableDatabase, /database file .*DATABASE_URL/],
-      ['a record is broken', brokenConfiguration, /services\/rooms\.yaml:4 {2}Mapping rooms: .*\n {4}.*prefix/],
+      [
+        'nobody can be asked who a client is',
+        brokenConfiguration,
+        /auth\.yaml:4 {2}AuthService auth: .*\n {4}.*auth_service/,
+      ],
       ['demo users would face the network', async () => ({ HOST: '0.0.0.0' }), /demo and guest.*ALLOW_DEMO_USERS=true/],
     ];
 

@@ -7,6 +7,7 @@ import request, { type Test } from 'supertest';
 import type { Frontdesk, FrontdeskOptions } from '../src/index.ts';
 import { authRecord, callAsDemo, desksOf } from './support/desks.ts';
 import { createStranger } from './support/grpc-stranger.ts';
+import { createHeardLog } from './support/heard-log.ts';
 import { testServers } from './support/serve.ts';
 import { temporaryFiles } from './support/temporary-files.ts';
 
@@ -26,7 +27,7 @@ describe('the rate-limit service of a desk', () => {
   const servers = testServers();
   const openDesk = desksOf(servers);
   const writeFiles = temporaryFiles();
-  const log = createLog();
+  const log = createHeardLog();
 
   const open = (options: FrontdeskOptions) =>
     openDesk({ only: ['ratelimit'], ratelimitHttpPort: 0, logger: log.logger, ...options });
@@ -55,7 +56,7 @@ describe('the rate-limit service of a desk', () => {
     await ask(url, 'v').expect(200);
     await ask(url, 'v').expect(429);
     await writeFile(join(config, 'ratelimit/d.yaml'), limits(2));
-    await log.said('the limits were read anew');
+    await log.said('the configuration was read anew');
     await ask(url, 'v').expect(200);
     await ask(url, 'v').expect(429);
     assert.match((await request(url).get('/rlconfig')).text, /^d\.k: unit=YEAR requests_per_unit=2, /);
@@ -70,7 +71,7 @@ describe('the rate-limit service of a desk', () => {
     const desk = await open({ config, only: ['ratelimit', 'gateway', 'auth'] });
     const url = await urlOf(desk);
     await writeFile(join(config, 'ratelimit/d.yaml'), limits('many'));
-    await log.said(/the last good limits stay:\n.*ratelimit\/d\.yaml:4 {2}domain d: .*\n {4}Write it so/);
+    await log.said(/what was good before stays:\n.*ratelimit\/d\.yaml:4 {2}domain d: .*\n {4}Write it so/);
     await ask(url, 'v').expect(200);
     await ask(url, 'v').expect(429);
     assert.match((await request(url).get('/metrics')).text, /^frontdesk_ratelimit_config_current 0$/m);
@@ -79,7 +80,7 @@ describe('the rate-limit service of a desk', () => {
     assert.equal(body.limits[0].limit, '1 per year');
 
     await writeFile(join(config, 'ratelimit/d.yaml'), limits(3));
-    await log.said('the limits were read anew');
+    await log.said('the configuration was read anew');
     assert.match((await request(url).get('/metrics')).text, /^frontdesk_ratelimit_config_current 1$/m);
     const mended = (await callAsDemo(desk, '/gateway/v0/diag/')).body;
     assert.deepEqual([mended.errors, mended.limits[0].limit], [[], '3 per year']);
@@ -89,9 +90,9 @@ describe('the rate-limit service of a desk', () => {
     const config = await writeFiles({ 'ratelimit/d.yaml': limits(1) });
     const url = await urlOf(await open({ config }));
     await writeFile(join(config, 'ratelimit/d.yaml'), limits('many'));
-    await log.said(/the last good limits stay/);
+    await log.said(/what was good before stays/);
     await writeFile(join(config, 'ratelimit/d.yaml'), limits(1));
-    await log.said('the limits were read anew');
+    await log.said('the configuration is mended');
     await ask(url, 'v').expect(200);
   });
 
@@ -172,28 +173,4 @@ function ask(url: string, value: string): Test {
 function askAll(url: string, keys: readonly string[]): Test {
   const descriptors = keys.map((key) => ({ entries: [{ key, value: 'v' }], hitsAddend: key === 'k' ? '4' : '1' }));
   return request(url).post('/json').send({ domain: 'd', descriptors });
-}
-
-/** A logger that can be waited for. */
-function createLog() {
-  let lines: string[] = [];
-  let heard = () => {};
-  const line = (_fields: object, message = '') => {
-    lines.push(message);
-    heard();
-  };
-  const matches = (wanted: string | RegExp) => (text: string) =>
-    typeof wanted === 'string' ? text === wanted : wanted.test(text);
-  return {
-    logger: { info: line, warn: line, error: line },
-    /** What was said until then is forgotten. */
-    async said(wanted: string | RegExp): Promise<void> {
-      while (!lines.some(matches(wanted))) {
-        await new Promise<void>((resolve) => {
-          heard = resolve;
-        });
-      }
-      lines = [];
-    },
-  };
 }

@@ -1,8 +1,11 @@
 /** The README's tables say what the code says, in both directions. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { listSettings } from '#config';
+import { configurationFrom, listSettings } from '#config';
 import { problems } from '#http';
+import { authServiceFieldNames } from '../src/config/auth-service.ts';
+import { mappingFieldNames } from '../src/config/mapping.ts';
+import { rateLimitServiceFieldNames } from '../src/config/rate-limit-service.ts';
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 
@@ -32,4 +35,47 @@ describe('README', () => {
     );
     assert.deepEqual(tableUnder('Settings'), expected);
   });
+
+  for (const [kind, names] of Object.entries({
+    Mapping: mappingFieldNames,
+    AuthService: authServiceFieldNames,
+    RateLimitService: rateLimitServiceFieldNames,
+  })) {
+    it(`lists every field of a ${kind}, and no other`, () => {
+      const envelope = ['apiVersion', 'kind', 'name'];
+      assert.deepEqual(
+        tableUnder(kind)
+          .map(([field]) => field)
+          .sort(),
+        names.filter((name) => !envelope.includes(name)).sort(),
+      );
+    });
+  }
+
+  it('shows the defaults that plain fields have', () => {
+    for (const record of recordsWithDefaults()) {
+      for (const [field = '', , shown] of tableUnder(record.kind)) {
+        const value: unknown = Reflect.get(record, camelCase(field));
+        const isPlain = typeof value === 'boolean' || (typeof value === 'number' && /^\d+$/.test(shown ?? ''));
+        if (isPlain) assert.equal(shown, String(value), field);
+      }
+    }
+  });
 });
+
+/** Records that say no more than they must. */
+function recordsWithDefaults() {
+  const head = { apiVersion: 'gateway/v1', name: 'one' };
+  const { configuration } = configurationFrom({
+    records: [
+      { ...head, kind: 'Mapping', prefix: '/', service: 'hotel' },
+      { ...head, kind: 'AuthService', auth_service: 'auth' },
+      { ...head, kind: 'RateLimitService', service: 'ratelimit' },
+    ],
+  });
+  return [...configuration.mappings, ...configuration.authServices, ...configuration.rateLimitServices];
+}
+
+function camelCase(field: string): string {
+  return field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}

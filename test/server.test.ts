@@ -188,6 +188,16 @@ describe('createFrontdesk', () => {
       assert.match(refused.headers['vary'] ?? '', /Origin/);
       assert.match(refused.headers['vary'] ?? '', /Accept/);
     });
+
+    it('answers no preflight where another proxy asks who it is from: that proxy would take a 204 for a yes', async () => {
+      const desk = await open({ corsOrigins: ['*'] });
+      const { auth } = await desk.listen();
+      const preflight = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'GET' };
+      await request(auth?.url ?? '')
+        .options('/v1/hotels')
+        .set(preflight)
+        .expect(401);
+    });
   });
 
   describe('with some modules only', () => {

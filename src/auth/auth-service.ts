@@ -1,5 +1,6 @@
 /** The auth service with its two faces: an answer for the gateway beside it, and an HTTP service for any proxy. */
 import { validateHeaderName } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
 import { createProblemResponses, exchangeOf, type Logger, type Problem, problem, silentLogger } from '#http';
 import type { AuthAnswer, AuthPort } from './auth-port.ts';
@@ -121,11 +122,22 @@ function createApp(authenticator: Authenticator, refusals: Refusals, userHeader:
   app.use(createProblemResponses({ logger }));
   app.use(async function authenticate(ctx) {
     const verdict = await authenticator.authenticate(ctx.req.headers.authorization);
+    if (!ctx.req.complete) await closeOverMissingBody(ctx);
     if (verdict.kind !== 'user') throw refusals[verdict.kind].toProblem();
     exchangeOf(ctx).user = verdict.name;
     writeIdentity(ctx, userHeader, verdict.name);
   });
   return app;
+}
+
+/**
+ * A proxy may hand on `Content-Length` without the body, as nginx does unless it is told otherwise. The next request on
+ * that connection, which is somebody else's, would be taken for the body: there must be none.
+ */
+async function closeOverMissingBody(ctx: Context): Promise<void> {
+  // A body that came along with the headers is through the parser by then.
+  await setImmediate();
+  if (!ctx.req.complete) ctx.set('Connection', 'close');
 }
 
 function writeIdentity(ctx: Context, userHeader: string, name: string): void {

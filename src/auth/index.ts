@@ -24,4 +24,5 @@ export {
   type ScryptCost,
   verifyPassword,
 } from './password-hash.ts';
+export { createReloadingAuthenticator, type ReloadingAuthenticator } from './reloading-authenticator.ts';
 export { createUsers, type UserStore } from './users.ts';

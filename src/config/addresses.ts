@@ -3,7 +3,8 @@ import { isIP } from 'node:net';
 
 /** A host name or an IP address without brackets. A dotted number that is no IPv4 address is neither. */
 export function isHost(text: string): boolean {
-  return isIP(text) !== 0 || (/^[\w-]+(?:\.[\w-]+)*$/.test(text) && !/^[\d.]+$/.test(text));
+  // The cheap question first: most texts are names.
+  return (/^[\w-]+(?:\.[\w-]+)*$/.test(text) && !/^[\d.]+$/.test(text)) || isIP(text) !== 0;
 }
 
 /** An address, or a network in CIDR notation (RFC 4632, RFC 4291 section 2.3). */

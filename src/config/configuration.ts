@@ -1,74 +1,9 @@
 /** What a configuration directory says, as plain frozen data: the shapes that every other module reads. */
+import type { AuthService, HeldPrefix, Mapping, RateLimitService } from './gateway-records.ts';
+import type { Source } from './source.ts';
 
-/** Where a piece of configuration stands, for messages and for the diagnostics page. Lines count from 1. */
-export interface Source {
-  readonly file: string;
-  readonly line: number;
-}
-
-/** One label of a group: `header` is lower-case; `default` is sent when the header is missing and `omitIfNotPresent` is false. */
-export interface Label {
-  readonly name: string;
-  readonly header: string;
-  readonly omitIfNotPresent: boolean;
-  readonly default: string;
-}
-
-/** One descriptor in the making. The group's name is for people. */
-export interface LabelGroup {
-  readonly name: string;
-  readonly labels: readonly Label[];
-}
-
-export interface Mapping {
-  readonly kind: 'Mapping';
-  readonly name: string;
-  /** Whole path segments, starting with `/`, without a slash at the end (but for `/` itself). */
-  readonly prefix: string;
-  /** Replaces the matched prefix; `''` leaves the path alone. @default '/' */
-  readonly rewrite: string;
-  /** A service reference: `name`, `name:port` or a URL. */
-  readonly service: string;
-  /** Label groups by rate-limit domain. */
-  readonly labels: Readonly<Record<string, readonly LabelGroup[]>>;
-  /** Until the upstream's response headers, in milliseconds; undefined: the setting's. */
-  readonly timeoutMs: number | undefined;
-  readonly connectTimeoutMs: number | undefined;
-  readonly bypassAuth: boolean;
-  readonly source: Source;
-}
-
-export interface AuthService {
-  readonly kind: 'AuthService';
-  readonly name: string;
-  readonly authService: string;
-  readonly proto: 'http';
-  /** Lower-case names of headers that only the auth service can set on a routed request. */
-  readonly allowedAuthorizationHeaders: readonly string[];
-  readonly timeoutMs: number;
-  /** The status when the auth service is down, slow or answers 5xx. @default 503 */
-  readonly statusOnError: number;
-  readonly failureModeAllow: boolean;
-  readonly source: Source;
-}
-
-export interface RateLimitService {
-  readonly kind: 'RateLimitService';
-  readonly name: string;
-  readonly service: string;
-  /** The label domain that is sent. @default 'gateway' */
-  readonly domain: string;
-  readonly timeoutMs: number;
-  readonly failureModeDeny: boolean;
-  /** What a client is told of its limits. @default 'ietf' */
-  readonly headers: RateLimitHeaderStyle;
-  /** Lower-case names of the headers that the service may add to an answer. @default the names that envoyproxy/ratelimit and Envoy write */
-  readonly allowedResponseHeaders: readonly string[];
-  readonly source: Source;
-}
-
-/** `ietf`: `RateLimit` and `RateLimit-Policy`; `draft_03`: `X-RateLimit-Limit`, `-Remaining`, `-Reset` as Envoy writes them. */
-export type RateLimitHeaderStyle = 'ietf' | 'draft_03' | 'none';
+export type * from './gateway-records.ts';
+export type { Source };
 
 export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
 
@@ -134,6 +69,8 @@ export interface Configuration {
   readonly mappings: readonly Mapping[];
   readonly authServices: readonly AuthService[];
   readonly rateLimitServices: readonly RateLimitService[];
+  /** What nobody gets until the mappings that it belongs to are mended. */
+  readonly held: readonly HeldPrefix[];
   readonly limits: readonly LimitDomain[];
   readonly users: readonly User[];
   /** Rows by table for an empty database, as demo.yaml has them (checked for shape: tables of rows of scalars). */

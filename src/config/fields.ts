@@ -10,17 +10,16 @@ export interface Fault {
 
 /** A string that `faultOf` has nothing against. */
 export function text(faultOf: (text: string) => Fault | undefined) {
-  return z.string().check(({ value, issues }) => {
-    const fault = faultOf(value);
-    if (fault !== undefined) {
-      issues.push({
-        code: 'custom',
-        input: value,
-        message: fault.message,
-        params: { remedy: fault.remedy },
-      });
-    }
-  });
+  return z.string().check((payload) => complain(payload, [], faultOf(payload.value)));
+}
+
+/** What a check of zod's gives to say what is wrong. */
+type Complaints = Pick<z.core.ParsePayload, 'value' | 'issues'>;
+
+/** Says what is wrong with the part of a value at `path`; nothing when there is no fault. */
+export function complain({ value, issues }: Complaints, path: PropertyKey[], fault: Fault | undefined): void {
+  if (fault === undefined) return;
+  issues.push({ code: 'custom', input: value, path, message: fault.message, params: { remedy: fault.remedy } });
 }
 
 /**
@@ -44,9 +43,19 @@ export function wholeNumber(min: number, max: number) {
   });
 }
 
-/** Milliseconds; a Node timer with a longer delay would fire at once. */
-export function timeoutMs() {
-  return wholeNumber(1, 2_147_483_647);
+/** A check of lists and maps that must hold something. */
+export function refuseEmpty(remedy: string) {
+  return (payload: z.core.ParsePayload<object>): void => {
+    if (Object.keys(payload.value).length === 0) complain(payload, [], { message: 'is empty', remedy });
+  };
+}
+
+/** A Node timer with a longer delay would fire at once. */
+export const longestDelayMs = 2_147_483_647;
+
+/** Milliseconds; with `min` 0 where 0 stands for no end. */
+export function timeoutMs(min: 0 | 1 = 1) {
+  return wholeNumber(min, longestDelayMs);
 }
 
 /** An RFC 9110 section 5.1 field name, in lower case from here on. */
@@ -56,9 +65,9 @@ export function headerName() {
 
 /** A service reference with one of these schemes, or none; the path of a request comes from the request. */
 export function serviceReference(schemes: readonly ServiceReference['scheme'][]) {
+  const remedy = `Write the name of a service, name:port${schemes.map((scheme) => `, or ${scheme}://host:port`).join('')}.`;
   return text((reference) => {
     const parsed = parseServiceReference(reference);
-    const remedy = `Write the name of a service, name:port${schemes.map((scheme) => `, or ${scheme}://host:port`).join('')}.`;
     if (parsed === undefined)
       return {
         message: `${JSON.stringify(reference)} is not a service reference`,
@@ -78,7 +87,7 @@ export function serviceReference(schemes: readonly ServiceReference['scheme'][])
 /** Any text with something to see in it and on one line. */
 export function label() {
   return text((value) =>
-    /^[^\p{Cc}]*\S[^\p{Cc}]*$/u.test(value)
+    /\S/.test(value) && !/\p{Cc}/u.test(value)
       ? undefined
       : {
           message: 'is empty or holds control characters',
@@ -94,14 +103,20 @@ export const envelope = {
       ? undefined
       : {
           message: `${JSON.stringify(version)} is not known`,
-          remedy: 'Write apiVersion: gateway/v1',
+          remedy: isAmbassadors(version)
+            ? "Write apiVersion: gateway/v1; with GATEWAY_DOMAIN=getambassador.io records of Ambassador's v0 to v3alpha1 are read."
+            : 'Write apiVersion: gateway/v1',
         },
   ),
   kind: z.string(),
   name: label(),
 } as const;
 
-function headerNameFault(name: string): Fault | undefined {
+export function isAmbassadors(apiVersion: string): boolean {
+  return /^(?:ambassador|(?:x\.)?getambassador\.io)\//.test(apiVersion);
+}
+
+export function headerNameFault(name: string): Fault | undefined {
   if (/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return undefined;
   return {
     message: `${JSON.stringify(name)} is not a header name`,

@@ -2,21 +2,36 @@
 export type {
   Algorithm,
   AuthService,
+  CircuitBreakers,
   Configuration,
   ConfigurationError,
+  CorsRule,
+  HeaderRules,
+  HeaderValue,
+  HealthCheck,
+  HeldPrefix,
+  HostMatch,
   Label,
   LabelGroup,
   Limit,
   LimitDescriptor,
   LimitDomain,
   Mapping,
+  NamedMatch,
+  OutlierDetection,
   RateLimitHeaderStyle,
   RateLimitService,
+  Redirect,
+  RegexRewrite,
+  RetryCondition,
+  RetryPolicy,
   Source,
+  TextMatch,
   Unit,
   User,
 } from './configuration.ts';
-export { demoUsersAmong } from './demo-users.ts';
+export { demoUsersAmong, exposedDemoUsers } from './demo-users.ts';
+export type { HeaderVariable } from './header-rules.ts';
 export {
   type ConfigurationRecords,
   configurationFrom,
@@ -24,7 +39,11 @@ export {
   type LoadOptions,
   loadConfiguration,
 } from './load.ts';
+export { mappingDefaults } from './mapping-defaults.ts';
+export { foldsCase, matchKey } from './match-key.ts';
 export { packageVersion } from './package-version.ts';
+export { type CompiledPattern, compilePattern, type Pattern } from './pattern.ts';
+export { keepGood, withoutRecords } from './quarantine.ts';
 export {
   formatServiceReference,
   parseServiceReference,

@@ -80,11 +80,13 @@ function unknownKey({ path, message }: Issue, key: string): PlacedFault {
   return {
     path: [...path, key],
     message: `unknown key "${key}"${where}${didYouMean(key, known)}`,
-    remedy:
-      meant === undefined
-        ? `Remove it; the keys known here are ${known.join(', ')}.`
-        : `Write "${meant}", or remove it.`,
+    remedy: meant === undefined ? `Remove it; ${knownKeys(known)}.` : `Write "${meant}", or remove it.`,
   };
+}
+
+/** A long list would hide the message that it stands under. */
+function knownKeys(known: readonly string[]): string {
+  return known.length > 20 ? "the fields are in README's tables" : `the keys known here are ${known.join(', ')}`;
 }
 
 /** The paths of the keys that were meant, and of the map that the unknown keys stand in. */
@@ -95,7 +97,9 @@ function explains(issue: Issue): readonly string[] {
 }
 
 function isMissing(issue: Issue, value: unknown): boolean {
-  return issue.path.length > 0 && issue.code !== 'custom' && at(value, issue.path) === undefined;
+  if (issue.path.length === 0 || issue.code === 'custom' || at(value, issue.path) !== undefined) return false;
+  // What a text was split into is not in the value.
+  return typeof at(value, issue.path.slice(0, -1)) === 'object';
 }
 
 function at(value: unknown, path: readonly PropertyKey[]): unknown {

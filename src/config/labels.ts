@@ -1,20 +1,78 @@
-/** A Mapping's labels: domains, their groups, and the request headers that become descriptor entries. */
+/** A Mapping's labels: domains, their groups, and what becomes descriptor entries. */
 import * as z from 'zod';
-import type { LabelGroup } from './configuration.ts';
-import { headerName, label, strict } from './fields.ts';
+import { either } from './choices.ts';
+import { complain, headerNameFault, label, refuseEmpty, strict, text } from './fields.ts';
+import type { Label, LabelGroup } from './label-records.ts';
 
-const labelFields = strict({
-  header: headerName(),
+const pseudoHeaders = [':method', ':path', ':authority'];
+
+const headerFields = strict({
+  header: labelledHeader(),
   omit_if_not_present: z.boolean().default(false),
   default: z.string().default(''),
 });
 
-/** `- x-allow:` with its fields below it. */
-const labelDefinition = z
-  .preprocess(refuseOutdented, z.record(label(), labelFields))
-  .check(refuseEmpty('Name a label: "- x-allow:" and below it, one level further, "header: X-Allow".'));
+/** What needs no more than a key, and what the key is where none is given. */
+const keyed = ['source_cluster', 'destination_cluster', 'remote_address', 'method', 'path'] as const;
+type Keyed = (typeof keyed)[number];
 
-const group = z.array(labelDefinition).check(refuseEmpty('List at least one label, or remove the group.'));
+const remedy = 'Name a label: "- x-allow:" and below it, one level further, "header: X-Allow".';
+
+/** `- x-allow:` with its fields below it. */
+const headerLabels = z
+  .preprocess(refuseOutdented, z.record(label(), headerFields))
+  .check(refuseEmpty(remedy))
+  .transform((definition) => Object.entries(definition).map(([name, fields]) => headerLabel(name, fields)));
+
+const requestHeaders = strict({
+  request_headers: strict({
+    key: label(),
+    header_name: labelledHeader(),
+    omit_if_not_present: z.boolean().default(false),
+    default: z.string().default(''),
+  }),
+}).transform(({ request_headers: { key, header_name: header, ...rest } }) => [headerLabel(key, { header, ...rest })]);
+
+interface Generic {
+  readonly key?: string | undefined;
+  readonly value: string;
+}
+
+const bareGeneric = label().transform((value): Generic => ({ value }));
+const longGeneric = strict({ key: label().optional(), value: label() });
+
+const genericKey = strict({
+  generic_key: either<Generic>((value) => (typeof value === 'object' ? longGeneric : bareGeneric)),
+}).transform(({ generic_key: { key = 'generic_key', value } }): Label[] => [{ kind: 'generic_key', name: key, value }]);
+
+const bareText = label().transform((written): Label[] =>
+  isKeyed(written) && written !== 'method' && written !== 'path'
+    ? [{ kind: written, name: written }]
+    : [{ kind: 'generic_key', name: 'generic_key', value: written }],
+);
+
+/** `{remote_address: {key: client}}`. */
+const keyedSchemas = new Map(
+  keyed.map((kind) => [
+    kind,
+    strict({ [kind]: strict({ key: label().default(kind) }) }).transform((given): Label[] =>
+      Object.values(given).map(({ key }) => ({ kind, name: key })),
+    ),
+  ]),
+);
+
+/** Ambassador's ways of writing a label, and the long form for everything else. A label of ours may have any of these names. */
+const definition = either<readonly Label[]>((value) => {
+  if (typeof value === 'string') return bareText;
+  const [kind, fields] = typeof value === 'object' && value !== null ? (Object.entries(value)[0] ?? []) : [];
+  const isLong = typeof fields === 'object' && fields !== null && 'header' in fields;
+  if (kind === undefined || isLong) return headerLabels;
+  if (kind === 'request_headers') return requestHeaders;
+  if (kind === 'generic_key') return genericKey;
+  return (isKeyed(kind) && keyedSchemas.get(kind)) || headerLabels;
+});
+
+const group = z.array(definition).check(refuseEmpty('List at least one label, or remove the group.'));
 
 /** By domain a list of entries, each a group's name with its labels; an entry with several groups is several entries. */
 export const labelsSchema = z
@@ -23,22 +81,31 @@ export const labelsSchema = z
     Object.fromEntries(Object.entries(domains).map(([domain, entries]) => [domain, entries.flatMap(groupsOf)])),
   );
 
-type Definition = z.infer<typeof labelDefinition>;
-
-function groupsOf(entry: Readonly<Record<string, readonly Definition[]>>): readonly LabelGroup[] {
-  return Object.entries(entry).map(([name, definitions]) => ({
-    name,
-    labels: definitions.flatMap(labelsOf),
-  }));
+function groupsOf(entry: Readonly<Record<string, readonly (readonly Label[])[]>>): readonly LabelGroup[] {
+  return Object.entries(entry).map(([name, definitions]) => ({ name, labels: definitions.flat() }));
 }
 
-function labelsOf(definition: Definition) {
-  return Object.entries(definition).map(([name, fields]) => ({
+function isKeyed(written: string): written is Keyed {
+  return keyed.some((kind) => kind === written);
+}
+
+/** HTTP/2's names for the parts of a request (RFC 9113 section 8.3.1) are read as what they stand for. */
+function labelledHeader() {
+  return text((name) => (pseudoHeaders.includes(name) ? undefined : headerNameFault(name))).transform((name) =>
+    name.toLowerCase(),
+  );
+}
+
+function headerLabel(name: string, fields: z.infer<typeof headerFields>): Label {
+  const { header, omit_if_not_present: omitIfNotPresent, default: whenMissing } = fields;
+  if (header === ':method' || header === ':path') return { kind: header === ':path' ? 'path' : 'method', name };
+  return {
+    kind: 'header',
     name,
-    header: fields.header,
-    omitIfNotPresent: fields.omit_if_not_present,
-    default: fields.default,
-  }));
+    header: header === ':authority' ? 'host' : header,
+    omitIfNotPresent,
+    default: whenMissing,
+  };
 }
 
 /** The trap of Ambassador's own documentation: `header:` at the same indent as the label's name makes them neighbours. */
@@ -46,26 +113,9 @@ function refuseOutdented(value: unknown, context: z.core.$RefinementCtx): unknow
   if (typeof value !== 'object' || value === null || !('header' in value)) return value;
   const name = Object.entries(value).find(([, fields]) => fields === null)?.[0];
   if (name === undefined) return value;
-  context.addIssue({
-    code: 'custom',
-    input: value,
-    path: ['header'],
+  complain({ value, issues: context.issues }, ['header'], {
     message: `stands beside the label "${name}" instead of below it, did you mean to indent it?`,
-    params: {
-      remedy: `Indent "header" and what follows it one level further than "${name}".`,
-    },
+    remedy: `Indent "header" and what follows it one level further than "${name}".`,
   });
   return z.NEVER;
-}
-
-function refuseEmpty(remedy: string) {
-  return ({ value, issues }: z.core.ParsePayload<object>): void => {
-    if (Object.keys(value).length > 0) return;
-    issues.push({
-      code: 'custom',
-      input: value,
-      message: 'is empty',
-      params: { remedy },
-    });
-  };
 }

@@ -4,25 +4,19 @@ import { errorsOf, nameOf, type PlacedFault } from './issues.ts';
 import { suggestion } from './suggest.ts';
 import { type PlacedDocument, readDocuments } from './yaml-documents.ts';
 
-/** The documents that are records, still to be checked, and what is wrong with the manifests around them. */
-interface Manifests {
+/** The records, still to be checked, and what is wrong with the manifest around them. */
+interface Unfolded {
   readonly records: readonly PlacedDocument[];
   readonly errors: readonly ConfigurationError[];
 }
 
-/** Replaces every manifest among the documents by the records in its annotation; lines inside it stay lines of the file. */
-export function unfoldManifests(documents: readonly PlacedDocument[], gatewayDomain: string): Manifests {
-  const parts = documents.map((document): Manifests => {
-    const manifest = field(document.value, 'kind') === 'Service';
-    return manifest ? readManifest(document, `${gatewayDomain}/config`) : { records: [document], errors: [] };
-  });
-  return {
-    records: parts.flatMap(({ records }) => records),
-    errors: parts.flatMap(({ errors }) => errors),
-  };
+/** A manifest becomes the records in its annotation, whose lines stay lines of the file; any other document stays as it is. */
+export function unfoldManifest(document: PlacedDocument, gatewayDomain: string): Unfolded {
+  const isManifest = field(document.value, 'kind') === 'Service';
+  return isManifest ? readManifest(document, `${gatewayDomain}/config`) : { records: [document], errors: [] };
 }
 
-function readManifest(document: PlacedDocument, key: string): Manifests {
+function readManifest(document: PlacedDocument, key: string): Unfolded {
   const { value } = document;
   const name = field(field(value, 'metadata'), 'name');
   const record = typeof name === 'string' ? `Service ${name}` : 'Service';

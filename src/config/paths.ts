@@ -3,6 +3,7 @@ import type { Fault } from './fields.ts';
 
 /** What is wrong with a Mapping's prefix, or undefined. */
 export function prefixFault(path: string): Fault | undefined {
+  if (ordinary.test(path)) return undefined;
   const rule = rules.find(({ breaks }) => breaks(path));
   return (
     rule && {
@@ -11,6 +12,9 @@ export function prefixFault(path: string): Fault | undefined {
     }
   );
 }
+
+/** What most paths look like: no rule has anything against them. */
+const ordinary = /^(?:\/[\w~-][\w.~-]*)+\/?$/;
 
 /** The same for a rewrite, which may be empty as well. */
 export function rewriteFault(path: string): Fault | undefined {

@@ -1,7 +1,8 @@
 /** RateLimitService: labelled requests are put to this service, over gRPC or in-process. */
 import * as z from 'zod';
 import type { RateLimitService } from './configuration.ts';
-import { envelope, headerName, label, serviceReference, strict, timeoutMs } from './fields.ts';
+import { envelope, type Fault, label, serviceReference, strict, timeoutMs } from './fields.ts';
+import { headerNames } from './header-fields.ts';
 import { type RecordKind, recordKind } from './record-kind.ts';
 
 /** Headers that frame the answer to the client: another value would break it. */
@@ -19,8 +20,11 @@ const schema = strict({
   timeout_ms: timeoutMs().default(100),
   failure_mode_deny: z.boolean().default(false),
   headers: z.enum(['ietf', 'draft_03', 'none']).default('ietf'),
-  allowed_response_headers: z.array(headerName().check(refuseUntouchable)).default(limitHeaders),
+  allowed_response_headers: headerNames(untouchableFault).default(limitHeaders),
 });
+
+/** Every field that a RateLimitService may have. */
+export const rateLimitServiceFieldNames: readonly string[] = Object.keys(schema.shape);
 
 const examples = {
   apiVersion: 'gateway/v1',
@@ -33,20 +37,24 @@ const examples = {
   allowed_response_headers: '[RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset]',
 } as const;
 
-export const rateLimitServiceKind: RecordKind<RateLimitService> = recordKind(schema, examples, (fields, source) => ({
-  kind: 'RateLimitService',
-  name: fields.name,
-  service: fields.service,
-  domain: fields.domain,
-  timeoutMs: fields.timeout_ms,
-  failureModeDeny: fields.failure_mode_deny,
-  headers: fields.headers,
-  allowedResponseHeaders: fields.allowed_response_headers,
-  source,
-}));
+export const rateLimitServiceKind: RecordKind<RateLimitService> = recordKind({
+  schema,
+  examples,
+  become: (fields, source) => ({
+    kind: 'RateLimitService',
+    name: fields.name,
+    service: fields.service,
+    domain: fields.domain,
+    timeoutMs: fields.timeout_ms,
+    failureModeDeny: fields.failure_mode_deny,
+    headers: fields.headers,
+    allowedResponseHeaders: fields.allowed_response_headers,
+    source,
+  }),
+});
 
-function refuseUntouchable({ value, issues }: z.core.ParsePayload<string>): void {
-  if (!untouchable.includes(value)) return;
-  const params = { remedy: 'Remove it: the service can add headers that speak of the request, not of the answer.' };
-  issues.push({ code: 'custom', input: value, message: `"${value}" frames the answer`, params });
+function untouchableFault(name: string): Fault | undefined {
+  if (!untouchable.includes(name)) return undefined;
+  const remedy = 'Remove it: the service can add headers that speak of the request, not of the answer.';
+  return { message: `"${name}" frames the answer`, remedy };
 }

@@ -10,12 +10,19 @@ type Parsed<T> =
 /** Turns a plain value into the record that stands at `source`, or says everything that is wrong with it. */
 export type RecordKind<T> = (value: unknown, source: Source) => Parsed<T>;
 
-export function recordKind<Fields, T>(
-  schema: z.ZodType<Fields>,
-  examples: Examples,
-  become: (fields: Fields, source: Source) => T,
-): RecordKind<T> {
+export interface RecordKindOptions<Fields, T> {
+  readonly schema: z.ZodType<Fields>;
+  /** The same as `schema` reads, sooner, or undefined where that has to look. */
+  readonly readOrdinary?: (value: unknown) => Fields | undefined;
+  readonly examples: Examples;
+  readonly become: (fields: Fields, source: Source) => T;
+}
+
+export function recordKind<Fields, T>(options: RecordKindOptions<Fields, T>): RecordKind<T> {
+  const { schema, readOrdinary = () => undefined, examples, become } = options;
   return (value, source) => {
+    const ordinary = readOrdinary(value);
+    if (ordinary !== undefined) return { ok: true, value: become(ordinary, source) };
     const read = schema.safeParse(value);
     return read.success
       ? { ok: true, value: become(read.data, source) }

@@ -1,6 +1,7 @@
 /** Gateway records: one plain value at a time into a Mapping, an AuthService or a RateLimitService, or what is wrong with it. */
 import { authServiceKind } from './auth-service.ts';
-import type { AuthService, ConfigurationError, Mapping, RateLimitService } from './configuration.ts';
+import type { AuthService, ConfigurationError, HeldPrefix, Mapping, RateLimitService } from './configuration.ts';
+import { heldByValue } from './held.ts';
 import { errorsOf, nameOf, type PlacedFault } from './issues.ts';
 import { mappingKind } from './mapping.ts';
 import { rateLimitServiceKind } from './rate-limit-service.ts';
@@ -20,7 +21,7 @@ const kindNames = ['Mapping', 'AuthService', 'RateLimitService', 'Service'];
 
 type RecordResult =
   | { readonly ok: true; readonly record: GatewayRecord }
-  | { readonly ok: false; readonly errors: readonly ConfigurationError[] };
+  | { readonly ok: false; readonly errors: readonly ConfigurationError[]; readonly held: readonly HeldPrefix[] };
 
 /** Every fault of the record is an error of its own, on its own line. */
 export function readRecord(document: PlacedDocument): RecordResult {
@@ -48,6 +49,7 @@ function refused(document: PlacedDocument, faults: readonly PlacedFault[]): Reco
   return {
     ok: false,
     errors: errorsOf(document, faults, recordName(document.value)),
+    held: heldByValue(document.value, { file: document.file, line: document.lineAt([]) }),
   };
 }
 

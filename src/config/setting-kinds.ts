@@ -89,13 +89,21 @@ export function list(
   });
 }
 
-/** `name=host:port,…` in text, a plain object in options. */
-export function addressBook(description: string): Setting<Readonly<Record<string, string>>> {
+/** Where a name is found: `host:port`, or several of them that are alike. */
+export type AddressBook = Readonly<Record<string, string | readonly string[]>>;
+
+/** `name=host:port,…` in text, where a name may come several times; a plain object in options. */
+export function addressBook(description: string): Setting<AddressBook> {
+  const address = z.string().refine(isHostAndPort);
+  const several = z
+    .array(address)
+    .min(1)
+    .refine((addresses) => new Set(addresses).size === addresses.length);
   return {
-    schema: z.record(z.string().regex(/^[\w-]+$/), z.string().refine(isHostAndPort)),
+    schema: z.record(z.string().regex(/^[\w-]+$/), z.union([address, several])),
     default: {},
     fromText: addressesFromText,
-    expects: 'name=host:port, with commas between several, each name once',
+    expects: 'name=host:port, with commas between several, each address of a name once',
     description,
   };
 }
@@ -118,11 +126,14 @@ function itemsFromText(text: string): readonly string[] {
   return text.split(',').map((item) => item.trim());
 }
 
+/** A name with one address keeps it plain. Without a prototype: `__proto__` is a name like any other. */
 function addressesFromText(text: string): unknown {
-  const pairs = itemsFromText(text).map((item): readonly [string, string] => {
-    const [name = '', ...address] = item.split('=');
-    return [name, address.join('=')];
-  });
-  const names = new Set(pairs.map(([name]) => name));
-  return names.size === pairs.length ? Object.fromEntries(pairs) : text;
+  const book: Record<string, string | string[]> = Object.create(null);
+  for (const item of itemsFromText(text)) {
+    const [name = '', ...rest] = item.split('=');
+    const address = rest.join('=');
+    const known = book[name];
+    book[name] = known === undefined ? address : [known, address].flat();
+  }
+  return book;
 }

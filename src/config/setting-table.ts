@@ -64,7 +64,7 @@ export const settingTable = {
   publicUrl: baseUrl(undefined, "Base of the URLs in answers; unset: the request's scheme and host."),
   corsOrigins: origins('Origins that may read answers in a browser.'),
   serviceAddresses: addressBook(
-    'Where services that are not in this process are found, for example hotel=127.0.0.1:9001.',
+    'Where services that are not in this process are found, for example hotel=10.0.0.1:9001; a name with several addresses comes several times.',
   ),
   allowDemoUsers: flag(false, 'Lets a server that listens beyond loopback start with the demo users.'),
   bodyBytesMax: bytes(1_048_576, 'Largest request body, in bytes.'),
@@ -77,6 +77,10 @@ export const settingTable = {
     "Until a service's response headers, in milliseconds; a Mapping's timeout_ms wins.",
   ),
   upstreamConnectTimeoutMs: timeoutMs(3000, 'Until a connection to a service is made, in milliseconds.'),
+  upstreamIdleTimeoutMs: timeoutMs(
+    300_000,
+    "How long a body may rest on its way from or to a service, in milliseconds; a Mapping's idle_timeout_ms wins.",
+  ),
   shutdownTimeoutMs: timeoutMs(10_000, 'How long a stop waits for what still runs, in milliseconds.'),
 } as const;
 

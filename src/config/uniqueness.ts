@@ -1,5 +1,9 @@
-/** Rules between records: one of each name, one Mapping of each prefix, one auth service, one rate-limit service. */
+/** Rules between records: one of each name, one rate-limit service, one auth service for each mapping, one mapping for each match. */
+import { keepAuthenticated } from './authentication.ts';
 import type { ConfigurationError } from './configuration.ts';
+import type { AuthService, HeldPrefix, Mapping } from './gateway-records.ts';
+import { heldByMapping } from './held.ts';
+import { keepGroups } from './mapping-groups.ts';
 import type { GatewayRecord } from './records.ts';
 
 export interface Kept<T> {
@@ -7,26 +11,49 @@ export interface Kept<T> {
   readonly errors: readonly ConfigurationError[];
 }
 
+export interface Compatible extends Kept<GatewayRecord> {
+  /** Where the mappings belong that are not kept. */
+  readonly held: readonly HeldPrefix[];
+}
+
 /** Of records that clash the first stays, so that a later mistake neither moves a route nor opens one that was guarded. */
-export function keepCompatible(records: readonly GatewayRecord[]): Kept<GatewayRecord> {
+export function keepCompatible(records: readonly GatewayRecord[]): Compatible {
   const named = keepFirst(records, ({ kind, name }) => `${kind} ${name}`, clashOfNames);
   const placed = keepFirst(named.kept, slotOf, clashOfSlots);
-  return { kept: placed.kept, errors: [...named.errors, ...placed.errors] };
+  const authServices = placed.kept.filter((record): record is AuthService => record.kind === 'AuthService');
+  const mappings = placed.kept.filter((record): record is Mapping => record.kind === 'Mapping');
+  const authenticated = keepAuthenticated(mappings, authServices);
+  const grouped = keepGroups(authenticated.kept);
+  const kept: ReadonlySet<GatewayRecord> = new Set(grouped.kept);
+  return {
+    kept: placed.kept.filter((record) => record.kind !== 'Mapping' || kept.has(record)),
+    errors: [named, placed, authenticated, grouped].flatMap(({ errors }) => errors),
+    held: records.flatMap((record) => (record.kind === 'Mapping' && !kept.has(record) ? heldByMapping(record) : [])),
+  };
 }
 
 type Clash<T> = (later: T, first: T) => ConfigurationError;
 
-/** One pass over a map, however many there are. */
-export function keepFirst<T>(records: readonly T[], keyOf: (record: T) => string, clash: Clash<T>): Kept<T> {
+/** One pass over a map, however many there are. Whatever has no key stays. */
+export function keepFirst<T>(
+  records: readonly T[],
+  keyOf: (record: T) => string | undefined,
+  clash: Clash<T>,
+): Kept<T> {
   const first = new Map<string, T>();
+  const kept: T[] = [];
   const errors: ConfigurationError[] = [];
   for (const record of records) {
     const key = keyOf(record);
-    const holder = first.get(key);
-    if (holder === undefined) first.set(key, record);
-    else errors.push(clash(record, holder));
+    const holder = key === undefined ? undefined : first.get(key);
+    if (holder !== undefined) {
+      errors.push(clash(record, holder));
+      continue;
+    }
+    if (key !== undefined) first.set(key, record);
+    kept.push(record);
   }
-  return { kept: [...first.values()], errors };
+  return { kept, errors };
 }
 
 function clashOfNames(later: GatewayRecord, first: GatewayRecord): ConfigurationError {
@@ -39,20 +66,23 @@ function clashOfNames(later: GatewayRecord, first: GatewayRecord): Configuration
   };
 }
 
-/** What only one record can have: a prefix, or being the service of its kind. */
-function slotOf(record: GatewayRecord): string {
-  return record.kind === 'Mapping' ? record.prefix : record.kind;
+/** What only one record can be: the default auth service, or the rate-limit service. Of everything else there may be many. */
+function slotOf(record: GatewayRecord): string | undefined {
+  const isTheOne = record.kind === 'RateLimitService' || (record.kind === 'AuthService' && record.isDefault);
+  return isTheOne ? record.kind : undefined;
 }
 
 function clashOfSlots(later: GatewayRecord, first: GatewayRecord): ConfigurationError {
-  const mapping = later.kind === 'Mapping';
+  const isAuth = later.kind === 'AuthService';
   return {
     source: later.source,
     record: `${later.kind} ${later.name}`,
-    message: mapping
-      ? `the prefix "${later.prefix}" already belongs to Mapping ${first.name}`
+    message: isAuth
+      ? `${first.kind} ${first.name} is the default already`
       : `there is already ${first.kind} ${first.name}, and only one is supported`,
     other: first.source,
-    remedy: mapping ? 'Give each Mapping a prefix of its own.' : `Keep one ${later.kind}.`,
+    remedy: isAuth
+      ? `Set default: false, and auth_service: ${later.name} in the mappings that it is for.`
+      : `Keep one ${later.kind}.`,
   };
 }

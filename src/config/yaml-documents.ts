@@ -1,175 +1,99 @@
-/** YAML streams as plain values that still know the line on which each of their parts stands. */
-import {
-  type Document,
-  isMap,
-  isNode,
-  isPair,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  type Pair,
-  parseAllDocuments,
-  type YAMLError,
-} from 'yaml';
+/** YAML streams, document by document: plain ones are read fast, all others by the library. */
 import type { ConfigurationError } from './configuration.ts';
+import type { Documents, Place, PlacedDocument } from './placed-document.ts';
+import { readAnyYaml } from './yaml-library.ts';
+import { type PlainDocument, readPlainYaml } from './yaml-plain.ts';
 
-/** Where a text stands: `lineOf` turns a line of the text into a line of the file. */
-interface Place {
-  readonly file: string;
-  readonly lineOf: (line: number) => number;
-  /** The record that the text belongs to, for messages. */
-  readonly record?: string | undefined;
-}
-
-/** One document of a stream. Paths that end nowhere count as the deepest part that is there. */
-export interface PlacedDocument {
-  readonly value: unknown;
-  readonly file: string;
-  readonly lineAt: (path: readonly PropertyKey[]) => number;
-  /** The place of the text inside the string at `path`. */
-  readonly placeWithin: (path: readonly PropertyKey[], record: string) => Place;
-}
-
-/** Aliases are counted with what they multiply, so that a few lines cannot become gigabytes. */
-const aliasesMax = 100;
+export type { PlacedDocument } from './placed-document.ts';
 
 /** Every document that parses, and an error for each that does not. Empty documents are skipped. */
-export function readDocuments(
-  text: string,
-  place: Place,
-): {
-  readonly documents: readonly PlacedDocument[];
+export function readDocuments(text: string, place: Place): Documents {
+  const { results, errors } = mapDocuments(text, place, (document) => document);
+  return { documents: results, errors };
+}
+
+interface Mapped<T> {
+  readonly results: readonly T[];
   readonly errors: readonly ConfigurationError[];
-} {
-  const lines = new LineCounter();
-  const parsed = parseAllDocuments(text, {
-    lineCounter: lines,
-    prettyErrors: false,
-    strict: true,
-    uniqueKeys: true,
-  });
-  const lineAt = (offset: number) => place.lineOf(Math.max(1, lines.linePos(offset).line));
-  const documents: PlacedDocument[] = [];
-  const errors: ConfigurationError[] = [];
-  for (const document of parsed) {
-    const faults = syntaxErrors(document, text);
-    const start = document.contents?.range?.[0] ?? 0;
-    const value = faults.length === 0 ? plainValue(document) : undefined;
-    if (value instanceof Error) faults.push(aliasError(value, start));
-    for (const { offset, ...fault } of faults) {
-      errors.push({
-        source: { file: place.file, line: lineAt(offset) },
-        record: place.record,
-        ...fault,
-      });
+}
+
+/** The same with what `read` makes of each document: of ten thousand there is never more than one at a time to keep. */
+export function mapDocuments<T>(text: string, place: Place, read: (document: PlacedDocument) => T): Mapped<T> {
+  if (mayReachFurther(text)) return mapThoroughly(text, place, read);
+  const results: T[] = [];
+  let [start, line] = [0, 0];
+  while (start < text.length) {
+    const part = text.slice(start, nextMarker(text, start));
+    const plain = readPlainYaml(part);
+    if (plain === undefined) {
+      const mapped = mapThoroughly(part, below(place, line), read);
+      // What the library takes for the next document where it finds a fault is its own affair: it gets the whole text.
+      if (mapped.errors.length > 0) return mapThoroughly(text, place, read);
+      results.push(...mapped.results);
+    } else if (plain.value !== null) {
+      results.push(read(placed(plain, part, place, line)));
     }
-    if (faults.length === 0 && value !== null) documents.push(placed(document, value, place, lineAt));
+    start += part.length;
+    line += plain?.lines ?? newlinesIn(part);
   }
-  return { documents, errors };
+  return { results, errors: [] };
 }
 
-interface SyntaxFault {
-  readonly offset: number;
-  readonly message: string;
-  readonly remedy: string;
+function mapThoroughly<T>(text: string, place: Place, read: (document: PlacedDocument) => T): Mapped<T> {
+  const { documents, errors } = readAnyYaml(text, place);
+  return { results: documents.map(read), errors };
 }
 
-/** Repeated keys are named one by one; of other errors the first, because the rest mostly follow from it. */
-function syntaxErrors(document: Document, text: string): SyntaxFault[] {
-  const errors: readonly YAMLError[] = [...document.errors, ...document.warnings];
-  const repeated = errors.filter(({ code }) => code === 'DUPLICATE_KEY');
-  const other = errors.filter(({ code }) => code !== 'DUPLICATE_KEY').slice(0, 1);
-  return [
-    ...repeated.map(({ pos }) => ({
-      offset: pos[0],
-      message: `the key "${keyAt(text, pos[0])}" stands twice in one map`,
-      remedy: 'Keep one of the two.',
-    })),
-    ...other.map(({ pos, code, message }) => ({
-      offset: pos[0],
-      message: `this is not YAML that can be read: ${message}`,
-      remedy:
-        code === 'TAB_AS_INDENT'
-          ? 'Indent with spaces.'
-          : 'Look at the indentation, quotes and brackets on this line and the one above.',
-    })),
-  ];
+/** Directives and `...` have a say in what comes after them: a stream that may have one is left to the library. */
+function mayReachFurther(text: string): boolean {
+  return /^\uFEFF?(?:%|\.\.\.)/.test(text) || text.includes('\n%') || text.includes('\n...');
 }
 
-function keyAt(text: string, offset: number): string {
-  return (
-    /^(?:"[^"\n]*"|'[^'\n]*'|[^:\n]*)/
-      .exec(text.slice(offset))?.[0]
-      .trim()
-      .replace(/^(["'])(.*)\1$/, '$2') ?? ''
-  );
+/** The place of a text that begins behind the first `lines` lines. */
+function below(place: Place, lines: number): Place {
+  return { ...place, lineOf: (line) => place.lineOf(lines + line) };
 }
 
-function aliasError(error: Error, offset: number): SyntaxFault {
-  return {
-    offset,
-    message: `the aliases cannot be followed: ${error.message}`,
-    remedy: `Define each anchor before its aliases, and use at most ${aliasesMax} of them; or write the values out.`,
+/**
+ * The offset of the next line that begins with `---`, which begins a document whatever it stands in
+ * (YAML 1.2.2 production 206, c-forbidden).
+ */
+function nextMarker(text: string, from: number): number {
+  let at = text.indexOf('\n---', from);
+  while (at !== -1 && !' \t\r\n'.includes(text.charAt(at + 4))) at = text.indexOf('\n---', at + 1);
+  return at === -1 ? text.length : at + 1;
+}
+
+function newlinesIn(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count += 1;
+  return count;
+}
+
+/** Of a plain document the library is asked only for the lines inside it, which few need: those with an error to report. */
+function placed(plain: PlainDocument, text: string, place: Place, lines: number): PlacedDocument {
+  const { value } = plain;
+  const { file } = place;
+  const first = place.lineOf(lines + plain.line);
+  let read: PlacedDocument | undefined;
+  const thorough = () => {
+    read ??= readAnyYaml(text, below(place, lines)).documents[0];
+    return read;
   };
-}
-
-/** `toJS` throws a ReferenceError for aliases that lead nowhere or to too much. */
-function plainValue(document: Document): unknown {
-  try {
-    return document.toJS({ maxAliasCount: aliasesMax });
-  } catch (error) {
-    if (error instanceof ReferenceError) return error;
-    throw error;
-  }
-}
-
-function placed(document: Document, value: unknown, place: Place, lineAt: (offset: number) => number): PlacedDocument {
-  const contents = document.contents;
-  const lineOfPath = (path: readonly PropertyKey[]) => lineAt(walk(contents, path).offset);
   return {
     value,
-    file: place.file,
-    lineAt: lineOfPath,
-    placeWithin: (path, record) => {
-      const { node } = walk(contents, path);
-      const first = lineAt(node?.range?.[0] ?? 0);
-      // Only a literal block has a line of file for each of its own; its text starts below the `|`.
-      const literal = isScalar(node) && node.type === 'BLOCK_LITERAL';
-      return {
-        file: place.file,
-        record,
-        lineOf: (line) => (literal ? first + line : first),
-      };
+    file,
+    lineAt: (path) => (path.length === 0 ? first : (thorough()?.lineAt(path) ?? first)),
+    placeWithin(path, record) {
+      const holder = path.slice(0, -1).reduce(memberOf, value);
+      const literal = plain.literals.find((one) => one.holder === holder && one.key === path.at(-1));
+      if (literal === undefined) return thorough()?.placeWithin(path, record) ?? { file, record, lineOf: () => first };
+      const header = place.lineOf(lines + literal.line);
+      return { file, record, lineOf: (line) => header + line };
     },
   };
 }
 
-interface Found {
-  readonly node: Node | undefined;
-  readonly offset: number;
-}
-
-/** The node at a path, and the offset to show for it: of the key where there is one. */
-function walk(root: unknown, path: readonly PropertyKey[]): Found {
-  let found: Found = foundAt(root, root, 0);
-  for (const key of path) {
-    const step = stepInto(found.node, key);
-    if (step === undefined) break;
-    found = isPair(step) ? foundAt(step.value, step.key, found.offset) : foundAt(step, step, found.offset);
-  }
-  return found;
-}
-
-function foundAt(node: unknown, shown: unknown, offset: number): Found {
-  return {
-    node: isNode(node) ? node : undefined,
-    offset: isNode(shown) ? (shown.range?.[0] ?? offset) : offset,
-  };
-}
-
-function stepInto(node: Node | undefined, key: PropertyKey): Pair | Node | undefined {
-  if (isMap(node)) return node.items.find((pair) => isScalar(pair.key) && String(pair.key.value) === String(key));
-  const item = isSeq(node) && typeof key === 'number' ? node.items[key] : undefined;
-  return isNode(item) ? item : undefined;
+function memberOf(value: unknown, key: PropertyKey): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }

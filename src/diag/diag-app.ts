@@ -23,7 +23,7 @@ export interface Endpoint {
   readonly run: (ctx: Context) => Promise<void>;
 }
 
-const root = '/gateway/v0';
+export const root = '/gateway/v0';
 
 /** `/gateway/v0/diag/`, behind the auth service. */
 export function createDiagnostics(parts: DiagnosticsParts): Endpoint {
@@ -67,7 +67,7 @@ export function createProbes(isReady: () => Promise<boolean>, representations: R
 const allowed = ['GET', 'HEAD', 'OPTIONS'];
 
 /** An endpoint has exactly one path, and is only read. False: the question was what else it takes, and is answered. */
-function isRead(ctx: Context, path: string): boolean {
+export function isRead(ctx: Context, path: string): boolean {
   if (ctx.path !== path) throw problem('not-found');
   if (ctx.method === 'GET' || ctx.method === 'HEAD') return true;
   answerMethod(ctx, allowed);

@@ -1,3 +1,6 @@
 /** What the gateway believes, for people and for whatever watches the process. */
 export { createDiagnostics, createProbes, type Endpoint } from './diag-app.ts';
+export { createExplanations } from './explain-app.ts';
+export { parseHeader } from './explain-question.ts';
+export { formatExplanation } from './explain-text.ts';
 export type { Diagnostics, DiagnosticsParts } from './snapshot.ts';

@@ -24,13 +24,23 @@ function isDiagnostics(value: unknown): value is Diagnostics {
 }
 
 function page(diagnostics: Diagnostics, title: string): string {
-  const { version, uptime_seconds, routes, services, limits, errors, auth, ratelimit } = diagnostics;
+  const { version, uptime_seconds, configuration, routes, services, limits, errors, notices, auth, ratelimit } =
+    diagnostics;
   const sections = [
     section(
       'Health',
       [],
-      ['Version', 'Uptime', 'Configuration errors'],
-      [[version, `${uptime_seconds} s`, errors.length]],
+      ['Version', 'Uptime', 'Configuration', 'Hash', 'In force since', 'Configuration errors'],
+      [
+        [
+          version,
+          `${uptime_seconds} s`,
+          `generation ${configuration.generation}`,
+          configuration.hash,
+          configuration.applied_at,
+          errors.length,
+        ],
+      ],
     ),
     section(
       'Configuration errors',
@@ -38,10 +48,33 @@ function page(diagnostics: Diagnostics, title: string): string {
       ['Place', 'Record', 'Error', 'Remedy'],
       errors,
     ),
+    section('Notices', ['source', 'record', 'message', 'remedy'], ['Place', 'Record', 'Notice', 'What to do'], notices),
     section(
       'Routes, in the order in which they are tried',
-      ['prefix', 'name', 'rewrite', 'service', 'target', 'authenticated', 'labels', 'timeout_ms', 'source'],
-      ['Prefix', 'Mapping', 'Rewrite', 'Service', 'Leads to', 'Behind auth', 'Labels', 'Time-out (ms)', 'Place'],
+      [
+        'prefix',
+        'conditions',
+        'name',
+        'rewrite',
+        'service',
+        'target',
+        'authenticated',
+        'labels',
+        'timeout_ms',
+        'source',
+      ],
+      [
+        'Prefix',
+        'Conditions',
+        'Mapping',
+        'Rewrite',
+        'Service',
+        'Leads to',
+        'Behind auth',
+        'Labels',
+        'Time-out (ms)',
+        'Place',
+      ],
       routes,
     ),
     section('Services', ['role', 'service', 'target'], ['Role', 'Service', 'Leads to'], services),

@@ -5,18 +5,32 @@ import type { AuthCounts, GatewaySnapshot, LimitCounts, Route } from '#gateway';
 export interface Diagnostics {
   readonly version: string;
   readonly uptime_seconds: number;
+  readonly configuration: ConfigurationRow;
   readonly routes: readonly RouteRow[];
   readonly services: readonly ServiceRow[];
   readonly limits: readonly LimitRow[];
   readonly errors: readonly ErrorRow[];
+  /** What is right, and yet not what a reader of the file might expect. */
+  readonly notices: readonly ErrorRow[];
   readonly auth: Readonly<AuthCounts> | undefined;
   readonly ratelimit: Readonly<LimitCounts> | undefined;
+}
+
+/** What is in force: replicas with the same files have the same hash. */
+export interface ConfigurationRow {
+  /** From 1 at the start of the process, and one more for each change that was taken over. */
+  readonly generation: number;
+  readonly hash: string;
+  /** ISO 8601. */
+  readonly applied_at: string;
 }
 
 /** One route, in the order in which routes are tried. */
 export interface RouteRow {
   readonly name: string;
   readonly prefix: string;
+  /** What it asks of a request beside the prefix, and what part of the requests it gets: `POST`, `host api.*`, `20 %`. */
+  readonly conditions: readonly string[];
   readonly rewrite: string;
   readonly service: string;
   readonly target: string;
@@ -55,19 +69,27 @@ export interface DiagnosticsParts {
   /** Milliseconds since the process began to serve. */
   readonly uptimeMs: () => number;
   readonly gateway: () => GatewaySnapshot;
-  readonly limits: readonly LimitDomain[];
-  readonly errors: readonly ConfigurationError[];
+  readonly limits: () => readonly LimitDomain[];
+  readonly configuration: {
+    readonly current: () => { readonly number: number; readonly hash: () => string; readonly appliedAtMs: number };
+    /** Why the files as they are now are not what is in force. */
+    readonly errors: () => readonly ConfigurationError[];
+    readonly notices: () => readonly ConfigurationError[];
+  };
 }
 
-export function readDiagnostics({ version, uptimeMs, gateway, limits, errors }: DiagnosticsParts): Diagnostics {
+export function readDiagnostics({ version, uptimeMs, gateway, limits, configuration }: DiagnosticsParts): Diagnostics {
   const { routes, services, auth, ratelimit } = gateway();
+  const { number: generation, hash, appliedAtMs } = configuration.current();
   return {
     version,
     uptime_seconds: Math.floor(uptimeMs() / 1000),
+    configuration: { generation, hash: hash(), applied_at: new Date(appliedAtMs).toISOString() },
     routes: routes.map(routeRow),
     services: services.map(({ role, service, target }) => ({ role, service, target: target() })),
-    limits: limits.flatMap(({ domain, descriptors }) => limitRows(domain, descriptors, '')),
-    errors: errors.map(({ source, record, message, remedy }) => ({ source: place(source), record, message, remedy })),
+    limits: limits().flatMap(({ domain, descriptors }) => limitRows(domain, descriptors, '')),
+    errors: configuration.errors().map(errorRow),
+    notices: configuration.notices().map(errorRow),
     auth,
     ratelimit,
   };
@@ -77,14 +99,19 @@ function routeRow({ target, labels, timeoutMs, source, ...route }: Route): Route
   return {
     name: route.name,
     prefix: route.prefix,
-    rewrite: route.rewrite,
-    service: route.service,
+    conditions: route.conditions(),
+    rewrite: route.mapping.rewrite,
+    service: route.mapping.service,
     target: target(),
-    authenticated: route.authenticated,
+    authenticated: route.auth !== undefined,
     labels: labels.map((group) => group.labels.map(({ name }) => name).join(' + ')),
     timeout_ms: timeoutMs,
     source: source && place(source),
   };
+}
+
+function errorRow({ source, record, message, remedy }: ConfigurationError): ErrorRow {
+  return { source: place(source), record, message, remedy };
 }
 
 function limitRows(domain: string, descriptors: readonly LimitDescriptor[], above: string): LimitRow[] {

@@ -3,87 +3,75 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { Dispatcher } from 'undici';
 import type { AuthAnswer } from '#auth';
+import type { AuthService } from '#config';
+import { type Cluster, forwardedHeaders, publicAddress, underDeadline } from '#proxy';
+import type { AuthBody } from './auth-body.ts';
+import { createAuthCache, mayBeKept } from './auth-cache.ts';
+import { type AuthReply, askCluster, type QuestionOptions } from './auth-exchange.ts';
+import { type AuthQuestion, createPutQuestion } from './auth-question.ts';
 import type { AskAuth } from './authenticate.ts';
-import { underDeadline } from './deadline.ts';
-import { forwardedHeaders, publicAddress } from './upstream-headers.ts';
 
 export interface AuthOverHttpOptions {
-  /** Scheme, host and port, asked for at each request since a listener's port may be known late. */
-  readonly origin: () => string;
-  /** Put before the request's own path: `''`, or `/base`. */
+  readonly record: AuthService;
+  readonly cluster: Cluster;
+  /** Put before every path that is asked about: `''`, or `/base`. */
   readonly path: string;
-  readonly dispatcher: Dispatcher;
-  readonly timeoutMs: number;
-  /** Lower-case names that a refusal may carry to the client beside the usual ones. */
-  readonly allowedHeaders: readonly string[];
 }
 
-/** What the auth service is told besides method, path and query; `accept`, since a refusal goes to the client as it is. */
-const sentHeaders = ['accept', 'authorization', 'cookie', 'from', 'proxy-authorization', 'user-agent'];
-
+/** A refusal may carry these to the client, beside those that the record lists. */
 const refusalHeaders = ['location', 'proxy-authenticate', 'retry-after', 'set-cookie', 'www-authenticate'];
 
 /** These describe the refusal's body and go with it. */
 const bodyHeaders = ['content-encoding', 'content-type'];
 
-const refusalBytesMax = 64 * 1024;
+export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOptions): AskAuth {
+  const { timeoutMs, cacheMs, includeBody, allowedAuthorizationHeaders } = record;
+  const putQuestion = createPutQuestion(record);
+  const passed = [...refusalHeaders, ...allowedAuthorizationHeaders];
+  // Of a body only its beginning may be known, and it is not worth a digest.
+  const cache = cacheMs > 0 && includeBody === undefined ? createAuthCache({ ttlMs: cacheMs }) : undefined;
 
-export function createAuthOverHttp(options: AuthOverHttpOptions): AskAuth {
-  const { dispatcher, timeoutMs } = options;
-  const passed = [...refusalHeaders, ...options.allowedHeaders];
-  return async function authOverHttp(ctx) {
+  async function askNow(ctx: Context, question: AuthQuestion, body: AuthBody | undefined): Promise<AuthAnswer> {
     try {
-      return await underDeadline(ctx, timeoutMs, async (signal) => {
-        const answer = await dispatcher.request({
-          origin: options.origin(),
-          method: ctx.method as Dispatcher.HttpMethod,
-          path: options.path + ctx.path + ctx.search,
-          headers: authRequestHeaders(ctx),
-          headersTimeout: 0,
-          signal,
-        });
-        return readAnswer(answer, passed);
-      });
+      const options = dispatchOptions(question, path, body);
+      const reply = await underDeadline(ctx, timeoutMs, (signal) => askCluster(cluster, options, signal));
+      const answer = answerOf(reply, allowedAuthorizationHeaders, passed);
+      if (answer.outcome === 'allow' && mayBeKept(reply.headers)) cache?.remember(question, answer);
+      return answer;
     } catch (cause) {
       return { outcome: 'error', reason: cause instanceof Error ? cause.message || cause.name : String(cause) };
     }
+  }
+
+  return function authOverHttp(ctx, facts, body) {
+    const address = publicAddress(ctx);
+    const question = putQuestion(facts, forwardedHeaders(ctx, address, address.path));
+    return cache?.recall(question) ?? askNow(ctx, question, body);
   };
 }
 
-function authRequestHeaders(ctx: Context): string[] {
-  const told = Object.entries(pick(ctx.req.headers, sentHeaders)).flatMap(([name, value]) => [name, String(value)]);
-  const address = publicAddress(ctx);
-  return told.concat(forwardedHeaders(ctx, address, address.path));
+/** The question as it goes over the wire; `path` is the base path of the service. Pure. */
+export function dispatchOptions(question: AuthQuestion, path: string, body: AuthBody | undefined) {
+  const { method, headers } = question;
+  const said = body === undefined ? headers : [...headers, 'x-envoy-auth-partial-body', String(!body.isWhole)];
+  return {
+    method: method as Dispatcher.HttpMethod,
+    path: path + question.path,
+    headers: [...said],
+    body: body === undefined || body.bytes.length === 0 ? null : body.bytes,
+  } satisfies QuestionOptions;
 }
 
-/** The status is the verdict, so a body that fails or never ends does not change it. */
-async function readAnswer(answer: Dispatcher.ResponseData, passed: readonly string[]): Promise<AuthAnswer> {
-  const { statusCode, headers, body } = answer;
-  if (statusCode === 200 || statusCode >= 500) {
-    await body.dump({ limit: refusalBytesMax });
-    if (statusCode === 200) return { outcome: 'allow', headers: singleValues(headers) };
-    return { outcome: 'error', reason: `the auth service answered ${statusCode}` };
-  }
-  const denial = { outcome: 'deny', status: statusCode, headers: pick(headers, passed) } as const;
-  const bytes = await readBounded(body);
-  if (bytes === undefined || (bytes.length === 0 && statusCode >= 400)) return denial;
-  return { ...denial, headers: pick(headers, [...passed, ...bodyHeaders]), body: bytes };
-}
-
-/** Undefined when the body cannot be had, or is too large to be held. */
-async function readBounded(body: AsyncIterable<Buffer>): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of body) {
-      bytes += chunk.length;
-      if (bytes > refusalBytesMax) return undefined;
-      chunks.push(chunk);
-    }
-  } catch {
-    return undefined;
-  }
-  return Buffer.concat(chunks);
+function answerOf(
+  { status, headers, body }: AuthReply,
+  allowed: readonly string[],
+  passed: readonly string[],
+): AuthAnswer {
+  if (status === 200) return { outcome: 'allow', headers: joined(headers, allowed) };
+  if (status >= 500) return { outcome: 'error', reason: `the auth service answered ${status}` };
+  const denial = { outcome: 'deny', status, headers: pick(headers, passed) } as const;
+  if (body === undefined || (body.length === 0 && status >= 400)) return denial;
+  return { ...denial, headers: pick(headers, [...passed, ...bodyHeaders]), body };
 }
 
 function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string | string[]> {
@@ -95,7 +83,8 @@ function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<st
   return picked;
 }
 
-function singleValues(headers: IncomingHttpHeaders): Record<string, string> {
-  const entries = Object.entries(headers).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
-  return Object.fromEntries(entries);
+/** A header that came several times is one list (RFC 9110 section 5.3). */
+function joined(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {
+  const entries = Object.entries(pick(headers, names));
+  return Object.fromEntries(entries.map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]));
 }

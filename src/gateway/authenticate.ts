@@ -3,11 +3,12 @@ import type { Context } from 'koa';
 import type { AuthAnswer, AuthPort } from '#auth';
 import type { AuthService } from '#config';
 import { exchangeOf, type Logger, type ProblemSlug, problem } from '#http';
-import { hasLeft } from './deadline.ts';
-import type { Identity } from './identity.ts';
+import { hasLeft, type Identity } from '#proxy';
+import { type AuthBody, readAuthBody } from './auth-body.ts';
+import type { Facts } from './facts.ts';
 
-/** Asks the auth service about a request; answers at once when it can, and never throws. */
-export type AskAuth = (ctx: Context) => AuthAnswer | Promise<AuthAnswer>;
+/** Asks the auth service about a request; answers at once when it can, and never throws. `body`: where the record includes it. */
+export type AskAuth = (ctx: Context, facts: Facts, body: AuthBody | undefined) => AuthAnswer | Promise<AuthAnswer>;
 
 /** How often each answer was given since the start. */
 export interface AuthCounts {
@@ -16,25 +17,38 @@ export interface AuthCounts {
   error: number;
 }
 
-export interface Authentication {
-  /** True: go on. False: the client has been answered, or has left. Throws the problem of a refusal without a body of its own. */
-  readonly authenticate: (ctx: Context) => boolean | Promise<boolean>;
-  readonly counts: Readonly<AuthCounts>;
-}
+/** True: go on. False: the client has been answered, or has left. Throws the problem of a refusal without a body of its own. */
+export type Authenticate = (ctx: Context, facts: Facts) => boolean | Promise<boolean>;
 
 export interface AuthenticationOptions {
-  readonly record: Pick<AuthService, 'failureModeAllow' | 'statusOnError'>;
+  readonly record: Pick<AuthService, 'failureModeAllow' | 'statusOnError' | 'includeBody'>;
   readonly ask: AskAuth;
   readonly identity: Identity;
+  /** Counted up; several auth services may share one. */
+  readonly counts: AuthCounts;
   readonly logger: Logger;
 }
 
-export function askInProcess(port: AuthPort): AskAuth {
-  return (ctx) => port({ method: ctx.method, url: ctx.url, headers: ctx.req.headers });
+type PortRecord = Pick<AuthService, 'pathPrefix' | 'addAuthHeaders'>;
+
+export function askInProcess(port: AuthPort, record: PortRecord): AskAuth {
+  const put = createPortQuestion(record);
+  return (ctx, { headers }) => port(put(ctx, headers));
 }
 
-export function createAuthentication({ record, ask, identity, logger }: AuthenticationOptions): Authentication {
-  const counts: AuthCounts = { allowed: 0, denied: 0, error: 0 };
+/** The same question as across HTTP, but for what a service beside us can read itself: its headers are those of the request. Pure. */
+export function createPortQuestion({ pathPrefix, addAuthHeaders }: PortRecord) {
+  const added = Object.fromEntries(addAuthHeaders.map(({ name, value }) => [name.toLowerCase(), value]));
+  const withAdded = (headers: Facts['headers']) => (addAuthHeaders.length === 0 ? headers : { ...headers, ...added });
+  return ({ url, method }: Pick<Context, 'url' | 'method'>, headers: Facts['headers']) => ({
+    method,
+    url: pathPrefix + url,
+    headers: withAdded(headers),
+  });
+}
+
+export function createAuthentication(options: AuthenticationOptions): Authenticate {
+  const { record, ask, identity, counts, logger } = options;
 
   function settle(ctx: Context, answer: AuthAnswer): boolean {
     if (answer.outcome === 'allow') {
@@ -65,13 +79,17 @@ export function createAuthentication({ record, ask, identity, logger }: Authenti
     });
   }
 
-  return Object.freeze({
-    counts,
-    authenticate(ctx: Context) {
-      const answer = ask(ctx);
-      return answer instanceof Promise ? answer.then((settled) => settleLater(ctx, settled)) : settle(ctx, answer);
-    },
-  });
+  function authenticate(ctx: Context, facts: Facts): boolean | Promise<boolean> {
+    const answer = ask(ctx, facts, undefined);
+    return answer instanceof Promise ? answer.then((settled) => settleLater(ctx, settled)) : settle(ctx, answer);
+  }
+
+  const { includeBody } = record;
+  if (includeBody === undefined) return authenticate;
+  return async function authenticateWithBody(ctx, facts) {
+    const body = await readAuthBody(ctx, includeBody);
+    return body !== undefined && settleLater(ctx, await ask(ctx, facts, body));
+  };
 }
 
 /** A refusal with a body goes to the client as it is; without one the client gets the error body of its status. */

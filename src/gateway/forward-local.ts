@@ -1,26 +1,27 @@
 /** To a service in this process: its middleware runs on the same context, with the path it expects. */
 import type { Context } from 'koa';
-import { exchangeOf, pathOf, searchOf } from '#http';
-import { rewritePath } from './rewrite.ts';
+import { exchangeOf, pathOf, problem, searchOf } from '#http';
+import { createRewrite, type PathRule, prefixesOf } from '#routing';
 
 export type Forward = (ctx: Context) => Promise<void>;
 
-export interface PathRule {
-  readonly prefix: string;
-  readonly rewrite: string;
-}
-
 /** `run` must be isolated: what it throws is rendered further out, what it leaves unanswered is its own 404. */
-export function createLocalForward({ prefix, rewrite }: PathRule, run: Forward): Forward {
-  if (rewrite === '') return run;
-  const taken = prefix === '/' ? '' : prefix;
+export function createLocalForward(rule: PathRule, run: Forward): Forward {
+  if (rule.rewrite === '' && rule.regexRewrite === undefined) return run;
+  const rewrite = createRewrite(rule);
+  const { taken } = prefixesOf(rule);
   return async function forwardLocal(ctx) {
     const exchange = exchangeOf(ctx);
     const { basePath } = exchange;
     const { url } = ctx;
-    exchange.basePath = basePath + taken;
     // Koa's own `path` and `search` would read the whole URL again, and once more after the change.
-    ctx.url = rewritePath(pathOf(url), prefix, rewrite) + searchOf(url);
+    const path = pathOf(url);
+    const inner = rewrite(path);
+    if (inner === undefined)
+      throw problem('bad-path', { detail: 'The path cannot be read in one way only once it is rewritten.' });
+    // Where case makes no difference, links keep the client's.
+    exchange.basePath = basePath + path.slice(0, taken.length);
+    ctx.url = inner + searchOf(url);
     try {
       await run(ctx);
     } finally {

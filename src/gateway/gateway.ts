@@ -1,25 +1,26 @@
 /** The edge: match, authenticate, limit, forward, once for each request and in this order. */
 import type { Context, Middleware } from 'koa';
-import type { AuthPort } from '#auth';
-import type { AuthService, Mapping, RateLimitService } from '#config';
-import { exchangeOf, type Logger, pathOf, problem, silentLogger } from '#http';
+import type { Mapping, RateLimitService } from '#config';
+import { type Logger, silentLogger } from '#http';
+import { type Clusters, createClusters, createIdentity } from '#proxy';
 import type { Limiter } from '#ratelimit';
-import { createAuthOverHttp } from './auth-over-http.ts';
-import { type AskAuth, type AuthCounts, askInProcess, createAuthentication } from './authenticate.ts';
+import { createTable } from '#routing';
+import type { NamedAuthService } from './auth-services.ts';
+import type { AuthCounts } from './authenticate.ts';
+import { createExplain, type Entrance, type Explain } from './explain.ts';
 import type { Forward } from './forward-local.ts';
-import { createIdentity, type Identity } from './identity.ts';
+import { createHoldings, type Holdings } from './holdings.ts';
+import { createJourney } from './journey.ts';
 import { createLimitation, type LimitCounts } from './limit.ts';
-import { type InternalRoute, type Route, routeOfInternal, routeOfMapping } from './route.ts';
-import { createTable } from './table.ts';
+import { createPreflights } from './preflights.ts';
+import type { InternalRoute, Route } from './route.ts';
+import { createRoutes, usualBodyBytesMax } from './routes.ts';
 import { describeTarget, type Target } from './target.ts';
-import { createUpstreams, type Upstreams } from './upstreams.ts';
 
 export interface GatewayOptions {
   readonly mappings: readonly Mapping[];
-  /** Without one every mapping is open, and internal routes that need one are not served. */
-  readonly authService?: AuthService | undefined;
-  /** The auth service in this process; undefined: `authService` is asked across HTTP. */
-  readonly authPort?: AuthPort | undefined;
+  /** Without one every mapping is open. Without a default one internal routes that need it are not served. @default [] */
+  readonly authServices?: readonly NamedAuthService[];
   readonly rateLimitService?: RateLimitService | undefined;
   /** Required beside `rateLimitService`: the limiter in this process or across gRPC. */
   readonly limiter?: Limiter | undefined;
@@ -28,15 +29,33 @@ export interface GatewayOptions {
   /** The isolated app of each module in this process. */
   readonly services: Readonly<Record<string, Forward>>;
   readonly internalRoutes?: readonly InternalRoute[];
-  /** Lower-case names that no client may send, beside those of the auth service. @default [] */
+  /** Lower-case names that no client may send, beside those of the auth services. @default [] */
   readonly identityHeaders?: readonly string[];
   /** Until an upstream's response headers, in milliseconds, where the mapping does not say. @default 3000 */
   readonly timeoutMs?: number;
   /** @default 3000 */
   readonly connectTimeoutMs?: number;
+  /** How long a body may rest, either way, in milliseconds; 0: without end. @default 300_000 */
+  readonly idleTimeoutMs?: number;
   /** @default 1 MiB */
   readonly bodyBytesMax?: number;
+  /** Shared with gateways before and after this one, and closed by whoever made it. @default its own */
+  readonly clusters?: Clusters | undefined;
+  /** Counted up, across the gateways that share it. @default its own */
+  readonly counts?: GatewayCounts | undefined;
+  /** What a request passes before it comes here, for `explain`. @default no proxy is trusted, and no origin permitted */
+  readonly entrance?: Entrance | undefined;
   readonly logger?: Logger;
+}
+
+/** What auth and rate-limit services answered since the start. */
+export interface GatewayCounts {
+  readonly auth: AuthCounts;
+  readonly ratelimit: LimitCounts;
+}
+
+export function createGatewayCounts(): GatewayCounts {
+  return { auth: { allowed: 0, denied: 0, error: 0 }, ratelimit: { ok: 0, over: 0, error: 0 } };
 }
 
 /** What the gateway believes, for the diagnostics page. Nothing in it changes when it is read. */
@@ -52,117 +71,81 @@ export interface GatewaySnapshot {
 export interface Gateway {
   /** Answers every request: what no route matches is `not-found`. It must stand behind `createSafePath`. */
   readonly middleware: Middleware;
+  /** True for a preflight of a request whose mapping has a CORS rule: then nobody else may answer it. */
+  readonly answersPreflight: (ctx: Context) => boolean;
+  /** What becomes of a request, without sending it to anybody or counting it. */
+  readonly explain: Explain;
   readonly snapshot: () => GatewaySnapshot;
+  /** Gives back the clusters. To be called when no request is left on it. */
   readonly close: () => Promise<void>;
 }
 
+/** Throws TypeError when a part is missing without which requests would pass that must not. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { authService, rateLimitService, limiter, logger = silentLogger } = options;
-  const upstreams = createUpstreams();
-  const identity = createIdentity(authService?.allowedAuthorizationHeaders ?? [], options.identityHeaders);
-  const auth =
-    authService &&
-    createAuthentication({
-      record: authService,
-      ask: askerOf(authService, options, upstreams),
-      identity,
-      logger,
-    });
-  if (rateLimitService !== undefined && limiter === undefined)
-    throw new TypeError(`the rate-limit service "${rateLimitService.service}" is named but no limiter was handed in`);
-  const limitation = rateLimitService && limiter && createLimitation({ record: rateLimitService, limiter, logger });
-  const table = createTable(routesOf(options, identity, upstreams));
-  const services = servicesOf(options);
-
-  function enter(ctx: Context): Route {
-    refuseMethod(ctx.method);
-    identity.strip(ctx.req.headers);
-    const route = table.match(pathOf(ctx.url));
-    if (route === undefined) throw problem('not-found');
-    exchangeOf(ctx).mapping = route.name;
-    return route;
-  }
-
-  const authenticated = (ctx: Context, route: Route) =>
-    auth !== undefined && route.authenticated ? auth.authenticate(ctx) : true;
-
-  const limited = (ctx: Context, route: Route) =>
-    route.describe === undefined ? undefined : limitation?.limit(ctx, route.describe);
-
-  /** Waits only for answers that are not there yet: those of this process are. */
-  async function gateway(ctx: Context): Promise<void> {
-    const route = enter(ctx);
-    const allowed = authenticated(ctx, route);
-    if (!(typeof allowed === 'boolean' ? allowed : await allowed)) return;
-    const counted = limited(ctx, route);
-    if (counted !== undefined) await counted;
-    await route.forward(ctx);
-  }
-
+  const { authServices = [], rateLimitService, logger = silentLogger, counts = createGatewayCounts() } = options;
+  const { resolve, bodyBytesMax = usualBodyBytesMax } = options;
+  const identityHeaders = [...new Set(strippedNames(options))];
+  const identity = createIdentity([], identityHeaders);
+  const limitation = rateLimitService && createLimitation(limitationOf(rateLimitService, options, counts));
+  const { clusters = createClusters({ logger }) } = options;
+  const holdings = createHoldings(clusters);
+  const parts = { identity, holdings, counts, logger };
+  const table = holding(holdings, () => createTable(createRoutes(options, parts)));
+  const preflights = createPreflights(table);
   return Object.freeze({
-    middleware: gateway,
+    middleware: createJourney({ table, preflights, identity, limitation }),
+    answersPreflight: (ctx: Context) => preflights.routeOf(ctx) !== undefined,
+    explain: createExplain({
+      ...{ table, preflights, identity, identityHeaders, entrance: options.entrance },
+      auth: { services: authServices, resolve },
+      limit: { record: rateLimitService, limiter: options.limiter, resolve },
+      target: { resolve, identity, bodyBytesMax },
+    }),
     snapshot: () => ({
       routes: table.routes,
-      services,
-      auth: auth?.counts,
-      ratelimit: limitation?.counts,
+      services: servicesOf(options),
+      auth: authServices.length === 0 ? undefined : counts.auth,
+      ratelimit: limitation && counts.ratelimit,
     }),
-    close: upstreams.close,
+    async close() {
+      holdings.release();
+      if (options.clusters === undefined) await clusters.close();
+    },
   });
 }
 
-/** A mapping goes before a route of the server's own with the same prefix: the operator has the last word. */
-function routesOf(options: GatewayOptions, identity: Identity, { dispatcher }: Upstreams): Route[] {
-  const { timeoutMs = 3000, connectTimeoutMs = 3000, bodyBytesMax = 1024 * 1024 } = options;
-  const domain = options.rateLimitService?.domain;
-  const local = (name: string) => {
-    const service = options.services[name];
-    if (service === undefined) throw new TypeError(`no service "${name}" in this process`);
-    return service;
-  };
-  const parts = {
-    resolve: options.resolve,
-    local,
-    dispatcher,
-    identity,
-    domain,
-    authenticates: options.authService !== undefined,
-    timeoutMs,
-    connectTimeoutMs,
-    bodyBytesMax,
-  };
-  const internal = (options.internalRoutes ?? []).filter(
-    ({ authenticated }) => !authenticated || options.authService !== undefined,
-  );
-  return [...options.mappings.map((mapping) => routeOfMapping(mapping, parts)), ...internal.map(routeOfInternal)];
+/** What one auth service may set is taken from clients on the routes of all of them, and on open ones. */
+function strippedNames({ authServices = [], identityHeaders = [] }: GatewayOptions): string[] {
+  return [...authServices.flatMap(({ record }) => record.allowedAuthorizationHeaders), ...identityHeaders];
 }
 
-function servicesOf({ mappings, authService, rateLimitService, resolve }: GatewayOptions): GatewaySnapshot['services'] {
+function limitationOf(
+  record: RateLimitService,
+  { limiter, logger = silentLogger }: GatewayOptions,
+  counts: GatewayCounts,
+) {
+  if (limiter === undefined)
+    throw new TypeError(`the rate-limit service "${record.service}" is named but no limiter was handed in`);
+  return { record, limiter, counts: counts.ratelimit, logger };
+}
+
+/** What cannot be made whole gives back what it took. */
+function holding<T>(holdings: Holdings, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    holdings.release();
+    throw error;
+  }
+}
+
+function servicesOf({ mappings, authServices = [], rateLimitService, resolve }: GatewayOptions) {
   const named = [
-    ...mappings.map(({ name, service }) => ({ role: `Mapping ${name}`, service })),
-    ...(authService ? [{ role: `AuthService ${authService.name}`, service: authService.authService }] : []),
+    ...mappings.filter(({ redirect }) => !redirect).map(({ name, service }) => ({ role: `Mapping ${name}`, service })),
+    ...authServices.map(({ record }) => ({ role: `AuthService ${record.name}`, service: record.authService })),
     ...(rateLimitService
       ? [{ role: `RateLimitService ${rateLimitService.name}`, service: rateLimitService.service }]
       : []),
   ];
   return named.map(({ role, service }) => ({ role, service, target: () => describeTarget(resolve(service)) }));
-}
-
-function askerOf(record: AuthService, { authPort, resolve }: GatewayOptions, { dispatcher }: Upstreams): AskAuth {
-  if (authPort !== undefined) return askInProcess(authPort);
-  const target = resolve(record.authService);
-  if (target.kind === 'local')
-    throw new TypeError(`the auth service "${target.name}" is in this process but was not handed in`);
-  return createAuthOverHttp({
-    origin: target.origin,
-    path: target.path,
-    dispatcher: dispatcher(record.timeoutMs),
-    timeoutMs: record.timeoutMs,
-    allowedHeaders: record.allowedAuthorizationHeaders,
-  });
-}
-
-/** TRACE would echo credentials back (RFC 9110 section 9.3.8), and CONNECT is for another kind of proxy. */
-function refuseMethod(method: string): void {
-  if (method === 'TRACE' || method === 'CONNECT') throw problem('method-not-implemented');
 }

@@ -3,7 +3,6 @@ import type { Context } from 'koa';
 import type { RateLimitService } from '#config';
 import { exchangeOf, type Logger, problem } from '#http';
 import type { Decision, Descriptor, Limiter } from '#ratelimit';
-import type { Describe } from './labels.ts';
 import { tellLimits } from './ratelimit-headers.ts';
 import { retryAfterSeconds } from './retry-after.ts';
 import { createWriteServiceHeaders } from './service-headers.ts';
@@ -16,19 +15,19 @@ export interface LimitCounts {
 }
 
 export interface Limitation {
-  /** Throws `too-many-requests` when a limit is used up. Without a label nobody is asked. */
-  readonly limit: (ctx: Context, describe: Describe) => void | Promise<void>;
-  readonly counts: Readonly<LimitCounts>;
+  /** Throws `too-many-requests` when a limit is used up. Without a descriptor nobody is asked. */
+  readonly limit: (ctx: Context, descriptors: readonly Descriptor[]) => void | Promise<void>;
 }
 
 export interface LimitationOptions {
   readonly record: Pick<RateLimitService, 'domain' | 'failureModeDeny' | 'headers' | 'allowedResponseHeaders'>;
   readonly limiter: Limiter;
+  /** Counted up. */
+  readonly counts: LimitCounts;
   readonly logger: Logger;
 }
 
-export function createLimitation({ record, limiter, logger }: LimitationOptions): Limitation {
-  const counts: LimitCounts = { ok: 0, over: 0, error: 0 };
+export function createLimitation({ record, limiter, counts, logger }: LimitationOptions): Limitation {
   const { domain } = record;
   const tell = tellLimits[record.headers];
   const writeServiceHeaders = createWriteServiceHeaders(record.allowedResponseHeaders);
@@ -78,9 +77,7 @@ export function createLimitation({ record, limiter, logger }: LimitationOptions)
   }
 
   return Object.freeze({
-    counts,
-    limit(ctx: Context, describe: Describe) {
-      const descriptors = describe(ctx.req.headers);
+    limit(ctx: Context, descriptors: readonly Descriptor[]) {
       if (descriptors.length === 0) return undefined;
       let decision: Decision | Promise<Decision>;
       try {

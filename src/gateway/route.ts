@@ -1,34 +1,72 @@
 /** A mapping made ready: everything about it that a request needs, worked out once. */
-import type { Dispatcher } from 'undici';
-import type { LabelGroup, Mapping, Source } from '#config';
+import { foldsCase, type LabelGroup, type Mapping, mappingDefaults, type Redirect, type Source } from '#config';
+import type { Logger } from '#http';
+import {
+  createHeaderRules,
+  createRemoteForward,
+  createShadow,
+  type HeaderEdits,
+  type Identity,
+  type Shadow,
+} from '#proxy';
+import { createRedirection, createRewrite, type Redirection, type Rewrite, type Rule } from '#routing';
+import type { AuthStage, AuthStages } from './auth-services.ts';
+import { type Cors, createCors } from './cors.ts';
+import { deferForward } from './defer-forward.ts';
 import { createLocalForward, type Forward } from './forward-local.ts';
-import { createRemoteForward } from './forward-remote.ts';
-import type { Identity } from './identity.ts';
+import { withHeaderRules } from './header-stage.ts';
+import type { Holdings, RemoteTarget } from './holdings.ts';
 import { createDescribe, type Describe } from './labels.ts';
+import { createRedirect } from './redirect.ts';
+import { conditionsOf } from './route-listing.ts';
 import { describeTarget, type Target } from './target.ts';
 
-export interface Route {
-  readonly name: string;
-  readonly prefix: string;
-  readonly rewrite: string;
-  readonly service: string;
+/** What a record says, and what follows from it. Its functions ask nobody and change nothing. */
+export interface Route extends Rule, Timeouts {
+  /** The record itself; of a route that the server brings, what a record of it would say. */
+  readonly mapping: Omit<Mapping, 'kind' | 'source'>;
   /** For people: where its requests go. */
   readonly target: () => string;
-  readonly authenticated: boolean;
+  /** For people: what it asks of a request beside its prefix, and what part of the requests it gets. */
+  readonly conditions: () => readonly string[];
+  /** The path as the service sees it, without that of its address; undefined: the request is refused. */
+  readonly rewritten: Rewrite;
+  /** Of a redirect, its `Location`; undefined: the request is refused. */
+  readonly redirection: Redirection | undefined;
+  readonly cors: Pick<Cors, 'headersFor'> | undefined;
+  /** The auth service that is asked; undefined: nobody is. */
+  readonly auth: Pick<AuthStage, 'name' | 'question'> | undefined;
   /** Undefined when no label of the rate-limit service's domain is on it. */
   readonly describe: Describe | undefined;
+  /** Of that domain. */
   readonly labels: readonly LabelGroup[];
-  readonly timeoutMs: number | undefined;
-  readonly forward: Forward;
   /** Where its record stands; undefined for the routes that the server brings itself. */
   readonly source: Source | undefined;
 }
 
+/** In milliseconds, 0: without end; undefined in this process. */
+interface Timeouts {
+  readonly timeoutMs: number | undefined;
+  readonly connectTimeoutMs: number | undefined;
+  readonly idleTimeoutMs: number | undefined;
+}
+
+/** A route with what requests run through. */
+export interface ReadyRoute extends Route {
+  readonly cors: Cors | undefined;
+  readonly auth: AuthStage | undefined;
+  readonly forward: Forward;
+  /** What the mapping says of the headers of answers, for those that are not its service's. */
+  readonly editAnswer: HeaderEdits['editAnswer'];
+  /** Of a mapping that gets copies. */
+  readonly shadowing: Shadow | undefined;
+}
+
 /** A route of the server's own: an app of this process that no record names. */
-export interface InternalRoute {
+export interface InternalRoute extends Partial<Pick<Mapping, 'caseSensitive' | 'precedence'>> {
   readonly name: string;
   readonly prefix: string;
-  /** True: only behind the auth service. Without an auth service such a route is not served at all. */
+  /** True: only behind the default auth service. Without one such a route is not served at all. */
   readonly authenticated: boolean;
   /** As a mapping's; `''` leaves the path alone. */
   readonly rewrite: string;
@@ -39,60 +77,124 @@ export interface RouteParts {
   readonly resolve: (service: string) => Target;
   /** The isolated app of a module in this process. */
   readonly local: (name: string) => Forward;
-  readonly dispatcher: (connectTimeoutMs: number) => Dispatcher;
+  readonly auth: AuthStages;
+  readonly holdings: Holdings;
   readonly identity: Identity;
+  /** Undefined: nothing is limited. */
   readonly domain: string | undefined;
-  /** False without an auth service: then nothing is authenticated. */
-  readonly authenticates: boolean;
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
+  readonly idleTimeoutMs: number;
   readonly bodyBytesMax: number;
+  readonly logger: Logger;
 }
 
-export function routeOfMapping(mapping: Mapping, parts: RouteParts): Route {
-  const { name, prefix, rewrite, service, source } = mapping;
-  const target = parts.resolve(service);
-  const labels = parts.domain === undefined ? [] : (mapping.labels[parts.domain] ?? []);
-  return Object.freeze({
-    name,
-    prefix,
-    rewrite,
-    service,
+/** Throws TypeError for what a checked record cannot say, as of a service or an auth service that is not there. */
+export function routeOfMapping(mapping: Mapping, parts: RouteParts): ReadyRoute {
+  if (mapping.redirect !== undefined) return redirectRoute(mapping, mapping.redirect);
+  const target = parts.resolve(mapping.service);
+  const labels = parts.domain === undefined ? none : (mapping.labels[parts.domain] ?? none);
+  const way = target.kind === 'local' ? here(mapping, target.name, parts) : across(mapping, target, parts);
+  return routeOf(mapping, way, {
+    source: mapping.source,
     target: () => describeTarget(target),
-    authenticated: parts.authenticates && !mapping.bypassAuth,
-    describe: labels.length === 0 ? undefined : createDescribe(labels),
+    auth: parts.auth.of(mapping),
+    describe: labels.length === 0 ? undefined : createDescribe(labels, mapping.service, foldsCase(mapping)),
     labels,
-    timeoutMs: target.kind === 'local' ? undefined : (mapping.timeoutMs ?? parts.timeoutMs),
-    forward: forwardTo(target, mapping, parts),
-    source,
   });
 }
 
-export function routeOfInternal({ name, prefix, rewrite, authenticated, run }: InternalRoute): Route {
-  return Object.freeze({
-    name,
-    prefix,
-    rewrite,
-    service: name,
-    target: () => describeTarget({ kind: 'local', name }),
-    authenticated,
-    describe: undefined,
-    labels: [],
-    timeoutMs: undefined,
-    forward: createLocalForward({ prefix, rewrite }, run),
+export function routeOfInternal(internal: InternalRoute, stages: AuthStages): ReadyRoute {
+  const { name, authenticated, run, ...rule } = internal;
+  const mapping = { ...mappingDefaults, ...rule, name, service: name };
+  const way = { ...untimed, forward: createLocalForward(mapping, run), shadowing: undefined };
+  return routeOf(mapping, way, {
+    internal: true,
     source: undefined,
+    target: () => describeTarget({ kind: 'local', name }),
+    auth: authenticated ? stages.of(mapping) : undefined,
   });
 }
 
-function forwardTo(target: Target, rule: Mapping, parts: RouteParts): Forward {
-  if (target.kind === 'local') return createLocalForward(rule, parts.local(target.name));
-  return createRemoteForward({
-    rule,
-    origin: target.origin,
-    path: target.path,
-    dispatcher: parts.dispatcher(rule.connectTimeoutMs ?? parts.connectTimeoutMs),
-    timeoutMs: rule.timeoutMs ?? parts.timeoutMs,
-    bodyBytesMax: parts.bodyBytesMax,
-    identity: parts.identity,
+function redirectRoute(mapping: Mapping, redirect: Redirect): ReadyRoute {
+  const redirection = createRedirection(redirect, mapping);
+  const forward = withHeaderRules(mapping, createRedirect(redirection, redirect.status));
+  return routeOf(
+    mapping,
+    { ...untimed, forward, shadowing: undefined },
+    {
+      source: mapping.source,
+      target: () => `redirect (${redirect.status})`,
+      redirection,
+    },
+  );
+}
+
+/** How a request comes to its service, and how long it may take. */
+interface Way extends Timeouts, Pick<ReadyRoute, 'forward' | 'shadowing'> {}
+
+type Rest = Pick<ReadyRoute, 'source' | 'target'> &
+  Partial<Pick<ReadyRoute, 'internal' | 'auth' | 'describe' | 'labels' | 'redirection'>>;
+
+/** Written out: there may be 10,000 of them, and to copy objects is what takes the time. */
+function routeOf(mapping: Route['mapping'], way: Way, rest: Rest): ReadyRoute {
+  return Object.freeze({
+    name: mapping.name,
+    prefix: mapping.prefix,
+    prefixMatch: mapping.prefixMatch,
+    caseSensitive: mapping.caseSensitive,
+    host: mapping.host,
+    method: mapping.method,
+    headers: mapping.headers,
+    queryParameters: mapping.queryParameters,
+    precedence: mapping.precedence,
+    weight: mapping.weight,
+    shadow: mapping.shadow,
+    internal: rest.internal,
+    mapping,
+    source: rest.source,
+    target: rest.target,
+    conditions: () => conditionsOf(mapping),
+    rewritten: (path: string) => createRewrite(mapping)(path),
+    redirection: rest.redirection,
+    cors: mapping.cors && createCors(mapping.cors),
+    auth: rest.auth,
+    describe: rest.describe,
+    labels: rest.labels ?? none,
+    timeoutMs: way.timeoutMs,
+    connectTimeoutMs: way.connectTimeoutMs,
+    idleTimeoutMs: way.idleTimeoutMs,
+    forward: way.forward,
+    editAnswer: createHeaderRules(mapping.responseHeaders).editAnswer,
+    shadowing: way.shadowing,
   });
+}
+
+const none: readonly LabelGroup[] = Object.freeze([]);
+
+const untimed: Timeouts = { timeoutMs: undefined, connectTimeoutMs: undefined, idleTimeoutMs: undefined };
+
+function here(mapping: Mapping, name: string, parts: RouteParts): Way {
+  if (mapping.shadow)
+    throw new TypeError(`Mapping ${mapping.name}: "${name}" is in this process, and copies go across HTTP alone`);
+  const forward = withHeaderRules(mapping, createLocalForward(mapping, parts.local(name)));
+  return { ...untimed, forward, shadowing: undefined };
+}
+
+function across(mapping: Mapping, target: RemoteTarget, parts: RouteParts): Way {
+  const { identity, bodyBytesMax, logger } = parts;
+  const { path } = target;
+  const timeoutMs = mapping.timeoutMs ?? parts.timeoutMs;
+  const connectTimeoutMs = mapping.connectTimeoutMs ?? parts.connectTimeoutMs;
+  const idleTimeoutMs = mapping.idleTimeoutMs ?? parts.idleTimeoutMs;
+  const cluster = parts.holdings.ofMapping(mapping, target, connectTimeoutMs);
+  return {
+    timeoutMs,
+    connectTimeoutMs,
+    idleTimeoutMs,
+    forward: deferForward(mapping, () =>
+      createRemoteForward({ mapping, cluster, path, identity, logger, timeoutMs, idleTimeoutMs, bodyBytesMax }),
+    ),
+    shadowing: mapping.shadow ? createShadow({ mapping, cluster, path, identity, logger, timeoutMs }) : undefined,
+  };
 }

@@ -3,12 +3,22 @@
 export type Target =
   | { readonly kind: 'local'; readonly name: string }
   /**
-   * `origin` gives scheme, host and port; it is a function because a listener's port may be known late. `path` is put
-   * before every path that is sent there: `''`, or `/base`.
+   * `origins` gives scheme, host and port of each address, never none; it is a function because a listener's port may be
+   * known late, and gives the same array as long as nothing has changed. `path` is put before every path that is sent
+   * there: `''`, or `/base`. `serverName` is what the certificate of an HTTPS address must show; without one its host.
    */
-  | { readonly kind: 'remote'; readonly origin: () => string; readonly path: string };
+  | {
+      readonly kind: 'remote';
+      readonly origins: () => readonly string[];
+      readonly path: string;
+      readonly serverName?: string | undefined;
+    };
 
 /** For people: where requests go. */
 export function describeTarget(target: Target): string {
-  return target.kind === 'local' ? 'in this process' : target.origin() + target.path;
+  if (target.kind === 'local') return 'in this process';
+  return target
+    .origins()
+    .map((origin) => origin + target.path)
+    .join(', ');
 }

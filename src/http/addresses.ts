@@ -15,6 +15,8 @@ export interface Addresses {
   readonly trusts: (request: IncomingMessage) => boolean;
   /** Scheme, host and port as the client sees them, without a slash at the end. */
   readonly origin: (request: IncomingMessage) => string;
+  /** The host that was asked for, in lower case and without port: `api.example.com`, `[::1]`; `''` when none can be read. */
+  readonly host: (request: IncomingMessage) => string;
   /** `http` or `https`, as the client sees it. */
   readonly scheme: (request: IncomingMessage) => string;
   /** The client's IP address: the last hop that is not a proxy of ours. */
@@ -30,6 +32,8 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
   const trusts = trustedProxies.length === 0 ? () => false : ({ socket }: IncomingMessage) => trustsSocket(socket);
   const forwarded = (request: IncomingMessage, name: string) =>
     trusts(request) ? lastOf(request.headers[name]) : undefined;
+  const saidHost = (request: IncomingMessage) =>
+    readableHost(forwarded(request, 'x-forwarded-host')) ?? readableHost(request.headers.host);
   const scheme = (request: IncomingMessage) => {
     const said = forwarded(request, 'x-forwarded-proto')?.toLowerCase();
     if (said === 'http' || said === 'https') return said;
@@ -40,9 +44,9 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
     scheme,
     origin(request: IncomingMessage) {
       if (fixedOrigin !== undefined) return fixedOrigin;
-      const host = readableHost(forwarded(request, 'x-forwarded-host')) ?? readableHost(request.headers.host);
-      return `${scheme(request)}://${host ?? ownHost(request.socket)}`;
+      return `${scheme(request)}://${saidHost(request) ?? ownHost(request.socket)}`;
     },
+    host: (request: IncomingMessage) => hostName(saidHost(request) ?? ''),
     client(request: IncomingMessage) {
       const peer = plainAddress(request.socket.remoteAddress ?? '');
       return trusts(request) ? lastUntrusted(request.headers['x-forwarded-for'], peer, trustsPeer) : peer;
@@ -67,6 +71,11 @@ function lastOf(value: string | readonly string[] | undefined): string | undefin
 /** A host that is more than a name and a port would let a client write our links (RFC 9110 section 7.2). */
 function readableHost(host: string | undefined): string | undefined {
   return host !== undefined && /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(host) ? host : undefined;
+}
+
+/** The dot at the end of a full domain name changes nothing about which host it is. */
+function hostName(host: string): string {
+  return host.replace(/:\d+$/, '').replace(/\.$/, '').toLowerCase();
 }
 
 function ownHost({ localAddress = 'localhost', localPort }: Socket): string {

@@ -2,7 +2,7 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { jsonFormatter } from './formatters.ts';
-import { errorBody, problem } from './problem.ts';
+import { errorBody, type Problem, problem } from './problem.ts';
 import type { ProblemSlug } from './problems.ts';
 
 const slugOfCode: Readonly<Record<string, ProblemSlug>> = {
@@ -12,7 +12,7 @@ const slugOfCode: Readonly<Record<string, ProblemSlug>> = {
 };
 
 /** Node keeps the response that is being written here, and its own handler of client errors looks at it too. */
-interface ClientSocket extends Duplex {
+export interface ClientSocket extends Duplex {
   readonly _httpMessage?: ServerResponse | null;
 }
 
@@ -24,11 +24,16 @@ export function answerClientErrors(server: Server): void {
       socket.destroy();
       return;
     }
-    const body = errorBody(problem(slugOfCode[error.code ?? ''] ?? 'bad-request'));
-    const response = rawResponse(body.message.replace(': ', ' '), jsonFormatter.format(body, body.message));
-    // Left half open, a request that came late would still be carried out, and a silent peer would keep the socket.
-    socket.end(response, () => socket.destroy());
+    endWithProblem(socket, problem(slugOfCode[error.code ?? ''] ?? 'bad-request'));
   });
+}
+
+/** The error body as the last response of a connection on which nobody speaks HTTP any more. */
+export function endWithProblem(socket: Duplex, found: Problem): void {
+  const body = errorBody(found);
+  const response = rawResponse(body.message.replace(': ', ' '), jsonFormatter.format(body, body.message));
+  // Left half open, a request that came late would still be carried out, and a silent peer would keep the socket.
+  socket.end(response, () => socket.destroy());
 }
 
 function rawResponse(statusLine: string, body: string): string {

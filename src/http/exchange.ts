@@ -5,6 +5,7 @@ import type { Context, Middleware, Next } from 'koa';
 import { type Addresses, createAddresses } from './addresses.ts';
 import { pathOf } from './request-target.ts';
 import { sanitisePath } from './safe-path.ts';
+import { closeWithConnection } from './turns.ts';
 
 export interface Exchange {
   /** Passed through from `X-Request-Id`, or made. */
@@ -28,6 +29,7 @@ interface Carrier {
 export function createExchange(addresses: Addresses): Middleware {
   return function exchange(ctx: Context, next: Next) {
     const opened = openExchange(ctx, addresses);
+    closeWithConnection(ctx.req.socket, ctx.res);
     ctx.res.setHeader('X-Request-Id', opened.requestId);
     ctx.res.setHeader('X-Content-Type-Options', 'nosniff');
     return next();

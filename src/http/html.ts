@@ -12,10 +12,13 @@ const style = [
 /** The policy allows our own style by its digest and nothing else. */
 export const htmlHeaders = contentSecurity(style);
 
-/** Headers for a self-contained page whose only style is `css` and which has no script. */
-export function contentSecurity(css: string): Readonly<Record<string, string>> {
+/** Headers for a self-contained page whose only style is `css` and which has no script. `formAction`: where its forms may lead. */
+export function contentSecurity(
+  css: string,
+  formAction: "'none'" | "'self'" = "'none'",
+): Readonly<Record<string, string>> {
   const digest = createHash('sha256').update(css).digest('base64');
-  const policy = `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+  const policy = `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;
   return { 'Content-Security-Policy': policy };
 }
 

@@ -15,6 +15,7 @@ export {
 } from './exchange.ts';
 export { builtInFormatters, type Formatter } from './formatters.ts';
 export { contentSecurity, escapeHtml, htmlDocument } from './html.ts';
+export { faultsOfRequest, type ImaginedRequest, imagineRequest } from './imagined-request.ts';
 export { isolate } from './isolate.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export {
@@ -39,3 +40,4 @@ export {
 export { pathOf, searchOf } from './request-target.ts';
 export { createSafePath, sanitisePath } from './safe-path.ts';
 export { type HttpServer, type HttpServerOptions, serveHttp } from './serve.ts';
+export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './upgrades.ts';

@@ -4,6 +4,8 @@ export interface Logger {
   readonly info: LogLine;
   readonly warn: LogLine;
   readonly error: LogLine;
+  /** Absent: nothing of that level is logged. */
+  readonly debug?: LogLine;
   /** Absent: every level is taken to be on. */
   readonly isLevelEnabled?: (level: string) => boolean;
 }

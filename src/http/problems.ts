@@ -104,10 +104,20 @@ export const problems = {
     meaning: 'The service behind the gateway could not be reached.',
     remedy: 'Try again after the seconds that `Retry-After` names.',
   },
+  'upstream-overloaded': {
+    status: 503,
+    meaning: 'The service behind the gateway has as much under way as the configuration lets it have.',
+    remedy: 'Try again after the seconds that `Retry-After` names.',
+  },
   'storage-unavailable': {
     status: 503,
     meaning: 'The database could not be reached.',
     remedy: 'Try again after the seconds that `Retry-After` names.',
+  },
+  misconfigured: {
+    status: 503,
+    meaning: 'What the configuration says of this path is broken; the log and the diagnostics say where.',
+    remedy: 'Mend the record that is meant for this path.',
   },
   'not-ready': {
     status: 503,
@@ -118,6 +128,11 @@ export const problems = {
     status: 504,
     meaning: 'The service behind the gateway did not answer in time.',
     remedy: 'Try again later, or ask for less.',
+  },
+  'loop-detected': {
+    status: 508,
+    meaning: 'The request has come through this gateway several times already.',
+    remedy: 'Report it: a service that the gateway forwards to leads back to the gateway.',
   },
 } as const satisfies Record<string, ProblemKind>;
 

@@ -3,6 +3,9 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { answerClientErrors } from './client-errors.ts';
+import { inviteBodies } from './continue.ts';
+import { upgradableRequest } from './upgrade-request.ts';
+import type { Upgrades } from './upgrades.ts';
 
 export interface HttpServerOptions {
   readonly handler: RequestListener;
@@ -17,6 +20,8 @@ export interface HttpServerOptions {
   readonly keepAliveTimeoutMs: number;
   /** PEM texts; undefined: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  /** Without them a request with `Upgrade` is an ordinary one. Who closes the server closes them as well. */
+  readonly upgrades?: Upgrades | undefined;
 }
 
 export interface HttpServer {
@@ -29,6 +34,7 @@ export interface HttpServer {
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const server = createListener(options);
   answerClientErrors(server);
+  inviteBodies(server);
   await listening(server, options);
   return Object.freeze({
     port: (server.address() as AddressInfo).port,
@@ -36,15 +42,18 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   });
 }
 
-function createListener({ handler, tls, ...limits }: HttpServerOptions): Server {
+function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions): Server {
   const settings = {
+    ...(upgrades && { IncomingMessage: upgradableRequest(upgrades.takes) }),
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headerTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
   };
-  return tls === undefined ? createServer(settings, handler) : createTlsServer({ ...settings, ...tls }, handler);
+  const server =
+    tls === undefined ? createServer(settings, handler) : createTlsServer({ ...settings, ...tls }, handler);
+  return upgrades === undefined ? server : server.on('upgrade', upgrades.through(handler));
 }
 
 function listening(server: Server, { host, port, portSetting }: HttpServerOptions): Promise<void> {

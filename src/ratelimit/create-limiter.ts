@@ -72,6 +72,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
       const counts = counters.take(inquiry.hits, takeOptions);
       return counts instanceof Promise ? decideLater(inquiry, counts) : decide(inquiry, counts);
     },
+    explain: (request: RateLimitRequest) =>
+      inquiryOf(request, rules).questions.map(({ matches }) => matches.map(({ rule }) => rule)),
   });
 }
 

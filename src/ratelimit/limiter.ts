@@ -1,5 +1,6 @@
 /** The question "may they?" and its answer: one port for the limiter in this process and the one across gRPC. */
 import type { Unit } from '#config';
+import type { Rule } from './rule.ts';
 
 export interface Entry {
   readonly key: string;
@@ -70,4 +71,6 @@ export interface ResponseHeader {
  */
 export interface Limiter {
   shouldRateLimit(request: RateLimitRequest): Decision | Promise<Decision>;
+  /** The limits that would count this request, for each of its descriptors; nothing is counted. Absent where another process knows them. */
+  readonly explain?: (request: RateLimitRequest) => readonly (readonly Rule[])[];
 }

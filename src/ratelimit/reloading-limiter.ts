@@ -16,6 +16,7 @@ export function createReloadingLimiter({
   let limiter = createLimiter({ ...options, counters });
   return Object.freeze({
     shouldRateLimit: (request: Parameters<Limiter['shouldRateLimit']>[0]) => limiter.shouldRateLimit(request),
+    explain: (request: Parameters<Limiter['shouldRateLimit']>[0]) => limiter.explain?.(request) ?? [],
     reload(limits: LimiterOptions['limits']) {
       limiter = createLimiter({ ...options, counters, limits });
     },

@@ -1,5 +1,5 @@
 /** A limit made ready to count: its window in seconds, the start of its counters' keys, and whose it is. */
-import type { Algorithm, Limit, Unit } from '#config';
+import type { Algorithm, Limit, Source, Unit } from '#config';
 import { bounded, sized } from './counter-key.ts';
 import type { CurrentLimit, Entry } from './limiter.ts';
 import { unitSeconds } from './windows.ts';
@@ -15,6 +15,8 @@ export interface Rule {
   /** As configured, outermost first: `user › path=/v1/*`; `*` for a limit that came with a request. */
   readonly descriptor: string;
   readonly detailedMetric: boolean;
+  /** Where its descriptor stands; undefined for a limit that came with a request. */
+  readonly source: Source | undefined;
   /** Followed by the values that the configuration leaves open. */
   readonly keyPrefix: string;
 }
@@ -33,9 +35,10 @@ export interface RulePlace {
   readonly descriptor: string;
   readonly path: string;
   readonly detailedMetric: boolean;
+  readonly source: Source;
 }
 
-export function createRule(limit: Limit, { domain, descriptor, path, detailedMetric }: RulePlace): Rule {
+export function createRule(limit: Limit, { domain, descriptor, path, detailedMetric, source }: RulePlace): Rule {
   const { requestsPerUnit, algorithm, name } = limit;
   const currentLimit = currentLimitOf(limit, name);
   return Object.freeze({
@@ -48,6 +51,7 @@ export function createRule(limit: Limit, { domain, descriptor, path, detailedMet
     domain,
     descriptor,
     detailedMetric,
+    source,
     // Window and algorithm are part of the name: a limit that changes them starts to count anew.
     keyPrefix: `${currentLimit.windowSeconds}${keyMarks[algorithm]}|${path}|`,
   });
@@ -74,6 +78,7 @@ export function overrideMatch(domain: string, entries: readonly Entry[], window:
     domain,
     descriptor: '*',
     detailedMetric: false,
+    source: undefined,
     keyPrefix: `${currentLimit.windowSeconds}o|${sized(domain)}|`,
   };
   return matchOf(rule, entries.map(({ key, value }) => sized(key) + sized(value)).join(''), entries);

@@ -106,14 +106,14 @@ function addNode(branch: Branch, value: string | undefined, node: Node): void {
 }
 
 function compileNode(descriptor: LimitDescriptor, above: Place): Node {
-  const { key, value, limits, shareThreshold, detailedMetric, descriptors } = descriptor;
+  const { key, value, limits, shareThreshold, detailedMetric, descriptors, source } = descriptor;
   const place = {
     domain: above.domain,
     descriptor: `${above.descriptor && `${above.descriptor} › `}${key}${value === undefined ? '' : `=${value}`}`,
     path: `${above.path}${sized(key)}${value === undefined ? '*' : `=${sized(value)}`}`,
   };
   return {
-    rules: limits.map((limit) => createRule(limit, { ...place, detailedMetric })),
+    rules: limits.map((limit) => createRule(limit, { ...place, detailedMetric, source })),
     tellsValuesApart: value === undefined || (value.includes('*') && !shareThreshold),
     level: compileLevel(descriptors, place),
   };

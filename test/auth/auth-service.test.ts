@@ -189,6 +189,19 @@ describe('the auth service over HTTP', () => {
     assert.deepEqual(seen, ['demo', undefined]);
   });
 
+  it('takes no later request for the body of one that came without it', async () => {
+    const { app } = await setUp();
+    const head = (length: number) => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n`;
+    const last = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+    for (const authorization of [`Authorization: ${demo}\r\n`, '']) {
+      const status = authorization === '' ? 401 : 200;
+      const alone = await send(app, `${head(1000)}${authorization}\r\n`);
+      assert.match(alone, new RegExp(`^HTTP/1\\.1 ${status} [^]*\r\nConnection: close\r\n`));
+      const whole = await send(app, `${head(4)}${authorization}\r\nbody${last}`);
+      assert.deepEqual(whole.match(/(?<=HTTP\/1\.1 )\d+/g), [String(status), '401']);
+    }
+  });
+
   it('does not wait for a body, nor read one', async () => {
     const { app } = await setUp();
     const head = `POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: ${demo}\r\nContent-Length: 1000\r\n\r\n`;

@@ -3,8 +3,8 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './child.ts';
 
-/** How a label is decided on, or, with `proxy`, a route to the upstream and nothing else. */
-export type ConfigurationKind = 'in-process' | 'grpc' | 'proxy';
+/** How a label is decided on, or a route to the upstream: alone, behind auth and with a label, or among so many others. */
+export type ConfigurationKind = 'in-process' | 'grpc' | 'proxy' | 'proxy-auth' | 'proxy-among-10' | 'proxy-among-10000';
 
 export interface Ports {
   readonly upstreamPort: number;
@@ -30,23 +30,40 @@ const limits = {
 };
 
 function recordsOf(kind: ConfigurationKind, { upstreamPort, ratelimitPort }: Ports): object[] {
-  if (kind === 'proxy') {
-    return [{ kind: 'Mapping', name: 'proxied', prefix: '/proxied', service: `127.0.0.1:${upstreamPort}` }];
+  const service = `127.0.0.1:${upstreamPort}`;
+  const proxied = { kind: 'Mapping', name: 'proxied', prefix: '/proxied', service };
+  switch (kind) {
+    case 'proxy':
+      return [proxied];
+    case 'proxy-among-10':
+      return [proxied, ...crowdOf(9, service)];
+    case 'proxy-among-10000':
+      return [proxied, ...crowdOf(9999, service)];
+    case 'proxy-auth':
+      return [...asked('ratelimit'), { ...proxied, labels }];
+    case 'in-process':
+      return [...asked('ratelimit'), hotel];
+    case 'grpc':
+      return [...asked(`grpc://127.0.0.1:${ratelimitPort}`), hotel];
   }
-  const header = 'x-gateway-test-allow';
+}
+
+function crowdOf(count: number, service: string): object[] {
+  return Array.from({ length: count }, (_, index) => ({
+    kind: 'Mapping',
+    name: `other-${index}`,
+    prefix: `/others/${index % 100}/${index}`,
+    service,
+  }));
+}
+
+function asked(service: string): object[] {
   return [
     { kind: 'AuthService', name: 'auth', auth_service: 'auth', allowed_authorization_headers: ['X-Travel-User'] },
-    {
-      kind: 'RateLimitService',
-      name: 'ratelimit',
-      service: kind === 'grpc' ? `grpc://127.0.0.1:${ratelimitPort}` : 'ratelimit',
-    },
-    {
-      kind: 'Mapping',
-      name: 'hotel',
-      prefix: '/v1/hotels',
-      service: 'hotel',
-      labels: { gateway: [{ test_allow: [{ [header]: { header, omit_if_not_present: true } }] }] },
-    },
+    { kind: 'RateLimitService', name: 'ratelimit', service },
   ];
 }
+
+const header = 'x-gateway-test-allow';
+const labels = { gateway: [{ test_allow: [{ [header]: { header, omit_if_not_present: true } }] }] };
+const hotel = { kind: 'Mapping', name: 'hotel', prefix: '/v1/hotels', service: 'hotel', labels };

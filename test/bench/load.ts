@@ -49,12 +49,19 @@ function report(report: LoadReport): void {
 
 function openConnection(port: number, request: Buffer, onAnswer: () => void): Socket {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => socket.write(request));
-  let pending = '';
+  let head = '';
+  let missing = 0;
   socket.on('data', (chunk) => {
-    pending += chunk.toString('latin1');
-    const length = answerLength(pending);
-    if (length === undefined || pending.length < length) return;
-    pending = '';
+    if (missing === 0) {
+      head += chunk.toString('latin1');
+      const length = answerLength(head);
+      if (length === undefined) return;
+      missing = length - head.length;
+      head = '';
+    } else {
+      missing -= chunk.length;
+    }
+    if (missing > 0) return;
     onAnswer();
     socket.write(request);
   });

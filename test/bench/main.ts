@@ -1,23 +1,27 @@
-/** The benchmark: `npm run bench` measures everything, `npm run bench -- <name> …` only some rows, `ratelimit` or `startup`. */
+/** The benchmark: `npm run bench` measures everything, `npm run bench -- <name> …` only some rows, `load`, `ratelimit`, `startup` or `soak`. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from './child.ts';
+import { measureLoad } from './load-configuration.ts';
 import { measureRows } from './measure.ts';
 import { measureRateLimit } from './ratelimit.ts';
-import { rows } from './servers.ts';
+import { rows } from './rows.ts';
+import { soak } from './soak.ts';
 import { measureReady, startIdle } from './startup.ts';
-import { formatFigures, formatRateLimit, formatStartUp } from './table.ts';
+import { formatFigures, formatLoad, formatRateLimit, formatSoak, formatStartUp } from './table.ts';
 
-const names = [...rows.map(({ name }) => name), 'ratelimit', 'startup'];
+const names = [...rows.map(({ name }) => name), 'load', 'ratelimit', 'startup'];
 /** The labelled requests and their like without a label. */
 const labelRows = ['chain', 'label', 'label-grpc'];
 const asked = process.argv.slice(2);
-const stranger = asked.find((name) => !names.includes(name));
+/** Takes a minute and measures nothing: it runs when it is asked for. */
+const soakName = 'soak';
+const stranger = asked.find((name) => name !== soakName && !names.includes(name));
 
 if (stranger === undefined) await run(asked.length === 0 ? names : asked);
-else fail(`there is no row "${stranger}"; choose from ${names.join(', ')}`);
+else fail(`there is no row "${stranger}"; choose from ${[...names, soakName].join(', ')}`);
 
 async function run(chosen: readonly string[]): Promise<void> {
   build();
@@ -25,6 +29,7 @@ async function run(chosen: readonly string[]): Promise<void> {
   try {
     const isStartUpAsked = chosen.includes('startup');
     const readyMs = isStartUpAsked ? await measureReady(directory) : Number.NaN;
+    if (chosen.includes('load')) process.stdout.write(formatLoad(measureLoad(directory)));
     const idle = isStartUpAsked ? await startIdle(directory) : undefined;
     // Bare Koa always runs too: only ratios travel from one machine to another.
     const isRateLimitAsked = chosen.includes('ratelimit');
@@ -34,6 +39,7 @@ async function run(chosen: readonly string[]): Promise<void> {
       process.stdout.write(formatFigures(await measureRows(measured, directory)));
     }
     if (isRateLimitAsked) process.stdout.write(formatRateLimit(await measureRateLimit(directory)));
+    if (chosen.includes(soakName)) process.stdout.write(formatSoak(await soak(directory)));
     if (idle !== undefined) process.stdout.write(formatStartUp(readyMs, await idle.rssBytes()));
   } finally {
     rmSync(directory, { recursive: true });

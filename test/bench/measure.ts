@@ -53,8 +53,13 @@ async function startRow(row: Row, parent: string, parts: Parts): Promise<Server>
   const child = row.start(port, directory, parts);
   const headers = { host: `127.0.0.1:${port}`, authorization, accept: 'application/json', ...row.headers };
   await untilReady(port, row.path, headers);
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return { child, port, request: `GET ${row.path} HTTP/1.1\r\n${lines.join('')}\r\n` };
+  return { child, port, request: requestOf(row, headers) };
+}
+
+function requestOf({ path, bodyBytes }: Row, headers: Readonly<Record<string, string>>): string {
+  const framing = bodyBytes === undefined ? {} : { 'content-type': 'text/plain', 'content-length': String(bodyBytes) };
+  const lines = Object.entries({ ...headers, ...framing }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${bodyBytes === undefined ? 'GET' : 'POST'} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${'x'.repeat(bodyBytes ?? 0)}`;
 }
 
 const authorization = `Basic ${Buffer.from('demo:demo').toString('base64')}`;

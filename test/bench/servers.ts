@@ -1,8 +1,6 @@
-/** The servers under test: each row of the table, and how it is started. */
-
+/** The servers under test: how each is started. */
 import { join } from 'node:path';
 import { freePort } from '../support/free-port.ts';
-import { booking } from './booking.ts';
 import { type Child, root, startChild } from './child.ts';
 import { type ConfigurationKind, writeConfiguration } from './configuration.ts';
 
@@ -12,6 +10,8 @@ export interface Row {
   readonly title: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** With one the request is a POST. @default none */
+  readonly bodyBytes?: number;
   /** Starts it; `directory` is the row's own. */
   readonly start: (port: number, directory: string, parts: Parts) => Child;
 }
@@ -19,57 +19,19 @@ export interface Row {
 /** What runs beside the servers under test. */
 export interface Parts {
   readonly upstreamPort: number;
+  readonly authPort: number;
   readonly ratelimitPort: number;
 }
 
-const bookingPath = `/v1/hotels/bookings/${booking.id}`;
-const label = { 'x-gateway-test-allow': 'bench' };
-
-export const rows: readonly Row[] = [
-  { name: 'node-http', title: 'bare node:http', path: '/', start: ownServer('node-http') },
-  { name: 'koa', title: 'bare Koa', path: '/', start: ownServer('koa') },
-  ...withLogOffAndOn({ name: 'chain', title: 'frontdesk, a booking', path: bookingPath, kind: 'in-process' }),
-  ...withLogOffAndOn({
-    name: 'label',
-    title: '… with a label, limiter in-process',
-    path: bookingPath,
-    headers: label,
-    kind: 'in-process',
-  }),
-  ...withLogOffAndOn({
-    name: 'label-grpc',
-    title: '… with a label, limiter over gRPC',
-    path: bookingPath,
-    headers: label,
-    kind: 'grpc',
-  }),
-  { name: 'http-proxy', title: '@fastify/http-proxy', path: '/proxied/x', start: ownServer('http-proxy') },
-  ...withLogOffAndOn({ name: 'proxy', title: 'frontdesk, proxied', path: '/proxied/x', kind: 'proxy' }),
-];
-
-interface FrontdeskRow extends Omit<Row, 'start'> {
-  readonly kind: ConfigurationKind;
+/** frontdesk with the records of a kind; the log goes off with `error`. */
+export function frontdeskOf(kind: ConfigurationKind, logLevel: string): Row['start'] {
+  return (port, directory, parts) =>
+    startFrontdesk(directory, { PORT: String(port), LOG_LEVEL: logLevel }, ['--only', 'gateway,auth,ratelimit,hotel'], {
+      configDir: writeConfiguration(directory, kind, parts),
+    });
 }
 
-function withLogOffAndOn({ kind, ...row }: FrontdeskRow): Row[] {
-  const startAt =
-    (logLevel: string) =>
-    (port: number, directory: string, parts: Parts): Child =>
-      startFrontdesk(
-        directory,
-        { PORT: String(port), LOG_LEVEL: logLevel },
-        ['--only', 'gateway,auth,ratelimit,hotel'],
-        {
-          configDir: writeConfiguration(directory, kind, parts),
-        },
-      );
-  return [
-    { ...row, start: startAt('error') },
-    { ...row, name: `${row.name}-log`, title: `${row.title}, access log`, start: startAt('info') },
-  ];
-}
-
-function ownServer(name: string): Row['start'] {
+export function ownServer(name: string): Row['start'] {
   return (port, _directory, { upstreamPort }) =>
     startChild({
       args: ['--import', 'tsx', join(root, 'test/bench/servers', `${name}.ts`)],
@@ -100,19 +62,19 @@ export function startFrontdesk(
 
 /** The processes that the rows lean on. */
 export async function startParts(directory: string): Promise<Parts & { readonly stop: () => Promise<void> }> {
-  const [upstreamPort, ratelimitPort] = [await freePort(), await freePort()];
-  const parts = { upstreamPort, ratelimitPort };
-  const upstream = ownServer('node-http')(upstreamPort, directory, parts);
-  const ratelimit = startFrontdesk(
+  const [upstreamPort, ratelimitPort, authPort] = [await freePort(), await freePort(), await freePort()];
+  const parts = { upstreamPort, ratelimitPort, authPort };
+  const upstream = ownServer('upstream')(upstreamPort, directory, parts);
+  const asked = startFrontdesk(
     directory,
-    { RATELIMIT_PORT: String(ratelimitPort), LOG_LEVEL: 'error' },
-    ['--only', 'ratelimit'],
+    { RATELIMIT_PORT: String(ratelimitPort), AUTH_PORT: String(authPort), LOG_LEVEL: 'error' },
+    ['--only', 'auth,ratelimit'],
     { configDir: writeConfiguration(directory, 'in-process', parts) },
   );
   return {
     ...parts,
     async stop() {
-      await Promise.all([upstream.stop(), ratelimit.stop()]);
+      await Promise.all([upstream.stop(), asked.stop()]);
     },
   };
 }

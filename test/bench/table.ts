@@ -1,6 +1,8 @@
 /** The figures as a table for people. */
+import type { LoadFigures } from './load-configuration.ts';
 import type { Figures } from './measure.ts';
 import type { RateLimitFigures } from './ratelimit.ts';
+import type { SoakFigures } from './soak.ts';
 
 export function formatFigures(figures: readonly Figures[]): string {
   const koa = figures.find(({ row }) => row.name === 'koa')?.cpuMicrosPerRequest ?? Number.NaN;
@@ -31,6 +33,29 @@ export function formatRateLimit(figures: readonly RateLimitFigures[]): string {
       decisionsPerSecond.toFixed(0),
       (decisionsPerSecond / empty).toFixed(2),
       (rssBytes / 1e6).toFixed(0),
+    ]),
+  ]);
+}
+
+export function formatSoak({ requests, failures, swaps, generations, rssBytes }: SoakFigures): string {
+  const megabytes = rssBytes.map((bytes) => (bytes / 1e6).toFixed(0));
+  return formatTable([
+    ['soak', '', ''],
+    ['requests', '', String(requests)],
+    ['configurations written', '', String(swaps)],
+    ['taken over', '', String(generations - 1)],
+    ['memory at the start and at the end, MB', '', megabytes.join(', ')],
+    ...(failures.size === 0 ? [['failed', '', '0']] : []),
+    ...[...failures].map(([outcome, count]) => ['failed', outcome, String(count)]),
+  ]);
+}
+
+export function formatLoad(figures: readonly LoadFigures[]): string {
+  return formatTable([
+    ['configuration', '', 'mappings', 'load ms', 'gateway ms'],
+    ...figures.map(({ title, mappings, loadMs, gatewayMs }) => [
+      ...[title, '', String(mappings)],
+      ...[loadMs, gatewayMs].map((ms) => ms.toFixed(0)),
     ]),
   ]);
 }

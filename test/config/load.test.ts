@@ -29,7 +29,7 @@ const mapping = (name: string) => ({
   service: name,
 });
 const mappingYaml = (name: string) => JSON.stringify(mapping(name));
-const empty = { mappings: [], authServices: [], rateLimitServices: [], limits: [], users: [], demo: {} };
+const empty = { mappings: [], authServices: [], rateLimitServices: [], limits: [], users: [], held: [], demo: {} };
 
 function check(title: string, files: Readonly<Record<string, string>>, expected: readonly string[]): void {
   it(title, () =>
@@ -183,7 +183,7 @@ describe('loadConfiguration', () => {
 
 describe('configurationFrom', () => {
   it('gives the empty configuration for no records', () => {
-    assert.deepEqual(configurationFrom({ records: [] }), { configuration: empty, errors: [] });
+    assert.deepEqual(configurationFrom({ records: [] }), { configuration: empty, errors: [], notices: [] });
   });
 
   it('counts the records from 1 in messages', () => {

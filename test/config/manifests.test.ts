@@ -1,13 +1,14 @@
 /** Service manifests and bare records in one directory: what is read from where. */
 import assert from 'node:assert/strict';
 import { configurationFrom } from '#config';
-import { unfoldManifests } from '../../src/config/manifests.ts';
+import { unfoldManifest } from '../../src/config/manifests.ts';
 import { readDocuments } from '../../src/config/yaml-documents.ts';
 
 function unfold(text: string, gatewayDomain = 'gateway.local') {
   const { documents, errors } = readDocuments(text, { file: 'hotel.yaml', lineOf: (line) => line });
   assert.deepEqual(errors, []);
-  return unfoldManifests(documents, gatewayDomain);
+  const parts = documents.map((document) => unfoldManifest(document, gatewayDomain));
+  return { records: parts.flatMap((part) => part.records), errors: parts.flatMap((part) => part.errors) };
 }
 
 const manifest = (annotation: string) => `apiVersion: v1

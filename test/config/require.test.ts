@@ -20,7 +20,7 @@ describe('requireSettings', () => {
 
 describe('requireConfiguration', () => {
   it('takes records as they are given', async () => {
-    const configuration = await requireConfiguration({ records: [mapping] }, requireSettings({}));
+    const { configuration } = await requireConfiguration({ records: [mapping] }, requireSettings({}));
     assert.equal(configuration.mappings[0]?.prefix, '/v1/hotels');
   });
 
@@ -50,8 +50,8 @@ describe('requireConfiguration', () => {
       requireConfiguration(shipped, open),
       /HOST=0\.0\.0\.0 .* demo users demo and guest.*ALLOW_DEMO_USERS=true/,
     );
-    assert.equal((await requireConfiguration(shipped, allowed)).users.length, 2);
+    assert.equal((await requireConfiguration(shipped, allowed)).configuration.users.length, 2);
     const users = [{ name: 'demo', password_hash: hash }];
-    assert.equal((await requireConfiguration({ records: [], users }, open)).users.length, 1);
+    assert.equal((await requireConfiguration({ records: [], users }, open)).configuration.users.length, 1);
   });
 });

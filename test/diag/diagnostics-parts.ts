@@ -1,29 +1,33 @@
 /** What a gateway with one route, one error and one limit hands to the diagnostics. */
 import type { Route } from '#gateway';
+import { mappingOf } from '../support/edge.ts';
 import { limit, unlimited } from '../support/limits.ts';
 
 type Parts = Parameters<typeof import('#diag').createDiagnostics>[0];
 
 export const hotelRoute: Route = {
-  name: 'hotel',
-  prefix: '/v1/hotels',
-  rewrite: '/',
-  service: 'hotel',
+  ...mappingOf(),
+  mapping: mappingOf(),
+  conditions: () => ['POST', 'host api.*'],
   target: () => 'in this process',
-  authenticated: true,
+  rewritten: (path) => path,
+  redirection: undefined,
+  cors: undefined,
+  auth: { name: 'auth', question: ({ method, path }) => ({ method, path, headers: [] }) },
   describe: undefined,
   labels: [
-    { name: 'a', labels: [{ name: 'x-test', header: 'x-test', omitIfNotPresent: true, default: '' }] },
+    { name: 'a', labels: [{ kind: 'header', name: 'x-test', header: 'x-test', omitIfNotPresent: true, default: '' }] },
     {
       name: 'b',
       labels: [
-        { name: 'user', header: 'x-user', omitIfNotPresent: false, default: '' },
-        { name: 'city', header: 'x-city', omitIfNotPresent: false, default: '' },
+        { kind: 'header', name: 'user', header: 'x-user', omitIfNotPresent: false, default: '' },
+        { kind: 'header', name: 'city', header: 'x-city', omitIfNotPresent: false, default: '' },
       ],
     },
   ],
   timeoutMs: 3000,
-  forward: async () => {},
+  connectTimeoutMs: 2000,
+  idleTimeoutMs: 1000,
   source: { file: 'config/services/hotel.yaml', line: 9 },
 };
 
@@ -38,7 +42,7 @@ export const parts: Parts = {
     auth: { allowed: 3, denied: 2, error: 1 },
     ratelimit: { ok: 6, over: 5, error: 4 },
   }),
-  limits: [
+  limits: () => [
     {
       domain: 'gateway',
       source,
@@ -66,12 +70,23 @@ export const parts: Parts = {
       ],
     },
   ],
-  errors: [
-    {
-      source: { file: 'config/services/car.yaml', line: 4 },
-      record: 'Mapping <car>',
-      message: 'unknown key "prefx"',
-      remedy: 'Write "prefix", or remove it.',
-    },
-  ],
+  configuration: {
+    current: () => ({ number: 7, hash: () => '0123456789ab', appliedAtMs: Date.UTC(2026, 0, 2, 3, 4, 5) }),
+    errors: () => [
+      {
+        source: { file: 'config/services/car.yaml', line: 4 },
+        record: 'Mapping <car>',
+        message: 'unknown key "prefx"',
+        remedy: 'Write "prefix", or remove it.',
+      },
+    ],
+    notices: () => [
+      {
+        source: { file: 'config/services/old.yaml', line: 2 },
+        record: 'Mapping old',
+        message: 'grpc is not supported',
+        remedy: 'Remove it.',
+      },
+    ],
+  },
 };

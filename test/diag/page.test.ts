@@ -13,6 +13,7 @@ describe('the diagnostics page', () => {
     assert.deepEqual(headings, [
       'Health',
       'Configuration errors',
+      'Notices',
       'Routes, in the order in which they are tried',
       'Services',
       'Limits',
@@ -32,9 +33,12 @@ describe('the diagnostics page', () => {
   });
 
   it('leaves out a table that would be empty', () => {
-    const empty = { ...parts, errors: [], limits: [] };
+    const configuration = { ...parts.configuration, errors: () => [], notices: () => [] };
+    const empty = { ...parts, configuration, limits: () => [] };
     const text = diagnosticsFormatter.format(readDiagnostics(empty), 'diagnostics');
-    assert.ok(!text.includes('<h2>Configuration errors') && !text.includes('<h2>Limits'));
+    assert.ok(
+      !text.includes('<h2>Configuration errors') && !text.includes('<h2>Limits') && !text.includes('<h2>Notices'),
+    );
   });
 
   it('escapes what the configuration says', () => {

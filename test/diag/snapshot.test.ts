@@ -8,10 +8,12 @@ describe('readDiagnostics', () => {
     assert.deepEqual(readDiagnostics(parts), {
       version: '1.2.3',
       uptime_seconds: 61,
+      configuration: { generation: 7, hash: '0123456789ab', applied_at: '2026-01-02T03:04:05.000Z' },
       routes: [
         {
           name: 'hotel',
           prefix: '/v1/hotels',
+          conditions: ['POST', 'host api.*'],
           rewrite: '/',
           service: 'hotel',
           target: 'in this process',
@@ -32,6 +34,14 @@ describe('readDiagnostics', () => {
           record: 'Mapping <car>',
           message: 'unknown key "prefx"',
           remedy: 'Write "prefix", or remove it.',
+        },
+      ],
+      notices: [
+        {
+          source: 'config/services/old.yaml:2',
+          record: 'Mapping old',
+          message: 'grpc is not supported',
+          remedy: 'Remove it.',
         },
       ],
       auth: { allowed: 3, denied: 2, error: 1 },
@@ -62,13 +72,16 @@ describe('readDiagnostics', () => {
   });
 
   it('says how a limit counts when that is not the usual way', () => {
-    const [domain] = parts.limits;
+    const [domain] = parts.limits();
     const [descriptor] = domain?.descriptors ?? [];
     const [plain] = descriptor?.limits ?? [];
     assert.ok(domain && descriptor && plain);
     const check = (more: Partial<typeof plain>, expected: string) => {
       const descriptors = [{ ...descriptor, limits: [{ ...plain, ...more }], descriptors: [] }];
-      assert.equal(readDiagnostics({ ...parts, limits: [{ ...domain, descriptors }] }).limits[0]?.limit, expected);
+      assert.equal(
+        readDiagnostics({ ...parts, limits: () => [{ ...domain, descriptors }] }).limits[0]?.limit,
+        expected,
+      );
     };
     check({ unitMultiplier: 30 }, '10 per 30 minutes');
     check({ algorithm: 'sliding_window' }, '10 per minute (sliding window)');

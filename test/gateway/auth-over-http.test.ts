@@ -76,15 +76,183 @@ describe('an auth service across HTTP', () => {
     assert.deepEqual(new Set(upstream.reached.map(({ url }) => url)), new Set(['/x?y']));
   });
 
-  it('may have a path of its own before that of the request', async () => {
+  it('is asked below path_prefix, verbatim, and may have a path of its own before that', async () => {
     const auth = await startUpstream(servers, allow);
+    const upstream = await startUpstream(servers);
+    for (const [pathPrefix, path, expected] of [
+      ['', '/verify', '/verify/v1/hotels?a'],
+      ['/extauth', '', '/extauth/v1/hotels?a'],
+      ['/extauth/', '/base', '/base/extauth//v1/hotels?a'],
+    ] as const) {
+      const edge = await startEdge(servers, {
+        authService: authRecordOf({ pathPrefix }),
+        targets: { auth: remote(auth, path), hotel: remote(upstream) },
+      });
+      await supertest(edge.origin).get('/v1/hotels?a').expect(200);
+      assert.equal(auth.reached.at(-1)?.url, expected);
+    }
+    assert.deepEqual(new Set(upstream.reached.map(({ url }) => url)), new Set(['/?a']));
+  });
+
+  it('is told the headers that the record lists, but none that frames the request or is ours to say', async () => {
+    const allowedRequestHeaders = ['x-tenant', 'connection', 'content-length', 'x-forwarded-for', 'x-request-id', 'te'];
+    const { auth, edge } = await setUp(allow, { allowedRequestHeaders });
+    const lies = ['X-Forwarded-For: 10.0.0.1', 'X-Request-Id: mine', 'TE: trailers', 'Content-Length: 5'];
+    await sendRaw(edge.port, rawRequest('POST /v1/hotels', ['X-Tenant: 7', ...lies], 'hello'));
+    const { headers, body } = auth.only();
+    assert.equal(headers['x-tenant'], '7');
+    assert.deepEqual(
+      [headers['x-forwarded-for'], headers['x-request-id'], headers['te']],
+      ['127.0.0.1', 'mine', undefined],
+    );
+    assert.deepEqual([headers['content-length'], body], ['0', '']);
+  });
+
+  it('is told what add_auth_headers says in place of the client, and the service behind is not', async () => {
+    const { auth, upstream, client } = await setUp(allow, {
+      allowedRequestHeaders: ['x-tenant'],
+      addAuthHeaders: [
+        { name: 'X-Tenant', value: 'ours' },
+        { name: 'authorization', value: 'Bearer of-the-gateway' },
+        { name: 'x-forwarded-proto', value: 'https' },
+      ],
+    });
+    await client.get('/v1/hotels').set({ 'X-Tenant': 'theirs', Authorization: 'Basic eA==' }).expect(200);
+    const told = auth.only();
+    const names = ['x-tenant', 'authorization', 'x-forwarded-proto'];
+    assert.deepEqual(
+      names.map((name) => told.headers[name]),
+      ['ours', 'Bearer of-the-gateway', 'https'],
+    );
+    for (const name of names) assert.equal(told.names.filter((one) => one === name).length, 1);
+    assert.equal(upstream.only().headers['x-tenant'], 'theirs');
+    assert.equal(upstream.only().headers.authorization, 'Basic eA==');
+  });
+
+  it('may name the user in several lines, which are one list', async () => {
+    const { upstream, client } = await setUp((res) =>
+      res
+        .writeHead(200, [
+          ['X-Travel-User', 'demo'],
+          ['X-Travel-User', 'admin'],
+        ] as never)
+        .end(),
+    );
+    await client.get('/v1/hotels').expect(200);
+    assert.equal(upstream.only().headers['x-travel-user'], 'demo, admin');
+  });
+
+  it('is asked at another address when the first one is down', async () => {
+    const auth = await startUpstream(servers, allow);
+    const down = await servers.refusing();
     const upstream = await startUpstream(servers);
     const edge = await startEdge(servers, {
       authService: authRecordOf(),
-      targets: { auth: remote(auth, '/verify'), hotel: remote(upstream) },
+      targets: {
+        auth: { kind: 'remote', origins: () => [down.origin, auth.origin], path: '' },
+        hotel: remote(upstream),
+      },
     });
-    await supertest(edge.origin).get('/v1/hotels?a').expect(200);
-    assert.equal(auth.only().url, '/verify/v1/hotels?a');
+    const client = supertest(edge.origin);
+    for (let time = 0; time < 4; time += 1) await client.get('/v1/hotels').expect(200);
+    assert.deepEqual([auth.reached.length, upstream.reached.length], [4, 4]);
+    assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 4, denied: 0, error: 0 });
+  });
+
+  it('is asked once more when it closes an idle connection just as the question arrives', async () => {
+    let questions = 0;
+    const auth = await servers.tcp((socket) => {
+      let heard = 0;
+      socket.on('data', () => {
+        heard += 1;
+        questions += 1;
+        if (heard > 1) socket.destroy();
+        else socket.write('HTTP/1.1 200 OK\r\nX-Travel-User: demo\r\nContent-Length: 0\r\n\r\n');
+      });
+    });
+    const { client, upstream } = await behind(auth);
+    await client.get('/v1/hotels').expect(200);
+    await client.post('/v1/hotels').expect(200);
+    assert.equal(questions, 3);
+    assert.equal(upstream.reached.length, 2);
+  });
+
+  it('is not asked again and again when it breaks off each time', async () => {
+    let questions = 0;
+    const auth = await servers.tcp(
+      (socket) =>
+        void socket.once('data', () => {
+          questions += 1;
+          socket.destroy();
+        }),
+    );
+    const { client } = await behind(auth);
+    await client.get('/v1/hotels').expect(503);
+    assert.equal(questions, 1);
+  });
+
+  describe('whose positive answers are kept', () => {
+    const kept = { cacheMs: 60_000, allowedRequestHeaders: ['x-tenant'] };
+
+    it('is asked once about the same request by the same client, who is named each time', async () => {
+      const { auth, upstream, edge } = await setUp(allow, kept);
+      const get = () => fetch(`${edge.origin}/v1/hotels?a`, { headers: { Authorization: 'Basic eA==' } });
+      for (let time = 0; time < 3; time += 1) assert.equal((await get()).status, 200);
+      assert.equal(auth.reached.length, 1);
+      assert.deepEqual(
+        upstream.reached.map(({ headers }) => headers['x-travel-user']),
+        ['demo', 'demo', 'demo'],
+      );
+      assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 3, denied: 0, error: 0 });
+    });
+
+    interface Asked {
+      readonly method: string;
+      readonly path: string;
+      readonly headers: Record<string, string>;
+    }
+
+    const same: Asked = { method: 'GET', path: '/v1/hotels?a', headers: { authorization: 'Basic eA==' } };
+    const others: Readonly<Record<string, Partial<Asked>>> = {
+      'other credentials': { headers: { authorization: 'Basic eB==' } },
+      'no credentials': { headers: {} },
+      'another cookie': { headers: { ...same.headers, cookie: 'a=1' } },
+      'another method': { method: 'DELETE' },
+      'another path': { path: '/v1/hotels/x?a' },
+      'another query': { path: '/v1/hotels?b' },
+      'another value of a listed header': { headers: { ...same.headers, 'x-tenant': '7' } },
+    };
+
+    for (const [what, change] of Object.entries(others)) {
+      it(`is asked anew with ${what}`, async () => {
+        const { auth, edge } = await setUp(allow, kept);
+        for (const { path, ...request } of [same, { ...same, ...change }]) await fetch(edge.origin + path, request);
+        assert.equal(auth.reached.length, 2);
+      });
+    }
+
+    const unkept: Readonly<Record<string, Answer>> = {
+      'says no-store': (res) => res.writeHead(200, { 'Cache-Control': 'no-store' }).end(),
+      'sets a cookie': (res) => res.writeHead(200, { 'Set-Cookie': 'a=1' }).end(),
+      refuses: (res) => res.writeHead(403).end(),
+      'is broken': (res) => res.writeHead(500).end(),
+    };
+
+    for (const [what, answer] of Object.entries(unkept)) {
+      it(`is asked anew when it ${what}`, async () => {
+        const { auth, client } = await setUp(answer, { ...kept, failureModeAllow: true });
+        await client.get('/v1/hotels');
+        await client.get('/v1/hotels');
+        assert.equal(auth.reached.length, 2);
+      });
+    }
+
+    it('is asked anew where it is shown bodies', async () => {
+      const { auth, client } = await setUp(allow, { ...kept, includeBody: { maxBytes: 10, allowPartial: false } });
+      await client.get('/v1/hotels').expect(200);
+      await client.get('/v1/hotels').expect(200);
+      assert.equal(auth.reached.length, 2);
+    });
   });
 
   it('lets the request pass with the headers that it may set, and no other', async () => {

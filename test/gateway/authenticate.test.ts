@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import Koa, { type Context } from 'koa';
 import type { AuthAnswer, AuthPort, AuthRequest } from '#auth';
+import { factsOf } from '#gateway';
 import { Problem } from '#http';
 import { askInProcess, createAuthentication } from '../../src/gateway/authenticate.ts';
-import { createIdentity } from '../../src/gateway/identity.ts';
+import { createIdentity } from '../../src/proxy/identity.ts';
 import {
   authRecordOf,
   type EdgeOptions,
@@ -126,22 +127,23 @@ describe('the authentication stage', () => {
     ) as Context;
   }
 
-  const stage = (port: AuthPort, lines: LogLine[] = []) =>
-    createAuthentication({
-      record: authRecordOf(),
-      ask: askInProcess(port),
-      identity: createIdentity(['x-travel-user']),
-      logger: recordingLogger(lines),
-    });
+  function stageOf(port: AuthPort) {
+    const lines: LogLine[] = [];
+    const counts = { allowed: 0, denied: 0, error: 0 };
+    const record = authRecordOf();
+    const identity = createIdentity(['x-travel-user']);
+    const ask = askInProcess(port, record);
+    const authenticate = createAuthentication({ record, ask, identity, counts, logger: recordingLogger(lines) });
+    return { authenticate: (ctx: Context) => authenticate(ctx, factsOf(ctx)), counts, lines };
+  }
 
   it('answers at once what is answered at once, so that the request waits for nothing', () => {
-    assert.equal(stage(() => allowed).authenticate(contextOf()), true);
+    assert.equal(stageOf(() => allowed).authenticate(contextOf()), true);
   });
 
   it('stops, without an answer, for a client that left in the meantime', async () => {
     const ctx = contextOf();
-    const lines: LogLine[] = [];
-    const { authenticate, counts } = stage(async () => failed, lines);
+    const { authenticate, counts, lines } = stageOf(async () => failed);
     const answer = authenticate(ctx);
     Object.assign(ctx.res, { destroyed: true });
     assert.equal(await answer, false);
@@ -151,7 +153,7 @@ describe('the authentication stage', () => {
 
   it('makes each status without a body the problem of that status', () => {
     for (const status of [401, 403, 404, 429, 503]) {
-      const { authenticate } = stage(() => ({ outcome: 'deny', status, headers: {} }));
+      const { authenticate } = stageOf(() => ({ outcome: 'deny', status, headers: {} }));
       assert.throws(
         () => authenticate(contextOf()),
         (thrown) => thrown instanceof Problem && thrown.status === status,

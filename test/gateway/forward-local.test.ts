@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import Koa, { type Context } from 'koa';
 import { exchangeOf, publicBase } from '#http';
-import { createLocalForward, type PathRule } from '../../src/gateway/forward-local.ts';
+import type { PathRule } from '#routing';
+import { createLocalForward } from '../../src/gateway/forward-local.ts';
 
 function contextOf(url: string): Context {
   const headers = { host: 'front.example' };

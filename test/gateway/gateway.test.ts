@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import supertest from 'supertest';
 import type { AuthAnswer } from '#auth';
-import { createGateway, type GatewayOptions } from '#gateway';
+import type { Mapping } from '#config';
+import { createGateway, createGatewayCounts, type GatewayOptions } from '#gateway';
 import { exchangeOf, isolate } from '#http';
+import { createClusters } from '#proxy';
 import type { Decision } from '#ratelimit';
 import {
   authRecordOf,
@@ -14,7 +16,9 @@ import {
   remote,
   startEdge,
 } from '../support/edge.ts';
+import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
+import { createSignal } from '../support/signal.ts';
 import { startUpstream } from '../support/upstream.ts';
 
 const labels = { gateway: labelled('x-travel-user', 'user') };
@@ -141,7 +145,7 @@ describe('the gateway', () => {
     await client.get('/v1/hotels').expect(200, '/ by ');
     await client.get('/v2/messages').expect(200, '/v2/messages by ');
     const listed = edge.gateway.snapshot().routes.map(({ name, prefix }) => `${prefix} ${name}`);
-    assert.deepEqual(listed, ['/v1/hotels hotel', '/v1 api', '/v2 mine']);
+    assert.deepEqual(listed, ['/v1/hotels hotel', '/v2 mine', '/v1 api', '/v2 api']);
   });
 
   it('does not serve a route of its own that needs an auth service without one', async () => {
@@ -163,7 +167,7 @@ describe('the gateway', () => {
       authService: authRecordOf({ authService: 'auth:8082' }),
       rateLimitService: limitRecordOf(),
       limiter: { shouldRateLimit: () => assert.fail('asked') },
-      targets: { 'auth:8082': { kind: 'remote', origin: () => 'http://127.0.0.1:8082', path: '' } },
+      targets: { 'auth:8082': { kind: 'remote', origins: () => ['http://127.0.0.1:8082'], path: '' } },
     });
     const { routes, services, auth, ratelimit } = edge.gateway.snapshot();
     assert.deepEqual(
@@ -186,6 +190,149 @@ describe('the gateway', () => {
     await supertest(edge.origin).get('/v1/hotels').expect(200);
   });
 
+  const exactly = (value: string) => ({ kind: 'exact', value }) as const;
+
+  it('chooses by host, method, headers and query as well, and has nothing where none of them fits', async () => {
+    const upstream = await startUpstream(servers, (res, { headers }) => res.end(headers['x-mapping']));
+    const marked = (name: string, fields: Partial<Mapping>) =>
+      mappingOf({
+        name,
+        requestHeaders: { add: [{ name: 'x-mapping', value: name, append: false }], remove: [] },
+        ...fields,
+      });
+    const edge = await startEdge(servers, {
+      mappings: [
+        marked('host', { host: { kind: 'suffix', value: '.example' } }),
+        marked('method', { method: exactly('PUT') }),
+        marked('header', { headers: [{ name: 'x-version', match: exactly('2') }] }),
+        marked('query', { queryParameters: [{ name: 'beta', match: { kind: 'present' } }] }),
+      ],
+      targets: { hotel: remote(upstream) },
+    });
+    const check = async (line: string, headers: readonly string[], expected: string) => {
+      const answer = await sendRaw(edge.port, rawRequest(line, headers).replace('Host: front.example\r\n', ''));
+      assert.equal(/^HTTP\/1\.1 404/.test(answer) ? '404' : answer.slice(answer.lastIndexOf('\n') + 1), expected, line);
+    };
+    await check('GET /v1/hotels', ['Host: API.Example:8080'], 'host');
+    await check('PUT /v1/hotels', ['Host: api.test'], 'method');
+    await check('GET /v1/hotels', ['Host: api.test', 'X-Version: 2'], 'header');
+    await check('GET /v1/hotels?beta', ['Host: api.test'], 'query');
+    await check('GET /v1/hotels', ['Host: api.test', 'X-Forwarded-Host: api.example'], '404');
+  });
+
+  it('reads the host from a proxy that is trusted, and from no client', async () => {
+    const byHost = (trustedProxies: readonly string[]) =>
+      startEdge(servers, {
+        mappings: [mappingOf({ host: exactly('api.example') })],
+        services: { hotel: local },
+        addresses: { trustedProxies, publicUrl: 'https://public.example' },
+      });
+    const get = ({ origin }: { origin: string }) =>
+      supertest(origin).get('/v1/hotels').set('X-Forwarded-Host', 'api.example');
+    await get(await byHost(['127.0.0.1'])).expect(200);
+    await get(await byHost([])).expect(404);
+  });
+
+  it('tells the limiter of the client and the request line, as labels ask for it', async () => {
+    const asked: unknown[] = [];
+    const labels: Mapping['labels'] = {
+      gateway: [
+        {
+          name: 'all',
+          labels: [
+            ...(['remote_address', 'method', 'path', 'destination_cluster'] as const).map((kind) => ({
+              kind,
+              name: kind,
+            })),
+            { kind: 'header', name: 'user', header: 'x-travel-user', omitIfNotPresent: true, default: '' },
+          ],
+        },
+      ],
+    };
+    const edge = await startEdge(servers, {
+      mappings: [mappingOf({ labels })],
+      services: { hotel: local },
+      addresses: { trustedProxies: ['127.0.0.1'] },
+      authService: authRecordOf(),
+      authPort: () => ({ outcome: 'allow', headers: { 'x-travel-user': 'demo' } }),
+      rateLimitService: limitRecordOf(),
+      limiter: {
+        shouldRateLimit({ descriptors }) {
+          asked.push(...descriptors.map(({ entries }) => entries.map(({ value }) => value)));
+          return { overallCode: 'OK', statuses: [] };
+        },
+      },
+    });
+    const forwarded = { 'X-Forwarded-For': '10.0.0.1, 203.0.113.7' };
+    await supertest(edge.origin).delete('/v1/hotels/x?y').set(forwarded).expect(200);
+    assert.deepEqual(asked, [['203.0.113.7', 'DELETE', '/v1/hotels/x', 'hotel', 'demo']]);
+  });
+
+  it('copies requests to a shadow, whatever becomes of the copy, once they may pass', async () => {
+    const upstream = await startUpstream(servers);
+    const copied = createSignal();
+    const shadow = await startUpstream(servers, (res) => {
+      copied.give();
+      res.writeHead(500).end();
+    });
+    const mappings = [mappingOf(), mappingOf({ name: 'next', service: 'next', shadow: true })];
+    const targets = { hotel: remote(upstream), next: remote(shadow) };
+    const open = await startEdge(servers, { mappings, targets });
+    await supertest(open.origin).post('/v1/hotels/x?y').send('hello').expect(200, 'ok');
+    await copied.given;
+    for (const { only } of [upstream, shadow])
+      assert.deepEqual([only().method, only().url, only().body], ['POST', '/x?y', 'hello']);
+    const closed = await startEdge(servers, {
+      mappings,
+      targets,
+      authService: authRecordOf(),
+      authPort: () => ({ outcome: 'deny', status: 401, headers: {} }),
+    });
+    await supertest(closed.origin).get('/v1/hotels').expect(401);
+    assert.equal(shadow.reached.length, 1);
+  });
+
+  it('tells what would become of each route for a request', async () => {
+    const edge = await startEdge(servers, {
+      mappings: [mappingOf(), mappingOf({ name: 'write', method: exactly('POST') })],
+      services: { hotel: local },
+    });
+    const { candidates } = edge.gateway.explain({ method: 'GET', url: '/v1/hotels' });
+    const verdicts = candidates.map(({ name, outcome }) => `${name} ${outcome}`);
+    assert.deepEqual(verdicts, ['write lost', 'hotel matched']);
+  });
+
+  it('gives back the clusters that it shares with others, also when it cannot be made', async () => {
+    const clusters = createClusters();
+    servers.later(clusters.close);
+    const resolve = () => ({ kind: 'remote', origins: () => ['http://127.0.0.1:9'], path: '' }) as const;
+    const authServices = [{ record: authRecordOf() }];
+    const held = () => clusters.snapshot().map(({ service }) => service);
+    const make = (mappings: readonly Mapping[]) =>
+      createGateway({ mappings, authServices, services: {}, resolve, clusters });
+    const [one, two] = [make([mappingOf()]), make([mappingOf()])];
+    assert.deepEqual(held(), ['auth', 'hotel']);
+    await one.close();
+    assert.deepEqual(held(), ['auth', 'hotel']);
+    await two.close();
+    assert.deepEqual(held(), []);
+    assert.throws(() => make([mappingOf(), mappingOf({ name: 'x', authService: 'nobody' })]), /"nobody"/);
+    assert.deepEqual(held(), []);
+  });
+
+  it('counts on where the one before it stopped', async () => {
+    const counts = createGatewayCounts();
+    const options: EdgeOptions = {
+      services: { hotel: local },
+      authService: authRecordOf(),
+      authPort: () => ({ outcome: 'allow', headers: {} }),
+      counts,
+    };
+    for (const edge of [await startEdge(servers, options), await startEdge(servers, options)])
+      await supertest(edge.origin).get('/v1/hotels').expect(200);
+    assert.equal(counts.auth.allowed, 2);
+  });
+
   function checkRefused(what: string, options: Partial<GatewayOptions>, message: RegExp) {
     it(`does not start ${what}`, () => {
       const resolve = (name: string) => ({ kind: 'local', name }) as const;
@@ -194,6 +341,10 @@ describe('the gateway', () => {
   }
 
   checkRefused('with a mapping to a module that is not there', { mappings: [mappingOf()] }, /no service "hotel"/);
-  checkRefused('open when its auth service is not there', { authService: authRecordOf() }, /auth service "auth"/);
+  checkRefused(
+    'open when its auth service is not there',
+    { authServices: [{ record: authRecordOf() }] },
+    /auth service "auth"/,
+  );
   checkRefused('unlimited when its limiter is not there', { rateLimitService: limitRecordOf() }, /no limiter/);
 });

@@ -7,7 +7,7 @@ describe('resolving a service reference', () => {
   const resolve = createResolve({
     isLocal: (name) => name === 'hotel' || name === 'auth',
     listenerOf: (name) => listening.get(name),
-    addresses: { car: 'cars.internal:9000' },
+    addresses: { car: 'cars.internal:9000', bus: ['10.0.0.1:1', '10.0.0.2:1'] },
   });
 
   function check(reference: string, expected: string) {
@@ -22,6 +22,8 @@ describe('resolving a service reference', () => {
   check('auth', 'in this process');
   check('auth:9', 'http://127.0.0.1:8082');
   check('car', 'http://cars.internal:9000');
+  check('bus', 'http://10.0.0.1:1, http://10.0.0.2:1');
+  check('https://bus/base', 'https://10.0.0.1:1/base, https://10.0.0.2:1/base');
   check('elsewhere', 'http://elsewhere:80');
   check('constructor', 'http://constructor:80');
 
@@ -31,6 +33,24 @@ describe('resolving a service reference', () => {
     assert.equal(describeTarget(target), 'http://late:80');
     listening.set('late', '127.0.0.1:1');
     assert.equal(describeTarget(target), 'http://127.0.0.1:1');
+  });
+
+  it('gives the same array as long as nothing has changed', () => {
+    for (const reference of ['auth:9', 'bus', 'elsewhere:1']) {
+      const target = resolve(reference);
+      assert.ok(target.kind === 'remote');
+      assert.equal(target.origins(), target.origins());
+    }
+  });
+
+  it('has a certificate show the name of the reference, wherever that is found', () => {
+    for (const [reference, name] of [
+      ['https://bus', 'bus'],
+      ['https://auth:8443', 'auth'],
+    ] as const) {
+      const target = resolve(reference);
+      assert.equal(target.kind === 'remote' && target.serverName, name);
+    }
   });
 
   it('refuses what is no reference', () => {

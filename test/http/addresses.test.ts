@@ -16,6 +16,7 @@ function tellAll(options: AddressOptions) {
     response.body = {
       trusts: addresses.trusts(req),
       origin: addresses.origin(req),
+      host: addresses.host(req),
       scheme: addresses.scheme(req),
       client: addresses.client(req),
       prefix: addresses.prefix(req),
@@ -44,7 +45,14 @@ describe('createAddresses', () => {
           'x-forwarded-prefix': '/evil',
         },
       ),
-      { trusts: false, origin: 'http://desk.test:8080', scheme: 'http', client: '127.0.0.1', prefix: '' },
+      {
+        trusts: false,
+        origin: 'http://desk.test:8080',
+        host: 'desk.test',
+        scheme: 'http',
+        client: '127.0.0.1',
+        prefix: '',
+      },
     );
   });
 
@@ -73,6 +81,7 @@ describe('createAddresses', () => {
       {
         trusts: true,
         origin: 'https://api.example.com',
+        host: 'api.example.com',
         scheme: 'https',
         client: '203.0.113.7',
         prefix: '/travel',
@@ -107,6 +116,26 @@ describe('createAddresses', () => {
     check('203.0.113.7, unknown, 10.0.0.1', '10.0.0.1');
     check(',', '127.0.0.1');
     check('203.0.113.7,', '127.0.0.1');
+  });
+
+  describe('host', () => {
+    function check(headers: Headers, expected: string, trustedProxies = loopback) {
+      it(`is ${expected || 'nothing'} for ${JSON.stringify(headers)}`, async () => {
+        const { host } = await told({ trustedProxies, publicUrl: 'https://public.example' }, headers);
+        assert.equal(host, expected);
+      });
+    }
+
+    check({ host: 'API.Example.com' }, 'api.example.com');
+    check({ host: 'api.example.com:8080' }, 'api.example.com');
+    check({ host: 'api.example.com.' }, 'api.example.com');
+    check({ host: 'api.example.com.:8080' }, 'api.example.com');
+    check({ host: '[2001:DB8::7]:8080' }, '[2001:db8::7]');
+    check({ host: '[::1]' }, '[::1]');
+    check({ host: 'evil.example/path' }, '');
+    check({ 'x-forwarded-host': 'Evil.example, api.example.com:443' }, 'api.example.com');
+    check({ 'x-forwarded-host': 'evil.example/path' }, 'desk.test');
+    check({ 'x-forwarded-host': 'evil.example' }, 'desk.test', []);
   });
 
   describe('origin', () => {

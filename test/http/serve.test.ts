@@ -3,23 +3,14 @@ import { EventEmitter, once } from 'node:events';
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { type HttpServer, type HttpServerOptions, serveHttp } from '#http';
+import { httpLimits } from '../support/http-limits.ts';
 import { bodyOf, everything } from './raw-exchange.ts';
-
-const limits = {
-  host: '127.0.0.1',
-  port: 0,
-  portSetting: 'PORT',
-  headerBytesMax: 16_384,
-  headerTimeoutMs: 10_000,
-  requestTimeoutMs: 30_000,
-  keepAliveTimeoutMs: 72_000,
-};
 
 /** Longer than mocha waits: a test that ends has not waited for it. */
 const neverMs = 60_000;
 
 async function serving(options: Partial<HttpServerOptions>, use: (server: HttpServer) => Promise<void>) {
-  const server = await serveHttp({ ...limits, handler: (_request, response) => response.end('x'), ...options });
+  const server = await serveHttp({ ...httpLimits, handler: (_request, response) => response.end('x'), ...options });
   try {
     await use(server);
   } finally {
@@ -39,7 +30,7 @@ describe('serveHttp', () => {
   it('says which port is taken and how to get another', async () => {
     await serving({}, async ({ port }) => {
       await assert.rejects(
-        () => serveHttp({ ...limits, port, portSetting: 'AUTH_PORT', handler: () => {} }),
+        () => serveHttp({ ...httpLimits, port, portSetting: 'AUTH_PORT', handler: () => {} }),
         (error: Error) => error.message.includes(`127.0.0.1:${port}`) && error.message.includes('AUTH_PORT'),
       );
     });
@@ -47,7 +38,7 @@ describe('serveHttp', () => {
 
   it('says which address cannot be listened on', async () => {
     await assert.rejects(
-      () => serveHttp({ ...limits, host: '192.0.2.1', handler: () => {} }),
+      () => serveHttp({ ...httpLimits, host: '192.0.2.1', handler: () => {} }),
       (error: Error) => error.message.includes('192.0.2.1') && error.message.includes('HOST'),
     );
   });
@@ -79,7 +70,7 @@ describe('close', () => {
       response.flushHeaders();
       finish = () => response.end('whole');
     };
-    const server = await serveHttp({ ...limits, handler });
+    const server = await serveHttp({ ...httpLimits, handler });
     const [response] = (await once(get({ port: server.port, host: '127.0.0.1', agent }), 'response')) as [
       IncomingMessage,
     ];
@@ -102,7 +93,7 @@ describe('close', () => {
   });
 
   it('accepts no connection any more', async () => {
-    const server = await serveHttp({ ...limits, handler: () => {} });
+    const server = await serveHttp({ ...httpLimits, handler: () => {} });
     await server.close(neverMs);
     const socket = connect(server.port, '127.0.0.1');
     const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
@@ -114,7 +105,7 @@ describe('close', () => {
     const handler: RequestListener = (request, response) => {
       started.emit(request.url ?? '', () => response.end('x'));
     };
-    const server = await serveHttp({ ...limits, handler });
+    const server = await serveHttp({ ...httpLimits, handler });
     const socket = connect(server.port, '127.0.0.1');
     const answers = everything(socket);
     socket.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\n');

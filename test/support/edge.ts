@@ -1,6 +1,8 @@
 /** A gateway on a port of its own, put together as the server does it, with records made up for a test. */
+import type { RequestListener } from 'node:http';
 import Koa, { type Middleware } from 'koa';
-import type { AuthService, LabelGroup, Mapping, RateLimitService } from '#config';
+import type { AuthPort } from '#auth';
+import { type AuthService, type LabelGroup, type Mapping, mappingDefaults, type RateLimitService } from '#config';
 import { createGateway, type Gateway, type GatewayOptions, type Target } from '#gateway';
 import {
   type AddressOptions,
@@ -16,15 +18,11 @@ const source = { file: 'test.yaml', line: 1 };
 
 export function mappingOf(fields: Partial<Mapping> = {}): Mapping {
   return {
+    ...mappingDefaults,
     kind: 'Mapping',
     name: 'hotel',
     prefix: '/v1/hotels',
-    rewrite: '/',
     service: 'hotel',
-    labels: {},
-    timeoutMs: undefined,
-    connectTimeoutMs: undefined,
-    bypassAuth: false,
     source,
     ...fields,
   };
@@ -36,6 +34,12 @@ export function authRecordOf(fields: Partial<AuthService> = {}): AuthService {
     name: 'auth',
     authService: 'auth',
     proto: 'http',
+    isDefault: true,
+    pathPrefix: '',
+    allowedRequestHeaders: [],
+    addAuthHeaders: [],
+    includeBody: undefined,
+    cacheMs: 0,
     allowedAuthorizationHeaders: ['x-travel-user'],
     timeoutMs: 5000,
     statusOnError: 503,
@@ -62,11 +66,11 @@ export function limitRecordOf(fields: Partial<RateLimitService> = {}): RateLimit
 
 /** One group with one label, sent only when the request has the header. */
 export function labelled(header: string, name = header): readonly LabelGroup[] {
-  return [{ name: 'group', labels: [{ name, header, omitIfNotPresent: true, default: '' }] }];
+  return [{ name: 'group', labels: [{ kind: 'header', name, header, omitIfNotPresent: true, default: '' }] }];
 }
 
 export function remote({ origin }: Served, path = ''): Target {
-  return { kind: 'remote', origin: () => origin, path };
+  return { kind: 'remote', origins: () => [origin], path };
 }
 
 export interface LogLine {
@@ -83,12 +87,17 @@ export function recordingLogger(lines: LogLine[]): Logger {
 
 export interface Edge extends Served {
   readonly gateway: Gateway;
+  /** For servers of the test's own. */
+  readonly listener: RequestListener;
   readonly log: readonly LogLine[];
   /** What Koa reports of a response that broke off. */
   readonly errors: readonly unknown[];
 }
 
 export interface EdgeOptions extends Partial<Omit<GatewayOptions, 'resolve'>> {
+  /** The only auth service; `authPort`: in this process. */
+  readonly authService?: AuthService;
+  readonly authPort?: AuthPort;
   /** Where service references lead, by reference. */
   readonly targets?: Readonly<Record<string, Target>>;
   readonly addresses?: AddressOptions;
@@ -99,7 +108,7 @@ export interface EdgeOptions extends Partial<Omit<GatewayOptions, 'resolve'>> {
 }
 
 export async function startEdge(servers: TestServers, options: EdgeOptions): Promise<Edge> {
-  const { targets = {}, addresses, host = [], inside = [], ...rest } = options;
+  const { targets = {}, addresses, host = [], inside = [], authService, authPort, ...rest } = options;
   const log: LogLine[] = [];
   const errors: unknown[] = [];
   const logger = recordingLogger(log);
@@ -108,11 +117,13 @@ export async function startEdge(servers: TestServers, options: EdgeOptions): Pro
     services: {},
     resolve: (service) => targets[service] ?? { kind: 'local', name: service },
     logger,
+    authServices: authService ? [{ record: authService, port: authPort }] : [],
     ...rest,
   });
   servers.later(gateway.close);
   const app = new Koa().on('error', (error) => void errors.push(error));
   const ours = [createExchange(createAddresses(addresses)), createProblemResponses({ logger }), createSafePath()];
   for (const one of [...host, ...ours, ...inside, gateway.middleware]) app.use(one);
-  return { ...(await servers.http(app.callback())), gateway, log, errors };
+  const listener = app.callback();
+  return { ...(await servers.http(listener)), gateway, listener, log, errors };
 }

@@ -1,4 +1,4 @@
-/** Servers that live as long as a test: each on a free port of loopback, gone afterwards with its connections. */
+/** Servers that live as long as a test, or as a group of them: each on a free port of loopback, gone afterwards with its connections. */
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 
@@ -11,17 +11,19 @@ export interface TestServers {
   readonly http: (listener: RequestListener) => Promise<Served>;
   /** For peers that do not speak HTTP, or not well. */
   readonly tcp: (onConnection: (socket: Socket) => void) => Promise<Served>;
+  /** A server of the test's own making. */
+  readonly listen: (server: Server) => Promise<Served>;
   /** A port that refuses connections. */
   readonly refusing: () => Promise<Served>;
-  /** Runs after the test, the last one first. */
+  /** Runs when the servers are done with, the last one first. */
   readonly later: (close: () => unknown) => void;
 }
 
-/** To be called in a `describe`. */
-export function testServers(): TestServers {
+/** To be called in a `describe`, with mocha's `after` when the servers are for all of its tests. */
+export function testServers(whenDone: typeof afterEach = afterEach): TestServers {
   let closers: (() => unknown)[] = [];
 
-  afterEach(async () => {
+  whenDone(async () => {
     const closing = closers.reverse();
     closers = [];
     for (const close of closing) await close();
@@ -46,6 +48,7 @@ export function testServers(): TestServers {
     http: (listener) => listen(createServer(listener)),
     tcp: (onConnection) =>
       listen(createTcpServer((socket) => onConnection(socket.on('error', () => socket.destroy())))),
+    listen,
     async refusing() {
       const server = createServer();
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -1,0 +1,59 @@
+/** A request's way through the gateway: each stage once, and no further than the first that answers. */
+import type { Context, Middleware } from 'koa';
+import { exchangeOf, problem } from '#http';
+import type { Identity } from '#proxy';
+import type { Match, Table } from '#routing';
+import { type Facts, factsOf } from './facts.ts';
+import type { Limitation } from './limit.ts';
+import type { Preflights } from './preflights.ts';
+import type { ReadyRoute } from './route.ts';
+
+export interface JourneyParts {
+  readonly table: Table<ReadyRoute>;
+  readonly preflights: Preflights;
+  /** Of every header that only an auth service may set. */
+  readonly identity: Identity;
+  /** Undefined: nothing is limited. */
+  readonly limitation: Limitation | undefined;
+}
+
+export function createJourney({ table, preflights, identity, limitation }: JourneyParts): Middleware {
+  /** Waits only for answers that are not there yet: those of this process are. False: it did not come to the service. */
+  async function pass(ctx: Context, facts: Facts, { route, shadow }: Match<ReadyRoute>): Promise<boolean> {
+    const allowed = route.auth === undefined || route.auth.authenticate(ctx, facts);
+    if (!(typeof allowed === 'boolean' ? allowed : await allowed)) return false;
+    const counted = route.describe && limitation?.limit(ctx, route.describe(facts));
+    if (counted !== undefined) await counted;
+    shadow?.shadowing?.copy(ctx);
+    await route.forward(ctx);
+    return true;
+  }
+
+  /** The headers that a mapping adds, such as those for security, are on refusals and errors as well. */
+  async function answer(ctx: Context, facts: Facts, match: Match<ReadyRoute>): Promise<void> {
+    let isEdited = false;
+    try {
+      isEdited = await pass(ctx, facts, match);
+    } finally {
+      if (!isEdited && !ctx.headerSent) match.route.editAnswer(ctx);
+    }
+  }
+
+  return async function gateway(ctx) {
+    refuseMethod(ctx.method);
+    identity.strip(ctx.req.headers);
+    if (preflights.answer(ctx)) return;
+    const facts = factsOf(ctx);
+    const match = table.match(facts);
+    if (match === undefined) throw problem('not-found');
+    const { name, cors } = match.route;
+    exchangeOf(ctx).mapping = name;
+    if (cors === undefined) await answer(ctx, facts, match);
+    else await cors.around(ctx, () => answer(ctx, facts, match));
+  };
+}
+
+/** TRACE would echo credentials back (RFC 9110 section 9.3.8), and CONNECT is for another kind of proxy. */
+export function refuseMethod(method: string): void {
+  if (method === 'TRACE' || method === 'CONNECT') throw problem('method-not-implemented');
+}

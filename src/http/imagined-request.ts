@@ -1,0 +1,95 @@
+/** A request that nobody has sent, as the middleware would see it: to tell what would become of it. */
+import {
+  type IncomingHttpHeaders,
+  IncomingMessage,
+  METHODS,
+  ServerResponse,
+  validateHeaderName,
+  validateHeaderValue,
+} from 'node:http';
+import { isIP, Socket } from 'node:net';
+import Koa, { type Context } from 'koa';
+import type { Addresses } from './addresses.ts';
+import { createExchange } from './exchange.ts';
+import type { Fault } from './problem.ts';
+import { originForm } from './request-target.ts';
+
+export interface ImaginedRequest {
+  readonly method: string;
+  /** A path with its query, or an absolute URL, whose scheme and host are the client's. */
+  readonly url: string;
+  /** Names and values, as they would stand on the wire. @default [] */
+  readonly headers?: readonly (readonly [name: string, value: string])[] | undefined;
+  /** The IP address that the connection comes from. @default '127.0.0.1' */
+  readonly remoteAddress?: string | undefined;
+  /** Whether the connection is encrypted. @default what an absolute URL says, otherwise false */
+  readonly tls?: boolean | undefined;
+}
+
+/** What no client could send, or Node's parser would refuse; pointers as into `ImaginedRequest`. */
+export function faultsOfRequest({ method, url, headers = [], remoteAddress }: ImaginedRequest): readonly Fault[] {
+  const faults = [
+    METHODS.includes(method) ? undefined : fault('method', 'is no method of HTTP; methods are in capitals'),
+    /^(?:https?:\/\/[\w.:[\]-]+(?![^/?#])|\/)[\x21-\x7e]*$/.test(url)
+      ? undefined
+      : fault('url', 'is neither a path from "/" on nor an http URL, in characters that need no percent-encoding'),
+    ...headers.map(headerFault),
+    remoteAddress === undefined || isIP(remoteAddress) !== 0 ? undefined : fault('from', 'is no IP address'),
+  ];
+  return faults.filter((one) => one !== undefined);
+}
+
+/** The context of a request without a fault, on a connection that there is not; its exchange is opened. */
+export function imagineRequest(imagined: ImaginedRequest, addresses: Addresses): Context {
+  const { method, url, headers = [], remoteAddress = '127.0.0.1' } = imagined;
+  const [, scheme, authority] = /^(https?):\/\/([^/?#]+)/.exec(url) ?? [];
+  const socket = new Socket();
+  Object.defineProperty(socket, 'remoteAddress', { value: remoteAddress });
+  Object.defineProperty(socket, 'encrypted', { value: imagined.tls ?? scheme === 'https' });
+  const req = new IncomingMessage(socket);
+  const hasHost = headers.some(([name]) => name.toLowerCase() === 'host');
+  const lines = headers.map(([name, value]) => [name.toLowerCase(), onTheWire(value.trim())] as const);
+  const read = joined(hasHost ? lines : [['host', authority ?? 'localhost'], ...lines]);
+  Object.assign(req, { method, url: originForm(url), httpVersion: '1.1', headers: read });
+  const ctx = new Koa().createContext(req, new ServerResponse(req)) as Context;
+  createExchange(addresses)(ctx, async () => {});
+  return ctx;
+}
+
+/** Of these Node keeps the first (documented at `message.headers`). */
+const single = new Set([
+  ...['age', 'authorization', 'content-length', 'content-type', 'etag', 'expires', 'from', 'host'],
+  ...['if-modified-since', 'if-unmodified-since', 'last-modified', 'location', 'max-forwards'],
+  ...['proxy-authorization', 'referer', 'retry-after', 'server', 'user-agent'],
+]);
+
+/** As Node reads headers that come several times. */
+function joined(lines: readonly (readonly [name: string, value: string])[]): IncomingHttpHeaders {
+  const headers: IncomingHttpHeaders = {};
+  for (const [name, value] of lines) {
+    const before = headers[name];
+    if (name === 'set-cookie') headers[name] = [...(headers[name] ?? []), value];
+    else if (before === undefined) headers[name] = value;
+    else if (!single.has(name)) headers[name] = `${before}${name === 'cookie' ? '; ' : ', '}${value}`;
+  }
+  return headers;
+}
+
+/** Clients send UTF-8, and Node reads each byte as a character. */
+function onTheWire(text: string): string {
+  return Buffer.from(text, 'utf8').toString('latin1');
+}
+
+function headerFault([name, value]: readonly [string, string]): Fault | undefined {
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, onTheWire(value));
+    return undefined;
+  } catch {
+    return fault('header', `${JSON.stringify(name)} is no header that a client could send; write it as "Name: value"`);
+  }
+}
+
+function fault(name: string, detail: string): Fault {
+  return { pointer: `#/query/${name}`, detail };
+}

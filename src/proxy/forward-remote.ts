@@ -1,0 +1,101 @@
+/** To a service across HTTP: streamed both ways, bounded in time, and silent about why it failed. */
+import type { Context } from 'koa';
+import type { Dispatcher } from 'undici';
+import type { Mapping } from '#config';
+import { exchangeOf, type Logger, Problem } from '#http';
+import { prefixesOf } from '#routing';
+import { answerWith } from './answer.ts';
+import type { Cluster } from './cluster.ts';
+import { hasLeft } from './deadline.ts';
+import { passOnHints } from './early-hints.ts';
+import { runExchange } from './exchange.ts';
+import type { Answer, UpstreamRequest, Way } from './exchange-state.ts';
+import { upstreamProblem } from './failures.ts';
+import { createHandshakes, switchOver } from './forward-upgrade.ts';
+import { createHeaderRules } from './header-rules.ts';
+import type { Identity } from './identity.ts';
+import { createUpload } from './request-body.ts';
+import { createRetryRules } from './retry.ts';
+import { createUpstreamHead } from './upstream-request.ts';
+
+export interface RemoteForwardOptions {
+  readonly mapping: Mapping;
+  readonly cluster: Cluster;
+  /** Put before every path: `''`, or `/base`. */
+  readonly path: string;
+  /** From the end of the request until the response headers, in milliseconds, all attempts included; 0: without end. */
+  readonly timeoutMs: number;
+  /** How long a body may rest, either way, in milliseconds; 0: without end. A stream of events may for ever, unless the mapping says so itself. */
+  readonly idleTimeoutMs: number;
+  readonly bodyBytesMax: number;
+  readonly identity: Identity;
+  readonly logger: Logger;
+  /** From 0 up to 1. */
+  readonly random?: () => number;
+  /** Milliseconds. */
+  readonly clock?: () => number;
+}
+
+/** Throws the Problem of what fails before there are response headers; what fails later breaks the client's connection. */
+export function createRemoteForward(options: RemoteForwardOptions): (ctx: Context) => Promise<void> {
+  const { mapping, idleTimeoutMs, bodyBytesMax, random = Math.random, clock = now } = options;
+  const { cluster, timeoutMs, logger } = options;
+  const onRetry = (pauseMs: number, because: unknown) =>
+    logger.debug?.({ mapping: mapping.name, pauseMs, because }, 'a request is tried again');
+  const way: Way = { cluster, retries: createRetryRules(mapping.retryPolicy), timeoutMs, random, clock, onRetry };
+  const headOf = createUpstreamHead(options);
+  const innerPrefix = options.path + prefixesOf(mapping).put;
+  const answerRules = createHeaderRules(mapping.responseHeaders);
+  const uploadOptions = { bytesMax: bodyBytesMax, idleTimeoutMs };
+  const handshakeOf = createHandshakes(mapping.allowUpgrade);
+  const eventsIdleTimeoutMs = mapping.idleTimeoutMs ?? 0;
+
+  return async function forwardRemote(ctx) {
+    const { path, headers, publicPrefix } = headOf(ctx);
+    const upload = createUpload(ctx, uploadOptions);
+    const handshake = handshakeOf(ctx.req);
+    const answer = await ask(ctx, {
+      options: {
+        method: ctx.method as Dispatcher.HttpMethod,
+        path,
+        headers,
+        body: upload?.body ?? null,
+        upgrade: handshake?.protocol ?? null,
+      },
+      upload,
+      onInterim: (status, rawHeaders) => passOnHints(ctx, status, rawHeaders),
+    });
+    if (answer === undefined) return;
+    const restoration = { publicPrefix, innerPrefix, upstreamOrigin: answer.origin };
+    if (handshake !== undefined && answer.connection !== undefined) {
+      const edit = answerRules.editAnswer;
+      switchOver(ctx, handshake, answer.head, answer.connection, { restoration, edit, idleTimeoutMs });
+      return;
+    }
+    answerWith(ctx, answer, { restoration, idleTimeoutMs, eventsIdleTimeoutMs });
+    answerRules.editAnswer(ctx);
+  };
+
+  /** Undefined when the client has left: then there is nobody to answer, and no fault of the upstream's to tell. */
+  async function ask(ctx: Context, request: UpstreamRequest): Promise<Answer | undefined> {
+    const startedAtMs = clock();
+    try {
+      return await runExchange(way, ctx, request);
+    } catch (cause) {
+      if (hasLeft(ctx)) return undefined;
+      throw cause instanceof Problem ? cause : upstreamProblem(cause);
+    } finally {
+      exchangeOf(ctx).upstreamMs = clock() - startedAtMs;
+      closeUnlessReceived(ctx);
+    }
+  }
+}
+
+function now(): number {
+  return performance.now();
+}
+
+/** What a client is still sending when it is answered would be read as its next request. */
+function closeUnlessReceived({ req, res }: Context): void {
+  if (!req.complete && !res.headersSent) res.setHeader('Connection', 'close');
+}

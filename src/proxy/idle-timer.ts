@@ -1,0 +1,25 @@
+/** How long something may rest: a timer that every sign of life puts back. */
+
+export interface IdleTimer {
+  /** A sign of life; the first one starts the time. */
+  readonly touch: () => void;
+  readonly stop: () => void;
+}
+
+/** `timeoutMs` 0: it may rest for ever. */
+export function createIdleTimer(timeoutMs: number, onIdle: () => void): IdleTimer {
+  if (timeoutMs === 0) return endless;
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    touch() {
+      if (timer === undefined) timer = setTimeout(onIdle, timeoutMs);
+      else timer.refresh();
+    },
+    stop() {
+      clearTimeout(timer);
+      timer = undefined;
+    },
+  };
+}
+
+const endless: IdleTimer = Object.freeze({ touch() {}, stop() {} });

@@ -1,0 +1,159 @@
+/** The client's body on its way to an upstream: streamed, bounded, and found again when a host's parser has read it. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import type { Context } from 'koa';
+import { type Problem, problem } from '#http';
+import { createIdleTimer } from './idle-timer.ts';
+import { isBodyWhole } from './peek-body.ts';
+
+export interface UploadWatcher {
+  /** All of it has come. */
+  readonly onEnd: () => void;
+  /** It rests for too long; `isClients`: it is the client who is waited for, not the upstream. */
+  readonly onIdle: (isClients: boolean) => void;
+}
+
+export interface Upload {
+  readonly body: Readable | Uint8Array | string;
+  /** True once any of a stream was asked for: it cannot be sent again. */
+  readonly hasBegun: () => boolean;
+  /** True while the upstream wants more of it than the client has sent. */
+  readonly awaitsClient: () => boolean;
+  readonly watch: (watcher: UploadWatcher) => void;
+  /** Reads on and drops it. */
+  readonly drop: () => void;
+}
+
+export interface UploadOptions {
+  readonly bytesMax: number;
+  /** How long a stream may rest, in milliseconds; 0: without end. */
+  readonly idleTimeoutMs: number;
+}
+
+/** Undefined when the request has no body. Throws `body-too-large` and `body-consumed`; a stream that grows too large fails with the former. */
+export function createUpload(ctx: Context, options: UploadOptions): Upload | undefined {
+  const { req } = ctx;
+  if (!announcesBody(req.headers, options.bytesMax)) return undefined;
+  return isBodyWhole(req) ? streamed(req, options) : readBefore(bodyReadBefore(ctx, options.bytesMax));
+}
+
+/** By its headers alone. Throws the Problem of a body that is refused unread. */
+export function announcesBody(headers: IncomingHttpHeaders, bytesMax: number): boolean {
+  const { 'content-length': length, 'transfer-encoding': coding } = headers;
+  if (coding === undefined && (length === undefined || Number(length) === 0)) return false;
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw codedTransfer();
+  if (Number(length) > bytesMax) throw tooLarge(bytesMax);
+  return true;
+}
+
+/**
+ * Never the request itself: undici destroys the body of an exchange that fails, and with the request would go the
+ * client's connection and the answer. What is left of the body then is read and dropped: a connection that is closed
+ * over unread bytes is reset, and a reset can overtake the answer.
+ */
+function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs }: UploadOptions): Upload {
+  let bytes = 0;
+  let state: 'unread' | 'awaited' | 'full' | 'over' = 'unread';
+  let watcher: UploadWatcher | undefined;
+  const idle = createIdleTimer(idleTimeoutMs, () => watcher?.onIdle(state === 'awaited'));
+
+  function read(): void {
+    if (state === 'over') return;
+    // One that was read ahead and is empty has ended before anybody listened.
+    if (req.readableEnded) {
+      onEnd();
+      return;
+    }
+    if (state === 'unread') begin();
+    else if (state === 'full') req.resume();
+    state = 'awaited';
+    idle.touch();
+  }
+
+  function begin(): void {
+    req.on('data', onData).on('end', onEnd).resume();
+  }
+
+  function onData(chunk: Buffer): void {
+    bytes += chunk.length;
+    if (bytes > bytesMax) {
+      body.destroy(tooLarge(bytesMax));
+      return;
+    }
+    idle.touch();
+    if (body.push(chunk)) return;
+    state = 'full';
+    req.pause();
+  }
+
+  function onEnd(): void {
+    state = 'over';
+    idle.stop();
+    body.push(null);
+    watcher?.onEnd();
+  }
+
+  function destroy(cause: Error | null, done: (cause: Error | null) => void): void {
+    const isAwaitingUs = state === 'unread' && req.headers.expect !== undefined;
+    state = 'over';
+    idle.stop();
+    req.removeListener('data', onData).removeListener('end', onEnd);
+    // To read would be to ask for a body that is not wanted any more.
+    if (!isAwaitingUs) req.resume();
+    done(cause);
+  }
+
+  const body = new Readable({ highWaterMark: 64 * 1024, read, destroy });
+  // It is told to undici, which listens only for as long as the exchange lasts.
+  body.on('error', ignore);
+  return {
+    body,
+    hasBegun: () => state !== 'unread',
+    awaitsClient: () => state === 'awaited',
+    watch(told) {
+      watcher = told;
+    },
+    drop: () => void body.destroy(),
+  };
+}
+
+function readBefore(body: Uint8Array | string): Upload {
+  const no = () => false;
+  return { body, hasBegun: no, awaitsClient: no, watch: ignore, drop: ignore };
+}
+
+function ignore(): void {}
+
+function tooLarge(bytesMax: number): Problem {
+  return problem('body-too-large', {
+    detail: `The body may have ${bytesMax} bytes at most.`,
+    headers: { Connection: 'close' },
+  });
+}
+
+/** For a client that stops in the middle of its body. */
+export function uploadTooSlow(): Problem {
+  return problem('request-timeout', { headers: { Connection: 'close' } });
+}
+
+/** Node undoes `chunked` alone; what is packed inside it would reach the upstream without a word of how. */
+function codedTransfer(): Problem {
+  return problem('bad-request', {
+    detail: 'The only transfer coding that is understood is chunked.',
+    headers: { Connection: 'close' },
+  });
+}
+
+/**
+ * koa-bodyparser and its successor keep what they read in `rawBody`, unpacked and decoded; it stands in for the body
+ * only where that is the same. Otherwise the bytes are gone.
+ */
+function bodyReadBefore(ctx: Context, bytesMax: number): Uint8Array | string {
+  const { rawBody } = ctx.request as { rawBody?: unknown };
+  const { 'content-length': length, 'content-encoding': encoding } = ctx.req.headers;
+  if (!(typeof rawBody === 'string' || rawBody instanceof Uint8Array)) throw problem('body-consumed');
+  const bytes = Buffer.byteLength(rawBody);
+  if (encoding !== undefined || (length !== undefined && Number(length) !== bytes)) throw problem('body-consumed');
+  if (bytes > bytesMax) throw tooLarge(bytesMax);
+  return rawBody;
+}

@@ -1,0 +1,50 @@
+/** A request to a service across HTTP, but for its body: worked out from the client's, so that it can be shown as well as sent. */
+import type { Context } from 'koa';
+import type { Mapping } from '#config';
+import { pathOf, problem, searchOf } from '#http';
+import { createRewrite, type PathRule, prefixesOf } from '#routing';
+import { createHeaderRules } from './header-rules.ts';
+import type { Identity } from './identity.ts';
+import { forwardedHeaders, publicAddress, upstreamRequestHeaders, viaOf } from './upstream-headers.ts';
+
+export interface UpstreamTarget {
+  readonly mapping: Pick<Mapping, 'hostRewrite' | 'requestHeaders'> & PathRule;
+  /** Put before every path: `''`, or `/base`. */
+  readonly path: string;
+  readonly identity: Identity;
+}
+
+export interface UpstreamHead {
+  /** With its query. */
+  readonly path: string;
+  /** Names in lower case and values in turn. Without a `host` it is that of the address. */
+  readonly headers: string[];
+  /** What the path lost on its way to the service, as the client sees it. */
+  readonly publicPrefix: string;
+}
+
+/** Throws `bad-path` and `loop-detected`. */
+export type HeadOfUpstreamRequest = (ctx: Context) => UpstreamHead;
+
+/** Its functions ask nobody and change nothing. */
+export function createUpstreamHead({ mapping, path: basePath, identity }: UpstreamTarget): HeadOfUpstreamRequest {
+  const rewrite = createRewrite(mapping);
+  const { taken } = prefixesOf(mapping);
+  const { editList } = createHeaderRules(mapping.requestHeaders);
+
+  function pathFor({ url }: Context): string {
+    const path = rewrite(pathOf(url));
+    if (path === undefined) throw problem('bad-path');
+    const search = searchOf(url);
+    return basePath + path + (search === '?' ? '' : search);
+  }
+
+  return function upstreamHead(ctx) {
+    const address = publicAddress(ctx);
+    const publicPrefix = address.path + taken;
+    const headers = upstreamRequestHeaders(ctx.req.headers, identity);
+    headers.push(...forwardedHeaders(ctx, address, publicPrefix), 'via', viaOf(ctx.req));
+    if (mapping.hostRewrite !== undefined) headers.push('host', mapping.hostRewrite);
+    return { path: pathFor(ctx), headers: editList(headers, ctx), publicPrefix };
+  };
+}

@@ -1,0 +1,140 @@
+/** How long it takes to load ten and ten thousand Mappings from the disk and to make their gateway, each time in a process of its own. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { root } from './child.ts';
+import { median } from './measure.ts';
+
+export interface LoadFigures {
+  readonly title: string;
+  readonly mappings: number;
+  readonly loadMs: number;
+  /** Of the mappings that are loaded. */
+  readonly gatewayMs: number;
+}
+
+interface Layout {
+  readonly title: string;
+  /** The text of one document of a file. */
+  readonly documentOf: (index: number) => string;
+  readonly filesMax: number;
+}
+
+const layouts: readonly Layout[] = [
+  { title: 'records of 5 fields in one file', documentOf: smallRecord, filesMax: 1 },
+  { title: 'records of 5 fields as JSON in one file', documentOf: jsonRecord, filesMax: 1 },
+  { title: 'records of 20 lines in one file', documentOf: largeRecord, filesMax: 1 },
+  { title: 'manifests in 100 files', documentOf: (index) => manifestOf(index, smallRecord(index)), filesMax: 100 },
+  { title: 'manifests in a file each', documentOf: (index) => manifestOf(index, smallRecord(index)), filesMax: 10_000 },
+  {
+    title: 'manifests of 20 lines in 100 files',
+    documentOf: (index) => manifestOf(index, largeRecord(index)),
+    filesMax: 100,
+  },
+];
+
+const counts = [10, 10_000];
+const rounds = 3;
+
+export function measureLoad(parent: string): LoadFigures[] {
+  return layouts.flatMap((layout, index) =>
+    counts.map((mappings) => {
+      const directory = join(parent, `load-${index}-${mappings}`);
+      writeLayout(directory, layout, mappings);
+      const times = Array.from({ length: rounds }, () => loadOnce(directory, mappings));
+      return {
+        title: layout.title,
+        mappings,
+        loadMs: median(times.map(({ loadMs }) => loadMs)),
+        gatewayMs: median(times.map(({ gatewayMs }) => gatewayMs)),
+      };
+    }),
+  );
+}
+
+function writeLayout(directory: string, { documentOf, filesMax }: Layout, mappings: number): void {
+  mkdirSync(join(directory, 'services'), { recursive: true });
+  const files = Math.min(filesMax, mappings);
+  for (let file = 0; file < files; file += 1) {
+    const documents = Array.from({ length: mappings / files }, (_, index) =>
+      documentOf((file * mappings) / files + index),
+    );
+    writeFileSync(join(directory, `services/${file}.yaml`), documents.join('---\n'));
+  }
+}
+
+type Times = Pick<LoadFigures, 'loadMs' | 'gatewayMs'>;
+
+/** As at a start: nothing is compiled yet. */
+function loadOnce(directory: string, mappings: number): Times {
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program, '--', directory], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const { loaded, ...times }: Times & { readonly loaded: number } = JSON.parse(stdout);
+  if (loaded !== mappings) throw new Error(`${loaded} of ${mappings} mappings loaded`);
+  return times;
+}
+
+const built = (module: string) => pathToFileURL(join(root, `dist/${module}/index.js`));
+
+const program = `
+  import { loadConfiguration } from '${built('config')}';
+  import { createGateway, createResolve } from '${built('gateway')}';
+  const resolve = createResolve({ isLocal: () => false, listenerOf: () => undefined, addresses: {} });
+  const startedAtMs = performance.now();
+  const { configuration } = await loadConfiguration(process.argv[1]);
+  const loadedAtMs = performance.now();
+  const { mappings } = configuration;
+  const { snapshot } = createGateway({ mappings, resolve, services: {} });
+  const gatewayMs = performance.now() - loadedAtMs;
+  const loaded = snapshot().routes.length;
+  process.stdout.write(JSON.stringify({ loadMs: loadedAtMs - startedAtMs, gatewayMs, loaded }));
+`;
+
+function smallRecord(index: number): string {
+  return `apiVersion: gateway/v1
+kind: Mapping
+name: service-${index}
+prefix: /v1/service-${index}
+service: service-${index}:8080
+`;
+}
+
+function jsonRecord(index: number): string {
+  const name = `service-${index}`;
+  const record = { apiVersion: 'gateway/v1', kind: 'Mapping', name, prefix: `/v1/${name}`, service: `${name}:8080` };
+  return `${JSON.stringify(record)}\n`;
+}
+
+function largeRecord(index: number): string {
+  return `${smallRecord(index)}# The path arrives without the prefix.
+rewrite: /
+timeout_ms: 3000
+connect_timeout_ms: 500
+bypass_auth: false
+labels:
+  gateway:
+    - test_allow:
+        - x-gateway-test-allow:
+            header: x-gateway-test-allow
+            # Without the header there is no label.
+            omit_if_not_present: true
+    - user:
+        - x-travel-user:
+            header: X-Travel-User
+            default: 'none'
+`;
+}
+
+function manifestOf(index: number, record: string): string {
+  return `apiVersion: v1
+kind: Service
+metadata:
+  name: service-${index}
+  annotations:
+    gateway.local/config: |
+${record.replace(/^/gm, '      ').trimEnd()}
+`;
+}

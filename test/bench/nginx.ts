@@ -1,0 +1,64 @@
+/** nginx in front of the same upstream, asking frontdesk's auth service about each request. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { nginx } from '../support/nginx-process.ts';
+import type { Child } from './child.ts';
+import type { Parts } from './servers.ts';
+
+export { hasNginx } from '../support/nginx-process.ts';
+
+/** One process, as the other proxies have one. */
+export function startNginx(port: number, directory: string, parts: Parts): Child {
+  const configFile = join(directory, 'nginx.conf');
+  writeFileSync(configFile, nginx.configure(recipeOf(port, parts), directory));
+  const child = spawn(nginx.command, nginx.args(configFile, directory), { stdio: 'ignore' });
+  return {
+    process: child,
+    usage: async () => usageOf(child.pid ?? 0),
+    async stop() {
+      if (child.exitCode !== null) return;
+      child.kill();
+      await once(child, 'exit');
+    },
+  };
+}
+
+function recipeOf(port: number, { upstreamPort, authPort }: Parts): string {
+  return `
+    upstream service { server 127.0.0.1:${upstreamPort}; keepalive 64; }
+    upstream auth { server 127.0.0.1:${authPort}; keepalive 64; }
+    server {
+      listen 127.0.0.1:${port};
+      client_max_body_size 2m;
+      keepalive_requests 1000000000;
+      location /proxied/ {
+        auth_request /auth;
+        auth_request_set $user $upstream_http_x_travel_user;
+        proxy_set_header X-Travel-User $user;
+        proxy_set_header Connection "";
+        proxy_http_version 1.1;
+        proxy_pass http://service/;
+      }
+      location = /auth {
+        internal;
+        proxy_pass_request_body off;
+        proxy_set_header Content-Length "";
+        proxy_set_header Connection "";
+        proxy_http_version 1.1;
+        proxy_pass http://auth;
+      }
+    }`;
+}
+
+/** Fields 14, 15 and 24 of proc(5)'s stat, after the name, which may hold anything but ends with the last bracket. */
+function usageOf(pid: number) {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [user, system, pages] = [11, 12, 21].map((index) => Number(fields[index]));
+  return { cpuMicros: ((user ?? 0) + (system ?? 0)) * microsPerTick, rssBytes: (pages ?? 0) * 4096 };
+}
+
+/** USER_HZ is 100 wherever Linux runs. */
+const microsPerTick = 10_000;

@@ -1,0 +1,56 @@
+/** The rows of proxied requests: small and large, there and back, beside what others use for it. */
+import type { ConfigurationKind } from './configuration.ts';
+import { hasNginx, startNginx } from './nginx.ts';
+import { frontdeskOf, ownServer, type Row } from './servers.ts';
+
+interface Exchange {
+  readonly name: string;
+  readonly title: string;
+  readonly path: string;
+  readonly bodyBytes?: number;
+}
+
+const megabyte = 1024 * 1024;
+
+const exchanges: readonly Exchange[] = [
+  { name: '1k', title: 'GET 1 KiB', path: '/proxied/1024' },
+  { name: '1m', title: 'GET 1 MiB', path: `/proxied/${megabyte}` },
+  { name: 'post', title: 'POST 1 MiB', path: '/proxied/2', bodyBytes: megabyte },
+];
+
+interface Proxy {
+  readonly name: string;
+  readonly title: string;
+  readonly start: Row['start'];
+}
+
+const proxies: readonly Proxy[] = [
+  { name: 'http-proxy', title: '@fastify/http-proxy', start: ownServer('http-proxy') },
+  { name: 'proxy', title: 'frontdesk', start: frontdeskOf('proxy', 'error') },
+  { name: 'proxy-auth', title: 'frontdesk, auth and labels', start: frontdeskOf('proxy-auth', 'error') },
+  ...(hasNginx() ? [{ name: 'nginx', title: 'nginx, auth_request', start: startNginx }] : []),
+];
+
+/** What the number of other mappings changes of a request. */
+const crowds: readonly [number, ConfigurationKind][] = [
+  [10, 'proxy-among-10'],
+  [10_000, 'proxy-among-10000'],
+];
+
+export const proxyRows: readonly Row[] = [
+  ...exchanges.flatMap(({ name, title, ...exchange }) =>
+    proxies.map((proxy) => ({
+      ...exchange,
+      ...proxy,
+      headers: { 'x-gateway-test-allow': 'bench' },
+      name: `${proxy.name}-${name}`,
+      title: `${title}: ${proxy.title}`,
+    })),
+  ),
+  ...crowds.map(([count, kind]) => ({
+    name: `among-${count}`,
+    title: `GET 1 KiB: frontdesk, ${count} mappings`,
+    path: '/proxied/1024',
+    start: frontdeskOf(kind, 'error'),
+  })),
+];

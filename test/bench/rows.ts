@@ -1,0 +1,40 @@
+/** The rows of the table, in its order. */
+import { booking } from './booking.ts';
+import type { ConfigurationKind } from './configuration.ts';
+import { proxyRows } from './proxy-rows.ts';
+import { frontdeskOf, ownServer, type Row } from './servers.ts';
+
+const bookingPath = `/v1/hotels/bookings/${booking.id}`;
+const label = { 'x-gateway-test-allow': 'bench' };
+
+export const rows: readonly Row[] = [
+  { name: 'node-http', title: 'bare node:http', path: '/', start: ownServer('node-http') },
+  { name: 'koa', title: 'bare Koa', path: '/', start: ownServer('koa') },
+  ...withLogOffAndOn({ name: 'chain', title: 'frontdesk, a booking', path: bookingPath, kind: 'in-process' }),
+  ...withLogOffAndOn({
+    name: 'label',
+    title: '… with a label, limiter in-process',
+    path: bookingPath,
+    headers: label,
+    kind: 'in-process',
+  }),
+  ...withLogOffAndOn({
+    name: 'label-grpc',
+    title: '… with a label, limiter over gRPC',
+    path: bookingPath,
+    headers: label,
+    kind: 'grpc',
+  }),
+  ...proxyRows,
+];
+
+interface FrontdeskRow extends Omit<Row, 'start'> {
+  readonly kind: ConfigurationKind;
+}
+
+function withLogOffAndOn({ kind, ...row }: FrontdeskRow): Row[] {
+  return [
+    { ...row, start: frontdeskOf(kind, 'error') },
+    { ...row, name: `${row.name}-log`, title: `${row.title}, access log`, start: frontdeskOf(kind, 'info') },
+  ];
+}

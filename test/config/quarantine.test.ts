@@ -1,0 +1,147 @@
+/** What goes into force of a configuration that is broken in part. */
+import assert from 'node:assert/strict';
+import { type Configuration, type ConfigurationError, keepGood, type Mapping, withoutRecords } from '#config';
+import { authRecordOf, limitRecordOf, mappingOf } from '../support/edge.ts';
+
+const directory = '/etc/frontdesk';
+
+function mapping(name: string, file: string, fields: Partial<Mapping> = {}): Mapping {
+  return mappingOf({ name, prefix: `/${name}`, source: { file: `${directory}/services/${file}`, line: 1 }, ...fields });
+}
+
+function configurationOf(fields: Partial<Configuration> = {}): Configuration {
+  return {
+    mappings: [],
+    authServices: [],
+    rateLimitServices: [],
+    limits: [],
+    users: [],
+    demo: {},
+    held: [],
+    ...fields,
+  };
+}
+
+function errorAt(file: string, record?: string): ConfigurationError {
+  return { source: { file, line: 1 }, record, message: 'is broken', remedy: 'Mend it.' };
+}
+
+function kept(now: Configuration, before: Configuration, ...errors: ConfigurationError[]) {
+  return keepGood(directory, { configuration: now, errors, notices: [] }, before);
+}
+
+const namesOf = ({ configuration }: { configuration: Configuration }) =>
+  configuration.mappings.map(({ name, rewrite }) => `${name}${rewrite === '/' ? '' : rewrite}`).sort();
+
+describe('keepGood', () => {
+  const a = mapping('a', 'x.yaml');
+  const b = mapping('b', 'x.yaml');
+  const c = mapping('c', 'y.yaml');
+  const before = configurationOf({ mappings: [a, b, c] });
+  const x = `${directory}/services/x.yaml`;
+
+  it('takes what is good, and drops what is gone', () => {
+    const now = configurationOf({ mappings: [mapping('a', 'x.yaml', { rewrite: '/new' })] });
+    assert.deepEqual(namesOf(kept(now, before)), ['a/new']);
+  });
+
+  it('keeps a broken record as it was, wherever it stands now', () => {
+    const now = configurationOf({ mappings: [b] });
+    assert.deepEqual(namesOf(kept(now, before, errorAt(x, 'Mapping a'))), ['a', 'b']);
+    assert.deepEqual(namesOf(kept(now, before, errorAt(`${directory}/services/z.yaml`, 'Mapping a'))), ['a', 'b']);
+  });
+
+  it('leaves out a broken record that was not there before', () => {
+    assert.deepEqual(namesOf(kept(configurationOf(), configurationOf(), errorAt(x, 'Mapping a'))), []);
+  });
+
+  it('keeps what is gone from a file in which a broken record has a new name: it may be the same one', () => {
+    const now = configurationOf({ mappings: [b] });
+    assert.deepEqual(namesOf(kept(now, before, errorAt(x, 'Mapping renamed'))), ['a', 'b']);
+    assert.deepEqual(namesOf(kept(now, before, errorAt(x, 'Mapping b'))), ['b']);
+  });
+
+  it('takes the good record of a name over the broken one', () => {
+    const now = configurationOf({ mappings: [mapping('a', 'y.yaml', { rewrite: '/new' })] });
+    assert.deepEqual(namesOf(kept(now, before, errorAt(x, 'Mapping a'))), ['a/new']);
+  });
+
+  it('keeps all records of a file, of a manifest in it, or of a directory that cannot be read', () => {
+    const now = configurationOf({ mappings: [c] });
+    assert.deepEqual(namesOf(kept(now, before, errorAt(x))), ['a', 'b', 'c']);
+    assert.deepEqual(namesOf(kept(now, before, errorAt(x, 'Service hotel'))), ['a', 'b', 'c']);
+    assert.deepEqual(namesOf(kept(configurationOf(), before, errorAt(`${directory}/services`))), ['a', 'b', 'c']);
+    assert.deepEqual(namesOf(kept(configurationOf(), before, errorAt(directory))), ['a', 'b', 'c']);
+    assert.deepEqual(namesOf(kept(now, before, errorAt(`${directory}/services/x.yml`))), ['c']);
+  });
+
+  it('gives a place that a good record has taken to that one, and says so', () => {
+    const now = configurationOf({ mappings: [mapping('new', 'y.yaml', { prefix: '/a' })] });
+    const good = kept(now, before, errorAt(x, 'Mapping a'));
+    assert.deepEqual(namesOf(good), ['new']);
+    assert.deepEqual(
+      good.errors.map(({ record }) => record),
+      ['Mapping a', 'Mapping a'],
+    );
+  });
+
+  it('keeps the auth service when its record breaks, and lets it go when it is gone', () => {
+    const guarded = configurationOf({ authServices: [authRecordOf({ source: a.source })] });
+    assert.equal(kept(configurationOf(), guarded, errorAt(x, 'AuthService auth')).configuration.authServices.length, 1);
+    assert.equal(kept(configurationOf(), guarded).configuration.authServices.length, 0);
+  });
+
+  it('keeps who lets in and how often while it may be meant by a record that is broken, whatever that is called now', () => {
+    const guards = {
+      authServices: [authRecordOf({ source: a.source })],
+      rateLimitServices: [limitRecordOf({ source: a.source })],
+    };
+    const count = (...errors: ConfigurationError[]) => {
+      const { authServices, rateLimitServices } = kept(
+        configurationOf(),
+        configurationOf(guards),
+        ...errors,
+      ).configuration;
+      return [authServices.length, rateLimitServices.length];
+    };
+    const y = `${directory}/services/y.yaml`;
+    assert.deepEqual(count(errorAt(y, 'AuthService renamed')), [1, 1]);
+    assert.deepEqual(count(errorAt(y)), [1, 1]);
+    assert.deepEqual(count(errorAt(y, 'Mapping a')), [0, 0]);
+    assert.deepEqual(count(errorAt(`${directory}/ratelimit/d.yaml`)), [0, 0]);
+  });
+
+  it('takes limits whole or not at all, whatever the records say', () => {
+    const limits = (domain: string) => [{ domain, descriptors: [], source: a.source }];
+    const domains = (...errors: ConfigurationError[]) =>
+      kept(configurationOf({ limits: limits('new') }), configurationOf({ limits: limits('old') }), ...errors)
+        .configuration.limits[0]?.domain;
+    assert.equal(domains(), 'new');
+    assert.equal(domains(errorAt(x, 'Mapping a')), 'new');
+    assert.equal(domains(errorAt(`${directory}/ratelimit/d.yaml`, 'domain new')), 'old');
+    assert.equal(domains(errorAt(directory)), 'old');
+  });
+
+  it('keeps a user whose line is broken, and nobody else who is gone', () => {
+    const user = (name: string) => ({ name, passwordHash: 'x' });
+    const users = (...errors: ConfigurationError[]) =>
+      kept(
+        configurationOf({ users: [user('new')] }),
+        configurationOf({ users: [user('ann'), user('bob')] }),
+        ...errors,
+      ).configuration.users.map(({ name }) => name);
+    const file = `${directory}/users.yaml`;
+    assert.deepEqual(users(), ['new']);
+    assert.deepEqual(users(errorAt(file, 'User ann')), ['new', 'ann']);
+    assert.deepEqual(users(errorAt(file)), ['new', 'ann', 'bob']);
+    assert.deepEqual(users(errorAt(file, 'User')), ['new']);
+  });
+});
+
+describe('withoutRecords', () => {
+  it('leaves out those that errors name', () => {
+    const all = configurationOf({ mappings: [mapping('a', 'x'), mapping('b', 'x')], authServices: [authRecordOf()] });
+    const rest = withoutRecords(all, [errorAt('x', 'Mapping a'), errorAt('x', 'AuthService auth')]);
+    assert.deepEqual([namesOf({ configuration: rest }), rest.authServices], [['b'], []]);
+  });
+});

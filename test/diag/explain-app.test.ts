@@ -1,0 +1,154 @@
+/** `/gateway/v0/explain`, as the gateway's table runs it and as part of a desk. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import Koa from 'koa';
+import request from 'supertest';
+import { parse } from 'yaml';
+import { createExplanations } from '#diag';
+import { createGateway, type Gateway, type Question } from '#gateway';
+import { createProblemResponses, silentLogger } from '#http';
+import { call, callAsDemo, desksOf } from '../support/desks.ts';
+import { mappingOf } from '../support/edge.ts';
+import { testServers } from '../support/serve.ts';
+
+const path = '/gateway/v0/explain';
+
+describe('createExplanations', () => {
+  let gateway: Gateway;
+  const asked: Question[] = [];
+  const endpoint = createExplanations((question) => {
+    asked.push(question);
+    return gateway.explain(question);
+  });
+  const app = new Koa()
+    .use(createProblemResponses({ logger: silentLogger }))
+    .use(endpoint.run)
+    .callback();
+
+  before(() => {
+    const resolve = () => ({ kind: 'remote', origins: () => ['http://10.0.0.1:9001'], path: '' }) as const;
+    gateway = createGateway({ mappings: [mappingOf({ name: '<hotel>' })], services: {}, resolve });
+  });
+
+  after(() => gateway.close());
+
+  it('is for the gateway to put behind the auth service', () => {
+    assert.deepEqual([endpoint.prefix, endpoint.authenticated], [path, true]);
+  });
+
+  it('takes method, URL, headers, user and address from the query', async () => {
+    asked.length = 0;
+    const query = 'method=POST&url=/v1/hotels/x%3Fa%3D1&header=X-A:%20b&header=X-C:d&user=ann&from=10.0.0.9&all=true';
+    const { body } = await request(app).get(`${path}?${query}`).expect(200).expect('Cache-Control', 'no-store');
+    assert.deepEqual(asked, [
+      {
+        method: 'POST',
+        url: '/v1/hotels/x?a=1',
+        headers: [
+          ['X-A', 'b'],
+          ['X-C', 'd'],
+        ],
+        user: 'ann',
+        remoteAddress: '10.0.0.9',
+        all: true,
+      },
+    ]);
+    assert.deepEqual([body.target.method, body.target.path], ['POST', '/x?a=1']);
+  });
+
+  it('says the same in JSON, in YAML, and as a page', async () => {
+    const read = (accept: string) => request(app).get(`${path}?url=/v1/hotels/x`).set('Accept', accept);
+    const { body } = await read('application/json').expect(200);
+    const { text } = await read('application/yaml').expect(200);
+    assert.deepEqual(parse(text), body);
+    const page = await read('text/html').expect(200);
+    assert.match(page.text, /Candidates.*10\.0\.0\.1:9001.*x-forwarded-prefix: \/v1\/hotels/s);
+    await read('image/png').expect(406);
+  });
+
+  async function checkFaults(query: string, ...pointers: string[]) {
+    const { body } = await request(app).get(`${path}?${query}`).expect(400);
+    assert.deepEqual(
+      body.errors.map(({ pointer }: { pointer: string }) => pointer),
+      pointers.map((pointer) => `#/query${pointer}`),
+    );
+  }
+
+  it('tells every fault of the query at once', async () => {
+    await checkFaults('', '/url');
+    await checkFaults(
+      'method=get&method=x&uri=/&url=x&header=plain&from=me&all=yes',
+      ...['/method', '/uri', '/all', '/method', '/url', '/header', '/from'],
+    );
+    await checkFaults(`url=/&${'header=A:b&'.repeat(65)}`, '/header');
+    await checkFaults(`url=/${'x'.repeat(8192)}`, '');
+  });
+
+  it('is only read, and has one path', async () => {
+    await request(app).post(`${path}?url=/`).expect(405).expect('Allow', 'GET, HEAD, OPTIONS');
+    await request(app).head(`${path}?url=/`).expect(200);
+    await request(app).get(`${path}/?url=/`).expect(404);
+  });
+
+  describe('the page', () => {
+    const page = async (query: string) => {
+      const answer = await request(app)
+        .get(path + query)
+        .set('Accept', 'text/html')
+        .expect(200);
+      return { text: answer.text, policy: answer.headers['content-security-policy'] ?? '' };
+    };
+
+    it('is a form until something is asked', async () => {
+      const { text } = await page('');
+      assert.match(text, /<form method="get">.*name="url"/s);
+      assert.doesNotMatch(text, /<section/);
+    });
+
+    it('keeps what was asked in the form, and escapes it as all else', async () => {
+      const { text } = await page('?url=/v1/hotels/%22%3Cb%3E&header=X-A:%20%22%3Ci%3E');
+      assert.ok(text.includes('value="X-A: &#34;&#60;i&#62;"') && text.includes('&#60;hotel&#62;'));
+      assert.doesNotMatch(text, /<b>|<i>|<hotel>/);
+    });
+
+    it('has no script, one style, and a policy that lets its form lead here alone', async () => {
+      const { text, policy } = await page('?url=/v1/hotels');
+      const [, css = ''] = /<style>(.*?)<\/style>/s.exec(text) ?? [];
+      assert.ok(policy.includes(`'sha256-${createHash('sha256').update(css).digest('base64')}'`));
+      assert.match(policy, /default-src 'none'.*form-action 'self'/);
+      assert.doesNotMatch(text, /<script|style="/i);
+    });
+  });
+});
+
+describe('the explanations of a desk', () => {
+  const open = desksOf(testServers());
+
+  it('are behind the auth service', async () => {
+    const desk = await open();
+    await call(desk, `${path}?url=/v1/hotels`).expect(401);
+    const { body } = await callAsDemo(desk, `${path}?url=/v1/hotels/bookings&user=ann`).expect(200);
+    assert.deepEqual([body.mapping.name, body.target.path], ['hotel', '/bookings']);
+  });
+
+  it('are the same for a program', async () => {
+    const desk = await open();
+    const { body } = await callAsDemo(desk, `${path}?url=/v1/hotels&user=ann`).expect(200);
+    assert.deepEqual(JSON.parse(JSON.stringify(desk.explain({ method: 'GET', url: '/v1/hotels', user: 'ann' }))), body);
+  });
+
+  it('know the setting for origins, and who answers its preflights', async () => {
+    const desk = await open({ corsOrigins: ['https://app.example'] });
+    const headers = [
+      ['Origin', 'https://app.example'],
+      ['Access-Control-Request-Method', 'PUT'],
+    ] as const;
+    const { outcome, cors } = desk.explain({ method: 'OPTIONS', url: '/v1/hotels', headers });
+    assert.deepEqual([outcome, cors?.rule], [{ kind: 'preflight', status: 204 }, 'CORS_ORIGINS']);
+    await request(desk.app.callback())
+      .options('/v1/hotels')
+      .set({ Origin: 'https://app.example', 'Access-Control-Request-Method': 'PUT' })
+      .expect(204)
+      .expect('Access-Control-Allow-Origin', 'https://app.example');
+  });
+});

@@ -1,0 +1,131 @@
+/** An explanation as people read it in a terminal. */
+import assert from 'node:assert/strict';
+import { formatExplanation } from '#diag';
+import { createGateway, type GatewayOptions, type Question } from '#gateway';
+import { createLimiter } from '#ratelimit';
+import { authRecordOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
+import { domain, limit, node, unlimited } from '../support/limits.ts';
+
+const elsewhere = {
+  kind: 'remote',
+  origins: () => ['http://10.0.0.1:9001', 'http://10.0.0.2:9001'],
+  path: '',
+} as const;
+
+describe('formatExplanation', () => {
+  const gateways: { close: () => Promise<void> }[] = [];
+
+  after(() => Promise.all(gateways.map(({ close }) => close())));
+
+  function read(options: Partial<GatewayOptions>, question: Partial<Question> = {}): string {
+    const gateway = createGateway({ mappings: [mappingOf()], services: {}, resolve: () => elsewhere, ...options });
+    gateways.push(gateway);
+    return formatExplanation(gateway.explain({ method: 'GET', url: '/v1/hotels/x', ...question }));
+  }
+
+  const verdict = (text: string) => text.split('\n')[1];
+
+  /** The lines below a heading. */
+  function section(text: string, heading: string): readonly string[] {
+    const [, ...lines] =
+      text
+        .trimEnd()
+        .split('\n\n')
+        .find((block) => block.startsWith(heading))
+        ?.split('\n') ?? [];
+    return lines.map((line) => line.trim().replace(/ {2,}/g, ' | '));
+  }
+
+  it('begins with the request and what becomes of it', () => {
+    const text = read({}, { user: 'ann' });
+    assert.equal(text.split('\n')[0], 'GET /v1/hotels/x by ann');
+    assert.equal(verdict(text), '  hotel sends it to hotel (http://10.0.0.1:9001 or http://10.0.0.2:9001) as GET /x');
+    assert.ok(text.endsWith('\n') && !text.endsWith('\n\n') && !/[^\S\n]$/m.test(text));
+  });
+
+  it('says it of canaries, redirects, preflights and refusals as well', () => {
+    const redirect = { host: undefined, path: { kind: 'path', value: '/there' }, status: 308 } as const;
+    assert.equal(
+      verdict(read({ mappings: [mappingOf({ redirect })] })),
+      '  redirected with 308 to http://localhost/there',
+    );
+    const canary = read({ mappings: [mappingOf(), mappingOf({ name: 'beta', weight: 20 })] });
+    assert.match(verdict(canary) ?? '', /^ {2}beta \(one of several: weight 20 of 100\) sends it to hotel /);
+    assert.equal(verdict(read({}, { url: '/x' }))?.slice(0, 33), '  refused with 404 (not-found): T');
+    const cors = {
+      origins: ['https://a.example'],
+      methods: ['GET'],
+      headers: [],
+      exposedHeaders: [],
+      credentials: false,
+    };
+    const mappings = [mappingOf({ cors: { ...cors, maxAgeSeconds: undefined } })];
+    const preflightFrom = (origin: string) =>
+      read(
+        { mappings },
+        {
+          method: 'OPTIONS',
+          headers: [
+            ['Origin', origin],
+            ['Access-Control-Request-Method', 'GET'],
+          ],
+        },
+      );
+    assert.match(verdict(preflightFrom('https://a.example')) ?? '', /answered with permission/);
+    assert.match(verdict(preflightFrom('https://b.example')) ?? '', /answered without permission/);
+  });
+
+  it('tells how each limit counts, and where it stands', () => {
+    const labels = {
+      gateway: [...labelled('x-user', 'user'), ...labelled('x-plan', 'plan'), ...labelled('x-city', 'city')],
+    };
+    const limits = [
+      limit(5, 'second', { unitMultiplier: 30, algorithm: 'token_bucket', burst: 20, name: 'slow' }),
+      limit(7, 'day', { shadowMode: true }),
+    ];
+    const limiter = createLimiter({ limits: [domain('gateway', node('user', limits), node('plan', unlimited))] });
+    const options = { mappings: [mappingOf({ labels })], rateLimitService: limitRecordOf(), limiter };
+    const headers = [
+      ['X-User', 'ann'],
+      ['X-Plan', 'gold'],
+      ['X-City', 'Rome'],
+    ] as const;
+    assert.deepEqual(section(read(options, { headers }), 'Rate limit').slice(2, -2), [
+      'domain | gateway',
+      'descriptor | user=ann',
+      '5 per 30 seconds, token bucket of 20, "slow" (limits.yaml:1)',
+      '7 per day, shadow: counts and never refuses (limits.yaml:1)',
+      'descriptor | plan=gold',
+      'unlimited (limits.yaml:1)',
+      'descriptor | city=Rome',
+      'no limit applies',
+    ]);
+  });
+
+  it('tells time-outs with where they come from, and what bounds the way', () => {
+    const retryPolicy = { retryOn: ['5xx', 'reset'], numRetries: 2, perTryTimeoutMs: 100, statusCodes: [] } as const;
+    const mappings = [mappingOf({ timeoutMs: 0, retryPolicy, allowUpgrade: ['websocket'] })];
+    assert.deepEqual(section(read({ mappings }, { method: 'POST' }), 'On the way'), [
+      'time-out | without end (mapping), until the response headers',
+      'connecting | 3000 ms (UPSTREAM_CONNECT_TIMEOUT_MS)',
+      'resting body | 300000 ms (default)',
+      'body | 1048576 bytes at most (BODY_BYTES_MAX)',
+      'balanced | round robin',
+      'retries | 2 on 5xx, reset, 100 ms each; not for this method',
+      'at most | 1024 connections to each address, 1024 requests waiting, 1024 under way, 3 retries',
+      'upgrades | websocket',
+    ]);
+  });
+
+  it('tells what the auth service is sent, and for how long its answer is kept', () => {
+    const record = authRecordOf({ cacheMs: 500, failureModeAllow: true });
+    const lines = section(
+      read({ authServices: [{ record }] }, { headers: [['Authorization', 'Basic abcd']] }),
+      'Authen',
+    );
+    assert.ok(
+      lines.includes('headers | authorization: Basic …') && lines.includes('kept | a positive answer for 500 ms'),
+    );
+    assert.ok(lines.includes('no answer | the request goes on without an identity'));
+  });
+});

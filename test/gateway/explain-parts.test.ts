@@ -1,0 +1,251 @@
+/** What an explanation says of each stage, and what it keeps to itself. */
+import assert from 'node:assert/strict';
+import type { Mapping } from '#config';
+import { createGateway, type Explanation, type GatewayOptions, type Question, type Target } from '#gateway';
+import { Problem } from '#http';
+import { createLimiter } from '#ratelimit';
+import { authRecordOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
+import { domain, limit, node } from '../support/limits.ts';
+
+const elsewhere: Target = {
+  kind: 'remote',
+  origins: () => ['http://10.0.0.1:9001', 'http://10.0.0.2:9001'],
+  path: '/base',
+};
+const deny = { outcome: 'deny', status: 401, headers: {} } as const;
+const auth = { record: authRecordOf(), port: () => deny };
+
+describe('an explanation', () => {
+  const gateways: { close: () => Promise<void> }[] = [];
+
+  after(() => Promise.all(gateways.map(({ close }) => close())));
+
+  function explain(options: Partial<GatewayOptions>, question: Partial<Question> = {}): Explanation {
+    const resolve = () => elsewhere;
+    const gateway = createGateway({ mappings: [mappingOf()], services: {}, resolve, ...options });
+    gateways.push(gateway);
+    return gateway.explain({ method: 'GET', url: '/v1/hotels/x', ...question });
+  }
+
+  const mappings = (...fields: Partial<Mapping>[]) => ({ mappings: fields.map((one) => mappingOf(one)) });
+
+  it('names the winner with its place, and why each other candidate lost', () => {
+    const method = { kind: 'exact', value: 'POST' } as const;
+    const { mapping, ...told } = explain(
+      mappings({}, { name: 'write', method }, { name: 'root', prefix: '/' }, { name: 'car', prefix: '/v1/cars' }),
+    );
+    assert.deepEqual([mapping?.name, mapping?.source], ['hotel', 'test.yaml:1']);
+    assert.deepEqual(
+      told.candidates.map(({ name, outcome, by, reason }) => [name, outcome, by, reason]),
+      [
+        ['write', 'lost', 'method', 'the method is GET, not POST'],
+        ['hotel', 'matched', 'order', 'it is the first that matches'],
+        ['root', 'lost', 'order', 'its prefix / is shorter than /v1/hotels'],
+      ],
+    );
+    assert.equal(told.candidates_not_listed, 1);
+  });
+
+  it('lists what loses by its path alone when it is asked to', () => {
+    const { candidates, candidates_not_listed: others } = explain(mappings({}, { name: 'car', prefix: '/v1/cars' }), {
+      all: true,
+    });
+    assert.deepEqual([candidates.map(({ name }) => name), others], [['hotel', 'car'], 0]);
+  });
+
+  it('tells the shares of a canary, and who gets a copy', () => {
+    const { candidates, shadow } = explain(
+      mappings({}, { name: 'beta', weight: 20 }, { name: 'copy', shadow: true, weight: 5, rewrite: '/copy/' }),
+    );
+    assert.deepEqual(
+      candidates.map(({ name, outcome, reason }) => `${name} ${outcome}: ${reason}`),
+      ['beta matched: weight 20 of 100', 'copy shadow: a copy of 5 of 100 requests', 'hotel matched: weight 80 of 100'],
+    );
+    assert.equal(shadow?.url, 'http://10.0.0.1:9001/base/copy/x');
+  });
+
+  async function checkRefusal(
+    question: Partial<Question>,
+    ...expected: readonly [stage: string, status: number, problem: string]
+  ) {
+    const { outcome, target } = explain(
+      mappings({ regexRewrite: { pattern: '/evil', substitution: '/..' } }),
+      question,
+    );
+    assert.ok(outcome.kind === 'refused');
+    assert.deepEqual([outcome.stage, outcome.status, outcome.problem], expected);
+    assert.equal(target, undefined);
+  }
+
+  it('says at which stage a request is refused, and with what', async () => {
+    await checkRefusal({ url: '/v1/%2e%2e/x' }, 'before_routing', 400, 'bad-path');
+    await checkRefusal({ method: 'TRACE' }, 'before_routing', 501, 'method-not-implemented');
+    await checkRefusal({ url: '/nowhere' }, 'routing', 404, 'not-found');
+    await checkRefusal({ url: '/v1/hotels/evil' }, 'forwarding', 400, 'bad-path');
+    await checkRefusal(
+      { method: 'POST', headers: [['Content-Length', '2000000']] },
+      'forwarding',
+      413,
+      'body-too-large',
+    );
+    await checkRefusal(
+      { headers: [['Via', Array.from({ length: 5 }, () => '1.1 frontdesk').join()]] },
+      ...(['forwarding', 508, 'loop-detected'] as const),
+    );
+  });
+
+  it('throws for what no client could send, all faults at once', () => {
+    const question = { method: 'GE T', url: 'v1', headers: [['a b', 'c']], remoteAddress: 'here' } as const;
+    assert.throws(
+      () => explain({}, question),
+      (thrown) => {
+        assert.ok(thrown instanceof Problem && thrown.slug === 'bad-argument');
+        const pointers = thrown.errors?.map(({ pointer }) => pointer);
+        assert.deepEqual(pointers, ['#/query/method', '#/query/url', '#/query/header', '#/query/from']);
+        return true;
+      },
+    );
+  });
+
+  it('reads an absolute URL as its client would send it', () => {
+    const { request, target } = explain({}, { url: 'https://api.example:8443/v1/hotels?a=1' });
+    assert.deepEqual(
+      [request.scheme, request.host, request.path, request.query],
+      ['https', 'api.example', '/v1/hotels', '?a=1'],
+    );
+    const told = target?.headers.filter(({ name }) => name.startsWith('x-forwarded-')).map(({ value }) => value);
+    assert.deepEqual(told, ['127.0.0.1', 'https', 'api.example:8443', '/v1/hotels']);
+  });
+
+  it('says what the client sent and lost, what passes and what the gateway sets', () => {
+    const requestHeaders = { add: [{ name: 'x-plan', value: 'gold', append: false }], remove: ['accept'] };
+    const headers = ['X-Travel-User: admin', 'TE: trailers', 'X-Plan: tin', 'Accept: */*', 'X-Other: 1'];
+    const { request, target } = explain(
+      { ...mappings({ requestHeaders }), authServices: [auth] },
+      { headers: headers.map((line) => line.split(': ') as [string, string]), user: 'ann' },
+    );
+    assert.deepEqual(request.stripped, ['x-travel-user']);
+    const by = (who: string) =>
+      target?.headers.filter((one) => one.by === who).map(({ name, value }) => `${name}: ${value}`);
+    assert.deepEqual(by('client'), ['x-other: 1']);
+    assert.ok(by('gateway')?.includes('x-plan: gold') && by('gateway')?.includes('x-travel-user: ann'));
+    assert.deepEqual(target?.headers_removed, ['te', 'accept']);
+  });
+
+  it('shows no credentials, wherever they would turn up', () => {
+    const secrets = ['ZGVtbzpkZW1v', 'sid=4711', 'k-4711-k', 'configured-token'];
+    const [basic, cookie, key, configured = ''] = secrets;
+    const match = { kind: 'exact', value: 'other' } as const;
+    const told = explain(
+      {
+        ...mappings(
+          {
+            labels: { gateway: labelled('x-api-key', 'key') },
+            requestHeaders: { add: [{ name: 'x-internal-auth', value: configured, append: false }], remove: [] },
+          },
+          { name: 'keyed', headers: [{ name: 'x-api-key', match }] },
+        ),
+        authServices: [{ record: authRecordOf({ addAuthHeaders: [{ name: 'X-Secret', value: configured }] }) }],
+        rateLimitService: limitRecordOf(),
+        limiter: createLimiter({ limits: [] }),
+      },
+      {
+        headers: [
+          ['Authorization', `Basic ${basic}`],
+          ['Cookie', `${cookie}`],
+          ['X-Api-Key', `${key}`],
+        ],
+      },
+    );
+    const text = JSON.stringify(told);
+    for (const secret of secrets) assert.ok(!text.includes(secret), secret);
+    assert.ok(text.includes('"Basic …"'));
+  });
+
+  it('shows who somebody is, whatever the header is called', () => {
+    const record = authRecordOf({ allowedAuthorizationHeaders: ['x-auth-user'] });
+    const { target } = explain({ authServices: [{ record, port: () => deny }] }, { user: 'ann' });
+    assert.equal(target?.headers.find(({ name }) => name === 'x-auth-user')?.value, 'ann');
+  });
+
+  it('says why nobody is asked who it is', () => {
+    const whyOf = (options: Partial<GatewayOptions>) => {
+      const { auth: told } = explain(options);
+      return told?.asked === false ? told.reason : undefined;
+    };
+    assert.equal(whyOf({}), 'there is no AuthService record');
+    assert.equal(
+      whyOf({ authServices: [auth], ...mappings({ bypassAuth: true }) }),
+      'the mapping says bypass_auth: true',
+    );
+    assert.equal(whyOf({ authServices: [auth] }), undefined);
+  });
+
+  it('takes the identity of `user` only where an auth service would give it', () => {
+    const arrives = (options: Partial<GatewayOptions>) =>
+      explain({ authServices: [auth], ...options }, { user: 'ann' }).target?.headers.some(
+        ({ value }) => value === 'ann',
+      );
+    assert.equal(arrives({}), true);
+    assert.equal(arrives(mappings({ bypassAuth: true })), false);
+  });
+
+  const labels = { gateway: labelled('x-travel-user', 'user') };
+  const files = [domain('gateway', node('user', [limit(10), limit(5, 'hour', { shadowMode: true, name: 'slow' })]))];
+
+  it('tells the limits of each descriptor, and counts nothing', () => {
+    const limiter = createLimiter({ limits: files });
+    const options = { ...mappings({ labels }), authServices: [auth], rateLimitService: limitRecordOf(), limiter };
+    for (let times = 0; times < 20; times += 1) explain(options, { user: 'ann' });
+    const { rate_limit: told } = explain(options, { user: 'ann' });
+    assert.ok(told?.asked);
+    assert.equal(told.decided_by, 'this process');
+    assert.deepEqual(
+      told.descriptors.map(({ entries, limits }) => [
+        entries,
+        limits?.map(({ requests_per_unit: most, unit, shadow_mode: shadow, source }) => [most, unit, shadow, source]),
+      ]),
+      [
+        [
+          [{ key: 'user', value: 'ann' }],
+          [
+            [10, 'minute', false, 'limits.yaml:1'],
+            [5, 'hour', true, 'limits.yaml:1'],
+          ],
+        ],
+      ],
+    );
+    const decision = limiter.shouldRateLimit({
+      domain: 'gateway',
+      descriptors: told.descriptors.map(({ entries }) => ({ entries })),
+    });
+    assert.ok(!(decision instanceof Promise));
+    assert.equal(decision.statuses[0]?.limitRemaining, 9);
+  });
+
+  it('leaves limits open where another process knows them, and says who decides', () => {
+    const limiter = { shouldRateLimit: () => ({ overallCode: 'OK', statuses: [] }) as const };
+    const { rate_limit: told } = explain(
+      { ...mappings({ labels }), authServices: [auth], rateLimitService: limitRecordOf(), limiter },
+      { user: 'ann' },
+    );
+    assert.ok(told?.asked);
+    assert.deepEqual(
+      [told.descriptors[0]?.limits, told.decided_by.startsWith('http://10.0.0.1:9001')],
+      [undefined, true],
+    );
+  });
+
+  it('tells where each time-out comes from', () => {
+    const { target } = explain({ ...mappings({ timeoutMs: 50 }), timeoutMs: 70, connectTimeoutMs: 80 });
+    assert.deepEqual(target?.across?.timeout_ms, { value: 50, from: 'mapping' });
+    assert.deepEqual(target?.across?.connect_timeout_ms, { value: 80, from: 'setting' });
+  });
+
+  it('says of retries whether they apply to the method', () => {
+    const retryPolicy = { retryOn: ['5xx'], numRetries: 2, perTryTimeoutMs: 100, statusCodes: [] } as const;
+    const appliesTo = (method: string) =>
+      explain(mappings({ retryPolicy }), { method }).target?.across?.retries.applies;
+    assert.deepEqual([appliesTo('GET'), appliesTo('POST')], [true, false]);
+  });
+});

@@ -1,0 +1,257 @@
+/** What is told of a request is what becomes of it. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import type { Mapping } from '#config';
+import type { Explanation, Question } from '#gateway';
+import { createLimiter, type RateLimitRequest } from '#ratelimit';
+import { authRecordOf, labelled, limitRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
+import { domain, limit, node } from '../support/limits.ts';
+import { sendRaw } from '../support/raw-client.ts';
+import { type TestServers, testServers } from '../support/serve.ts';
+import { type Reached, startUpstream } from '../support/upstream.ts';
+
+const exactly = (value: string) => ({ kind: 'exact', value }) as const;
+
+/** Says on each answer which mapping it is by. */
+function named(name: string, fields: Partial<Mapping>): Mapping {
+  const add = [{ name: 'x-mapping', value: name, append: false }];
+  return mappingOf({ name, responseHeaders: { add, remove: [] }, ...fields });
+}
+
+const labels = {
+  gateway: [
+    ...labelled('x-travel-user', 'user'),
+    ...labelled('x-plan', 'plan'),
+    {
+      name: 'all',
+      labels: [
+        { kind: 'path', name: 'path' },
+        { kind: 'remote_address', name: 'from' },
+        { kind: 'generic_key', name: 'g', value: 'v' },
+      ],
+    },
+  ] as const,
+};
+
+const cors = {
+  origins: ['https://app.example'],
+  methods: ['GET', 'PUT'],
+  headers: ['x-a'],
+  exposedHeaders: [],
+  credentials: true,
+  maxAgeSeconds: 60,
+};
+
+const mappings = [
+  named('hotel', { labels, cors }),
+  named('hotel-write', { method: { kind: 'regex', pattern: 'POST|PUT' }, rewrite: '/in/', labels }),
+  named('hotel-beta', { headers: [{ name: 'x-beta', match: { kind: 'present' } }], hostRewrite: 'beta.example' }),
+  named('rooms', {
+    prefix: '/v1/hotels/rooms',
+    bypassAuth: true,
+    requestHeaders: { add: [{ name: 'x-added', value: 'by %PROTOCOL%', append: true }], remove: ['x-plan', 'accept'] },
+  }),
+  named('old', {
+    prefix: '/old',
+    redirect: { host: undefined, path: { kind: 'prefix', value: '/v1/hotels' }, status: 308 },
+  }),
+  named('numbers', {
+    prefix: '/n/(\\d+)/.*',
+    prefixMatch: 'regex',
+    regexRewrite: { pattern: '^/n/(\\d+)/', substitution: '/number/\\1/' },
+    authService: 'second',
+  }),
+  named('away', { prefix: '/away', host: exactly('other.example'), rewrite: '' }),
+  named('query', { prefix: '/', queryParameters: [{ name: 'q', match: exactly('1') }], precedence: 3, labels }),
+  named('here', { prefix: '/here', service: 'here', requestHeaders: { add: [], remove: ['cookie'] } }),
+];
+
+/** A gateway between services that remember what reached them: two auth services, a limiter, a service here and one across HTTP. */
+async function startWorld(servers: TestServers) {
+  const answering = (header: string) => startUpstream(servers, (res) => void res.setHeader(header, 'ann').end());
+  const upstream = await startUpstream(servers);
+  const [first, second] = [await answering('x-travel-user'), await answering('x-second')];
+  const here: Arrival[] = [];
+  const counted: RateLimitRequest[] = [];
+  const { shouldRateLimit, explain } = createLimiter({ limits: [domain('gateway', node('user', limit(1_000_000)))] });
+  const edge = await startEdge(servers, {
+    mappings,
+    authServices: [
+      { record: authRecordOf({ allowedRequestHeaders: ['x-plan'], pathPrefix: '/ask' }) },
+      {
+        record: authRecordOf({
+          ...{ name: 'second', authService: 'second', isDefault: false },
+          allowedAuthorizationHeaders: ['x-second', 'x-travel-user'],
+          addAuthHeaders: [{ name: 'X-Forwarded-Proto', value: 'own' }],
+          includeBody: { maxBytes: 10, allowPartial: true },
+        }),
+      },
+    ],
+    rateLimitService: limitRecordOf(),
+    limiter: {
+      ...(explain && { explain }),
+      shouldRateLimit(request) {
+        counted.push(request);
+        return shouldRateLimit(request);
+      },
+    },
+    targets: { hotel: remote(upstream, '/base'), auth: remote(first, '/checks'), second: remote(second) },
+    services: {
+      async here(ctx) {
+        here.push({ method: ctx.method, url: ctx.url, headers: { ...ctx.req.headers } });
+        ctx.body = 'ok';
+      },
+    },
+  });
+  return { edge, upstream, auths: { auth: first, second }, here, counted };
+}
+
+type World = Awaited<ReturnType<typeof startWorld>>;
+type Arrival = Pick<Reached, 'method' | 'url' | 'headers'>;
+
+const hosts = fc.constantFrom('front.example', 'other.example:8080');
+const methods = fc.constantFrom('GET', 'GET', 'HEAD', 'POST', 'PUT', 'OPTIONS', 'TRACE');
+const paths = fc.oneof(
+  fc.constantFrom(
+    '/v1/hotels',
+    '/v1/hotels/rooms/1',
+    '/old/x',
+    '/n/12/a',
+    '/n/12/%2e%2e',
+    '/away/y',
+    '/here/z',
+    '/nowhere',
+  ),
+  fc
+    .array(fc.constantFrom('/v1', '/hotels', '/rooms', '/n', '/7', '/%61', '//', '/..', '/%2F', '/here', '/a.b'))
+    .map((pieces) => `/v1/hotels${pieces.join('')}`),
+);
+const searches = fc.constantFrom('', '', '?', '?q=1', '?q=1&q=2', '?a=%20b');
+const header = fc.constantFrom<readonly [string, string]>(
+  ['Accept', 'text/html'],
+  ['Access-Control-Request-Method', 'PUT'],
+  ['Authorization', 'Basic ZGVtbzpkZW1v'],
+  ['Connection', 'x-plan, te'],
+  ['Cookie', 'a=1'],
+  ['Cookie', 'b=2'],
+  ['Forwarded', 'for=1.2.3.4'],
+  ['Origin', 'https://app.example'],
+  ['Origin', 'https://else.example'],
+  ['TE', 'trailers'],
+  ['User-Agent', 'one'],
+  ['User-Agent', 'two'],
+  ['Via', '1.1 frontdesk'],
+  ['Via', '1.1 frontdesk, 1.1 frontdesk, 1.1 frontdesk, 1.1 frontdesk, 1.1 frontdesk'],
+  ['X-Beta', ''],
+  ['X-Forwarded-For', '1.2.3.4'],
+  ['X-Plan', 'gold'],
+  ['X-Plan', 'ü'],
+  ['X-Request-Id', 'mine'],
+  ['X-Travel-User', 'admin'],
+  ['X_Travel_User', 'admin'],
+);
+
+const questions: fc.Arbitrary<Question> = fc
+  .record({ method: methods, host: hosts, path: paths, search: searches, headers: fc.array(header, { maxLength: 6 }) })
+  .map(({ method, host, path, search, headers }) => ({
+    method,
+    url: path + search,
+    headers: [['Host', host], ['Connection', 'close'], ...headers],
+    user: 'ann',
+  }));
+
+interface Happened {
+  readonly status: number;
+  readonly answer: (name: string) => string | undefined;
+}
+
+async function send({ edge }: World, { method, url, headers = [] }: Question): Promise<Happened> {
+  const lines = headers.map(([name, value]) => `${name}: ${value}`);
+  const bytes = Buffer.from([`${method} ${url} HTTP/1.1`, ...lines, '', ''].join('\r\n'), 'utf8').toString('latin1');
+  const received = await sendRaw(edge.port, bytes);
+  const answer = (name: string) => new RegExp(`^${name}: (.*?)\r$`, 'im').exec(received)?.[1];
+  return { status: Number(received.slice(9, 12)), answer };
+}
+
+/** Hops of the connection are undici's. What is concealed, or made for each request, has no value here. */
+function comparable({ method, url, headers }: Arrival) {
+  const ofConnection = ['connection', 'content-length', 'transfer-encoding'];
+  const told = Object.entries(headers).filter(([name]) => !ofConnection.includes(name));
+  return { method, url, headers: told.map(([name, value]) => [name, String(value).trim()] as const).sort() };
+}
+
+function arrivalOf(method: string, url: string, headers: readonly { name: string; value: string }[]) {
+  const joined = new Map<string, string>();
+  for (const { name, value } of headers) joined.set(name, joined.has(name) ? `${joined.get(name)}, ${value}` : value);
+  return comparable({ method, url, headers: Object.fromEntries(joined) });
+}
+
+function checkArrivals(told: ReturnType<typeof comparable>, arrivals: readonly Arrival[], ownHost: boolean): void {
+  const [arrival, ...more] = arrivals;
+  assert.ok(arrival !== undefined && more.length === 0, `${arrivals.length} requests arrived`);
+  const real = comparable(arrival);
+  const values = new Map(told.headers);
+  const headers = real.headers
+    .filter(([name]) => !ownHost || name !== 'host')
+    .map(([name, value]) => [name, /…|\(made for/.test(values.get(name) ?? '') ? values.get(name) : value]);
+  assert.deepEqual({ ...real, headers }, told);
+}
+
+function checkAnswer({ outcome, mapping, redirect, cors }: Explanation, { status, answer }: Happened): void {
+  assert.equal(status, outcome.kind === 'forwarded' ? 200 : outcome.status);
+  assert.equal(answer('x-mapping'), outcome.kind === 'preflight' ? undefined : mapping?.name);
+  assert.equal(answer('location'), redirect?.location);
+  const permitted = cors?.headers.find(({ name }) => name === 'Access-Control-Allow-Origin')?.value;
+  assert.equal(answer('access-control-allow-origin'), permitted);
+}
+
+function checkAuth({ auth }: Explanation, { auths }: World): void {
+  for (const [name, { reached }] of Object.entries(auths)) {
+    if (auth?.asked === true && auth.name === name)
+      checkArrivals(arrivalOf(auth.method, auth.path, auth.headers), reached, true);
+    else assert.equal(reached.length, 0, `${name} was asked`);
+  }
+}
+
+function checkLimit({ rate_limit: limited }: Explanation, { counted }: World): void {
+  const told = limited?.asked === true ? [limited.descriptors.map(({ entries }) => entries)] : [];
+  const asked = counted.map(({ descriptors }) => descriptors.map(({ entries }) => entries));
+  assert.deepEqual(asked, told);
+}
+
+function checkService({ outcome, target }: Explanation, { upstream, here }: World): void {
+  if (target === undefined || outcome.kind !== 'forwarded') {
+    assert.equal(upstream.reached.length + here.length, 0);
+    return;
+  }
+  const [idle, busy] = target.kind === 'local' ? [upstream.reached, here] : [here, upstream.reached];
+  assert.equal(idle.length, 0);
+  checkArrivals(arrivalOf(target.method, target.path, target.headers), busy, false);
+}
+
+describe('explain', () => {
+  const servers = testServers();
+
+  it('tells of any request what becomes of it: mapping, auth question, descriptors, path, headers, status', async () => {
+    const world = await startWorld(servers);
+    const lists = [
+      world.upstream.reached,
+      world.here,
+      world.counted,
+      ...Object.values(world.auths).map((a) => a.reached),
+    ];
+    await fc.assert(
+      fc.asyncProperty(questions, async (question) => {
+        for (const list of lists) (list as unknown[]).length = 0;
+        const told = world.edge.gateway.explain(question);
+        assert.ok(
+          lists.every(({ length }) => length === 0),
+          'somebody was asked',
+        );
+        checkAnswer(told, await send(world, question));
+        for (const check of [checkAuth, checkLimit, checkService]) check(told, world);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,52 @@
+/** Mappings that are redirects: answered at once, whoever asks. */
+import assert from 'node:assert/strict';
+import type { Middleware } from 'koa';
+import type { Redirect } from '#config';
+import { exchangeOf } from '#http';
+import { authRecordOf, type EdgeOptions, mappingOf, startEdge } from '../support/edge.ts';
+import { rawRequest, sendRaw } from '../support/raw-client.ts';
+import { testServers } from '../support/serve.ts';
+
+describe('a mapping that is a redirect', () => {
+  const servers = testServers();
+
+  const setUp = (redirect: Partial<Redirect>, options: EdgeOptions = {}) =>
+    startEdge(servers, {
+      mappings: [mappingOf({ redirect: { host: undefined, path: undefined, status: 301, ...redirect } })],
+      authService: authRecordOf(),
+      authPort: () => assert.fail('asked'),
+      ...options,
+    });
+
+  it('answers with its status and Location and no body, and asks nobody', async () => {
+    const seen: unknown[] = [];
+    const edge = await setUp(
+      { host: 'new.example', status: 308 },
+      { inside: [(ctx, next) => next().then(() => seen.push(exchangeOf(ctx).mapping))] },
+    );
+    for (const method of ['GET', 'HEAD', 'POST', 'DELETE']) {
+      const answer = await fetch(`${edge.origin}/v1/hotels/x?y=%20&y=2`, { method, redirect: 'manual' });
+      assert.equal(answer.status, 308);
+      assert.equal(answer.headers.get('location'), 'http://new.example/v1/hotels/x?y=%20&y=2');
+      assert.equal(answer.headers.get('content-type'), null);
+      assert.equal(await answer.text(), '');
+    }
+    assert.deepEqual(new Set(seen), new Set(['hotel']));
+  });
+
+  it('keeps the host that the client knows, and nothing that a client makes up', async () => {
+    const edge = await setUp({ path: { kind: 'prefix', value: '/v2/hotels' } });
+    const answer = await sendRaw(edge.port, rawRequest('GET /v1/hotels/x', ['X-Forwarded-Host: evil.example']));
+    assert.match(answer, /\r\nLocation: http:\/\/front\.example\/v2\/hotels\/x\r\n/i);
+  });
+
+  it('leads back below the path under which a host app mounts the gateway', async () => {
+    const unmount: Middleware = (ctx, next) => {
+      ctx.url = ctx.url.slice('/travel'.length);
+      return next();
+    };
+    const edge = await setUp({ path: { kind: 'path', value: '/v2' }, status: 302 }, { host: [unmount] });
+    const answer = await fetch(`${edge.origin}/travel/v1/hotels?y`, { redirect: 'manual' });
+    assert.deepEqual([answer.status, answer.headers.get('location')], [302, `${edge.origin}/travel/v2?y`]);
+  });
+});

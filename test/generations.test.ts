@@ -1,0 +1,278 @@
+/** A configuration directory that changes under a running desk: what is taken over, what stays, and what people are told. */
+import assert from 'node:assert/strict';
+import { readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Context } from 'koa';
+import { createGenerations } from '../src/generations.ts';
+import { type Frontdesk, type FrontdeskOptions, hashPassword } from '../src/index.ts';
+import { settleOptions } from '../src/options.ts';
+import { authRecord, call, callAsDemo, desksOf, mappingRecord } from './support/desks.ts';
+import { createHeardLog } from './support/heard-log.ts';
+import { testServers } from './support/serve.ts';
+import { createSignal } from './support/signal.ts';
+import { temporaryFiles } from './support/temporary-files.ts';
+
+const own = (name: string, prefix: string, more: object = {}) =>
+  mappingRecord(name, prefix, 'own', { bypass_auth: true, ...more });
+
+/** JSON is YAML, and each document one line. */
+const yaml = (...records: readonly object[]) => records.map((record) => JSON.stringify(record)).join('\n---\n');
+
+describe('a configuration directory that changes under a running desk', () => {
+  const servers = testServers();
+  const openDesk = desksOf(servers);
+  const writeFiles = temporaryFiles();
+  const taken = 'the configuration was read anew';
+  const kept = /what was good before stays/;
+
+  async function setUp(files: Readonly<Record<string, string>>, options: FrontdeskOptions = {}) {
+    const users = await readFile('config/users.yaml', 'utf8');
+    const config = await writeFiles({ 'services/auth.yaml': yaml(authRecord), 'users.yaml': users, ...files });
+    const log = createHeardLog();
+    const services = { own: echo };
+    const desk = await openDesk({ config, services, logger: log.logger, only: ['gateway', 'auth'], ...options });
+    const write = (file: string, text: string) => writeFile(join(config, file), text);
+    return { config, desk, log, write };
+  }
+
+  it('is taken over: a route that comes, one that changes, one that goes', async () => {
+    const { config, desk, log, write } = await setUp({ 'services/a.yaml': yaml(own('a', '/a')) });
+    await write('services/b.yaml', yaml(own('b', '/b')));
+    await log.said(taken);
+    await call(desk, '/b/x').expect(200, '/x');
+    await write('services/b.yaml', yaml(own('b', '/b', { rewrite: '/inner' })));
+    await log.said(taken);
+    await call(desk, '/b/x').expect(200, '/inner/x');
+    await rm(join(config, 'services/b.yaml'));
+    await log.said(taken);
+    await call(desk, '/b/x').expect(404);
+    await call(desk, '/a/x').expect(200, '/x');
+  });
+
+  it('is numbered, and has a hash that two desks with the same records share', async () => {
+    const files = { 'services/a.yaml': yaml(own('a', '/a')) };
+    const { desk, log, write } = await setUp(files);
+    const other = await setUp(files);
+    const before = await configurationOf(desk);
+    assert.equal(before.generation, 1);
+    assert.equal(before.hash, (await configurationOf(other.desk)).hash);
+    await write('services/b.yaml', yaml(own('b', '/b')));
+    await log.said(taken);
+    const after = await configurationOf(desk);
+    assert.equal(after.generation, 2);
+    assert.notEqual(after.hash, before.hash);
+    assert.ok(after.applied_at >= before.applied_at);
+  });
+
+  it('leaves a request that is under way where it is', async () => {
+    const reached = createSignal();
+    const go = createSignal();
+    const slow = async (ctx: Context) => {
+      reached.give();
+      await go.given;
+      ctx.body = ctx.path;
+    };
+    const services = { own: echo, slow };
+    const record = (rewrite: string) => mappingRecord('slow', '/slow', 'slow', { bypass_auth: true, rewrite });
+    const { desk, log, write } = await setUp({ 'services/slow.yaml': yaml(record('/old')) }, { services });
+    const pending = call(desk, '/slow').then(({ text }) => text);
+    await reached.given;
+    await write('services/slow.yaml', yaml(record('/new')));
+    await log.said(taken);
+    go.give();
+    assert.equal(await pending, '/old');
+    await call(desk, '/slow').expect(200, '/new');
+  });
+
+  it('has a bad record left as it was, and takes the good ones beside it', async () => {
+    const { config, desk, log, write } = await setUp({ 'services/x.yaml': yaml(own('a', '/a'), own('b', '/b')) });
+    await write('services/x.yaml', yaml(own('a', 'no-slash'), own('b', '/b', { rewrite: '/new' }), own('c', '/c')));
+    await log.said(kept);
+    await call(desk, '/a/x').expect(200, '/x');
+    await call(desk, '/b/x').expect(200, '/new/x');
+    await call(desk, '/c/x').expect(200, '/x');
+    const { errors } = (await callAsDemo(desk, '/gateway/v0/diag/')).body;
+    assert.deepEqual([errors[0].source, errors[0].record], [join(config, 'services/x.yaml:1'), 'Mapping a']);
+    await write('services/x.yaml', yaml(own('a', '/a')));
+    await log.said(taken);
+    assert.deepEqual((await callAsDemo(desk, '/gateway/v0/diag/')).body.errors, []);
+    await call(desk, '/c/x').expect(404);
+  });
+
+  it('has a file that cannot be read left as it was', async () => {
+    const { desk, log, write } = await setUp({ 'services/x.yaml': yaml(own('a', '/a'), own('b', '/b')) });
+    await write('services/x.yaml', '{ this: is: no: YAML');
+    await log.said(kept);
+    await call(desk, '/a/x').expect(200, '/x');
+    await call(desk, '/b/x').expect(200, '/x');
+    await write('services/x.yaml', yaml(own('a', '/a'), own('b', '/b')));
+    await log.said('the configuration is mended');
+  });
+
+  it('opens nothing when the record of the auth service breaks', async () => {
+    const { desk, log, write } = await setUp({ 'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')) });
+    await call(desk, '/a').expect(401);
+    await write('services/auth.yaml', yaml({ ...authRecord, timeout_ms: 'soon' }));
+    await log.said(kept);
+    await call(desk, '/a').expect(401);
+    await callAsDemo(desk, '/a').expect(200);
+  });
+
+  it('opens nothing when the auth service moves to another file under another name, and breaks on the way', async () => {
+    const { config, desk, log, write } = await setUp({ 'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')) });
+    await write('services/users.yaml', yaml({ ...authRecord, name: 'users', timeout_ms: 'soon' }));
+    await log.said(kept);
+    await rm(join(config, 'services/auth.yaml'));
+    await write('services/b.yaml', yaml(own('b', '/b')));
+    await log.said(taken);
+    await call(desk, '/b').expect(200);
+    await call(desk, '/a').expect(401);
+    await callAsDemo(desk, '/a').expect(200);
+  });
+
+  it('says so when it names no auth service any more, for then everything is open', async () => {
+    const { config, desk, log } = await setUp({ 'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')) });
+    await call(desk, '/a').expect(401);
+    await rm(join(config, 'services/auth.yaml'));
+    await log.said('no record names an auth service any more: every mapping is open');
+    await call(desk, '/a').expect(200);
+  });
+
+  it('is refused where a record names a module that cannot play the part', async () => {
+    const { desk, log, write } = await setUp({ 'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')) });
+    await write('services/auth.yaml', yaml({ ...authRecord, auth_service: 'own' }));
+    await log.said(/AuthService auth: "own" in this process is no auth service/);
+    await call(desk, '/a').expect(401);
+    await callAsDemo(desk, '/a').expect(200);
+  });
+
+  it('lets a new user in and an old one out, also one who was let in a moment ago', async () => {
+    const { desk, log, write } = await setUp({ 'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')) });
+    await callAsDemo(desk, '/a').expect(200);
+    await write('users.yaml', yaml({ users: [{ name: 'ann', password_hash: await hashPassword('secret') }] }));
+    await log.said(taken);
+    await callAsDemo(desk, '/a').expect(401);
+    await call(desk, '/a').auth('ann', 'secret').expect(200);
+  });
+
+  it('lets a user out although the line of another one is broken', async () => {
+    const users = [
+      { name: 'ann', password_hash: await hashPassword('secret') },
+      { name: 'bob', password_hash: await hashPassword('secret') },
+    ];
+    const { desk, log, write } = await setUp({
+      'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')),
+      'users.yaml': yaml({ users }),
+    });
+    await call(desk, '/a').auth('bob', 'secret').expect(200);
+    await write('users.yaml', yaml({ users: [{ name: 'ann', password_hash: 'nonsense' }] }));
+    await log.said(taken);
+    await call(desk, '/a').auth('bob', 'secret').expect(401);
+    await call(desk, '/a').auth('ann', 'secret').expect(200);
+  });
+
+  it('gives no demo user to a server that is open to the network', async () => {
+    const users = yaml({ users: [{ name: 'ann', password_hash: await hashPassword('secret') }] });
+    const files = { 'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')), 'users.yaml': users };
+    const { desk, log, write } = await setUp(files, { host: '0.0.0.0' });
+    await write('users.yaml', await readFile('config/users.yaml', 'utf8'));
+    await log.said(/demo users demo and guest, and HOST=0\.0\.0\.0 is open to the network/);
+    await callAsDemo(desk, '/a').expect(401);
+    await call(desk, '/a').auth('ann', 'secret').expect(200);
+  });
+
+  it('is taken over when its files are links into a directory that is swapped, as Kubernetes does it', async () => {
+    const first = await writeFiles({ 'a.yaml': yaml(own('a', '/a')) });
+    const second = await writeFiles({ 'a.yaml': yaml(own('a', '/moved')) });
+    const { config, desk, log } = await setUp({ 'services/none.yaml': '' });
+    await symlink(first, join(config, 'services/..data'));
+    await symlink('..data/a.yaml', join(config, 'services/a.yaml'));
+    await log.said(taken);
+    await call(desk, '/a').expect(200);
+    await symlink(second, join(config, 'services/..data_tmp'));
+    await rename(join(config, 'services/..data_tmp'), join(config, 'services/..data'));
+    await log.said(taken);
+    await call(desk, '/a').expect(404);
+    await call(desk, '/moved').expect(200);
+  });
+
+  it('is told of, and not in force, when one part of the desk cannot be made of it', async () => {
+    const config = await writeFiles({ 'services/x.yaml': yaml(own('a', '/a')) });
+    const log = createHeardLog();
+    const generations = createGenerations(await settleOptions({ config, logger: log.logger, services: { own: echo } }));
+    servers.later(generations.close);
+    generations.follow(({ mappings }) => {
+      if (mappings.length > 1) throw new TypeError('one is enough');
+      return () => {};
+    });
+    await generations.watch();
+    await writeFile(join(config, 'services/x.yaml'), yaml(own('a', '/a'), own('b', '/b')));
+    await log.said(kept);
+    assert.equal(generations.current().number, 1);
+    assert.match(String(generations.errors()[0]?.message), /one is enough/);
+    await writeFile(join(config, 'services/x.yaml'), yaml(own('a', '/a')));
+    await log.said('the configuration is mended');
+    assert.deepEqual(generations.errors(), []);
+  });
+
+  describe('at the start', () => {
+    const bad = yaml(own('a', 'no-slash'), own('b', '/b'));
+
+    it('does without a mapping that is broken, and says so', async () => {
+      const { desk, log } = await setUp({ 'services/x.yaml': bad });
+      await log.said(/Mapping a: prefix "no-slash" does not start with "\/"/);
+      await call(desk, '/b').expect(200);
+      assert.equal((await callAsDemo(desk, '/gateway/v0/diag/')).body.errors.length, 1);
+    });
+
+    it('lets nothing that is meant for it fall through to a broader one', async () => {
+      const records = [
+        own('all', '/'),
+        mappingRecord('guarded', '/guarded', 'own', { timeout_ms: 'soon' }),
+        mappingRecord('stray', '/stray', 'own', { auth_service: 'nobody' }),
+      ];
+      const { desk, log, write } = await setUp({ 'services/x.yaml': yaml(...records) });
+      await call(desk, '/open').expect(200);
+      for (const path of ['/guarded', '/guarded/x', '/stray']) await call(desk, path).expect(503);
+      await write('services/x.yaml', yaml(own('all', '/'), mappingRecord('guarded', '/guarded', 'own')));
+      await log.said(taken);
+      await call(desk, '/guarded').expect(401);
+      await call(desk, '/stray').expect(200);
+    });
+
+    it('keeps the place of a broken mapping as it asked for it, and none of a shadow', async () => {
+      const broken = { timeout_ms: 'soon' };
+      const { desk } = await setUp({
+        'services/x.yaml': yaml(
+          own('all', '/', { precedence: 1 }),
+          mappingRecord('first', '/first', 'own', { precedence: 2, ...broken }),
+          mappingRecord('folded', '/Folded', 'own', { precedence: 2, case_sensitive: false, auth_service: 'nobody' }),
+          own('folded-too', '/Folded/too', { precedence: 1, case_sensitive: false, ...broken }),
+          own('beta', '/beta', { precedence: 2, headers: { 'X-Beta': 'yes' }, ...broken }),
+          own('copy', '/copy', { precedence: 2, shadow: true, ...broken }),
+          own('lonely', '/lonely', { precedence: 2, service: 'http://localhost:9', shadow: true }),
+        ),
+      });
+      for (const path of ['/first', '/FOLDED/x', '/folded/TOO']) await call(desk, path).expect(503);
+      for (const path of ['/FIRST', '/beta', '/copy', '/lonely']) await call(desk, path).expect(200);
+    });
+
+    it('does not begin without the record of an auth service that is broken', async () => {
+      const broken = { 'services/auth.yaml': yaml({ ...authRecord, timeout_ms: 'soon' }) };
+      await assert.rejects(setUp(broken), /the configuration has an error:\n.*auth\.yaml:1 {2}AuthService auth/);
+    });
+
+    it('takes every error of a program for one', async () => {
+      const config = { records: [own('a', 'no-slash')] };
+      await assert.rejects(openDesk({ config, services: { own: echo } }), /Mapping a: prefix "no-slash"/);
+    });
+  });
+});
+
+function echo(ctx: Context): void {
+  ctx.body = ctx.path;
+}
+
+async function configurationOf(desk: Frontdesk): Promise<{ generation: number; hash: string; applied_at: string }> {
+  return (await callAsDemo(desk, '/gateway/v0/diag/').expect(200)).body.configuration;
+}

@@ -1,0 +1,98 @@
+/** A request that nobody has sent, against the same one over a socket. */
+import assert from 'node:assert/strict';
+import type { IncomingHttpHeaders } from 'node:http';
+import fc from 'fast-check';
+import { createAddresses, exchangeOf, faultsOfRequest, imagineRequest } from '#http';
+import { sendRaw } from '../support/raw-client.ts';
+import { testServers } from '../support/serve.ts';
+
+const names = [
+  'Accept',
+  'Cookie',
+  'Content-Type',
+  'User-Agent',
+  'X-One',
+  'x-one',
+  'Set-Cookie',
+  'Authorization',
+  'Via',
+];
+const line = fc.tuple(fc.constantFrom(...names), fc.constantFrom('a', 'b, c', ' d ', 'ü', ''));
+
+describe('imagineRequest', () => {
+  const servers = testServers();
+
+  it('reads headers as Node does, repeated ones too', async () => {
+    let read: IncomingHttpHeaders = {};
+    const { port } = await servers.http((req, res) => {
+      read = req.headers;
+      res.end();
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(line, { maxLength: 8 }), async (lines) => {
+        const headers = [...lines, ['Host', 'a'] as const, ['Connection', 'close'] as const];
+        const bytes = ['GET / HTTP/1.1', ...headers.map(([name, value]) => `${name}:${value}`), '', ''].join('\r\n');
+        await sendRaw(port, Buffer.from(bytes, 'utf8').toString('latin1'));
+        const { req } = imagineRequest({ method: 'GET', url: '/', headers }, createAddresses());
+        assert.deepEqual({ ...req.headers }, { ...read });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('comes from where it is said to come from', () => {
+    const addresses = createAddresses({ trustedProxies: ['10.0.0.1'] });
+    const headers = [['X-Forwarded-For', '203.0.113.7']] as const;
+    const clientFrom = (remoteAddress: string) => {
+      const { req } = imagineRequest({ method: 'GET', url: '/', headers, remoteAddress }, addresses);
+      return addresses.client(req);
+    };
+    assert.deepEqual([clientFrom('10.0.0.1'), clientFrom('10.0.0.2')], ['203.0.113.7', '10.0.0.2']);
+  });
+
+  it('has an exchange, and the path and host of an absolute URL', () => {
+    const addresses = createAddresses();
+    const ctx = imagineRequest(
+      { method: 'GET', url: 'https://api.example/x?y', headers: [['X-Request-Id', 'mine']] },
+      addresses,
+    );
+    assert.deepEqual([ctx.url, addresses.origin(ctx.req)], ['/x?y', 'https://api.example']);
+    assert.equal(exchangeOf(ctx).requestId, 'mine');
+  });
+});
+
+describe('faultsOfRequest', () => {
+  it('finds nothing wrong with what a client could send', () => {
+    const headers = [
+      ['Host', 'a'],
+      ['X-Empty', ''],
+      ['X-Other', 'ü'],
+    ] as const;
+    assert.deepEqual(faultsOfRequest({ method: 'GET', url: '/a?b=%20', headers, remoteAddress: '::1' }), []);
+    assert.deepEqual(faultsOfRequest({ method: 'POST', url: 'http://[::1]:8080' }), []);
+  });
+
+  for (const url of ['', 'x', '*', '/é', '/a b', 'ftp://host/', 'http://user@host/', '/a\nb']) {
+    it(`refuses the URL ${JSON.stringify(url)}`, () => {
+      assert.deepEqual(
+        faultsOfRequest({ method: 'GET', url }).map(({ pointer }) => pointer),
+        ['#/query/url'],
+      );
+    });
+  }
+
+  for (const [name, value] of [
+    ['', 'x'],
+    ['a b', 'x'],
+    ['a', 'x\r\nb: c'],
+    ['a', '\0'],
+  ] as const) {
+    it(`refuses the header ${JSON.stringify(`${name}: ${value}`)}`, () => {
+      const faults = faultsOfRequest({ method: 'GET', url: '/', headers: [[name, value]] });
+      assert.deepEqual(
+        faults.map(({ pointer }) => pointer),
+        ['#/query/header'],
+      );
+    });
+  }
+});

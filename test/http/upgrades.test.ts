@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { connect as connectTls } from 'node:tls';
+import Koa from 'koa';
+import { createAccessLog, createUpgrades, type Logger, upgradeOf } from '#http';
+import { makeCertificate } from '../support/certificate.ts';
+import { askToSwitch, peerOf, speak } from '../support/peer.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { bodyOf } from './raw-exchange.ts';
+import { echo, switchingServer } from './switching-server.ts';
+
+describe('createUpgrades', () => {
+  const servers = testServers();
+
+  const serving = switchingServer(servers);
+  const writeFiles = temporaryFiles();
+
+  it('answers 101 with the headers of the response, and hands over the connection', async () => {
+    const client = speak(await serving(echo), askToSwitch('/chat'));
+    await client.until('\r\n\r\n');
+    assert.match(client.received(), /^HTTP\/1\.1 101 Switching Protocols\r\n/);
+    assert.match(client.received(), /^Connection: Upgrade\r$/m);
+    assert.match(client.received(), /^Upgrade: websocket\r$/m);
+    assert.match(client.received(), /^X-Kept: yes\r$/m);
+    assert.doesNotMatch(client.received(), /^(?:Content-Length|Transfer-Encoding|Keep-Alive):/im);
+    client.socket.end('after');
+    assert.match(await client.closed, /\r\n\r\nafter$/);
+  });
+
+  it('does the same under TLS', async function () {
+    const pair = await makeCertificate(await writeFiles(), 'IP:127.0.0.1');
+    if (pair === undefined) return this.skip();
+    const port = await serving(echo, undefined, pair);
+    const socket = connectTls({ port, host: '127.0.0.1', ca: pair.cert });
+    const { until, closed } = peerOf(socket);
+    socket.write(`${askToSwitch('/chat')}early`);
+    await until('\r\n\r\nearly');
+    socket.end(' and late');
+    assert.match(await closed, /early and late$/);
+  });
+
+  it('keeps what the client sends before the answer for whoever accepts', async () => {
+    const client = speak(await serving(echo), `${askToSwitch('/chat')}early`);
+    client.socket.end(' and late');
+    assert.match(await client.closed, /\r\n\r\nearly and late$/);
+  });
+
+  it('answers like any request when nobody accepts, and closes', async () => {
+    const port = await serving((_req, res) => {
+      res.statusCode = 403;
+      res.end('no');
+    });
+    const answer = await speak(port, `${askToSwitch('/chat')}${askToSwitch('/smuggled')}`).closed;
+    assert.match(answer, /^HTTP\/1\.1 403 Forbidden\r\n/);
+    assert.match(answer, /^Connection: close\r$/m);
+    assert.equal(bodyOf(answer), 'no');
+  });
+
+  it('sends a long answer as fast as the client reads', async () => {
+    const size = 4 * 1024 * 1024;
+    const port = await serving((_req, res) => void Readable.from(chunks(size)).pipe(res));
+    const { socket, closed } = speak(port, askToSwitch('/chat'));
+    await once(socket, 'data');
+    socket.pause();
+    setImmediate(() => socket.resume());
+    assert.equal((await closed).match(/z/g)?.length, size);
+  });
+
+  for (const leave of ['end', 'destroy'] as const)
+    it(`tells the handler when a client leaves that has not been answered (${leave})`, async () => {
+      const left = new Promise<ServerResponse>((resolve) => {
+        void serving((_req, res) => {
+          res.once('close', () => resolve(res));
+          client?.socket[leave]();
+        }).then((port) => {
+          client = speak(port, askToSwitch('/chat'));
+        });
+      });
+      let client: ReturnType<typeof speak> | undefined;
+      assert.equal((await left).destroyed, true);
+      await client?.closed;
+    });
+
+  it('logs the request when the connection has ended, whoever ends it', async () => {
+    const lines: { status: number; path: string }[] = [];
+    const logged = new Promise<void>((resolve) => {
+      const info = (fields: object) => {
+        lines.push(fields as (typeof lines)[0]);
+        resolve();
+      };
+      const logger: Logger = { info, warn: info, error: info };
+      const app = new Koa().use(createAccessLog(logger)).use((ctx) => {
+        ctx.respond = false;
+        const socket = upgradeOf(ctx.req)?.accept('websocket');
+        socket?.write('x'.repeat(10_000_000));
+        socket?.once('data', () => socket.destroy());
+      });
+      void serving(app.callback()).then(async (port) => {
+        const client = speak(port, askToSwitch('/chat?secret=1'));
+        client.socket.pause();
+        assert.equal(lines.length, 0);
+        client.socket.write('over');
+      });
+    });
+    await logged;
+    assert.deepEqual(
+      lines.map(({ status, path }) => ({ status, path })),
+      [{ status: 101, path: '/chat' }],
+    );
+  });
+
+  it('switches for one of several protocols that are offered', async () => {
+    const client = speak(await serving(echo), askToSwitch('/chat', [], 'odd/2, WebSocket'));
+    await client.until('HTTP/1.1 101 ');
+    client.socket.destroy();
+  });
+
+  it('keeps the order of answers when a client does not wait for the first', async () => {
+    const held: ServerResponse[] = [];
+    const port = await serving((req, res) => {
+      if (held.push(res) < 2) return;
+      held.forEach((one, index) => void one.end(`${index} ${upgradeOf(req) === undefined}`));
+    });
+    const client = speak(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${askToSwitch('/chat')}`);
+    await client.until('1 true');
+    assert.match(client.received(), /0 true[\s\S]*1 true$/);
+    client.socket.destroy();
+  });
+
+  it('asks anew for each request what is allowed', async () => {
+    const allowed = new Set<string>();
+    const port = await serving(
+      echo,
+      createUpgrades((one) => allowed.has(one)),
+    );
+    const ask = async (expected: string) => {
+      const client = speak(port, askToSwitch('/chat'));
+      await client.until(expected);
+      client.socket.destroy();
+    };
+    await ask('HTTP/1.1 200 ');
+    allowed.add('websocket');
+    await ask('HTTP/1.1 101 ');
+    allowed.clear();
+    await ask('HTTP/1.1 200 ');
+  });
+
+  it('lets a connection be until the deadline, and then cuts it off', async () => {
+    const upgrades = createUpgrades(() => true);
+    const client = speak(await serving(echo, upgrades), askToSwitch('/chat'));
+    await client.until('HTTP/1.1 101 ');
+    const closed = upgrades.close(50);
+    client.socket.write('still here');
+    await client.until('still here');
+    await closed;
+    await client.closed;
+  });
+
+  it('waits no longer than for the last connection, and lets in no other', async () => {
+    const upgrades = createUpgrades(() => true);
+    const port = await serving(echo, upgrades);
+    const client = speak(port, askToSwitch('/chat'));
+    await client.until('HTTP/1.1 101 ');
+    const closed = upgrades.close(60_000);
+    assert.match(await speak(port, askToSwitch('/late')).closed, /^HTTP\/1\.1 503 /);
+    client.socket.end();
+    await closed;
+  });
+
+  describe("on a host's server, which tells every upgrade,", () => {
+    const switched = createUpgrades(() => true);
+
+    async function hosting(handler: RequestListener) {
+      const server = createServer(handler).on('upgrade', switched.through(handler));
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      servers.later(() => server.close());
+      return (server.address() as { port: number }).port;
+    }
+
+    it('works the same', async () => {
+      const client = speak(await hosting(echo), `${askToSwitch('/chat')}early`);
+      await client.until('\r\n\r\nearly');
+      client.socket.destroy();
+    });
+
+    it('refuses a body, which nobody would read', async () => {
+      const answer = await speak(await hosting(echo), askToSwitch('/chat', ['Content-Length: 3'])).closed;
+      assert.match(answer, /^HTTP\/1\.1 400 /);
+      assert.match(bodyOf(answer), /must not have a body/);
+    });
+
+    it('cuts off a client that did not wait for the answer before', async () => {
+      const port = await hosting(() => {});
+      const client = speak(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${askToSwitch('/chat')}`);
+      assert.equal(await client.closed, '');
+    });
+  });
+});
+
+function* chunks(size: number) {
+  const chunk = 'z'.repeat(65_536);
+  for (let sent = 0; sent < size; sent += chunk.length) yield chunk;
+}

@@ -1,0 +1,232 @@
+/** What a proxy that asks the auth service must do, as its clients see it and as the service behind it does. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
+import { connect } from 'node:net';
+import request from 'supertest';
+import { freePort } from '../support/free-port.ts';
+import { type Server, startServer } from '../support/frontdesk-process.ts';
+import { type ProxyProcess, type ProxyProgram, startProxy } from '../support/proxy-process.ts';
+import { rawRequest, sendRaw } from '../support/raw-client.ts';
+import { testServers } from '../support/serve.ts';
+import { type Reached, startUpstream, type Upstream } from '../support/upstream.ts';
+import { readRecipe } from './recipe.ts';
+
+export interface AuthCaller {
+  readonly program: ProxyProgram;
+  /** Of the README's code block. */
+  readonly language: string;
+  /** What its clients get when the auth service cannot be asked. */
+  readonly unavailable: number;
+}
+
+const challenge = 'Basic realm="travel", charset="UTF-8"';
+const basic = (user: string, password = user) => `Basic ${btoa(`${user}:${password}`)}`;
+
+const forged = ['X-Travel-User', 'x-travel-user', 'X_Travel_User', 'X-Travel_User', 'x_travel-USER'];
+
+/** Where a proxy may read another path than the one that was sent. */
+const oddPaths = [
+  ...['//', '//x', '/a/../b', '/%2e%2e/x', '/a%2Fb', '/%', '/%00', '/\\x', '/;x', '/?a=../b', '/x#y'],
+  ...['/_auth', '/_auth/', '/x/../_auth', '/%5fauth', 'http://elsewhere.example/x', '*', 'x'],
+];
+
+const chunkedPost = rawRequest(
+  'POST /',
+  ['Transfer-Encoding: chunked', `Authorization: ${basic('demo')}`],
+  '3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n',
+);
+
+export function authCallerCases({ program, language, unavailable }: AuthCaller): void {
+  const suite = testServers(after);
+  const servers = testServers();
+  let auth: Server;
+  let upstream: Upstream;
+  let proxy: ProxyProcess;
+
+  async function startBefore(authPort: number): Promise<ProxyProcess> {
+    const port = await freePort();
+    const ports = { proxy: port, auth: authPort, upstream: upstream.port };
+    return startProxy(program, readRecipe(language, ports), port);
+  }
+
+  /** The proxy, with an auth service of the test's own. */
+  async function startWithAuth(authPort: number): Promise<ProxyProcess> {
+    const started = await startBefore(authPort);
+    servers.later(started.remove);
+    return started;
+  }
+
+  /** What reached the service meanwhile. */
+  async function reachedBy(act: () => unknown): Promise<readonly Reached[]> {
+    const before = upstream.reached.length;
+    await act();
+    return upstream.reached.slice(before);
+  }
+
+  async function assertStopped(act: () => unknown): Promise<void> {
+    assert.deepEqual(await reachedBy(act), []);
+  }
+
+  before(async function () {
+    this.timeout(20_000);
+    upstream = await startUpstream(suite);
+    auth = await startServer(['--only', 'auth']);
+    suite.later(auth.stop);
+    proxy = await startBefore(Number(new URL(auth.authUrl).port));
+    suite.later(proxy.remove);
+  });
+
+  for (const method of ['get', 'head', 'post', 'put', 'patch', 'delete', 'options'] as const) {
+    it(`stops ${method.toUpperCase()} without credentials, or with wrong ones, with 401 and a challenge`, async () => {
+      for (const authorization of ['', basic('demo', 'wrong')]) {
+        const ask = request(proxy.origin)[method]('/v1/hotels').set({ authorization });
+        const preflight = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'GET' };
+        await assertStopped(() => ask.set(preflight).expect(401).expect('WWW-Authenticate', challenge));
+      }
+    });
+
+    it(`hands on ${method.toUpperCase()} with the user's name, and the answer to it`, async () => {
+      const ask = request(proxy.origin)[method]('/v1/hotels?a=%2F&a').auth('demo', 'demo');
+      const [reached, ...more] = await reachedBy(() => ask.expect(200).expect(method === 'head' ? {} : 'ok'));
+      assert.deepEqual(more, []);
+      assert.deepEqual([reached?.method, reached?.url], [method.toUpperCase(), '/v1/hotels?a=%2F&a']);
+      assert.equal(reached?.headers['x-travel-user'], 'demo');
+    });
+  }
+
+  it('tells who is refused why in the error body', async () => {
+    const { body } = await request(proxy.origin)
+      .get('/')
+      .expect('Content-Type', /^application\/json/);
+    assert.deepEqual(body, { code: 401, message: '401: Unauthorized' });
+  });
+
+  it('keeps from the service whatever a client calls itself, in any spelling', async () => {
+    const headers = forged.map((name) => `${name}: admin`);
+    await assertStopped(async () => {
+      assert.match(await sendRaw(proxy.port, rawRequest('GET /', headers)), /^HTTP\/1\.1 401 /);
+    });
+    const signed = [...headers, `Authorization: ${basic('guest')}`];
+    const [reached] = await reachedBy(() => sendRaw(proxy.port, rawRequest('GET /', signed)));
+    assert.deepEqual(
+      reached?.names.filter((name) => name.includes('travel')),
+      ['x-travel-user'],
+    );
+    assert.equal(reached?.headers['x-travel-user'], 'guest');
+  });
+
+  it('lets no client take the name off its request on the way', async () => {
+    const bytes = [
+      'GET / HTTP/1.1',
+      'Host: front.example',
+      'Connection: close, X-Travel-User',
+      `Authorization: ${basic('demo')}`,
+      ...['', ''],
+    ].join('\r\n');
+    const [reached] = await reachedBy(() => sendRaw(proxy.port, bytes));
+    assert.equal(reached?.headers['x-travel-user'], 'demo');
+  });
+
+  it('passes bodies to the service', async () => {
+    const body = 'x'.repeat(300_000);
+    const post = () => request(proxy.origin).post('/v1/hotels').type('text/plain');
+    await assertStopped(() => post().send('some').expect(401));
+    const ask = post().auth('demo', 'demo').send(body).expect(200);
+    const [whole] = await reachedBy(() => ask);
+    assert.ok(whole?.body === body);
+    const [chunked] = await reachedBy(() => sendRaw(proxy.port, chunkedPost));
+    assert.equal(chunked?.body, 'abcde');
+  });
+
+  it('passes a body that waits to be asked for', async () => {
+    const expecting = chunkedPost.replace('\r\n', '\r\nExpect: 100-continue\r\n');
+    const [reached] = await reachedBy(() => sendRaw(proxy.port, expecting));
+    assert.deepEqual([reached?.body, reached?.headers['x-travel-user']], ['abcde', 'demo']);
+  });
+
+  it('stops who asks for another protocol without credentials', async () => {
+    const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'];
+    const bytes = ['GET / HTTP/1.1', 'Host: front.example', ...upgrade, '', ''].join('\r\n');
+    await assertStopped(async () => {
+      const socket = connect(proxy.port, '127.0.0.1');
+      socket.write(bytes);
+      const [headers] = await once(socket, 'data');
+      socket.destroy();
+      assert.match(String(headers), /^HTTP\/1\.1 401 /);
+    });
+  });
+
+  it('asks the auth service without the body, and promises it none', async () => {
+    const asked = await startUpstream(servers, (res) => void res.writeHead(200, { 'X-Travel-User': 'ann' }).end());
+    const started = await startWithAuth(asked.port);
+    const reached = await reachedBy(async () => {
+      await request(started.origin).post('/').type('text/plain').send('some').expect(200);
+      await sendRaw(started.port, chunkedPost);
+    });
+    assert.deepEqual(
+      reached.map(({ body, headers }) => [body, headers['x-travel-user']]),
+      [
+        ['some', 'ann'],
+        ['abcde', 'ann'],
+      ],
+    );
+    for (const { body, headers } of asked.reached) {
+      assert.deepEqual([body, headers['content-length'], headers['transfer-encoding']], ['', undefined, undefined]);
+    }
+  });
+
+  it('lets nobody past on an odd path', async () => {
+    for (const path of oddPaths) {
+      await assertStopped(async () => {
+        const answer = await sendRaw(proxy.port, rawRequest(`GET ${path}`));
+        assert.match(answer, /^HTTP\/1\.[01] 4\d\d /, `${path}: ${answer}`);
+      });
+    }
+  });
+
+  it('hands on odd paths as they were sent', async () => {
+    for (const path of ['/a%2Fb', '/a;b/?x=../y', '/%C3%A4', "/!$&'()*+,=:@"]) {
+      const bytes = rawRequest(`GET ${path}`, [`Authorization: ${basic('demo')}`]);
+      const [reached] = await reachedBy(() => sendRaw(proxy.port, bytes));
+      assert.deepEqual([reached?.url, reached?.headers['x-travel-user']], [path, 'demo']);
+    }
+  });
+
+  it('takes nobody for somebody else when many ask at once', async () => {
+    const users = Array.from({ length: 40 }, (_, index) => (index % 3 === 0 ? 'guest' : 'demo'));
+    const reached = await reachedBy(() =>
+      Promise.all(users.map((user) => request(proxy.origin).get(`/${user}`).auth(user, user).expect(200))),
+    );
+    assert.deepEqual(reached.map(({ url }) => url.slice(1)).sort(), users.toSorted());
+    for (const { url, headers } of reached) assert.equal(`/${headers['x-travel-user']}`, url);
+  });
+
+  describe('refuses everybody', () => {
+    const answers: readonly (readonly [string, RequestListener])[] = [
+      ['breaks off', (req) => void req.socket.destroy()],
+      ['answers 500', (_req, res) => void res.writeHead(500).end()],
+      ['answers 503, being busy', (_req, res) => void res.writeHead(503, { 'Retry-After': '1' }).end()],
+    ];
+
+    for (const [what, answer] of answers) {
+      it(`when the auth service ${what}`, async () => {
+        const { origin } = await startWithAuth((await servers.http(answer)).port);
+        const ask = request(origin).get('/').auth('demo', 'demo');
+        await assertStopped(() => ask.expect(({ status }) => assert.ok(status >= 500, String(status))));
+      });
+    }
+
+    it(`when the auth service is down, with ${unavailable}`, async () => {
+      const { origin } = await startWithAuth((await servers.refusing()).port);
+      await assertStopped(() => request(origin).get('/').auth('demo', 'demo').expect(unavailable));
+    });
+  });
+
+  it('hands on no name of the client’s when the auth service says none', async () => {
+    const { port } = await servers.http((_req, res) => void res.end());
+    const { origin } = await startWithAuth(port);
+    const [reached] = await reachedBy(() => request(origin).get('/').set('X-Travel-User', 'admin').expect(200));
+    assert.ok(reached !== undefined && reached.headers['x-travel-user'] !== 'admin');
+  });
+}

@@ -1,0 +1,8 @@
+/** Caddy asks the auth service with forward_auth, where it is installed. */
+import { caddy, hasCaddy } from '../support/caddy-process.ts';
+import { authCallerCases } from './auth-caller.ts';
+
+describe('Caddy in front of a service, with the auth service beside it', () => {
+  if (hasCaddy()) authCallerCases({ program: caddy, language: 'caddyfile', unavailable: 502 });
+  else it('is tested where caddy is on the PATH');
+});

@@ -1,0 +1,8 @@
+/** nginx asks the auth service with auth_request, where it is installed. */
+import { hasNginx, nginx } from '../support/nginx-process.ts';
+import { authCallerCases } from './auth-caller.ts';
+
+describe('nginx in front of a service, with the auth service beside it', () => {
+  if (hasNginx()) authCallerCases({ program: nginx, language: 'nginx', unavailable: 503 });
+  else it('is tested where nginx is on the PATH');
+});

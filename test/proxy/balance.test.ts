@@ -1,0 +1,75 @@
+/** Which of several addresses comes next: fair to each, whatever comes and goes beside it. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { type Candidate, createBalance } from '../../src/proxy/balance.ts';
+
+interface Place extends Candidate {
+  activeRequests: number;
+}
+
+function placesOf(count: number): Place[] {
+  return Array.from({ length: count }, (_, index) => ({
+    origin: `http://${index}`,
+    activeRequests: 0,
+    lastPicked: -1 / (index + 1),
+  }));
+}
+
+const always = () => true;
+const never = () => false;
+
+describe('a balance', () => {
+  it('gives each address the same number of turns', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 5 }), (count, rounds) => {
+        const places = placesOf(count);
+        const balance = createBalance<Place>('round_robin');
+        const picks = Array.from({ length: count * rounds }, () => balance.pick(places, always, []));
+        for (const place of places) assert.equal(picks.filter((pick) => pick === place).length, rounds);
+      }),
+    );
+  });
+
+  it('takes turns between two addresses that stay, whichever others fall out and return', () => {
+    const outs = fc.array(fc.uniqueArray(fc.integer({ min: 2, max: 5 })), { minLength: 10, maxLength: 60 });
+    fc.assert(
+      fc.property(outs, (turns) => {
+        const places = placesOf(6);
+        const balance = createBalance<Place>('round_robin');
+        const picks = turns.map((out) => balance.pick(places, (place) => !out.includes(places.indexOf(place)), []));
+        for (const [turn, pick] of picks.entries()) assert.ok(!turns[turn]?.includes(places.indexOf(pick)));
+        const ofStaying = picks.filter((pick) => places.indexOf(pick) < 2);
+        for (const [turn, pick] of ofStaying.entries()) assert.notEqual(pick, ofStaying[turn + 1]);
+      }),
+    );
+  });
+
+  it('prefers what is available to what is untried, and what is untried to what was tried', () => {
+    const places = placesOf(3);
+    const [first, second, third] = places as [Place, Place, Place];
+    const balance = createBalance<Place>('round_robin');
+    const isFirst = (place: Place) => place === first;
+    assert.equal(balance.pick(places, isFirst, [first.origin]), first);
+    assert.equal(balance.pick(places, always, [first.origin, third.origin]), second);
+  });
+
+  it('uses all addresses where none is available', () => {
+    const places = placesOf(3);
+    const balance = createBalance<Place>('round_robin');
+    const picks = Array.from({ length: 3 }, () => balance.pick(places, never, []));
+    assert.equal(new Set(picks).size, 3);
+  });
+
+  it('goes to the address with the fewest requests under way, and round among equals', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(3), { minLength: 1, maxLength: 8 }), (loads) => {
+        const places = placesOf(loads.length);
+        for (const [index, place] of places.entries()) place.activeRequests = loads[index] ?? 0;
+        const balance = createBalance<Place>('least_request');
+        const least = places.filter(({ activeRequests }) => activeRequests === Math.min(...loads));
+        const picks = Array.from({ length: least.length }, () => balance.pick(places, always, []));
+        assert.deepEqual(new Set(picks), new Set(least));
+      }),
+    );
+  });
+});

@@ -1,0 +1,93 @@
+/** How much a cluster may have under way: exact counts, whatever comes and goes. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { type Breakers, createBreakers, type Load } from '../../src/proxy/breakers.ts';
+import { Overflow } from '../../src/proxy/overflow.ts';
+import { breakersOf } from '../support/clusters.ts';
+
+const limits = { maxConnections: 2, maxPendingRequests: 3, maxRequests: 6, maxRetries: 3 };
+
+interface Model {
+  readonly active: [number, number];
+  refused: number;
+}
+
+function enterModel(model: Model, address: 0 | 1): 'enter' | 'refuse' {
+  const [one, other] = model.active;
+  const waiting = Math.max(0, one - 2) + Math.max(0, other - 2);
+  if (one + other < 6 && (model.active[address] < 2 || waiting < 3)) {
+    model.active[address] += 1;
+    return 'enter';
+  }
+  model.refused += 1;
+  return 'refuse';
+}
+
+function leaveModel(model: Model, address: 0 | 1): 'leave' | 'nothing' {
+  if (model.active[address] === 0) return 'nothing';
+  model.active[address] -= 1;
+  return 'leave';
+}
+
+const same = {
+  nothing() {},
+  enter: (breakers: Breakers, load: Load) => breakers.enter(load),
+  leave: (breakers: Breakers, load: Load) => breakers.leave(load),
+  refuse: (breakers: Breakers, load: Load) => assert.throws(() => breakers.enter(load), Overflow),
+};
+
+describe('circuit breakers', () => {
+  it('agree with a plain model of two addresses, whatever comes and goes', () => {
+    const step = fc.record({ isEnter: fc.boolean(), address: fc.constantFrom(0 as const, 1 as const) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+        const breakers = createBreakers('hotel', limits);
+        const loads = [{ activeRequests: 0 }, { activeRequests: 0 }] as const;
+        const model: Model = { active: [0, 0], refused: 0 };
+        for (const { isEnter, address } of steps) {
+          const does = isEnter ? enterModel(model, address) : leaveModel(model, address);
+          same[does](breakers, loads[address]);
+        }
+        assert.deepEqual([loads[0].activeRequests, loads[1].activeRequests], model.active);
+        assert.equal(breakers.counts.overflows, model.refused);
+      }),
+    );
+  });
+
+  it('say whose they are and what there is enough of, with the code of the table of failures', () => {
+    const breakers = createBreakers('hotel', breakersOf({ maxConnections: 1, maxPendingRequests: 0 }));
+    const load = { activeRequests: 0 };
+    breakers.enter(load);
+    const message = 'hotel has 0 requests waiting for a connection already';
+    assert.throws(() => breakers.enter(load), { name: 'Overflow', code: 'OVERFLOW', message });
+  });
+
+  function check(what: string, fields: Parameters<typeof breakersOf>[0], activeRequests: number, expected: number) {
+    it(`let ${expected} retries run at once ${what}`, () => {
+      const breakers = createBreakers('hotel', breakersOf(fields));
+      const load = { activeRequests: 0 };
+      for (let count = 0; count < activeRequests; count += 1) breakers.enter(load);
+      let taken = 0;
+      while (breakers.takeRetry() !== undefined) taken += 1;
+      assert.equal(taken, expected);
+      assert.equal(breakers.counts.activeRetries, expected);
+    });
+  }
+
+  check('where little is under way', { maxRetries: 100 }, 4, 3);
+  check('for a fifth of what is under way', { maxRetries: 100 }, 52, 10);
+  check('for no more than the record allows', { maxRetries: 5 }, 100, 5);
+  check('where the record allows none', { maxRetries: 0 }, 100, 0);
+
+  it('get a retry back once, however often it is given back', () => {
+    const breakers = createBreakers('hotel', breakersOf({ maxRetries: 2 }));
+    const [one, other] = [breakers.takeRetry(), breakers.takeRetry()];
+    assert.equal(breakers.takeRetry(), undefined);
+    one?.();
+    one?.();
+    assert.equal(breakers.counts.activeRetries, 1);
+    assert.notEqual(breakers.takeRetry(), undefined);
+    assert.equal(breakers.takeRetry(), undefined);
+    other?.();
+  });
+});

@@ -1,0 +1,163 @@
+/** Addresses that are asked how they are: what keeps them in, what takes them out, and when nobody asks any more. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { HealthCheck } from '#config';
+import { type Cluster, createClusters } from '#proxy';
+import { ask, createManualTime, specOf } from '../support/clusters.ts';
+import { testServers } from '../support/serve.ts';
+import { createSignal } from '../support/signal.ts';
+import { type Reached, startUpstream } from '../support/upstream.ts';
+
+const servers = testServers();
+
+const check: HealthCheck = {
+  path: '/health',
+  hostname: undefined,
+  timeoutMs: 300,
+  intervalMs: 1000,
+  unhealthyThreshold: 2,
+  healthyThreshold: 2,
+  expectedStatuses: [{ min: 200, max: 299 }],
+};
+
+const firstMs = check.intervalMs / 2;
+
+/** A clock in the test's hands: `next` lets time pass and waits until the check that is due then has its result. */
+function openClusters() {
+  const time = createManualTime();
+  const logged: (string | undefined)[] = [];
+  const log = (_fields: object, message?: string) => void logged.push(message);
+  let onTimer = () => {};
+  const clusters = createClusters({
+    clock: time.clock,
+    logger: { info: log, warn: log, error: log },
+    random: () => firstMs / check.intervalMs,
+    timer(run, delayMs) {
+      if (delayMs === check.intervalMs) onTimer();
+      return time.timer(run, delayMs);
+    },
+  });
+  servers.later(clusters.close);
+  return {
+    clusters,
+    time,
+    logged,
+    async next(ms: number) {
+      time.advance(ms);
+      await new Promise<void>((resolve) => {
+        onTimer = resolve;
+      });
+    },
+  };
+}
+
+function healthOf(cluster: Cluster): readonly string[] {
+  return cluster.snapshot().addresses.map(({ health }) => health);
+}
+
+/** Answers with one status after the other, the last of them for ever. */
+function startService(...statuses: readonly [number, ...number[]]) {
+  const left = [...statuses];
+  return startUpstream(servers, (res: ServerResponse, { url }: Reached) => {
+    const status = (left.length > 1 ? left.shift() : left[0]) ?? 200;
+    res.writeHead(url === check.path ? status : 200).end('ok');
+  });
+}
+
+describe('a health check', () => {
+  it('asks with a plain GET for its path, with the Host of the record', async () => {
+    const { origin, only } = await startService(204);
+    const { clusters, next } = openClusters();
+    const { cluster } = clusters.acquire(specOf([origin], { healthCheck: { ...check, hostname: 'hotel.example' } }));
+    assert.deepEqual(healthOf(cluster), ['unknown']);
+    await next(firstMs);
+    const { method, url, headers } = only();
+    assert.deepEqual([method, url, headers.host], ['GET', '/health', 'hotel.example']);
+    assert.deepEqual(healthOf(cluster), ['healthy']);
+  });
+
+  it('believes the first good answer, and after that as many in a row as the record says', async () => {
+    const { origin } = await startService(200, 500, 200, 500, 500, 200, 200);
+    const { clusters, next, logged } = openClusters();
+    const { cluster } = clusters.acquire(specOf([origin], { healthCheck: check }));
+    const seen: (string | undefined)[] = [];
+    for (let time = 0; time < 7; time += 1) {
+      await next(time === 0 ? firstMs : check.intervalMs);
+      seen.push(healthOf(cluster)[0]);
+    }
+    assert.deepEqual(seen, ['healthy', 'healthy', 'healthy', 'healthy', 'unhealthy', 'unhealthy', 'healthy']);
+    assert.deepEqual(logged, ['address is healthy', 'address is unhealthy', 'address is healthy']);
+  });
+
+  it('believes a 503 at once, unless it is expected', async () => {
+    for (const [expectedStatuses, expected] of [
+      [check.expectedStatuses, 'unhealthy'],
+      [[{ min: 500, max: 599 }], 'healthy'],
+    ] as const) {
+      const { origin } = await startService(503);
+      const { clusters, next } = openClusters();
+      const { cluster } = clusters.acquire(specOf([origin], { healthCheck: { ...check, expectedStatuses } }));
+      await next(firstMs);
+      assert.deepEqual(healthOf(cluster), [expected]);
+    }
+  });
+
+  it('takes silence and a refused connection for failures', async () => {
+    const arrived = createSignal();
+    const silent = await servers.tcp((socket) => void socket.once('data', arrived.give));
+    const refusing = await servers.refusing();
+    const healthCheck = { ...check, unhealthyThreshold: 1 };
+    const { clusters, next, time } = openClusters();
+    const { cluster } = clusters.acquire(specOf([silent.origin], { healthCheck }));
+    const { cluster: other } = clusters.acquire(specOf([refusing.origin], { healthCheck, service: 'car' }));
+    await next(firstMs);
+    assert.deepEqual(healthOf(other), ['unhealthy']);
+    await arrived.given;
+    time.advance(check.timeoutMs);
+    assert.deepEqual(healthOf(cluster), ['unhealthy']);
+  });
+
+  it('keeps requests from an unhealthy address, unless no other is left', async () => {
+    const sick = await startService(503);
+    const well = await startService(200);
+    let origins = [sick.origin, well.origin];
+    const { clusters, next } = openClusters();
+    const { cluster } = clusters.acquire(specOf(() => origins, { healthCheck: check }));
+    await next(firstMs);
+    while (healthOf(cluster).includes('unknown')) await next(0);
+    const answers = [await ask(cluster), await ask(cluster), await ask(cluster)];
+    assert.deepEqual(new Set(answers.map(({ origin }) => origin)), new Set([well.origin]));
+    origins = [sick.origin];
+    assert.equal((await ask(cluster)).origin, sick.origin);
+  });
+
+  it('finds new addresses without traffic, and forgets those that are gone', async () => {
+    const [first, second] = [await startService(200), await startService(200)];
+    let origins = [first.origin];
+    const { clusters, next } = openClusters();
+    clusters.acquire(specOf(() => origins, { healthCheck: check }));
+    await next(firstMs);
+    origins = [second.origin];
+    await next(check.intervalMs);
+    assert.deepEqual([first.reached.length, second.reached.length], [1, 1]);
+  });
+
+  it('is broken off with the last holder, and asks no more', async () => {
+    const arrived = createSignal();
+    let isClosed: Promise<unknown> | undefined;
+    const { origin } = await servers.tcp((socket) => {
+      isClosed = once(socket, 'close');
+      socket.once('data', arrived.give);
+    });
+    const { clusters, time } = openClusters();
+    const held = [1, 2].map(() => clusters.acquire(specOf([origin], { healthCheck: check })));
+    time.advance(firstMs);
+    await arrived.given;
+    held[0]?.release();
+    assert.notEqual(time.pending(), 0);
+    held[1]?.release();
+    await isClosed;
+    assert.equal(time.pending(), 0);
+  });
+});

@@ -1,0 +1,122 @@
+/** Addresses that fail several times in a row: left out for a while, longer each time, and never all of them. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { type Conduct, isEjected, judge, newConduct } from '../../src/proxy/outlier.ts';
+
+const rule = { consecutive5xx: 3, baseEjectionTimeMs: 1000, maxEjectionPercent: 50 };
+
+function conductsOf(count: number): [Conduct, ...Conduct[]] {
+  return Array.from({ length: count }, newConduct) as [Conduct, ...Conduct[]];
+}
+
+/** Fails as often as it takes; true when that ejected it. */
+function fail(conduct: Conduct, all: readonly Conduct[], nowMs: number, times = rule.consecutive5xx): boolean {
+  const judged = Array.from({ length: times }, () => judge(rule, conduct, all, true, nowMs));
+  return judged.includes(true);
+}
+
+interface Model {
+  row: number;
+  times: number;
+  until: number;
+}
+
+function judgeModel(model: readonly Model[], index: number, hasFailed: boolean, nowMs: number): void {
+  const one = model[index] as Model;
+  if (one.until > nowMs) return;
+  one.row = hasFailed ? one.row + 1 : 0;
+  if (one.row < 3 || model.filter(({ until }) => until > nowMs).length >= 2) return;
+  for (let stood = one.until + 1000; one.times > 0 && stood <= nowMs; stood += 1000) one.times -= 1;
+  one.times += 1;
+  one.row = 0;
+  one.until = nowMs + 1000 * one.times;
+}
+
+describe('outlier ejection', () => {
+  it('follows the last of the failures in a row, and no answer in between', () => {
+    const all = conductsOf(2);
+    assert.equal(fail(all[0], all, 0, 2), false);
+    judge(rule, all[0], all, false, 0);
+    assert.equal(fail(all[0], all, 0, 2), false);
+    assert.equal(judge(rule, all[0], all, true, 0), true);
+    assert.equal(isEjected(all[0], 999), true);
+    assert.equal(isEjected(all[0], 1000), false);
+  });
+
+  it('lasts longer each time, up to five minutes', () => {
+    const all = conductsOf(2);
+    const [conduct] = all;
+    const lasts: number[] = [];
+    let nowMs = 0;
+    for (let time = 0; time < 302; time += 1) {
+      assert.equal(fail(conduct, all, nowMs), true);
+      lasts.push(conduct.ejectedUntilMs - nowMs);
+      nowMs = conduct.ejectedUntilMs;
+    }
+    assert.deepEqual(lasts.slice(0, 3), [1000, 2000, 3000]);
+    assert.deepEqual(lasts.slice(-3), [300_000, 300_000, 300_000]);
+  });
+
+  it('forgets one ejection for each base time that the address has stood', () => {
+    const all = conductsOf(2);
+    const [conduct] = all;
+    for (let time = 0; time < 3; time += 1) fail(conduct, all, conduct.ejections === 0 ? 0 : conduct.ejectedUntilMs);
+    assert.equal(conduct.ejections, 3);
+    const nowMs = conduct.ejectedUntilMs + 2 * rule.baseEjectionTimeMs;
+    fail(conduct, all, nowMs);
+    assert.equal(conduct.ejectedUntilMs - nowMs, 2000);
+  });
+
+  it('leaves an address alone that is the only one, and all with a threshold or percentage of 0', () => {
+    const [alone] = conductsOf(1);
+    assert.equal(fail(alone, [alone], 0, 10), false);
+    for (const off of [{ consecutive5xx: 0 }, { maxEjectionPercent: 0 }]) {
+      const all = conductsOf(3);
+      for (let time = 0; time < 10; time += 1) assert.equal(judge({ ...rule, ...off }, all[0], all, true, 0), false);
+    }
+  });
+
+  it('takes one address of two, and at most the percentage of several', () => {
+    for (const [count, percent, most] of [
+      [2, 10, 1],
+      [2, 100, 1],
+      [3, 50, 1],
+      [4, 50, 2],
+      [10, 35, 3],
+      [10, 100, 9],
+    ] as const) {
+      const all = conductsOf(count);
+      for (const conduct of all)
+        for (let time = 0; time < 3; time += 1) judge({ ...rule, maxEjectionPercent: percent }, conduct, all, true, 0);
+      assert.equal(all.filter((conduct) => isEjected(conduct, 0)).length, most, `${count} addresses, ${percent} %`);
+    }
+  });
+
+  it('agrees with a plain model, whatever happens', () => {
+    const step = fc.record({
+      index: fc.nat(3),
+      hasFailed: fc.boolean(),
+      waitMs: fc.constantFrom(0, 0, 0, 400, 1000, 5000),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const all = conductsOf(4);
+        const model = all.map(() => ({ row: 0, times: 0, until: Number.NEGATIVE_INFINITY }));
+        let nowMs = 0;
+        for (const { index, hasFailed, waitMs } of steps) {
+          nowMs += waitMs;
+          judge(rule, all[index] as Conduct, all, hasFailed, nowMs);
+          judgeModel(model, index, hasFailed, nowMs);
+        }
+        assert.deepEqual(
+          all.map((conduct) => isEjected(conduct, nowMs)),
+          model.map(({ until }) => until > nowMs),
+        );
+        assert.deepEqual(
+          all.map(({ ejectedUntilMs }) => ejectedUntilMs),
+          model.map(({ until }) => until),
+        );
+      }),
+    );
+  });
+});

@@ -1,0 +1,203 @@
+/** Copies of requests: what the second service sees, and that the client sees nothing of it. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import Koa, { type Context } from 'koa';
+import type { Mapping } from '#config';
+import { createAddresses, createExchange } from '#http';
+import { createClusters, createIdentity, createShadow, type ShadowOptions } from '#proxy';
+import { breakersOf, createManualTime, specOf } from '../support/clusters.ts';
+import { mappingOf } from '../support/edge.ts';
+import { testServers } from '../support/serve.ts';
+import { createSignal } from '../support/signal.ts';
+import { startUpstream } from '../support/upstream.ts';
+
+const servers = testServers();
+
+interface Setup extends Partial<Pick<ShadowOptions, 'bodyBytesMax' | 'timer'>> {
+  readonly mapping?: Partial<Mapping>;
+  readonly path?: string;
+  /** What the service in front does beside the copy. */
+  readonly answer?: (ctx: Context) => Promise<void> | void;
+}
+
+/** A service that answers with the body it got, with a shadow before it. */
+async function startShadowed(origin: string, { mapping, path = '', answer = echo, ...rest }: Setup = {}) {
+  const clusters = createClusters();
+  servers.later(clusters.close);
+  const record = mappingOf({ name: 'copies', shadow: true, ...mapping });
+  const { cluster } = clusters.acquire(specOf([origin], { circuitBreakers: record.circuitBreakers }));
+  const logged: (string | undefined)[] = [];
+  let onLog = () => {};
+  const log = (_fields: object, message?: string) => {
+    logged.push(message);
+    onLog();
+  };
+  const logger = { info: log, warn: log, error: log, debug: log };
+  const identity = createIdentity(['x-travel-user']);
+  const shadow = createShadow({ mapping: record, cluster, path, identity, logger, timeoutMs: 1000, ...rest });
+  const app = new Koa();
+  app.silent = true;
+  app.use(createExchange(createAddresses())).use(async (ctx) => {
+    shadow.copy(ctx);
+    await answer(ctx);
+  });
+  const hasLogged = async (count: number) => {
+    while (logged.length < count) {
+      await new Promise<void>((resolve) => {
+        onLog = resolve;
+      });
+    }
+  };
+  return { ...(await servers.http(app.callback())), shadow, cluster, logged, hasLogged };
+}
+
+async function echo(ctx: Context): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of ctx.req) chunks.push(chunk as Buffer);
+  ctx.body = Buffer.concat(chunks).toString() || 'empty';
+}
+
+async function startReceiver() {
+  const arrived = createSignal();
+  const upstream = await startUpstream(servers, (res) => {
+    res.end('dropped');
+    arrived.give();
+  });
+  return { ...upstream, arrived: arrived.given };
+}
+
+describe('a shadow', () => {
+  it('gets the request as the service would, at the host with -shadow', async () => {
+    const receiver = await startReceiver();
+    const front = await startShadowed(receiver.origin, { path: '/base' });
+    const response = await fetch(`${front.origin}/v1/hotels/bookings?page=2`, {
+      headers: { 'X-Travel-User': 'alice', 'X-Forwarded-Host': 'evil', Accept: 'text/plain' },
+    });
+    assert.equal(await response.text(), 'empty');
+    await receiver.arrived;
+    const { method, url, headers } = receiver.only();
+    assert.deepEqual([method, url], ['GET', '/base/bookings?page=2']);
+    assert.equal(headers.host, `127.0.0.1-shadow:${receiver.port}`);
+    assert.equal(headers.accept, 'text/plain');
+    assert.equal(headers['x-forwarded-prefix'], '/v1/hotels');
+    assert.equal(headers['x-request-id'], response.headers.get('x-request-id'));
+    assert.equal(headers['x-forwarded-host'], `127.0.0.1:${front.port}`);
+  });
+
+  it('gets the path, the host and the headers that its own record says', async () => {
+    const receiver = await startReceiver();
+    const requestHeaders = { add: [{ name: 'x-copy', value: 'yes', append: true }], remove: ['user-agent'] };
+    const mapping = { hostRewrite: 'hotel.example', rewrite: '/new', requestHeaders };
+    const front = await startShadowed(receiver.origin, { mapping });
+    await fetch(`${front.origin}/v1/hotels/bookings`);
+    await receiver.arrived;
+    assert.equal(receiver.only().url, '/new/bookings');
+    const { host, 'x-copy': added, 'user-agent': removed } = receiver.only().headers;
+    assert.deepEqual([host, added, removed], ['hotel.example-shadow', 'yes', undefined]);
+  });
+
+  for (const [framing, body] of [
+    ['with a length', 'x'.repeat(1000)],
+    ['in chunks', new Blob(['x'.repeat(600), 'x'.repeat(400)]).stream()],
+  ] as const) {
+    it(`gets the same body, sent ${framing}`, async () => {
+      const receiver = await startReceiver();
+      const front = await startShadowed(receiver.origin);
+      const response = await fetch(`${front.origin}/v1/hotels`, {
+        method: 'POST',
+        body,
+        duplex: 'half',
+      } as RequestInit);
+      assert.equal(await response.text(), 'x'.repeat(1000));
+      await receiver.arrived;
+      assert.equal(receiver.only().body, 'x'.repeat(1000));
+      assert.equal(front.shadow.counts.copies, 1);
+    });
+  }
+
+  it('gets nothing of a body that the service never reads', async () => {
+    const receiver = await startReceiver();
+    const answer = (ctx: Context) => {
+      ctx.body = 'early';
+    };
+    const front = await startShadowed(receiver.origin, { answer });
+    const response = await fetch(`${front.origin}/v1/hotels`, { method: 'POST', body: 'hello' });
+    assert.equal(await response.text(), 'early');
+    await front.hasLogged(1);
+    assert.deepEqual(front.shadow.counts, { copies: 0, failures: 0, skipped: 1 });
+  });
+
+  it('gets nothing of a body that is too large, whether that is known before or not', async () => {
+    const receiver = await startReceiver();
+    const front = await startShadowed(receiver.origin, { bodyBytesMax: 999 });
+    const body = 'x'.repeat(1000);
+    for (const sent of [body, new Blob([body]).stream()]) {
+      const init = { method: 'POST', body: sent, duplex: 'half' } as RequestInit;
+      assert.equal(await (await fetch(`${front.origin}/v1/hotels`, init)).text(), body);
+    }
+    assert.deepEqual(front.shadow.counts, { copies: 0, failures: 0, skipped: 2 });
+    assert.equal(front.cluster.snapshot().activeRequests, 0);
+    assert.equal(receiver.reached.length, 0);
+  });
+
+  it('gets nothing of a body that breaks off', async () => {
+    const receiver = await startReceiver();
+    const begun = createSignal();
+    const answer = async (ctx: Context) => {
+      ctx.req.once('data', begun.give);
+      await once(ctx.req, 'close');
+    };
+    const front = await startShadowed(receiver.origin, { answer });
+    const broken = request(`${front.origin}/v1/hotels`, { method: 'POST', headers: { 'Content-Length': 10 } });
+    broken.on('error', () => {}).write('half');
+    await begun.given;
+    broken.destroy();
+    await front.hasLogged(1);
+    assert.deepEqual(front.shadow.counts, { copies: 0, failures: 0, skipped: 1 });
+    assert.equal(front.cluster.snapshot().activeRequests, 0);
+  });
+
+  it('takes no more copies than its own circuit breakers allow, while every client is answered', async () => {
+    const arrived = createSignal();
+    const held: (() => void)[] = [];
+    const receiver = await startUpstream(servers, (res) => {
+      held.push(() => void res.end());
+      if (held.length === 2) arrived.give();
+    });
+    const mapping = { circuitBreakers: breakersOf({ maxRequests: 2 }) };
+    const front = await startShadowed(receiver.origin, { mapping });
+    const answers = await Promise.all(Array.from({ length: 5 }, () => fetch(`${front.origin}/v1/hotels`)));
+    for (const answer of answers) assert.equal(await answer.text(), 'empty');
+    await arrived.given;
+    assert.deepEqual(front.shadow.counts, { copies: 2, failures: 0, skipped: 3 });
+    for (const release of held) release();
+  });
+
+  it('fails without a word to the client, counted and told at debug', async () => {
+    const refusing = await servers.refusing();
+    const front = await startShadowed(refusing.origin);
+    const response = await fetch(`${front.origin}/v1/hotels`);
+    assert.deepEqual([response.status, await response.text()], [200, 'empty']);
+    await front.hasLogged(1);
+    assert.deepEqual(front.shadow.counts, { copies: 1, failures: 1, skipped: 0 });
+    assert.deepEqual(front.logged, ['a copy of a request failed']);
+  });
+
+  it('is given up after its time, and its place is free again', async () => {
+    const arrived = createSignal();
+    const closed = createSignal();
+    const silent = await servers.tcp((socket) => {
+      socket.once('data', arrived.give).once('close', closed.give);
+    });
+    const time = createManualTime();
+    const front = await startShadowed(silent.origin, { timer: time.timer });
+    await fetch(`${front.origin}/v1/hotels`);
+    await arrived.given;
+    assert.equal(front.cluster.snapshot().activeRequests, 1);
+    time.advance(1000);
+    await closed.given;
+    assert.equal(front.cluster.snapshot().activeRequests, 0);
+    assert.deepEqual(front.shadow.counts, { copies: 1, failures: 1, skipped: 0 });
+  });
+});

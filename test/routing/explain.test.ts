@@ -1,0 +1,177 @@
+/** Why a request meets its route: the reasons in words, and that they never differ from what the table does. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { createTable, type RequestFacts, type Rule } from '#routing';
+import { facts, factsOf, ruleList, ruleOf } from './rules.ts';
+
+const exact = (value: string) => ({ kind: 'exact' as const, value });
+const regex = (pattern: string) => ({ kind: 'regex' as const, pattern });
+const present = { kind: 'present' as const };
+
+/** `name outcome reason` of each route, in the order of trial. */
+function told(rules: readonly Rule[], asked: Partial<RequestFacts> = {}): string[] {
+  return createTable(rules)
+    .explain(factsOf(asked))
+    .map(({ route, outcome, reason }) => `${route.name} ${outcome}: ${reason}`);
+}
+
+describe('explaining why a rule does not match', () => {
+  function check(fields: Partial<Rule>, asked: Partial<RequestFacts>, by: string, reason: string) {
+    it(`says that ${reason}`, () => {
+      const [verdict] = createTable([ruleOf(fields)]).explain(factsOf(asked));
+      assert.deepEqual([verdict?.outcome, verdict?.by, verdict?.reason], ['lost', by, reason]);
+    });
+  }
+
+  check({ prefix: '/v1' }, { path: '/v2/x' }, 'path', 'the path /v2/x is not under /v1');
+  check({ prefix: '/v1', prefixMatch: 'exact' }, { path: '/v1/' }, 'path', 'the path /v1/ is not /v1');
+  check({ prefix: '/v[12]', prefixMatch: 'regex' }, { path: '/v3' }, 'path', 'the path /v3 does not match /v[12]');
+  check({ method: exact('GET') }, { method: 'POST' }, 'method', 'the method is POST, not GET');
+  check({ method: regex('GET|HEAD') }, { method: 'PUT' }, 'method', 'the method is PUT, which does not match GET|HEAD');
+  check({ host: exact('a.example') }, { host: 'B.example:80' }, 'host', 'the host is b.example, not a.example');
+  check({ host: { kind: 'suffix', value: '.b' } }, { host: '.b' }, 'host', 'the host is .b, not *.b');
+  check({ host: { kind: 'prefix', value: 'a.' } }, { host: 'b' }, 'host', 'the host is b, not a.*');
+  check({ host: regex('a|b') }, { host: '' }, 'host', 'the host is not told, which does not match a|b');
+  check({ headers: [{ name: 'x-a', match: present }] }, {}, 'header', 'the header x-a is missing');
+  check(
+    { headers: [{ name: 'x-a', match: exact('1') }] },
+    { headers: { 'x-a': '2' } },
+    'header',
+    'the header x-a is "2", not 1',
+  );
+  check(
+    { headers: [{ name: 'x-api-key', match: exact('sesame') }] },
+    { headers: { 'x-api-key': 'guess' } },
+    'header',
+    'the header x-api-key is not as it should be',
+  );
+  check(
+    { queryParameters: [{ name: 'q', match: exact('1') }] },
+    { search: '?q=2&q=1' },
+    'query',
+    'the query parameter q is "2", not 1',
+  );
+  check(
+    { queryParameters: [{ name: 'q', match: regex('[0-9]') }] },
+    { search: '?q=a+b' },
+    'query',
+    'the query parameter q is "a b", which does not match [0-9]',
+  );
+});
+
+describe('explaining why a rule that matches loses', () => {
+  function check(winner: Partial<Rule>, loser: Partial<Rule>, reason: string, asked: Partial<RequestFacts> = {}) {
+    it(`says that ${reason}`, () =>
+      assert.deepEqual(told([ruleOf({ ...loser, name: 'l' }), ruleOf({ ...winner, name: 'w' })], asked), [
+        'w matched: it is the first that matches',
+        `l lost: ${reason}`,
+      ]));
+  }
+
+  check({ prefix: '/', precedence: 5 }, {}, 'its precedence is 0, not 5');
+  check({}, { prefix: '/v1' }, 'its prefix /v1 is shorter than /v1/hotels');
+  check({}, { internal: true }, 'a mapping goes before a route of the server');
+  check({ prefixMatch: 'exact' }, {}, 'its prefix is not exact');
+  check({ prefixMatch: 'regex' }, {}, 'its prefix is not for the whole path');
+  check({}, { caseSensitive: false }, 'its prefix is not case-sensitive');
+  check({ host: exact('gw.example') }, {}, 'it names no host');
+  check({ host: exact('gw.example') }, { host: regex('.*') }, 'the host that it names is less exact');
+  check({ method: exact('GET') }, {}, 'it names no method');
+  check({ method: exact('GET') }, { method: regex('.*') }, 'the method that it names is less exact');
+  const asked = { headers: { 'x-a': '1' }, search: '?q=1' };
+  check({ headers: [{ name: 'x-a', match: present }] }, {}, 'it asks for fewer headers', asked);
+  check(
+    { headers: [{ name: 'x-a', match: exact('1') }] },
+    { headers: [{ name: 'x-a', match: present }] },
+    'the headers that it asks for are less exact',
+    asked,
+  );
+  check({ queryParameters: [{ name: 'q', match: present }] }, {}, 'it asks for fewer query parameters', asked);
+  check(
+    { queryParameters: [{ name: 'q', match: exact('1') }] },
+    { queryParameters: [{ name: 'q', match: present }] },
+    'the query parameters that it asks for are less exact',
+    asked,
+  );
+  check(
+    { headers: [{ name: 'x-a', match: present }] },
+    { headers: [{ name: 'x-b', match: present }] },
+    'it asks for as much as w, which the alphabet puts first',
+    { headers: { 'x-a': '1', 'x-b': '1' } },
+  );
+});
+
+describe('explaining how mappings of one match share', () => {
+  const named = (name: string, fields: Partial<Rule> = {}) => ruleOf({ name, ...fields });
+
+  it('tells the weight of each', () => {
+    assert.deepEqual(told([named('a', { weight: 20 }), named('b'), named('c', { weight: 0 })]), [
+      'a matched: weight 20 of 100',
+      'b matched: weight 80 of 100',
+      'c lost: weight 0 of 100',
+    ]);
+    assert.deepEqual(told([named('a', { weight: 1 }), named('b', { weight: 2 })]), [
+      'a matched: weight 33.33 of 100',
+      'b matched: weight 66.67 of 100',
+    ]);
+  });
+
+  it('tells of mappings that clash', () => {
+    assert.deepEqual(told([named('a'), named('b')]), [
+      'a matched: it is the first that matches',
+      'b lost: a has the same match, and neither of them a weight',
+    ]);
+  });
+
+  it('tells of shadows', () => {
+    const shadow = { shadow: true };
+    assert.deepEqual(told([named('a'), named('s', { ...shadow, weight: 5 }), named('t', shadow)]), [
+      'a matched: it is the first that matches',
+      's shadow: a copy of 5 of 100 requests',
+      't lost: s is the shadow of this match',
+    ]);
+    assert.deepEqual(told([named('s', shadow), named('u', { prefix: '/v1' })]), [
+      's lost: it is a shadow, and no mapping has the same match',
+      'u matched: it is the first that matches',
+    ]);
+  });
+});
+
+describe('an explanation', () => {
+  it('has a verdict for each route in the order of trial, and the first that matched is the one that is taken', () => {
+    fc.assert(
+      fc.property(ruleList, facts, (rules, asked) => {
+        const table = createTable(rules);
+        const verdicts = table.explain(asked);
+        assert.deepEqual(
+          verdicts.map(({ route }) => route),
+          table.routes,
+        );
+        const first = verdicts.find(({ outcome }) => outcome === 'matched');
+        assert.equal(first?.route, table.match(asked, () => 0)?.route);
+        for (const { reason } of verdicts) assert.match(reason, /^[^\n]+[^.]$/);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('says matched of all that can be taken, and shadow of the one that is copied to, and of nothing else', () => {
+    const group = fc.array(fc.option(fc.integer({ min: 0, max: 50 }), { nil: undefined }), {
+      minLength: 1,
+      maxLength: 5,
+    });
+    fc.assert(
+      fc.property(group, fc.array(fc.boolean(), { minLength: 5, maxLength: 5 }), (weights, shadows) => {
+        const rules = weights.map((weight, index) =>
+          ruleOf({ name: `${index}`, weight: shadows[index] ? undefined : weight, shadow: shadows[index] ?? false }),
+        );
+        const table = createTable(rules);
+        const matches = Array.from({ length: 1000 }, (_, step) => table.match(factsOf(), () => step / 1000));
+        const saidOf = (outcome: string) =>
+          new Set(table.explain(factsOf()).flatMap((verdict) => (verdict.outcome === outcome ? [verdict.route] : [])));
+        assert.deepEqual(saidOf('matched'), new Set(matches.flatMap((match) => (match ? [match.route] : []))));
+        assert.deepEqual(saidOf('shadow'), new Set(matches.flatMap((match) => match?.shadow ?? [])));
+      }),
+    );
+  });
+});

@@ -1,0 +1,73 @@
+/** What routing must do, written as one would say it: sort by the README's table, take the first whose words all fit. */
+import { compilePattern, type HostMatch, type TextMatch } from '#config';
+import type { RequestFacts, Rule } from '#routing';
+
+export function modelMatches(rule: Rule, facts: RequestFacts): boolean {
+  const parameters = new URLSearchParams(facts.search);
+  return (
+    pathFits(rule, facts.path) &&
+    (rule.host === undefined ||
+      hostFits(rule.host, facts.host.toLowerCase().split(':')[0]?.replace(/\.$/, '') ?? '')) &&
+    (rule.method === undefined || textFits(rule.method, facts.method)) &&
+    rule.headers.every(({ name, match }) => textFits(match, facts.headers[name] as string | undefined)) &&
+    rule.queryParameters.every(({ name, match }) => textFits(match, parameters.get(name) ?? undefined))
+  );
+}
+
+function pathFits({ prefix, prefixMatch, caseSensitive }: Rule, path: string): boolean {
+  if (prefixMatch === 'regex') return fits(prefix, path);
+  const [asked, own] = caseSensitive ? [path, prefix] : [path.toLowerCase(), prefix.toLowerCase()];
+  if (prefixMatch === 'exact') return asked === own;
+  return own === '/' || `${asked}/`.startsWith(`${own}/`);
+}
+
+function hostFits(match: HostMatch, host: string): boolean {
+  if (match.kind === 'regex') return fits(match.pattern, host);
+  if (match.kind === 'exact') return host === match.value;
+  return host !== match.value && (match.kind === 'suffix' ? host.endsWith(match.value) : host.startsWith(match.value));
+}
+
+function textFits(match: TextMatch, text: string | undefined): boolean {
+  if (text === undefined) return false;
+  if (match.kind === 'present') return true;
+  return match.kind === 'exact' ? text === match.value : fits(match.pattern, text);
+}
+
+function fits(pattern: string, text: string): boolean {
+  const compiled = compilePattern(pattern);
+  if (!compiled.ok) throw new Error(compiled.fault.message);
+  return compiled.pattern.matches(text);
+}
+
+const exactness = ({ kind }: TextMatch) => ['present', 'regex', 'exact'].indexOf(kind) + 1;
+const exactnessOf = (matches: Rule['headers']) => matches.reduce((total, { match }) => total + exactness(match), 0);
+const foldsCase = ({ caseSensitive, prefixMatch }: Rule) => !caseSensitive && prefixMatch !== 'regex';
+
+/** README's table: each row is larger for the rule that goes first. */
+function rowsOf(rule: Rule): number[] {
+  const { host } = rule;
+  return [
+    rule.precedence,
+    rule.prefix.length,
+    rule.internal ? 0 : 1,
+    ['segments', 'regex', 'exact'].indexOf(rule.prefixMatch),
+    foldsCase(rule) ? 0 : 1,
+    host === undefined ? 0 : { regex: 1, suffix: 2, prefix: 2, exact: 3 }[host.kind],
+    host === undefined || host.kind === 'exact' || host.kind === 'regex' ? 0 : host.value.length,
+    rule.method === undefined ? 0 : exactness(rule.method),
+    rule.headers.length,
+    exactnessOf(rule.headers),
+    rule.queryParameters.length,
+    exactnessOf(rule.queryParameters),
+  ];
+}
+
+/** Positive when `a` goes first, 0 when only the alphabet can tell. */
+export function modelLead(a: Rule, b: Rule): number {
+  const others = rowsOf(b);
+  return (
+    rowsOf(a)
+      .map((row, index) => row - (others[index] ?? 0))
+      .find((difference) => difference !== 0) ?? 0
+  );
+}

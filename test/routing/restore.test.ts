@@ -1,0 +1,156 @@
+/** What a service answers with, turned back for its client. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { prefixesOf, restoreCookie, restoreLocation } from '#routing';
+import { rewritePath } from '../../src/routing/rewrite.ts';
+import { anyPrefix, joinPrefix, rest, rewrite } from './paths.ts';
+
+describe('restoring a Location', () => {
+  const there = { publicPrefix: '/travel/v1/hotels', innerPrefix: '', upstreamOrigin: 'http://hotel:80' };
+
+  function check(location: string, expected: string, changes: Partial<typeof there> = {}) {
+    it(`makes ${location} ${expected} ${JSON.stringify(changes)}`, () =>
+      assert.equal(restoreLocation(location, { ...there, ...changes }), expected));
+  }
+
+  check('/bookings/?limit=1#x', '/travel/v1/hotels/bookings/?limit=1#x');
+  check('/', '/travel/v1/hotels/');
+  check('/?q=a', '/travel/v1/hotels/?q=a');
+  check('/travel/v1/hotels/bookings/', '/travel/v1/hotels/bookings/');
+  check('/travel/v1/hotelsx', '/travel/v1/hotels/travel/v1/hotelsx');
+  check('http://hotel:80/bookings/', '/travel/v1/hotels/bookings/');
+  check('http://hotel/bookings/', '/travel/v1/hotels/bookings/');
+  check('HTTP://HOTEL/bookings/', '/travel/v1/hotels/bookings/');
+  check('//hotel/bookings/', '/travel/v1/hotels/bookings/');
+  check('http://hotel', '/travel/v1/hotels/');
+  check('http://hotel?q=a', '/travel/v1/hotels/?q=a');
+  check('http://hotel:81/x', 'http://hotel:81/x');
+  check('https://hotel/x', 'https://hotel/x');
+  check('http://hotel.example/x', 'http://hotel.example/x');
+  check('http://hotel@evil.example/x', 'http://hotel@evil.example/x');
+  check('//elsewhere.example/x', '//elsewhere.example/x');
+  check('http://[', 'http://[');
+  check('bookings/', 'bookings/');
+  check('?page=2', '?page=2');
+  check('', '');
+
+  check('/api/x', '/travel/v1/hotels/x', { innerPrefix: '/api' });
+  check('/api', '/travel/v1/hotels', { innerPrefix: '/api' });
+  check('/apis', '/apis', { innerPrefix: '/api' });
+  check('/api/x', '/x', { innerPrefix: '/api', publicPrefix: '' });
+  check('/api?x', '/?x', { innerPrefix: '/api', publicPrefix: '' });
+  check('/api', '/', { innerPrefix: '/api', publicPrefix: '' });
+  check('/x', '/x', { publicPrefix: '' });
+
+  // What was a path of the service must not become a host of its own.
+  check('http://hotel//evil.example/x', '/evil.example/x', { publicPrefix: '' });
+  check('http://hotel/\\evil.example/x', '/evil.example/x', { publicPrefix: '' });
+  check('/api//evil.example', '/evil.example', { innerPrefix: '/api', publicPrefix: '' });
+  check('/api/\\evil.example', '/evil.example', { innerPrefix: '/api', publicPrefix: '' });
+  check('http://hotel//evil.example/x', '/evil.example/x', { innerPrefix: '/api', publicPrefix: '' });
+
+  it('gives back the path that was rewritten', () => {
+    const basePath = fc.constantFrom('', '/travel');
+    fc.assert(
+      fc.property(anyPrefix, rewrite, rest, basePath, (from, to, tail, base) => {
+        const path = joinPrefix(from, tail);
+        const { taken, put } = prefixesOf({ prefix: from, rewrite: to });
+        const restoration = { publicPrefix: base + taken, innerPrefix: put, upstreamOrigin: 'http://hotel' };
+        const inner = rewritePath(path, from, to);
+        // A service that says the public path itself is believed, so these two cannot be told apart.
+        fc.pre(restoration.publicPrefix === '' || !`${inner}/`.startsWith(`${restoration.publicPrefix}/`));
+        const innerPath = to === '' ? path : inner;
+        const restored = restoreLocation(innerPath, restoration);
+        assert.equal(restored.replace(/\/$/, ''), (base + path).replace(/\/$/, ''));
+        assert.equal(restoreLocation(`http://hotel${innerPath}`, restoration), restored);
+      }),
+    );
+  });
+});
+
+describe('restoring a Set-Cookie', () => {
+  const there = { publicPrefix: '/travel/v1/hotels', innerPrefix: '', upstreamOrigin: 'http://hotel:80' };
+
+  function check(setCookie: string, expected: string, changes: Partial<typeof there> = {}) {
+    it(`makes ${setCookie} ${expected} ${JSON.stringify(changes)}`, () =>
+      assert.equal(restoreCookie(setCookie, { ...there, ...changes }), expected));
+  }
+
+  check('a=1; Path=/bookings', 'a=1; Path=/travel/v1/hotels/bookings');
+  check('a=1; Path=/bookings/', 'a=1; Path=/travel/v1/hotels/bookings/');
+  check('a=1; Path=/', 'a=1; Path=/travel/v1/hotels');
+  check('a=1; Path=/; HttpOnly', 'a=1; Path=/travel/v1/hotels; HttpOnly');
+  check('a=1;PATH = / ;Secure', 'a=1;PATH = /travel/v1/hotels ;Secure');
+  check('a=1; Path=/x; Path=/y', 'a=1; Path=/travel/v1/hotels/x; Path=/travel/v1/hotels/y');
+  check('a=1; Path=/travel/v1/hotels/x', 'a=1; Path=/travel/v1/hotels/x');
+  check('a=1; Path=/travel/v1/hotels', 'a=1; Path=/travel/v1/hotels');
+  check('a=1; Path=/travel/v1/hotelsx', 'a=1; Path=/travel/v1/hotels/travel/v1/hotelsx');
+  check('a=1', 'a=1');
+  check('', '');
+  check('a=1; Path', 'a=1; Path');
+  check('a=1; Path=', 'a=1; Path=');
+  check('a=1; Path=x', 'a=1; Path=x');
+  check('a="Path=/x"; Max-Age=3', 'a="Path=/x"; Max-Age=3');
+  check('Path=/x', 'Path=/x');
+  check('Domain=hotel', 'Domain=hotel');
+  check('a=1; Xpath=/x', 'a=1; Xpath=/x');
+
+  check('a=1; Path=/api/x', 'a=1; Path=/travel/v1/hotels/x', { innerPrefix: '/api' });
+  check('a=1; Path=/api', 'a=1; Path=/travel/v1/hotels', { innerPrefix: '/api' });
+  check('a=1; Path=/api/', 'a=1; Path=/travel/v1/hotels', { innerPrefix: '/api' });
+  check('a=1; Path=/base', 'a=1; Path=/travel/v1/hotels', { innerPrefix: '/base/api' });
+  check('a=1; Path=/', 'a=1; Path=/travel/v1/hotels', { innerPrefix: '/api' });
+  check('a=1; Path=/apis', 'a=1; Path=/apis', { innerPrefix: '/api' });
+  check('a=1; Path=/api', 'a=1; Path=/', { innerPrefix: '/api', publicPrefix: '' });
+  check('a=1; Path=/api/x', 'a=1; Path=/x', { innerPrefix: '/api', publicPrefix: '' });
+  check('a=1; Path=/x', 'a=1; Path=/x', { publicPrefix: '' });
+  check('a=1; Path=/', 'a=1; Path=/', { publicPrefix: '' });
+
+  check('a=1; Domain=hotel; Secure', 'a=1; Secure');
+  check('a=1; domain = .Hotel ; Path=/x', 'a=1; Path=/travel/v1/hotels/x');
+  check('a=1; Domain=example.com', 'a=1; Domain=example.com');
+  check('a=1; Domain=hotel.example', 'a=1; Domain=hotel.example');
+  check('a=1; Domain=', 'a=1; Domain=');
+
+  // A browser takes such a cookie with this path alone.
+  check('__Host-a=1; Path=/; Secure', '__Host-a=1; Path=/; Secure');
+  check('__Secure-a=1; Path=/; Secure', '__Secure-a=1; Path=/travel/v1/hotels; Secure');
+
+  it('changes nothing but Path and Domain, whatever a service sends', () => {
+    const piece = fc.constantFrom(';', ' ', '=', 'a', 'Path=/x', 'path', 'Domain=hotel', 'Secure', '"', ',', '/', '\t');
+    const isTouched = (attribute: string) => /^\s*(?:path|domain)\s*=/i.test(attribute);
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+        const [pair, ...attributes] = pieces.join('').split(';');
+        const [restoredPair, ...restored] = restoreCookie(pieces.join(''), there).split(';');
+        assert.equal(restoredPair, pair);
+        assert.deepEqual(
+          restored.filter((one) => !isTouched(one)),
+          attributes.filter((one) => !isTouched(one)),
+        );
+      }),
+    );
+  });
+
+  it('lets the browser send the cookie back for every path that the service meant', () => {
+    fc.assert(
+      fc.property(anyPrefix, rewrite, rest, (from, to, tail) => {
+        const { taken, put } = prefixesOf({ prefix: from, rewrite: to });
+        const restoration = { publicPrefix: taken, innerPrefix: put, upstreamOrigin: 'http://hotel' };
+        const path = joinPrefix(from, tail);
+        const inner = rewritePath(path, from, to);
+        fc.pre(taken === '' || !`${inner}/`.startsWith(`${taken}/`));
+        for (const scope of ['/', inner]) {
+          const cookiePath = restoreCookie(`a=1; Path=${scope}`, restoration).slice('a=1; Path='.length);
+          assert.ok(pathMatches(path, cookiePath), `${scope} -> ${cookiePath} for ${path}`);
+        }
+      }),
+    );
+  });
+
+  /** RFC 6265 section 5.1.4. */
+  function pathMatches(path: string, cookiePath: string): boolean {
+    if (path === cookiePath) return true;
+    return path.startsWith(cookiePath) && (cookiePath.endsWith('/') || path[cookiePath.length] === '/');
+  }
+});

@@ -1,0 +1,154 @@
+/** Paths on their way to a service. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { sanitisePath } from '#http';
+import { createRewrite, type PathRule, prefixesOf } from '#routing';
+import { rewritePath } from '../../src/routing/rewrite.ts';
+import { anyPrefix, joinPrefix, rewrite } from './paths.ts';
+
+describe('rewriting a path', () => {
+  function check([path, from, to]: readonly [string, string, string], expected: string) {
+    it(`makes ${path} under ${from} with rewrite "${to}" ${expected}`, () =>
+      assert.equal(rewritePath(path, from, to), expected));
+  }
+
+  check(['/v1/hotels/bookings/1', '/v1/hotels', '/'], '/bookings/1');
+  check(['/v1/hotels', '/v1/hotels', '/'], '/');
+  check(['/v1/hotels/', '/v1/hotels', '/'], '/');
+  check(['/v1/hotels/v1/hotels', '/v1/hotels', '/'], '/v1/hotels');
+  check(['/v1/hotels/1', '/v1/hotels', ''], '/v1/hotels/1');
+  check(['/v1/hotels/1', '/v1/hotels', '/api'], '/api/1');
+  check(['/v1/hotels/1', '/v1/hotels', '/api/'], '/api/1');
+  check(['/v1/hotels', '/v1/hotels', '/api'], '/api');
+  check(['/bookings', '/', '/'], '/bookings');
+  check(['/bookings', '/', '/api'], '/api/bookings');
+  check(['/v1/hotels//evil.example/x', '/v1/hotels', '/'], '/evil.example/x');
+  check(['/v1/hotels////x', '/v1/hotels', '/'], '/x');
+  check(['/v1/hotels/$&/$1', '/v1/hotels', '/a'], '/a/$&/$1');
+
+  it('starts every path with one slash, so that it is never another host', () => {
+    const messy = fc.array(fc.constantFrom('/', '//', 'a', 'evil.example', '..'), { maxLength: 6 });
+    fc.assert(
+      fc.property(anyPrefix, rewrite, messy, (from, to, tail) => {
+        const path = joinPrefix(from, tail.length === 0 ? '' : `/${tail.join('')}`);
+        fc.pre(to !== '' || !path.startsWith('//'));
+        assert.match(rewritePath(path, from, to), /^\/(?!\/)/);
+      }),
+    );
+  });
+});
+
+describe('the rewrite of a mapping', () => {
+  function check(rule: PathRule, path: string, expected: string | undefined) {
+    it(`makes ${path} ${expected} with ${JSON.stringify(rule)}`, () =>
+      assert.equal(createRewrite(rule)(path), expected));
+  }
+
+  const regex = (pattern: string, substitution: string): PathRule => ({
+    prefix: '/v1',
+    rewrite: '/',
+    regexRewrite: { pattern, substitution },
+  });
+
+  check({ prefix: '/v1', rewrite: '/api' }, '/v1/x', '/api/x');
+  check({ prefix: '/v1', rewrite: '' }, '/v1/x', '/v1/x');
+  check({ prefix: '/V1', rewrite: '/' }, '/v1/X', '/X');
+  check({ prefix: '/status', prefixMatch: 'exact', rewrite: '/' }, '/status', '/');
+  check({ prefix: '/status', prefixMatch: 'exact', rewrite: '/health/live' }, '/status', '/health/live');
+  check({ prefix: '/v1/[a-z]+', prefixMatch: 'regex', rewrite: '/' }, '/v1/abc', '/v1/abc');
+
+  check(regex('^/v1/(\\w+)/(\\w+)$', '/\\2/\\1'), '/v1/a/b', '/b/a');
+  check(regex('/v1', ''), '/v1/a/v1/b', '/a/b');
+  check(regex('nowhere', ''), '/v1/a', '/v1/a');
+  check({ ...regex('^/v1/', '/'), prefixMatch: 'regex' }, '/v1/a', '/a');
+
+  // Pieces that meet must not mean what the request's path could not.
+  check(regex('^/v1', ''), '/v1//evil.example', '/evil.example');
+  check(regex('^/v1/', ''), '/v1/a', '/a');
+  check(regex('^.*$', ''), '/v1/a', '/');
+  check(regex('x', ''), '/v1/.x./a', undefined);
+  check(regex('x', ''), '/v1/.x', undefined);
+  check(regex('x', ''), '/v1/%2x5a', '/v1/%25a');
+  check(regex('a', ''), '/v1/%a', undefined);
+  check(regex('x', ''), '/v1/%25x2e%25x2E/a', undefined);
+  check(regex('x', ''), '/v1/%x2e%x2e', undefined);
+  check(regex('-', '%'), '/v1/-2e-2e/a', undefined);
+  check(regex('-', '%'), '/v1/-252e/a', undefined);
+  check(regex('-', '%'), '/v1/-0d-0aX', undefined);
+  check(regex('-', '%'), '/v1/-5Cevil', undefined);
+  check(regex('-', '%'), '/v1/-20ok', '/v1/%20ok');
+  check(regex('-', '\\\\'), '/v1/-', undefined);
+  check(regex('-', '\r\n'), '/v1/-', undefined);
+  check(regex('-', '?a=b'), '/v1/-', undefined);
+  check(regex('-', '#'), '/v1/-', undefined);
+
+  it('refuses a pattern that does not compile when it is made', () => {
+    assert.throws(() => createRewrite(regex('(', '')), TypeError);
+  });
+
+  it('never makes a path that the gateway itself would have refused', () => {
+    const piece = fc.constantFrom(
+      '/',
+      '.',
+      '..',
+      'x',
+      '%2',
+      '%',
+      '2',
+      'e',
+      'E',
+      '5',
+      'c',
+      '0',
+      'd',
+      ';',
+      '\\',
+      ' ',
+      'a',
+    );
+    const text = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(''));
+    const pattern = fc.constantFrom('x', '^/', 'e', '[25]', '%', '(.)(.)', 'a');
+    const substitution = fc.oneof(
+      fc.constantFrom('', '\\2\\1', '%', '.', '/'),
+      text.map((one) => one.replaceAll('\\', '')),
+    );
+    fc.assert(
+      fc.property(text, pattern, substitution, (path, one, other) => {
+        const compiles = one === '(.)(.)' || !other.includes('\\');
+        fc.pre(compiles);
+        const made = createRewrite(regex(one, other))(`/${path}`);
+        if (made === undefined) return;
+        assert.match(made, /^\/(?!\/)/);
+        assert.notEqual(sanitisePath(made), undefined, made);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe('the prefixes of a mapping', () => {
+  function check(rule: PathRule, taken: string, put: string) {
+    it(`takes "${taken}" and puts "${put}" with ${JSON.stringify(rule)}`, () =>
+      assert.deepEqual(prefixesOf(rule), { taken, put }));
+  }
+
+  check({ prefix: '/v1', rewrite: '/' }, '/v1', '');
+  check({ prefix: '/v1', rewrite: '/api' }, '/v1', '/api');
+  check({ prefix: '/v1', rewrite: '' }, '', '');
+  check({ prefix: '/', rewrite: '/' }, '', '');
+  check({ prefix: '/', rewrite: '/api' }, '', '/api');
+  check({ prefix: '/v1', prefixMatch: 'exact', rewrite: '/' }, '', '');
+  check({ prefix: '/v[12]', prefixMatch: 'regex', rewrite: '/' }, '', '');
+  check({ prefix: '/v1', rewrite: '/', regexRewrite: { pattern: 'a', substitution: 'b' } }, '', '');
+
+  it('say what the rewrite does', () => {
+    const rest = fc.constantFrom('', '/', '/x', '/x/y');
+    fc.assert(
+      fc.property(anyPrefix, rewrite, rest, (prefix, to, tail) => {
+        const { taken, put } = prefixesOf({ prefix, rewrite: to });
+        const path = joinPrefix(prefix, tail);
+        assert.equal(createRewrite({ prefix, rewrite: to })(path), put + path.slice(taken.length) || '/');
+      }),
+    );
+  });
+});

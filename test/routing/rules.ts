@@ -1,0 +1,80 @@
+/** Rules and requests for the tests of routing: few words and alike, so that near misses are common. */
+import fc from 'fast-check';
+import { type HostMatch, mappingDefaults, type NamedMatch, type TextMatch } from '#config';
+import type { RequestFacts, Rule } from '#routing';
+
+export function ruleOf(fields: Partial<Rule> = {}): Rule {
+  return { ...mappingDefaults, name: 'hotel', prefix: '/v1/hotels', ...fields };
+}
+
+export function factsOf(fields: Partial<RequestFacts> = {}): RequestFacts {
+  return { method: 'GET', path: '/v1/hotels', search: '', host: 'gw.example', headers: {}, ...fields };
+}
+
+const segment = fc.constantFrom('a', 'b', 'A', 'ab', '%2F', '__proto__');
+const literalPrefix = fc.array(segment, { maxLength: 3 }).map((parts) => `/${parts.join('/')}`);
+const patternPrefix = fc.constantFrom('/a/.*', '/[ab]', '/.*', '(?i)/a/b', '/a(/b)?');
+
+const anyText = fc.constantFrom('1', '2', '', 'x y');
+const textMatch: fc.Arbitrary<TextMatch> = fc.oneof(
+  anyText.map((value) => ({ kind: 'exact' as const, value })),
+  fc.constantFrom('[12]', '1?', '.*').map((pattern) => ({ kind: 'regex' as const, pattern })),
+  fc.constant({ kind: 'present' as const }),
+);
+const methodMatch: fc.Arbitrary<TextMatch> = fc.oneof(
+  fc.constantFrom('GET', 'POST').map((value) => ({ kind: 'exact' as const, value })),
+  fc.constantFrom('GET|HEAD', 'P.*').map((pattern) => ({ kind: 'regex' as const, pattern })),
+);
+const hostMatch: fc.Arbitrary<HostMatch> = fc.oneof(
+  fc.constantFrom('a.example', 'b.example').map((value) => ({ kind: 'exact' as const, value })),
+  fc.constantFrom('.example', 'a.example').map((value) => ({ kind: 'suffix' as const, value })),
+  fc.constantFrom('a.', 'a.ex').map((value) => ({ kind: 'prefix' as const, value })),
+  fc.constantFrom('[ab]\\.example', '.*').map((pattern) => ({ kind: 'regex' as const, pattern })),
+);
+const named = (names: readonly string[]): fc.Arbitrary<readonly NamedMatch[]> =>
+  fc.uniqueArray(fc.record({ name: fc.constantFrom(...names), match: textMatch }), {
+    maxLength: 2,
+    selector: ({ name }) => name,
+  });
+
+const seldom = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
+
+const place = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ prefix: literalPrefix, prefixMatch: fc.constantFrom('segments', 'exact') }) },
+  { weight: 1, arbitrary: fc.record({ prefix: patternPrefix, prefixMatch: fc.constant('regex' as const) }) },
+);
+
+const rule: fc.Arbitrary<Rule> = fc
+  .tuple(
+    place,
+    fc.record({
+      name: fc.constantFrom('p', 'q', 'r', 's', 't', 'u', 'v', 'w'),
+      caseSensitive: fc.boolean(),
+      precedence: fc.constantFrom(0, 0, 0, 1, -1),
+      host: seldom(hostMatch),
+      method: seldom(methodMatch),
+      headers: named(['x-a', 'x-b']),
+      queryParameters: named(['q', 'x y']),
+      internal: fc.constantFrom(false, false, true),
+    }),
+  )
+  .map(([where, what]) => ruleOf({ ...where, ...what } as Partial<Rule>));
+
+/** As a configuration may hold them: each name once. */
+export const ruleList = fc.uniqueArray(rule, { maxLength: 8, selector: ({ name }) => name });
+
+const query = fc
+  .array(fc.tuple(fc.constantFrom('q', 'x+y', 'x%20y', '%71', 'other'), fc.constantFrom('1', '2', '', 'x+y', '%31')), {
+    maxLength: 3,
+  })
+  .map((pairs) => (pairs.length === 0 ? '' : `?${pairs.map(([name, value]) => `${name}=${value}`).join('&')}`));
+
+export const facts: fc.Arbitrary<RequestFacts> = fc.record({
+  method: fc.constantFrom('GET', 'POST', 'HEAD'),
+  path: fc
+    .tuple(fc.array(segment, { maxLength: 4 }), fc.constantFrom('', '', '/', '//a'))
+    .map(([parts, end]) => `/${parts.join('/')}${end}`),
+  search: query,
+  host: fc.constantFrom('a.example', 'A.Example:8080', 'b.example.', '.example', 'other', ''),
+  headers: fc.record({ 'x-a': anyText, 'x-b': anyText }, { requiredKeys: [] }),
+});

@@ -1,0 +1,128 @@
+/** Mappings with the same match: each gets the part of the requests that its weight says, and a shadow its copies. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { createTable, type Rule } from '#routing';
+import { factsOf, ruleOf } from './rules.ts';
+
+const names = ['a', 'b', 'c', 'd', 'e'];
+const members = (...weights: readonly (number | undefined)[]) =>
+  weights.map((weight, index) => ruleOf({ name: names[index] ?? '', weight }));
+
+/** How many of 1000 requests each gets when the random numbers go evenly from 0 to 1. */
+function counted(rules: readonly Rule[]): Record<string, number> {
+  const { match } = createTable(rules);
+  const counts: Record<string, number> = {};
+  for (let step = 0; step < 1000; step += 1) {
+    const name = match(factsOf(), () => step / 1000)?.route.name ?? 'nobody';
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  return counts;
+}
+
+describe('sharing requests by weight', () => {
+  function check(title: string, weights: readonly (number | undefined)[], expected: Record<string, number>) {
+    it(title, () => assert.deepEqual(counted(members(...weights)), expected));
+  }
+
+  check('gives each its percent', [20, 80], { a: 200, b: 800 });
+  check('gives a member without a weight what the others leave', [10, undefined, 30], { a: 100, b: 600, c: 300 });
+  check('lets two members without a weight share the rest', [50, undefined, undefined], { a: 500, b: 250, c: 250 });
+  check('gives nothing to a weight of 0', [0, 100, 0], { b: 1000 });
+  check('leaves nothing when the others take all', [100, undefined], { a: 1000 });
+  check('scales weights that do not add up to 100', [10, 30], { a: 250, b: 750 });
+  check('scales weights beyond 100', [100, 100, undefined], { a: 500, b: 500 });
+  check('serves with a single weighted mapping', [20], { a: 1000 });
+  check('shares evenly when all weights are 0', [0, 0], { a: 500, b: 500 });
+  check('never splits between mappings that have no weight: the first by name takes all', [undefined, undefined], {
+    a: 1000,
+  });
+
+  it('knows the same match however it is written', () => {
+    const asks = (name: string) => ({ name, match: { kind: 'present' as const } });
+    const pairs: readonly (readonly [Partial<Rule>, Partial<Rule>])[] = [
+      [{ headers: [asks('x-a'), asks('x-b')] }, { headers: [asks('x-b'), asks('x-a')] }],
+      [
+        { prefix: '/V1/Hotels', caseSensitive: false },
+        { prefix: '/v1/hotels', caseSensitive: false },
+      ],
+      [
+        { prefix: '/v1/.*', prefixMatch: 'regex', caseSensitive: false },
+        { prefix: '/v1/.*', prefixMatch: 'regex' },
+      ],
+    ];
+    for (const [one, other] of pairs) {
+      const rules = [ruleOf({ ...one, name: 'a', weight: 50 }), ruleOf({ ...other, name: 'b', weight: 50 })];
+      const { match } = createTable(rules);
+      const asked = factsOf({ headers: { 'x-a': '', 'x-b': '' } });
+      assert.deepEqual(
+        [0, 0.9].map((number) => match(asked, () => number)?.route.name),
+        ['a', 'b'],
+      );
+    }
+  });
+
+  it('gives a route of the server nothing beside a mapping of the same match', () => {
+    const internal = ruleOf({ name: 'a', internal: true, weight: 50 });
+    assert.deepEqual(counted([internal, ruleOf({ name: 'b', weight: 50 })]), { b: 1000 });
+  });
+
+  it('asks for a random number only where there is a choice', () => {
+    const never = () => assert.fail('there is no choice');
+    const whole = ruleOf({ name: 's', shadow: true });
+    for (const rules of [members(undefined), members(100, undefined), [...members(7), whole]])
+      assert.equal(createTable(rules).match(factsOf(), never)?.route.name, 'a');
+  });
+
+  it('gives each exactly its part, whatever the weights', () => {
+    const percents = fc
+      .array(fc.integer({ min: 0, max: 100 }), { minLength: 1, maxLength: 4 })
+      .filter((weights) => weights.reduce((a, b) => a + b) <= 100);
+    fc.assert(
+      fc.property(percents, (weights) => {
+        const counts = counted(members(...weights, undefined));
+        const rest = 100 - weights.reduce((a, b) => a + b);
+        for (const [index, weight] of [...weights, rest].entries())
+          assert.equal(counts[names[index] ?? ''] ?? 0, weight * 10);
+      }),
+    );
+  });
+});
+
+describe('shadowing', () => {
+  const shadowed = (weight: number | undefined, ...others: readonly Rule[]) =>
+    createTable([ruleOf({ name: 's', shadow: true, weight }), ...others]);
+
+  it('copies every request without a weight, and never takes one itself', () => {
+    const match = shadowed(undefined, ...members(undefined)).match(factsOf());
+    assert.deepEqual([match?.route.name, match?.shadow?.name], ['a', 's']);
+  });
+
+  it('copies the percent that its weight says', () => {
+    const { match } = shadowed(25, ...members(undefined));
+    const copies = Array.from({ length: 1000 }, (_, step) => match(factsOf(), () => step / 1000)?.shadow);
+    assert.equal(copies.filter((shadow) => shadow !== undefined).length, 250);
+    assert.equal(shadowed(0, ...members(undefined)).match(factsOf(), () => 0)?.shadow, undefined);
+  });
+
+  it('copies the requests of each member of a canary', () => {
+    const { match } = shadowed(undefined, ...members(50, 50));
+    assert.deepEqual(
+      [0, 0.9].map((number) => match(factsOf(), () => number)).map((one) => [one?.route.name, one?.shadow?.name]),
+      [
+        ['a', 's'],
+        ['b', 's'],
+      ],
+    );
+  });
+
+  it('takes the first of two shadows', () => {
+    const second = ruleOf({ name: 't', shadow: true });
+    assert.equal(shadowed(undefined, second, ...members(undefined)).match(factsOf())?.shadow?.name, 's');
+  });
+
+  it('gives a request past a shadow that stands alone to the next mapping', () => {
+    const shorter = ruleOf({ name: 'short', prefix: '/v1' });
+    assert.deepEqual(shadowed(undefined, shorter).match(factsOf()), { route: shorter, shadow: undefined });
+    assert.equal(shadowed(undefined).match(factsOf()), undefined);
+  });
+});

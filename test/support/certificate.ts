@@ -1,0 +1,26 @@
+/** A certificate that nobody has signed but its owner. */
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+export interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+  /** The path of `cert`. */
+  readonly file: string;
+}
+
+/** `names` as openssl has them: `DNS:hotel,IP:127.0.0.1`. Undefined where there is no openssl. */
+export async function makeCertificate(directory: string, names: string): Promise<Certificate | undefined> {
+  const [file, keyFile] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
+  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  const subject = ['-subj', '/CN=test', '-addext', `subjectAltName=${names}`];
+  try {
+    await promisify(execFile)('openssl', ['req', ...kind, ...subject, '-keyout', keyFile, '-out', file]);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  return { cert: await readFile(file, 'utf8'), key: await readFile(keyFile, 'utf8'), file };
+}

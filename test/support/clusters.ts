@@ -1,0 +1,110 @@
+/** Clusters as tests ask for them: a spec with few words, and one exchange as one promise. */
+import type { Dispatcher } from 'undici';
+import { mappingDefaults } from '#config';
+import type { Attempt, Cluster, ClusterSpec, Timer } from '#proxy';
+
+type Origins = readonly string[] | (() => readonly string[]);
+
+/** The defaults of a Mapping, but for `fields`. */
+export function specOf(origins: Origins, fields: Partial<ClusterSpec> = {}): ClusterSpec {
+  const { circuitBreakers, healthCheck, outlierDetection, loadBalancer } = mappingDefaults;
+  return {
+    service: 'hotel',
+    origins: typeof origins === 'function' ? origins : () => origins,
+    connectTimeoutMs: 3000,
+    circuitBreakers,
+    healthCheck,
+    outlierDetection,
+    loadBalancer,
+    ...fields,
+  };
+}
+
+export function breakersOf(fields: Partial<ClusterSpec['circuitBreakers']>): ClusterSpec['circuitBreakers'] {
+  return { ...mappingDefaults.circuitBreakers, ...fields };
+}
+
+export interface Asked {
+  readonly status: number;
+  readonly body: string;
+  readonly isReused: boolean;
+  readonly origin: string;
+}
+
+/** Takes a place, settles it and gives it back when the body is through. Rejects as the exchange fails, or at once for an Overflow. */
+export async function ask(
+  cluster: Cluster,
+  options: Partial<Dispatcher.DispatchOptions> = {},
+  tried?: readonly string[],
+): Promise<Asked> {
+  const attempt = cluster.attempt(tried);
+  return exchangeOn(attempt, options).finally(attempt.release);
+}
+
+export function exchangeOn(
+  attempt: Attempt,
+  options: Partial<Dispatcher.DispatchOptions> = {},
+  connection?: 'fresh',
+): Promise<Asked> {
+  const chunks: Buffer[] = [];
+  let status = 0;
+  return new Promise((resolve, reject) => {
+    attempt.dispatch(
+      { method: 'GET', path: '/', ...options },
+      {
+        onRequestStart() {},
+        onResponseStart(_controller, statusCode) {
+          status = statusCode;
+          attempt.settle({ kind: 'answered', status });
+        },
+        onResponseData: (_controller, chunk) => void chunks.push(chunk),
+        onResponseEnd() {
+          const body = Buffer.concat(chunks).toString();
+          resolve({ status, body, isReused: attempt.isReused(), origin: attempt.origin });
+        },
+        onResponseError(_controller, cause) {
+          attempt.settle({ kind: 'failed', cause });
+          reject(Object.assign(cause, { isReused: attempt.isReused() }));
+        },
+      },
+      connection,
+    );
+  });
+}
+
+export interface ManualTime {
+  readonly clock: () => number;
+  readonly timer: Timer;
+  /** Runs what is due until then, in order. */
+  readonly advance: (ms: number) => void;
+  /** How many timers are set. */
+  readonly pending: () => number;
+}
+
+export function createManualTime(): ManualTime {
+  const timers = new Set<{ readonly atMs: number; readonly run: () => void }>();
+  let nowMs = 0;
+
+  function due(untilMs: number) {
+    return [...timers].filter(({ atMs }) => atMs <= untilMs).sort((one, other) => one.atMs - other.atMs)[0];
+  }
+
+  return {
+    clock: () => nowMs,
+    timer(run, delayMs) {
+      const one = { atMs: nowMs + delayMs, run };
+      timers.add(one);
+      return () => void timers.delete(one);
+    },
+    advance(ms) {
+      const untilMs = nowMs + ms;
+      for (let next = due(untilMs); next !== undefined; next = due(untilMs)) {
+        timers.delete(next);
+        nowMs = next.atMs;
+        next.run();
+      }
+      nowMs = untilMs;
+    },
+    pending: () => timers.size,
+  };
+}

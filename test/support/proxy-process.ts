@@ -1,0 +1,73 @@
+/** Somebody else's proxy in a process of its own, with what it needs in a directory that goes with it. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface ProxyProcess {
+  readonly origin: string;
+  readonly port: number;
+  /** Kills it, and leaves nothing behind. */
+  readonly remove: () => Promise<void>;
+}
+
+export interface ProxyProgram {
+  readonly command: string;
+  /** The whole configuration, given the part of it that matters and the process's directory. */
+  readonly configure: (recipe: string, directory: string) => string;
+  readonly args: (configFile: string, directory: string) => readonly string[];
+}
+
+/** Whether the command is there to be started. */
+export function isInstalled(command: string, versionArgument: string): boolean {
+  return spawnSync(command, [versionArgument]).status === 0;
+}
+
+/** In the foreground, without a terminal and with no environment but PATH. Resolves when it accepts connections on `port`. */
+export async function startProxy(program: ProxyProgram, recipe: string, port: number): Promise<ProxyProcess> {
+  const directory = await mkdtemp(join(tmpdir(), 'frontdesk-proxy-'));
+  const configFile = join(directory, 'config');
+  await writeFile(configFile, program.configure(recipe, directory));
+  const child = spawn(program.command, program.args(configFile, directory), {
+    cwd: directory,
+    env: { PATH: process.env['PATH'], HOME: directory, XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  // A test run that breaks off takes its children with it.
+  const kill = () => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    said += chunk;
+  });
+  const closed = once(child, 'close');
+
+  async function remove(): Promise<void> {
+    kill();
+    await closed;
+    process.removeListener('exit', kill);
+    await rm(directory, { recursive: true });
+  }
+
+  while (!(await accepts(port))) {
+    if (child.exitCode !== null) {
+      await remove();
+      throw new Error(`${program.command} did not start: ${said}`);
+    }
+    await delay(10);
+  }
+  return { origin: `http://127.0.0.1:${port}`, port, remove };
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,143 @@
+/** A WebSocket through the whole desk: on its own listener, inside a host app, across a change of the files, and at the end. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import Koa from 'koa';
+import mount from 'koa-mount';
+import { WebSocket } from 'undici';
+import { type FrontdeskOptions, hashPassword } from '../src/index.ts';
+import { authRecord, desksOf, limitRecord, mappingRecord } from './support/desks.ts';
+import { askToSwitch, speak } from './support/peer.ts';
+import { testServers } from './support/serve.ts';
+import { type Asked, startSwitchingUpstream } from './support/switching-upstream.ts';
+import { temporaryFiles } from './support/temporary-files.ts';
+
+const credentials = { authorization: `Basic ${btoa('ann:secret')}` };
+
+describe('a desk with allow_upgrade', () => {
+  const servers = testServers();
+  const open = desksOf(servers);
+  const writeFiles = temporaryFiles();
+
+  /** Behind it a service that sends back each text that a WebSocket brings. */
+  async function openDesk(mapping: object = {}, options: FrontdeskOptions = {}) {
+    const echo = await startSwitchingUpstream(servers, echoFrames);
+    const chat = mappingRecord('chat', '/v1/chat', echo.origin, { allow_upgrade: ['websocket'], ...mapping });
+    const users = [{ name: 'ann', password_hash: await hashPassword('secret') }];
+    const desk = await open({ config: { records: [chat, authRecord, limitRecord], users }, demo: false, ...options });
+    return { desk, echo };
+  }
+
+  async function checkWebSocket(url: string) {
+    const client = new WebSocket(url, { headers: credentials, protocols: ['chat'] });
+    await once(client, 'open');
+    client.send('hello');
+    const [{ data }] = (await once(client, 'message')) as [{ data: unknown }];
+    assert.equal(data, 'hello');
+    return client;
+  }
+
+  it('carries a WebSocket for whom the auth service knows, and refuses the others in words', async () => {
+    const { desk, echo } = await openDesk();
+    const { gateway } = await desk.listen();
+    const port = gateway?.port ?? 0;
+    const client = await checkWebSocket(`ws://127.0.0.1:${port}/v1/chat/room`);
+    assert.equal(echo.asked[0]?.url, '/room');
+    assert.equal(echo.asked[0]?.headers['x-travel-user'], 'ann');
+    client.close();
+    await once(client, 'close');
+    const refused = await speak(port, askToSwitch('/v1/chat/room', ['X-Travel-User: ann'])).closed;
+    assert.match(refused, /^HTTP\/1\.1 401 [\s\S]*"code":401/);
+    assert.equal(echo.asked.length, 1);
+  });
+
+  it('carries it through a host app, below whose path the desk is mounted', async () => {
+    const { desk, echo } = await openDesk();
+    const app = new Koa().use(mount('/travel', desk.middleware));
+    const server = createServer(app.callback()).on('upgrade', desk.upgradesThrough(app.callback()));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const client = await checkWebSocket(`ws://127.0.0.1:${port}/travel/v1/chat/room`);
+    assert.equal(echo.asked[0]?.headers['x-forwarded-prefix'], '/travel/v1/chat');
+    client.close();
+    await once(client, 'close');
+    server.close();
+  });
+
+  it('offers none to its own services: they see an ordinary request', async () => {
+    const own = new Koa().use((ctx) => {
+      ctx.body = `own ${ctx.get('Sec-WebSocket-Version')}`;
+    });
+    const { desk } = await openDesk({ service: 'own' }, { services: { own } });
+    const { gateway } = await desk.listen();
+    const headers = [`Authorization: ${credentials.authorization}`, 'Sec-WebSocket-Version: 13'];
+    const answer = await speak(gateway?.port ?? 0, askToSwitch('/v1/chat', headers)).closed;
+    assert.match(answer, /^HTTP\/1\.1 200 [\s\S]*own 13$/);
+  });
+
+  it('takes over from its files what is allowed, and leaves be what has switched', async () => {
+    const { origin } = await startSwitchingUpstream(servers, echoFrames);
+    const [allowed, forbidden] = [{ allow_upgrade: ['websocket'] }, {}].map((fields) =>
+      JSON.stringify(mappingRecord('chat', '/v1/chat', origin, fields)),
+    );
+    const directory = await writeFiles({ 'services/chat.yaml': forbidden ?? '' });
+    const desk = await open({ config: directory, demo: false });
+    const port = (await desk.listen()).gateway?.port ?? 0;
+    const change = async (text = '', expected: string) => {
+      await writeFile(`${directory}/services/chat.yaml`, text);
+      for (let status = ''; status !== expected; ) {
+        const other = speak(port, askToSwitch('/v1/chat'));
+        await other.until('\r\n');
+        status = other.received().slice(9, 12);
+        other.socket.destroy();
+      }
+    };
+    await change(allowed, '101');
+    const client = await checkWebSocket(`ws://127.0.0.1:${port}/v1/chat`);
+    await change(forbidden, '200');
+    client.send('still');
+    await once(client, 'message');
+    client.close();
+    await once(client, 'close');
+  });
+
+  it('ends its connections at the deadline when it is closed, and no sooner', async () => {
+    const { desk, echo } = await openDesk({}, { shutdownTimeoutMs: 60 });
+    const { gateway } = await desk.listen();
+    const client = await checkWebSocket(`ws://127.0.0.1:${gateway?.port}/v1/chat`);
+    const gone = once(client, 'close');
+    const closed = desk.close();
+    client.send('still');
+    const [{ data }] = (await once(client, 'message')) as [{ data: unknown }];
+    assert.equal(data, 'still');
+    await Promise.all([closed, gone, echo.asked[0]?.peer.closed]);
+  });
+});
+
+/** RFC 6455 as far as a test needs it: short texts, one frame each, and the client's close sent back. */
+function echoFrames(socket: Socket, { headers }: Asked): void {
+  const key = `${headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`;
+  const accept = createHash('sha1').update(key).digest('base64');
+  const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket'];
+  socket.write([...lines, `Sec-WebSocket-Accept: ${accept}`, 'Sec-WebSocket-Protocol: chat', '', ''].join('\r\n'));
+  let rest = Buffer.alloc(0);
+  socket.on('data', (chunk: Buffer) => {
+    rest = Buffer.concat([rest, chunk]);
+    for (let frame = frameOf(rest); frame !== undefined; frame = frameOf(rest)) {
+      rest = rest.subarray(frame.length);
+      socket.write(Buffer.from([frame.head, frame.payload.length, ...frame.payload]));
+      if ((frame.head & 0x0f) === 8) socket.end();
+    }
+  });
+}
+
+function frameOf(bytes: Buffer): { head: number; payload: Buffer; length: number } | undefined {
+  const size = (bytes[1] ?? 0) & 0x7f;
+  if (bytes.length < 6 + size) return undefined;
+  const mask = bytes.subarray(2, 6);
+  const payload = Buffer.from(bytes.subarray(6, 6 + size).map((byte, index) => byte ^ (mask[index % 4] ?? 0)));
+  return { head: bytes[0] ?? 0, payload, length: 6 + size };
+}
