@@ -316,7 +316,7 @@ describe('a connection that switches protocols', () => {
       client.socket.destroy();
     });
 
-    it('the httpLimits leave something', async () => {
+    it('the limits leave something', async () => {
       const { open, upstream } = await setUp(
         undefined,
         { labels: { gateway: labelled('x-key') } },
