@@ -51,7 +51,7 @@ interface Opened {
 }
 
 function assemble(settled: Settled, { tls, database, rateLimiting, generations }: Opened): Frontdesk {
-  const { settings, configuration, logger, has } = settled;
+  const { settings, configuration, logger, clock, has } = settled;
   const { limiter } = rateLimiting;
   const representations = createRepresentations();
   const responses = { representations, logger, translate: storageProblem };
@@ -65,8 +65,8 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations }
   const api = isolate(createVersions(versions));
   const services = isolateAll({
     ...settled.services,
-    ...(has('hotel') && database && { hotel: createHotelService({ ...responses, database }) }),
-    ...(has('car') && database && { car: createCarService({ ...responses, database }) }),
+    ...(has('hotel') && database && { hotel: createHotelService({ ...responses, database, clock }) }),
+    ...(has('car') && database && { car: createCarService({ ...responses, database, clock }) }),
     ...(has('api') && { api }),
     ...(auth && { auth: auth.app }),
   });

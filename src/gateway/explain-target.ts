@@ -1,15 +1,8 @@
 /** Where a request goes and what arrives there, as `explain` tells it. */
 import type { Context } from 'koa';
 import type { HeaderRules, Mapping } from '#config';
-import { problem } from '#http';
-import {
-  announcesBody,
-  createHeaderRules,
-  createRetryRules,
-  createUpstreamHead,
-  type Identity,
-  isIdempotent,
-} from '#proxy';
+import { announcesBody, problem } from '#http';
+import { createHeaderRules, createRetryRules, createUpstreamHead, type Identity, isIdempotent } from '#proxy';
 import type { Conceal } from './conceal.ts';
 import type { AcrossPart, TargetPart } from './explanation.ts';
 import type { Facts } from './facts.ts';

@@ -6,6 +6,7 @@ export {
   createAddresses,
 } from './addresses.ts';
 export { answerMethod } from './allow.ts';
+export { type BodySchema, createBodySchema, jsonPointer } from './body-schema.ts';
 export { answerClientErrors } from './client-errors.ts';
 export {
   createExchange,
@@ -15,9 +16,13 @@ export {
 } from './exchange.ts';
 export { builtInFormatters, type Formatter } from './formatters.ts';
 export { contentSecurity, escapeHtml, htmlDocument } from './html.ts';
+export { fingerprintOf, idempotencyKeyOf } from './idempotency-key.ts';
 export { faultsOfRequest, type ImaginedRequest, imagineRequest } from './imagined-request.ts';
+export { announcesBody, bodyReadBefore, bodyTooLarge, isBodyWhole, markBodyWhole } from './incoming-body.ts';
 export { isolate } from './isolate.ts';
+export { jsonBodyBytesMax, readJsonBody } from './json-body.ts';
 export { type Logger, silentLogger } from './logger.ts';
+export { type Precondition, preconditionFailed, preconditionOf } from './precondition.ts';
 export {
   type ErrorBody,
   errorBody,
@@ -40,4 +45,5 @@ export {
 export { pathOf, searchOf } from './request-target.ts';
 export { createSafePath, sanitisePath } from './safe-path.ts';
 export { type HttpServer, type HttpServerOptions, serveHttp } from './serve.ts';
+export { type AnswerOptions, prepareAnswer, type StoredAnswer, sendAnswer } from './stored-answer.ts';
 export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './upgrades.ts';

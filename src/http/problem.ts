@@ -12,6 +12,8 @@ export interface ProblemOptions {
   /** For the client to read: what was wrong this time. */
   readonly detail?: string;
   readonly errors?: readonly Fault[];
+  /** Members of the error body beside those that every error has, such as `alternatives` (RFC 9457 section 3.2). */
+  readonly extension?: Readonly<Record<string, unknown>>;
   /** Response headers that belong to the error, such as `Allow` or `Retry-After`. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** For the log, never for the client. */
@@ -20,7 +22,7 @@ export interface ProblemOptions {
   readonly status?: number;
 }
 
-/** The error body of the API: `code` equals the HTTP status, `message` is `<status>: <reason phrase>`. */
+/** The error body of the API: `code` equals the HTTP status, `message` is `<status>: <reason phrase>`; members of `extension` follow. */
 export interface ErrorBody {
   readonly code: number;
   readonly message: string;
@@ -35,6 +37,7 @@ export class Problem extends Error {
   readonly status: number;
   readonly detail: string | undefined;
   readonly errors: readonly Fault[] | undefined;
+  readonly extension: Readonly<Record<string, unknown>> | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[]>> | undefined;
 
   constructor(slug: ProblemSlug, options: ProblemOptions = {}) {
@@ -43,6 +46,7 @@ export class Problem extends Error {
     this.status = options.status ?? problems[slug].status;
     this.detail = options.detail;
     this.errors = options.errors;
+    this.extension = options.extension;
     this.headers = options.headers;
   }
 }
@@ -51,13 +55,17 @@ export function problem(slug: ProblemSlug, options?: ProblemOptions): Problem {
   return new Problem(slug, options);
 }
 
-export function errorBody({ status, detail, errors }: Pick<Problem, 'status' | 'detail' | 'errors'>): ErrorBody {
-  return {
+type Told = Pick<Problem, 'status' | 'detail' | 'errors'> & Partial<Pick<Problem, 'extension'>>;
+
+export function errorBody({ status, detail, errors, extension }: Told): ErrorBody {
+  const standard = {
     code: status,
     message: `${status}: ${STATUS_CODES[status] ?? 'Unknown'}`,
     ...(detail === undefined ? {} : { detail }),
     ...(errors === undefined ? {} : { errors }),
   };
+  // The standard ones first, and theirs are the values.
+  return { ...standard, ...extension, ...standard };
 }
 
 /** Anything thrown, as a problem: what does not speak to the client is a bug, and reads 500. */
@@ -85,8 +93,9 @@ function isExposedHttpError(thrown: unknown): thrown is ExposedHttpError {
   return expose === true && typeof status === 'number' && status >= 400 && status < 500;
 }
 
-/** Several problems share a status; 400 has a general one among them. */
+/** Several problems share a status; of 400 there is a general one among them, of 409 and 422 there is none. */
 function slugOfStatus(status: number): ProblemSlug {
   const slugs = Object.keys(problems) as ProblemSlug[];
-  return (status === 400 ? undefined : slugs.find((slug) => problems[slug].status === status)) ?? 'bad-request';
+  const isShared = [400, 409, 422].includes(status);
+  return (isShared ? undefined : slugs.find((slug) => problems[slug].status === status)) ?? 'bad-request';
 }

@@ -19,6 +19,11 @@ export const problems = {
     meaning: 'One or more query arguments are unknown, repeated or malformed; `errors` names each.',
     remedy: 'Mend the arguments that `errors` names.',
   },
+  'bad-body': {
+    status: 400,
+    meaning: 'The body is missing, no JSON, or not what is asked for here; `errors` names each fault.',
+    remedy: 'Mend the body as `detail` or `errors` says.',
+  },
   'bad-request': {
     status: 400,
     meaning: 'The request is not well-formed HTTP, or a header of it cannot be understood.',
@@ -54,10 +59,45 @@ export const problems = {
     meaning: 'The request did not arrive in time.',
     remedy: 'Send it again, faster.',
   },
+  'sold-out': {
+    status: 409,
+    meaning: 'Nothing is left of what was to be booked.',
+    remedy: 'Book one of `alternatives`, or other dates.',
+  },
+  'forbidden-transition': {
+    status: 409,
+    meaning: 'The state in which the resource is does not lead to the one that was asked for.',
+    remedy: 'Read the resource again; `detail` names the states that it can go to.',
+  },
+  'idempotency-running': {
+    status: 409,
+    meaning: 'A request with this idempotency key is still under way.',
+    remedy: 'Send the same request again after the seconds that `Retry-After` names.',
+  },
+  'precondition-failed': {
+    status: 412,
+    meaning: 'The resource is no longer the one that `If-Match` names.',
+    remedy: 'Read the resource again and send its new `ETag`.',
+  },
   'body-too-large': {
     status: 413,
     meaning: 'The request body is larger than this server takes.',
     remedy: 'Send a smaller body; `detail` names the limit.',
+  },
+  'unsupported-media-type': {
+    status: 415,
+    meaning: 'The body is of a media type, a charset or a content coding that is not taken here.',
+    remedy: 'Send what the `Accept` header of the answer lists.',
+  },
+  'idempotency-mismatch': {
+    status: 422,
+    meaning: 'The idempotency key was used before, for another request.',
+    remedy: 'Make a new key for each new request.',
+  },
+  'precondition-required': {
+    status: 428,
+    meaning: 'A change needs `If-Match`, so that nobody overwrites what he has not seen.',
+    remedy: 'Read the resource and send its `ETag` in `If-Match`.',
   },
   'too-many-requests': {
     status: 429,
@@ -76,7 +116,7 @@ export const problems = {
   },
   'body-consumed': {
     status: 500,
-    meaning: 'The host application read the request body before the gateway could forward it.',
+    meaning: 'The host application read the request body before frontdesk could.',
     remedy: 'Mount frontdesk before the body parser, or let the parser keep `rawBody`.',
   },
   'method-not-implemented': {

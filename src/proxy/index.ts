@@ -6,7 +6,6 @@ export { createRemoteForward, type RemoteForwardOptions } from './forward-remote
 export { createHeaderRules, type HeaderEdits } from './header-rules.ts';
 export { createIdentity, type Identity } from './identity.ts';
 export { type PeekedBody, peekBody } from './peek-body.ts';
-export { announcesBody } from './request-body.ts';
 export { createRetryRules, isIdempotent } from './retry.ts';
 export { createShadow, type Shadow, type ShadowCounts, type ShadowOptions } from './shadow.ts';
 export type { Timer } from './timer.ts';

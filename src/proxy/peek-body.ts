@@ -1,16 +1,11 @@
 /** The beginning of a request's body, read ahead and put back, so that whoever reads it next finds it unharmed. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { markBodyWhole } from '#http';
 
 export interface PeekedBody {
   readonly bytes: Buffer;
   /** False: there is more. */
   readonly isWhole: boolean;
-}
-
-const putBackKey = Symbol('put back');
-
-interface Carrier {
-  [putBackKey]?: true;
 }
 
 /**
@@ -37,15 +32,10 @@ export async function peekBody(
   return { bytes, isWhole: length <= bytesMax };
 }
 
-/** True unless the body was begun to be read by somebody who did not put it back. */
-export function isBodyWhole(req: IncomingMessage): boolean {
-  return !req.readableDidRead || (req as Carrier)[putBackKey] === true;
-}
-
 /** Node drops what a handler leaves unread of a body, but not once it was begun to be read; the next request would wait behind it. */
 function putBack(req: IncomingMessage, res: ServerResponse, bytes: Buffer): void {
   if (bytes.length > 0) req.unshift(bytes);
-  (req as Carrier)[putBackKey] = true;
+  markBodyWhole(req);
   res.once('finish', () => req.resume());
 }
 

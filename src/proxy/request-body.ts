@@ -1,10 +1,9 @@
 /** The client's body on its way to an upstream: streamed, bounded, and found again when a host's parser has read it. */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { type Problem, problem } from '#http';
+import { announcesBody, bodyReadBefore, bodyTooLarge, isBodyWhole, type Problem, problem } from '#http';
 import { createIdleTimer } from './idle-timer.ts';
-import { isBodyWhole } from './peek-body.ts';
 
 export interface UploadWatcher {
   /** All of it has come. */
@@ -35,15 +34,6 @@ export function createUpload(ctx: Context, options: UploadOptions): Upload | und
   const { req } = ctx;
   if (!announcesBody(req.headers, options.bytesMax)) return undefined;
   return isBodyWhole(req) ? streamed(req, options) : readBefore(bodyReadBefore(ctx, options.bytesMax));
-}
-
-/** By its headers alone. Throws the Problem of a body that is refused unread. */
-export function announcesBody(headers: IncomingHttpHeaders, bytesMax: number): boolean {
-  const { 'content-length': length, 'transfer-encoding': coding } = headers;
-  if (coding === undefined && (length === undefined || Number(length) === 0)) return false;
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw codedTransfer();
-  if (Number(length) > bytesMax) throw tooLarge(bytesMax);
-  return true;
 }
 
 /**
@@ -77,7 +67,7 @@ function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs }: UploadOptio
   function onData(chunk: Buffer): void {
     bytes += chunk.length;
     if (bytes > bytesMax) {
-      body.destroy(tooLarge(bytesMax));
+      body.destroy(bodyTooLarge(bytesMax));
       return;
     }
     idle.touch();
@@ -124,36 +114,7 @@ function readBefore(body: Uint8Array | string): Upload {
 
 function ignore(): void {}
 
-function tooLarge(bytesMax: number): Problem {
-  return problem('body-too-large', {
-    detail: `The body may have ${bytesMax} bytes at most.`,
-    headers: { Connection: 'close' },
-  });
-}
-
 /** For a client that stops in the middle of its body. */
 export function uploadTooSlow(): Problem {
   return problem('request-timeout', { headers: { Connection: 'close' } });
-}
-
-/** Node undoes `chunked` alone; what is packed inside it would reach the upstream without a word of how. */
-function codedTransfer(): Problem {
-  return problem('bad-request', {
-    detail: 'The only transfer coding that is understood is chunked.',
-    headers: { Connection: 'close' },
-  });
-}
-
-/**
- * koa-bodyparser and its successor keep what they read in `rawBody`, unpacked and decoded; it stands in for the body
- * only where that is the same. Otherwise the bytes are gone.
- */
-function bodyReadBefore(ctx: Context, bytesMax: number): Uint8Array | string {
-  const { rawBody } = ctx.request as { rawBody?: unknown };
-  const { 'content-length': length, 'content-encoding': encoding } = ctx.req.headers;
-  if (!(typeof rawBody === 'string' || rawBody instanceof Uint8Array)) throw problem('body-consumed');
-  const bytes = Buffer.byteLength(rawBody);
-  if (encoding !== undefined || (length !== undefined && Number(length) !== bytes)) throw problem('body-consumed');
-  if (bytes > bytesMax) throw tooLarge(bytesMax);
-  return rawBody;
 }

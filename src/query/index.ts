@@ -1,5 +1,6 @@
 /** The language of lists: query arguments in, plain data out, and links back to text. */
-export { parseItemQuery } from './item-language.ts';
+export { formatCursor } from './cursor.ts';
+export { type ItemQuery, parseItemQuery } from './item-language.ts';
 export { formatLinkHeader } from './link-header.ts';
 export {
   createListLanguage,
@@ -7,14 +8,17 @@ export {
   type ListLanguageOptions,
 } from './list-language.ts';
 export type { Filter, ListQuery, Order, TextSearch } from './list-query.ts';
-export { type PageLinks, type Position, pageLinks } from './page.ts';
+export { createOwnReader, type OwnArguments, type OwnReader } from './own-arguments.ts';
+export { type PageLinks, type Position, pageLinks, type Walk, walkLinks } from './page.ts';
 export type { Scalar } from './scalar.ts';
 export { urlField } from './url-field.ts';
 export {
   createView,
   type Field,
   type PublicItem,
+  type PublicValue,
   present,
+  type ShownField,
   type View,
   type ViewDefinition,
   type ViewField,

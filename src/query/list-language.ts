@@ -1,138 +1,96 @@
-/** What a client may ask of a collection: `offset`, `limit`, `fields`, `sort`, `q`, and every field as a filter. */
+/** What a client may ask of a collection: a page by `offset` or `after`, `fields`, `sort`, `q`, and every field as a filter. */
 import type { Fault } from '#http';
 import { pointerTo, quote, readArguments, throwFaults } from './arguments.ts';
-import { parseFields } from './fields.ts';
-import type { Filter, ListQuery, Order, TextSearch } from './list-query.ts';
-import { parseWholeNumber } from './scalar.ts';
-import { parseSort, withTieBreaker } from './sort.ts';
-import type { Column, View, ViewField } from './view.ts';
+import { parseCursor } from './cursor.ts';
+import type { ListQuery, Order } from './list-query.ts';
+import { createVocabulary, type Draft, type Word } from './list-words.ts';
+import { createOwnReader, type OwnArguments } from './own-arguments.ts';
+import type { Scalar } from './scalar.ts';
+import { settleSort } from './sort.ts';
+import type { Column, View } from './view.ts';
 
 const limitDefault = 20;
-const limitMax = 100;
-const searchTextLengthMax = 200;
 
-export interface ListLanguageOptions<Row extends object> {
+export interface ListLanguageOptions<Row extends object, Own = unknown> {
   /** The columns that `q` looks in. @default none: `q` is unknown */
   readonly searchable?: readonly Column<Row>[];
-  /** @default the view's key, ascending */
+  /** Of columns that the view shows. @default the view's key, ascending */
   readonly defaultSort?: readonly Order<Row>[];
+  /** @default no arguments beside those of every list */
+  readonly own?: OwnArguments<Own>;
 }
 
 /**
  * Reads the search string of a list (with or without `?`). Throws the problem `bad-argument` that names every bad
  * argument at once. `place` is what computed fields are relative to; see `Field`.
  */
-export type ListLanguage<Row extends object> = (search: string, place: string) => ListQuery<Row>;
+export type ListLanguage<Row extends object, Own = unknown> = (search: string, place: string) => ListQuery<Row, Own>;
 
 /** Settles the language of one collection, once, at start. Throws a TypeError if a field has the name of an argument. */
-export function createListLanguage<Row extends object>(
+export function createListLanguage<Row extends object, Own = unknown>(
   view: View<Row>,
-  { searchable = [], defaultSort = [] }: ListLanguageOptions<Row> = {},
-): ListLanguage<Row> {
-  const words = createVocabulary(view, searchable);
-  const plain: ListQuery<Row> = {
+  { searchable = [], defaultSort = [], own }: ListLanguageOptions<Row, Own> = {},
+): ListLanguage<Row, Own> {
+  const reader = own && createOwnReader(own);
+  const words = createVocabulary(view, searchable, reader);
+  const plain: ListQuery<Row, Own> = {
     offset: 0,
     limit: limitDefault,
     fields: undefined,
     filters: Object.freeze([]),
     search: undefined,
-    sort: withTieBreaker(defaultSort, view.key),
+    sort: settleSort(view, defaultSort),
+    ...(reader && { own: reader.plain }),
   };
   Object.freeze(plain);
   return function parseList(search, place) {
     if (search === '' || search === '?') return plain;
     const faults: Fault[] = [];
-    const draft: Draft<Row> = { ...plain, filters: [] };
-    for (const [name, value] of readArguments(search, faults)) {
-      const word = words.get(name);
-      const detail = word === undefined ? unknownArgument(name, words) : word(value, draft, place);
-      if (detail !== undefined) faults.push({ pointer: pointerTo(name), detail });
-    }
+    const values = readArguments(search, faults);
+    const { own: texts, ...draft } = readWords(words, values, { ...plain, filters: [], own: {} }, place, faults);
+    const after = readAfter(view, values, draft.sort, place, faults);
+    const given = reader?.read(texts, faults);
     throwFaults(faults);
-    return Object.freeze({ ...draft, filters: Object.freeze(draft.filters) });
+    return Object.freeze({
+      ...draft,
+      filters: Object.freeze(draft.filters),
+      ...(after && { after }),
+      ...(given !== undefined && { own: given }),
+    });
   };
 }
 
-/** A list query in the making. */
-interface Draft<Row extends object> {
-  offset: number;
-  limit: number;
-  fields: readonly string[] | undefined;
-  filters: Filter<Row>[];
-  search: TextSearch<Row> | undefined;
-  sort: readonly Order<Row>[];
-}
-
-/** Puts the value of an argument into the draft, or says what is wrong with it. */
-type Word<Row extends object> = (value: string, draft: Draft<Row>, place: string) => string | undefined;
-
-function createVocabulary<Row extends object>(
-  view: View<Row>,
-  searchable: readonly Column<Row>[],
-): ReadonlyMap<string, Word<Row>> {
-  const words = new Map<string, Word<Row>>([
-    ['offset', readOffset],
-    ['limit', readLimit],
-    ['fields', createFieldsWord(view)],
-    ['sort', createSortWord(view)],
-    ...(searchable.length === 0 ? [] : [['q', createSearchWord(searchable)] as const]),
-  ]);
-  for (const field of view.list) {
-    if (words.has(field.name)) throw new TypeError(`a field named ${field.name} hides the argument of that name`);
-    words.set(field.name, createFilterWord(field));
+function readWords<Row extends object>(
+  words: ReadonlyMap<string, Word<Row>>,
+  values: ReadonlyMap<string, string>,
+  draft: Draft<Row>,
+  place: string,
+  faults: Fault[],
+): Draft<Row> {
+  for (const [name, value] of values) {
+    const word = words.get(name);
+    const detail = word === undefined ? unknownArgument(name, words) : word(value, draft, place);
+    if (detail !== undefined) faults.push({ pointer: pointerTo(name), detail });
   }
-  return words;
+  return draft;
 }
 
-function readOffset(value: string, draft: { offset: number }): string | undefined {
-  const offset = parseWholeNumber(value);
-  if (!Number.isSafeInteger(offset)) return `must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`;
-  draft.offset = offset ?? 0;
+/** Last of all, since a cursor belongs to an order. */
+function readAfter<Row extends object>(
+  view: View<Row>,
+  values: ReadonlyMap<string, string>,
+  sort: readonly Order<Row>[],
+  place: string,
+  faults: Fault[],
+): readonly Scalar[] | undefined {
+  const text = values.get('after');
+  if (text === undefined) return undefined;
+  const pointer = pointerTo('after');
+  if (values.has('offset')) faults.push({ pointer, detail: 'cannot be combined with offset: send one of the two' });
+  const reading = parseCursor(view, sort, text, place);
+  if (reading.ok) return reading.values;
+  faults.push({ pointer, detail: reading.detail });
   return undefined;
-}
-
-/** More than the maximum is taken as the maximum, and the answer's `limit` says so. */
-function readLimit(value: string, draft: { limit: number }): string | undefined {
-  const limit = parseWholeNumber(value);
-  if (limit === undefined || limit === 0) return `must be a whole number from 1 to ${limitMax}`;
-  draft.limit = Math.min(limit, limitMax);
-  return undefined;
-}
-
-function createFieldsWord<Row extends object>(view: View<Row>): Word<Row> {
-  return (value, draft) => {
-    const reading = parseFields(view, value);
-    if (!reading.ok) return reading.detail;
-    draft.fields = reading.fields;
-    return undefined;
-  };
-}
-
-function createSortWord<Row extends object>(view: View<Row>): Word<Row> {
-  return (value, draft) => {
-    const reading = parseSort(view, value);
-    if (!reading.ok) return reading.detail;
-    draft.sort = reading.sort;
-    return undefined;
-  };
-}
-
-function createSearchWord<Row extends object>(searchable: readonly Column<Row>[]): Word<Row> {
-  const columns = Object.freeze([...searchable]);
-  return (value, draft) => {
-    if (value.length > searchTextLengthMax) return `must be at most ${searchTextLengthMax} characters`;
-    draft.search = Object.freeze({ text: value, columns });
-    return undefined;
-  };
-}
-
-function createFilterWord<Row extends object>({ column, read }: ViewField<Row>): Word<Row> {
-  return (value, draft, place) => {
-    const reading = read(value, place);
-    if (!reading.ok) return reading.detail;
-    draft.filters.push(Object.freeze({ column, value: reading.value }));
-    return undefined;
-  };
 }
 
 function unknownArgument(name: string, words: ReadonlyMap<string, unknown>): string {

@@ -54,7 +54,7 @@ const kinds: ReadonlyMap<unknown, Kind> = new Map([
 /** JSON Schema is asked, because it sees through refinements, enums, literals and nullable to the plain type. */
 function kindOf(schema: z.ZodType<Scalar>): Kind {
   const json = z.toJSONSchema(schema);
-  const types = json.anyOf?.map((each) => each.type) ?? [json.type];
+  const types = (json.anyOf ?? [json]).flatMap(({ type }) => type);
   const kind = kinds.get(types.find((type) => type !== 'null'));
   if (kind === undefined) throw new TypeError('a field of a view needs the schema of a string, a number or a boolean');
   return kind;

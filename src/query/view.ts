@@ -4,8 +4,11 @@ import { createScalarReader, type Reading, type Scalar } from './scalar.ts';
 
 export type Column<Row extends object> = keyof Row & string;
 
+/** What an item can show: a scalar, or plain data made of scalars, such as a price. */
+export type PublicValue = Scalar | readonly PublicValue[] | { readonly [name: string]: PublicValue };
+
 /** An item as a client sees it, its names in the view's order. */
-export type PublicItem = Readonly<Record<string, Scalar>>;
+export type PublicItem = Readonly<Record<string, PublicValue>>;
 
 /**
  * One public field over one column. With `toPublic` and `fromPublic` the public value is computed, and then the two
@@ -23,11 +26,16 @@ export type Field<Row extends object> = {
   };
 }[Column<Row>];
 
+/** A public field that is made of the row and only shown: no filter and no order knows it. Undefined: this item has none. */
+export interface ShownField<Row extends object> {
+  readonly show: (row: Row, place: string) => PublicValue | undefined;
+}
+
 export interface ViewDefinition<Row extends object> {
   /** A column without duplicates: the tie-breaker of every order. */
   readonly key: Column<Row>;
   /** By public name (`snake_case`), in the order in which items show them. */
-  readonly fields: Readonly<Record<string, Field<Row>>>;
+  readonly fields: Readonly<Record<string, Field<Row> | ShownField<Row>>>;
 }
 
 /** A field of a view that has been made: what its text means is settled. */
@@ -38,22 +46,33 @@ export interface ViewField<Row extends object> {
   readonly toPublic: ((value: Scalar, place: string) => Scalar) | undefined;
   /** Text of a filter as the column's value. */
   readonly read: (text: string, place: string) => Reading;
+  /** Whether a row may hold null there. */
+  readonly isNullable: boolean;
 }
 
 export interface View<Row extends object> {
   readonly key: Column<Row>;
-  /** In order, by public name. */
+  /** What can be filtered and sorted by, in order, by public name. */
   readonly fields: ReadonlyMap<string, ViewField<Row>>;
   readonly list: readonly ViewField<Row>[];
+  /** All that an item shows, in order. */
+  readonly shown: ReadonlyMap<string, ShownField<Row>>;
+  /** Whether anything shown depends on the place. */
+  readonly isPlaced: boolean;
 }
 
 /** Settles a view, once, at start. Throws a TypeError when a name or a schema cannot be used. */
 export function createView<Row extends object>({ key, fields }: ViewDefinition<Row>): View<Row> {
-  const list = Object.entries(fields).map(([name, field]) => createField<Row>(name, field));
+  const entries = Object.entries(fields);
+  for (const [name] of entries) checkName(name);
+  const list = entries.flatMap(([name, field]) => ('show' in field ? [] : [createField<Row>(name, field)]));
+  const byName = new Map(list.map((field) => [field.name, field]));
   return Object.freeze({
     key,
-    fields: new Map(list.map((field) => [field.name, field])),
+    fields: byName,
     list: Object.freeze(list),
+    shown: new Map(entries.map(([name, field]) => [name, 'show' in field ? field : shownOf(byName.get(name))])),
+    isPlaced: entries.some(([, field]) => 'show' in field || field.toPublic !== undefined),
   });
 }
 
@@ -64,11 +83,11 @@ export function present<Row extends object>(
   fields: readonly string[] | undefined,
   place: string,
 ): PublicItem {
-  const item: Record<string, Scalar> = {};
-  for (const { name, column, toPublic } of view.list) {
+  const item: Record<string, PublicValue> = {};
+  for (const [name, { show }] of view.shown) {
     if (fields !== undefined && !fields.includes(name)) continue;
-    const value = row[column] as Scalar;
-    item[name] = toPublic === undefined ? value : toPublic(value, place);
+    const value = show(row, place);
+    if (value !== undefined) item[name] = value;
   }
   return item;
 }
@@ -81,9 +100,12 @@ interface LooseField<Row extends object> {
   readonly fromPublic?: (text: string, place: string) => Scalar | undefined;
 }
 
-function createField<Row extends object>(name: string, field: Field<Row>): ViewField<Row> {
-  // A name of digits would jump the order of an object's keys, and `__proto__` would vanish from it.
+/** A name of digits would jump the order of an object's keys, and `__proto__` would vanish from it. */
+function checkName(name: string): void {
   if (!/^[a-z][a-z0-9_]*$/.test(name)) throw new TypeError(`a view's field cannot be named ${JSON.stringify(name)}`);
+}
+
+function createField<Row extends object>(name: string, field: Field<Row>): ViewField<Row> {
   const { column, schema, toPublic, fromPublic } = field as unknown as LooseField<Row>;
   return Object.freeze({
     name,
@@ -91,7 +113,15 @@ function createField<Row extends object>(name: string, field: Field<Row>): ViewF
     schema,
     toPublic,
     read: createFilterReader(schema, fromPublic),
+    isNullable: schema.safeParse(null).success,
   });
+}
+
+function shownOf<Row extends object>(field: ViewField<Row> | undefined): ShownField<Row> {
+  if (field === undefined) throw new TypeError('a view shows only what it defines');
+  const { column, toPublic } = field;
+  if (toPublic === undefined) return { show: (row) => row[column] as Scalar };
+  return { show: (row, place) => toPublic(row[column] as Scalar, place) };
 }
 
 function createFilterReader(

@@ -1,13 +1,8 @@
 /** The conventions applied: resources as apps, and versions of an API side by side. */
+export { type Change, type ChangeDefinition, change } from './change.ts';
+export { type CollectionDefinition, collection, type Rows } from './collection.ts';
+export { type Creation, type CreationDefinition, type CreationRequest, creation } from './creation.ts';
+export { type IndexDefinition, type ItemDefinition, index, item } from './item.ts';
 export { createResourceApp, type ResourceAppOptions } from './resource-app.ts';
-export {
-  type CollectionDefinition,
-  collection,
-  type IndexDefinition,
-  type ItemDefinition,
-  index,
-  item,
-  type ResourceRoute,
-  type Rows,
-} from './route.ts';
+export type { Guard, ResourceRoute } from './route.ts';
 export { createVersions } from './versions.ts';

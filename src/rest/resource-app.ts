@@ -24,17 +24,24 @@ export interface ResourceAppOptions extends ProblemResponsesOptions {
 export function createResourceApp({ routes, representations, ...responses }: ResourceAppOptions): Koa {
   // Sensitive, since the router's routes would ignore case where its middleware does not; strict, since `/x` and `/x/` differ.
   const router = new Router({ sensitive: true, strict: true });
-  for (const route of routes) router.get(route.path, route.answer(representations));
+  for (const { path, method, answer } of routes) router.register(path, [method], answer(representations));
   const app = new Koa();
   app.use(createProblemResponses({ ...responses, representations }));
-  app.use(createDispatch(router));
+  app.use(createDispatch(router, withoutSlash(routes)));
   return app;
 }
 
+/** Collections that have no parameter in their path, and so could be taken for an item: `/bookings` for `/:id`. */
+function withoutSlash(routes: readonly ResourceRoute[]): ReadonlySet<string> {
+  const collections = routes.filter(({ path }) => path.endsWith('/') && !path.includes(':'));
+  return new Set(collections.map(({ path }) => path.slice(0, -1)));
+}
+
 /** The router's own middleware puts a chain together at each request; here a route is one function, and no two overlap. */
-function createDispatch(router: Router): Middleware {
+function createDispatch(router: Router, slashless: ReadonlySet<string>): Middleware {
   return function dispatch(ctx: Context, next: Next) {
     const path = pathOf(ctx.url);
+    if (slashless.has(path)) return redirectToSlash(ctx);
     const [layer] = router.match(path, ctx.method).pathAndMethod;
     const [answer] = layer?.stack ?? [];
     if (layer === undefined || answer === undefined) return answerUnmatched(ctx, router, path);

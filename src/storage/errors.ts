@@ -33,12 +33,12 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * SQLite: result codes of a file that is locked, gone, broken or full. PostgreSQL: classes 08 (connection), 53 (out of
- * resources) and 57 (operator intervention: shutting down, cancelled by a time-out), 55P03 (lock not to be had), and
- * the codes of a socket.
+ * SQLite: result codes of a file that is locked, gone, broken or full. PostgreSQL: classes 08 (connection), 40 (a
+ * transaction undone for the sake of another), 53 (out of resources) and 57 (operator intervention: shutting down,
+ * cancelled by a time-out), 55P03 (lock not to be had), and the codes of a socket.
  */
 const unavailableCode =
-  /^(?:SQLITE_(?:BUSY|LOCKED|CANTOPEN|IOERR|FULL|PROTOCOL|READONLY)|(?:08|53|57)[0-9A-Z]{3}$|55P03$|E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_))/;
+  /^(?:SQLITE_(?:BUSY|LOCKED|CANTOPEN|IOERR|FULL|PROTOCOL|READONLY)|(?:08|40|53|57)[0-9A-Z]{3}$|55P03$|E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_))/;
 
 /** What pg and better-sqlite3 throw without a code. */
 const unavailableMessage =

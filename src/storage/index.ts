@@ -9,12 +9,15 @@ export { type DemoRows, loadDemo } from './demo.ts';
 export { StorageSetupError, StorageUnavailable } from './errors.ts';
 export type {
   AccountRow,
+  AnswerRow,
   BookingStatus,
   CarBookingRow,
   CarRow,
+  DayRow,
   HotelBookingRow,
   HotelRow,
   MessageRow,
+  RoomTypeRow,
   Tables,
 } from './schema.ts';
 export { type Page, selectPage } from './select-page.ts';

@@ -1,13 +1,16 @@
 /** A page of a list and the number of all its rows, the same way for every service. */
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { ListQuery, Scalar } from '#query';
+import { comesAfter } from './comes-after.ts';
 import type { Database } from './database.ts';
 import type { Dialect } from './migrations.ts';
 
 export interface Page<Row> {
   readonly items: readonly Row[];
-  /** Of all rows that the query and the filters leave, on whatever page. */
-  readonly total: number;
+  /** Of all rows that the query and the filters leave, on whatever page; undefined if the list is not to be counted. */
+  readonly total: number | undefined;
+  /** Whether there are rows behind these, where it does not follow from `total`: with `after`, and uncounted. */
+  readonly hasMore?: boolean;
 }
 
 /**
@@ -19,10 +22,15 @@ export async function selectPage<DB, TB extends keyof DB, Row extends object>(
   query: SelectQueryBuilder<DB, TB, Row>,
   list: ListQuery<NoInfer<Row>>,
 ): Promise<Page<Row>> {
-  const matching = narrow(database.dialect, query, list);
-  const items = (await pageOf(matching, list).execute()) as Row[];
-  const total = totalFrom(items.length, list) ?? (await count(matching));
-  return { items, total };
+  const { dialect } = database;
+  const { limit, after, isCounted = true } = list;
+  const matching = narrow(dialect, query, list);
+  // Where no total says whether there is more, one row too many does.
+  const ahead = after === undefined && isCounted ? 0 : 1;
+  const found = (await pageOf(dialect, matching, { ...list, limit: limit + ahead }).execute()) as Row[];
+  const items = found.slice(0, limit);
+  const total = isCounted ? (totalFrom(items.length, list) ?? (await count(matching))) : undefined;
+  return ahead === 0 ? { items, total } : { items, total, hasMore: found.length > limit };
 }
 
 /** The rows that `list` does not filter away. */
@@ -38,12 +46,15 @@ export function narrow<DB, TB extends keyof DB, Row extends object>(
 
 /** The rows of the page, in order. */
 export function pageOf<DB, TB extends keyof DB, Row extends object>(
+  dialect: Dialect,
   query: SelectQueryBuilder<DB, TB, Row>,
-  { sort, limit, offset }: ListQuery<NoInfer<Row>>,
+  { sort, limit, offset, after }: ListQuery<NoInfer<Row>>,
 ): SelectQueryBuilder<DB, TB, Row> {
   let ordered = query;
   for (const { column, descending } of sort) ordered = ordered.orderBy(sql.ref(column), descending ? 'desc' : 'asc');
-  return ordered.limit(limit).offset(offset);
+  if (after === undefined) return ordered.limit(limit).offset(offset);
+  const behind = after.length === 0 ? ordered : ordered.where(comesAfter(dialect, sort, after));
+  return behind.limit(limit);
 }
 
 function equals(column: string, value: Scalar) {
@@ -64,8 +75,9 @@ function contains(dialect: Dialect, columns: readonly string[], text: string) {
 }
 
 /** A page that is not full ends the list, and says where without asking again. */
-function totalFrom(found: number, { offset, limit }: { offset: number; limit: number }): number | undefined {
-  return found < limit && (found > 0 || offset === 0) ? offset + found : undefined;
+function totalFrom(found: number, { offset, limit, after }: ListQuery<never>): number | undefined {
+  const isFromStart = after === undefined || after.length === 0;
+  return isFromStart && found < limit && (found > 0 || offset === 0) ? offset + found : undefined;
 }
 
 async function count<DB, TB extends keyof DB, Row>(query: SelectQueryBuilder<DB, TB, Row>): Promise<number> {

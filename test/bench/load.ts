@@ -1,30 +1,39 @@
 /** The load, a process of its own: as many requests as 64 keep-alive connections carry, one at a time on each. */
 import { connect, type Socket } from 'node:net';
+import { orderBody } from './booking-orders.ts';
 
 export interface LoadOrder {
   readonly port: number;
-  /** The whole request as text. */
+  /** The whole request as text; of orders the head alone. */
   readonly request: string;
+  /** Sends orders, counted from this one on. @default the same request each time */
+  readonly ordersFrom?: number;
   /** Runs for so long before `began` is told, and then for so long until `ended`. */
   readonly warmUpMs: number;
   readonly durationMs: number;
 }
 
-export type LoadReport = { readonly event: 'began' } | { readonly event: 'ended'; readonly requests: number };
+export type LoadReport =
+  | { readonly event: 'began' }
+  | { readonly event: 'ended'; readonly requests: number; readonly sent: number };
 
 const connections = 64;
 
 /** Less than an HTTP client: it costs the machine little beside the server that is measured. */
-function run({ port, request, warmUpMs, durationMs }: LoadOrder): void {
-  let answered = 0;
+function run({ port, request, ordersFrom, warmUpMs, durationMs }: LoadOrder): void {
+  let [sent, answered] = [0, 0];
   const bytes = Buffer.from(request, 'latin1');
-  const sockets = Array.from({ length: connections }, () => openConnection(port, bytes, () => (answered += 1)));
+  const next = () => {
+    sent += 1;
+    return ordersFrom === undefined ? bytes : Buffer.from(request + orderBody(ordersFrom + sent), 'latin1');
+  };
+  const sockets = Array.from({ length: connections }, () => openConnection(port, next, () => (answered += 1)));
   const rest = stayAwake();
   setTimeout(() => {
     answered = 0;
     report({ event: 'began' });
     setTimeout(() => {
-      report({ event: 'ended', requests: answered });
+      report({ event: 'ended', requests: answered, sent });
       rest();
       for (const socket of sockets) socket.destroy();
     }, durationMs);
@@ -47,8 +56,8 @@ function report(report: LoadReport): void {
   process.send?.(report);
 }
 
-function openConnection(port: number, request: Buffer, onAnswer: () => void): Socket {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => socket.write(request));
+function openConnection(port: number, next: () => Buffer, onAnswer: () => void): Socket {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => socket.write(next()));
   let head = '';
   let missing = 0;
   socket.on('data', (chunk) => {
@@ -63,7 +72,7 @@ function openConnection(port: number, request: Buffer, onAnswer: () => void): So
     }
     if (missing > 0) return;
     onAnswer();
-    socket.write(request);
+    socket.write(next());
   });
   socket.on('error', (error) => {
     throw error;
@@ -71,12 +80,12 @@ function openConnection(port: number, request: Buffer, onAnswer: () => void): So
   return socket;
 }
 
-/** Of the whole answer, once its head is there. Anything but a 200 is no measurement. */
+/** Of the whole answer, once its head is there. Anything but a 200, or the 201 of an order, is no measurement. */
 function answerLength(text: string): number | undefined {
   const headEnd = text.indexOf('\r\n\r\n');
   if (headEnd === -1) return undefined;
   const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1];
-  if (!text.startsWith('HTTP/1.1 200 ') || length === undefined) throw new Error(`unexpected answer:\n${text}`);
+  if (!/^HTTP\/1\.1 20[01] /.test(text) || length === undefined) throw new Error(`unexpected answer:\n${text}`);
   return headEnd + 4 + Number(length);
 }
 

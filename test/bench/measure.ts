@@ -6,6 +6,7 @@ import { get } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../support/free-port.ts';
+import { orderBody } from './booking-orders.ts';
 import { type Child, root, startChild } from './child.ts';
 import type { LoadOrder, LoadReport } from './load.ts';
 import { type Parts, type Row, startParts } from './servers.ts';
@@ -44,22 +45,31 @@ interface Server {
   readonly child: Child;
   readonly port: number;
   readonly request: string;
+  /** How many orders it has got; undefined where it gets none. */
+  orders: number | undefined;
 }
 
 async function startRow(row: Row, parent: string, parts: Parts): Promise<Server> {
   const directory = join(parent, row.name);
   mkdirSync(directory);
   const port = await freePort();
-  const child = row.start(port, directory, parts);
+  const child = await row.start(port, directory, parts);
   const headers = { host: `127.0.0.1:${port}`, authorization, accept: 'application/json', ...row.headers };
   await untilReady(port, row.path, headers);
-  return { child, port, request: requestOf(row, headers) };
+  return { child, port, request: requestOf(row, headers), orders: row.orders ? 0 : undefined };
 }
 
-function requestOf({ path, bodyBytes }: Row, headers: Readonly<Record<string, string>>): string {
-  const framing = bodyBytes === undefined ? {} : { 'content-type': 'text/plain', 'content-length': String(bodyBytes) };
+function requestOf(row: Row, headers: Readonly<Record<string, string>>): string {
+  const { path, bodyBytes, orders } = row;
+  const framing = framingOf(row);
   const lines = Object.entries({ ...headers, ...framing }).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `${bodyBytes === undefined ? 'GET' : 'POST'} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${'x'.repeat(bodyBytes ?? 0)}`;
+  const method = bodyBytes === undefined && !orders ? 'GET' : 'POST';
+  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${'x'.repeat(bodyBytes ?? 0)}`;
+}
+
+function framingOf({ bodyBytes, orders }: Row): Readonly<Record<string, string>> {
+  if (orders) return { 'content-type': 'application/json', 'content-length': String(orderBody(0).length) };
+  return bodyBytes === undefined ? {} : { 'content-type': 'text/plain', 'content-length': String(bodyBytes) };
 }
 
 const authorization = `Basic ${Buffer.from('demo:demo').toString('base64')}`;
@@ -87,14 +97,16 @@ type Sample = Omit<Figures, 'row'>;
 async function measure(server: Server, load: Child, warmUpMs: number, durationMs: number): Promise<Sample> {
   const { child, port, request } = server;
   const reports = on(load.process, 'message');
-  const order: LoadOrder = { port, request, warmUpMs, durationMs };
+  const orders = server.orders === undefined ? {} : { ordersFrom: server.orders };
+  const order: LoadOrder = { port, request, warmUpMs, durationMs, ...orders };
   load.process.send(order);
   await reports.next();
   const [before, startedAtMs] = [await child.usage(), performance.now()];
   const [ended] = (await reports.next()).value as [LoadReport];
   const [after, endedAtMs] = [await child.usage(), performance.now()];
   await reports.return?.();
-  const requests = ended.event === 'ended' ? ended.requests : 0;
+  const { requests, sent } = ended.event === 'ended' ? ended : { requests: 0, sent: 0 };
+  if (server.orders !== undefined) server.orders += sent;
   return {
     cpuMicrosPerRequest: (after.cpuMicros - before.cpuMicros) / requests,
     requestsPerSecond: (requests * 1000) / (endedAtMs - startedAtMs),

@@ -1,5 +1,6 @@
 /** The rows of the table, in its order. */
 import { booking } from './booking.ts';
+import { bookingRows } from './booking-rows.ts';
 import type { ConfigurationKind } from './configuration.ts';
 import { proxyRows } from './proxy-rows.ts';
 import { frontdeskOf, ownServer, type Row } from './servers.ts';
@@ -25,6 +26,7 @@ export const rows: readonly Row[] = [
     headers: label,
     kind: 'grpc',
   }),
+  ...bookingRows,
   ...proxyRows,
 ];
 

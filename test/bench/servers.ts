@@ -12,8 +12,10 @@ export interface Row {
   readonly headers?: Readonly<Record<string, string>>;
   /** With one the request is a POST. @default none */
   readonly bodyBytes?: number;
+  /** With these the request is a POST of an order, another one each time. @default false */
+  readonly orders?: boolean;
   /** Starts it; `directory` is the row's own. */
-  readonly start: (port: number, directory: string, parts: Parts) => Child;
+  readonly start: (port: number, directory: string, parts: Parts) => Child | Promise<Child>;
 }
 
 /** What runs beside the servers under test. */
@@ -64,7 +66,7 @@ export function startFrontdesk(
 export async function startParts(directory: string): Promise<Parts & { readonly stop: () => Promise<void> }> {
   const [upstreamPort, ratelimitPort, authPort] = [await freePort(), await freePort(), await freePort()];
   const parts = { upstreamPort, ratelimitPort, authPort };
-  const upstream = ownServer('upstream')(upstreamPort, directory, parts);
+  const upstream = await ownServer('upstream')(upstreamPort, directory, parts);
   const asked = startFrontdesk(
     directory,
     { RATELIMIT_PORT: String(ratelimitPort), AUTH_PORT: String(authPort), LOG_LEVEL: 'error' },

@@ -19,11 +19,11 @@ const services = [
 export function bookingCases(desk: OpenDesk): void {
   for (const { prefix, booking, thing, guests } of services) {
     describe(`bookings at ${prefix}`, () => {
-      it('answers 200 and the confirmed booking, with exactly its three fields', async () => {
+      it('answers 200 and the confirmed booking, its three fields of old among others', async () => {
         const { body } = await callAsDemo(desk, `${prefix}/bookings/${booking}`)
           .expect(200)
           .expect('Content-Type', 'application/json');
-        assert.deepEqual(Object.keys(body), ['id', thing, 'status']);
+        assert.deepEqual(Object.keys(body).slice(0, 3), ['id', thing, 'status']);
         assert.equal(body.id, booking);
         assert.match(body[thing], uuid);
         assert.equal(body.status, 'confirmed');

@@ -2,6 +2,7 @@
 import { authServiceCases } from './auth-service.ts';
 import { authenticationCases } from './authentication.ts';
 import { bookingCases } from './bookings.ts';
+import { bookingLifeCases } from './bookings-alike.ts';
 import { conditionalCases } from './conditional.ts';
 import type { Desk } from './desk.ts';
 import { diagnosticsCases } from './diagnostics.ts';
@@ -31,6 +32,8 @@ const cases = {
     listCases,
     conditionalCases,
     diagnosticsCases,
+    // Last, because they leave bookings behind.
+    bookingLifeCases,
   ],
   auth: [authServiceCases],
   ratelimit: [rateLimitServiceCases],

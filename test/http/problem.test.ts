@@ -61,6 +61,27 @@ describe('errorBody', () => {
   });
 });
 
+describe('the extension of a problem', () => {
+  const alternatives = [{ room_type: 'double', price: { amount: '120.00', currency: 'EUR' } }];
+
+  it('follows the members that every error has', () => {
+    const body = errorBody(problem('sold-out', { detail: 'None left.', extension: { alternatives } }));
+    assert.deepEqual(Object.entries(body), [
+      ['code', 409],
+      ['message', '409: Conflict'],
+      ['detail', 'None left.'],
+      ['alternatives', alternatives],
+    ]);
+  });
+
+  it('takes the place of none of them', () => {
+    const body = errorBody(
+      problem('sold-out', { detail: 'None left.', extension: { code: 200, message: 'fine', detail: 'x' } }),
+    );
+    assert.deepEqual(body, { code: 409, message: '409: Conflict', detail: 'None left.' });
+  });
+});
+
 describe('asProblem', () => {
   it('leaves a problem as it is', () => {
     const made = problem('not-found');
@@ -80,6 +101,7 @@ describe('asProblem', () => {
   checkTold(createHttpError(405), 'method-not-allowed', 405, undefined);
   checkTold(createHttpError(413), 'body-too-large', 413, undefined);
   checkTold(createHttpError(409, 'Sold out.'), 'bad-request', 409, 'Sold out.');
+  checkTold(createHttpError(422), 'bad-request', 422, undefined);
 
   it('keeps the headers that an HTTP error brings', () => {
     assert.deepEqual(asProblem(createHttpError(405, '', { headers: { Allow: 'GET' } })).headers, { Allow: 'GET' });

@@ -121,7 +121,7 @@ describe('createListLanguage', () => {
     refuse(
       '?pgae=2',
       'pgae',
-      /^"pgae" is no argument here; known: offset, limit, fields, sort, q, id, name, city, open, code$/,
+      /^"pgae" is no argument here; known: offset, limit, fields, sort, after, total, q, id, name, city, open, code$/,
     );
     for (const name of ['town', 'Limit', '__proto__', 'constructor', 'toString', 'limit%5B%5D']) {
       assert.equal(faultsOf(`?${name}=1`).length, 1, name);

@@ -1,7 +1,7 @@
 /** Links lead through a collection page by page, without repeating or skipping. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createListLanguage, type PageLinks, pageLinks } from '#query';
+import { createListLanguage, type PageLinks, pageLinks, walkLinks } from '#query';
 import { createHotelView, place } from './hotel-view.ts';
 
 const parse = createListLanguage(createHotelView(), { searchable: ['name'] });
@@ -99,5 +99,38 @@ describe('pageLinks', () => {
         }
       }),
     );
+  });
+});
+
+describe('pageLinks without a total', () => {
+  const links = (offset: number, hasMore: boolean) =>
+    pageLinks({ offset, limit: 20, total: undefined, hasMore, path, search: '?total=false' });
+
+  it('leaves out last, and goes on for as long as there is more', () => {
+    assert.deepEqual(links(20, true), {
+      self: `${path}?total=false&offset=20&limit=20`,
+      first: `${path}?total=false&offset=0&limit=20`,
+      prev: `${path}?total=false&offset=0&limit=20`,
+      next: `${path}?total=false&offset=40&limit=20`,
+    });
+    assert.deepEqual(Object.keys(links(0, false)), ['self', 'first']);
+  });
+});
+
+describe('walkLinks', () => {
+  it('go on behind the last row, and begin anew from the start', () => {
+    const search = '?city=Bern&after=Wabc&limit=5&total=false';
+    assert.deepEqual(walkLinks({ limit: 5, next: 'Wdef', path, search }), {
+      self: `${path}?city=Bern&total=false&after=Wabc&limit=5`,
+      first: `${path}?city=Bern&total=false&after=start&limit=5`,
+      next: `${path}?city=Bern&total=false&after=Wdef&limit=5`,
+    });
+  });
+
+  it('end on the last page', () => {
+    assert.deepEqual(Object.keys(walkLinks({ limit: 5, next: undefined, path, search: '?after=start' })), [
+      'self',
+      'first',
+    ]);
   });
 });

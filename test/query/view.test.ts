@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { createView, present } from '#query';
+import { createListLanguage, createView, parseItemQuery, present } from '#query';
 import { createHotelView, hotel, place } from './hotel-view.ts';
 
 const view = createHotelView();
@@ -45,6 +45,42 @@ describe('present', () => {
       fields: { self: { column: 'id', schema: z.string(), toPublic: (id, at) => `${at}${id}` } },
     });
     assert.deepEqual(present(placed, { id: 3 }, undefined, 'http://a/'), { self: 'http://a/3' });
+  });
+});
+
+describe('a field that is only shown', () => {
+  interface Room {
+    readonly id: number;
+    readonly cents: number | null;
+  }
+  const rooms = createView<Room>({
+    key: 'id',
+    fields: {
+      price: { show: ({ cents }, at) => (cents === null ? undefined : { amount: (cents / 100).toFixed(2), at }) },
+      id: { column: 'id', schema: z.int32() },
+    },
+  });
+
+  it('stands in its place, as plain data, and is absent where there is none', () => {
+    assert.deepEqual(Object.entries(present(rooms, { id: 1, cents: 250 }, undefined, 'x/')), [
+      ['price', { amount: '2.50', at: 'x/' }],
+      ['id', 1],
+    ]);
+    assert.deepEqual(present(rooms, { id: 1, cents: null }, undefined, 'x/'), { id: 1 });
+  });
+
+  it('can be asked for by name, but neither filtered nor sorted by', () => {
+    assert.deepEqual(parseItemQuery(rooms, '?fields=price').fields, ['price']);
+    const parse = createListLanguage(rooms);
+    assert.throws(() => parse('?price=1', ''), { slug: 'bad-argument' });
+    assert.throws(() => parse('?sort=price', ''), {
+      errors: [{ pointer: '#/query/sort', detail: '"price" is no field; known: id' }],
+    });
+  });
+
+  it('makes the view depend on the place, as a computed field does', () => {
+    assert.deepEqual([rooms.isPlaced, view.isPlaced], [true, true]);
+    assert.equal(createView<Room>({ key: 'id', fields: { id: { column: 'id', schema: z.int32() } } }).isPlaced, false);
   });
 });
 

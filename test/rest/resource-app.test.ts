@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
+import { z } from 'zod';
 import { builtInFormatters, createRepresentations, problem } from '#http';
+import { createView } from '#query';
+import { createResourceApp, index, item } from '#rest';
 import { createBookApp } from './book-app.ts';
 
 const notFound = { code: 404, message: '404: Not Found' };
@@ -111,6 +114,23 @@ describe('a collection without its slash', () => {
       await request(library)[method]('/books').expect(308).expect('Location', '/books/');
     }
     await request(library).get('/books?nonsense=1').expect(308).expect('Location', '/books/?nonsense=1');
+  });
+
+  it('is not taken for an item whose path it would fit', async () => {
+    const found = () => ({ books: 'books/' });
+    const view = createView<{ books: string }>({
+      key: 'books',
+      fields: { books: { column: 'books', schema: z.string() } },
+    });
+    const routes = [
+      item({ path: '/:id', title: 'Anything', view, find: found }),
+      index({ path: '/books/', title: 'Books', entries: {} }),
+    ];
+    const handler = createResourceApp({ representations: createRepresentations(), routes }).callback();
+    for (const method of ['get', 'head', 'post', 'options'] as const) {
+      await request(handler)[method]('/books').expect(308).expect('Location', '/books/');
+    }
+    await request(handler).get('/others').expect(200, found());
   });
 
   for (const path of ['//books', '//evil.example/books', '/\\evil.example', '//evil.example']) {

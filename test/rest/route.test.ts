@@ -99,6 +99,12 @@ describe('a collection', () => {
     assert.match(JSON.stringify(body.errors), /known: id, title, url/);
   });
 
+  it('tells no total to whoever does not want one', async () => {
+    const { body } = await request(library).get('/books/?limit=2&total=false').expect(200);
+    assert.deepEqual(Object.keys(body), ['items', 'offset', 'limit', 'links']);
+    assert.equal(body.links.last, undefined);
+  });
+
   it('can be missing as a whole', async () => {
     const { body } = await request(library).get('/closed/').expect(404);
     assert.equal(body.detail, 'The stacks are closed.');

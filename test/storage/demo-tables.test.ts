@@ -12,7 +12,7 @@ describe('createDemoTables', () => {
     }
   });
 
-  it('fills in the time and the version, and makes ids lower-case', () => {
+  it('fills in what a row leaves out, and makes ids lower-case', () => {
     const id = '6F1F3C52-7D7E-4A57-9D43-5F0F6C1D2A01';
     const row = tables.get('car_bookings')?.columns.parse({ id, car_id: id, user: 'demo', status: 'pending' });
     assert.deepEqual(row, {
@@ -22,6 +22,12 @@ describe('createDemoTables', () => {
       status: 'pending',
       version: 1,
       created_at: '2026-01-01T00:00:00.000Z',
+      reference: 'A6E5CBF4',
+      starts_at: '2026-01-01T00:00:00.000Z',
+      ends_at: '2026-01-02T00:00:00.000Z',
+      price: 0,
+      currency: 'EUR',
+      policy: '[]',
     });
   });
 });

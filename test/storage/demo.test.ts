@@ -31,7 +31,10 @@ describe('loadDemo', () => {
   });
 
   it('names a table that is none, and those that are', async () => {
-    await refuse({ hotels: [hotel], hotles: [] }, /hotles is no table; known: hotels, cars, hotel_bookings/);
+    await refuse(
+      { hotels: [hotel], hotles: [] },
+      /hotles is no table; known: hotels, room_types, cars, hotel_bookings/,
+    );
     await refuse({ constructor: [] as never }, /constructor is no table/);
   });
 

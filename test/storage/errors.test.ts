@@ -25,6 +25,7 @@ describe('translateDriverError', () => {
       'ENOTFOUND',
       '57P01',
       '08006',
+      '40P01',
       '53300',
       '57014',
       '55P03',

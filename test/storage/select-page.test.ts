@@ -68,7 +68,7 @@ describe('the SQL of a page', () => {
   it('searches by the letters of the database’s own collation in PostgreSQL, with LIKE’s signs escaped', () => {
     const list = { ...everything, search: { text: '5%_\\', columns: ['name', 'id'] as const } };
     const query = postgres.selectFrom('accounts').select(['id', 'name']);
-    const { sql, parameters } = pageOf(narrow('postgres', query, list), list).compile();
+    const { sql, parameters } = pageOf('postgres', narrow('postgres', query, list), list).compile();
     assert.equal(
       sql,
       'select "id", "name" from "accounts" where ' +

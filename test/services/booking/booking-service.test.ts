@@ -42,8 +42,8 @@ describe('a booking service', () => {
       const { app } = await open();
       const { body } = await request(app.callback()).get('/').expect(200);
       assert.deepEqual(body.items, [
-        { id: astoria, name: 'Astoria', city: 'Paris' },
-        { id: ritz, name: 'Ritz', city: 'Paris' },
+        { id: astoria, name: 'Astoria', city: 'Paris', room_types: [] },
+        { id: ritz, name: 'Ritz', city: 'Paris', room_types: [] },
       ]);
     });
 
@@ -63,17 +63,20 @@ describe('a booking service', () => {
     it('are listed to their owner, without the owner’s name', async () => {
       const { app } = await open();
       const { body } = await get(app, '/bookings/').expect(200);
-      assert.deepEqual(body.items, [{ id: anns, hotel_id: ritz, status: 'confirmed' }]);
+      const [{ id, hotel_id, status, ...others }] = body.items;
+      assert.deepEqual({ id, hotel_id, status }, { id: anns, hotel_id: ritz, status: 'confirmed' });
+      assert.doesNotMatch(JSON.stringify(others), /ann"/);
       assert.equal(body.total, 1);
     });
 
     it('are walked through by their links, each once and none of anybody else', async () => {
       const { app, database } = await open();
       const more = [1, 2, 3, 4].map((n) => ({ id: anns.replace(/.$/, String(n)), hotel_id: ritz, user: 'ann' }));
-      const made = { status: 'cancelled' as const, created_at: '2030-01-01T00:00:00.000Z' };
+      const model = await database.kysely.selectFrom('hotel_bookings').selectAll().executeTakeFirstOrThrow();
+      const made = { ...model, status: 'cancelled' as const, refund: 0 };
       await database.kysely
         .insertInto('hotel_bookings')
-        .values(more.map((row) => ({ ...row, ...made })))
+        .values(more.map((row, index) => ({ ...made, ...row, reference: `0000000${index}` })))
         .execute();
       const ids: string[] = [];
       let link: string | undefined = '/bookings/?limit=2&sort=-status';
@@ -109,7 +112,7 @@ describe('a booking service', () => {
 
     it('are shown one by one to their owner alone', async () => {
       const { app } = await open();
-      await get(app, `/bookings/${anns}`).expect(200, { id: anns, hotel_id: ritz, status: 'confirmed' });
+      assert.equal((await get(app, `/bookings/${anns}`).expect(200)).body.id, anns);
       await get(app, `/bookings/${bobs}`).expect(404, { code: 404, message: '404: Not Found' });
       await get(app, `/bookings/${bobs}`, 'bob').expect(200);
       await get(app, `/bookings/${bobs}`, 'BOB').expect(404);
@@ -163,6 +166,10 @@ describe('a booking service', () => {
   it('answers 503 while the database is away', async () => {
     const { app, database } = await open();
     await database.close();
-    for (const path of ['/', '/bookings/', `/bookings/${anns}`]) await get(app, path).expect(503);
+    for (const path of ['/', `/${ritz}`, '/bookings/', `/bookings/${anns}`]) await get(app, path).expect(503);
+    const agent = request(app.callback());
+    await agent.post('/bookings/').set('X-Travel-User', 'ann').send({ hotel_id: ritz }).expect(503);
+    const patch = agent.patch(`/bookings/${anns}`).set('X-Travel-User', 'ann').set('If-Match', '*');
+    await patch.send({ status: 'cancelled' }).expect(503);
   });
 });

@@ -8,20 +8,24 @@ import type { DemoRows } from '#storage';
 import { openDemoDatabase } from '../../support/demo-database.ts';
 import { testServers } from '../../support/serve.ts';
 
-type Row = Readonly<Record<string, string>>;
+type Row = Readonly<Record<string, unknown>>;
+type Booking = Row & { readonly id: string };
 
 export interface ServiceCase {
   readonly create: (options: BookingServiceOptions) => Koa;
   /** As a client sees them. */
   readonly thing: Row;
-  readonly booking: Row & { readonly id: string };
+  readonly booking: Booking;
+  /** The fields of a booking that can be filtered by. */
+  readonly filters: readonly string[];
   readonly rows: DemoRows;
   /** Filters that are refused. */
   readonly refused: readonly string[];
   readonly page: RegExp;
 }
 
-export function describeService(name: string, { create, thing, booking, rows, refused, page }: ServiceCase): void {
+export function describeService(name: string, given: ServiceCase): void {
+  const { create, thing, booking, filters, rows, refused, page } = given;
   describe(name, () => {
     const servers = testServers();
 
@@ -38,18 +42,19 @@ export function describeService(name: string, { create, thing, booking, rows, re
     });
 
     it(`shows a booking with ${Object.keys(booking).join(', ')}`, async () => {
-      await request(await open())
+      const { body } = await request(await open())
         .get(`/bookings/${booking.id}`)
         .set('X-Travel-User', 'ann')
-        .expect(200, booking);
+        .expect(200);
+      assert.deepEqual(withoutPlace(body), booking);
     });
 
     it('takes each field as a filter, and checks what it is asked for', async () => {
       const service = await open();
       const ask = (search: string) => request(service).get(`/bookings/?${search}`).set('X-Travel-User', 'ann');
-      for (const [field, value] of Object.entries(booking)) {
-        const { body } = await ask(`${field}=${value}`).expect(200);
-        assert.deepEqual(body.items, [booking]);
+      for (const field of filters) {
+        const { body } = await ask(`${field}=${booking[field]}`).expect(200);
+        assert.deepEqual(body.items.map(withoutPlace), [booking]);
       }
       for (const search of refused) await ask(search).expect(400);
     });
@@ -62,4 +67,9 @@ export function describeService(name: string, { create, thing, booking, rows, re
       assert.match(text, page);
     });
   });
+}
+
+/** The port is another each time. */
+function withoutPlace(shown: { readonly url: string }): Row {
+  return { ...shown, url: new URL(shown.url).pathname };
 }

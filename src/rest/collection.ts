@@ -1,0 +1,82 @@
+/** Lists that clients page through. */
+import type { Context, Middleware } from 'koa';
+import { exchangeOf, problem, publicBase, type Representations, represent } from '#http';
+import {
+  formatCursor,
+  formatLinkHeader,
+  type ListLanguage,
+  type ListQuery,
+  type PageLinks,
+  pageLinks,
+  present,
+  type View,
+  walkLinks,
+} from '#query';
+import type { Eventually, ResourceRoute } from './route.ts';
+
+/** One page of rows, and how many rows there are on all pages. */
+export interface Rows<Row> {
+  readonly items: readonly Row[];
+  /** May be undefined where the query is not counted. */
+  readonly total?: number | undefined;
+  /** Whether there are rows behind these. Needed where the query is not counted or has an `after`. @default by `total` */
+  readonly hasMore?: boolean;
+}
+
+export interface CollectionDefinition<Row extends object, Own = unknown> {
+  /** Ends with a slash, such as `/bookings/`. */
+  readonly path: string;
+  /** For people, such as `Hotel bookings`. */
+  readonly title: string;
+  readonly view: View<Row>;
+  readonly language: ListLanguage<Row, Own>;
+  /** Throws the problem of a collection that is not there. */
+  readonly find: (ctx: Context, query: ListQuery<Row, Own>) => Eventually<Rows<Row>>;
+}
+
+/**
+ * A list that clients page through: `{ items, offset, limit, total, links }`, and the same links in a `Link` header.
+ * Where the client walks by `after` there is no `offset`, and where it asks for `total=false` no `total`.
+ */
+export function collection<Row extends object, Own = unknown>(
+  definition: CollectionDefinition<Row, Own>,
+): ResourceRoute {
+  const { path, title, view, language, find } = definition;
+  const answer = (representations: Representations): Middleware =>
+    async function answerCollection(ctx: Context) {
+      const formatter = representations.choose(ctx.req.headers.accept);
+      const place = `${publicBase(ctx)}/`;
+      const query = language(ctx.search, place);
+      const rows = await find(ctx, query);
+      const { offset, limit, fields, after, isCounted = true } = query;
+      const links = linksOf(ctx, view, query, rows, place);
+      ctx.set('Link', formatLinkHeader(links));
+      const items = rows.items.map((row) => present(view, row, fields, place));
+      const position = after === undefined ? { offset, limit } : { limit };
+      const total = isCounted ? { total: rows.total } : {};
+      represent(ctx, formatter, { items, ...position, ...total, links }, { title });
+    };
+  return { method: 'GET', path, answer };
+}
+
+function linksOf<Row extends object>(
+  ctx: Context,
+  view: View<Row>,
+  query: ListQuery<Row>,
+  { items, total, hasMore }: Rows<Row>,
+  place: string,
+): PageLinks {
+  const { offset, limit, after, isCounted = true, sort } = query;
+  const at = { limit, path: exchangeOf(ctx).basePath + ctx.path, search: ctx.search };
+  if (after === undefined) return pageLinks({ ...at, offset, total: isCounted ? total : undefined, hasMore });
+  const last = hasMore === true ? items.at(-1) : undefined;
+  return walkLinks({ ...at, next: last && cursorOf(view, sort, last, place) });
+}
+
+/** A list that ended here without a word would be taken for whole. */
+function cursorOf<Row extends object>(view: View<Row>, sort: ListQuery<Row>['sort'], row: Row, place: string): string {
+  const cursor = formatCursor(view, sort, row, place);
+  if (cursor !== undefined) return cursor;
+  const detail = 'has to pass a value that is too long for a URL: sort by another field, or page by offset';
+  throw problem('bad-argument', { errors: [{ pointer: '#/query/after', detail }] });
+}

@@ -1,0 +1,59 @@
+/** Single things under their ids, and the index that names the collections. */
+import type { Context, Middleware } from 'koa';
+import { z } from 'zod';
+import { problem, publicBase, type Representations, represent, searchOf } from '#http';
+import { createOwnReader, createView, type Field, type OwnArguments, parseItemQuery, present, type View } from '#query';
+import { type Eventually, type ResourceRoute, tagOf } from './route.ts';
+
+export interface ItemDefinition<Row extends object, Own = unknown> {
+  /** Has no slash at the end, such as `/bookings/:id`. */
+  readonly path: string;
+  readonly title: string;
+  readonly view: View<Row>;
+  /** Changes whenever the row does; makes the entity tag. @default a digest of the representation */
+  readonly version?: (row: Row) => string | number;
+  /** Arguments beside `fields`. @default none */
+  readonly own?: OwnArguments<Own>;
+  /** `own` is what the client asked, if the item has arguments. Undefined: there is no such thing, or it is not the caller's to see. */
+  readonly find: (ctx: Context, own: Own | undefined) => Eventually<Row | undefined>;
+}
+
+/** One thing under its id. */
+export function item<Row extends object, Own = unknown>(definition: ItemDefinition<Row, Own>): ResourceRoute {
+  const { path, title, view, version, own, find } = definition;
+  const reader = own && createOwnReader(own);
+  const answer = (representations: Representations): Middleware =>
+    async function answerItem(ctx: Context) {
+      const formatter = representations.choose(ctx.req.headers.accept);
+      const query = parseItemQuery(view, searchOf(ctx.url), reader);
+      const found = find(ctx, query.own);
+      const row = found instanceof Promise ? await found : found;
+      if (row === undefined) throw problem('not-found');
+      // Most views write no URL, and then nobody asks where we are.
+      const shown = present(view, row, query.fields, view.isPlaced ? `${publicBase(ctx)}/` : '');
+      represent(ctx, formatter, shown, { title, version: version && tagOf(version(row), query.fields) });
+    };
+  return { method: 'GET', path, answer };
+}
+
+export interface IndexDefinition {
+  readonly path: string;
+  readonly title: string;
+  /** Paths below the app's root, such as `messages/`, by name (`snake_case`). */
+  readonly entries: Readonly<Record<string, string>>;
+}
+
+/** The way in: names of collections, with their absolute URLs. An item like any other, whose fields are the names. */
+export function index({ path, title, entries }: IndexDefinition): ResourceRoute {
+  const names = Object.keys(entries);
+  const urlAt = (name: string): Field<IndexDefinition['entries']> => ({
+    column: name,
+    schema: z.url(),
+    toPublic: (below, place) => `${place}${below}`,
+  });
+  const view = createView<IndexDefinition['entries']>({
+    key: names[0] ?? '',
+    fields: Object.fromEntries(names.map((name) => [name, urlAt(name)])),
+  });
+  return item({ path, title, view, find: () => entries });
+}

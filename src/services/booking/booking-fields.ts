@@ -1,0 +1,43 @@
+/** What clients see of a booking, whatever it is for. */
+import { z } from 'zod';
+import { type Field, type ShownField, urlField } from '#query';
+import { moneyOf } from './money.ts';
+import type { Step } from './policy.ts';
+import { readReference, showReference } from './reference.ts';
+import type { BookingRow } from './rows.ts';
+import { bookingStatus } from './status.ts';
+
+type Fields = Readonly<Record<string, Field<BookingRow> | ShownField<BookingRow>>>;
+
+export interface BookingFields<Row extends BookingRow> {
+  readonly first: Readonly<Record<string, Field<Row>>>;
+  readonly last: Readonly<Record<string, Field<Row> | ShownField<Row>>>;
+}
+
+/** Those of a trade stand between: what was booked, and when. */
+export function bookingFields<Row extends BookingRow>(): BookingFields<Row> {
+  return { first, last } as unknown as BookingFields<Row>;
+}
+
+const first: Fields = {
+  status: { column: 'status', schema: bookingStatus },
+  reference: {
+    column: 'reference',
+    schema: z.string(),
+    toPublic: showReference,
+    fromPublic: readReference,
+  },
+};
+
+const last: Fields = {
+  price: { show: ({ price, currency }) => ({ ...moneyOf(price, currency) }) },
+  created_at: { column: 'created_at', schema: z.iso.datetime() },
+  expires_at: { show: ({ expires_at }) => expires_at ?? undefined },
+  cancellation_policy: { show: ({ policy, currency }) => showPolicy(JSON.parse(policy), currency) },
+  refund: { show: ({ refund, currency }) => (refund === null ? undefined : { ...moneyOf(refund, currency) }) },
+  url: urlField<BookingRow>({ column: 'id', schema: z.uuid(), path: 'bookings/' }),
+};
+
+function showPolicy(steps: readonly Step[], currency: string) {
+  return steps.map(({ before, refund }) => ({ before, refund: { ...moneyOf(refund, currency) } }));
+}

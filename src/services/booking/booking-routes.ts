@@ -1,0 +1,83 @@
+/** Bookings over HTTP: listed, read, made and changed, each by its owner alone. */
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { exchangeOf } from '#http';
+import { createListLanguage, type ListLanguageOptions, type View } from '#query';
+import { change, collection, creation, item, type ResourceRoute } from '#rest';
+import { selectPage } from '#storage';
+import { badBody, type Order } from './choose.ts';
+import { createLedger, type LedgerOptions } from './ledger.ts';
+import { ownerOf } from './owner.ts';
+import type { BookingRow } from './rows.ts';
+import { readStay } from './stay.ts';
+import type { Trade } from './trade.ts';
+import { idOf } from './uuid.ts';
+
+export interface BookingsDefinition<Row extends BookingRow, Wish extends object> {
+  readonly title: string;
+  readonly view: View<Row>;
+  readonly list: ListLanguageOptions<Row>;
+  /** Of the body that asks for a booking; it may hold both ends of a stay and `hold`. */
+  readonly schema: z.ZodType<Wish>;
+  readonly wanted: (wish: Wish) => Pick<Order, 'thingId' | 'offerName' | 'guests' | 'hold'>;
+}
+
+const changed = z.strictObject({ status: z.enum(['confirmed', 'cancelled']) });
+
+export function bookingRoutes<Row extends BookingRow, Wish extends object>(
+  { title, view, list, schema, wanted }: BookingsDefinition<Row, Wish>,
+  means: LedgerOptions,
+): readonly ResourceRoute[] {
+  const { database, trade } = means;
+  const ledger = createLedger<Row>(means);
+  const version = (row: Row) => row.version;
+
+  function find(ctx: Context) {
+    const owner = ownerOf(ctx);
+    const id = idOf(ctx);
+    return id === undefined ? undefined : ledger.firstOwned(owner, id);
+  }
+
+  return [
+    collection<Row>({
+      path: '/bookings/',
+      title,
+      view,
+      language: createListLanguage(view, list),
+      find: (ctx, query) => selectPage(database, ledger.ownedBy(ownerOf(ctx)), query),
+    }),
+    creation<Row, Wish>({
+      path: '/bookings/',
+      title,
+      view,
+      version,
+      schema,
+      guard: ownerOf,
+      async create(ctx, { input, key, fingerprint, answerWith }) {
+        const user = ownerOf(ctx);
+        const stay = stayIn(trade, input);
+        const scope = [trade.name, user, ctx.method, exchangeOf(ctx).basePath + ctx.path];
+        const question = key === undefined ? undefined : { scope, key, fingerprint };
+        const made = await ledger.book({ ...wanted(input), user, stay }, question, answerWith);
+        return { answer: made.answer, isReplayed: made.replayed };
+      },
+    }),
+    item<Row>({ path: '/bookings/:id', title, view, version, find }),
+    change<Row, z.infer<typeof changed>>({
+      path: '/bookings/:id',
+      title,
+      view,
+      version,
+      schema: changed,
+      guard: ownerOf,
+      find,
+      change: (ctx, { input, requireCurrent }) => ledger.change(idOf(ctx) ?? '', input.status, requireCurrent),
+    }),
+  ];
+}
+
+function stayIn(trade: Trade, wish: object): Order['stay'] {
+  const reading = readStay(trade, wish as Readonly<Record<string, string | undefined>>);
+  if (reading.ok) return reading.stay;
+  throw badBody(...reading.faults.map(({ name, detail }) => ({ pointer: `/${name}`, detail })));
+}

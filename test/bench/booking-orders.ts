@@ -1,0 +1,35 @@
+/** Orders of rooms, each for another hotel or night, and the inventory that has room for all of them. */
+import { booking } from './booking.ts';
+
+const hotels = 1000;
+const dayMs = 86_400_000;
+
+/** The body of an order by its number; all are equally long. Beyond a year of every hotel nothing is free any more. */
+export function orderBody(number: number): string {
+  const checkIn = Date.now() + (1 + Math.floor(number / hotels)) * dayMs;
+  return JSON.stringify({
+    hotel_id: hotelId(number % hotels),
+    room_type: 'single',
+    check_in: dateOf(checkIn),
+    check_out: dateOf(checkIn + dayMs),
+  });
+}
+
+/** A demo.yaml: hotels with a room each, and the booking that is read. */
+export function writeInventory(): string {
+  const ids = Array.from({ length: hotels }, (_, index) => hotelId(index));
+  const name = 'Bench';
+  return JSON.stringify({
+    hotels: [...ids, booking.hotel_id].map((id) => ({ id, name, city: 'Berlin' })),
+    room_types: ids.map((id) => ({ id, hotel_id: id, name: 'single', guests: 1, units: 1, price: 9900 })),
+    hotel_bookings: [{ ...booking, user: 'demo' }],
+  });
+}
+
+function hotelId(index: number): string {
+  return `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
+}
+
+function dateOf(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(0, 10);
+}

@@ -1,0 +1,65 @@
+/** The rows of bookings made and read, in SQLite and, where TEST_POSTGRES_URL names a server, in PostgreSQL. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createPostgresDatabase } from '../support/scratch-databases.ts';
+import { booking } from './booking.ts';
+import { writeInventory } from './booking-orders.ts';
+import type { Child } from './child.ts';
+import { writeConfiguration } from './configuration.ts';
+import { type Parts, type Row, startFrontdesk } from './servers.ts';
+
+const postgres = process.env['TEST_POSTGRES_URL'];
+
+interface Place {
+  readonly suffix: string;
+  readonly title: string;
+  readonly start: Row['start'];
+}
+
+const places: readonly Place[] = [
+  { suffix: '', title: 'SQLite', start: (...args) => startBookings(...args) },
+  ...(postgres === undefined ? [] : [{ suffix: '-pg', title: 'PostgreSQL', start: startOnPostgres(postgres) }]),
+];
+
+export const bookingRows: readonly Row[] = places.flatMap(({ suffix, title, start }) => [
+  {
+    name: `create-booking${suffix}`,
+    title: `create a booking, ${title}`,
+    path: '/v1/hotels/bookings/',
+    orders: true,
+    start,
+  },
+  {
+    name: `read-booking${suffix}`,
+    title: `read a booking, ${title}`,
+    path: `/v1/hotels/bookings/${booking.id}`,
+    start,
+  },
+]);
+
+function startBookings(
+  port: number,
+  directory: string,
+  parts: Parts,
+  env: Readonly<Record<string, string>> = {},
+): Child {
+  const configDir = writeConfiguration(directory, 'in-process', parts);
+  writeFileSync(join(configDir, 'demo.yaml'), writeInventory());
+  const modules = ['--only', 'gateway,auth,ratelimit,hotel'];
+  return startFrontdesk(directory, { PORT: String(port), LOG_LEVEL: 'error', ...env }, modules, { configDir });
+}
+
+/** In a database of its own, which goes with the process. */
+function startOnPostgres(serverUrl: string): Row['start'] {
+  return async (port, directory, parts) => {
+    const { url, remove } = await createPostgresDatabase(serverUrl);
+    const child = startBookings(port, directory, parts, { DATABASE_URL: url });
+    return {
+      ...child,
+      async stop() {
+        await child.stop();
+        await remove();
+      },
+    };
+  };
+}

@@ -1,0 +1,110 @@
+/** What is left, held against the plainest model: a list of bookings, counted night by night. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { withOffers } from '../../src/services/booking/inventory.ts';
+import { hasRoom } from '../../src/services/booking/offers.ts';
+import type { Stay } from '../../src/services/booking/trade.ts';
+import { hotelTrade } from '../../src/services/hotel/hotel-trade.ts';
+import { make, nights, orderOf, refuse, startMs, type World } from './booking-world.ts';
+
+/** What a client may do to one hotel, one after the other. */
+const booking = fc.record({
+  kind: fc.constant('book' as const),
+  ahead: fc.nat(9),
+  length: fc.integer({ min: 1, max: 4 }),
+  room: fc.constantFrom('a', 'b', undefined),
+  hold: fc.boolean(),
+});
+const change = fc.record({ kind: fc.constantFrom('cancelled' as const, 'confirmed' as const), which: fc.nat(20) });
+const pause = fc.record({ kind: fc.constant('wait' as const), minutes: fc.nat(12) });
+const steps = fc.array(fc.oneof(booking, change, pause), { maxLength: 25 });
+
+type Step = Booking | Change | (typeof pause extends fc.Arbitrary<infer T> ? T : never);
+type Booking = typeof booking extends fc.Arbitrary<infer T> ? T : never;
+type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
+
+interface Known {
+  readonly id: string;
+  readonly room: string;
+  readonly stay: Stay;
+  readonly expiresMs: number;
+  status: string;
+}
+
+interface Model {
+  readonly rooms: ReadonlyMap<string, number>;
+  readonly known: Known[];
+}
+
+function takes({ status, expiresMs }: Known, nowMs: number): boolean {
+  return status === 'confirmed' || (status === 'pending' && expiresMs > nowMs);
+}
+
+function left({ rooms, known }: Model, room: string, { firstDay, endDay }: Stay, nowMs: number): number {
+  const taken: number[] = [];
+  for (let day = firstDay; day < endDay; day += 1) {
+    const those = known.filter(({ stay }) => stay.firstDay <= day && day < stay.endDay);
+    taken.push(those.filter((one) => one.room === room && takes(one, nowMs)).length);
+  }
+  return (rooms.get(room) ?? 0) - Math.max(...taken);
+}
+
+export function availabilityContract(worldOf: () => World): void {
+  describe('availability', () => {
+    it('is what a plain count of the bookings of each night says, whatever was done before', async () => {
+      await fc.assert(
+        fc.asyncProperty(steps, fc.integer({ min: 1, max: 3 }), (drawn, units) => play(worldOf(), drawn, units)),
+        { numRuns: 25 },
+      );
+    });
+  });
+}
+
+async function play(world: World, drawn: readonly Step[], units: number): Promise<void> {
+  world.time.nowMs = startMs;
+  const hotelId = await world.addHotel({ name: 'a', units, price: 100 }, { name: 'b', units: 1, price: 200 });
+  const model: Model = { rooms: new Map(Object.entries({ a: units, b: 1 })), known: [] };
+  for (const step of drawn) {
+    if (step.kind === 'wait') world.time.nowMs += step.minutes * 60_000;
+    else if (step.kind === 'book') await bookBoth(world, model, hotelId, step);
+    else await changeBoth(world, model, step);
+  }
+  for (const stay of [nights(0), nights(3, 2), nights(1, 8)]) await compare(world, model, hotelId, stay);
+}
+
+async function bookBoth({ hotels, time }: World, model: Model, hotelId: string, wish: Booking): Promise<void> {
+  const stay = nights(wish.ahead, wish.length);
+  const wanted = wish.room === undefined ? ['a', 'b'] : [wish.room];
+  const room = wanted.find((name) => left(model, name, stay, time.nowMs) > 0);
+  const made = make(hotels, orderOf(hotelId, { offerName: wish.room, stay, hold: wish.hold }));
+  if (room === undefined) {
+    await refuse(made, 'sold-out');
+    return;
+  }
+  const { id, room_type, status } = await made;
+  assert.equal(room_type, room);
+  model.known.push({ id, room, stay, status, expiresMs: time.nowMs + 15 * 60_000 });
+}
+
+async function changeBoth({ hotels, time }: World, { known }: Model, { kind, which }: Change): Promise<void> {
+  const target = known[which % Math.max(1, known.length)];
+  if (target === undefined) return;
+  const isAllowed = kind === 'cancelled' || (target.status === 'pending' && takes(target, time.nowMs));
+  const done = hotels.change(target.id, kind, () => {});
+  if (isAllowed) target.status = (await done).status;
+  else await refuse(done, 'forbidden-transition');
+}
+
+async function compare({ database, time }: World, model: Model, hotelId: string, stay: Stay): Promise<void> {
+  const { kysely } = database;
+  const [shown] = await withOffers(kysely, hotelTrade, [{ id: hotelId }], { stay, guests: 1 }, time.nowMs);
+  const counts = ['a', 'b'].map((room) => [room, left(model, room, stay, time.nowMs)] as const);
+  const expected = counts.filter(([, units]) => units > 0);
+  assert.deepEqual(
+    shown?.left?.map(({ offer, units }) => [offer.name, units]),
+    expected,
+  );
+  const free = hasRoom(hotelTrade, stay, 1, new Date(time.nowMs).toISOString());
+  const listed = await kysely.selectFrom('hotels').select('id').where('id', '=', hotelId).where(free).execute();
+  assert.equal(listed.length, expected.length > 0 ? 1 : 0);
+}

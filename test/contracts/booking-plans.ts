@@ -1,0 +1,132 @@
+/** Every question that the booking service asks is answered by an index, however many rows there are. */
+import assert from 'node:assert/strict';
+import type Koa from 'koa';
+import { CompiledQuery, type Kysely, type KyselyPlugin } from 'kysely';
+import request from 'supertest';
+import { createRepresentations } from '#http';
+import { createCarService } from '#services/car';
+import { createHotelService } from '#services/hotel';
+import { type Database, openDatabase, type Tables } from '#storage';
+import type { ScratchDatabase } from '../support/scratch-databases.ts';
+import { openWorld } from './booking-world.ts';
+
+interface Asked {
+  readonly sql: string;
+  readonly parameters: readonly unknown[];
+}
+
+export function bookingPlansContract(create: () => Promise<ScratchDatabase>): void {
+  let place: ScratchDatabase;
+  let database: Database;
+  let asked: Asked[] = [];
+  let apps: { readonly hotel: Koa; readonly car: Koa };
+  let bodies: { readonly hotel: object; readonly car: object };
+
+  before(async () => {
+    place = await create();
+    const world = await openWorld(place.url);
+    bodies = {
+      hotel: { hotel_id: await world.addHotel({ name: 'double', units: 1 }, { name: 'suite', units: 1 }) },
+      car: { car_id: await world.addCar(1) },
+    };
+    await world.database.close();
+    database = await openDatabase({ url: place.url });
+    const watched = watch(database, (query) => asked.push(query));
+    const options = { database: watched, representations: createRepresentations() };
+    apps = { hotel: createHotelService(options), car: createCarService(options) };
+  });
+  beforeEach(() => {
+    asked = [];
+  });
+  after(async () => {
+    await database.close();
+    await place.remove();
+  });
+
+  const get = (kind: 'hotel' | 'car', path: string) =>
+    request(apps[kind].callback()).get(path).set('X-Travel-User', 'ann').expect(200);
+
+  for (const kind of ['hotel', 'car'] as const) {
+    const stays = { hotel: 'check_in=2100-01-01&check_out=2100-01-03' };
+    const stay = { ...stays, car: 'pickup_at=2100-01-01T00:00:00Z&dropoff_at=2100-01-03T00:00:00Z' }[kind];
+
+    it(`lists of a user’s bookings, in order: ${kind}`, async () => {
+      const searches = ['', '?sort=created_at', '?sort=created_at&total=false', '?after=start'];
+      for (const search of [...searches, `?sort=${stay.split('=')[0]}`, '?offset=100']) {
+        await get(kind, `/bookings/${search}`);
+      }
+      const plans = await plansOf(database, asked);
+      for (const plan of plans.filter(({ sql }) => !sql.includes('count(*)')))
+        assert.doesNotMatch(plan.text, /TEMP B-TREE|Sort/, `${plan.sql}\n${plan.text}`);
+      assert.ok(plans.length >= 5);
+    });
+
+    it(`a booking, whose nights are taken, kept, released and sold out: ${kind}`, async () => {
+      const agent = request(apps[kind].callback());
+      const post = (more: object = {}) =>
+        agent
+          .post('/bookings/')
+          .set('X-Travel-User', 'ann')
+          .send({ ...bodies[kind], ...more });
+      const ends = Object.fromEntries(new URLSearchParams(stay));
+      const { body } = await post({ ...ends, hold: true })
+        .set('Idempotency-Key', kind)
+        .expect(201);
+      await post().expect(201);
+      await post(ends);
+      await post(ends).expect(409);
+      for (const status of ['confirmed', 'cancelled']) {
+        const patch = agent.patch(`/bookings/${body.id}`).set('X-Travel-User', 'ann').set('If-Match', '*');
+        await patch.send({ status }).expect(200);
+      }
+      assert.ok((await plansOf(database, asked)).length >= 10);
+    });
+
+    it(`the inventory, with what is left of it: ${kind}`, async () => {
+      await get(kind, '/');
+      await get(kind, `/?city=Bern&${stay}`);
+      assert.ok((await plansOf(database, asked)).length >= 4);
+    });
+  }
+}
+
+/** The same database, whose every query is told. */
+function watch(database: Database, tell: (query: Asked) => void): Database {
+  const recorder: KyselyPlugin = {
+    transformQuery({ node, queryId }) {
+      const { sql, parameters } = database.kysely.getExecutor().compileQuery(node, queryId);
+      tell({ sql, parameters });
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  };
+  return { ...database, kysely: database.kysely.withPlugin(recorder) };
+}
+
+interface Plan {
+  readonly sql: string;
+  readonly text: string;
+}
+
+/** Of those that read; throws where one goes through a whole table. PostgreSQL is told that its tables are not as small as they are. */
+async function plansOf({ kysely, dialect }: Database, asked: readonly Asked[]): Promise<readonly Plan[]> {
+  const explained = asked.filter(({ sql }) => /^\s*(?:select\b.*\bfrom|update|delete)/is.test(sql));
+  const unique = [...new Map(explained.map((query) => [query.sql, query])).values()];
+  return kysely.connection().execute(async (connection) => {
+    if (dialect === 'postgres') await connection.executeQuery(CompiledQuery.raw('set enable_seqscan = off'));
+    const plans: Plan[] = [];
+    for (const { sql, parameters } of unique) {
+      const explain = `explain ${dialect === 'sqlite' ? 'query plan ' : ''}${sql}`;
+      const plan = { sql, text: await textOf(connection, explain, parameters) };
+      assert.doesNotMatch(plan.text, /SCAN (?!.*USING)|Seq Scan/, `${sql}\n${plan.text}`);
+      plans.push(plan);
+    }
+    if (dialect === 'postgres') await connection.executeQuery(CompiledQuery.raw('reset enable_seqscan'));
+    return plans;
+  });
+}
+
+async function textOf(connection: Kysely<Tables>, explain: string, parameters: readonly unknown[]): Promise<string> {
+  const { rows } = await connection.executeQuery<Record<string, unknown>>(CompiledQuery.raw(explain, [...parameters]));
+  return rows.map((row) => String(row['detail'] ?? row['QUERY PLAN'])).join('\n');
+}

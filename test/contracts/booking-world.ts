@@ -1,0 +1,84 @@
+/** Hotels and cars to book, at a time that the test tells, in whatever database. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Problem, type ProblemSlug } from '#http';
+import { type CarBookingRow, type Database, type HotelBookingRow, openDatabase } from '#storage';
+import type { Order } from '../../src/services/booking/choose.ts';
+import { createLedger, type Ledger } from '../../src/services/booking/ledger.ts';
+import type { BookingRow } from '../../src/services/booking/rows.ts';
+import { stayOf } from '../../src/services/booking/stay.ts';
+import { dayMs } from '../../src/services/booking/trade.ts';
+import { carTrade } from '../../src/services/car/car-trade.ts';
+import { hotelTrade } from '../../src/services/hotel/hotel-trade.ts';
+
+/** Half past nine, so that the day has begun. */
+export const startMs = Date.UTC(2030, 0, 1, 9, 30);
+export const today = Math.floor(startMs / dayMs);
+
+/** Nights from so many days ahead. */
+export function nights(ahead: number, length = 1) {
+  const fromMs = (today + ahead) * dayMs;
+  return stayOf(fromMs, fromMs + length * dayMs);
+}
+
+export async function refuse(booking: Promise<unknown>, slug: ProblemSlug): Promise<Problem> {
+  const thrown = await booking.then(
+    () => assert.fail(`expected ${slug}`),
+    (error: unknown) => error,
+  );
+  assert.ok(thrown instanceof Problem, String(thrown));
+  assert.equal(thrown.slug, slug);
+  return thrown;
+}
+
+export interface World {
+  readonly time: { nowMs: number };
+  readonly database: Database;
+  readonly hotels: Ledger<HotelBookingRow>;
+  readonly cars: Ledger<CarBookingRow>;
+  readonly addHotel: (...rooms: readonly Room[]) => Promise<string>;
+  readonly addCar: (units: number) => Promise<string>;
+}
+
+interface Room {
+  readonly name: string;
+  readonly units: number;
+  readonly guests?: number;
+  readonly price?: number;
+}
+
+export async function openWorld(url: string): Promise<World> {
+  const database = await openDatabase({ url });
+  const time = { nowMs: startMs };
+  const clock = () => time.nowMs;
+  return {
+    time,
+    database,
+    hotels: createLedger<HotelBookingRow>({ database, trade: hotelTrade, clock }),
+    cars: createLedger<CarBookingRow>({ database, trade: carTrade, clock }),
+    async addHotel(...rooms) {
+      const id = randomUUID();
+      await database.kysely.insertInto('hotels').values({ id, name: 'Astoria', city: 'Bern' }).execute();
+      for (const { name, units, guests = 2, price = 10_000 } of rooms) {
+        const row = { id: randomUUID(), hotel_id: id, name, units, guests, price, currency: 'EUR' };
+        await database.kysely.insertInto('room_types').values(row).execute();
+      }
+      return id;
+    },
+    async addCar(units) {
+      const row = { id: randomUUID(), model: 'Polo', class: 'economy', city: 'Bern', units };
+      await database.kysely.insertInto('cars').values(row).execute();
+      return row.id;
+    },
+  };
+}
+
+export function orderOf(thingId: string, more: Partial<Order> = {}): Omit<Order, 'nowMs'> {
+  return { user: 'ann', thingId, offerName: undefined, stay: nights(10), guests: 1, hold: false, ...more };
+}
+
+/** The booking alone, without a key. */
+export async function make<Row extends BookingRow>(ledger: Ledger<Row>, order: Omit<Order, 'nowMs'>): Promise<Row> {
+  const { answer } = await ledger.book(order, undefined, (row) => ({ ...row }));
+  return answer;
+}

@@ -1,0 +1,116 @@
+/** What becomes of a database of version 2, with bookings in it, when a newer frontdesk opens it. */
+import assert from 'node:assert/strict';
+import Sqlite from 'better-sqlite3';
+import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely';
+import pg from 'pg';
+import request from 'supertest';
+import { createRepresentations } from '#http';
+import { createCarService } from '#services/car';
+import { createHotelService } from '#services/hotel';
+import { type Database, openDatabase } from '#storage';
+import { migrate } from '../../src/storage/migrations.ts';
+import type { ScratchDatabase } from '../support/scratch-databases.ts';
+
+const hotelId = '10000000-0000-4000-8000-000000000001';
+const carId = '10000000-0000-4000-8000-000000000002';
+const bookingsMax = 300;
+
+function idAt(place: number): string {
+  return `20000000-0000-4000-8000-${String(place).padStart(12, '0')}`;
+}
+
+export function inventoryMigrationContract(create: () => Promise<ScratchDatabase>): void {
+  let place: ScratchDatabase;
+  let database: Database;
+
+  before(async () => {
+    place = await create();
+    await fillOld(place.url);
+    database = await openDatabase({ url: place.url });
+  });
+  after(async () => {
+    await database.close();
+    await place.remove();
+  });
+
+  const call = (kind: 'hotel' | 'car', path: string) => {
+    const options = { database, representations: createRepresentations() };
+    const app = kind === 'hotel' ? createHotelService(options) : createCarService(options);
+    return { get: request(app.callback()).get(path).set('X-Travel-User', 'ann'), app };
+  };
+
+  it('keeps each booking, its owner, status, version and time, and gives it a reference of its own', async () => {
+    const rows = await database.kysely.selectFrom('hotel_bookings').selectAll().orderBy('id').execute();
+    assert.equal(rows.length, bookingsMax);
+    assert.equal(new Set(rows.map(({ reference }) => reference)).size, bookingsMax);
+    const { reference, ...first } = { ...rows[0] };
+    assert.match(reference ?? '', /^[\dA-HJKMNP-TV-Z]{8}$/);
+    assert.deepEqual(first, {
+      id: idAt(0),
+      hotel_id: hotelId,
+      user: 'ann',
+      status: 'pending',
+      version: 3,
+      created_at: '2025-12-31T23:59:59.999Z',
+      starts_at: '2025-12-31',
+      ends_at: '2026-01-01',
+      room_type: 'standard',
+      guests: 1,
+      price: 0,
+      currency: 'EUR',
+      policy: '[]',
+      expires_at: null,
+      refund: null,
+    });
+    assert.deepEqual([rows[2]?.status, rows[2]?.refund], ['cancelled', 0]);
+  });
+
+  it('shows them as before, and more', async () => {
+    const { body: hotel } = await call('hotel', `/bookings/${idAt(0)}`)
+      .get.expect(200)
+      .expect('ETag', '"3-json"');
+    assert.deepEqual([hotel.id, hotel.hotel_id, hotel.status], [idAt(0), hotelId, 'pending']);
+    const { body: car } = await call('car', `/bookings/${idAt(1)}`).get.expect(200);
+    assert.deepEqual([car.car_id, car.pickup_at], [carId, '2025-12-31T00:00:00.000Z']);
+  });
+
+  it('leaves hotels and cars that can be booked by their id alone', async () => {
+    for (const [kind, body] of [
+      ['hotel', { hotel_id: hotelId }],
+      ['car', { car_id: carId }],
+    ] as const) {
+      const { app } = call(kind, '/');
+      await request(app.callback()).post('/bookings/').set('X-Travel-User', 'ann').send(body).expect(201);
+    }
+    const { body } = await call('car', `/${carId}`).get.expect(200);
+    assert.deepEqual([body.pickup_place, body.count], ['Bern', 1]);
+  });
+
+  it('is done once', async () => {
+    const again = await openDatabase({ url: place.url });
+    const rows = await again.kysely.selectFrom('room_types').select('id').execute();
+    await again.close();
+    assert.equal(rows.length, 1);
+  });
+}
+
+async function fillOld(url: string): Promise<void> {
+  const isSqlite = url.startsWith('sqlite:');
+  const kysely = new Kysely<unknown>({
+    dialect: isSqlite
+      ? new SqliteDialect({ database: new Sqlite(url.slice('sqlite:'.length)) })
+      : new PostgresDialect({ pool: new pg.Pool({ connectionString: url }) }),
+  });
+  await migrate(kysely, isSqlite ? 'sqlite' : 'postgres', '0002-messages');
+  await sql`insert into hotels (id, name, city) values (${hotelId}, 'Astoria', 'Bern')`.execute(kysely);
+  await sql`insert into cars (id, model, class, city) values (${carId}, 'Polo', 'economy', 'Bern')`.execute(kysely);
+  const statuses = ['pending', 'confirmed', 'cancelled'];
+  for (let place = 0; place < bookingsMax; place += 1) {
+    const rest = sql`'ann', ${statuses[place % 3]}, 3, '2025-12-31T23:59:59.999Z'`;
+    await sql`insert into hotel_bookings (id, hotel_id, "user", status, version, created_at)
+      values (${idAt(place)}, ${hotelId}, ${rest})`.execute(kysely);
+  }
+  await sql`insert into car_bookings (id, car_id, "user", status, version, created_at)
+    values (${idAt(1)}, ${carId}, 'ann', 'confirmed', 1, '2025-12-31T23:59:59.999Z')`.execute(kysely);
+  await kysely.destroy();
+}

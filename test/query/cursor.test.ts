@@ -1,0 +1,165 @@
+/** A cursor is the place behind a row; whatever else a client sends for one is refused. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { z } from 'zod';
+import { Problem } from '#http';
+import { createListLanguage, createView, formatCursor, urlField } from '#query';
+import { createHotelView, type Hotel, hotel, place } from './hotel-view.ts';
+
+const view = createHotelView();
+const parse = createListLanguage(view, { defaultSort: [{ column: 'name', descending: false }] });
+
+function detailOf(search: string): string {
+  try {
+    parse(search, place);
+  } catch (error) {
+    assert.ok(error instanceof Problem && error.slug === 'bad-argument');
+    const [fault, ...others] = error.errors ?? [];
+    assert.deepEqual([fault?.pointer, others], ['#/query/after', []], search);
+    return fault?.detail ?? '';
+  }
+  return assert.fail(`took ${search}`);
+}
+
+/** The cursor behind a row of the list that `search` asks for. */
+function cursorOf(row: Hotel, search = ''): string {
+  return formatCursor(view, parse(search, place).sort, row, place) ?? assert.fail('no cursor');
+}
+
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+describe('a cursor', () => {
+  it('says what its row has in the columns of the order', () => {
+    const { after, offset } = parse(`?after=${cursorOf(hotel)}`, place);
+    assert.deepEqual([after, offset], [['Astoria', 7], 0]);
+    assert.deepEqual(parse(`?sort=code,-id&after=${cursorOf(hotel, '?sort=code,-id')}`, place).after, [4, 7]);
+  });
+
+  it('begins before the first row with start', () => {
+    assert.deepEqual(parse('?after=start', place).after, []);
+    assert.equal(parse('', place).after, undefined);
+  });
+
+  it('is read back for every row and every order', () => {
+    const row = fc.record({
+      id: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+      name: fc.string({ unit: 'grapheme', maxLength: 20 }).filter((text) => !text.includes('\0')),
+      town: fc
+        .string({ unit: 'binary', maxLength: 50 })
+        .filter((text) => !text.includes('\0') && !/\p{Surrogate}/u.test(text)),
+      stars: fc.integer({ min: 0, max: 8 }),
+      open: fc.boolean(),
+    });
+    const term = fc.constantFrom('id', '-id', 'name', '-name', 'city', '-city', 'open', 'code', '-code');
+    const sort = fc.uniqueArray(term, { selector: (text) => text.replace('-', ''), minLength: 1 });
+    fc.assert(
+      fc.property(row, sort, (one, terms) => {
+        const search = `?sort=${terms.join()}`;
+        const query = parse(`${search}&after=${cursorOf(one, search)}`, place);
+        assert.deepEqual(
+          query.after,
+          query.sort.map(({ column }) => one[column]),
+        );
+      }),
+    );
+  });
+
+  it('is made of the plainest field of a column, so that it does not depend on where we are', () => {
+    const placed = createView<{ id: number }>({
+      key: 'id',
+      fields: {
+        url: urlField<{ id: number }>({ column: 'id', schema: z.int32() }),
+        id: { column: 'id', schema: z.int32() },
+      },
+    });
+    const sort = createListLanguage(placed)('', '').sort;
+    assert.equal(
+      formatCursor(placed, sort, { id: 3 }, 'http://a/'),
+      formatCursor(placed, sort, { id: 3 }, 'http://b/'),
+    );
+  });
+
+  it('is not combined with an offset', () => {
+    assert.match(detailOf('?after=start&offset=0'), /offset/);
+  });
+
+  it('belongs to its order', () => {
+    assert.match(detailOf(`?sort=-name&after=${cursorOf(hotel)}`), /another order/);
+    assert.match(detailOf(`?sort=city,id&after=${cursorOf(hotel)}`), /another order/);
+  });
+
+  it('keeps its place when the filters change', () => {
+    const { after } = parse(`?city=Bern&after=${cursorOf(hotel)}`, place);
+    assert.deepEqual(after, ['Astoria', 7]);
+  });
+
+  const broken: readonly (readonly [string, string])[] = [
+    ['no base64url', 'a+b%2F'],
+    ['no JSON', 'abcd'],
+    ['no list', encode({ 0: 'name,id' })],
+    ['nothing', encode([])],
+    ['too few values', encode(['name,id', 'Astoria'])],
+    ['too many values', encode(['name,id', 'Astoria', '7', '8'])],
+    ['a value of another type', encode(['name,id', 'Astoria', 7])],
+    ['a value that no row can have', encode(['name,id', 'Astoria', 'seven'])],
+    ['a number beyond the column', encode(['name,id', 'Astoria', '99999999999'])],
+    ['a text beyond the column', encode(['name,id', 'x'.repeat(51), '7'])],
+    ['a NUL', encode(['name,id', 'a\0', '7'])],
+    ['null where there is none', encode(['name,id', null, '7'])],
+    ['no end', 'W'.repeat(3000)],
+    ['START', 'START'],
+  ];
+
+  for (const [what, text] of broken) {
+    it(`is refused when it holds ${what}`, () => {
+      assert.match(detailOf(`?after=${text}`), /no cursor of this list.*start/);
+    });
+  }
+
+  it('is answered with a list or a fault, whatever a client sends', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.jsonValue().map(encode), fc.base64String()), (text) => {
+        try {
+          parse(`?after=${encodeURIComponent(text)}`, place);
+        } catch (error) {
+          assert.ok(error instanceof Problem);
+        }
+      }),
+    );
+  });
+
+  it('is not made where it would be too long for a URL', () => {
+    const { sort } = parse('?sort=city', place);
+    assert.equal(formatCursor(view, sort, { ...hotel, town: 'x'.repeat(5000) }, place), undefined);
+  });
+
+  it('may hold null where a column does', () => {
+    const nullable = createView<{ id: number; seen: string | null }>({
+      key: 'id',
+      fields: { id: { column: 'id', schema: z.int32() }, seen: { column: 'seen', schema: z.string().nullable() } },
+    });
+    const read = createListLanguage(nullable);
+    const { sort } = read('?sort=seen', '');
+    assert.deepEqual(sort[0], { column: 'seen', descending: false, isNullable: true });
+    const cursor = formatCursor(nullable, sort, { id: 1, seen: null }, '');
+    assert.deepEqual(read(`?sort=seen&after=${cursor}`, '').after, [null, 1]);
+  });
+});
+
+describe('total', () => {
+  it('can be left out', () => {
+    assert.equal(parse('?total=false', place).isCounted, false);
+    assert.notEqual(parse('?total=true', place).isCounted, false);
+    assert.throws(() => parse('?total=no', place), { slug: 'bad-argument' });
+  });
+});
+
+describe('the order of a list', () => {
+  it('is of columns that its items show, so that a cursor can be made of it', () => {
+    const hidden = createView<{ id: number; at: string }>({
+      key: 'id',
+      fields: { id: { column: 'id', schema: z.int32() } },
+    });
+    assert.throws(() => createListLanguage(hidden, { defaultSort: [{ column: 'at', descending: true }] }), TypeError);
+  });
+});

@@ -1,0 +1,51 @@
+/** Many who want the last room at the same moment, at two servers that share a database: one of them gets it. */
+import assert from 'node:assert/strict';
+import { type Server, startServers } from './support/frontdesk-process.ts';
+import { type Answer, dateIn, listRoomTypes, postOrder, startHotels } from './support/hotel-client.ts';
+import { describeOnDatabases, type ScratchDatabase } from './support/scratch-databases.ts';
+
+const clients = 64;
+
+describeOnDatabases('64 clients who race for the last room', (create) => {
+  let database: ScratchDatabase;
+  let servers: readonly Server[] = [];
+
+  before(async function () {
+    this.timeout(30_000);
+    database = await create();
+    // Both at once, on an empty database: one of them makes the tables.
+    servers = await startServers([startHotels(database.url), startHotels(database.url)]);
+  });
+
+  after(async () => {
+    await Promise.all(servers.map((server) => server.stop()));
+    await database.remove();
+  });
+
+  /** Half of them at each server. */
+  function serverOf(client: number): Server {
+    const server = servers[client % servers.length];
+    if (server === undefined) throw new Error('no server is running');
+    return server;
+  }
+
+  for (const nights of [1, 7]) {
+    it(`are answered 201 once and 409 with alternatives 63 times: ${nights} nights`, async () => {
+      const [least] = (await listRoomTypes(serverOf(0))).toSorted((a, b) => a.rooms - b.rooms);
+      if (least === undefined) throw new Error('there are no rooms');
+      const { rooms, ...room } = least;
+      const stay = { check_in: dateIn(100 + nights), check_out: dateIn(100 + 2 * nights) };
+      const book = (client: number) => postOrder(serverOf(client), { ...room, ...stay }, `client-${client}`);
+      for (let sold = 0; sold < rooms - 1; sold += 1) assert.equal((await book(sold)).status, 201);
+      const answers = await Promise.all(Array.from({ length: clients }, (_, client) => book(client)));
+      assert.equal(answers.filter(({ status }) => status === 201).length, 1);
+      const soldOut = answers.filter(({ status }) => status === 409);
+      assert.equal(soldOut.length, clients - 1);
+      for (const answer of soldOut) assert.ok(alternativesIn(answer).length > 0);
+    });
+  }
+});
+
+function alternativesIn({ body }: Answer): readonly unknown[] {
+  return (body as { alternatives: readonly unknown[] }).alternatives;
+}

@@ -1,0 +1,105 @@
+/** A shelf that can be filled and changed, for the tests of what writes: notes in memory, with a version each. */
+import type Koa from 'koa';
+import { z } from 'zod';
+import { createRepresentations, type Problem, problem, type StoredAnswer } from '#http';
+import { createListLanguage, createView, urlField } from '#query';
+import { change, collection, createResourceApp, creation, item, type ResourceAppOptions } from '#rest';
+
+export interface Note {
+  readonly id: number;
+  readonly text: string;
+  readonly version: number;
+}
+
+export interface Shelf {
+  readonly app: Koa;
+  readonly notes: Map<number, Note>;
+  /** By key: the fingerprint and the answer, as text. */
+  readonly kept: Map<string, { readonly fingerprint: string; readonly answer: string }>;
+}
+
+const view = createView<Note>({
+  key: 'id',
+  fields: {
+    id: { column: 'id', schema: z.int32() },
+    text: { column: 'text', schema: z.string() },
+    url: urlField<Note>({ column: 'id', schema: z.int32(), path: 'notes/' }),
+    size: { show: ({ text }) => ({ characters: text.length }) },
+  },
+});
+
+const body = z.strictObject({ text: z.string().min(1) });
+
+/** `/notes/` and `/notes/:id`; the text `full` finds no room, and a caller with `X-Nobody` may not write. */
+export function createShelf(options: Partial<ResourceAppOptions> = {}): Shelf {
+  const notes = new Map<number, Note>();
+  const kept: Shelf['kept'] = new Map();
+  const one = (id: unknown) => notes.get(Number(id));
+  const guard = (ctx: { readonly req: { readonly headers: object } }) => {
+    if ('x-nobody' in ctx.req.headers) throw problem('unauthorized');
+  };
+  const add = (text: string): Note => {
+    if (text === 'full') throw full();
+    const note = { id: notes.size + 1, text, version: 1 };
+    notes.set(note.id, note);
+    return note;
+  };
+  const app = createResourceApp({
+    representations: createRepresentations(),
+    ...options,
+    routes: [
+      collection<Note>({
+        path: '/notes/',
+        title: 'Notes',
+        view,
+        language: createListLanguage(view),
+        find: () => ({ items: [...notes.values()], total: notes.size }),
+      }),
+      creation({
+        path: '/notes/',
+        title: 'Note',
+        view,
+        version: (note) => note.version,
+        schema: body,
+        guard,
+        async create(_ctx, { input, key = '', fingerprint, answerWith }) {
+          const known = kept.get(key);
+          if (known !== undefined && known.fingerprint !== fingerprint) throw problem('idempotency-mismatch');
+          if (known !== undefined) return { answer: JSON.parse(known.answer) as StoredAnswer, isReplayed: true };
+          const answer = answerWith(add(input.text));
+          if (key !== '') kept.set(key, { fingerprint, answer: JSON.stringify(answer) });
+          return { answer, isReplayed: false };
+        },
+      }),
+      item<Note>({
+        path: '/notes/:id',
+        title: 'Note',
+        view,
+        version: (note) => note.version,
+        find: (ctx) => one(ctx['params'].id),
+      }),
+      change({
+        path: '/notes/:id',
+        title: 'Note',
+        view,
+        version: (note: Note) => note.version,
+        schema: body,
+        guard,
+        find: (ctx) => one(ctx['params'].id),
+        async change(ctx, { input, requireCurrent }) {
+          const note = one(ctx['params'].id);
+          if (note === undefined || note.text === input.text) return note;
+          requireCurrent(note);
+          const changed = { ...note, text: input.text, version: note.version + 1 };
+          notes.set(note.id, changed);
+          return changed;
+        },
+      }),
+    ],
+  });
+  return { app, notes, kept };
+}
+
+function full(): Problem {
+  return problem('sold-out', { extension: { alternatives: [{ shelf: '<next>', room: 3 }] } });
+}

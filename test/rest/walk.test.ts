@@ -1,0 +1,153 @@
+/** A collection is walked from behind one row to behind the next, over HTTP and on real rows. */
+import assert from 'node:assert/strict';
+import type { RequestListener } from 'node:http';
+import fc from 'fast-check';
+import request from 'supertest';
+import { z } from 'zod';
+import { createRepresentations } from '#http';
+import { createListLanguage, createView } from '#query';
+import { collection, createResourceApp } from '#rest';
+import { type AccountRow, type Database, openDatabase, selectPage } from '#storage';
+
+interface Page {
+  readonly items: readonly AccountRow[];
+  readonly offset?: number;
+  readonly limit: number;
+  readonly total?: number;
+  readonly links: Readonly<Record<string, string>>;
+}
+
+describe('a walk through a collection', () => {
+  let database: Database;
+  let handler: RequestListener;
+
+  before(async () => {
+    database = await openDatabase({ url: 'sqlite::memory:' });
+    handler = createAccounts(database);
+  });
+
+  after(() => database.close());
+
+  async function fill(names: readonly string[]): Promise<void> {
+    await database.kysely.deleteFrom('accounts').execute();
+    const rows = names.map((name, index) => ({ id: `a${index}`, name }));
+    if (rows.length > 0) await database.kysely.insertInto('accounts').values(rows).execute();
+  }
+
+  const read = async (link: string): Promise<Page> => (await request(handler).get(link).expect(200)).body;
+
+  /** From one page on by `next`; `between` happens after each page. */
+  async function pages(from: string, between: () => Promise<unknown> = async () => {}): Promise<Page[]> {
+    const found: Page[] = [];
+    for (let link: string | undefined = from; link !== undefined; link = found.at(-1)?.links['next']) {
+      assert.ok(found.length < 50, 'the links lead in a circle');
+      found.push(await read(link));
+      await between();
+    }
+    return found;
+  }
+
+  const idsOf = (found: readonly Page[]) => found.flatMap(({ items }) => items.map(({ id }) => id));
+
+  it('finds what the offsets find, in any order', async () => {
+    const names = fc.array(fc.constantFrom('Ann', 'Bob', 'bob', 'Zoë', 'Ann & Bob', ''), { maxLength: 12 });
+    const sort = fc.constantFrom('id', '-id', 'name', '-name', 'name,-id', '-name,-id');
+    await fc.assert(
+      fc.asyncProperty(names, sort, fc.integer({ min: 1, max: 5 }), async (all, order, limit) => {
+        await fill(all);
+        const byOffset = await pages(`/accounts/?sort=${order}&limit=${limit}`);
+        const byCursor = await pages(`/accounts/?sort=${order}&limit=${limit}&after=start`);
+        assert.deepEqual(idsOf(byCursor), idsOf(byOffset));
+        assert.equal(byCursor.length, byOffset.length);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('repeats nothing while rows are put in behind it, where offsets do', async () => {
+    const insertFirst = (id: number) =>
+      database.kysely
+        .insertInto('accounts')
+        .values({ id: `a-${id}`, name: '' })
+        .execute();
+    const walk = async (position: string) => {
+      await fill(['a', 'b', 'c', 'd', 'e']);
+      const inserted: number[] = [];
+      const between = () => insertFirst(inserted.push(0));
+      return idsOf(await pages(`/accounts/?limit=2&${position}`, between));
+    };
+    assert.deepEqual(await walk('after=start'), ['a0', 'a1', 'a2', 'a3', 'a4']);
+    const repeated = await walk('offset=0');
+    assert.ok(repeated.length > new Set(repeated).size);
+  });
+
+  it('has a position of its own: no offset, and links that begin and go on', async () => {
+    await fill(['Ann', 'Bob', 'Cid']);
+    const { offset, limit, total, links } = await read('/accounts/?limit=2&after=start&sort=-name');
+    assert.deepEqual([offset, limit, total, Object.keys(links)], [undefined, 2, 3, ['self', 'first', 'next']]);
+    const next = await read(links['next'] ?? '');
+    assert.deepEqual([idsOf([next]), next.total, Object.keys(next.links)], [['a0'], 3, ['self', 'first']]);
+    assert.equal(next.links['self'], links['next']);
+    assert.deepEqual(idsOf([await read(next.links['first'] ?? '')]), ['a2', 'a1']);
+  });
+
+  it('has the same links in its Link header', async () => {
+    await fill(['Ann', 'Bob', 'Cid']);
+    const { headers, body } = await request(handler).get('/accounts/?limit=1&after=start').expect(200);
+    const told = [...String(headers['link']).matchAll(/<([^>]*)>; rel="(\w+)"/g)].map(([, to, name]) => [name, to]);
+    assert.deepEqual(told, Object.entries(body.links));
+  });
+
+  it('counts only for those who want to know', async () => {
+    await fill(['Ann', 'Bob', 'Cid']);
+    const walked = await read('/accounts/?limit=2&after=start&total=false');
+    assert.ok(!('total' in walked));
+    assert.match(walked.links['next'] ?? '', /total=false/);
+    const paged = await read('/accounts/?limit=2&total=false');
+    assert.deepEqual([paged.offset, 'total' in paged, Object.keys(paged.links)], [0, false, ['self', 'first', 'next']]);
+    const last = await read(paged.links['next'] ?? '');
+    assert.deepEqual([idsOf([last]), Object.keys(last.links)], [['a2'], ['self', 'first', 'prev']]);
+  });
+
+  it('keeps to the filters and the search', async () => {
+    await fill(['Ann', 'Bob', 'Anna', 'Annabel']);
+    assert.deepEqual(idsOf(await pages('/accounts/?q=ann&limit=1&after=start')), ['a0', 'a2', 'a3']);
+  });
+
+  it('refuses a cursor that is none, or of another order, or beside an offset', async () => {
+    await fill(['Ann', 'Bob', 'Cid']);
+    const { links } = await read('/accounts/?limit=1&after=start');
+    const next = links['next'] ?? '';
+    for (const link of [
+      `${next}&sort=-id`,
+      `${next}&offset=0`,
+      '/accounts/?after=x',
+      '/accounts/?after=',
+      `${next}&${next}`,
+    ]) {
+      await request(handler).get(link).expect(400);
+    }
+  });
+
+  it('says so where a row cannot be named in a URL, rather than end', async () => {
+    await fill(['x'.repeat(5000), 'y'.repeat(5000)]);
+    const { body } = await request(handler).get('/accounts/?sort=name&limit=1&after=start').expect(400);
+    assert.match(body.errors[0].detail, /too long/);
+    assert.deepEqual(idsOf(await pages('/accounts/?limit=1&after=start')), ['a0', 'a1']);
+  });
+});
+
+function createAccounts(database: Database): RequestListener {
+  const view = createView<AccountRow>({
+    key: 'id',
+    fields: { id: { column: 'id', schema: z.string() }, name: { column: 'name', schema: z.string() } },
+  });
+  const accounts = collection<AccountRow>({
+    path: '/accounts/',
+    title: 'Accounts',
+    view,
+    language: createListLanguage(view, { searchable: ['name'] }),
+    find: (_ctx, query) => selectPage(database, database.kysely.selectFrom('accounts').selectAll(), query),
+  });
+  return createResourceApp({ representations: createRepresentations(), routes: [accounts] }).callback();
+}

@@ -1,0 +1,156 @@
+/** What clients of a hotel service know: what they ordered under which key, and what they were answered. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Server } from './frontdesk-process.ts';
+import {
+  type Answer,
+  cancelBooking,
+  dateIn,
+  type HotelBooking,
+  type Order,
+  postOrder,
+  type RoomType,
+} from './hotel-client.ts';
+
+export interface Ledger {
+  /** One order of something under a new key, and at times its cancellation. False: the connection broke before an answer. */
+  readonly order: (server: Server, user: string) => Promise<boolean>;
+  /** Sends the orders since the last time again, with the same keys, answered or not; then the cancellations. */
+  readonly retry: (server: Server) => Promise<void>;
+  /** Acknowledged bookings by user, as they are by now. */
+  readonly bookings: () => ReadonlyMap<string, readonly HotelBooking[]>;
+  readonly nights: () => readonly Night[];
+}
+
+export interface Night {
+  readonly checkIn: string;
+  readonly checkOut: string;
+  /** By `<hotel id> <room type>`; what is sold out is not in it. */
+  readonly left: ReadonlyMap<string, number>;
+}
+
+interface Entry {
+  readonly user: string;
+  readonly key: string;
+  readonly order: Order;
+  /** As it was made, which is what a retry must be answered. */
+  made?: HotelBooking;
+  /** As it is by now. */
+  booking?: HotelBooking;
+  isRefused?: boolean;
+  /** Whether the client wants to have it. */
+  readonly isKept: boolean;
+}
+
+/** Few enough that some of them are sold out. */
+const nightCount = 30;
+
+export function createLedger(roomTypes: readonly RoomType[]): Ledger {
+  const entries: Entry[] = [];
+  const unsettled: Entry[] = [];
+  const dates = Array.from({ length: nightCount + 1 }, (_, day) => dateIn(60 + day));
+
+  return Object.freeze({
+    async order(server, user) {
+      const entry = { user, key: randomUUID(), order: drawOrder(roomTypes, dates), isKept: Math.random() < 0.75 };
+      entries.push(entry);
+      unsettled.push(entry);
+      const answer = await postOrder(server, entry.order, user, entry.key).catch(broken);
+      if (answer === undefined) return false;
+      record(entry, answer);
+      return (await cancelUnkept(server, entry).catch(broken)) !== undefined;
+    },
+    async retry(server) {
+      // A refusal is not kept: sent again, it would be an order like any other.
+      const open = unsettled.splice(0).filter(({ isRefused }) => isRefused !== true);
+      await Promise.all(open.map((entry) => settle(server, entry)));
+    },
+    bookings: () => acknowledged(entries),
+    nights: () => dates.slice(1).map((checkOut, night) => nightOf([dates[night] ?? '', checkOut], roomTypes, entries)),
+  } satisfies Ledger);
+}
+
+async function settle(server: Server, entry: Entry): Promise<void> {
+  record(entry, await answerOf(server, entry));
+  await cancelUnkept(server, entry);
+}
+
+function broken(): undefined {
+  return undefined;
+}
+
+/** As often as it is asked, since nobody knows whether it was heard. */
+async function cancelUnkept(server: Server, entry: Entry): Promise<boolean> {
+  const { booking, user, isKept } = entry;
+  if (booking === undefined || isKept) return false;
+  const { status, body } = await cancelBooking(server, booking, user);
+  assert.equal(status, 200, JSON.stringify(body));
+  entry.booking = body as HotelBooking;
+  assert.equal(entry.booking.status, 'cancelled');
+  return true;
+}
+
+/** A key whose first request is still being given up by the database is told to come back. */
+async function answerOf(server: Server, { order, user, key }: Entry): Promise<Answer> {
+  for (;;) {
+    const answer = await postOrder(server, order, user, key);
+    const retryAfter = answer.headers.get('retry-after');
+    if (retryAfter === null) return answer;
+    await sleep(Number(retryAfter) * 1000);
+  }
+}
+
+/** A replay must be what was answered before. */
+function record(entry: Entry, { status, body, headers }: Answer): void {
+  assert.ok(status === 201 || status === 409, `${status}: ${JSON.stringify(body)}`);
+  if (entry.made !== undefined) {
+    assert.equal(headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual(body, entry.made);
+  } else if (status === 201) {
+    entry.made = body as HotelBooking;
+    entry.booking = entry.made;
+  } else {
+    entry.isRefused = true;
+  }
+}
+
+function acknowledged(entries: readonly Entry[]): ReadonlyMap<string, readonly HotelBooking[]> {
+  const byUser = new Map<string, HotelBooking[]>();
+  for (const { user, booking } of entries) {
+    const others = byUser.get(user) ?? [];
+    if (booking !== undefined) byUser.set(user, [...others, booking]);
+  }
+  return byUser;
+}
+
+function drawOrder(roomTypes: readonly RoomType[], dates: readonly string[]): Order {
+  const { hotel_id, room_type } = draw(roomTypes);
+  const length = draw([1, 2, 3]);
+  const check_in = draw(dates.slice(0, -length));
+  return { hotel_id, room_type, check_in, check_out: dates[dates.indexOf(check_in) + length] ?? '' };
+}
+
+function draw<Item>(items: readonly Item[]): Item {
+  const item = items[Math.floor(Math.random() * items.length)];
+  if (item === undefined) throw new Error('there is nothing to draw from');
+  return item;
+}
+
+function nightOf(
+  [checkIn, checkOut]: readonly [string, string],
+  roomTypes: readonly RoomType[],
+  entries: readonly Entry[],
+): Night {
+  const taken = new Map<string, number>();
+  for (const { booking, order } of entries) {
+    const name = `${order.hotel_id} ${order.room_type}`;
+    const covers = booking?.status === 'confirmed' && order.check_in <= checkIn && checkIn < order.check_out;
+    if (covers) taken.set(name, (taken.get(name) ?? 0) + 1);
+  }
+  const left = roomTypes.map(({ hotel_id, room_type, rooms }) => {
+    const name = `${hotel_id} ${room_type}`;
+    return [name, rooms - (taken.get(name) ?? 0)] as const;
+  });
+  return { checkIn, checkOut, left: new Map(left.filter(([, count]) => count > 0)) };
+}

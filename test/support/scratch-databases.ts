@@ -1,0 +1,46 @@
+/** Databases that several processes share: a SQLite file and, where TEST_POSTGRES_URL names a server, one in PostgreSQL. */
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+
+export interface ScratchDatabase {
+  /** For DATABASE_URL. */
+  readonly url: string;
+  /** Takes the database away, with all that is in it. */
+  readonly remove: () => Promise<void>;
+}
+
+/** A `describe` for each; PostgreSQL's is pending where there is no server. */
+export function describeOnDatabases(title: string, tests: (create: () => Promise<ScratchDatabase>) => void): void {
+  const server = process.env['TEST_POSTGRES_URL'];
+  describe(`${title}: SQLite`, () => tests(createSqliteFile));
+  describe(`${title}: PostgreSQL`, () => {
+    if (server === undefined) it('is tested where TEST_POSTGRES_URL names a server whose user may create databases');
+    else tests(() => createPostgresDatabase(server));
+  });
+}
+
+async function createSqliteFile(): Promise<ScratchDatabase> {
+  const directory = await mkdtemp(join(tmpdir(), 'frontdesk-'));
+  return {
+    url: `sqlite:${join(directory, 'test.db')}`,
+    remove: () => rm(directory, { recursive: true, force: true }),
+  };
+}
+
+export async function createPostgresDatabase(serverUrl: string): Promise<ScratchDatabase> {
+  const name = `frontdesk_test_${randomUUID().replaceAll('-', '')}`;
+  await run(serverUrl, `create database ${name}`);
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return { url: url.href, remove: () => run(serverUrl, `drop database ${name} with (force)`) };
+}
+
+async function run(serverUrl: string, statement: string): Promise<void> {
+  const client = new pg.Client(serverUrl);
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+}
