@@ -67,6 +67,7 @@ describe('loadConfiguration', () => {
     );
     assert.deepEqual(Object.keys(configuration.demo), [
       'hotels',
+      'room_types',
       'cars',
       'hotel_bookings',
       'car_bookings',
