@@ -10,6 +10,7 @@ export { StorageSetupError, StorageUnavailable } from './errors.ts';
 export type {
   AccountRow,
   AnswerRow,
+  BookingRow,
   BookingStatus,
   CarBookingRow,
   CarRow,

@@ -36,7 +36,8 @@ export interface CarRow extends OfferRow {
   readonly pickup_place: string;
 }
 
-interface BookingRow {
+/** What a booking has whatever it is for. */
+export interface BookingRow {
   readonly id: string;
   /** Whose it is: the `X-Travel-User` who made it. */
   readonly user: string;

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Problem, type ProblemSlug } from '#http';
-import { type CarBookingRow, type Database, type HotelBookingRow, openDatabase } from '#storage';
+import { type BookingRow, type CarBookingRow, type Database, type HotelBookingRow, openDatabase } from '#storage';
 import type { Order } from '../../src/services/booking/choose.ts';
 import { createLedger, type Ledger } from '../../src/services/booking/ledger.ts';
-import type { BookingRow } from '../../src/services/booking/rows.ts';
 import { stayOf } from '../../src/services/booking/stay.ts';
 import { dayMs } from '../../src/services/booking/trade.ts';
 import { carTrade } from '../../src/services/car/car-trade.ts';

@@ -30,9 +30,10 @@ async function createSqliteFile(): Promise<ScratchDatabase> {
   };
 }
 
+/** In a locale that sorts by its language, as most servers do, so that our own order is seen to hold. */
 export async function createPostgresDatabase(serverUrl: string): Promise<ScratchDatabase> {
   const name = `frontdesk_test_${randomUUID().replaceAll('-', '')}`;
-  await run(serverUrl, `create database ${name}`);
+  await run(serverUrl, `create database ${name} template template0 locale_provider icu icu_locale 'en-US'`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   return { url: url.href, remove: () => run(serverUrl, `drop database ${name} with (force)`) };

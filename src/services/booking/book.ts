@@ -1,11 +1,10 @@
 /** Making a booking: in one transaction, what is free is found, taken and written down. */
 import { randomUUID } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
-import type { Database, Tables } from '#storage';
+import type { BookingRow, Database, Tables } from '#storage';
 import { choose, type Order } from './choose.ts';
 import { createPolicy } from './policy.ts';
 import { createReference } from './reference.ts';
-import type { BookingRow } from './rows.ts';
 import { SoldOut } from './sold-out.ts';
 import { lengthOf } from './stay.ts';
 import type { Offer, Stay, Trade } from './trade.ts';

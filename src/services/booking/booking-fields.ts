@@ -1,10 +1,11 @@
 /** What clients see of a booking, whatever it is for. */
+
 import { z } from 'zod';
 import { type Field, type ShownField, urlField } from '#query';
+import type { BookingRow } from '#storage';
 import { moneyOf } from './money.ts';
 import type { Step } from './policy.ts';
 import { readReference, showReference } from './reference.ts';
-import type { BookingRow } from './rows.ts';
 import { bookingStatus } from './status.ts';
 
 type Fields = Readonly<Record<string, Field<BookingRow> | ShownField<BookingRow>>>;
@@ -30,14 +31,14 @@ const first: Fields = {
 };
 
 const last: Fields = {
-  price: { show: ({ price, currency }) => ({ ...moneyOf(price, currency) }) },
+  price: { show: ({ price, currency }) => moneyOf(price, currency) },
   created_at: { column: 'created_at', schema: z.iso.datetime() },
   expires_at: { show: ({ expires_at }) => expires_at ?? undefined },
   cancellation_policy: { show: ({ policy, currency }) => showPolicy(JSON.parse(policy), currency) },
-  refund: { show: ({ refund, currency }) => (refund === null ? undefined : { ...moneyOf(refund, currency) }) },
+  refund: { show: ({ refund, currency }) => (refund === null ? undefined : moneyOf(refund, currency)) },
   url: urlField<BookingRow>({ column: 'id', schema: z.uuid(), path: 'bookings/' }),
 };
 
 function showPolicy(steps: readonly Step[], currency: string) {
-  return steps.map(({ before, refund }) => ({ before, refund: { ...moneyOf(refund, currency) } }));
+  return steps.map(({ before, refund }) => ({ before, refund: moneyOf(refund, currency) }));
 }

@@ -2,10 +2,9 @@
 import type Koa from 'koa';
 import type { ProblemResponsesOptions, Representations } from '#http';
 import { createResourceApp } from '#rest';
-import type { Database } from '#storage';
+import type { BookingRow, Database } from '#storage';
 import { type BookingsDefinition, bookingRoutes } from './booking-routes.ts';
 import { type InventoryDefinition, inventoryRoutes, type Thing } from './inventory-routes.ts';
-import type { BookingRow } from './rows.ts';
 import type { Trade } from './trade.ts';
 
 export interface BookingServiceDefinition<Row extends Thing, Booking extends BookingRow, Wish extends object> {

@@ -1,9 +1,9 @@
 /** From one status of a booking to the next. */
 import { type Kysely, sql } from 'kysely';
 import { type Problem, problem } from '#http';
-import type { BookingStatus, Database, Tables } from '#storage';
+import type { BookingRow, BookingStatus, Database, Tables } from '#storage';
 import { refundAt, type Step } from './policy.ts';
-import { type BookingRow, bookingsAt } from './rows.ts';
+import { bookingsAt } from './rows.ts';
 import type { Trade } from './trade.ts';
 import { keepUnits, releaseUnits } from './units.ts';
 

@@ -1,11 +1,11 @@
 /** The bookings of a trade: made, changed and read, each in one transaction or one read. */
 import { type SelectQueryBuilder, sql } from 'kysely';
-import type { BookingStatus, Database } from '#storage';
+import type { BookingRow, BookingStatus, Database } from '#storage';
 import { createAnswers, type Given, type Question } from './answers.ts';
 import { book } from './book.ts';
 import { changeStatus } from './change-status.ts';
 import type { Order } from './choose.ts';
-import { type BookingRow, bookingsAt } from './rows.ts';
+import { bookingsAt } from './rows.ts';
 import { SoldOut, soldOutProblem } from './sold-out.ts';
 import type { Trade } from './trade.ts';
 

@@ -1,10 +1,10 @@
 /** Money as clients read it: an exact text, never a floating-point number. */
-export interface Money {
+export type Money = {
   /** Such as `120.00`, with as many decimals as the currency has. */
   readonly amount: string;
   /** ISO 4217. */
   readonly currency: string;
-}
+};
 
 /** The currencies whose minor unit is no hundredth (ISO 4217). */
 const decimals: ReadonlyMap<string, number> = new Map([

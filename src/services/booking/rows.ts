@@ -1,24 +1,7 @@
 /** Bookings as they are at a moment: a hold that has lapsed is cancelled, whether or not anybody has written it down. */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
-import type { BookingStatus, Tables } from '#storage';
+import type { BookingRow, Tables } from '#storage';
 import type { Trade } from './trade.ts';
-
-/** What a booking has whatever it is for. */
-export interface BookingRow {
-  readonly id: string;
-  readonly user: string;
-  readonly status: BookingStatus;
-  readonly version: number;
-  readonly created_at: string;
-  readonly reference: string;
-  readonly starts_at: string;
-  readonly ends_at: string;
-  readonly price: number;
-  readonly currency: string;
-  readonly policy: string;
-  readonly expires_at: string | null;
-  readonly refund: number | null;
-}
 
 const plain = ['id', 'user', 'created_at', 'reference', 'starts_at', 'ends_at', 'price', 'currency', 'policy'] as const;
 

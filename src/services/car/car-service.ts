@@ -25,12 +25,12 @@ const cars = createView<CarRow & Offered>({
     city: { column: 'city', schema: z.string() },
     pickup_place: { column: 'pickup_place', schema: z.string() },
     count: { column: 'units', schema: z.int32() },
-    price: { show: ({ price, currency }) => ({ ...moneyOf(price, currency) }) },
+    price: { show: ({ price, currency }) => moneyOf(price, currency) },
     availability: {
       show({ left, currency }) {
         if (left === undefined) return undefined;
         const [{ units, price } = { units: 0, price: undefined }] = left;
-        return { cars_left: units, ...(price !== undefined && { price: { ...moneyOf(price, currency) } }) };
+        return { cars_left: units, ...(price !== undefined && { price: moneyOf(price, currency) }) };
       },
     },
   },

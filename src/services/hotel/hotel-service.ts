@@ -28,7 +28,7 @@ const hotels = createView<HotelRow & Offered>({
           name,
           guests,
           rooms: units,
-          price: { ...moneyOf(price, currency) },
+          price: moneyOf(price, currency),
         })),
     },
     availability: {
@@ -36,7 +36,7 @@ const hotels = createView<HotelRow & Offered>({
         left?.map(({ offer, units, price }) => ({
           room_type: offer.name,
           rooms_left: units,
-          price: { ...moneyOf(price, offer.currency) },
+          price: moneyOf(price, offer.currency),
         })),
     },
   },
