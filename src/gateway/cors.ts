@@ -4,7 +4,7 @@ import type { CorsRule } from '#config';
 
 export interface Cors {
   /** Around all that may answer: refusals and errors can be read by the script as well, and the mapping has the last word. */
-  readonly around: (ctx: Context, run: () => Promise<void>) => Promise<void>;
+  readonly around: (ctx: Context, run: () => Promise<unknown>) => Promise<void>;
   /** Answers the preflight, with or without permission. */
   readonly answerPreflight: (ctx: Context) => void;
   /** What the headers of an answer to this origin are; for a preflight those that permit the request. Pure. */
@@ -42,7 +42,7 @@ export function createCors(rule: CorsRule): Cors {
 
   return Object.freeze({
     headersFor,
-    async around(ctx: Context, run: () => Promise<void>) {
+    async around(ctx: Context, run: () => Promise<unknown>) {
       write(ctx, false);
       try {
         await run();

@@ -30,12 +30,13 @@ export function createJourney({ table, preflights, identity, limitation }: Journ
   }
 
   /** The headers that a mapping adds, such as those for security, are on refusals and errors as well. */
-  async function answer(ctx: Context, facts: Facts, match: Match<ReadyRoute>): Promise<void> {
+  async function answer(ctx: Context, facts: Facts, match: Match<ReadyRoute>): Promise<boolean> {
     let isEdited = false;
     try {
       isEdited = await pass(ctx, facts, match);
+      return isEdited;
     } finally {
-      if (!isEdited && !ctx.headerSent) match.route.editAnswer(ctx);
+      if (!isEdited && !ctx.headerSent) match.route.editAnswer?.(ctx);
     }
   }
 
@@ -48,8 +49,9 @@ export function createJourney({ table, preflights, identity, limitation }: Journ
     if (match === undefined) throw problem('not-found');
     const { name, cors } = match.route;
     exchangeOf(ctx).mapping = name;
-    if (cors === undefined) await answer(ctx, facts, match);
-    else await cors.around(ctx, () => answer(ctx, facts, match));
+    const run = match.route.editAnswer === undefined ? pass : answer;
+    if (cors === undefined) await run(ctx, facts, match);
+    else await cors.around(ctx, () => run(ctx, facts, match));
   };
 }
 

@@ -14,7 +14,7 @@ import type { AuthStage, AuthStages } from './auth-services.ts';
 import { type Cors, createCors } from './cors.ts';
 import { deferForward } from './defer-forward.ts';
 import { createLocalForward, type Forward } from './forward-local.ts';
-import { withHeaderRules } from './header-stage.ts';
+import { hasRules, withHeaderRules } from './header-stage.ts';
 import type { Holdings, RemoteTarget } from './holdings.ts';
 import { createDescribe, type Describe } from './labels.ts';
 import { createRedirect } from './redirect.ts';
@@ -56,8 +56,8 @@ export interface ReadyRoute extends Route {
   readonly cors: Cors | undefined;
   readonly auth: AuthStage | undefined;
   readonly forward: Forward;
-  /** What the mapping says of the headers of answers, for those that are not its service's. */
-  readonly editAnswer: HeaderEdits['editAnswer'];
+  /** What the mapping says of the headers of answers, for those that are not its service's; undefined: nothing. */
+  readonly editAnswer: HeaderEdits['editAnswer'] | undefined;
   /** Of a mapping that gets copies. */
   readonly shadowing: Shadow | undefined;
 }
@@ -165,7 +165,7 @@ function routeOf(mapping: Route['mapping'], way: Way, rest: Rest): ReadyRoute {
     connectTimeoutMs: way.connectTimeoutMs,
     idleTimeoutMs: way.idleTimeoutMs,
     forward: way.forward,
-    editAnswer: createHeaderRules(mapping.responseHeaders).editAnswer,
+    editAnswer: hasRules(mapping.responseHeaders) ? createHeaderRules(mapping.responseHeaders).editAnswer : undefined,
     shadowing: way.shadowing,
   });
 }

@@ -108,15 +108,24 @@ function canRead(reader: Sqlite.Database): boolean {
 }
 
 function createFirst<Row>(reader: Sqlite.Database, view: SharedView | undefined, sql: string): First<Row> {
-  const statement = reader.prepare<Parameter[], Row>(sql);
+  // The driver would look the name of each column up at each read.
+  const statement = reader.prepare<Parameter[], readonly unknown[]>(sql).raw();
+  const names = statement.columns().map(({ name }) => name);
   return function first(...parameters) {
     try {
       view?.enter();
-      return statement.get(...parameters);
+      const values = statement.get(...parameters);
+      return values && (rowOf(names, values) as Row);
     } catch (error) {
       throw translateDriverError(error);
     }
   };
+}
+
+function rowOf(names: readonly string[], values: readonly unknown[]): Record<string, unknown> {
+  const row: Record<string, unknown> = {};
+  for (let index = 0; index < names.length; index += 1) row[names[index] as string] = values[index];
+  return row;
 }
 
 async function guarded<T>(ask: () => Promise<T>, view: SharedView | undefined): Promise<T> {

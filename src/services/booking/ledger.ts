@@ -41,7 +41,7 @@ export function createLedger<Row extends BookingRow>({ database, trade, clock }:
   const ownedAt = (now: string, user: string) => bookingsAt<Row>(kysely, trade, now).where(sql.ref('user'), '=', user);
   // Somebody else's booking is not found, so that ids tell nothing.
   const first = database.first<Row>(ownedAt('', '').where(sql.ref('id'), '=', ''));
-  const now = () => new Date(clock()).toISOString();
+  const now = createNow(clock);
 
   return Object.freeze({
     async book<Answer>(wish: Omit<Order, 'nowMs'>, question: Question | undefined, answer: (row: Row) => Answer) {
@@ -63,4 +63,17 @@ export function createLedger<Row extends BookingRow>({ database, trade, clock }:
     ownedBy: (user) => ownedAt(now(), user),
     firstOwned: (user, id) => first(now(), user, id),
   } satisfies Ledger<Row>);
+}
+
+/** RFC 3339, UTC; written anew only once the clock has moved on: many requests share a millisecond. */
+function createNow(clock: () => number): () => string {
+  let [ms, text] = [Number.NaN, ''];
+  return function now() {
+    const current = clock();
+    if (current !== ms) {
+      ms = current;
+      text = new Date(ms).toISOString();
+    }
+    return text;
+  };
 }
