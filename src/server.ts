@@ -5,9 +5,8 @@ import Koa, { type Context, type Middleware } from 'koa';
 import compose from 'koa-compose';
 import { createApi } from '#api';
 import { type Authenticator, createAuthService, createReloadingAuthenticator, createUsers } from '#auth';
-import { demoUsersAmong, loadTls, packageVersion, type Tls, type User } from '#config';
-import { createDiagnostics, createExplanations, createProbes } from '#diag';
-import { createGatewayCounts, type Forward, type InternalRoute } from '#gateway';
+import { demoUsersAmong, loadTls, type Tls, type User } from '#config';
+import { createGatewayCounts, type Forward } from '#gateway';
 import { createRepresentations, isolate, type Logger, type Problem, problem } from '#http';
 import { createClusters } from '#proxy';
 import { createVersions } from '#rest';
@@ -15,11 +14,12 @@ import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
 import { type Database, loadDemo, openDatabase, StorageUnavailable } from '#storage';
 import { createEdge } from './edge.ts';
-import { createEdges } from './edges.ts';
+import { createEdges, type Edges } from './edges.ts';
 import { createArrival, createEntry } from './entry.ts';
 import { createGenerations, type Generations } from './generations.ts';
 import { createListeners } from './listeners.ts';
 import { type Frontdesk, type FrontdeskOptions, type Settled, settleOptions } from './options.ts';
+import { createOwnRoutes } from './own-routes.ts';
 import { openRateLimiting, type RateLimiting } from './rate-limiting.ts';
 import { createUpgrading } from './upgrading.ts';
 
@@ -71,28 +71,17 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations }
     ...(auth && { auth: auth.app }),
   });
 
-  const startedAtMs = performance.now();
-  const internalRoutes: InternalRoute[] = [
-    ...Object.keys(versions).map((name) => ({
-      name: 'api',
-      prefix: `/${name}`,
-      rewrite: '',
-      authenticated: false,
-      run: api,
-    })),
-    ...createProbes(async () => (await database?.isReady()) ?? true, representations),
-    createDiagnostics({
-      version: packageVersion(),
-      uptimeMs: () => performance.now() - startedAtMs,
-      gateway: () => edges.snapshot(),
-      limits: rateLimiting.limits,
-      configuration: generations,
-    }),
-    createExplanations((question) => edges.explain(question)),
-  ];
+  const internalRoutes = createOwnRoutes(generations, {
+    versions: Object.keys(versions),
+    api,
+    database,
+    rateLimiting,
+    representations,
+    edges: () => edges,
+  });
   const clusters = createClusters({ logger, ...(settled.dormant && { timer: () => () => {} }) });
   const counts = createGatewayCounts();
-  const edges = createEdges(generations, (current) =>
+  const edges: Edges = createEdges(generations, (current) =>
     createEdge(settled, current, {
       auth,
       limiter,
