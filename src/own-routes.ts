@@ -1,0 +1,39 @@
+/** The routes that the server brings itself: the versions of the API, the probes, and what the gateway believes. */
+import { packageVersion } from '#config';
+import { createDiagnostics, createExplanations, createProbes } from '#diag';
+import type { Forward, InternalRoute } from '#gateway';
+import type { Representations } from '#http';
+import type { Database } from '#storage';
+import type { Edges } from './edges.ts';
+import type { Generations } from './generations.ts';
+import type { RateLimiting } from './rate-limiting.ts';
+
+export interface OwnRoutesParts {
+  /** Their names: `v1`. */
+  readonly versions: readonly string[];
+  /** The versions dispatcher. */
+  readonly api: Forward;
+  /** Undefined: nothing in this process needs one. */
+  readonly database: Database | undefined;
+  readonly rateLimiting: Pick<RateLimiting, 'limits'>;
+  readonly representations: Representations;
+  /** Asked for at each request, since the gateway is made of these routes. */
+  readonly edges: () => Edges;
+}
+
+export function createOwnRoutes(generations: Generations, parts: OwnRoutesParts): readonly InternalRoute[] {
+  const { versions, api, database, rateLimiting, representations, edges } = parts;
+  const startedAtMs = performance.now();
+  return [
+    ...versions.map((name) => ({ name: 'api', prefix: `/${name}`, rewrite: '', authenticated: false, run: api })),
+    ...createProbes(async () => (await database?.isReady()) ?? true, representations),
+    createDiagnostics({
+      version: packageVersion(),
+      uptimeMs: () => performance.now() - startedAtMs,
+      gateway: () => edges().snapshot(),
+      limits: rateLimiting.limits,
+      configuration: generations,
+    }),
+    createExplanations((question) => edges().explain(question)),
+  ];
+}
