@@ -15,6 +15,7 @@ import {
   type GatewayCounts,
   type InternalRoute,
   type Resolve,
+  type Traffic,
 } from '#gateway';
 import { problem } from '#http';
 import type { Clusters } from '#proxy';
@@ -35,6 +36,7 @@ export interface EdgeParts {
   /** Shared by the edges of one process, and closed after the last of them. */
   readonly clusters: Clusters;
   readonly counts: GatewayCounts;
+  readonly traffic: Traffic;
 }
 
 export interface Edge {
@@ -45,12 +47,13 @@ export interface Edge {
 /** A process without the gateway module serves its modules plainly: one at `/`, several each under its name. */
 export function createEdge(settled: Settled, configuration: Configuration, parts: EdgeParts): Edge {
   const { settings, logger, has } = settled;
-  const { services, listenerOf, clusters, counts } = parts;
+  const { services, listenerOf, clusters, counts, traffic } = parts;
   const isLocal = (name: string) => isLocalService(settled, name);
   const resolve = createResolve({ isLocal, listenerOf, addresses: settings.serviceAddresses });
   const common = {
     clusters,
     counts,
+    traffic,
     logger,
     timeoutMs: settings.upstreamTimeoutMs,
     connectTimeoutMs: settings.upstreamConnectTimeoutMs,

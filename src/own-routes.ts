@@ -1,8 +1,9 @@
 /** The routes that the server brings itself: the versions of the API, the probes, and what the gateway believes. */
 import { packageVersion } from '#config';
 import { createDiagnostics, createExplanations, createProbes } from '#diag';
-import type { Forward, InternalRoute } from '#gateway';
+import type { Forward, InternalRoute, Traffic } from '#gateway';
 import type { Representations } from '#http';
+import type { Clusters } from '#proxy';
 import type { Database } from '#storage';
 import type { Edges } from './edges.ts';
 import type { Generations } from './generations.ts';
@@ -17,6 +18,8 @@ export interface OwnRoutesParts {
   readonly database: Database | undefined;
   readonly rateLimiting: Pick<RateLimiting, 'limits'>;
   readonly representations: Representations;
+  readonly traffic: Traffic;
+  readonly clusters: Pick<Clusters, 'snapshot'>;
   /** Asked for at each request, since the gateway is made of these routes. */
   readonly edges: () => Edges;
 }

@@ -6,7 +6,7 @@ import compose from 'koa-compose';
 import { createApi } from '#api';
 import { type Authenticator, createAuthService, createReloadingAuthenticator, createUsers } from '#auth';
 import { demoUsersAmong, loadTls, type Tls, type User } from '#config';
-import { createGatewayCounts, type Forward } from '#gateway';
+import { createGatewayCounts, createTraffic, type Forward } from '#gateway';
 import { createRepresentations, isolate, type Logger, type Problem, problem } from '#http';
 import { createClusters } from '#proxy';
 import { createVersions } from '#rest';
@@ -71,16 +71,19 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations }
     ...(auth && { auth: auth.app }),
   });
 
+  const clusters = createClusters({ logger, ...(settled.dormant && { timer: () => () => {} }) });
+  const counts = createGatewayCounts();
+  const traffic = createTraffic({ clock });
   const internalRoutes = createOwnRoutes(generations, {
     versions: Object.keys(versions),
     api,
     database,
     rateLimiting,
     representations,
+    traffic,
+    clusters,
     edges: () => edges,
   });
-  const clusters = createClusters({ logger, ...(settled.dormant && { timer: () => () => {} }) });
-  const counts = createGatewayCounts();
   const edges: Edges = createEdges(generations, (current) =>
     createEdge(settled, current, {
       auth,
@@ -90,6 +93,7 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations }
       listenerOf: (name) => listeners.addressOf(name),
       clusters,
       counts,
+      traffic,
     }),
   );
   const middleware = compose([...entry, edges.middleware]) as Middleware;

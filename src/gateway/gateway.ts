@@ -16,6 +16,7 @@ import { createPreflights } from './preflights.ts';
 import type { InternalRoute, Route } from './route.ts';
 import { createRoutes, usualBodyBytesMax } from './routes.ts';
 import { describeTarget, type Target } from './target.ts';
+import { createTraffic, type Traffic } from './traffic.ts';
 
 export interface GatewayOptions {
   readonly mappings: readonly Mapping[];
@@ -43,6 +44,8 @@ export interface GatewayOptions {
   readonly clusters?: Clusters | undefined;
   /** Counted up, across the gateways that share it. @default its own */
   readonly counts?: GatewayCounts | undefined;
+  /** Shared with gateways before and after this one. @default its own */
+  readonly traffic?: Traffic | undefined;
   /** What a request passes before it comes here, for `explain`. @default no proxy is trusted, and no origin permitted */
   readonly entrance?: Entrance | undefined;
   readonly logger?: Logger;
@@ -87,13 +90,13 @@ export function createGateway(options: GatewayOptions): Gateway {
   const identityHeaders = [...new Set(strippedNames(options))];
   const identity = createIdentity([], identityHeaders);
   const limitation = rateLimitService && createLimitation(limitationOf(rateLimitService, options, counts));
-  const { clusters = createClusters({ logger }) } = options;
-  const holdings = createHoldings(clusters);
+  const { clusters = createClusters({ logger }), traffic = createTraffic() } = options;
+  const holdings = createHoldings(clusters, traffic);
   const parts = { identity, holdings, counts, logger };
   const table = holding(holdings, () => createTable(createRoutes(options, parts)));
   const preflights = createPreflights(table);
   return Object.freeze({
-    middleware: createJourney({ table, preflights, identity, limitation }),
+    middleware: createJourney({ table, preflights, identity, limitation, traffic }),
     answersPreflight: (ctx: Context) => preflights.routeOf(ctx) !== undefined,
     explain: createExplain({
       ...{ table, preflights, identity, identityHeaders, entrance: options.entrance },

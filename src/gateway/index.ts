@@ -28,4 +28,6 @@ export type { LimitCounts } from './limit.ts';
 export { createResolve, type Resolve, type ResolverOptions } from './resolve.ts';
 export type { InternalRoute, Route } from './route.ts';
 export { listRoutes } from './route-listing.ts';
+export { durationBoundsMs, type Figures, type RecentTraffic, type RouteTraffic, type Totals } from './route-traffic.ts';
 export { describeTarget, type Target } from './target.ts';
+export { createTraffic, type FailedRequest, type Traffic } from './traffic.ts';

@@ -7,6 +7,7 @@ import { type Facts, factsOf } from './facts.ts';
 import type { Limitation } from './limit.ts';
 import type { Preflights } from './preflights.ts';
 import type { ReadyRoute } from './route.ts';
+import type { Traffic } from './traffic.ts';
 
 export interface JourneyParts {
   readonly table: Table<ReadyRoute>;
@@ -15,15 +16,19 @@ export interface JourneyParts {
   readonly identity: Identity;
   /** Undefined: nothing is limited. */
   readonly limitation: Limitation | undefined;
+  readonly traffic: Traffic;
 }
 
-export function createJourney({ table, preflights, identity, limitation }: JourneyParts): Middleware {
+export function createJourney({ table, preflights, identity, limitation, traffic }: JourneyParts): Middleware {
   /** Waits only for answers that are not there yet: those of this process are. False: it did not come to the service. */
   async function pass(ctx: Context, facts: Facts, { route, shadow }: Match<ReadyRoute>): Promise<boolean> {
+    const passage = traffic.begin(route.traffic, ctx, 'auth');
     const allowed = route.auth === undefined || route.auth.authenticate(ctx, facts);
     if (!(typeof allowed === 'boolean' ? allowed : await allowed)) return false;
+    passage.stage = 'limit';
     const counted = route.describe && limitation?.limit(ctx, route.describe(facts));
     if (counted !== undefined) await counted;
+    passage.stage = 'service';
     shadow?.shadowing?.copy(ctx);
     await route.forward(ctx);
     return true;
@@ -46,7 +51,10 @@ export function createJourney({ table, preflights, identity, limitation }: Journ
     if (preflights.answer(ctx)) return;
     const facts = factsOf(ctx);
     const match = table.match(facts);
-    if (match === undefined) throw problem('not-found');
+    if (match === undefined) {
+      traffic.begin(traffic.unmatched, ctx, 'service');
+      throw problem('not-found');
+    }
     const { name, cors } = match.route;
     exchangeOf(ctx).mapping = name;
     const run = match.route.editAnswer === undefined ? pass : answer;

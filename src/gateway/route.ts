@@ -1,25 +1,19 @@
 /** A mapping made ready: everything about it that a request needs, worked out once. */
 import { foldsCase, type LabelGroup, type Mapping, mappingDefaults, type Redirect, type Source } from '#config';
 import type { Logger } from '#http';
-import {
-  createHeaderRules,
-  createRemoteForward,
-  createShadow,
-  type HeaderEdits,
-  type Identity,
-  type Shadow,
-} from '#proxy';
+import { createHeaderRules, type HeaderEdits, type Identity, type Shadow } from '#proxy';
 import { createRedirection, createRewrite, type Redirection, type Rewrite, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth-services.ts';
 import { type Cors, createCors } from './cors.ts';
-import { deferForward } from './defer-forward.ts';
 import { createLocalForward, type Forward } from './forward-local.ts';
 import { hasRules, withHeaderRules } from './header-stage.ts';
-import type { Holdings, RemoteTarget } from './holdings.ts';
+import type { Holdings } from './holdings.ts';
 import { createDescribe, type Describe } from './labels.ts';
 import { createRedirect } from './redirect.ts';
 import { conditionsOf } from './route-listing.ts';
+import type { RouteTraffic } from './route-traffic.ts';
 import { describeTarget, type Target } from './target.ts';
+import { type Timeouts, untimed, type Way, wayAcross, wayHere } from './way.ts';
 
 /** What a record says, and what follows from it. Its functions ask nobody and change nothing. */
 export interface Route extends Rule, Timeouts {
@@ -44,13 +38,6 @@ export interface Route extends Rule, Timeouts {
   readonly source: Source | undefined;
 }
 
-/** In milliseconds, 0: without end; undefined in this process. */
-interface Timeouts {
-  readonly timeoutMs: number | undefined;
-  readonly connectTimeoutMs: number | undefined;
-  readonly idleTimeoutMs: number | undefined;
-}
-
 /** A route with what requests run through. */
 export interface ReadyRoute extends Route {
   readonly cors: Cors | undefined;
@@ -60,6 +47,8 @@ export interface ReadyRoute extends Route {
   readonly editAnswer: HeaderEdits['editAnswer'] | undefined;
   /** Of a mapping that gets copies. */
   readonly shadowing: Shadow | undefined;
+  /** What came of its requests, across configurations. */
+  readonly traffic: RouteTraffic;
 }
 
 /** A route of the server's own: an app of this process that no record names. */
@@ -91,10 +80,10 @@ export interface RouteParts {
 
 /** Throws TypeError for what a checked record cannot say, as of a service or an auth service that is not there. */
 export function routeOfMapping(mapping: Mapping, parts: RouteParts): ReadyRoute {
-  if (mapping.redirect !== undefined) return redirectRoute(mapping, mapping.redirect);
+  if (mapping.redirect !== undefined) return redirectRoute(mapping, mapping.redirect, parts);
   const target = parts.resolve(mapping.service);
   const labels = parts.domain === undefined ? none : (mapping.labels[parts.domain] ?? none);
-  const way = target.kind === 'local' ? here(mapping, target.name, parts) : across(mapping, target, parts);
+  const way = target.kind === 'local' ? wayHere(mapping, target.name, parts) : wayAcross(mapping, target, parts);
   return routeOf(mapping, way, {
     source: mapping.source,
     target: () => describeTarget(target),
@@ -104,34 +93,29 @@ export function routeOfMapping(mapping: Mapping, parts: RouteParts): ReadyRoute 
   });
 }
 
-export function routeOfInternal(internal: InternalRoute, stages: AuthStages): ReadyRoute {
+export function routeOfInternal(internal: InternalRoute, parts: Pick<RouteParts, 'auth' | 'holdings'>): ReadyRoute {
   const { name, authenticated, run, ...rule } = internal;
   const mapping = { ...mappingDefaults, ...rule, name, service: name };
-  const way = { ...untimed, forward: createLocalForward(mapping, run), shadowing: undefined };
+  const traffic = parts.holdings.ofTraffic(name);
+  const way = { ...untimed, forward: createLocalForward(mapping, run), shadowing: undefined, traffic };
   return routeOf(mapping, way, {
     internal: true,
     source: undefined,
     target: () => describeTarget({ kind: 'local', name }),
-    auth: authenticated ? stages.of(mapping) : undefined,
+    auth: authenticated ? parts.auth.of(mapping) : undefined,
   });
 }
 
-function redirectRoute(mapping: Mapping, redirect: Redirect): ReadyRoute {
+function redirectRoute(mapping: Mapping, redirect: Redirect, { holdings }: RouteParts): ReadyRoute {
   const redirection = createRedirection(redirect, mapping);
   const forward = withHeaderRules(mapping, createRedirect(redirection, redirect.status));
-  return routeOf(
-    mapping,
-    { ...untimed, forward, shadowing: undefined },
-    {
-      source: mapping.source,
-      target: () => `redirect (${redirect.status})`,
-      redirection,
-    },
-  );
+  const way = { ...untimed, forward, shadowing: undefined, traffic: holdings.ofTraffic(mapping.name) };
+  return routeOf(mapping, way, {
+    source: mapping.source,
+    target: () => `redirect (${redirect.status})`,
+    redirection,
+  });
 }
-
-/** How a request comes to its service, and how long it may take. */
-interface Way extends Timeouts, Pick<ReadyRoute, 'forward' | 'shadowing'> {}
 
 type Rest = Pick<ReadyRoute, 'source' | 'target'> &
   Partial<Pick<ReadyRoute, 'internal' | 'auth' | 'describe' | 'labels' | 'redirection'>>;
@@ -167,34 +151,8 @@ function routeOf(mapping: Route['mapping'], way: Way, rest: Rest): ReadyRoute {
     forward: way.forward,
     editAnswer: hasRules(mapping.responseHeaders) ? createHeaderRules(mapping.responseHeaders).editAnswer : undefined,
     shadowing: way.shadowing,
+    traffic: way.traffic,
   });
 }
 
 const none: readonly LabelGroup[] = Object.freeze([]);
-
-const untimed: Timeouts = { timeoutMs: undefined, connectTimeoutMs: undefined, idleTimeoutMs: undefined };
-
-function here(mapping: Mapping, name: string, parts: RouteParts): Way {
-  if (mapping.shadow)
-    throw new TypeError(`Mapping ${mapping.name}: "${name}" is in this process, and copies go across HTTP alone`);
-  const forward = withHeaderRules(mapping, createLocalForward(mapping, parts.local(name)));
-  return { ...untimed, forward, shadowing: undefined };
-}
-
-function across(mapping: Mapping, target: RemoteTarget, parts: RouteParts): Way {
-  const { identity, bodyBytesMax, logger } = parts;
-  const { path } = target;
-  const timeoutMs = mapping.timeoutMs ?? parts.timeoutMs;
-  const connectTimeoutMs = mapping.connectTimeoutMs ?? parts.connectTimeoutMs;
-  const idleTimeoutMs = mapping.idleTimeoutMs ?? parts.idleTimeoutMs;
-  const cluster = parts.holdings.ofMapping(mapping, target, connectTimeoutMs);
-  return {
-    timeoutMs,
-    connectTimeoutMs,
-    idleTimeoutMs,
-    forward: deferForward(mapping, () =>
-      createRemoteForward({ mapping, cluster, path, identity, logger, timeoutMs, idleTimeoutMs, bodyBytesMax }),
-    ),
-    shadowing: mapping.shadow ? createShadow({ mapping, cluster, path, identity, logger, timeoutMs }) : undefined,
-  };
-}

@@ -45,6 +45,6 @@ export function createRoutes(
   const served = internalRoutes.filter(({ authenticated }) => !authenticated || auth.hasDefault);
   return [
     ...mappings.map((mapping) => routeOfMapping(mapping, parts)),
-    ...served.map((internal) => routeOfInternal(internal, auth)),
+    ...served.map((internal) => routeOfInternal(internal, parts)),
   ];
 }

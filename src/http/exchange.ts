@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { type Addresses, createAddresses } from './addresses.ts';
+import type { Problem } from './problem.ts';
 import { pathOf } from './request-target.ts';
 import { sanitisePath } from './safe-path.ts';
 import { closeWithConnection } from './turns.ts';
@@ -17,6 +18,8 @@ export interface Exchange {
   user: string | undefined;
   mapping: string | undefined;
   upstreamMs: number | undefined;
+  /** The error that was answered with. */
+  problem: Problem | undefined;
 }
 
 const exchangeKey = Symbol('exchange');
@@ -55,6 +58,7 @@ function openExchange(ctx: Context, addresses: Addresses): Exchange {
     user: undefined,
     mapping: undefined,
     upstreamMs: undefined,
+    problem: undefined,
   };
   (ctx as Carrier)[exchangeKey] = opened;
   return opened;

@@ -41,6 +41,7 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
       await next();
     } catch (thrown) {
       const found = translate?.(thrown) ?? asProblem(thrown);
+      exchangeOf(ctx).problem = found;
       report(ctx, found, thrown, logger);
       if (ctx.headerSent) ctx.res.destroy();
       else writeProblem(ctx, found, representations);

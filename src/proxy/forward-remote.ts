@@ -17,6 +17,7 @@ import type { Identity } from './identity.ts';
 import { createUpload } from './request-body.ts';
 import { createRetryRules } from './retry.ts';
 import { createUpstreamHead } from './upstream-request.ts';
+import { countFailure, createUpstreamTally, type UpstreamTally } from './upstream-tally.ts';
 
 export interface RemoteForwardOptions {
   readonly mapping: Mapping;
@@ -30,6 +31,8 @@ export interface RemoteForwardOptions {
   readonly bodyBytesMax: number;
   readonly identity: Identity;
   readonly logger: Logger;
+  /** Counted up. @default nobody counts */
+  readonly tally?: UpstreamTally;
   /** From 0 up to 1. */
   readonly random?: () => number;
   /** Milliseconds. */
@@ -40,8 +43,11 @@ export interface RemoteForwardOptions {
 export function createRemoteForward(options: RemoteForwardOptions): (ctx: Context) => Promise<void> {
   const { mapping, idleTimeoutMs, bodyBytesMax, random = Math.random, clock = now } = options;
   const { cluster, timeoutMs, logger } = options;
-  const onRetry = (pauseMs: number, because: unknown) =>
+  const { tally = createUpstreamTally() } = options;
+  function onRetry(pauseMs: number, because: unknown): void {
+    tally.retries += 1;
     logger.debug?.({ mapping: mapping.name, pauseMs, because }, 'a request is tried again');
+  }
   const way: Way = { cluster, retries: createRetryRules(mapping.retryPolicy), timeoutMs, random, clock, onRetry };
   const headOf = createUpstreamHead(options);
   const innerPrefix = options.path + prefixesOf(mapping).put;
@@ -83,7 +89,9 @@ export function createRemoteForward(options: RemoteForwardOptions): (ctx: Contex
       return await runExchange(way, ctx, request);
     } catch (cause) {
       if (hasLeft(ctx)) return undefined;
-      throw cause instanceof Problem ? cause : upstreamProblem(cause);
+      const found = cause instanceof Problem ? cause : upstreamProblem(cause);
+      countFailure(tally, found);
+      throw found;
     } finally {
       exchangeOf(ctx).upstreamMs = clock() - startedAtMs;
       closeUnlessReceived(ctx);

@@ -11,3 +11,4 @@ export { createShadow, type Shadow, type ShadowCounts, type ShadowOptions } from
 export type { Timer } from './timer.ts';
 export { forwardedHeaders, type PublicAddress, publicAddress } from './upstream-headers.ts';
 export { createUpstreamHead, type UpstreamHead } from './upstream-request.ts';
+export { createUpstreamTally, type UpstreamTally } from './upstream-tally.ts';

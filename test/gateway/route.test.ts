@@ -1,7 +1,7 @@
 /** A mapping made ready, as the diagnostics read it. */
 import assert from 'node:assert/strict';
 import type { Redirect } from '#config';
-import type { Facts, Target } from '#gateway';
+import { createTraffic, type Facts, type Target } from '#gateway';
 import { silentLogger } from '#http';
 import { createClusters, createIdentity } from '#proxy';
 import { createAuthStages } from '../../src/gateway/auth-services.ts';
@@ -17,7 +17,7 @@ const facts: Facts = { method: 'GET', path: '/v1/hotels/x', search: '?y', host: 
 
 describe('a route', () => {
   const clusters = createClusters();
-  const holdings = createHoldings(clusters);
+  const holdings = createHoldings(clusters, createTraffic());
   const logger = silentLogger;
 
   const stagesOf = (...names: string[]) =>
@@ -129,13 +129,13 @@ describe('a route', () => {
   it('of the server itself has no record, no labels and no time limit', () => {
     const run = async () => {};
     const internal = { name: 'diag', prefix: '/gateway/v0/diag', rewrite: '', authenticated: true, run };
-    const route = routeOfInternal(internal, stagesOf('auth'));
+    const route = routeOfInternal(internal, partsOf(beside));
     assert.equal(route.forward, run);
     assert.equal(route.auth?.name, 'auth');
     assert.equal(route.source, undefined);
     assert.equal(route.describe, undefined);
     assert.equal(route.timeoutMs, undefined);
     assert.equal(route.target(), 'in this process');
-    assert.equal(routeOfInternal({ ...internal, authenticated: false }, stagesOf('auth')).auth, undefined);
+    assert.equal(routeOfInternal({ ...internal, authenticated: false }, partsOf(beside)).auth, undefined);
   });
 });

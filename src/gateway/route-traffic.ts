@@ -1,0 +1,176 @@
+/** What came of one route's requests: totals since the start, and the last minutes in slots of a few seconds. */
+import { createUpstreamTally, type UpstreamTally } from '#proxy';
+
+/** The upper bounds of the histogram's buckets, in milliseconds; a last bucket takes what is slower. */
+export const durationBoundsMs: readonly number[] = Object.freeze([
+  ...[0.5, 1, 2, 3, 5, 7.5, 10, 15, 25, 50, 75, 100, 150, 250, 500, 750],
+  ...[1_000, 2_500, 5_000, 10_000, 30_000],
+]);
+
+/** One request that has ended. */
+export interface Outcome {
+  /** 499: the client left, or the answer broke off. */
+  readonly status: number;
+  readonly durationMs: number;
+  /** The stage that refused it; undefined: it came to its service, or failed otherwise. */
+  readonly refusedBy: 'auth' | 'limit' | undefined;
+}
+
+/** Of any length of time. */
+export interface Figures {
+  requests: number;
+  /** Answered with 500 or more. */
+  errors: number;
+  refusedByAuth: number;
+  refusedByLimit: number;
+}
+
+export type StatusClass = 1 | 2 | 3 | 4 | 5;
+
+export interface Totals extends Figures {
+  /** By the first digit of the status, 1 to 5; those whose client left are none of them. */
+  readonly byClass: Record<StatusClass, number>;
+  /** The client left, or the answer broke off. */
+  abandoned: number;
+  durationMsSum: number;
+  /** As many as `durationBoundsMs` and one more; each counts its own bucket alone. */
+  readonly durations: Float64Array;
+}
+
+export interface RecentTraffic {
+  readonly slotMs: number;
+  /** The oldest first; the last one is still being filled. */
+  readonly slots: readonly Readonly<Figures>[];
+  /** Of all slots together, within a bucket interpolated; undefined when nothing came. */
+  readonly p50Ms: number | undefined;
+  readonly p99Ms: number | undefined;
+}
+
+export interface RouteTraffic {
+  readonly name: string;
+  /** Requests that have not ended. */
+  inFlight: number;
+  /** Undefined until the first request has ended: there may be 10,000 routes, most of them at rest. */
+  totals: Totals | undefined;
+  /** Of a service across HTTP. */
+  readonly upstream: UpstreamTally;
+  readonly recent: (nowMs: number) => RecentTraffic;
+  readonly count: (outcome: Outcome, nowMs: number) => void;
+}
+
+const slotMs = 5_000;
+const slotCount = 60;
+
+interface Slot extends Figures {
+  /** Which stretch of time it counts: the clock divided by `slotMs`. */
+  number: number;
+  readonly durations: Uint32Array;
+}
+
+/** Times are milliseconds from any fixed point, and never go back. */
+export function createRouteTraffic(name: string): RouteTraffic {
+  let slots: readonly Slot[] | undefined;
+  const traffic: RouteTraffic = {
+    name,
+    inFlight: 0,
+    totals: undefined,
+    upstream: createUpstreamTally(),
+    recent: (nowMs) => recentOf(slots ?? [], Math.floor(nowMs / slotMs)),
+    count(outcome, nowMs) {
+      traffic.totals ??= emptyTotals();
+      slots ??= Array.from({ length: slotCount }, emptySlot);
+      const slot = slotAt(slots, Math.floor(nowMs / slotMs));
+      const bucket = bucketOf(outcome.durationMs);
+      add(traffic.totals, outcome);
+      addToTotals(traffic.totals, outcome, bucket);
+      add(slot, outcome);
+      slot.durations[bucket] = (slot.durations[bucket] ?? 0) + 1;
+    },
+  };
+  return traffic;
+}
+
+function add(figures: Figures, { status, refusedBy }: Outcome): void {
+  figures.requests += 1;
+  if (status >= 500) figures.errors += 1;
+  if (refusedBy === 'auth') figures.refusedByAuth += 1;
+  else if (refusedBy === 'limit') figures.refusedByLimit += 1;
+}
+
+function addToTotals(totals: Totals, { status, durationMs }: Outcome, bucket: number): void {
+  totals.durationMsSum += durationMs;
+  totals.durations[bucket] = (totals.durations[bucket] ?? 0) + 1;
+  if (status === 499) totals.abandoned += 1;
+  else totals.byClass[Math.floor(status / 100) as StatusClass] += 1;
+}
+
+function bucketOf(durationMs: number): number {
+  let bucket = 0;
+  while (bucket < durationBoundsMs.length && durationMs > (durationBoundsMs[bucket] as number)) bucket += 1;
+  return bucket;
+}
+
+/** The slot of that number, emptied if it was another one's. */
+function slotAt(slots: readonly Slot[], number: number): Slot {
+  const slot = slots[number % slotCount] as Slot;
+  if (slot.number !== number) {
+    Object.assign(slot, emptyFigures(), { number });
+    slot.durations.fill(0);
+  }
+  return slot;
+}
+
+function recentOf(slots: readonly Slot[], current: number): RecentTraffic {
+  const young = slots.filter(({ number }) => number > current - slotCount && number <= current);
+  const byNumber = new Map(young.map((slot) => [slot.number, slot]));
+  const durations = new Float64Array(durationBoundsMs.length + 1);
+  for (const slot of young) {
+    for (const [bucket, count] of slot.durations.entries()) durations[bucket] = (durations[bucket] ?? 0) + count;
+  }
+  return {
+    slotMs,
+    slots: Array.from({ length: slotCount }, (_, index) => figuresOf(byNumber.get(current - slotCount + 1 + index))),
+    p50Ms: quantileMs(durations, 0.5),
+    p99Ms: quantileMs(durations, 0.99),
+  };
+}
+
+function figuresOf(slot: Slot | undefined): Figures {
+  const { requests, errors, refusedByAuth, refusedByLimit } = slot ?? emptyFigures();
+  return { requests, errors, refusedByAuth, refusedByLimit };
+}
+
+/** As Prometheus does it: evenly spread within the bucket; the last bucket has no end, and says its beginning. */
+export function quantileMs(durations: Float64Array, share: number): number | undefined {
+  const total = durations.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return undefined;
+  const rank = share * total;
+  let below = 0;
+  let bucket = 0;
+  while (bucket < durationBoundsMs.length && below + (durations[bucket] as number) < rank) {
+    below += durations[bucket] as number;
+    bucket += 1;
+  }
+  const from = bucket === 0 ? 0 : (durationBoundsMs[bucket - 1] as number);
+  const to = durationBoundsMs[bucket];
+  const count = durations[bucket] as number;
+  return to === undefined || count === 0 ? from : from + ((to - from) * (rank - below)) / count;
+}
+
+function emptyFigures(): Figures {
+  return { requests: 0, errors: 0, refusedByAuth: 0, refusedByLimit: 0 };
+}
+
+function emptySlot(): Slot {
+  return { ...emptyFigures(), number: -1, durations: new Uint32Array(durationBoundsMs.length + 1) };
+}
+
+function emptyTotals(): Totals {
+  return {
+    ...emptyFigures(),
+    byClass: { 1: 0, 2: 0, 3: 0, 4: 0, 5: 0 },
+    abandoned: 0,
+    durationMsSum: 0,
+    durations: new Float64Array(durationBoundsMs.length + 1),
+  };
+}
