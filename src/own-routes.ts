@@ -16,7 +16,7 @@ export interface OwnRoutesParts {
   readonly api: Forward;
   /** Undefined: nothing in this process needs one. */
   readonly database: Database | undefined;
-  readonly rateLimiting: Pick<RateLimiting, 'limits'>;
+  readonly rateLimiting: Pick<RateLimiting, 'limits' | 'tallied'>;
   readonly representations: Representations;
   readonly traffic: Traffic;
   readonly clusters: Pick<Clusters, 'snapshot'>;

@@ -7,10 +7,12 @@ import {
   createMemoryCounters,
   createRateLimitHttp,
   createReloadingLimiter,
+  createTallies,
   type Limiter,
   openRateLimitMetrics,
   openRedisCounters,
   type RateLimitMetrics,
+  type TalliedLimit,
   withFailurePolicy,
 } from '#ratelimit';
 import type { Generations } from './generations.ts';
@@ -23,6 +25,8 @@ export interface RateLimiting {
   readonly http: RequestListener | undefined;
   /** What it decides by. */
   readonly limits: () => readonly LimitDomain[];
+  /** What came of them here, each that was asked about at least once. */
+  readonly tallied: () => Iterable<TalliedLimit>;
   /** False while stopping, and while it would answer with an error because its counters are away. */
   readonly isReady: () => boolean;
   /** It takes no more work on: from now on it says that it is not ready. */
@@ -36,14 +40,15 @@ export async function openRateLimiting(settled: Settled, generations: Generation
   const limits = () => generations.current().configuration.limits;
   if (!has('ratelimit')) return absent(limits);
   const isHttp = settings.ratelimitHttpPort !== undefined;
-  const metrics = isHttp ? await openRateLimitMetrics() : undefined;
+  const tallies = createTallies();
+  const metrics = isHttp ? await openRateLimitMetrics(tallies) : undefined;
   const counters = await openCounters(settled, metrics);
   const limiter = createReloadingLimiter({
     limits: configuration.limits,
     counters,
     countDenied: settings.ratelimitCountDenied,
     responseHeaders: settings.ratelimitResponseHeaders,
-    observer: metrics?.observer,
+    observer: metrics?.observer ?? { counted: tallies.count, failed: () => {} },
   });
   generations.onRead((isGood) => metrics?.loaded(isGood));
   generations.follow((next) => () => {
@@ -57,6 +62,7 @@ export async function openRateLimiting(settled: Settled, generations: Generation
     limiter,
     http: isHttp ? http : undefined,
     limits,
+    tallied: tallies.all,
     isReady,
     leave() {
       leaving = true;
@@ -73,6 +79,7 @@ function absent(limits: RateLimiting['limits']): RateLimiting {
     limiter: undefined,
     http: undefined,
     limits,
+    tallied: () => [],
     isReady: () => true,
     leave: () => {},
     close: async () => {},

@@ -24,3 +24,4 @@ export type { ProtocolName } from './protocol.ts';
 export { openRedisCounters, type RedisCounters, type RedisCountersOptions } from './redis-counters.ts';
 export { createReloadingLimiter, type ReloadingLimiter } from './reloading-limiter.ts';
 export type { Rule, RuleMatch } from './rule.ts';
+export { createTallies, type TalliedLimit, type Tallies } from './tallies.ts';

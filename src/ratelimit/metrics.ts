@@ -12,11 +12,10 @@ export interface RateLimitMetrics {
   readonly text: () => Promise<string>;
 }
 
-/** The library is loaded here and not before: who shows no metrics need not have it. The registry is this desk's own. */
-export async function openRateLimitMetrics(): Promise<RateLimitMetrics> {
+/** `tallies`: what the observer counts into. The library is loaded here and not before: who shows no metrics need not have it. The registry is this desk's own. */
+export async function openRateLimitMetrics(tallies: Tallies = createTallies()): Promise<RateLimitMetrics> {
   const { Counter, Gauge, Registry } = await import('prom-client');
   const registry = new Registry();
-  const tallies = createTallies();
   const registers = [registry];
   for (const [field, [name, help]] of Object.entries(limitMetrics))
     new Counter({

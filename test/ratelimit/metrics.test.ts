@@ -1,7 +1,13 @@
 /** What Prometheus reads of the rate-limit service: which sums there are, and how many at most. */
 import assert from 'node:assert/strict';
-import { type Count, type Counters, createLimiter, createMemoryCounters, openRateLimitMetrics } from '#ratelimit';
-import { createTallies } from '../../src/ratelimit/tallies.ts';
+import {
+  type Count,
+  type Counters,
+  createLimiter,
+  createMemoryCounters,
+  createTallies,
+  openRateLimitMetrics,
+} from '#ratelimit';
 import { descriptor, domain, limit, node } from '../support/limits.ts';
 
 const ask = (...entries: string[]) => ({ domain: 'd', descriptors: [descriptor(...entries)] });
