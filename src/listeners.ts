@@ -133,7 +133,8 @@ async function openHttp(
 ): Promise<Opened> {
   const port = portOf[portSetting](settings) ?? 0;
   if (tls !== undefined) requireKeyPair(tls);
-  return serveHttp({ ...settings, handler, port, portSetting, tls, upgrades });
+  const answerIdleTimeoutMs = settings.upstreamIdleTimeoutMs;
+  return serveHttp({ ...settings, handler, port, portSetting, tls, upgrades, answerIdleTimeoutMs });
 }
 
 /** OpenSSL's own words name neither the settings nor the way out. */

@@ -79,7 +79,7 @@ export const settingTable = {
   upstreamConnectTimeoutMs: timeoutMs(3000, 'Until a connection to a service is made, in milliseconds.'),
   upstreamIdleTimeoutMs: timeoutMs(
     300_000,
-    "How long a body may rest on its way from or to a service, in milliseconds; a Mapping's idle_timeout_ms wins.",
+    'How long a body may rest on its way from or to a service, in milliseconds, where a Mapping has no idle_timeout_ms; so long any answer waits for a client that takes nothing.',
   ),
   shutdownTimeoutMs: timeoutMs(10_000, 'How long a stop waits for what still runs, in milliseconds.'),
 } as const;

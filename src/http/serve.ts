@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { answerClientErrors } from './client-errors.ts';
 import { inviteBodies } from './continue.ts';
+import { endUntaken } from './untaken.ts';
 import { upgradableRequest } from './upgrade-request.ts';
 import type { Upgrades } from './upgrades.ts';
 
@@ -18,6 +19,8 @@ export interface HttpServerOptions {
   readonly headerTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
+  /** How long an answer may wait for a client that takes nothing of it; 0: without end. */
+  readonly answerIdleTimeoutMs: number;
   /** PEM texts; undefined: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   /** Without them a request with `Upgrade` is an ordinary one. Who closes the server closes them as well. */
@@ -35,6 +38,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const server = createListener(options);
   answerClientErrors(server);
   inviteBodies(server);
+  endUntaken(server, options.answerIdleTimeoutMs);
   await listening(server, options);
   return Object.freeze({
     port: (server.address() as AddressInfo).port,

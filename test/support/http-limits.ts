@@ -8,4 +8,5 @@ export const httpLimits = Object.freeze({
   headerTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 72_000,
+  answerIdleTimeoutMs: 300_000,
 });
