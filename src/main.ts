@@ -4,9 +4,10 @@ import { createInterface } from 'node:readline';
 import { Command, InvalidArgumentError } from 'commander';
 import { type DestinationStream, destination, pino } from 'pino';
 import { hashPassword } from '#auth';
-import { formatErrors, listSettings, loadConfiguration, packageVersion, parseSettings, type Settings } from '#config';
+import { formatErrors, formatSettings, loadConfiguration, packageVersion, parseSettings, type Settings } from '#config';
 import { listRoutes } from '#gateway';
 import { type Asked, explainOnce } from './explaining.ts';
+import { initialise } from './initialising.ts';
 import { type Frontdesk, type Listeners, type ModuleName, moduleNames } from './options.ts';
 import { createFrontdesk } from './server.ts';
 
@@ -14,13 +15,20 @@ const program = new Command('frontdesk')
   .description('An API gateway with the services that it fronts, in one process or many.')
   .version(packageVersion(), '-v, --version')
   .showHelpAfterError()
-  .addHelpText('after', `\nSettings (environment variables):\n${settingsHelp()}`);
+  .addHelpText('after', `\nSettings (environment variables):\n${formatSettings()}`);
 
 program
   .command('serve', { isDefault: true })
   .description('run the gateway and its services')
   .option('--only <modules>', `only these modules: ${moduleNames.join(', ')}`, parseModules)
   .action(({ only }: { only?: ModuleName[] }) => serve(requiredSettings(), only ?? moduleNames));
+
+program
+  .command('init')
+  .description('write a small configuration to start from: one service, one user with a new password, one limit')
+  .argument('[directory]', 'where it is to stand (default: CONFIG_DIR)')
+  .option('--service <reference>', 'where requests are sent', 'http://127.0.0.1:3000')
+  .action((directory: string | undefined, { service }: { service: string }) => init(directory, service));
 
 program
   .command('check')
@@ -135,6 +143,10 @@ function examples(url: string): string[] {
   ];
 }
 
+async function init(directory: string | undefined, service: string): Promise<void> {
+  process.stdout.write(await initialise(requiredSettings(), { directory, service }));
+}
+
 async function check(settings: Settings, directory = settings.configDir): Promise<void> {
   const { configuration, errors, notices } = await loadConfiguration(directory, settings);
   if (notices.length > 0) process.stderr.write(`${formatErrors(notices, process.cwd())}\n`);
@@ -178,17 +190,6 @@ function parseModules(text: string): ModuleName[] {
   const known = moduleNames.filter((name) => names.includes(name));
   if (known.length === names.length && known.length > 0) return known;
   throw new InvalidArgumentError(`Choose from ${moduleNames.join(', ')}, with commas between them.`);
-}
-
-function settingsHelp(): string {
-  const rows = listSettings();
-  const width = Math.max(...rows.map(({ variable }) => variable.length));
-  return rows
-    .map(
-      ({ variable, description, default: value }) =>
-        `  ${variable.padEnd(width)}  ${description}${value === '' ? '' : ` [${value}]`}`,
-    )
-    .join('\n');
 }
 
 function fail(error: unknown): never {

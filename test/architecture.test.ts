@@ -33,7 +33,8 @@ const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
 
 const roots = [
   ...['index.ts', 'main.ts', 'options.ts', 'server.ts', 'entry.ts', 'edge.ts', 'edges.ts', 'generations.ts'],
-  ...['explaining.ts', 'listeners.ts', 'local-services.ts', 'own-routes.ts', 'rate-limiting.ts', 'upgrading.ts'],
+  ...['explaining.ts', 'initialising.ts', 'listeners.ts', 'local-services.ts', 'own-routes.ts', 'rate-limiting.ts'],
+  'upgrading.ts',
 ];
 
 function moduleOf(file: string): string {

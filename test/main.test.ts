@@ -49,7 +49,8 @@ describe('frontdesk', () => {
 
   check('--help lists the commands and every setting with its default', ['--help'], ({ code, stdout }) => {
     assert.equal(code, 0);
-    for (const word of ['serve', 'check', 'hash-password', 'CONFIG_DIR', 'TLS_CERT']) assert.ok(stdout.includes(word));
+    for (const word of ['serve', 'init', 'check', 'hash-password', 'CONFIG_DIR', 'TLS_CERT'])
+      assert.ok(stdout.includes(word));
     assert.match(stdout, /^ {2}RATELIMIT_PORT +.*\[8081\]$/m);
   });
 

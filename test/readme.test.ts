@@ -1,6 +1,6 @@
 /** The README's tables say what the code says, in both directions. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { configurationFrom, listSettings } from '#config';
 import { problems } from '#http';
 import { authServiceFieldNames } from '../src/config/auth-service.ts';
@@ -62,6 +62,50 @@ describe('README', () => {
     }
   });
 });
+
+describe('the pages', () => {
+  const recipes = readFileSync(new URL('examples/recipes.md', import.meta.url), 'utf8');
+
+  for (const [name, text] of Object.entries({ 'README.md': readme, 'test/examples/recipes.md': recipes })) {
+    it(`${name} leads to files and headings that are there`, () => {
+      const here = new URL(`../${name}`, import.meta.url);
+      const links = [...text.matchAll(/(?<!!)\[[^\]]+\]\((?!https?:)([^)]+)\)/g)].map(([, link = '']) => link);
+      assert.ok(links.length > 0);
+      assert.deepEqual(
+        links.filter((link) => !isThere(new URL(link, here))),
+        [],
+      );
+    });
+  }
+
+  it('have a test for each recipe', () => {
+    const tests = ['recipes', 'proxies'].flatMap((folder) =>
+      readdirSync(new URL(folder, import.meta.url)).map((file) =>
+        readFileSync(new URL(`${folder}/${file}`, import.meta.url), 'utf8'),
+      ),
+    );
+    const titles = [...recipes.matchAll(/^## (.*)$/gm)].map(([, title = '']) => title);
+    assert.ok(titles.length > 0);
+    assert.deepEqual(
+      titles.filter((title) => !tests.some((text) => text.includes(`readRecipe('${title}')`))),
+      [],
+    );
+  });
+});
+
+/** Whether there is a file and, where the link names one, a heading in it, by the name that GitHub gives it. */
+function isThere(link: URL): boolean {
+  const file = new URL(link.pathname, link);
+  if (!existsSync(file)) return false;
+  if (link.hash === '') return true;
+  const headings = [...readFileSync(file, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w -]/g, '')
+      .replaceAll(' ', '-'),
+  );
+  return headings.includes(link.hash.slice(1));
+}
 
 /** Records that say no more than they must. */
 function recordsWithDefaults() {

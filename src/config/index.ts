@@ -51,7 +51,7 @@ export {
 } from './references.ts';
 export { formatErrors } from './report.ts';
 export { requireConfiguration, requireSettings } from './require.ts';
-export { listSettings, type SettingRow } from './setting-table.ts';
+export { formatSettings, listSettings, type SettingRow } from './setting-table.ts';
 export {
   parseSettings,
   type SettingOptions,
@@ -59,5 +59,6 @@ export {
   type SettingsResult,
   settingsFrom,
 } from './settings.ts';
+export { writeStarter } from './starter.ts';
 export { loadTls, type Tls } from './tls.ts';
 export { type ConfigurationWatch, type WatchOptions, watchConfiguration } from './watch.ts';

@@ -109,6 +109,18 @@ export function listSettings(): readonly SettingRow[] {
   }));
 }
 
+/** The same for a terminal: a line for each. */
+export function formatSettings(): string {
+  const rows = listSettings();
+  const width = Math.max(...rows.map(({ variable }) => variable.length));
+  return rows
+    .map(
+      ({ variable, description, default: value }) =>
+        `  ${variable.padEnd(width)}  ${description}${value === '' ? '' : ` [${value}]`}`,
+    )
+    .join('\n');
+}
+
 function isDatabaseUrl(text: string): boolean {
   return /^sqlite:.+/.test(text) || (/^postgres(?:ql)?:\/\/./.test(text) && URL.canParse(text));
 }

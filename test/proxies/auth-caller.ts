@@ -10,11 +10,11 @@ import { type ProxyProcess, type ProxyProgram, startProxy } from '../support/pro
 import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
 import { type Reached, startUpstream, type Upstream } from '../support/upstream.ts';
-import { readRecipe } from './recipe.ts';
+import { readProxyRecipe } from './recipe.ts';
 
 export interface AuthCaller {
   readonly program: ProxyProgram;
-  /** Of the README's code block. */
+  /** Of the recipe's code block. */
   readonly language: string;
   /** What its clients get when the auth service cannot be asked. */
   readonly unavailable: number;
@@ -47,7 +47,7 @@ export function authCallerCases({ program, language, unavailable }: AuthCaller):
   async function startBefore(authPort: number): Promise<ProxyProcess> {
     const port = await freePort();
     const ports = { proxy: port, auth: authPort, upstream: upstream.port };
-    return startProxy(program, readRecipe(language, ports), port);
+    return startProxy(program, readProxyRecipe(language, ports), port);
   }
 
   /** The proxy, with an auth service of the test's own. */

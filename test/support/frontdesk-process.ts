@@ -116,14 +116,22 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
+/** For node, so that a file may be TypeScript and our modules are read from their source. */
+const fromSource = ['--conditions=frontdesk-source', '--import', tsx];
+
+/** What `npx frontdesk` stands for in a shell. */
+export const frontdeskCommand = [process.execPath, ...fromSource, main].map((word) => `'${word}'`).join(' ');
+
 /** A TypeScript file as a process of its own, with our modules from their source. */
 export function startProgram(
   file: string,
   args: readonly string[],
   { env = {}, input, cwd = repository }: RunOptions = {},
 ): Program {
-  const node = ['--conditions=frontdesk-source', '--import', tsx, file];
-  const child = spawn(process.execPath, [...node, ...args], { cwd, env: { PATH: process.env['PATH'], ...env } });
+  const child = spawn(process.execPath, [...fromSource, file, ...args], {
+    cwd,
+    env: { PATH: process.env['PATH'], ...env },
+  });
   // A test run that breaks off takes its children with it.
   const kill = () => void child.kill('SIGKILL');
   process.once('exit', kill);

@@ -1,0 +1,85 @@
+/** New files on the disk: all of them or none, and never one in place of another. */
+import { lstat, mkdir, readdir, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+export interface NewFile {
+  /** Within the directory, in it or one folder below. */
+  readonly name: string;
+  readonly text: string;
+  /** Nobody but this user may read it. */
+  readonly isSecret: boolean;
+}
+
+/** Makes what directories are missing. Rejects with an Error fit for a terminal, and then nothing is left behind. */
+export async function writeNewFiles(directory: string, files: readonly NewFile[]): Promise<void> {
+  const undo: (() => Promise<void>)[] = [];
+  for (const { name, text, isSecret } of files) {
+    const file = join(directory, name);
+    try {
+      await makeFolders(dirname(file), undo);
+      // `wx` follows no link, and fails where another has written meanwhile.
+      await writeFile(file, text, { flag: 'wx', mode: isSecret ? 0o600 : 0o666 });
+      undo.push(() => rm(file));
+    } catch (cause) {
+      // A folder stays where somebody else has put something into it.
+      for (const step of undo.reverse()) await step().catch(() => {});
+      throw notWritten(file, cause);
+    }
+  }
+}
+
+/** What is in the directory and in these folders of it, by its name within the directory; links count. */
+export async function listNames(directory: string, folders: readonly string[]): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (const folder of ['', ...folders]) {
+    const place = join(directory, folder);
+    await refuseLink(place);
+    names.push(...(await namesIn(place)).map((name) => join(folder, name)));
+  }
+  return names;
+}
+
+/** One level at a time, so that each can be undone. Node's own `recursive` would try for ever where /proc refuses. */
+async function makeFolders(folder: string, undo: (() => Promise<void>)[]): Promise<void> {
+  if (await isThere(folder)) return;
+  await makeFolders(dirname(folder), undo);
+  try {
+    await mkdir(folder);
+    undo.push(() => rmdir(folder));
+  } catch (cause) {
+    if (codeOf(cause) !== 'EEXIST') throw cause;
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (cause) {
+    if (codeOf(cause) !== 'ENOENT') throw cause;
+    return false;
+  }
+}
+
+/** What a link leads to may be another's. */
+async function refuseLink(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found?.isSymbolicLink()) throw new Error(`${path} is a link: name the directory that it leads to`);
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return [];
+    throw notWritten(folder, cause);
+  }
+}
+
+function notWritten(path: string, cause: unknown): Error {
+  return new Error(`cannot write ${path} (${codeOf(cause)}): name a directory that this user may write to`, { cause });
+}
+
+function codeOf(cause: unknown): string {
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+}

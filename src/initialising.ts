@@ -1,0 +1,45 @@
+/** A configuration to start from, written for somebody new: with a password that is told this once. */
+import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
+import { hashPassword, type Random } from '#auth';
+import { type Settings, writeStarter } from '#config';
+
+/** As the command line takes it. */
+export interface Wanted {
+  /** @default the setting */
+  readonly directory: string | undefined;
+  /** A service reference. */
+  readonly service: string;
+}
+
+const user = 'me';
+
+/** 120 bits. */
+const passwordBytes = 15;
+
+/** Gives what to tell, with a line break at its end. Rejects with an Error fit for a terminal; then nothing is written. */
+export async function initialise(
+  { configDir, port }: Settings,
+  { directory = configDir, service }: Wanted,
+  random: Random = randomBytes,
+): Promise<string> {
+  const password = Buffer.from(random(passwordBytes)).toString('base64url');
+  const files = await writeStarter(directory, { service, user, passwordHash: await hashPassword(password, random) });
+  const setting = resolve(directory) === resolve(configDir) ? '' : `CONFIG_DIR=${quoted(directory)} `;
+  return `${[
+    'Wrote',
+    ...files.map((file) => `  ${file}`),
+    '',
+    `The user ${user} has the password ${password}`,
+    'It stands nowhere else: the file has its hash. Next:',
+    `  ${setting}npx frontdesk check`,
+    `  ${setting}npx frontdesk serve --only gateway,auth,ratelimit`,
+    'and in another terminal',
+    `  curl -i -u ${user}:${password} http://127.0.0.1:${port}/`,
+  ].join('\n')}\n`;
+}
+
+/** For a shell. */
+function quoted(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

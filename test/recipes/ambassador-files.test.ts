@@ -1,0 +1,52 @@
+/** The recipe "Bring Ambassador files": what `check` tells of them, and who answers when they are served. */
+import assert from 'node:assert/strict';
+import { startServer } from '../support/frontdesk-process.ts';
+import { testServers } from '../support/serve.ts';
+import { type Heard, hasCurl, onPorts, parseStory, runShell, runStory } from '../support/shell-story.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { readRecipe, readRun, serveCommands } from './page.ts';
+import { stepCases } from './steps.ts';
+
+describe('the recipe: bring Ambassador files', function () {
+  this.timeout(30_000);
+  const writeFiles = temporaryFiles();
+  const servers = testServers(after);
+  const recipe = readRecipe('Bring Ambassador files');
+  const [commands = '', story = ''] = recipe.blocks('sh');
+  let directory: string;
+  let quote: Upstream;
+  let shop: Upstream;
+  let auth: Upstream;
+  let heard: readonly (readonly Heard[])[] = [];
+
+  before(async function () {
+    if (!hasCurl()) this.skip();
+    directory = await writeFiles(recipe.files);
+    quote = await startUpstream(servers);
+    shop = await startUpstream(servers);
+    auth = await startUpstream(servers, (res, { headers }) => {
+      const [, name = ''] = /^Bearer (.*)$/.exec(headers.authorization ?? '') ?? [];
+      res.writeHead(name === '' ? 401 : 200, name === '' ? {} : { 'X-User': name }).end();
+    });
+    const ports = { 3000: quote.port, 3001: shop.port, 3002: auth.port };
+    const [serve] = serveCommands(onPorts(commands, ports));
+    const server = await startServer(serve?.args ?? [], { cwd: directory, env: serve?.env ?? {} });
+    servers.later(server.stop);
+    const gatewayPort = Number(new URL(server.gatewayUrl).port);
+    heard = await runStory(parseStory(story), { cwd: directory, ports: { 8080: gatewayPort } });
+  });
+
+  it('check tells what is shown: the routes, and what is not supported', async () => {
+    const { command, output } = readRun(recipe.blocks('console')[0] ?? '');
+    assert.equal(await runShell(command, { cwd: directory }), output);
+  });
+
+  stepCases(parseStory(story), () => heard);
+
+  it('leads to the services that the files name, with who is calling from the auth service', () => {
+    assert.deepEqual([quote.only().url, quote.only().headers['x-user']], ['/today', 'ann']);
+    assert.equal(shop.only().url, '/');
+    assert.equal(auth.reached.length, 2);
+  });
+});

@@ -1,0 +1,109 @@
+/** The recipe "Embed in Koa": its app compiled and run as it stands, beside packages as an embedder has them installed. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { freePort } from '../support/free-port.ts';
+import { type Program, startProgram } from '../support/frontdesk-process.ts';
+import { askToSwitch, speak } from '../support/peer.ts';
+import { testServers } from '../support/serve.ts';
+import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/shell-story.ts';
+import { type SwitchingUpstream, startSwitchingUpstream } from '../support/switching-upstream.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { readRecipe } from './page.ts';
+import { begin, stepCases, withPassword } from './steps.ts';
+
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The only code of the README. */
+const [, shown = ''] = /^```ts\n(.*?)^```$/ms.exec(readFileSync(join(repository, 'README.md'), 'utf8')) ?? [];
+
+describe('the recipe: embed in Koa', function () {
+  this.timeout(30_000);
+  const writeFiles = temporaryFiles();
+  const servers = testServers(after);
+  const recipe = readRecipe('Embed in Koa');
+  const [commands = '', start = '', story = ''] = recipe.blocks('sh');
+  const { 'app.mjs': app = '', 'config/services/live.yaml': mapping = '' } = recipe.files;
+  let directory: string;
+  let port: number;
+  let password: string;
+  let live: SwitchingUpstream;
+  let program: Program | undefined;
+  let heard: readonly (readonly Heard[])[] = [];
+
+  before(async function () {
+    if (!hasCurl()) this.skip();
+    directory = await installed();
+    live = await startSwitchingUpstream(servers);
+    password = await begin(commands, { cwd: directory });
+    await writeFile(join(directory, 'config/services/live.yaml'), onPorts(mapping, { 4000: live.port }));
+    port = await freePort();
+    assert.equal(start, 'node app.mjs\n');
+    program = startProgram(await written('app.mjs', app.replace('app.listen(3000,', `app.listen(${port},`)), [], {
+      cwd: directory,
+    });
+    await program.said(/^listening\n/);
+    heard = await runStory(withPassword(story, password), { cwd: directory, ports: { 3000: port } });
+  });
+
+  after(async () => {
+    program?.signal('SIGKILL');
+    await program?.ended;
+  });
+
+  async function installed(): Promise<string> {
+    const made = await writeFiles();
+    await mkdir(join(made, 'node_modules'));
+    await symlink(repository, join(made, 'node_modules/frontdesk'));
+    for (const name of ['koa', 'koa-mount', '@types']) {
+      await symlink(join(repository, 'node_modules', name), join(made, 'node_modules', name));
+    }
+    return made;
+  }
+
+  /** With a line more, so that it can be waited for. */
+  async function written(name: string, text: string): Promise<string> {
+    const file = join(directory, name);
+    await writeFile(file, `${text}server.once('listening', () => process.stdout.write('listening\\n'));\n`);
+    return file;
+  }
+
+  it('compiles, and so does the shorter app of the README', async () => {
+    assert.ok(shown.includes('createFrontdesk('));
+    const compilerOptions = { types: ['node'], skipLibCheck: true };
+    const config = { extends: join(repository, 'tsconfig.json'), include: ['*.mts'], compilerOptions };
+    await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(config));
+    await writeFile(join(directory, 'app.mts'), app);
+    await writeFile(join(directory, 'readme.mts'), shown);
+    await promisify(execFile)(join(repository, 'node_modules/.bin/tsc'), ['-p', directory]);
+  });
+
+  stepCases(parseStory(story), () => heard);
+
+  it('gives the service of its own the path below the mount, and the name of the caller', () => {
+    assert.equal(heard[0]?.[0]?.body, 'The app around it.\n');
+    assert.deepEqual(JSON.parse(heard[2]?.[0]?.body ?? ''), { path: '/7', user: 'me' });
+  });
+
+  it('switches protocols for who has credentials, and for nobody else', async () => {
+    const refused = speak(port, askToSwitch('/desk/live'));
+    await refused.until('\r\n\r\n');
+    assert.match(refused.received(), /^HTTP\/1\.1 401 /);
+    assert.equal(live.asked.length, 0);
+    const switched = speak(port, askToSwitch('/desk/live', [`Authorization: Basic ${btoa(`me:${password}`)}`]));
+    await switched.until('\r\n\r\n');
+    assert.match(switched.received(), /^HTTP\/1\.1 101 /);
+    assert.equal(live.asked[0]?.headers['x-travel-user'], 'me');
+    for (const { socket } of [refused, switched]) socket.destroy();
+  });
+
+  it('ends when it is told to', async () => {
+    program?.signal('SIGTERM');
+    const ended = await program?.ended;
+    assert.deepEqual(ended && [ended.code, ended.stderr], [0, '']);
+  });
+});

@@ -1,0 +1,55 @@
+/** The page of recipes, taken apart: what a test runs is what stands there. */
+import { readFileSync } from 'node:fs';
+
+export interface Recipe {
+  readonly text: string;
+  /** The blocks that are files, by their names. */
+  readonly files: Readonly<Record<string, string>>;
+  /** The other blocks of a language, in their order. */
+  readonly blocks: (language: string) => readonly string[];
+}
+
+/** A process that a block starts. */
+export interface ServeCommand {
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const page = readFileSync(new URL('../examples/recipes.md', import.meta.url), 'utf8');
+
+export function readRecipe(title: string): Recipe {
+  const sections = page.split(/^## /m);
+  const section = sections.find((text) => text.startsWith(`${title}\n`));
+  if (section === undefined) throw new Error(`the page has no recipe "${title}"`);
+  const found = [...section.matchAll(/(?:^`(\S+)`\n\n)?^```(\w+)\n(.*?)^```$/gms)].map(
+    ([, file, language = '', text = '']) => ({ file, language, text }),
+  );
+  return {
+    text: section,
+    files: Object.fromEntries(found.flatMap(({ file, text }) => (file === undefined ? [] : [[file, text]]))),
+    blocks: (wanted) =>
+      found.filter(({ file, language }) => file === undefined && language === wanted).map(({ text }) => text),
+  };
+}
+
+/** The lines of a block that are no server to be started. */
+export function withoutServe(block: string): string {
+  return block.replace(/^.*npx frontdesk serve.*\n/gm, '');
+}
+
+/** The servers that a block starts, with the environment that it gives them. */
+export function serveCommands(block: string): readonly ServeCommand[] {
+  const exported = [...block.matchAll(/^export (.*)$/gm)].map(([, text = '']) => text).join(' ');
+  return [...block.matchAll(/^(.*?)npx frontdesk serve\b([^&\n]*)/gm)].map(([, before = '', after = '']) => ({
+    args: after.split(' ').filter((word) => word !== ''),
+    env: Object.fromEntries(
+      [...`${exported} ${before}`.matchAll(/(\w+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value]),
+    ),
+  }));
+}
+
+/** A command after a prompt, and what it prints. */
+export function readRun(block: string): { readonly command: string; readonly output: string } {
+  const [first = '', ...rest] = block.split('\n');
+  return { command: first.replace(/^\$ /, ''), output: rest.join('\n') };
+}

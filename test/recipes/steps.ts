@@ -1,0 +1,29 @@
+/** The steps of a recipe as the cases of a test. */
+import assert from 'node:assert/strict';
+import { type Heard, parseStory, runShell, type ShellOptions, type Story } from '../support/shell-story.ts';
+import { withoutServe } from './page.ts';
+
+/** A case for each step: every answer to it has the status that it begins with. */
+export function stepCases({ steps }: Story, heard: () => readonly (readonly Heard[])[]): void {
+  for (const [index, { status, what }] of steps.entries()) {
+    it(`${status}: ${what}`, () => {
+      const answers = heard()[index] ?? [];
+      assert.deepEqual([...new Set(answers.map((answer) => answer.status))], [status], JSON.stringify(answers));
+    });
+  }
+}
+
+/** Runs a block that begins with `frontdesk init`, but for its server, and gives the password that it has told. */
+export async function begin(block: string, options: ShellOptions): Promise<string> {
+  const told = await runShell(withoutServe(block), options);
+  const [, password] = /has the password (\S+)/.exec(told) ?? [];
+  if (password === undefined) throw new Error(`init has told no password: ${told}`);
+  return password;
+}
+
+/** A story with the password in the place that the page leaves for it. */
+export function withPassword(block: string, password: string): Story {
+  const place = 'the one that init has told';
+  if (!block.includes(place)) throw new Error(`there is no place for a password in: ${block}`);
+  return parseStory(block.replace(place, password));
+}

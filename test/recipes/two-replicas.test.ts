@@ -1,0 +1,102 @@
+/** The recipe "Two replicas on PostgreSQL and Redis", where there are both of them, nginx and curl. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../support/free-port.ts';
+import { type Server, scratch, startServer, startServers } from '../support/frontdesk-process.ts';
+import { hasNginx, nginx } from '../support/nginx-process.ts';
+import { startProxy } from '../support/proxy-process.ts';
+import { createPostgresDatabase } from '../support/scratch-databases.ts';
+import { testServers } from '../support/serve.ts';
+import { type Heard, hasCurl, onPorts, parseStory, runShell, runStory } from '../support/shell-story.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { readRecipe, readRun, serveCommands } from './page.ts';
+import { stepCases } from './steps.ts';
+
+const { TEST_POSTGRES_URL: postgresUrl, TEST_REDIS_URL: redisUrl } = process.env;
+const demo = fileURLToPath(new URL('../../config', import.meta.url));
+
+describe('the recipe: two replicas on PostgreSQL and Redis', function () {
+  this.timeout(60_000);
+  if (postgresUrl === undefined || redisUrl === undefined || !hasNginx() || !hasCurl()) {
+    it('is tested where TEST_POSTGRES_URL and TEST_REDIS_URL name servers, and nginx and curl are on the PATH');
+    return;
+  }
+  const writeFiles = temporaryFiles();
+  const servers = testServers(after);
+  const recipe = readRecipe('Two replicas on PostgreSQL and Redis');
+  const [commands = '', story = ''] = recipe.blocks('sh');
+  const { command, output } = readRun(recipe.blocks('console')[0] ?? '');
+  let directory: string;
+  let replicas: readonly Server[] = [];
+  let ports: Readonly<Record<number, number>>;
+  let counted: string;
+  let heard: readonly (readonly Heard[])[] = [];
+
+  before(async () => {
+    directory = await writeFiles();
+    await cp(demo, join(directory, 'config'), { recursive: true });
+    for (const [name, text] of Object.entries(recipe.files)) await writeFile(join(directory, name), text);
+    // On a busy machine a decision may take longer than it is given, and would then pass.
+    const record = 'service: grpc://ratelimit';
+    const file = join(directory, 'config/services/ratelimit.yaml');
+    const given = await readFile(file, 'utf8');
+    assert.ok(given.includes(`      ${record}`));
+    await writeFile(file, given.replace(record, `${record}\n      timeout_ms: 10000`));
+    const database = await createPostgresDatabase(postgresUrl);
+    servers.later(database.remove);
+    const services = { DATABASE_URL: database.url, REDIS_URL: redisUrl, REDIS_TIMEOUT_MS: '10000' };
+    const starting = serveCommands(commands).map(({ args, env }) =>
+      startServer(args, { cwd: directory, env: { ...env, ...scratch, ...services } }),
+    );
+    replicas = await startServers(starting);
+    for (const { stop } of replicas) servers.later(stop);
+    const [one = 0, other = 0] = replicas.map(({ gatewayUrl }) => Number(new URL(gatewayUrl).port));
+    const front = await freePort();
+    ports = { 8080: front, 8001: one, 8002: other };
+    const proxy = await startProxy(nginx, onPorts(recipe.blocks('nginx')[0] ?? '', ports), front);
+    servers.later(proxy.remove);
+    const label = 'x-gateway-test-allow: ';
+    assert.ok(command.includes(`${label}me`));
+    // The Redis may have counted for an earlier run.
+    const own = command.replace(`${label}me`, `${label}${randomUUID()}`);
+    counted = await runShell(own, { cwd: directory, ports: { 8080: front } });
+    heard = await runStory(parseStory(story), { cwd: directory, ports });
+  });
+
+  it('gives each replica what the recipe says, with PostgreSQL, Redis and nginx in front', () => {
+    const environments = serveCommands(commands).map(({ env }) => env);
+    assert.equal(environments.length, 2);
+    for (const { DATABASE_URL = '', REDIS_URL = '', TRUSTED_PROXIES, PORT = '' } of environments) {
+      assert.match(`${DATABASE_URL} ${REDIS_URL}`, /^postgres:\/\/\S+ redis:\/\/\S+$/);
+      assert.equal(TRUSTED_PROXIES, '127.0.0.1');
+      assert.ok(recipe.blocks('nginx')[0]?.includes(`server 127.0.0.1:${PORT};`));
+    }
+  });
+
+  it('admits together exactly as many as the limit says', () => {
+    assert.equal(counted, output);
+  });
+
+  stepCases(parseStory(story), () => heard);
+
+  it('shows one booking on both, at the address that the client used', () => {
+    const [made, ...seen] = heard.flat().map(({ body }) => JSON.parse(body));
+    assert.ok(made.url.startsWith(`http://127.0.0.1:${ports[8080]}/v1/hotels/bookings/`));
+    assert.deepEqual(
+      seen.map(({ id }) => id),
+      [made.id, made.id],
+    );
+  });
+
+  it('has both take part', async () => {
+    for (const replica of replicas) {
+      const { code, stdout } = await replica.stop();
+      assert.equal(code, 0);
+      const paths = stdout.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line).path] : []));
+      assert.equal(paths.filter((path) => path === '/v1/hotels').length, 6);
+    }
+  });
+});
