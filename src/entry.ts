@@ -12,9 +12,9 @@ import {
 } from '#http';
 import type { Settled } from './options.ts';
 
-/** On whichever listener: its id, and the line in the log. */
-export function createArrival({ settings, logger }: Settled): Middleware[] {
-  return [createExchange(createAddresses(settings)), createAccessLog(logger)];
+/** On whichever listener: its id, its span where somebody traces, and the line in the log. */
+export function createArrival({ settings, logger }: Settled, tracing: Middleware | undefined): Middleware[] {
+  return [createExchange(createAddresses(settings)), ...(tracing ? [tracing] : []), createAccessLog(logger)];
 }
 
 /** On the way to the gateway, in this order. `isAnswered`: a preflight that a mapping's own rule answers. */

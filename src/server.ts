@@ -5,14 +5,15 @@ import Koa, { type Context, type Middleware } from 'koa';
 import compose from 'koa-compose';
 import { createApi } from '#api';
 import { type Authenticator, createAuthService, createReloadingAuthenticator, createUsers } from '#auth';
-import { demoUsersAmong, loadTls, type Tls, type User } from '#config';
+import { demoUsersAmong, loadTls, packageVersion, type Tls, type User } from '#config';
 import { createGatewayCounts, createTraffic, type Forward } from '#gateway';
-import { createRepresentations, isolate, type Logger, type Problem, problem } from '#http';
+import { createRepresentations, isolate, type Logger, logFieldsOf, type Problem, problem } from '#http';
 import { createClusters } from '#proxy';
 import { createVersions } from '#rest';
 import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
 import { type Database, loadDemo, openDatabase, StorageUnavailable } from '#storage';
+import { loadTracing, type Tracing } from '#tracing';
 import { createEdge } from './edge.ts';
 import { createEdges, type Edges } from './edges.ts';
 import { createArrival, createEntry } from './entry.ts';
@@ -32,7 +33,9 @@ export async function createFrontdesk(options: FrontdeskOptions = {}): Promise<F
   let rateLimiting: RateLimiting | undefined;
   try {
     rateLimiting = await openRateLimiting(settled, generations);
-    const desk = assemble(settled, { tls, database, rateLimiting, generations });
+    const { logger, dormant } = settled;
+    const tracing = dormant ? undefined : await loadTracing({ version: packageVersion(), logger });
+    const desk = assemble(settled, { tls, database, rateLimiting, generations, tracing });
     if (!settled.dormant) await generations.watch();
     return desk;
   } catch (error) {
@@ -48,14 +51,16 @@ interface Opened {
   readonly database: Database | undefined;
   readonly rateLimiting: RateLimiting;
   readonly generations: Generations;
+  /** Undefined: nobody traces. */
+  readonly tracing: Tracing | undefined;
 }
 
-function assemble(settled: Settled, { tls, database, rateLimiting, generations }: Opened): Frontdesk {
+function assemble(settled: Settled, { tls, database, rateLimiting, generations, tracing }: Opened): Frontdesk {
   const { settings, configuration, logger, clock, has } = settled;
   const { limiter } = rateLimiting;
   const representations = createRepresentations();
   const responses = { representations, logger, translate: storageProblem };
-  const arrival = createArrival(settled);
+  const arrival = createArrival(settled, tracing?.middleware);
   const entry = [...arrival, ...createEntry(settled, responses, (ctx) => edges.answersPreflight(ctx))];
 
   const auth = has('auth')
@@ -71,7 +76,8 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations }
     ...(auth && { auth: auth.app }),
   });
 
-  const clusters = createClusters({ logger, ...(settled.dormant && { timer: () => () => {} }) });
+  const untraced = tracing?.untraced;
+  const clusters = createClusters({ logger, untraced, ...(settled.dormant && { timer: () => () => {} }) });
   const counts = createGatewayCounts();
   const traffic = createTraffic({ clock });
   const internalRoutes = createOwnRoutes(generations, {
@@ -153,7 +159,8 @@ function createHost(middleware: readonly Middleware[], logger: Logger): Koa {
   const app = new Koa();
   for (const one of middleware) app.use(one);
   return app.on('error', (error: Error, ctx?: Context) => {
-    if (ctx?.req.socket.destroyed !== true) logger.error({ err: error }, 'a response broke off');
+    if (ctx?.req.socket.destroyed === true) return;
+    logger.error({ ...(ctx && logFieldsOf(ctx)), err: error }, 'a response broke off');
   });
 }
 

@@ -24,6 +24,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   routing: ['config'],
   proxy: ['http', 'routing', 'type:config'],
   gateway: ['config', 'http', 'routing', 'proxy', 'type:auth', 'type:ratelimit'],
+  tracing: ['http'],
   diag: ['config', 'http', 'type:gateway', 'type:ratelimit'],
 };
 

@@ -202,7 +202,7 @@ describe('frontdesk serve', function () {
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
     const lines = stdout.split('\n').filter((line) => line.startsWith('{'));
     assert.equal(lines.length, 1);
-    const { level, time, durationMs, ...line } = JSON.parse(lines[0] ?? '');
+    const { level, time, durationMs, traceId, ...line } = JSON.parse(lines[0] ?? '');
     assert.deepEqual(line, {
       requestId: answer.headers['x-request-id'],
       user: 'demo',
@@ -213,6 +213,7 @@ describe('frontdesk serve', function () {
       msg: 'request',
     });
     assert.ok(level === 30 && time > 0 && durationMs > 0);
+    assert.match(traceId, /^[\da-f]{32}$/);
     assert.ok(!stdout.includes(btoa('demo:demo')) && !stdout.includes('fields'));
   });
 

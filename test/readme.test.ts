@@ -52,6 +52,11 @@ describe('README', () => {
     });
   }
 
+  it('shows the instrumentation as the tests run it', () => {
+    const file = readFileSync(new URL('./examples/instrumentation.js', import.meta.url), 'utf8');
+    assert.ok(readme.includes(`\`\`\`js\n${file}\`\`\``));
+  });
+
   it('shows the defaults that plain fields have', () => {
     for (const record of recordsWithDefaults()) {
       for (const [field = '', , shown] of tableUnder(record.kind)) {

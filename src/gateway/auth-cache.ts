@@ -52,14 +52,16 @@ export function createAuthCache(options: AuthCacheOptions): AuthCache {
 
 /**
  * Whoever may read may not write, and whoever may come from here may not from there: the answer can depend on anything
- * that the service is told, so all of it counts but the request's own id. Of credentials only the digest is kept.
+ * that the service is told, so all of it counts but the request's own ids. Of credentials only the digest is kept.
  */
 function keyOf({ method, path, headers }: AuthQuestion): string {
-  const told = headers.filter((_, index) => headers[index - (index % 2)] !== 'x-request-id');
+  const told = headers.filter((_, index) => !ids.has(headers[index - (index % 2)] ?? ''));
   return createHash('sha256')
     .update(JSON.stringify([method, path, told]))
     .digest('base64');
 }
+
+const ids: ReadonlySet<string> = new Set(['x-request-id', 'traceparent', 'tracestate']);
 
 /** An answer that gives the client something, or says not to be kept, counts once. */
 export function mayBeKept(headers: IncomingHttpHeaders): boolean {

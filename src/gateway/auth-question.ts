@@ -11,7 +11,7 @@ export interface AuthQuestion {
   readonly headers: readonly string[];
 }
 
-/** `forwarded`: what the gateway itself says of the client (`x-forwarded-…`, `x-request-id`), names and values in turn. */
+/** `forwarded`: what the gateway itself says of the request (`x-forwarded-…`, `x-request-id`, `traceparent`), names and values in turn. */
 export type PutQuestion = (facts: RequestFacts, forwarded: readonly string[]) => AuthQuestion;
 
 /** What each auth service is told; `accept`, since a refusal goes to the client as it is. */
@@ -23,7 +23,7 @@ const bodyHeaders = ['content-encoding', 'content-type'];
 /** Of the connection to us, or ours to say. */
 const neverTold = new Set([
   ...['connection', 'content-length', 'expect', 'host', 'keep-alive', 'proxy-connection', 'te', 'trailer'],
-  ...['transfer-encoding', 'upgrade', 'x-envoy-auth-partial-body', 'x-request-id'],
+  ...['traceparent', 'tracestate', 'transfer-encoding', 'upgrade', 'x-envoy-auth-partial-body', 'x-request-id'],
 ]);
 
 /** A repeated header is told once, with commas (RFC 9110 section 5.3). Framing headers are never told, listed or not. */

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { AuthAnswer, AuthPort } from '#auth';
 import type { AuthService } from '#config';
-import { exchangeOf, type Logger, type ProblemSlug, problem } from '#http';
+import { exchangeOf, type Logger, logRequest, type ProblemSlug, problem } from '#http';
 import { hasLeft, type Identity } from '#proxy';
 import { type AuthBody, readAuthBody } from './auth-body.ts';
 import type { Facts } from './facts.ts';
@@ -69,8 +69,8 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   const settleLater = (ctx: Context, answer: AuthAnswer) => !hasLeft(ctx) && settle(ctx, answer);
 
   function settleError(ctx: Context, reason: string): boolean {
-    const { requestId } = exchangeOf(ctx);
-    logger.warn({ requestId, reason, allowed: record.failureModeAllow }, 'the auth service gave no answer');
+    const fields = { reason, allowed: record.failureModeAllow };
+    logRequest(logger, 'warn', ctx, fields, 'the auth service gave no answer');
     if (record.failureModeAllow) return true;
     throw problem('auth-unavailable', {
       status: record.statusOnError,

@@ -15,24 +15,24 @@ const lengthMin = 4;
 export interface ConcealOptions {
   /** Names and values in turn, of the client's request. */
   readonly pairs: readonly string[];
-  /** Of no meaning unless the client sent it. */
-  readonly requestId: string;
+  /** Values of no meaning unless the client sent them: each request gets others. */
+  readonly made: readonly string[];
   /** Lower-case names that may read like a secret's, and say who somebody is. */
   readonly identityHeaders: readonly string[];
 }
 
-export function createConceal({ pairs, requestId, identityHeaders }: ConcealOptions): Conceal {
+export function createConceal({ pairs, made, identityHeaders }: ConcealOptions): Conceal {
   const open = new Set([...identityHeaders, 'x-envoy-auth-partial-body']);
   const isSecret = (name: string) => namesSecret(name) && !open.has(name);
   const known = pairs
     .filter((_, index) => index % 2 === 1 && isSecret(pairs[index - 1] ?? ''))
     .flatMap((value) => [value, value.replace(/^\S+ +/, '')])
     .filter((value) => value.length >= lengthMin);
-  const made = pairs.includes(requestId) ? undefined : requestId;
+  const fleeting = new Set(made.filter((value) => !pairs.includes(value)));
   return Object.freeze({
     headers: (shown: readonly string[]) =>
       partsOf(shown).map(({ name, value }) => {
-        if (value === made) return { name, value: '(made for each request)' };
+        if (fleeting.has(value)) return { name, value: '(made for each request)' };
         return { name, value: isSecret(name) ? concealed(name, value) : value };
       }),
     text: (text: string) => known.reduce((clean, value) => clean.replaceAll(value, '…'), text),

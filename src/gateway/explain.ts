@@ -6,6 +6,7 @@ import {
   createSafePath,
   exchangeOf,
   faultsOfRequest,
+  formatTraceparent,
   imagineRequest,
   Problem,
   pathOf,
@@ -13,6 +14,7 @@ import {
   publicBase,
   sanitisePath,
   searchOf,
+  traceOf,
 } from '#http';
 import type { Identity } from '#proxy';
 import type { Match, Table, Verdict } from '#routing';
@@ -114,8 +116,8 @@ export function createExplain(parts: ExplainParts): Explain {
     if (faults.length > 0) throw problem('bad-argument', { errors: faults });
     const ctx = imagineRequest(question, entrance.addresses);
     const pairs = headerPairs(ctx.req.headers);
-    const { requestId } = exchangeOf(ctx);
-    const client = { pairs, conceal: createConceal({ pairs, requestId, identityHeaders }) };
+    const made = [exchangeOf(ctx).requestId, formatTraceparent(traceOf(ctx))];
+    const client = { pairs, conceal: createConceal({ pairs, made, identityHeaders }) };
     const told = { ...unknown, request: requestPart(ctx, question, identityHeaders) };
     try {
       return { ...told, ...(enter(ctx) ?? meet(ctx, question, client)) };

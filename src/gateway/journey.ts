@@ -55,8 +55,10 @@ export function createJourney({ table, preflights, identity, limitation, traffic
       traffic.begin(traffic.unmatched, ctx, 'service');
       throw problem('not-found');
     }
-    const { name, cors } = match.route;
-    exchangeOf(ctx).mapping = name;
+    const { name, prefix, cors } = match.route;
+    const exchange = exchangeOf(ctx);
+    exchange.mapping = name;
+    exchange.route = prefix;
     const run = match.route.editAnswer === undefined ? pass : answer;
     if (cors === undefined) await run(ctx, facts, match);
     else await cors.around(ctx, () => run(ctx, facts, match));

@@ -2,6 +2,7 @@
 import type { Context, Middleware, Next } from 'koa';
 import { exchangeOf } from './exchange.ts';
 import type { Logger } from './logger.ts';
+import { logFieldsOf } from './request-log.ts';
 import { pathOf } from './request-target.ts';
 
 /** The path goes without its query, which may hold secrets; a client that left before the end reads 499. */
@@ -15,7 +16,7 @@ export function createAccessLog(logger: Logger): Middleware {
     res.once('close', () => {
       logger.info(
         {
-          requestId: exchange.requestId,
+          ...logFieldsOf(ctx),
           user: exchange.user,
           mapping: exchange.mapping,
           method: req.method,

@@ -6,6 +6,8 @@ import { type Addresses, createAddresses } from './addresses.ts';
 import type { Problem } from './problem.ts';
 import { pathOf } from './request-target.ts';
 import { sanitisePath } from './safe-path.ts';
+import type { Trace } from './trace.ts';
+import { createTraceIds, type TraceIds } from './trace-ids.ts';
 import { closeWithConnection } from './turns.ts';
 
 export interface Exchange {
@@ -20,6 +22,11 @@ export interface Exchange {
   upstreamMs: number | undefined;
   /** The error that was answered with. */
   problem: Problem | undefined;
+  readonly traceIds: TraceIds;
+  /** To be had from `traceOf`, which makes it: most requests of a quiet process need none. */
+  trace: Trace | undefined;
+  /** For traces: the prefix of the mapping. */
+  route: string | undefined;
 }
 
 const exchangeKey = Symbol('exchange');
@@ -30,8 +37,9 @@ interface Carrier {
 
 /** The first middleware of a server: gives the request its id and tells it to the client. */
 export function createExchange(addresses: Addresses): Middleware {
+  const traceIds = createTraceIds();
   return function exchange(ctx: Context, next: Next) {
-    const opened = openExchange(ctx, addresses);
+    const opened = openExchange(ctx, addresses, traceIds);
     closeWithConnection(ctx.req.socket, ctx.res);
     ctx.res.setHeader('X-Request-Id', opened.requestId);
     ctx.res.setHeader('X-Content-Type-Options', 'nosniff');
@@ -41,7 +49,7 @@ export function createExchange(addresses: Addresses): Middleware {
 
 /** The exchange of a request; an app that runs without `createExchange` before it gets one that trusts no proxy. */
 export function exchangeOf(ctx: Context): Exchange {
-  return (ctx as Carrier)[exchangeKey] ?? openExchange(ctx, createAddresses());
+  return (ctx as Carrier)[exchangeKey] ?? openExchange(ctx, createAddresses(), createTraceIds());
 }
 
 /** The absolute URL of what the running app calls `/`, without a slash at the end. */
@@ -50,7 +58,7 @@ export function publicBase(ctx: Context): string {
   return addresses.origin(ctx.req) + basePath;
 }
 
-function openExchange(ctx: Context, addresses: Addresses): Exchange {
+function openExchange(ctx: Context, addresses: Addresses, traceIds: TraceIds): Exchange {
   const opened: Exchange = {
     requestId: readableId(ctx.req.headers['x-request-id']) ?? randomUUID(),
     addresses,
@@ -59,6 +67,9 @@ function openExchange(ctx: Context, addresses: Addresses): Exchange {
     mapping: undefined,
     upstreamMs: undefined,
     problem: undefined,
+    traceIds,
+    trace: undefined,
+    route: undefined,
   };
   (ctx as Carrier)[exchangeKey] = opened;
   return opened;

@@ -42,8 +42,11 @@ export {
   createRepresentations,
   type Representations,
 } from './representations.ts';
+export { logFieldsOf, logRequest } from './request-log.ts';
 export { pathOf, searchOf } from './request-target.ts';
 export { createSafePath, sanitisePath } from './safe-path.ts';
 export { type HttpServer, type HttpServerOptions, serveHttp } from './serve.ts';
 export { type AnswerOptions, prepareAnswer, type StoredAnswer, sendAnswer } from './stored-answer.ts';
+export { type Trace, type TracedCall, traceHeaders, traceOf } from './trace.ts';
+export { boundTracestate, formatTraceparent, parseTraceparent, type TraceParent } from './trace-context.ts';
 export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './upgrades.ts';

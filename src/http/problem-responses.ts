@@ -4,6 +4,7 @@ import { exchangeOf } from './exchange.ts';
 import type { Logger } from './logger.ts';
 import { asProblem, errorBody, type Problem } from './problem.ts';
 import { createRepresentations, type Representations } from './representations.ts';
+import { logRequest } from './request-log.ts';
 
 export interface ProblemResponsesOptions {
   readonly representations?: Representations;
@@ -41,8 +42,7 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
       await next();
     } catch (thrown) {
       const found = translate?.(thrown) ?? asProblem(thrown);
-      exchangeOf(ctx).problem = found;
-      report(ctx, found, thrown, logger);
+      if (!isDeparture(ctx, thrown)) report(ctx, found, thrown, logger);
       if (ctx.headerSent) ctx.res.destroy();
       else writeProblem(ctx, found, representations);
     }
@@ -72,15 +72,16 @@ function setHeader(ctx: Context, name: string, value: string | readonly string[]
 }
 
 function report(ctx: Context, found: Problem, thrown: unknown, logger: Logger | undefined): void {
-  if (found.status < 500 || isDeparture(ctx, thrown)) return;
+  const exchange = exchangeOf(ctx);
+  exchange.problem = found;
+  if (found.status < 500) return;
   if (logger === undefined) {
     ctx.app.emit('error', thrown instanceof Error ? thrown : found, ctx);
     return;
   }
-  const { requestId, mapping } = exchangeOf(ctx);
-  const fields = { requestId, mapping, problem: found.slug, err: found.cause ?? thrown };
-  if (found.slug === 'internal') logger.error(fields, 'a request failed unexpectedly');
-  else logger.warn(fields, found.message);
+  const fields = { mapping: exchange.mapping, problem: found.slug, err: found.cause ?? thrown };
+  if (found.slug === 'internal') logRequest(logger, 'error', ctx, fields, 'a request failed unexpectedly');
+  else logRequest(logger, 'warn', ctx, fields, found.message);
 }
 
 /** A client that leaves breaks what was reading from it or writing to it: the access log tells of it, and it is no fault. */

@@ -3,6 +3,7 @@ import type { HealthCheck } from '#config';
 import { type Logger, silentLogger } from '#http';
 import type { Cluster, ClusterSnapshot, ClusterSpec } from './cluster.ts';
 import { deferCluster } from './deferred-cluster.ts';
+import type { Untraced } from './lane.ts';
 import type { ClusterParts, OpenCluster } from './open-cluster.ts';
 import { type Timer, unrefTimer } from './timer.ts';
 
@@ -13,6 +14,7 @@ export interface ClustersOptions {
   /** From 0 up to 1. */
   readonly random?: () => number;
   readonly timer?: Timer;
+  readonly untraced?: Untraced | undefined;
 }
 
 export interface HeldCluster {
@@ -40,7 +42,7 @@ interface Shared extends OpenCluster {
 
 export function createClusters(options: ClustersOptions = {}): Clusters {
   const { logger = silentLogger, clock = () => performance.now(), random = Math.random, timer = unrefTimer } = options;
-  const parts: ClusterParts = { logger, clock, random, timer };
+  const parts: ClusterParts = { logger, clock, random, timer, untraced: options.untraced };
   const held = new Map<string, Shared>();
   const leaving = new Set<Promise<void>>();
   let closing: Promise<unknown> | undefined;

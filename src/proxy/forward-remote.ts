@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Dispatcher } from 'undici';
 import type { Mapping } from '#config';
-import { exchangeOf, type Logger, Problem } from '#http';
+import { exchangeOf, type Logger, Problem, type TracedCall, traceOf } from '#http';
 import { prefixesOf } from '#routing';
 import { answerWith } from './answer.ts';
 import type { Cluster } from './cluster.ts';
@@ -57,10 +57,11 @@ export function createRemoteForward(options: RemoteForwardOptions): (ctx: Contex
   const eventsIdleTimeoutMs = mapping.idleTimeoutMs ?? 0;
 
   return async function forwardRemote(ctx) {
-    const { path, headers, publicPrefix } = headOf(ctx);
+    const call = traceOf(ctx).startCall?.(ctx.method);
+    const { path, headers, publicPrefix } = headOf(ctx, call?.trace);
     const upload = createUpload(ctx, uploadOptions);
     const handshake = handshakeOf(ctx.req);
-    const answer = await ask(ctx, {
+    const request: UpstreamRequest = {
       options: {
         method: ctx.method as Dispatcher.HttpMethod,
         path,
@@ -70,7 +71,8 @@ export function createRemoteForward(options: RemoteForwardOptions): (ctx: Contex
       },
       upload,
       onInterim: (status, rawHeaders) => passOnHints(ctx, status, rawHeaders),
-    });
+    };
+    const answer = await ask(ctx, request, call);
     if (answer === undefined) return;
     const restoration = { publicPrefix, innerPrefix, upstreamOrigin: answer.origin };
     if (handshake !== undefined && answer.connection !== undefined) {
@@ -83,11 +85,18 @@ export function createRemoteForward(options: RemoteForwardOptions): (ctx: Contex
   };
 
   /** Undefined when the client has left: then there is nobody to answer, and no fault of the upstream's to tell. */
-  async function ask(ctx: Context, request: UpstreamRequest): Promise<Answer | undefined> {
+  async function ask(
+    ctx: Context,
+    request: UpstreamRequest,
+    call: TracedCall | undefined,
+  ): Promise<Answer | undefined> {
     const startedAtMs = clock();
     try {
-      return await runExchange(way, ctx, request);
+      const answer = await runExchange(way, ctx, request);
+      call?.answered(answer.head.status, answer.origin);
+      return answer;
     } catch (cause) {
+      call?.failed(cause);
       if (hasLeft(ctx)) return undefined;
       const found = cause instanceof Problem ? cause : upstreamProblem(cause);
       countFailure(tally, found);

@@ -3,12 +3,19 @@ import type { Client, Dispatcher } from 'undici';
 import type { Connector } from './connector.ts';
 import { loadUndici } from './undici.ts';
 
+/**
+ * Runs what the instrumentation of HTTP clients must leave alone, where there is any: it would add a second `traceparent`,
+ * and two of them are none.
+ */
+export type Untraced = (run: () => void) => void;
+
 /** What one exchange asks of a connection, and what became of it. */
 export interface Exchange {
   readonly options: Dispatcher.DispatchOptions;
   readonly handler: Dispatcher.DispatchHandler;
   /** True: it may not have a connection that was open before. */
   readonly isFresh: boolean;
+  readonly untraced: Untraced | undefined;
   lane: Lane | undefined;
   /** Which of the lane's connections it found open; 0: none. */
   foundConnection: number;
@@ -69,8 +76,9 @@ export function createExchange(
   options: Dispatcher.DispatchOptions,
   handler: Dispatcher.DispatchHandler,
   isFresh: boolean,
+  untraced?: Untraced,
 ): Exchange {
-  return { options, handler, isFresh, lane: undefined, foundConnection: 0, state: 'waiting' };
+  return { options, handler, isFresh, untraced, lane: undefined, foundConnection: 0, state: 'waiting' };
 }
 
 /**
@@ -82,7 +90,10 @@ export function runOn(lane: Lane, exchange: Exchange, onFree: () => void): void 
   exchange.foundConnection = lane.connected ? lane.connections : 0;
   exchange.state = 'running';
   lane.exchange = exchange;
-  lane.client.dispatch(withServerName(exchange.options, lane.verified), exchange.handler);
+  const { untraced, handler } = exchange;
+  const options = withServerName(exchange.options, lane.verified);
+  if (untraced === undefined) lane.client.dispatch(options, handler);
+  else untraced(() => void lane.client.dispatch(options, handler));
   if (lane.client.stats.size === 0) queueMicrotask(() => void (lane.exchange === exchange && onFree()));
 }
 

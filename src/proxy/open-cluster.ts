@@ -5,12 +5,13 @@ import { createBalance } from './balance.ts';
 import { createBreakers } from './breakers.ts';
 import type { Attempt, AttemptOutcome, Cluster, ClusterSnapshot, ClusterSpec } from './cluster.ts';
 import type { HealthParts } from './health-check.ts';
-import { createExchange, type Exchange, isOnReused } from './lane.ts';
+import { createExchange, type Exchange, isOnReused, type Untraced } from './lane.ts';
 import { isEjected, judge } from './outlier.ts';
 
 export interface ClusterParts extends HealthParts {
   /** Milliseconds. */
   readonly clock: () => number;
+  readonly untraced: Untraced | undefined;
 }
 
 export interface OpenCluster {
@@ -21,7 +22,7 @@ export interface OpenCluster {
 
 export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster {
   const { service, outlierDetection } = spec;
-  const { clock, logger } = parts;
+  const { clock, logger, untraced } = parts;
   const addresses = createAddresses(spec, parts);
   const balance = createBalance<Address>(spec.loadBalancer);
   const breakers = createBreakers(service, spec.circuitBreakers);
@@ -46,7 +47,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
     return {
       origin: address.origin,
       dispatch(options, handler, connection) {
-        exchange = createExchange(options, handler, connection === 'fresh');
+        exchange = createExchange(options, handler, connection === 'fresh', untraced);
         address.connections.run(exchange);
       },
       isReused: () => exchange !== undefined && isOnReused(exchange),

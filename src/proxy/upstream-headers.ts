@@ -1,7 +1,7 @@
 /** The headers of a request to an upstream: what may cross, and what the gateway adds. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
-import { exchangeOf, problem } from '#http';
+import { exchangeOf, problem, type Trace, traceHeaders, traceOf } from '#http';
 import { crossesHops, nominatedBy } from './hop-by-hop.ts';
 import type { Identity } from './identity.ts';
 
@@ -13,6 +13,8 @@ const untold = new Set([
   'forwarded',
   'host',
   'proxy',
+  'traceparent',
+  'tracestate',
   'via',
   'x-original-url',
   'x-real-ip',
@@ -63,9 +65,14 @@ export function publicAddress(ctx: Context): PublicAddress {
 
 /**
  * What an upstream or an auth service may know of the client, from the connection or from a proxy that is trusted.
- * `publicPrefix` is what the path lost on its way.
+ * `publicPrefix` is what the path lost on its way, `trace` what goes on in place of the client's own.
  */
-export function forwardedHeaders(ctx: Context, { scheme, host }: PublicAddress, publicPrefix: string): string[] {
+export function forwardedHeaders(
+  ctx: Context,
+  { scheme, host }: PublicAddress,
+  publicPrefix: string,
+  trace: Trace = traceOf(ctx),
+): string[] {
   const { addresses, requestId } = exchangeOf(ctx);
   const { req } = ctx;
   const peer = (req.socket.remoteAddress ?? 'unknown').replace(/^::ffff:(?=\d+\.)/, '');
@@ -79,6 +86,7 @@ export function forwardedHeaders(ctx: Context, { scheme, host }: PublicAddress, 
     host,
     'x-request-id',
     requestId,
+    ...traceHeaders(trace),
   ];
   if (publicPrefix !== '') list.push('x-forwarded-prefix', publicPrefix);
   return list;

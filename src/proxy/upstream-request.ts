@@ -1,7 +1,7 @@
 /** A request to a service across HTTP, but for its body: worked out from the client's, so that it can be shown as well as sent. */
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
-import { pathOf, problem, searchOf } from '#http';
+import { pathOf, problem, searchOf, type Trace } from '#http';
 import { createRewrite, type PathRule, prefixesOf } from '#routing';
 import { createHeaderRules } from './header-rules.ts';
 import type { Identity } from './identity.ts';
@@ -23,8 +23,8 @@ export interface UpstreamHead {
   readonly publicPrefix: string;
 }
 
-/** Throws `bad-path` and `loop-detected`. */
-export type HeadOfUpstreamRequest = (ctx: Context) => UpstreamHead;
+/** `trace`: told to the service, by default the request's own. Throws `bad-path` and `loop-detected`. */
+export type HeadOfUpstreamRequest = (ctx: Context, trace?: Trace) => UpstreamHead;
 
 /** Its functions ask nobody and change nothing. */
 export function createUpstreamHead({ mapping, path: basePath, identity }: UpstreamTarget): HeadOfUpstreamRequest {
@@ -39,11 +39,11 @@ export function createUpstreamHead({ mapping, path: basePath, identity }: Upstre
     return basePath + path + (search === '?' ? '' : search);
   }
 
-  return function upstreamHead(ctx) {
+  return function upstreamHead(ctx, trace) {
     const address = publicAddress(ctx);
     const publicPrefix = address.path + taken;
     const headers = upstreamRequestHeaders(ctx.req.headers, identity);
-    headers.push(...forwardedHeaders(ctx, address, publicPrefix), 'via', viaOf(ctx.req));
+    headers.push(...forwardedHeaders(ctx, address, publicPrefix, trace), 'via', viaOf(ctx.req));
     if (mapping.hostRewrite !== undefined) headers.push('host', mapping.hostRewrite);
     return { path: pathFor(ctx), headers: editList(headers, ctx), publicPrefix };
   };

@@ -12,6 +12,14 @@ export const rows: readonly Row[] = [
   { name: 'node-http', title: 'bare node:http', path: '/', start: ownServer('node-http') },
   { name: 'koa', title: 'bare Koa', path: '/', start: ownServer('koa') },
   ...withLogOffAndOn({ name: 'chain', title: 'frontdesk, a booking', path: bookingPath, kind: 'in-process' }),
+  {
+    name: 'chain-otel',
+    title: '… with spans, sent nowhere',
+    path: bookingPath,
+    start: frontdeskOf('in-process', 'error', {
+      NODE_OPTIONS: `--import ${new URL('./servers/spans.js', import.meta.url).href}`,
+    }),
+  },
   ...withLogOffAndOn({
     name: 'label',
     title: '… with a label, limiter in-process',

@@ -26,11 +26,16 @@ export interface Parts {
 }
 
 /** frontdesk with the records of a kind; the log goes off with `error`. */
-export function frontdeskOf(kind: ConfigurationKind, logLevel: string): Row['start'] {
-  return (port, directory, parts) =>
-    startFrontdesk(directory, { PORT: String(port), LOG_LEVEL: logLevel }, ['--only', 'gateway,auth,ratelimit,hotel'], {
-      configDir: writeConfiguration(directory, kind, parts),
-    });
+export function frontdeskOf(
+  kind: ConfigurationKind,
+  logLevel: string,
+  env: Readonly<Record<string, string>> = {},
+): Row['start'] {
+  return (port, directory, parts) => {
+    const configDir = writeConfiguration(directory, kind, parts);
+    const own = { PORT: String(port), LOG_LEVEL: logLevel, ...env };
+    return startFrontdesk(directory, own, ['--only', 'gateway,auth,ratelimit,hotel'], { configDir });
+  };
 }
 
 export function ownServer(name: string): Row['start'] {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import request from 'supertest';
-import { type Program, startProgram } from '../support/frontdesk-process.ts';
+import { type Program, startProgram, startServer } from '../support/frontdesk-process.ts';
 import { createStranger } from '../support/grpc-stranger.ts';
 
 describe('the example', function () {
@@ -40,6 +40,17 @@ describe('the example', function () {
     await ask().expect(200, { path: '/7', user: 'ann' });
     await ask().expect(200);
     await ask().expect(429);
+  });
+
+  it('instrumentation: spans of the command line, in the trace that the log names', async () => {
+    const file = new URL('./instrumentation.js', import.meta.url).href;
+    const server = await startServer(['--only', 'gateway,api'], { env: { NODE_OPTIONS: `--import ${file}` } });
+    program = server;
+    await request(server.gatewayUrl).get('/v1/messages/1').expect(200);
+    await server.said(/^ {2}name: 'GET \/v1',$/m);
+    await server.said(/"msg":"request"/);
+    const [, spans] = /^ {2}traceId: '([\da-f]{32})',$/m.exec(server.stdout()) ?? [];
+    assert.ok(spans !== undefined && server.stdout().includes(`"traceId":"${spans}"`));
   });
 
   it('rate-limit-service: a server that any gRPC client finds its way around', async () => {

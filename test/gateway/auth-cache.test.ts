@@ -42,9 +42,12 @@ describe('kept answers', () => {
     );
   });
 
-  it('are another matter for another id of the request alone', () => {
+  it('are no other matter for other ids of the request alone', () => {
     const cache = createAuthCache({ ttlMs: 100, clock: () => 0 });
-    const withId = (id: string) => ({ ...question, headers: [...question.headers, 'x-request-id', id] });
+    const withId = (id: string) => {
+      const ids = ['x-request-id', id, 'traceparent', id, ...(id === '2' ? ['tracestate', id] : [])];
+      return { ...question, headers: [...question.headers, ...ids] };
+    };
     cache.remember(withId('1'), allow);
     assert.equal(cache.recall(withId('2')), allow);
   });

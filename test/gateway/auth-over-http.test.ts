@@ -60,6 +60,7 @@ describe('an auth service across HTTP', () => {
     assert.deepEqual([...auth.only().names].sort(), [
       'connection',
       'host',
+      'traceparent',
       'x-forwarded-for',
       'x-forwarded-host',
       'x-forwarded-proto',

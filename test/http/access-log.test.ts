@@ -41,12 +41,15 @@ describe('createAccessLog', () => {
       ctx.status = 201;
       ctx.body = 'made';
     });
-    await request(handler).post('/v1/hotels/bookings/').set('X-Request-Id', 'one').expect(201);
+    const traceId = '0af7651916cd43dd8448eb211c80319c';
+    const traceparent = `00-${traceId}-b7ad6b7169203331-00`;
+    await request(handler).post('/v1/hotels/bookings/').set({ 'X-Request-Id': 'one', traceparent }).expect(201);
     await firstLine;
     const { durationMs, ...rest } = lines[0] ?? {};
     assert.deepEqual(rest, {
       message: 'request',
       requestId: 'one',
+      traceId,
       user: 'demo',
       mapping: 'hotel',
       method: 'POST',

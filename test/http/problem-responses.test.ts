@@ -254,12 +254,15 @@ describe('createProblemResponses', () => {
       await request(throwing(broken)).get('/').expect(500, { code: 500, message: '500: Internal Server Error' });
     });
 
-    it('tells the log, with the cause and the request id', async () => {
+    it('tells the log, with the cause and the ids of the request', async () => {
       const { logger, lines } = keepingLogger();
-      await request(throwing(broken, { logger })).get('/').set('X-Request-Id', 'one').expect(500);
+      const traceId = '0af7651916cd43dd8448eb211c80319c';
+      const ids = { 'X-Request-Id': 'one', traceparent: `00-${traceId}-b7ad6b7169203331-00` };
+      await request(throwing(broken, { logger })).get('/').set(ids).expect(500);
       assert.equal(lines.length, 1);
       assert.equal(lines[0]?.level, 'error');
-      assert.deepEqual(lines[0]?.fields, { requestId: 'one', mapping: undefined, problem: 'internal', err: broken });
+      const { fields } = lines[0];
+      assert.deepEqual(fields, { requestId: 'one', traceId, mapping: undefined, problem: 'internal', err: broken });
       assert.equal(broken.cause, cause);
     });
 

@@ -69,7 +69,8 @@ describe('a connection that switches protocols', () => {
     await client.until('\r\n\r\n');
     const asked = upstream.asked[0];
     assert.equal(asked?.url, '/chat?room=1');
-    const { 'x-request-id': requestId, ...told } = asked.headers;
+    const { 'x-request-id': requestId, traceparent, ...told } = asked.headers;
+    assert.match(String(traceparent), /^00-[\da-f]{32}-[\da-f]{16}-00$/);
     assert.match(String(requestId), /^[\w-]{36}$/);
     assert.deepEqual(told, {
       host: `127.0.0.1:${upstream.port}`,

@@ -1,0 +1,418 @@
+/** The spans of a desk, as an exporter of OpenTelemetry gets them. */
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { connect } from 'node:net';
+import {
+  context,
+  createTraceState,
+  isSpanContextValid,
+  ProxyTracerProvider,
+  propagation,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import {
+  AlwaysOffSampler,
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  ParentBasedSampler,
+  type ReadableSpan,
+  type Sampler,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
+import Koa, { type Middleware } from 'koa';
+import mount from 'koa-mount';
+import request from 'supertest';
+import type { FrontdeskOptions } from '../../src/index.ts';
+import { authRecord, desksOf, mappingRecord } from '../support/desks.ts';
+import { type LogLine, recordingLogger } from '../support/edge.ts';
+import { rawRequest, sendRaw } from '../support/raw-client.ts';
+import { type Served, testServers } from '../support/serve.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+
+const traceId = '0af7651916cd43dd8448eb211c80319c';
+const parentId = 'b7ad6b7169203331';
+const traceparent = `00-${traceId}-${parentId}-01`;
+
+describe('spans', () => {
+  const servers = testServers();
+  const open = desksOf(servers);
+  const exporter = new InMemorySpanExporter();
+  const log: LogLine[] = [];
+
+  /** What a user's instrumentation does, once in a process. */
+  function instrument(sampler?: Sampler): void {
+    const spanProcessors = [new SimpleSpanProcessor(exporter)];
+    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+    trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors, ...(sampler && { sampler }) }));
+  }
+
+  afterEach(() => {
+    trace.disable();
+    context.disable();
+    exporter.reset();
+    log.length = 0;
+  });
+
+  const bare = ({ origin }: Served) => origin.slice('http://'.length);
+
+  const inside: Middleware = async (ctx) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    trace
+      .getTracer('own')
+      .startSpan('look up', { attributes: { path: ctx.path } })
+      .end();
+    if (ctx.path === '/broken') throw new TypeError('the secret inside');
+    ctx.body = 'here';
+  };
+
+  async function setUp(more: FrontdeskOptions = {}) {
+    const upstream = await startUpstream(servers, (res, { url }) => {
+      res.statusCode = Number(/\d{3}$/.exec(url)?.[0] ?? 200);
+      res.end('ok');
+    });
+    const asked = await startUpstream(servers, (res, { headers }) => {
+      res.statusCode = headers.authorization === undefined ? 401 : 200;
+      res.end();
+    });
+    const desk = await open({
+      only: ['gateway'],
+      logger: recordingLogger(log),
+      services: { here: inside },
+      config: {
+        records: [
+          { ...authRecord, auth_service: bare(asked) },
+          mappingRecord('far', '/far', bare(upstream), { bypass_auth: true }),
+          mappingRecord('closed', '/closed', bare(await servers.refusing()), { bypass_auth: true }),
+          mappingRecord('garbled', '/garbled', bare(await garbling()), { bypass_auth: true }),
+          mappingRecord('guarded', '/guarded', bare(upstream)),
+          mappingRecord('near', '/near', 'here', { bypass_auth: true }),
+        ],
+      },
+      ...more,
+    });
+    const { gateway } = await desk.listen();
+    assert.ok(gateway !== undefined);
+    return { upstream, asked, desk, ...gateway };
+  }
+
+  /** What is no HTTP. */
+  const garbling = () => servers.tcp((socket) => void socket.once('data', () => socket.end('nonsense\r\n\r\n')));
+
+  const server = ({ kind }: ReadableSpan) => kind === SpanKind.SERVER;
+  const client = ({ kind }: ReadableSpan) => kind === SpanKind.CLIENT;
+
+  /** A span ends when its response is done with, which a client may know before the server does. */
+  async function ended(wanted: (span: ReadableSpan) => boolean = server): Promise<ReadableSpan> {
+    for (;;) {
+      const [found, ...more] = exporter.getFinishedSpans().filter(wanted);
+      assert.equal(more.length, 0);
+      if (found !== undefined) return found;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  const toldOf = ({ headers }: { headers: Upstream['reached'][number]['headers'] }) =>
+    String(headers['traceparent']).split('-').slice(1);
+
+  describe('of a request', () => {
+    beforeEach(() => instrument());
+
+    it('say what was asked, where it went and how it ended', async () => {
+      const { url } = await setUp();
+      await request(url).get('/far/1?secret=1').expect(200);
+      const span = await ended();
+      assert.equal(span.name, 'GET /far');
+      assert.equal(span.parentSpanContext, undefined);
+      assert.deepEqual(span.attributes, {
+        'http.request.method': 'GET',
+        'url.scheme': 'http',
+        'url.path': '/far/1',
+        'server.address': '127.0.0.1',
+        'http.route': '/far',
+        'http.response.status_code': 200,
+      });
+      assert.deepEqual(span.status, { code: SpanStatusCode.UNSET });
+      assert.equal(span.instrumentationScope.name, 'frontdesk');
+    });
+
+    it('are children of what the client names, and go on as the parents of what follows', async () => {
+      const { url, upstream } = await setUp();
+      const headers = { traceparent, tracestate: 'rojo=1' };
+      const answer = await request(url).get('/far').set(headers).expect(200);
+      assert.equal(answer.headers['traceparent'], undefined);
+      const span = await ended();
+      const { parentSpanContext: parent } = span;
+      assert.deepEqual([parent?.traceId, parent?.spanId, parent?.isRemote], [traceId, parentId, true]);
+      const call = await ended(client);
+      assert.equal(call.parentSpanContext?.spanId, span.spanContext().spanId);
+      assert.deepEqual(toldOf(upstream.only()), [traceId, call.spanContext().spanId, '01']);
+      assert.equal(upstream.only().headers['tracestate'], 'rojo=1');
+      assert.equal(upstream.only().names.filter((name) => name.startsWith('trace')).length, 2);
+    });
+
+    it('begin a trace of their own, that of the log, when the client names none that can be read', async () => {
+      const { url, upstream } = await setUp();
+      await request(url).get('/far').set('traceparent', traceparent.toUpperCase()).expect(200);
+      const span = await ended();
+      const { traceId: own } = span.spanContext();
+      assert.equal(span.parentSpanContext, undefined);
+      assert.notEqual(own, traceId);
+      assert.equal(toldOf(upstream.only())[0], own);
+      assert.deepEqual(
+        log.filter(({ message }) => message === 'request').map(({ fields }) => fields['traceId']),
+        [own],
+      );
+    });
+
+    it('have no name that a client makes up', async () => {
+      const { port } = await setUp();
+      await sendRaw(port, rawRequest('PROPFIND /far/1'));
+      const { name, attributes } = await ended();
+      assert.equal(name, 'HTTP /far');
+      assert.equal(attributes['http.request.method'], '_OTHER');
+      assert.equal(attributes['http.request.method_original'], 'PROPFIND');
+    });
+
+    describe('that is not answered as it was meant', () => {
+      function check(path: string, status: number, expected: object) {
+        it(`say ${status} for ${path}`, async () => {
+          const { url } = await setUp();
+          await request(url).get(path).expect(status);
+          const span = await ended();
+          assert.equal(span.attributes['http.response.status_code'], status);
+          const { code } = span.status;
+          const { 'http.route': route, 'error.type': type } = span.attributes;
+          const exceptions = span.events.map(({ name, attributes }) => [name, attributes?.['exception.type']]);
+          assert.deepEqual({ name: span.name, code, route, type, exceptions }, expected);
+        });
+      }
+
+      const { ERROR, UNSET } = SpanStatusCode;
+      check('/nowhere', 404, { name: 'GET', code: UNSET, route: undefined, type: undefined, exceptions: [] });
+      check('/far/%2e%2e/x', 400, { name: 'GET', code: UNSET, route: undefined, type: undefined, exceptions: [] });
+      check('/guarded', 401, {
+        ...{ name: 'GET /guarded', code: UNSET, route: '/guarded' },
+        ...{ type: undefined, exceptions: [] },
+      });
+      check('/far/500', 500, { name: 'GET /far', code: ERROR, route: '/far', type: '500', exceptions: [] });
+      check('/garbled', 502, {
+        ...{ name: 'GET /garbled', code: ERROR, route: '/garbled', type: '502' },
+        exceptions: [['exception', 'Error']],
+      });
+      check('/closed', 503, {
+        ...{ name: 'GET /closed', code: ERROR, route: '/closed', type: '503' },
+        exceptions: [['exception', 'ECONNREFUSED']],
+      });
+      check('/near/broken', 500, {
+        ...{ name: 'GET /near', code: ERROR, route: '/near', type: '500' },
+        exceptions: [['exception', 'TypeError']],
+      });
+    });
+
+    it('tell the exporter what broke, and the client nothing of it', async () => {
+      const { url } = await setUp();
+      const { text } = await request(url).get('/near/broken').expect(500);
+      assert.doesNotMatch(text, /secret/);
+      const [event] = (await ended()).events;
+      assert.equal(event?.attributes?.['exception.message'], 'the secret inside');
+    });
+
+    it('end when a client leaves before its answer', async () => {
+      const waits = await servers.http(() => socket.destroy());
+      const { port } = await setUp({ config: { records: [mappingRecord('far', '/far', bare(waits))] } });
+      const socket = connect(port, '127.0.0.1').on('error', () => {});
+      socket.write('GET /far HTTP/1.1\r\nHost: desk.test\r\n\r\n');
+      const { name, attributes, status } = await ended();
+      assert.deepEqual([name, attributes['http.response.status_code']], ['GET /far', undefined]);
+      assert.equal(status.code, SpanStatusCode.UNSET);
+    });
+
+    it('are active in a service of this process, across what it waits for', async () => {
+      const { url } = await setUp();
+      await request(url).get('/near/x').expect(200, 'here');
+      const span = await ended();
+      const child = await ended(({ name }) => name === 'look up');
+      assert.equal(child.attributes['path'], '/x');
+      assert.equal(child.parentSpanContext?.spanId, span.spanContext().spanId);
+    });
+
+    it('stay apart when requests run together', async () => {
+      const { url } = await setUp();
+      await Promise.all(Array.from({ length: 8 }, (_, index) => request(url).get(`/near/${index}`).expect(200)));
+      const spans = exporter.getFinishedSpans();
+      const children = spans.filter(({ name }) => name === 'look up');
+      assert.equal(children.length, 8);
+      assert.equal(new Set(children.map((one) => one.parentSpanContext?.spanId)).size, 8);
+    });
+
+    it('are told to the auth service as the parent of what it does', async () => {
+      const { url, asked } = await setUp();
+      await request(url).get('/guarded').auth('ann', 'secret').set({ traceparent }).expect(200);
+      const { spanId } = (await ended()).spanContext();
+      assert.deepEqual(toldOf(asked.only()), [traceId, spanId, '01']);
+    });
+
+    it('are made by the listener of the auth service as well', async () => {
+      const desk = await open({ only: ['auth'], config: './config' });
+      const { auth } = await desk.listen();
+      await request(auth?.url ?? '')
+        .get('/any')
+        .set({ traceparent })
+        .expect(401);
+      const span = await ended();
+      assert.equal(span.parentSpanContext?.spanId, parentId);
+      assert.equal(span.attributes['http.response.status_code'], 401);
+    });
+  });
+
+  describe('of a call to a service', () => {
+    beforeEach(() => instrument());
+
+    it('say who answered, and how', async () => {
+      const { url, upstream } = await setUp();
+      await request(url).post('/far/404').send({}).expect(404);
+      const span = await ended(client);
+      assert.equal(span.name, 'POST');
+      assert.deepEqual(span.attributes, {
+        'http.request.method': 'POST',
+        'server.address': '127.0.0.1',
+        'server.port': upstream.port,
+        'http.response.status_code': 404,
+        'error.type': '404',
+      });
+      assert.equal(span.status.code, SpanStatusCode.ERROR);
+    });
+
+    it('say why nobody did', async () => {
+      const { url } = await setUp();
+      await request(url).get('/closed').expect(503);
+      const { status, attributes, events } = await ended(client);
+      assert.deepEqual([status.code, attributes['error.type']], [SpanStatusCode.ERROR, 'ECONNREFUSED']);
+      assert.equal(events[0]?.name, 'exception');
+    });
+
+    it('are not made for a request that stays here', async () => {
+      const { url } = await setUp();
+      await request(url).get('/near/x').expect(200);
+      await ended();
+      assert.deepEqual(exporter.getFinishedSpans().filter(client), []);
+    });
+  });
+
+  describe('in a host app', () => {
+    beforeEach(() => instrument());
+
+    it('belong to the span that is active there, whatever the headers say', async () => {
+      const { desk, upstream } = await setUp();
+      const host = new Koa();
+      host.use((_ctx, next) =>
+        trace.getTracer('host').startActiveSpan('host', async (span) => {
+          await next();
+          span.end();
+        }),
+      );
+      host.use(mount('/travel', desk.middleware));
+      await request(host.callback()).get('/travel/far/1').set({ traceparent }).expect(200);
+      const outer = await ended(({ name }) => name === 'host');
+      const span = await ended(({ name }) => name === 'GET /travel/far');
+      assert.equal(span.kind, SpanKind.INTERNAL);
+      assert.equal(span.attributes['url.path'], '/travel/far/1');
+      assert.equal(span.attributes['http.route'], '/travel/far');
+      assert.equal(span.parentSpanContext?.spanId, outer.spanContext().spanId);
+      assert.equal(toldOf(upstream.only())[0], outer.spanContext().traceId);
+    });
+
+    it('follow the headers where no span is active', async () => {
+      const { desk } = await setUp();
+      const host = new Koa().use(mount('/travel', desk.middleware));
+      await request(host.callback()).get('/travel/far/1').set({ traceparent }).expect(200);
+      const span = await ended();
+      assert.deepEqual([span.name, span.parentSpanContext?.spanId], ['GET /travel/far', parentId]);
+    });
+  });
+
+  it('are not made where the sampler wants none, and the trace goes on all the same', async () => {
+    instrument(new ParentBasedSampler({ root: new AlwaysOffSampler() }));
+    const { url, upstream } = await setUp();
+    await request(url).get('/far').expect(200);
+    const [own, , flags] = toldOf(upstream.only());
+    assert.match(String(own), /^(?!0{32})[\da-f]{32}$/);
+    assert.equal(flags, '00');
+    await request(url).get('/far').set({ traceparent }).expect(200);
+    const span = await ended();
+    assert.equal(span.spanContext().traceId, traceId);
+  });
+
+  it('keep what the sampler adds to tracestate', async () => {
+    const traceState = createTraceState('ot=th:8');
+    instrument({ shouldSample: () => ({ decision: 2, traceState }), toString: () => 'adding' });
+    const { url, upstream } = await setUp();
+    await request(url).get('/far').expect(200);
+    assert.equal(upstream.only().headers['tracestate'], 'ot=th:8');
+  });
+
+  it('are made without a manager of contexts, and are then active nowhere', async () => {
+    trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }));
+    const { url, upstream } = await setUp();
+    await request(url).get('/far').set({ traceparent }).expect(200);
+    const span = await ended();
+    const call = await ended(client);
+    assert.equal(call.parentSpanContext?.spanId, span.spanContext().spanId);
+    assert.equal(toldOf(upstream.only())[1], call.spanContext().spanId);
+  });
+
+  it('are no spans of a tracer that is off, and the ids that go on are ours', async () => {
+    trace.setGlobalTracerProvider(new ProxyTracerProvider());
+    const { url, upstream } = await setUp();
+    await request(url).get('/far').expect(200);
+    await request(url).get('/far').set({ traceparent }).expect(200);
+    const [[began], [went, parent, flags]] = upstream.reached.map(toldOf) as [string[], string[]];
+    assert.match(String(began), /^(?!0{32})[\da-f]{32}$/);
+    assert.deepEqual([went, flags], [traceId, '01']);
+    assert.notEqual(parent, parentId);
+  });
+
+  it('are not made by a provider that comes after the desk', async () => {
+    const { url, upstream } = await setUp();
+    instrument();
+    await request(url).get('/far').set({ traceparent }).expect(200);
+    const [id, span, flags] = toldOf(upstream.only());
+    assert.deepEqual([id, flags], [traceId, '01']);
+    assert.notEqual(span, parentId);
+    assert.deepEqual(exporter.getFinishedSpans(), []);
+  });
+
+  it('go on alone, though an instrumentation of the HTTP client would add its own', async () => {
+    instrument();
+    const seen: unknown[] = [];
+    const instrumentation = (message: unknown) => {
+      const { request: made } = message as { request: { addHeader: (name: string, value: string) => void } };
+      const span = trace.getTracer('undici').startSpan('outgoing');
+      const { traceId: id, spanId } = span.spanContext();
+      if (isSpanContextValid(span.spanContext())) made.addHeader('traceparent', `00-${id}-${spanId}-01`);
+      span.end();
+      seen.push(span);
+    };
+    subscribe('undici:request:create', instrumentation);
+    servers.later(() => unsubscribe('undici:request:create', instrumentation));
+    const { url, upstream, asked } = await setUp();
+    await Promise.all([1, 2, 3].map(() => request(url).get('/guarded').auth('ann', 'secret').expect(200)));
+    assert.equal(seen.length, 6);
+    for (const { names } of [...upstream.reached, ...asked.reached])
+      assert.equal(names.filter((name) => name === 'traceparent').length, 1);
+    assert.ok(exporter.getFinishedSpans().every(({ name }) => name !== 'outgoing'));
+  });
+
+  it('need no propagator, and use none', async () => {
+    instrument();
+    const refuse = () => assert.fail('asked');
+    propagation.setGlobalPropagator({ inject: refuse, extract: refuse, fields: () => [] });
+    servers.later(() => propagation.disable());
+    const { url } = await setUp();
+    await request(url).get('/far').set({ traceparent }).expect(200);
+    assert.equal((await ended()).parentSpanContext?.spanId, parentId);
+  });
+});
