@@ -33,6 +33,8 @@ export interface Generation {
  */
 export type Follower = (configuration: Configuration) => () => void;
 
+export type ReadListener = (isGood: boolean, durationMs: number) => void;
+
 export interface Generations {
   readonly current: () => Generation;
   /** Why the files as they are now are not what is in force, as far as they are not. */
@@ -40,8 +42,8 @@ export interface Generations {
   /** What is odd about them without being wrong. */
   readonly notices: () => readonly ConfigurationError[];
   readonly follow: (follower: Follower) => void;
-  /** Hears of each reading, whether it was without an error. */
-  readonly onRead: (listener: (isGood: boolean) => void) => void;
+  /** Hears of each reading when it is in force, or refused: whether it was without an error, and how long all of it took. */
+  readonly onRead: (listener: ReadListener) => void;
   /** From here on changes of the files are taken over; nothing to watch where a program handed the records in. */
   readonly watch: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -50,23 +52,23 @@ export interface Generations {
 export function createGenerations(settled: Settled): Generations {
   const { configDirectory, settings, logger, clock } = settled;
   const followers: Follower[] = [];
-  const listeners: ((isGood: boolean) => void)[] = [];
+  const listeners: ReadListener[] = [];
   let { configuration, errors, notices } = firstOf(settled);
   let current = generationOf(configuration, 1, clock());
   let watching: Promise<ConfigurationWatch> | undefined;
 
-  function read(loaded: LoadedConfiguration): void {
+  function read(loaded: LoadedConfiguration, startedAtMs: number): void {
     const wasBroken = errors.length > 0;
     const good = admit(loaded, settled, current.configuration);
     ({ configuration, errors, notices } = good);
     const startedAt = performance.now();
     const isNew = !isDeepStrictEqual(configuration, current.configuration);
     const ready = isNew ? prepare() : undefined;
-    for (const listener of listeners) listener(errors.length === 0);
     if (errors.length > 0) report(errors, 'what was good before stays');
     if (ready !== undefined) apply(ready, startedAt);
     else if (wasBroken && errors.length === 0)
       logger.info({ generation: current.number }, 'the configuration is mended');
+    for (const listener of listeners) listener(errors.length === 0, performance.now() - startedAtMs);
   }
 
   /** Undefined, and one error more, when it cannot be put into force. */
@@ -105,7 +107,7 @@ export function createGenerations(settled: Settled): Generations {
     errors: () => errors,
     notices: () => notices,
     follow: (follower: Follower) => void followers.push(follower),
-    onRead: (listener: (isGood: boolean) => void) => void listeners.push(listener),
+    onRead: (listener: ReadListener) => void listeners.push(listener),
     async watch() {
       if (errors.length > 0) report(errors, 'the rest of it is served');
       if (configDirectory === undefined) return;

@@ -14,6 +14,7 @@ export interface ListenersParts {
   readonly rateLimiting: Pick<RateLimiting, 'limiter' | 'http' | 'isReady'>;
   readonly auth: RequestListener | undefined;
   readonly gateway: RequestListener | undefined;
+  readonly admin: RequestListener | undefined;
   /** For the gateway's listener alone; who closes the listeners closes these as well. */
   readonly upgrades: Upgrades;
   readonly tls: Tls | undefined;
@@ -41,23 +42,26 @@ export function createListeners(parts: ListenersParts): ListenerSet {
     while (closers.length > 0) await closers.pop()?.(settings.shutdownTimeoutMs);
   }
 
-  function opened(name: string, scheme: string, server: Opened): Listening {
+  /** `name`: by which records may mean it as a service. */
+  function opened(name: string | undefined, scheme: string, server: Opened): Listening {
     closers.push(server.close);
     if (server.setServing !== undefined) leaveHealth = () => server.setServing?.(false);
     const authority = `${hostForClients(settings.host)}:${server.port}`;
-    addresses.set(name, authority);
+    if (name !== undefined) addresses.set(name, authority);
     return { host: settings.host, port: server.port, url: `${scheme}://${authority}` };
   }
 
   async function openAll(): Promise<Listeners> {
     const { limiter, http } = parts.rateLimiting;
+    // First, and so the last to close: what is still running can be watched to its end.
+    const admin = parts.admin && opened(undefined, 'http', await openHttp(settings, parts.admin, 'ADMIN_PORT'));
     const ratelimit = limiter && opened('ratelimit', 'grpc', await openRateLimit(parts, limiter));
     const ratelimitHttp =
       http && opened('ratelimit-http', 'http', await openHttp(settings, http, 'RATELIMIT_HTTP_PORT'));
     const auth = parts.auth && opened('auth', 'http', await openHttp(settings, parts.auth, 'AUTH_PORT'));
     const scheme = parts.tls === undefined ? 'http' : 'https';
     const gateway = parts.gateway && opened('gateway', scheme, await openHttp(settings, parts.gateway, 'PORT', parts));
-    return { ratelimit, ratelimitHttp, auth, gateway };
+    return { ratelimit, ratelimitHttp, auth, gateway, admin };
   }
 
   async function openOrRelease(): Promise<Listeners> {
@@ -121,6 +125,7 @@ const portOf = {
   PORT: ({ port }) => port,
   AUTH_PORT: ({ authPort }) => authPort,
   RATELIMIT_HTTP_PORT: ({ ratelimitHttpPort }) => ratelimitHttpPort,
+  ADMIN_PORT: ({ adminPort }) => adminPort,
 } as const satisfies Record<string, (settings: Settings) => number | undefined>;
 
 type PortSetting = keyof typeof portOf;

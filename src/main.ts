@@ -121,13 +121,14 @@ function stopOnSignal(desk: Frontdesk, output: Log): void {
   for (const signal of signals) process.on(signal, stop);
 }
 
-function banner({ gateway, ratelimit, ratelimitHttp, auth }: Listeners, demoUsers: readonly string[]): string {
+function banner({ gateway, ratelimit, ratelimitHttp, auth, admin }: Listeners, demoUsers: readonly string[]): string {
   const lines = [
     `frontdesk ${packageVersion()} is ready.`,
     ...(gateway ? [`  gateway      ${gateway.url}`] : []),
     ...(ratelimit ? [`  rate limits  ${ratelimit.url}`] : []),
     ...(ratelimitHttp ? [`  over HTTP    ${ratelimitHttp.url}`] : []),
     ...(auth ? [`  auth         ${auth.url}`] : []),
+    ...(admin ? [`  admin        ${admin.url}`] : []),
   ];
   const isDemo = gateway && auth && ratelimit && demoUsers.includes('demo');
   if (isDemo) lines.push('', ...examples(gateway.url));

@@ -49,6 +49,8 @@ export interface Listeners {
   /** The rate-limit service over HTTP, where the setting `ratelimitHttpPort` asks for it. */
   readonly ratelimitHttp: Listening | undefined;
   readonly auth: Listening | undefined;
+  /** Metrics and probes without credentials, where the setting `adminPort` asks for them. */
+  readonly admin: Listening | undefined;
 }
 
 export interface Frontdesk {

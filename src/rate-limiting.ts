@@ -11,7 +11,6 @@ import {
   type Limiter,
   openRateLimitMetrics,
   openRedisCounters,
-  type RateLimitMetrics,
   type TalliedLimit,
   withFailurePolicy,
 } from '#ratelimit';
@@ -27,6 +26,8 @@ export interface RateLimiting {
   readonly limits: () => readonly LimitDomain[];
   /** What came of them here, each that was asked about at least once. */
   readonly tallied: () => Iterable<TalliedLimit>;
+  /** How many decisions the counters gave no answer for. */
+  readonly callErrors: () => number;
   /** False while stopping, and while it would answer with an error because its counters are away. */
   readonly isReady: () => boolean;
   /** It takes no more work on: from now on it says that it is not ready. */
@@ -42,13 +43,18 @@ export async function openRateLimiting(settled: Settled, generations: Generation
   const isHttp = settings.ratelimitHttpPort !== undefined;
   const tallies = createTallies();
   const metrics = isHttp ? await openRateLimitMetrics(tallies) : undefined;
-  const counters = await openCounters(settled, metrics);
+  let callErrors = 0;
+  function failed(): void {
+    callErrors += 1;
+    metrics?.observer.failed();
+  }
+  const counters = await openCounters(settled, failed);
   const limiter = createReloadingLimiter({
     limits: configuration.limits,
     counters,
     countDenied: settings.ratelimitCountDenied,
     responseHeaders: settings.ratelimitResponseHeaders,
-    observer: metrics?.observer ?? { counted: tallies.count, failed: () => {} },
+    observer: { counted: tallies.count, failed },
   });
   generations.onRead((isGood) => metrics?.loaded(isGood));
   generations.follow((next) => () => {
@@ -63,6 +69,7 @@ export async function openRateLimiting(settled: Settled, generations: Generation
     http: isHttp ? http : undefined,
     limits,
     tallied: tallies.all,
+    callErrors: () => callErrors,
     isReady,
     leave() {
       leaving = true;
@@ -80,6 +87,7 @@ function absent(limits: RateLimiting['limits']): RateLimiting {
     http: undefined,
     limits,
     tallied: () => [],
+    callErrors: () => 0,
     isReady: () => true,
     leave: () => {},
     close: async () => {},
@@ -87,13 +95,10 @@ function absent(limits: RateLimiting['limits']): RateLimiting {
 }
 
 /** In Redis the time is that of Redis, so that all who share it agree. */
-async function openCounters(
-  { settings, logger, clock }: Settled,
-  metrics: RateLimitMetrics | undefined,
-): Promise<Counters> {
+async function openCounters({ settings, logger, clock }: Settled, failed: () => void): Promise<Counters> {
   const { redisUrl: url, redisTimeoutMs: timeoutMs, ratelimitFailOpen: failOpen } = settings;
   if (url === undefined) return createMemoryCounters({ clock, keysMax: settings.ratelimitKeysMax });
   // Failing closed, the limiter hears of it and says so itself.
-  const onError = () => failOpen && metrics?.observer.failed();
+  const onError = () => failOpen && failed();
   return withFailurePolicy(await openRedisCounters({ url, timeoutMs, logger }), { failOpen, logger, onError });
 }

@@ -14,6 +14,7 @@ import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
 import { type Database, loadDemo, openDatabase, StorageUnavailable } from '#storage';
 import { loadTracing, type Tracing } from '#tracing';
+import { createAdmin } from './admin.ts';
 import { createEdge } from './edge.ts';
 import { createEdges, type Edges } from './edges.ts';
 import { createArrival, createEntry } from './entry.ts';
@@ -88,6 +89,8 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations, 
     representations,
     traffic,
     clusters,
+    counts,
+    isClosing: () => closing !== undefined,
     edges: () => edges,
   });
   const edges: Edges = createEdges(generations, (current) =>
@@ -104,6 +107,7 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations, 
   );
   const middleware = compose([...entry, edges.middleware]) as Middleware;
   const app = createHost([...entry, edges.middleware], logger);
+  const admin = createAdmin(settled, responses, internalRoutes);
   const upgrades = createUpgrading(settled, generations);
   const listeners = createListeners({
     settings,
@@ -113,6 +117,7 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations, 
     // Its answer hangs on the credentials alone: neither an odd path nor a preflight may get another one.
     auth: auth && createHost([...arrival, isolate(auth.app)], logger).callback(),
     gateway: servesHttp(settled) ? app.callback() : undefined,
+    admin: settings.adminPort === undefined ? undefined : createHost(admin, logger).callback(),
     upgrades,
   });
   let closing: Promise<void> | undefined;

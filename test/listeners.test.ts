@@ -95,6 +95,7 @@ describe('listeners', () => {
       ['authPort', 'AUTH_PORT'],
       ['ratelimitPort', 'RATELIMIT_PORT'],
       ['ratelimitHttpPort', 'RATELIMIT_HTTP_PORT'],
+      ['adminPort', 'ADMIN_PORT'],
     ] as const;
     for (const [option, setting] of taken) {
       it(`names ${setting} when that port is taken, and then nothing listens`, async () => {

@@ -194,6 +194,13 @@ describe('frontdesk serve', function () {
     await request(server.gatewayUrl).get('/gateway/v0/check_ready').expect(200);
   });
 
+  it('prints where the admin port is, which any module may have, and which writes no line a request', async () => {
+    const server = await start(['--only', 'auth'], { ADMIN_PORT: '0' });
+    const { text } = await request(server.adminUrl).get('/metrics').expect(200);
+    assert.match(text, /^frontdesk_configuration_generation 1$/m);
+    assert.doesNotMatch((await server.stop()).stdout, /^\{/m);
+  });
+
   it('writes one line a request, without secrets, and the last ones before it ends', async () => {
     const server = await start();
     const path = `/v1/hotels/bookings/${booking}`;

@@ -6,6 +6,8 @@ import { problems } from '#http';
 import { authServiceFieldNames } from '../src/config/auth-service.ts';
 import { mappingFieldNames } from '../src/config/mapping.ts';
 import { rateLimitServiceFieldNames } from '../src/config/rate-limit-service.ts';
+import { familiesOf } from '../src/metrics/metrics.ts';
+import { parts } from './metrics/metrics-parts.ts';
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 
@@ -34,6 +36,14 @@ describe('README', () => {
       [variable, value, description].map((cell) => cell.replaceAll('`', '')),
     );
     assert.deepEqual(tableUnder('Settings'), expected);
+  });
+
+  it('lists every metric with its type, labels and meaning, and no other', () => {
+    const expected = familiesOf(parts).map(({ name, type, labels, help }) => [
+      ...[name, type, labels.join(', ')],
+      help.replaceAll('`', ''),
+    ]);
+    assert.deepEqual(tableUnder('Metrics'), expected);
   });
 
   for (const [kind, names] of Object.entries({

@@ -41,6 +41,9 @@ export const settingTable = {
   port: port(8080, 'Port of the gateway (HTTP); 0 picks a free one.'),
   ratelimitPort: port(8081, 'Port of the rate-limit service (gRPC); 0 picks a free one.'),
   authPort: port(8082, 'Port of the auth service (HTTP); 0 picks a free one.'),
+  adminPort: optionalPort(
+    'Port that serves metrics and probes (HTTP) to whoever reaches it, without credentials; 0 picks a free one, unset: none.',
+  ),
   configDir: directory('./config', 'Directory with services/, ratelimit/, users.yaml and demo.yaml.'),
   databaseUrl: database('sqlite:./data/frontdesk.db', 'Where bookings, messages and accounts are kept.'),
   redisUrl: redis(undefined, 'Where rate limits are counted by several processes together; unset: in memory.'),

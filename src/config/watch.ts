@@ -8,8 +8,11 @@ export interface WatchOptions extends LoadOptions {
   readonly directory: string;
   /** What is known already: only what differs from it is reported. */
   readonly initial: LoadedConfiguration;
-  /** Gets what the directory says now, errors and all; what to keep of it is the caller's to decide. */
-  readonly onChange: (loaded: LoadedConfiguration) => void;
+  /**
+   * Gets what the directory says now, errors and all; what to keep of it is the caller's to decide. `startedAtMs`: when
+   * the reading of it began, in the terms of `performance.now`.
+   */
+  readonly onChange: (loaded: LoadedConfiguration, startedAtMs: number) => void;
   /** For what the watching itself runs into, such as too many watched files. */
   readonly onError: (error: unknown) => void;
   /** How long nothing must change before it is read: files are written in parts. @default 100 */
@@ -73,10 +76,11 @@ function createReader({
   let closed = false;
 
   async function readOnce(): Promise<void> {
+    const startedAtMs = performance.now();
     const loaded = await loadConfiguration(directory, load);
     if (closed || isDeepStrictEqual(loaded, known)) return;
     known = loaded;
-    onChange(loaded);
+    onChange(loaded, startedAtMs);
   }
 
   function read(): Promise<void> {

@@ -28,6 +28,13 @@ export type { LimitCounts } from './limit.ts';
 export { createResolve, type Resolve, type ResolverOptions } from './resolve.ts';
 export type { InternalRoute, Route } from './route.ts';
 export { listRoutes } from './route-listing.ts';
-export { durationBoundsMs, type Figures, type RecentTraffic, type RouteTraffic, type Totals } from './route-traffic.ts';
+export {
+  durationBoundsMs,
+  type Figures,
+  type RecentTraffic,
+  type RouteTraffic,
+  type StatusClass,
+  type Totals,
+} from './route-traffic.ts';
 export { describeTarget, type Target } from './target.ts';
 export { createTraffic, type FailedRequest, type Traffic } from './traffic.ts';

@@ -12,6 +12,8 @@ export interface Breakers {
   readonly enter: (load: Load) => void;
   readonly leave: (load: Load) => void;
   readonly takeRetry: () => (() => void) | undefined;
+  /** Whether it would refuse a request now, to whichever of these it came. */
+  readonly isOpen: (loads: readonly Load[]) => boolean;
   readonly counts: Readonly<BreakerCounts>;
 }
 
@@ -59,6 +61,10 @@ export function createBreakers(service: string, limits: CircuitBreakers): Breake
         if (isTaken) counts.activeRetries -= 1;
         isTaken = false;
       };
+    },
+    isOpen(loads: readonly Load[]) {
+      if (counts.activeRequests >= maxRequests) return true;
+      return waiting >= maxPendingRequests && loads.every(({ activeRequests }) => activeRequests >= maxConnections);
     },
     counts,
   });

@@ -68,4 +68,6 @@ export interface ClusterSnapshot {
   readonly activeRetries: number;
   /** How often a circuit breaker refused, since the start. */
   readonly overflows: number;
+  /** Whether one would refuse a request now, whatever its address. Left out where nobody has asked for anything yet. */
+  readonly isOpen?: boolean;
 }

@@ -76,14 +76,16 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
 
   function snapshot(): ClusterSnapshot {
     const nowMs = clock();
+    const all = addresses.list();
     return {
       service,
-      addresses: addresses.list().map((address) => ({
+      addresses: all.map((address) => ({
         origin: address.origin,
         health: stateOf(address, nowMs),
         activeRequests: address.activeRequests,
       })),
       ...breakers.counts,
+      isOpen: breakers.isOpen(all),
     };
   }
 

@@ -49,14 +49,17 @@ export async function openRateLimitMetrics(tallies: Tallies = createTallies()): 
 }
 
 /** A hit is within or over; near and from memory and shadow say more of some of them. */
-const limitMetrics = {
+export const limitMetrics = {
   total: ['hits', 'Hits that the limit was asked about.'],
   within: ['within_limit', 'Hits that the limit had room for.'],
   near: ['near_limit', 'Hits that the limit had room for, and that left at least 80 % of it used.'],
   over: ['over_limit', 'Hits that the limit had no room for.'],
   overFromMemory: ['over_limit_from_memory', 'Hits over the limit by local memory, without asking Redis.'],
   shadow: ['shadow_mode', 'Hits over a limit in shadow mode, which did not deny them.'],
-} as const satisfies Record<keyof Tally, readonly [string, string]>;
+} as const satisfies LimitMetricTable;
+
+/** What a sum is called between `frontdesk_ratelimit_` and `_total`, and what it says. */
+export type LimitMetricTable = Readonly<Record<keyof Tally, readonly [name: string, help: string]>>;
 
 /** The counting itself is a plain addition; the library's labels are looked up only here, when somebody asks. */
 function collect(counter: Counter, tallies: Tallies, field: keyof Tally): void {

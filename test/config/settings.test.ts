@@ -26,6 +26,7 @@ describe('parseSettings', () => {
       port: 8080,
       ratelimitPort: 8081,
       authPort: 8082,
+      adminPort: undefined,
       configDir: './config',
       databaseUrl: 'sqlite:./data/frontdesk.db',
       redisUrl: undefined,
@@ -83,6 +84,7 @@ describe('parseSettings', () => {
   check('REDIS_URL', 'redis://127.0.0.1:6379/1', 'redisUrl', 'redis://127.0.0.1:6379/1');
   check('REDIS_URL', 'rediss://u:p@cache:6380', 'redisUrl', 'rediss://u:p@cache:6380');
   check('RATELIMIT_HTTP_PORT', '0', 'ratelimitHttpPort', 0);
+  check('ADMIN_PORT', '9090', 'adminPort', 9090);
   check('RATELIMIT_HTTP_PORT', '8080', 'ratelimitHttpPort', 8080);
   check('RATELIMIT_KEYS_MAX', '1000', 'ratelimitKeysMax', 1000);
   check('RATELIMIT_COUNT_DENIED', 'true', 'ratelimitCountDenied', true);

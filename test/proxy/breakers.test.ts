@@ -50,6 +50,13 @@ describe('circuit breakers', () => {
         }
         assert.deepEqual([loads[0].activeRequests, loads[1].activeRequests], model.active);
         assert.equal(breakers.counts.overflows, model.refused);
+        const isRefused = ([0, 1] as const).map((address) =>
+          enterModel({ ...model, active: [...model.active] }, address),
+        );
+        assert.equal(
+          breakers.isOpen(loads),
+          isRefused.every((does) => does === 'refuse'),
+        );
       }),
     );
   });

@@ -82,6 +82,7 @@ describe('a cluster of one address', () => {
       activeRequests: 5,
       activeRetries: 0,
       overflows: 4,
+      isOpen: true,
     });
     for (let count = 0; count < 5; count += 1) {
       await upstream.hasWaiting(1);

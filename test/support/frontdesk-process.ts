@@ -37,6 +37,7 @@ export interface Server extends Program {
   readonly authUrl: string;
   readonly ratelimitUrl: string;
   readonly ratelimitHttpUrl: string;
+  readonly adminUrl: string;
   /** SIGTERM, and until it has ended. */
   readonly stop: () => Promise<Ended>;
 }
@@ -165,12 +166,15 @@ function collect(stream: NodeJS.ReadableStream): () => string {
   return () => text;
 }
 
-function addressesIn(banner: string): Pick<Server, 'gatewayUrl' | 'authUrl' | 'ratelimitUrl' | 'ratelimitHttpUrl'> {
+function addressesIn(
+  banner: string,
+): Pick<Server, 'gatewayUrl' | 'authUrl' | 'ratelimitUrl' | 'ratelimitHttpUrl' | 'adminUrl'> {
   const after = (name: string) => new RegExp(`^  ${name} +(\\S+)$`, 'm').exec(banner)?.[1] ?? '';
   return {
     gatewayUrl: after('gateway'),
     authUrl: after('auth'),
     ratelimitUrl: after('rate limits'),
     ratelimitHttpUrl: after('over HTTP'),
+    adminUrl: after('admin'),
   };
 }

@@ -1,0 +1,126 @@
+/** The admin port: what it tells without being told who is asking, and what it keeps to itself. */
+import assert from 'node:assert/strict';
+import type { Context } from 'koa';
+import request from 'supertest';
+import { call, desksOf, mappingRecord } from './support/desks.ts';
+import { scrape, seriesOf } from './support/scrape.ts';
+import { testServers } from './support/serve.ts';
+import { createSignal } from './support/signal.ts';
+
+describe('the admin port', () => {
+  const servers = testServers();
+  const open = desksOf(servers);
+
+  async function adminOf(options: Parameters<typeof open>[0] = {}) {
+    const desk = await open({ adminPort: 0, ...options });
+    const { admin } = await desk.listen();
+    return { desk, ask: request(admin?.url ?? '') };
+  }
+
+  it('is not there unless it is asked for', async () => {
+    assert.equal((await (await open()).listen()).admin, undefined);
+  });
+
+  it('serves metrics and probes to whoever comes', async () => {
+    const { ask } = await adminOf();
+    for (const path of ['/metrics', '/gateway/v0/metrics']) {
+      const { text } = await ask
+        .get(path)
+        .expect(200)
+        .expect('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
+      assert.equal(seriesOf(text)['frontdesk_configuration_generation'], 1);
+    }
+    await ask.get('/gateway/v0/check_alive').expect(200, { status: 'alive' });
+    await ask.get('/gateway/v0/check_ready').expect(200, { status: 'ready' });
+    await ask.post('/metrics').expect(405).expect('Allow', 'GET, HEAD, OPTIONS');
+  });
+
+  it('serves nothing else: neither services nor what tells more', async () => {
+    const { ask } = await adminOf();
+    for (const path of ['/', '/gateway/v0/diag/', '/gateway/v0/explain', '/v1/messages/1', '/v1/hotels', '/metrics/']) {
+      const { body } = await ask.get(path).auth('demo', 'demo').expect(404);
+      assert.deepEqual(body, { code: 404, message: '404: Not Found' }, path);
+    }
+    await ask.get('/gateway/v0/metrics/../diag/').expect(400);
+  });
+
+  it('is there where no gateway is, and tells of the limits', async () => {
+    const limits = [{ domain: 'd', descriptors: [{ key: 'k', rate_limit: { unit: 'year', requests_per_unit: 1 } }] }];
+    const { desk, ask } = await adminOf({ only: ['ratelimit'], config: { records: [], limits }, ratelimitHttpPort: 0 });
+    const { ratelimitHttp, gateway } = await desk.listen();
+    assert.equal(gateway, undefined);
+    const decide = () =>
+      request(ratelimitHttp?.url ?? '')
+        .post('/json')
+        .send({ domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] });
+    await decide().expect(200);
+    await decide().expect(429);
+    const series = await scrape(desk);
+    assert.equal(series['frontdesk_ratelimit_hits_total d k 1/31536000s'], 2);
+    assert.equal(series['frontdesk_ratelimit_over_limit_total d k 1/31536000s'], 1);
+    // What the service's own port tells of limits is the same.
+    const { text } = await request(ratelimitHttp?.url ?? '').get('/metrics');
+    const ofLimits = (all: object) => Object.entries(all).filter(([key]) => / d k /.test(key));
+    assert.deepEqual(ofLimits(series), ofLimits(seriesOf(text)));
+    await ask.get('/gateway/v0/check_ready').expect(200);
+  });
+
+  it('counts decisions that the counters gave no answer for, whether anybody else shows them or not', async () => {
+    const { port } = await servers.refusing();
+    const { desk } = await adminOf({
+      only: ['ratelimit'],
+      redisUrl: `redis://127.0.0.1:${port}`,
+      ratelimitHttpPort: 0,
+    });
+    const { ratelimitHttp } = await desk.listen();
+    const entries = [{ key: 'x-gateway-test-allow', value: 'v' }];
+    await request(ratelimitHttp?.url ?? '')
+      .post('/json')
+      .send({ domain: 'gateway', descriptors: [{ entries }] })
+      .expect(200);
+    assert.equal((await scrape(desk))['frontdesk_ratelimit_call_errors_total'], 1);
+  });
+
+  it('writes no access log, and counts no request', async () => {
+    const lines: string[] = [];
+    const line = (_fields: object, message = '') => void lines.push(message);
+    const { desk, ask } = await adminOf({ logger: { info: line, warn: line, error: line } });
+    for (let sent = 0; sent < 3; sent += 1) await ask.get('/metrics').expect(200);
+    await ask.get('/nowhere').expect(404);
+    assert.deepEqual(lines, []);
+    const series = await scrape(desk);
+    for (const mapping of ['metrics', '']) assert.equal(series[`frontdesk_requests_total ${mapping} 2xx`], 0);
+  });
+
+  it('is no service that a record could mean', async () => {
+    const { desk } = await adminOf({ config: { records: [mappingRecord('a', '/a', 'http://admin')] } });
+    await desk.listen();
+    await call(desk, '/a/metrics').expect(503);
+  });
+
+  it('stays to the end of a stop, and says meanwhile that the process is not ready', async () => {
+    const arrived = createSignal();
+    const held = createSignal();
+    const slow = async (ctx: Context) => {
+      arrived.give();
+      await held.given;
+      ctx.body = 'slow';
+    };
+    const { desk, ask } = await adminOf({
+      config: { records: [mappingRecord('slow', '/slow', 'slow')] },
+      services: { slow },
+    });
+    const { gateway } = await desk.listen();
+    const answered = fetch(`${gateway?.url}/slow`);
+    await arrived.given;
+    const closing = desk.close();
+    await ask.get('/gateway/v0/check_ready').expect(503).expect('Retry-After', '1');
+    await ask.get('/gateway/v0/check_alive').expect(200);
+    const { text } = await ask.get('/metrics').expect(200);
+    assert.equal(seriesOf(text)['frontdesk_requests_in_flight slow'], 1);
+    held.give();
+    await answered;
+    await closing;
+    await assert.rejects(ask.get('/metrics'), /ECONNREFUSED/);
+  });
+});

@@ -1,0 +1,88 @@
+/** The alerts, and the scrape configuration of the README: on metrics that are there, and as Prometheus itself reads them. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import { familiesOf } from '../../src/metrics/metrics.ts';
+import { parts } from '../metrics/metrics-parts.ts';
+import { hasPromtool, promtool } from '../support/promtool.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+
+interface Rules {
+  readonly groups: readonly { readonly rules: readonly { readonly alert: string; readonly expr: string }[] }[];
+}
+
+interface Units {
+  readonly tests: readonly {
+    readonly input_series: readonly { readonly series: string }[];
+    readonly alert_rule_test: readonly { readonly alertname: string; readonly exp_alerts: readonly object[] }[];
+  }[];
+}
+
+const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+const textOf = (name: string) => readFileSync(fileOf(name), 'utf8');
+
+/** Label names by metric, those that Prometheus adds left out. */
+const labelsOf = new Map(familiesOf(parts).map(({ name, labels }) => [name, labels]));
+
+/** Every use of a metric of ours, with the labels that are named beside it. */
+function usesIn(text: string) {
+  return [...text.matchAll(/\b(frontdesk_\w+?)(?:_bucket)?(?:\{([^}]*)\}|(?![\w{]))/g)].map(
+    ([, name = '', given = '']) => ({
+      name,
+      labels: [...given.matchAll(/(\w+)(?=[=!])/g)].map(([label]) => label).filter((label) => !added.includes(label)),
+    }),
+  );
+}
+
+const added = ['instance', 'job', 'le'];
+
+describe('the alerts', () => {
+  const rules = (parse(textOf('alerts.yaml')) as Rules).groups.flatMap((group) => group.rules);
+  const units = (parse(textOf('alerts.unit.yaml'), { merge: true }) as Units).tests;
+  const writeFiles = temporaryFiles();
+
+  it('are on metrics and labels that there are', () => {
+    const uses = rules.flatMap(({ expr }) => usesIn(expr));
+    assert.ok(uses.length > rules.length);
+    for (const { name, labels } of uses) {
+      const known = labelsOf.get(name) ?? assert.fail(`there is no metric ${name}`);
+      for (const label of labels) assert.ok(known.includes(label), `${name} has no label ${label}`);
+    }
+  });
+
+  it('are tested on series as they are', () => {
+    const series = units.flatMap(({ input_series }) => input_series).filter((one) => !one.series.startsWith('up{'));
+    for (const one of series) {
+      const [use] = usesIn(one.series);
+      assert.deepEqual(use?.labels.toSorted(), labelsOf.get(use?.name ?? '')?.toSorted(), one.series);
+    }
+  });
+
+  it('are each tested to keep silent and to speak', () => {
+    const tested = (speaks: boolean) =>
+      new Set(
+        units.flatMap(({ alert_rule_test }) =>
+          alert_rule_test
+            .filter(({ exp_alerts }) => exp_alerts.length > 0 === speaks)
+            .map(({ alertname }) => alertname),
+        ),
+      );
+    const names = new Set(rules.map(({ alert }) => alert));
+    assert.deepEqual([tested(true), tested(false)], [names, names]);
+  });
+
+  it('say what they should when promtool runs them', function () {
+    if (!hasPromtool()) this.skip();
+    promtool(['check', 'rules', '--lint-fatal', fileOf('alerts.yaml')]);
+    assert.match(promtool(['test', 'rules', fileOf('alerts.unit.yaml')]), /SUCCESS/);
+  });
+
+  it('get their metrics by a scrape configuration that promtool finds right', async function () {
+    if (!hasPromtool()) this.skip();
+    const [, configuration = ''] = /```yaml\n(scrape_configs:\n[^`]*)```/.exec(textOf('../../README.md')) ?? [];
+    const directory = await writeFiles({ 'prometheus.yaml': configuration });
+    assert.match(promtool(['check', 'config', join(directory, 'prometheus.yaml')]), /SUCCESS/);
+  });
+});

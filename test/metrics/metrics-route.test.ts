@@ -1,0 +1,55 @@
+/** Where the gateway serves its metrics: to whom, and in what form. */
+import assert from 'node:assert/strict';
+import request from 'supertest';
+import { call, callAsDemo, desksOf } from '../support/desks.ts';
+import { seriesOf } from '../support/scrape.ts';
+import { testServers } from '../support/serve.ts';
+
+const path = '/gateway/v0/metrics';
+
+describe('the metrics of a gateway, at their path', () => {
+  const open = desksOf(testServers());
+
+  it('are behind the auth service, as the diagnostics are', async () => {
+    const desk = await open();
+    await call(desk, path).expect(401);
+    await callAsDemo(desk, path).expect(200);
+  });
+
+  it('are not there where nobody can say who is asking', async () => {
+    await callAsDemo(await open({ config: { records: [] } }), path).expect(404);
+  });
+
+  /** What Prometheus 2 and 3 send, with and without native histograms, and what others do. */
+  const accepts = [
+    'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
+    'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1',
+    'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1',
+    'application/openmetrics-text;version=1.0.0',
+    'text/html,application/xhtml+xml',
+    '',
+  ];
+  for (const accept of accepts) {
+    it(`are plain text for Accept: ${accept}`, async () => {
+      const { text } = await callAsDemo(await open(), path)
+        .set('Accept', accept)
+        .expect(200)
+        .expect('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
+        .expect('Cache-Control', 'no-store');
+      assert.equal(seriesOf(text)['frontdesk_configuration_generation'], 1);
+    });
+  }
+
+  it('are only read, at one path', async () => {
+    const { app } = await open();
+    const ask = request(app.callback());
+    const as = { authorization: `Basic ${btoa('demo:demo')}` };
+    const { text, headers } = await ask.head(path).set(as).expect(200);
+    assert.deepEqual([text, headers['content-type']], [undefined, 'text/plain; version=0.0.4; charset=utf-8']);
+    assert.ok(Number(headers['content-length']) > 1000);
+    await ask.options(path).set(as).expect(204).expect('Allow', 'GET, HEAD, OPTIONS');
+    await ask.post(path).set(as).expect(405).expect('Allow', 'GET, HEAD, OPTIONS');
+    await ask.get(`${path}/`).set(as).expect(404);
+    await ask.get('/metrics').set(as).expect(404);
+  });
+});

@@ -1,0 +1,322 @@
+/** The metrics of a running desk: what traffic and changes of the configuration make of them, to the last unit. */
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Context } from 'koa';
+import request from 'supertest';
+import { packageVersion } from '#config';
+import { durationBoundsMs } from '#gateway';
+import { createMetrics } from '#metrics';
+import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
+import { authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { eventually } from '../support/eventually.ts';
+import { startProgram } from '../support/frontdesk-process.ts';
+import { createHeardLog } from '../support/heard-log.ts';
+import { hasPromtool, promtool } from '../support/promtool.ts';
+import { among, type Series, scrape } from '../support/scrape.ts';
+import { testServers } from '../support/serve.ts';
+import { createSignal } from '../support/signal.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { parts } from './metrics-parts.ts';
+
+const ok = async (ctx: Context) => {
+  ctx.body = 'ok';
+};
+
+const own = (name: string, more: object = {}) => mappingRecord(name, `/${name}`, 'own', { bypass_auth: true, ...more });
+const remote = (name: string, service: string, more: object = {}) =>
+  mappingRecord(name, `/${name}`, service, { bypass_auth: true, ...more });
+
+/** JSON is YAML, and each document one line. */
+const yaml = (...records: readonly object[]) => records.map((record) => JSON.stringify(record)).join('\n---\n');
+
+/** Two an hour for each value of `x-key`. */
+const limits = yaml({
+  domain: 'gateway',
+  descriptors: [{ key: 'x-key', rate_limit: { unit: 'hour', requests_per_unit: 2 } }],
+});
+const labels = { gateway: [{ by_key: [{ 'x-key': { header: 'x-key', omit_if_not_present: true } }] }] };
+const basic = `Basic ${btoa('demo:demo')}`;
+
+describe('the metrics of a desk', () => {
+  const servers = testServers();
+  const openDesk = desksOf(servers);
+  const writeFiles = temporaryFiles();
+  const log = createHeardLog();
+
+  async function setUp(records: readonly object[], options: FrontdeskOptions = {}) {
+    const users = await readFile('config/users.yaml', 'utf8');
+    const config = await writeFiles({
+      'services/all.yaml': yaml(authRecord, limitRecord, ...records),
+      'ratelimit/limits.yaml': limits,
+      'users.yaml': users,
+    });
+    const desk = await openDesk({
+      config,
+      adminPort: 0,
+      only: ['gateway', 'auth', 'ratelimit'],
+      services: { own: ok },
+      logger: log.logger,
+      ...options,
+    });
+    const { gateway } = await desk.listen();
+    const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
+      request(gateway?.url ?? '')
+        .get(path)
+        .set(headers);
+    const write = (...changed: readonly object[]) =>
+      writeFile(join(config, 'services/all.yaml'), yaml(authRecord, limitRecord, ...changed));
+    return { desk, get, write };
+  }
+
+  /** A request is counted when its connection is free again, which the client may see first. */
+  const settled = (desk: Frontdesk, requests: number) =>
+    eventually(async () => {
+      const series = await scrape(desk);
+      const counts = Object.values(among(series, 'frontdesk_requests_total'));
+      assert.equal(
+        counts.reduce((sum, count) => sum + count, 0),
+        requests,
+      );
+      return series;
+    });
+
+  /** Those of one mapping that are not 0. */
+  function countsOf(series: Series, mapping: string): Series {
+    const counted = ['requests_total', 'requests_refused_total', 'upstream_failures_total', 'upstream_retries_total'];
+    const entries = Object.entries(series).flatMap(([key, value]) => {
+      const [name = '', of, ...rest] = key.replace('frontdesk_', '').split(' ');
+      return of === mapping && counted.includes(name) && value !== 0
+        ? [[[name, ...rest].join(' '), value] as const]
+        : [];
+    });
+    return Object.fromEntries(entries);
+  }
+
+  it('count what was answered, refused and let through, mapping by mapping', async () => {
+    const { desk, get } = await setUp([
+      own('open', { labels }),
+      mappingRecord('guarded', '/guarded', 'own'),
+      mappingRecord('moved', '/moved', 'elsewhere.example', { host_redirect: true }),
+    ]);
+    await get('/guarded').expect(401);
+    await get('/guarded', { authorization: basic }).expect(200);
+    await get('/guarded', { authorization: basic }).expect(200);
+    for (const status of [200, 200, 429]) await get('/open', { 'x-key': 'a' }).expect(status);
+    await get('/moved').expect(301);
+    await get('/nowhere').expect(404);
+    const series = await settled(desk, 8);
+    assert.deepEqual(countsOf(series, 'guarded'), {
+      'requests_total 2xx': 2,
+      'requests_total 4xx': 1,
+      'requests_refused_total auth': 1,
+    });
+    assert.deepEqual(countsOf(series, 'open'), {
+      'requests_total 2xx': 2,
+      'requests_total 4xx': 1,
+      'requests_refused_total limit': 1,
+    });
+    assert.deepEqual(countsOf(series, 'moved'), { 'requests_total 3xx': 1 });
+    assert.deepEqual(countsOf(series, ''), { 'requests_total 4xx': 1 });
+    assert.deepEqual(among(series, 'frontdesk_auth_decisions_total'), { allowed: 2, denied: 1, error: 0 });
+    assert.deepEqual(among(series, 'frontdesk_ratelimit_decisions_total'), { ok: 2, over: 1, error: 0 });
+    assert.deepEqual(among(series, 'frontdesk_ratelimit_over_limit_total'), { 'gateway x-key 2/3600s': 1 });
+    assert.deepEqual(among(series, 'frontdesk_ratelimit_call_errors_total'), { '': 0 });
+    assert.deepEqual(among(series, 'frontdesk_build_info'), { [packageVersion()]: 1 });
+  });
+
+  it('count why a service across HTTP gave no answer, and how often it was asked again', async () => {
+    const away = await servers.refusing();
+    const failing = await startUpstream(servers, (res) => res.writeHead(500).end());
+    const rude = await startUpstream(servers, (res) => res.destroy());
+    const silent = await startUpstream(servers, () => {});
+    const retry_policy = { retry_on: '5xx', num_retries: 2 };
+    const { desk, get } = await setUp([
+      remote('away', away.origin),
+      remote('failing', failing.origin, { retry_policy }),
+      remote('rude', rude.origin),
+      remote('silent', silent.origin, { timeout_ms: 20 }),
+    ]);
+    await get('/away').expect(503);
+    await get('/failing').expect(500);
+    await get('/rude').expect(502);
+    await get('/silent').expect(504);
+    const series = await settled(desk, 4);
+    const failed = { 'requests_total 5xx': 1 };
+    assert.deepEqual(countsOf(series, 'away'), { ...failed, 'upstream_failures_total unavailable': 1 });
+    assert.deepEqual(countsOf(series, 'failing'), { ...failed, upstream_retries_total: 2 });
+    assert.deepEqual(countsOf(series, 'rude'), { ...failed, 'upstream_failures_total failed': 1 });
+    assert.deepEqual(countsOf(series, 'silent'), { ...failed, 'upstream_failures_total timeout': 1 });
+  });
+
+  it('tell what is under way, whose circuit breaker is open, and that a client has left', async () => {
+    const reached = createSignal();
+    const patient = await startUpstream(servers, reached.give);
+    const circuit_breakers = { max_requests: 1 };
+    const { desk, get } = await setUp([
+      remote('full', patient.origin, { circuit_breakers }),
+      // The same service, which another mapping treats differently: its series are one.
+      remote('roomy', patient.origin),
+    ]);
+    const { gateway } = await desk.listen();
+    const leaving = new AbortController();
+    const left = fetch(`${gateway?.url}/full`, { signal: leaving.signal });
+    left.catch(() => {});
+    await reached.given;
+    await get('/full').expect(503);
+    const during = await settled(desk, 1);
+    assert.deepEqual(among(during, 'frontdesk_requests_in_flight')['full'], 1);
+    assert.deepEqual(among(during, 'frontdesk_upstream_circuit_open'), { [patient.origin]: 1 });
+    assert.deepEqual(among(during, 'frontdesk_upstream_circuit_overflows_total'), { [patient.origin]: 1 });
+    leaving.abort();
+    await assert.rejects(left);
+    const afterwards = await settled(desk, 2);
+    assert.deepEqual(countsOf(afterwards, 'full'), {
+      'requests_total 5xx': 1,
+      'requests_total 499': 1,
+      'upstream_failures_total overloaded': 1,
+    });
+    assert.deepEqual(among(afterwards, 'frontdesk_requests_in_flight')['full'], 0);
+    assert.deepEqual(among(afterwards, 'frontdesk_upstream_circuit_open'), { [patient.origin]: 0 });
+  });
+
+  it('tell which address of a service is left out', async () => {
+    const well = await startUpstream(servers);
+    const ill = await startUpstream(servers, (res) => res.writeHead(500).end());
+    const twins = [well, ill].map(({ port }) => `127.0.0.1:${port}`);
+    const outlier_detection = { consecutive_5xx: 1 };
+    const { desk, get } = await setUp([remote('twins', 'twins', { outlier_detection })], {
+      serviceAddresses: { twins },
+    });
+    const statuses = [(await get('/twins')).status, (await get('/twins')).status].sort();
+    assert.deepEqual(statuses, [200, 500]);
+    assert.deepEqual(among(await settled(desk, 2), 'frontdesk_upstream_address_healthy'), {
+      [`twins ${well.origin}`]: 1,
+      [`twins ${ill.origin}`]: 0,
+    });
+  });
+
+  it('have a histogram whose buckets add up, in seconds', async () => {
+    const { desk, get } = await setUp([own('a')]);
+    for (let sent = 0; sent < 3; sent += 1) await get('/a').expect(200);
+    const series = await settled(desk, 3);
+    const buckets = Object.entries(among(series, 'frontdesk_request_duration_seconds_bucket'))
+      .map(([key, count]) => ({ le: Number(key.replace('a ', '').replace('+Inf', 'Infinity')), count }))
+      .sort((one, other) => one.le - other.le);
+    assert.deepEqual(
+      buckets.map(({ le }) => le * 1000),
+      [...durationBoundsMs, Number.POSITIVE_INFINITY],
+    );
+    const counts = buckets.map(({ count }) => count);
+    assert.deepEqual(
+      counts,
+      counts.toSorted((one, other) => one - other),
+    );
+    assert.equal(counts.at(-1), 3);
+    assert.deepEqual(among(series, 'frontdesk_request_duration_seconds_count'), { a: 3 });
+    const sum = among(series, 'frontdesk_request_duration_seconds_sum')['a'] ?? 0;
+    assert.ok(sum > 0 && sum < 20, String(sum));
+  });
+
+  it('follow the configuration: what is in force, what is wrong, how it was reloaded', async () => {
+    const { desk, get, write } = await setUp([own('a')]);
+    await get('/a').expect(200);
+    const before = await settled(desk, 1);
+    const told = (series: Series) => ({
+      ...Object.fromEntries(
+        ['generation', 'errors', 'last_reload_success'].map((name) => [
+          name,
+          series[`frontdesk_configuration_${name}`],
+        ]),
+      ),
+      ...among(series, 'frontdesk_configuration_reloads_total'),
+    });
+    assert.deepEqual(told(before), { generation: 1, errors: 0, last_reload_success: 1, success: 0, error: 0 });
+    assert.equal(before['frontdesk_configuration_last_reload_duration_seconds'], 0);
+
+    await write(own('a', { rewrite: 4 }), own('b'));
+    await log.said(/what was good before stays/);
+    const broken = await scrape(desk);
+    assert.deepEqual(told(broken), { generation: 2, errors: 1, last_reload_success: 0, success: 0, error: 1 });
+    assert.deepEqual(countsOf(broken, 'a'), { 'requests_total 2xx': 1 });
+
+    await write(own('b'));
+    await log.said('the configuration was read anew');
+    const mended = await scrape(desk);
+    assert.deepEqual(told(mended), { generation: 3, errors: 0, last_reload_success: 1, success: 1, error: 1 });
+    assert.ok((mended['frontdesk_configuration_last_reload_duration_seconds'] ?? 0) > 0);
+    const applied = 'frontdesk_configuration_applied_timestamp_seconds';
+    assert.ok((mended[applied] ?? 0) > (before[applied] ?? 0));
+    const mappings = Object.keys(mended).filter((key) => key.startsWith('frontdesk_requests_in_flight'));
+    assert.ok(!mappings.some((key) => key.endsWith(' a')) && mappings.some((key) => key.endsWith(' b')));
+  });
+
+  it('have as many series as the configuration says, whatever clients send', async () => {
+    const { desk, get } = await setUp([own('a', { labels }), mappingRecord('guarded', '/guarded', 'own')]);
+    const send = async (variant: number) => {
+      await get(`/a/${variant}?q=${variant}`, { 'x-key': `${variant}`, 'x-request-id': `${variant}` });
+      await get(`/guarded/${variant}`, { authorization: `Basic ${btoa(`user-${variant}:x`)}` });
+      await get(`/nowhere-${variant}`, { host: `host-${variant}.example` });
+    };
+    await send(0);
+    const before = Object.keys(await settled(desk, 3));
+    for (let variant = 1; variant <= 30; variant += 1) await send(variant);
+    assert.deepEqual(Object.keys(await settled(desk, 93)), before);
+  });
+
+  it('are made once for all who ask while they are being made, and anew for the next', async () => {
+    let made = 0;
+    const notices = () => {
+      made += 1;
+      return Array(made);
+    };
+    const configuration = { ...parts.configuration, notices };
+    const metrics = createMetrics({ ...parts, configuration });
+    const texts = await Promise.all([metrics.text(), metrics.text(), metrics.text()]);
+    assert.deepEqual(new Set(texts).size, 1);
+    assert.notEqual(await metrics.text(), texts[0]);
+  });
+
+  it('belong to one desk', async () => {
+    const [first, second] = [await setUp([own('a')]), await setUp([own('a')])];
+    await first.get('/a').expect(200);
+    await settled(first.desk, 1);
+    await settled(second.desk, 0);
+  });
+
+  it('say what the process uses', async () => {
+    const { desk } = await setUp([]);
+    const series = await scrape(desk);
+    for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_heap_size_used_bytes'])
+      assert.ok((series[name] ?? 0) > 0, name);
+    const startedAt = series['process_start_time_seconds'] ?? 0;
+    assert.ok(Math.abs(startedAt - performance.timeOrigin / 1000) < 1);
+    assert.deepEqual(among(series, 'nodejs_version_info'), { [process.version]: 1 });
+  });
+
+  it('leave nothing behind that would keep a process from ending', async () => {
+    const source = new URL('../../src/index.ts', import.meta.url);
+    const program = `
+      import { createFrontdesk } from ${JSON.stringify(source.href)};
+      const desk = await createFrontdesk({ config: { records: [] }, only: ['gateway'], port: 0, adminPort: 0 });
+      const { admin } = await desk.listen();
+      const answer = await fetch(admin.url + '/metrics');
+      await answer.text();
+      await desk.close();
+      console.log(answer.status);`;
+    const directory = await writeFiles({ 'program.mts': program });
+    const { ended } = startProgram(join(directory, 'program.mts'), []);
+    assert.deepEqual(await ended, { code: 0, stdout: '200\n', stderr: '' });
+  });
+
+  it('are found right by promtool', async function () {
+    if (!hasPromtool()) this.skip();
+    const { desk, get } = await setUp([own('a', { labels }), remote('b', (await startUpstream(servers)).origin)]);
+    for (const path of ['/a', '/b', '/nowhere']) await get(path, { 'x-key': 'k' });
+    await settled(desk, 3);
+    const { admin } = await desk.listen();
+    const { text } = await request(admin?.url ?? '').get('/metrics');
+    assert.equal(promtool(['check', 'metrics'], text), '');
+  });
+});
