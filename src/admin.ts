@@ -37,5 +37,7 @@ export function createAdmin(
     }
   }
 
-  return [createExchange(createAddresses(settings)), createProblemResponses(responses), createSafePath(), serveAdmin];
+  // The pages about problems are not served here.
+  const problems = createProblemResponses({ ...responses, problemPages: undefined });
+  return [createExchange(createAddresses(settings)), problems, createSafePath(), serveAdmin];
 }

@@ -59,6 +59,7 @@ export function createEdge(settled: Settled, configuration: Configuration, parts
     connectTimeoutMs: settings.upstreamConnectTimeoutMs,
     idleTimeoutMs: settings.upstreamIdleTimeoutMs,
     bodyBytesMax: settings.bodyBytesMax,
+    clock: settled.clock,
     entrance: createEntrance(settled),
   };
   if (!has('gateway')) {
@@ -72,6 +73,7 @@ export function createEdge(settled: Settled, configuration: Configuration, parts
     createGateway({
       mappings: configuration.mappings,
       internalRoutes: [...parts.internalRoutes, ...configuration.held.map(heldRoute)],
+      versions: configuration.versions,
       identityHeaders: [userHeader],
       services,
       resolve,

@@ -32,7 +32,17 @@ export function createEntry(
 
 /** What a script of another origin may read beside the safelisted headers. */
 const exposed = [
-  ...['ETag', 'Link', 'Location', 'Retry-After', 'X-Request-Id', 'RateLimit', 'RateLimit-Policy'],
+  ...[
+    'ETag',
+    'Link',
+    'Location',
+    'Retry-After',
+    'X-Request-Id',
+    'RateLimit',
+    'RateLimit-Policy',
+    'Deprecation',
+    'Sunset',
+  ],
   ...['Limit', 'Remaining', 'Reset'].flatMap((name) => [`RateLimit-${name}`, `X-RateLimit-${name}`]),
 ];
 

@@ -1,6 +1,6 @@
-/** The routes that the server brings itself: the versions of the API, the probes, and what the gateway believes. */
+/** The routes that the server brings itself: the versions of the API, the probes, the pages about problems, and what the gateway believes. */
 import { packageVersion } from '#config';
-import { createDiagnostics, createExplanations, createProbes } from '#diag';
+import { createDiagnostics, createExplanations, createProbes, createProblemPages } from '#diag';
 import { durationBoundsMs, type Forward, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
 import type { Representations } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
@@ -37,6 +37,7 @@ export function createOwnRoutes(generations: Generations, parts: OwnRoutesParts)
     ...versions.map((name) => ({ name: 'api', prefix: `/${name}`, rewrite: '', authenticated: false, run: api })),
     ...createProbes(async () => !parts.isClosing() && ((await database?.isReady()) ?? true), representations),
     createMetricsRoute(createMetrics(metricsOf(generations, parts))),
+    createProblemPages(),
     createDiagnostics({
       version: packageVersion(),
       uptimeMs: () => performance.now() - startedAtMs,

@@ -6,6 +6,7 @@ import compose from 'koa-compose';
 import { createApi } from '#api';
 import { type Authenticator, createAuthService, createReloadingAuthenticator, createUsers } from '#auth';
 import { demoUsersAmong, loadTls, packageVersion, type Tls, type User } from '#config';
+import { problemPagesPath } from '#diag';
 import { createGatewayCounts, createTraffic, type Forward } from '#gateway';
 import { createRepresentations, isolate, type Logger, logFieldsOf, type Problem, problem } from '#http';
 import { createClusters } from '#proxy';
@@ -60,7 +61,7 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations, 
   const { settings, configuration, logger, clock, has } = settled;
   const { limiter } = rateLimiting;
   const representations = createRepresentations();
-  const responses = { representations, logger, translate: storageProblem };
+  const responses = { representations, logger, translate: storageProblem, problemPages: problemPagesPath };
   const arrival = createArrival(settled, tracing?.middleware);
   const entry = [...arrival, ...createEntry(settled, responses, (ctx) => edges.answersPreflight(ctx))];
 

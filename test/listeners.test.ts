@@ -6,6 +6,7 @@ import { networkInterfaces } from 'node:os';
 import type { Context } from 'koa';
 import request from 'supertest';
 import { call, callAsDemo, desksOf, mappingRecord } from './support/desks.ts';
+import { bareProblem } from './support/error-body.ts';
 import { createStranger } from './support/grpc-stranger.ts';
 import { testServers } from './support/serve.ts';
 import { createSignal } from './support/signal.ts';
@@ -224,7 +225,7 @@ describe('listeners', () => {
     it('is for good: what is mounted somewhere answers 503 where it needs the database, and listen refuses', async () => {
       const desk = await open();
       await desk.close();
-      await call(desk, '/v1/messages/1').expect(503, { code: 503, message: '503: Service Unavailable' });
+      await call(desk, '/v1/messages/1').expect(bareProblem('storage-unavailable'));
       await assert.rejects(desk.listen(), /^Error: this desk is closed/);
     });
 

@@ -6,6 +6,7 @@ import { problems } from '#http';
 import { authServiceFieldNames } from '../src/config/auth-service.ts';
 import { mappingFieldNames } from '../src/config/mapping.ts';
 import { rateLimitServiceFieldNames } from '../src/config/rate-limit-service.ts';
+import { versionFieldNames } from '../src/config/version.ts';
 import { familiesOf } from '../src/metrics/metrics.ts';
 import { parts } from './metrics/metrics-parts.ts';
 
@@ -50,6 +51,7 @@ describe('README', () => {
     Mapping: mappingFieldNames,
     AuthService: authServiceFieldNames,
     RateLimitService: rateLimitServiceFieldNames,
+    Version: versionFieldNames,
   })) {
     it(`lists every field of a ${kind}, and no other`, () => {
       const envelope = ['apiVersion', 'kind', 'name'];

@@ -1,5 +1,5 @@
 /** What a configuration directory says, as plain frozen data: the shapes that every other module reads. */
-import type { AuthService, HeldPrefix, Mapping, RateLimitService } from './gateway-records.ts';
+import type { AuthService, HeldPrefix, Mapping, RateLimitService, Version } from './gateway-records.ts';
 import type { Source } from './source.ts';
 
 export type * from './gateway-records.ts';
@@ -69,6 +69,8 @@ export interface Configuration {
   readonly mappings: readonly Mapping[];
   readonly authServices: readonly AuthService[];
   readonly rateLimitServices: readonly RateLimitService[];
+  /** No two with the same prefix. */
+  readonly versions: readonly Version[];
   /** What nobody gets until the mappings that it belongs to are mended. */
   readonly held: readonly HeldPrefix[];
   readonly limits: readonly LimitDomain[];

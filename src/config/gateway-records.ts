@@ -1,4 +1,4 @@
-/** What the gateway's records say, as plain frozen data: Mapping, AuthService and RateLimitService. */
+/** What the gateway's records say, as plain frozen data: Mapping, AuthService, RateLimitService and Version. */
 import type { LabelGroup } from './label-records.ts';
 import type {
   CircuitBreakers,
@@ -116,6 +116,23 @@ export interface RateLimitService {
   readonly headers: RateLimitHeaderStyle;
   /** Lower-case names of the headers that the service may add to an answer. @default the names that envoyproxy/ratelimit and Envoy write */
   readonly allowedResponseHeaders: readonly string[];
+  readonly source: Source;
+}
+
+/** Of the two times at least one is there; both are milliseconds since the epoch. */
+export interface Version {
+  readonly kind: 'Version';
+  readonly name: string;
+  /** As a mapping's, by whole segments: whoever serves what is below it. */
+  readonly prefix: string;
+  /** Past or to come. */
+  readonly deprecatedAtMs: number | undefined;
+  /** From then on it is gone; never before `deprecatedAtMs`. */
+  readonly endsAtMs: number | undefined;
+  /** A path of the gateway, or an absolute URL. */
+  readonly successor: string | undefined;
+  /** The same, of a page for people. */
+  readonly info: string | undefined;
   readonly source: Source;
 }
 

@@ -29,6 +29,7 @@ export type {
   TextMatch,
   Unit,
   User,
+  Version,
 } from './configuration.ts';
 export { demoUsersAmong, exposedDemoUsers } from './demo-users.ts';
 export type { HeaderVariable } from './header-rules.ts';

@@ -97,6 +97,7 @@ function assemble({ services, limits, users, demo }: Parts, errors: readonly Con
     mappings: records.kept.filter((record) => record.kind === 'Mapping'),
     authServices: records.kept.filter((record) => record.kind === 'AuthService'),
     rateLimitServices: records.kept.filter((record) => record.kind === 'RateLimitService'),
+    versions: records.kept.filter((record) => record.kind === 'Version'),
     held: records.held,
     limits: domains.kept,
     users: users.flatMap(({ kept }) => kept),

@@ -22,10 +22,9 @@ export function keepGood(
   const names = new Set(records.map(fullName));
   const before = recordsOf(previous);
   const known = new Set([...before, ...previous.held.map(asMapping)].map(fullName));
-  const isGuardInDoubt = errorsIn('services').some(({ record }) => record?.startsWith('Mapping ') !== true);
+  const isGuardInDoubt = errorsIn('services').some(({ record = '' }) => !/^(?:Mapping|Version) /.test(record));
   const isLeft = (record: Named) =>
-    !names.has(fullName(record)) &&
-    ((isGuardInDoubt && record.kind !== 'Mapping') || errors.some(speaksOf(record, known)));
+    !names.has(fullName(record)) && ((isGuardInDoubt && isGuard(record)) || errors.some(speaksOf(record, known)));
   const left = before.filter(isLeft);
   const { kept, errors: clashes, held } = keepCompatible([...records, ...left]);
   const served = new Set(kept.map(fullName));
@@ -54,8 +53,8 @@ export function withoutRecords(configuration: Configuration, errors: readonly Co
   };
 }
 
-function recordsOf({ mappings, authServices, rateLimitServices }: Configuration): GatewayRecord[] {
-  return [...mappings, ...authServices, ...rateLimitServices];
+function recordsOf({ mappings, authServices, rateLimitServices, versions }: Configuration): GatewayRecord[] {
+  return [...mappings, ...authServices, ...rateLimitServices, ...versions];
 }
 
 function withRecords(configuration: Configuration, records: readonly GatewayRecord[]): Configuration {
@@ -64,6 +63,7 @@ function withRecords(configuration: Configuration, records: readonly GatewayReco
     mappings: records.filter((record) => record.kind === 'Mapping'),
     authServices: records.filter((record) => record.kind === 'AuthService'),
     rateLimitServices: records.filter((record) => record.kind === 'RateLimitService'),
+    versions: records.filter((record) => record.kind === 'Version'),
   };
 }
 
@@ -73,6 +73,10 @@ function usersOf(users: readonly User[], previous: readonly User[], errors: read
   const isBroken = ({ name }: User) =>
     errors.some(({ record }) => record === `User ${name}` || record?.startsWith('User') !== true);
   return [...users, ...previous.filter((user) => !names.has(user.name) && isBroken(user))];
+}
+
+function isGuard({ kind }: Named): boolean {
+  return kind === 'AuthService' || kind === 'RateLimitService';
 }
 
 type Named = Pick<GatewayRecord, 'kind' | 'name' | 'source'>;

@@ -1,23 +1,32 @@
-/** Gateway records: one plain value at a time into a Mapping, an AuthService or a RateLimitService, or what is wrong with it. */
+/** Gateway records: one plain value at a time into a Mapping, an AuthService, a RateLimitService or a Version, or what is wrong with it. */
 import { authServiceKind } from './auth-service.ts';
-import type { AuthService, ConfigurationError, HeldPrefix, Mapping, RateLimitService } from './configuration.ts';
+import type {
+  AuthService,
+  ConfigurationError,
+  HeldPrefix,
+  Mapping,
+  RateLimitService,
+  Version,
+} from './configuration.ts';
 import { heldByValue } from './held.ts';
 import { errorsOf, nameOf, type PlacedFault } from './issues.ts';
 import { mappingKind } from './mapping.ts';
 import { rateLimitServiceKind } from './rate-limit-service.ts';
 import type { RecordKind } from './record-kind.ts';
 import { didYouMean } from './suggest.ts';
+import { versionKind } from './version.ts';
 import type { PlacedDocument } from './yaml-documents.ts';
 
-export type GatewayRecord = Mapping | AuthService | RateLimitService;
+export type GatewayRecord = Mapping | AuthService | RateLimitService | Version;
 
 const kinds: ReadonlyMap<unknown, RecordKind<GatewayRecord>> = new Map<unknown, RecordKind<GatewayRecord>>([
   ['Mapping', mappingKind],
   ['AuthService', authServiceKind],
   ['RateLimitService', rateLimitServiceKind],
+  ['Version', versionKind],
 ]);
 
-const kindNames = ['Mapping', 'AuthService', 'RateLimitService', 'Service'];
+const kindNames = ['Mapping', 'AuthService', 'RateLimitService', 'Version', 'Service'];
 
 type RecordResult =
   | { readonly ok: true; readonly record: GatewayRecord }

@@ -1,4 +1,4 @@
-/** Rules between records: one of each name, one rate-limit service, one auth service for each mapping, one mapping for each match. */
+/** Rules between records: one of each name, one rate-limit service, one auth service for each mapping, one of each version and match. */
 import { keepAuthenticated } from './authentication.ts';
 import type { ConfigurationError } from './configuration.ts';
 import type { AuthService, HeldPrefix, Mapping } from './gateway-records.ts';
@@ -66,23 +66,24 @@ function clashOfNames(later: GatewayRecord, first: GatewayRecord): Configuration
   };
 }
 
-/** What only one record can be: the default auth service, or the rate-limit service. Of everything else there may be many. */
+/** What only one record can be: the default auth service, the rate-limit service, or a version. Of everything else there may be many. */
 function slotOf(record: GatewayRecord): string | undefined {
+  if (record.kind === 'Version') return `${record.kind} ${record.prefix}`;
   const isTheOne = record.kind === 'RateLimitService' || (record.kind === 'AuthService' && record.isDefault);
   return isTheOne ? record.kind : undefined;
 }
 
-function clashOfSlots(later: GatewayRecord, first: GatewayRecord): ConfigurationError {
-  const isAuth = later.kind === 'AuthService';
-  return {
-    source: later.source,
-    record: `${later.kind} ${later.name}`,
-    message: isAuth
-      ? `${first.kind} ${first.name} is the default already`
-      : `there is already ${first.kind} ${first.name}, and only one is supported`,
-    other: first.source,
-    remedy: isAuth
-      ? `Set default: false, and auth_service: ${later.name} in the mappings that it is for.`
-      : `Keep one ${later.kind}.`,
-  };
+function clashOfSlots(later: GatewayRecord, { kind, name, source }: GatewayRecord): ConfigurationError {
+  return { source: later.source, record: `${later.kind} ${later.name}`, other: source, ...clash() };
+
+  function clash() {
+    if (later.kind === 'AuthService') {
+      const remedy = `Set default: false, and auth_service: ${later.name} in the mappings that it is for.`;
+      return { message: `${kind} ${name} is the default already`, remedy };
+    }
+    const remedy = `Keep one ${later.kind}.`;
+    if (later.kind !== 'Version')
+      return { message: `there is already ${kind} ${name}, and only one is supported`, remedy };
+    return { message: `${kind} ${name} speaks of ${later.prefix} already`, remedy: `Keep one of the two.` };
+  }
 }

@@ -14,6 +14,7 @@ export function explanationSections(explanation: Explanation): readonly Section[
   const { auth, rate_limit: limit, target, mapping } = explanation;
   const sections: Section[] = [
     { heading: 'Request', rows: requestRows(explanation) },
+    { heading: 'Version', rows: versionRows(explanation) },
     { heading: 'Mapping', rows: mapping === undefined ? [] : mappingRows(explanation) },
     { heading: 'Candidates, in the order in which they are tried', rows: candidateRows(explanation) },
     { heading: 'CORS', rows: corsRows(explanation) },
@@ -49,6 +50,16 @@ function requestRows({ request }: Explanation): string[][] {
     ['client', `${client}, over ${scheme}`],
     ...row('stripped', stripped.length === 0 ? '' : `${stripped.join(', ')}: only an auth service may set it`),
     ...row('reserved', stripped.length > 0 ? '' : identity.join(', ')),
+  ];
+}
+
+function versionRows({ version }: Explanation): string[][] {
+  if (version === undefined) return [];
+  const { name, source, prefix, ended, headers } = version;
+  return [
+    ['name', `${name} (${source})`],
+    ['is', `${prefix} and all below it, which ${ended ? 'has ended: the answer is 410' : 'is still answered'}`],
+    ...headers.map((header) => ['answer has', `${header.name}: ${header.value}`]),
   ];
 }
 

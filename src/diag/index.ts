@@ -3,4 +3,5 @@ export { createDiagnostics, createProbes, type Endpoint } from './diag-app.ts';
 export { createExplanations } from './explain-app.ts';
 export { parseHeader } from './explain-question.ts';
 export { formatExplanation } from './explain-text.ts';
+export { createProblemPages, problemPagesPath } from './problem-pages.ts';
 export type { Diagnostics, DiagnosticsParts } from './snapshot.ts';

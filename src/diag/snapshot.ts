@@ -1,5 +1,5 @@
 /** What the gateway believes, as data: the same for the page and for machines. */
-import type { ConfigurationError, Limit, LimitDescriptor, LimitDomain, Source } from '#config';
+import type { ConfigurationError, Limit, LimitDescriptor, LimitDomain, Source, Version } from '#config';
 import type { AuthCounts, GatewaySnapshot, LimitCounts, Route } from '#gateway';
 
 export interface Diagnostics {
@@ -8,6 +8,7 @@ export interface Diagnostics {
   readonly configuration: ConfigurationRow;
   readonly routes: readonly RouteRow[];
   readonly services: readonly ServiceRow[];
+  readonly versions: readonly VersionRow[];
   readonly limits: readonly LimitRow[];
   readonly errors: readonly ErrorRow[];
   /** What is right, and yet not what a reader of the file might expect. */
@@ -48,6 +49,16 @@ export interface ServiceRow {
   readonly target: string;
 }
 
+/** A part of the API that is on its way out; its times are in ISO 8601. */
+export interface VersionRow {
+  readonly name: string;
+  readonly prefix: string;
+  readonly deprecation: string | undefined;
+  readonly sunset: string | undefined;
+  readonly successor: string | undefined;
+  readonly source: string;
+}
+
 export interface LimitRow {
   readonly domain: string;
   /** The descriptor's entries, outermost first: `key` or `key=value`. */
@@ -79,7 +90,7 @@ export interface DiagnosticsParts {
 }
 
 export function readDiagnostics({ version, uptimeMs, gateway, limits, configuration }: DiagnosticsParts): Diagnostics {
-  const { routes, services, auth, ratelimit } = gateway();
+  const { routes, services, versions, auth, ratelimit } = gateway();
   const { number: generation, hash, appliedAtMs } = configuration.current();
   return {
     version,
@@ -87,6 +98,7 @@ export function readDiagnostics({ version, uptimeMs, gateway, limits, configurat
     configuration: { generation, hash: hash(), applied_at: new Date(appliedAtMs).toISOString() },
     routes: routes.map(routeRow),
     services: services.map(({ role, service, target }) => ({ role, service, target: target() })),
+    versions: versions.map(versionRow),
     limits: limits().flatMap(({ domain, descriptors }) => limitRows(domain, descriptors, '')),
     errors: configuration.errors().map(errorRow),
     notices: configuration.notices().map(errorRow),
@@ -107,6 +119,18 @@ function routeRow({ target, labels, timeoutMs, source, ...route }: Route): Route
     labels: labels.map((group) => group.labels.map(({ name }) => name).join(' + ')),
     timeout_ms: timeoutMs,
     source: source && place(source),
+  };
+}
+
+function versionRow({ name, prefix, deprecatedAtMs, endsAtMs, successor, source }: Version): VersionRow {
+  const timeOf = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
+  return {
+    name,
+    prefix,
+    deprecation: timeOf(deprecatedAtMs),
+    sunset: timeOf(endsAtMs),
+    successor,
+    source: place(source),
   };
 }
 

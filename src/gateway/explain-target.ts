@@ -4,7 +4,7 @@ import type { HeaderRules, Mapping } from '#config';
 import { announcesBody, problem } from '#http';
 import { createHeaderRules, createRetryRules, createUpstreamHead, type Identity, isIdempotent } from '#proxy';
 import type { Conceal } from './conceal.ts';
-import type { AcrossPart, TargetPart } from './explanation.ts';
+import type { AcrossPart, TargetPart } from './explanation-target.ts';
 import type { Facts } from './facts.ts';
 import { headerPairs } from './header-pairs.ts';
 import type { RemoteTarget } from './holdings.ts';

@@ -12,8 +12,6 @@ import {
   pathOf,
   problem,
   publicBase,
-  sanitisePath,
-  searchOf,
   traceOf,
 } from '#http';
 import type { Identity } from '#proxy';
@@ -23,13 +21,16 @@ import { createExplainAuth, type ExplainAuthParts } from './explain-auth.ts';
 import { isPreflight, mappingCors, siteCors } from './explain-cors.ts';
 import { createExplainLimit, type ExplainLimitParts } from './explain-limit.ts';
 import { explainMatch, mappingPart } from './explain-match.ts';
+import { requestPart } from './explain-request.ts';
 import { type ClientHeaders, createExplainTarget, type ExplainTargetParts } from './explain-target.ts';
+import { explainVersion } from './explain-version.ts';
 import type { Explanation, Outcome, Question } from './explanation.ts';
 import { type Facts, factsOf } from './facts.ts';
 import { headerPairs } from './header-pairs.ts';
 import { refuseMethod } from './journey.ts';
 import type { Preflights } from './preflights.ts';
 import type { ReadyRoute } from './route.ts';
+import type { VersionOf } from './version-life.ts';
 
 /** What stands before a gateway, told to it so that it can explain a request from its beginning. */
 export interface Entrance {
@@ -42,6 +43,8 @@ export interface ExplainParts {
   readonly table: Table<ReadyRoute>;
   readonly preflights: Preflights;
   readonly identity: Identity;
+  /** Undefined: no record speaks of a version. */
+  readonly versionOf: VersionOf | undefined;
   /** Lower-case names that no client may send. */
   readonly identityHeaders: readonly string[];
   readonly auth: ExplainAuthParts;
@@ -54,7 +57,7 @@ export interface ExplainParts {
 export type Explain = (question: Question) => Explanation;
 
 export function createExplain(parts: ExplainParts): Explain {
-  const { table, preflights, identity, identityHeaders, entrance = closedEntrance() } = parts;
+  const { table, preflights, identity, identityHeaders, versionOf, entrance = closedEntrance() } = parts;
   const auth = createExplainAuth(parts.auth);
   const explainLimit = createExplainLimit(parts.limit);
   const explainTarget = createExplainTarget(parts.target);
@@ -77,14 +80,22 @@ export function createExplain(parts: ExplainParts): Explain {
     const verdicts = table.explain(facts);
     const candidates = explainMatch(verdicts, client.conceal, question.all ?? false);
     const site = siteCors(ctx, entrance.allowedOrigin(ctx));
+    const ended = versionOf?.(facts.path)?.ended();
     const match = table.match(facts, firstShare);
-    if (match === undefined) return { ...candidates, cors: site, outcome: refused('routing', problem('not-found')) };
+    if (match === undefined)
+      return { ...candidates, cors: site, outcome: refused('routing', ended ?? problem('not-found')) };
     const { route, shadow } = match;
     const partOf = (one: ReadyRoute) => mappingPart(verdictOf(one, verdicts), client.conceal);
     const met = { ...candidates, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };
     if (preflight) return { ...met, outcome: permission };
+    if (ended !== undefined) return { ...met, outcome: refused('routing', ended) };
     const copied = shadow && { ...partOf(shadow), url: urlOfCopy(shadow, facts) };
     return { ...met, shadow: copied, ...pass(ctx, facts, match, question, client) };
+  }
+
+  function versionPart(ctx: Context): Explanation['version'] {
+    const version = versionOf?.(pathOf(ctx.url));
+    return version && explainVersion(version, exchangeOf(ctx).rootPath);
   }
 
   function pass(
@@ -120,7 +131,7 @@ export function createExplain(parts: ExplainParts): Explain {
     const client = { pairs, conceal: createConceal({ pairs, made, identityHeaders }) };
     const told = { ...unknown, request: requestPart(ctx, question, identityHeaders) };
     try {
-      return { ...told, ...(enter(ctx) ?? meet(ctx, question, client)) };
+      return { ...told, ...(enter(ctx) ?? { version: versionPart(ctx), ...meet(ctx, question, client) }) };
     } catch (thrown) {
       return { ...told, outcome: refused('before_routing', thrown) };
     }
@@ -135,6 +146,7 @@ function verdictOf(route: ReadyRoute, verdicts: readonly Verdict<ReadyRoute>[]) 
 /** What is not known until the request has come so far. */
 const unknown = {
   outcome: { kind: 'forwarded' },
+  version: undefined,
   mapping: undefined,
   candidates: [],
   candidates_not_listed: 0,
@@ -157,23 +169,6 @@ async function nothing(): Promise<void> {}
 
 function closedEntrance(): Entrance {
   return { addresses: createAddresses(), allowedOrigin: () => '' };
-}
-
-function requestPart(ctx: Context, { method, url, user }: Question, names: readonly string[]) {
-  const { req } = ctx;
-  const { addresses } = exchangeOf(ctx);
-  return {
-    method,
-    url,
-    path: sanitisePath(pathOf(ctx.url)),
-    query: searchOf(ctx.url),
-    scheme: addresses.scheme(req),
-    host: addresses.host(req),
-    client: addresses.client(req),
-    user,
-    identity_headers: names,
-    stripped: names.filter((name) => req.headers[name] !== undefined),
-  };
 }
 
 /** What is no Problem is a fault of ours, and passed on. */

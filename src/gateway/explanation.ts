@@ -1,5 +1,6 @@
 /** What becomes of a request, as plain data for people and machines: the shape of the answer of `explain`. */
 import type { ImaginedRequest } from '#http';
+import type { TargetPart } from './explanation-target.ts';
 
 /** A request that is asked about. */
 export interface Question extends ImaginedRequest {
@@ -13,6 +14,8 @@ export interface Question extends ImaginedRequest {
 export interface Explanation {
   readonly request: RequestPart;
   readonly outcome: Outcome;
+  /** That a record speaks of. */
+  readonly version: VersionPart | undefined;
   readonly mapping: MappingPart | undefined;
   /** In the order in which they are tried. */
   readonly candidates: readonly CandidatePart[];
@@ -62,6 +65,16 @@ export interface RequestPart {
   readonly identity_headers: readonly string[];
   /** Of these, what the client sent and lost. */
   readonly stripped: readonly string[];
+}
+
+export interface VersionPart {
+  readonly name: string;
+  readonly prefix: string;
+  readonly source: string;
+  /** From then on there is no answer but 410. */
+  readonly ended: boolean;
+  /** On every response. */
+  readonly headers: readonly HeaderPart[];
 }
 
 export interface MappingPart {
@@ -147,53 +160,4 @@ export interface LimitPart {
 
 export interface ShadowPart extends MappingPart {
   readonly url: string;
-}
-
-export interface TargetPart {
-  readonly kind: 'local' | 'remote';
-  readonly service: string;
-  /** Origins; empty in this process. */
-  readonly addresses: readonly string[];
-  readonly method: string;
-  /** With its query, as the service sees it. */
-  readonly path: string;
-  /** All that the gateway sends, in the order in which it does. */
-  readonly headers: readonly (HeaderPart & {
-    /** `client`: as the client sent it; `gateway`: added or replaced. */
-    readonly by: 'client' | 'gateway';
-  })[];
-  /** Names that the client sent and that do not arrive. */
-  readonly headers_removed: readonly string[];
-  readonly response_headers: { readonly add: readonly HeaderPart[]; readonly remove: readonly string[] };
-  /** Undefined in this process, as all below. */
-  readonly across: AcrossPart | undefined;
-}
-
-export interface AcrossPart {
-  readonly timeout_ms: EffectivePart;
-  readonly connect_timeout_ms: EffectivePart;
-  readonly idle_timeout_ms: EffectivePart;
-  readonly body_bytes_max: number;
-  readonly load_balancer: string;
-  readonly retries: {
-    readonly on: readonly string[];
-    readonly most: number;
-    readonly per_try_timeout_ms: number | undefined;
-    /** False: this method is not tried again once the service may have seen it. */
-    readonly applies: boolean;
-  };
-  readonly circuit_breakers: {
-    readonly max_connections: number;
-    readonly max_pending_requests: number;
-    readonly max_requests: number;
-    readonly max_retries: number;
-  };
-  readonly health_check: string | undefined;
-  readonly upgrades_allowed: readonly string[];
-}
-
-/** 0: without end. */
-export interface EffectivePart {
-  readonly value: number;
-  readonly from: 'mapping' | 'setting';
 }

@@ -1,6 +1,6 @@
 /** The edge: match, authenticate, limit, forward, once for each request and in this order. */
 import type { Context, Middleware } from 'koa';
-import type { Mapping, RateLimitService } from '#config';
+import type { Mapping, RateLimitService, Version } from '#config';
 import { type Logger, silentLogger } from '#http';
 import { type Clusters, createClusters, createIdentity } from '#proxy';
 import type { Limiter } from '#ratelimit';
@@ -17,6 +17,7 @@ import type { InternalRoute, Route } from './route.ts';
 import { createRoutes, usualBodyBytesMax } from './routes.ts';
 import { describeTarget, type Target } from './target.ts';
 import { createTraffic, type Traffic } from './traffic.ts';
+import { createVersionLife } from './version-life.ts';
 
 export interface GatewayOptions {
   readonly mappings: readonly Mapping[];
@@ -30,6 +31,10 @@ export interface GatewayOptions {
   /** The isolated app of each module in this process. */
   readonly services: Readonly<Record<string, Forward>>;
   readonly internalRoutes?: readonly InternalRoute[];
+  /** Parts of the API that are on their way out. @default [] */
+  readonly versions?: readonly Version[];
+  /** Milliseconds since the epoch. @default Date.now */
+  readonly clock?: () => number;
   /** Lower-case names that no client may send, beside those of the auth services. @default [] */
   readonly identityHeaders?: readonly string[];
   /** Until an upstream's response headers, in milliseconds, where the mapping does not say. @default 3000 */
@@ -66,6 +71,7 @@ export interface GatewaySnapshot {
   /** In the order in which they are tried. */
   readonly routes: readonly Route[];
   /** Whom the records name, and where that leads. */
+  readonly versions: readonly Version[];
   readonly services: readonly { readonly role: string; readonly service: string; readonly target: () => string }[];
   readonly auth: Readonly<AuthCounts> | undefined;
   readonly ratelimit: Readonly<LimitCounts> | undefined;
@@ -86,7 +92,7 @@ export interface Gateway {
 /** Throws TypeError when a part is missing without which requests would pass that must not. */
 export function createGateway(options: GatewayOptions): Gateway {
   const { authServices = [], rateLimitService, logger = silentLogger, counts = createGatewayCounts() } = options;
-  const { resolve, bodyBytesMax = usualBodyBytesMax } = options;
+  const { resolve, bodyBytesMax = usualBodyBytesMax, versions = [], clock = Date.now } = options;
   const identityHeaders = [...new Set(strippedNames(options))];
   const identity = createIdentity([], identityHeaders);
   const limitation = rateLimitService && createLimitation(limitationOf(rateLimitService, options, counts));
@@ -95,17 +101,19 @@ export function createGateway(options: GatewayOptions): Gateway {
   const parts = { identity, holdings, counts, logger };
   const table = holding(holdings, () => createTable(createRoutes(options, parts)));
   const preflights = createPreflights(table);
+  const versionOf = versions.length === 0 ? undefined : createVersionLife(versions, clock);
   return Object.freeze({
-    middleware: createJourney({ table, preflights, identity, limitation, traffic }),
+    middleware: createJourney({ table, preflights, identity, limitation, traffic, versionOf }),
     answersPreflight: (ctx: Context) => preflights.routeOf(ctx) !== undefined,
     explain: createExplain({
-      ...{ table, preflights, identity, identityHeaders, entrance: options.entrance },
+      ...{ table, preflights, identity, identityHeaders, versionOf, entrance: options.entrance },
       auth: { services: authServices, resolve },
       limit: { record: rateLimitService, limiter: options.limiter, resolve },
       target: { resolve, identity, bodyBytesMax },
     }),
     snapshot: () => ({
       routes: table.routes,
+      versions,
       services: servicesOf(options),
       auth: authServices.length === 0 ? undefined : counts.auth,
       ratelimit: limitation && counts.ratelimit,

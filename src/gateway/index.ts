@@ -12,8 +12,8 @@ export type {
   Outcome,
   Question,
   RateLimitPart,
-  TargetPart,
 } from './explanation.ts';
+export type { TargetPart } from './explanation-target.ts';
 export { type Facts, factsOf } from './facts.ts';
 export type { Forward } from './forward-local.ts';
 export {

@@ -1,13 +1,14 @@
 /** A request's way through the gateway: each stage once, and no further than the first that answers. */
 import type { Context, Middleware } from 'koa';
-import { exchangeOf, problem } from '#http';
+import { exchangeOf, pathOf, problem } from '#http';
 import type { Identity } from '#proxy';
 import type { Match, Table } from '#routing';
 import { type Facts, factsOf } from './facts.ts';
 import type { Limitation } from './limit.ts';
 import type { Preflights } from './preflights.ts';
 import type { ReadyRoute } from './route.ts';
-import type { Traffic } from './traffic.ts';
+import type { Passage, Traffic } from './traffic.ts';
+import type { AgingVersion, VersionOf } from './version-life.ts';
 
 export interface JourneyParts {
   readonly table: Table<ReadyRoute>;
@@ -17,12 +18,25 @@ export interface JourneyParts {
   /** Undefined: nothing is limited. */
   readonly limitation: Limitation | undefined;
   readonly traffic: Traffic;
+  /** Undefined: no record speaks of a version. */
+  readonly versionOf: VersionOf | undefined;
 }
 
-export function createJourney({ table, preflights, identity, limitation, traffic }: JourneyParts): Middleware {
+export function createJourney(parts: JourneyParts): Middleware {
+  const { table, preflights, identity, limitation, traffic, versionOf } = parts;
+
+  /** Throws what is said of a version that has ended: nobody refused, and nobody is asked. */
+  function begin(ctx: Context, route: ReadyRoute, version: AgingVersion | undefined): Passage {
+    const ended = version?.ended();
+    const passage = traffic.begin(route.traffic, ctx, ended === undefined ? 'auth' : 'service');
+    if (ended !== undefined) throw ended;
+    return passage;
+  }
+
   /** Waits only for answers that are not there yet: those of this process are. False: it did not come to the service. */
-  async function pass(ctx: Context, facts: Facts, { route, shadow }: Match<ReadyRoute>): Promise<boolean> {
-    const passage = traffic.begin(route.traffic, ctx, 'auth');
+  async function pass(ctx: Context, facts: Facts, match: Match<ReadyRoute>, version?: AgingVersion): Promise<boolean> {
+    const { route, shadow } = match;
+    const passage = begin(ctx, route, version);
     const allowed = route.auth === undefined || route.auth.authenticate(ctx, facts);
     if (!(typeof allowed === 'boolean' ? allowed : await allowed)) return false;
     passage.stage = 'limit';
@@ -35,10 +49,15 @@ export function createJourney({ table, preflights, identity, limitation, traffic
   }
 
   /** The headers that a mapping adds, such as those for security, are on refusals and errors as well. */
-  async function answer(ctx: Context, facts: Facts, match: Match<ReadyRoute>): Promise<boolean> {
+  async function answer(
+    ctx: Context,
+    facts: Facts,
+    match: Match<ReadyRoute>,
+    version?: AgingVersion,
+  ): Promise<boolean> {
     let isEdited = false;
     try {
-      isEdited = await pass(ctx, facts, match);
+      isEdited = await pass(ctx, facts, match, version);
       return isEdited;
     } finally {
       if (!isEdited && !ctx.headerSent) match.route.editAnswer?.(ctx);
@@ -46,6 +65,8 @@ export function createJourney({ table, preflights, identity, limitation, traffic
   }
 
   return async function gateway(ctx) {
+    const version = versionOf?.(pathOf(ctx.url));
+    version?.announce(ctx);
     refuseMethod(ctx.method);
     identity.strip(ctx.req.headers);
     if (preflights.answer(ctx)) return;
@@ -53,15 +74,15 @@ export function createJourney({ table, preflights, identity, limitation, traffic
     const match = table.match(facts);
     if (match === undefined) {
       traffic.begin(traffic.unmatched, ctx, 'service');
-      throw problem('not-found');
+      throw version?.ended() ?? problem('not-found');
     }
     const { name, prefix, cors } = match.route;
     const exchange = exchangeOf(ctx);
     exchange.mapping = name;
     exchange.route = prefix;
     const run = match.route.editAnswer === undefined ? pass : answer;
-    if (cors === undefined) await run(ctx, facts, match);
-    else await cors.around(ctx, () => run(ctx, facts, match));
+    if (cors === undefined) await run(ctx, facts, match, version);
+    else await cors.around(ctx, () => run(ctx, facts, match, version));
   };
 }
 

@@ -14,6 +14,8 @@ export interface Exchange {
   /** Passed through from `X-Request-Id`, or made. */
   readonly requestId: string;
   readonly addresses: Addresses;
+  /** The public path of what stands at `/` where the exchange was opened, without a slash at the end: `''`, `/travel`. */
+  readonly rootPath: string;
   /** The public path of what the running app calls `/`, without a slash at the end: `''`, `/travel`, `/travel/v1`. */
   basePath: string;
   /** For the access log. */
@@ -59,10 +61,12 @@ export function publicBase(ctx: Context): string {
 }
 
 function openExchange(ctx: Context, addresses: Addresses, traceIds: TraceIds): Exchange {
+  const rootPath = addresses.prefix(ctx.req) + mountPath(ctx);
   const opened: Exchange = {
     requestId: readableId(ctx.req.headers['x-request-id']) ?? randomUUID(),
     addresses,
-    basePath: addresses.prefix(ctx.req) + mountPath(ctx),
+    rootPath,
+    basePath: rootPath,
     user: undefined,
     mapping: undefined,
     upstreamMs: undefined,

@@ -15,6 +15,7 @@ export interface Formatter {
   readonly errorsOnly?: boolean;
   /** Headers that belong to the representation, such as a Content-Security-Policy. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** `title` heads the page for people; where `errorsOnly`, it is that of the problem, whatever its status. */
   readonly format: (value: unknown, title: string) => string;
 }
 
@@ -25,20 +26,21 @@ export const jsonFormatter: Formatter = {
   format: (value) => JSON.stringify(value),
 };
 
-/** RFC 9457. One object serves both media types: clients ignore the members that they do not know (section 3.2). */
+/**
+ * RFC 9457. One object serves both media types: clients ignore the members that they do not know (section 3.2). A problem
+ * that has no page says no more than its status, by the type `about:blank` (section 4.2.1).
+ */
 export const problemJsonFormatter: Formatter = {
   type: 'application/problem+json',
   contentType: 'application/problem+json',
   tag: 'problem',
   errorsOnly: true,
-  format: (value) => {
+  format: (value, title) => {
     const body = value as ErrorBody;
-    return JSON.stringify({
-      type: 'about:blank',
-      title: body.message.replace(/^\d+: /, ''),
-      status: body.code,
-      ...body,
-    });
+    const { code: status, message, info_url: page } = body;
+    const kind =
+      page === undefined ? { type: 'about:blank', title: message.replace(/^\d+: /, '') } : { type: page, title };
+    return JSON.stringify({ ...kind, status, ...body });
   },
 };
 

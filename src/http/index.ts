@@ -6,6 +6,7 @@ export {
   createAddresses,
 } from './addresses.ts';
 export { answerMethod } from './allow.ts';
+export { beforeHead } from './before-head.ts';
 export { type BodySchema, createBodySchema, jsonPointer } from './body-schema.ts';
 export { answerClientErrors } from './client-errors.ts';
 export {
@@ -35,7 +36,7 @@ export {
   createProblemResponses,
   type ProblemResponsesOptions,
 } from './problem-responses.ts';
-export { type ProblemKind, type ProblemSlug, problems } from './problems.ts';
+export { type ProblemKind, type ProblemSlug, problems, problemTitle } from './problems.ts';
 export { redirectTo } from './redirect.ts';
 export { type RepresentOptions, represent } from './represent.ts';
 export {

@@ -1,8 +1,10 @@
 /** The one place where a throw becomes a response. */
 import type { Context, Middleware, Next } from 'koa';
 import { exchangeOf } from './exchange.ts';
+import type { Formatter } from './formatters.ts';
 import type { Logger } from './logger.ts';
 import { asProblem, errorBody, type Problem } from './problem.ts';
+import { problems, problemTitle } from './problems.ts';
 import { createRepresentations, type Representations } from './representations.ts';
 import { logRequest } from './request-log.ts';
 
@@ -12,6 +14,11 @@ export interface ProblemResponsesOptions {
   readonly logger?: Logger;
   /** Puts an error of another module in our terms; undefined leaves it to the default. */
   readonly translate?: (thrown: unknown) => Problem | undefined;
+  /**
+   * Where the pages about problems stand below the root of the server, with a slash at the end; each is named as its
+   * problem. @default nowhere: errors have no `info_url`
+   */
+  readonly problemPages?: string | undefined;
 }
 
 /** Headers that speak of the representation which the error replaces. */
@@ -36,7 +43,7 @@ const staleHeaders = [
  * to the client; anything else reads 500 and is told to the log, with its cause.
  */
 export function createProblemResponses(options: ProblemResponsesOptions = {}): Middleware {
-  const { representations = createRepresentations(), logger, translate } = options;
+  const { representations = createRepresentations(), logger, translate, problemPages } = options;
   return async function problemResponses(ctx: Context, next: Next) {
     try {
       await next();
@@ -44,24 +51,33 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
       const found = translate?.(thrown) ?? asProblem(thrown);
       if (!isDeparture(ctx, thrown)) report(ctx, found, thrown, logger);
       if (ctx.headerSent) ctx.res.destroy();
-      else writeProblem(ctx, found, representations);
+      else writeProblem(ctx, found, representations.chooseForError(ctx.req.headers.accept), problemPages);
     }
   };
 }
 
 /** Writes the error body and the headers that belong to it, in place of whatever was prepared. */
-export function writeProblem(ctx: Context, found: Problem, representations: Representations): void {
-  const formatter = representations.chooseForError(ctx.req.headers.accept);
-  const body = errorBody(found);
+function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pages: string | undefined): void {
+  const body = errorBody(found, pages === undefined ? undefined : infoUrlOf(ctx, found, pages));
   for (const name of staleHeaders) ctx.remove(name);
   ctx.status = found.status;
   ctx.set({ 'Cache-Control': 'no-store', ...formatter.headers });
   for (const [name, value] of Object.entries(found.headers ?? {})) setHeader(ctx, name, value);
   ctx.vary('Accept');
   ctx.set('Content-Type', formatter.contentType);
-  ctx.body = formatter.format(body, body.message);
+  ctx.body = formatter.format(body, formatter.errorsOnly === true ? problemTitle(found.slug) : body.message);
   // Whoever meant to write to the socket himself has not begun to, or the headers would be out.
   ctx.respond = true;
+}
+
+/**
+ * Undefined where the status is not that of the table: somebody else chose it, such as an auth service that would rather
+ * say 404, and the page would tell another story.
+ */
+function infoUrlOf(ctx: Context, { slug, status }: Problem, pages: string): string | undefined {
+  if (status !== problems[slug].status) return undefined;
+  const { addresses, rootPath } = exchangeOf(ctx);
+  return addresses.origin(ctx.req) + rootPath + pages + slug;
 }
 
 /** `Vary` is added to, since @koa/cors hands its own along with the error. */

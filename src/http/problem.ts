@@ -57,10 +57,12 @@ export function problem(slug: ProblemSlug, options?: ProblemOptions): Problem {
 
 type Told = Pick<Problem, 'status' | 'detail' | 'errors'> & Partial<Pick<Problem, 'extension'>>;
 
-export function errorBody({ status, detail, errors, extension }: Told): ErrorBody {
+/** `infoUrl`: of the page about the problem. */
+export function errorBody({ status, detail, errors, extension }: Told, infoUrl?: string): ErrorBody {
   const standard = {
     code: status,
     message: `${status}: ${STATUS_CODES[status] ?? 'Unknown'}`,
+    ...(infoUrl === undefined ? {} : { info_url: infoUrl }),
     ...(detail === undefined ? {} : { detail }),
     ...(errors === undefined ? {} : { errors }),
   };
@@ -93,9 +95,9 @@ function isExposedHttpError(thrown: unknown): thrown is ExposedHttpError {
   return expose === true && typeof status === 'number' && status >= 400 && status < 500;
 }
 
-/** Several problems share a status; of 400 there is a general one among them, of 409 and 422 there is none. */
+/** Several problems share a status; of 400 there is a general one among them, of 409 and 422 there is none. That of 410 is of versions alone. */
 function slugOfStatus(status: number): ProblemSlug {
   const slugs = Object.keys(problems) as ProblemSlug[];
-  const isShared = [400, 409, 422].includes(status);
-  return (isShared ? undefined : slugs.find((slug) => problems[slug].status === status)) ?? 'bad-request';
+  const isSpecial = [400, 409, 410, 422].includes(status);
+  return (isSpecial ? undefined : slugs.find((slug) => problems[slug].status === status)) ?? 'bad-request';
 }

@@ -2,6 +2,8 @@
 
 export interface ProblemKind {
   readonly status: number;
+  /** @default the slug in words */
+  readonly title?: string;
   /** What happened, in one sentence for the client's developer. */
   readonly meaning: string;
   /** What the client can do about it. */
@@ -71,8 +73,14 @@ export const problems = {
   },
   'idempotency-running': {
     status: 409,
+    title: 'Idempotent request under way',
     meaning: 'A request with this idempotency key is still under way.',
     remedy: 'Send the same request again after the seconds that `Retry-After` names.',
+  },
+  gone: {
+    status: 410,
+    meaning: 'This version of the API has ended.',
+    remedy: 'Use its successor, which `Link` names.',
   },
   'precondition-failed': {
     status: 412,
@@ -111,6 +119,7 @@ export const problems = {
   },
   internal: {
     status: 500,
+    title: 'Internal error',
     meaning: 'Something broke in here. It is logged under the request id.',
     remedy: 'Report the `X-Request-Id`.',
   },
@@ -177,3 +186,9 @@ export const problems = {
 } as const satisfies Record<string, ProblemKind>;
 
 export type ProblemSlug = keyof typeof problems;
+
+/** The same whenever the problem comes up (RFC 9457 section 3.1.3): `Not found`. */
+export function problemTitle(slug: ProblemSlug): string {
+  const { title }: ProblemKind = problems[slug];
+  return title ?? slug.charAt(0).toUpperCase() + slug.slice(1).replaceAll('-', ' ');
+}

@@ -29,7 +29,16 @@ const mapping = (name: string) => ({
   service: name,
 });
 const mappingYaml = (name: string) => JSON.stringify(mapping(name));
-const empty = { mappings: [], authServices: [], rateLimitServices: [], limits: [], users: [], held: [], demo: {} };
+const empty = {
+  mappings: [],
+  authServices: [],
+  rateLimitServices: [],
+  versions: [],
+  limits: [],
+  users: [],
+  held: [],
+  demo: {},
+};
 
 function check(title: string, files: Readonly<Record<string, string>>, expected: readonly string[]): void {
   it(title, () =>

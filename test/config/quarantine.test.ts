@@ -1,6 +1,13 @@
 /** What goes into force of a configuration that is broken in part. */
 import assert from 'node:assert/strict';
-import { type Configuration, type ConfigurationError, keepGood, type Mapping, withoutRecords } from '#config';
+import {
+  type Configuration,
+  type ConfigurationError,
+  keepGood,
+  type Mapping,
+  type Version,
+  withoutRecords,
+} from '#config';
 import { authRecordOf, limitRecordOf, mappingOf } from '../support/edge.ts';
 
 const directory = '/etc/frontdesk';
@@ -14,6 +21,7 @@ function configurationOf(fields: Partial<Configuration> = {}): Configuration {
     mappings: [],
     authServices: [],
     rateLimitServices: [],
+    versions: [],
     limits: [],
     users: [],
     demo: {},
@@ -108,7 +116,23 @@ describe('keepGood', () => {
     assert.deepEqual(count(errorAt(y, 'AuthService renamed')), [1, 1]);
     assert.deepEqual(count(errorAt(y)), [1, 1]);
     assert.deepEqual(count(errorAt(y, 'Mapping a')), [0, 0]);
+    assert.deepEqual(count(errorAt(y, 'Version v1')), [0, 0]);
     assert.deepEqual(count(errorAt(`${directory}/ratelimit/d.yaml`)), [0, 0]);
+  });
+
+  it('keeps a broken version as it was, and none that is gone for what is wrong with an auth service', () => {
+    const version: Version = {
+      ...{ kind: 'Version', name: 'v1', prefix: '/v1', source: a.source },
+      ...{ deprecatedAtMs: 0, endsAtMs: undefined, successor: undefined, info: undefined },
+    };
+    const names = (...errors: ConfigurationError[]) =>
+      kept(configurationOf(), configurationOf({ versions: [version] }), ...errors).configuration.versions.map(
+        ({ name }) => name,
+      );
+    assert.deepEqual(names(errorAt(`${directory}/services/z.yaml`, 'Version v1')), ['v1']);
+    assert.deepEqual(names(errorAt(x)), ['v1']);
+    assert.deepEqual(names(errorAt(`${directory}/services/y.yaml`, 'AuthService auth')), []);
+    assert.deepEqual(names(), []);
   });
 
   it('takes limits whole or not at all, whatever the records say', () => {

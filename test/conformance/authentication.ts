@@ -20,7 +20,11 @@ export function authenticationCases(desk: OpenDesk): void {
     for (const path of routed) {
       it(`answers 401 to ${path} without credentials, with a challenge and the error body`, async () => {
         await call(desk, path)
-          .expect(401, { code: 401, message: '401: Unauthorized' })
+          .expect(401)
+          .expect(({ body: { info_url: _page, ...rest } }) =>
+            // An auth service in another process writes the body, and has no pages.
+            assert.deepEqual(rest, { code: 401, message: '401: Unauthorized' }),
+          )
           .expect('Content-Type', 'application/json')
           .expect('WWW-Authenticate', challenge);
       });

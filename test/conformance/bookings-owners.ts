@@ -1,5 +1,6 @@
 /** Whose bookings are whose: others' are not there, in reads and in writes. */
 import assert from 'node:assert/strict';
+import { bareProblem } from '../support/error-body.ts';
 import type { BookingClient } from './booking-client.ts';
 import { call, callAsDemo } from './desk.ts';
 
@@ -13,7 +14,7 @@ export function ownerCases(client: BookingClient): void {
       const asGuest = (method: 'get' | 'patch') => call(desk, path, method).auth('guest', 'guest');
       await asGuest('get').expect(404);
       for (const ifMatch of ['*', '"1-json"']) {
-        await asGuest('patch').set('If-Match', ifMatch).send({ status: 'cancelled' }).expect(404, notFound);
+        await asGuest('patch').set('If-Match', ifMatch).send({ status: 'cancelled' }).expect(bareProblem('not-found'));
       }
       const { body } = await callAsDemo(desk, path).expect(200);
       assert.deepEqual(body, booking);
@@ -22,7 +23,7 @@ export function ownerCases(client: BookingClient): void {
     it('cannot be told apart from nobody: a stranger’s PATCH is answered like one of nothing', async () => {
       for (const id of [kind.guests, '00000000-0000-4000-8000-000000000000', 'no-uuid']) {
         const patch = callAsDemo(desk, `${kind.prefix}/bookings/${id}`, 'patch').send({ status: 'cancelled' });
-        await patch.set('If-Match', '*').expect(404, notFound);
+        await patch.set('If-Match', '*').expect(bareProblem('not-found'));
       }
       await call(desk, `${kind.prefix}/bookings/${kind.guests}`).auth('guest', 'guest').expect(200);
     });
@@ -44,5 +45,3 @@ export function ownerCases(client: BookingClient): void {
     });
   });
 }
-
-const notFound = { code: 404, message: '404: Not Found' };

@@ -1,5 +1,6 @@
 /** Sections 2, 3 and 4: hotels, cars and the caller's bookings, through the gateway. */
 import assert from 'node:assert/strict';
+import { bareProblem } from '../support/error-body.ts';
 import {
   call,
   callAsDemo,
@@ -48,7 +49,7 @@ export function bookingCases(desk: OpenDesk): void {
       });
 
       it("answers 404 to somebody else's booking and 200 to its owner", async () => {
-        await callAsDemo(desk, `${prefix}/bookings/${guests}`).expect(404, notFound);
+        await callAsDemo(desk, `${prefix}/bookings/${guests}`).expect(bareProblem('not-found'));
         await call(desk, `${prefix}/bookings/${guests}`).auth('guest', 'guest').expect(200);
       });
 
@@ -67,7 +68,7 @@ export function bookingCases(desk: OpenDesk): void {
 
       for (const id of ['00000000-0000-4000-8000-000000000000', 'no-uuid', booking.slice(1), `${booking}0`, '%27']) {
         it(`answers 404 to a booking that is not there: ${id}`, async () => {
-          await callAsDemo(desk, `${prefix}/bookings/${id}`).expect(404, notFound);
+          await callAsDemo(desk, `${prefix}/bookings/${id}`).expect(bareProblem('not-found'));
         });
       }
 
@@ -80,5 +81,3 @@ export function bookingCases(desk: OpenDesk): void {
     });
   }
 }
-
-const notFound = { code: 404, message: '404: Not Found' };

@@ -7,6 +7,7 @@ import { createFrontdesk, type Frontdesk } from 'frontdesk';
 import Koa, { type Context, type Next } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
+import { bareProblem } from '../support/error-body.ts';
 import { conformance } from './conformance.ts';
 
 interface Host {
@@ -36,7 +37,7 @@ describe('a host with two desks', () => {
   });
 
   it('hears of no error that a client made at a desk', async () => {
-    await request(host.url).get('/travel/nowhere').expect(404, { code: 404, message: '404: Not Found' });
+    await request(host.url).get('/travel/nowhere').expect(bareProblem('not-found'));
     await request(host.url).get('/travel/v1/hotels').expect(401);
     await request(host.url).get('/travel/v1/messages/?limit=x').expect(400);
     assert.deepEqual(host.errors, []);

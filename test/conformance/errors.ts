@@ -1,15 +1,15 @@
 /** Section 7: the error body, in whatever representation, and the request id to ask about it. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
-import { call, callAsDemo, type OpenDesk } from './desk.ts';
+import { below, call, callAsDemo, type OpenDesk } from './desk.ts';
 
 /** One of each layer: the gateway, a version, a service, the language of lists. */
-const errors: readonly (readonly [string, number, string])[] = [
-  ['/nowhere', 404, 'Not Found'],
-  ['/v1/messages/999', 404, 'Not Found'],
-  ['/v1/hotels/bookings/none', 404, 'Not Found'],
-  ['/v1/messages/?limit=none', 400, 'Bad Request'],
-  ['/v1/hotels?limit=none', 400, 'Bad Request'],
+const errors: readonly (readonly [path: string, status: number, reason: string, title: string])[] = [
+  ['/nowhere', 404, 'Not Found', 'Not found'],
+  ['/v1/messages/999', 404, 'Not Found', 'Not found'],
+  ['/v1/hotels/bookings/none', 404, 'Not Found', 'Not found'],
+  ['/v1/messages/?limit=none', 400, 'Bad Request', 'Bad argument'],
+  ['/v1/hotels?limit=none', 400, 'Bad Request', 'Bad argument'],
 ];
 
 /** As clients ask that know of both. */
@@ -17,7 +17,7 @@ const both = 'application/json, application/problem+json';
 
 export function errorCases(desk: OpenDesk): void {
   describe('errors', () => {
-    for (const [path, status, reason] of errors) {
+    for (const [path, status, reason, problemTitle] of errors) {
       it(`have code and message, and nothing that is not in the contract: ${path}`, async () => {
         const { body } = await callAsDemo(desk, path).expect(status);
         assert.equal(body.code, status);
@@ -40,15 +40,44 @@ export function errorCases(desk: OpenDesk): void {
       it(`are RFC 9457 for whoever asks for it, with the members of the contract beside: ${path}`, async () => {
         const { text } = await callAsDemo(desk, path).set('Accept', both).expect(status);
         const { type, title, status: told, ...body } = JSON.parse(text);
-        assert.deepEqual({ type, title, told }, { type: 'about:blank', title: reason, told: status });
         const plain = await callAsDemo(desk, path);
+        assert.deepEqual({ type, title, told }, { type: plain.body.info_url, title: problemTitle, told: status });
         assert.deepEqual(body, plain.body);
+      });
+
+      it(`lead to a page about the problem, for programs and for people: ${path}`, async () => {
+        const { body } = await callAsDemo(desk, path);
+        assert.ok(body.info_url.startsWith(`${desk().gatewayUrl}/`), body.info_url);
+        const page = below(desk, new URL(body.info_url).pathname);
+        const { body: told } = await callAsDemo(desk, page).expect(200);
+        assert.deepEqual([told.problem, told.title, told.status], [page.split('/').at(-1), problemTitle, status]);
+        const shown = await callAsDemo(desk, page).set('Accept', 'text/html').expect(200);
+        assert.ok(shown.text.includes(`<h1>${problemTitle}</h1>`));
+        const html = await callAsDemo(desk, path).set('Accept', 'text/html');
+        assert.ok(html.text.includes(`<a href="${body.info_url}">`));
       });
 
       it(`are not to be kept by a cache: ${path}`, async () => {
         await callAsDemo(desk, path).expect('Cache-Control', 'no-store');
       });
     }
+  });
+
+  describe('the pages about problems', () => {
+    it('need no credentials', async () => {
+      const { body } = await call(desk, '/nowhere').expect(404);
+      const page = below(desk, new URL(body.info_url).pathname);
+      assert.equal(page, '/gateway/v0/problems/not-found');
+      const { body: told } = await call(desk, page).expect(200);
+      assert.equal(told.problem, 'not-found');
+    });
+
+    it('are listed, and there are no others', async () => {
+      const { body } = await call(desk, '/gateway/v0/problems/').expect(200);
+      assert.ok(body.problems.length > 30);
+      for (const { problem } of body.problems) await call(desk, `/gateway/v0/problems/${problem}`).expect(200);
+      await call(desk, '/gateway/v0/problems/nothing').expect(404);
+    });
   });
 
   describe('the request id', () => {

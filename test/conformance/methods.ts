@@ -21,6 +21,8 @@ const resources = [
   '/gateway/v0/diag/',
   '/gateway/v0/check_alive',
   '/gateway/v0/check_ready',
+  '/gateway/v0/problems/',
+  '/gateway/v0/problems/not-found',
 ];
 
 const others: readonly Method[] = ['post', 'put', 'patch', 'delete'];

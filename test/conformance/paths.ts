@@ -1,5 +1,6 @@
 /** Section 4, rules 2 to 4, and the settled points on paths: redirects, boundaries, and paths that mean two things. */
 import assert from 'node:assert/strict';
+import { bareProblem } from '../support/error-body.ts';
 import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { below, call, callAsDemo, carBooking, hotelBooking, mountPath, type OpenDesk } from './desk.ts';
 
@@ -81,7 +82,7 @@ export function pathCases(desk: OpenDesk): void {
 
     for (const path of items) {
       it(`answers 404 and the error body to ${path}`, async () => {
-        await callAsDemo(desk, path).expect(404, { code: 404, message: '404: Not Found' });
+        await callAsDemo(desk, path).expect(bareProblem('not-found'));
       });
     }
   });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Response, Test } from 'supertest';
+import { bareProblem } from '../support/error-body.ts';
 import { call, callAsDemo, type OpenDesk } from './desk.ts';
 
 export function rateLimitCases(desk: OpenDesk): void {
@@ -17,7 +18,7 @@ export function rateLimitCases(desk: OpenDesk): void {
 
     it('tells a refused client what happened, when to come back and what its quota is', async () => {
       const { refused } = await exhaust(labelled);
-      assert.deepEqual(refused.body, { code: 429, message: '429: Too Many Requests' });
+      bareProblem('too-many-requests')(refused);
       assert.equal(refused.headers['content-type'], 'application/json');
       assert.match(refused.headers['retry-after'] ?? '', /^(?:[1-9]|[1-5]\d|60)$/);
       assert.match(refused.headers['ratelimit-policy'] ?? '', /(?:^|, )"x-gateway-test-allow";q=10;w=60(?:,|$)/);

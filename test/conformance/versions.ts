@@ -1,5 +1,6 @@
 /** Sections 4 and 9: messages and accounts in two versions, each an application of its own. */
 import assert from 'node:assert/strict';
+import { bareProblem } from '../support/error-body.ts';
 import { call, callAsDemo, mountPath, type OpenDesk } from './desk.ts';
 
 const versions = ['v1', 'v2'];
@@ -44,8 +45,8 @@ export function versionCases(desk: OpenDesk): void {
       });
 
       it('answers 404 to messages of an account that is not there', async () => {
-        await call(desk, `/${version}/accounts/nobody/messages/`).expect(404, notFound);
-        await call(desk, `/${version}/accounts/nobody`).expect(404, notFound);
+        await call(desk, `/${version}/accounts/nobody/messages/`).expect(bareProblem('not-found'));
+        await call(desk, `/${version}/accounts/nobody`).expect(bareProblem('not-found'));
       });
 
       it('names its collections at its root', async () => {
@@ -57,7 +58,7 @@ export function versionCases(desk: OpenDesk): void {
 
       for (const id of ['0', '01', '999', '1.0', '-1', 'one', '4294967297']) {
         it(`answers 404 to a message that is not there: ${id}`, async () => {
-          await call(desk, `/${version}/messages/${id}`).expect(404, notFound);
+          await call(desk, `/${version}/messages/${id}`).expect(bareProblem('not-found'));
         });
       }
     });
@@ -72,7 +73,7 @@ export function versionCases(desk: OpenDesk): void {
 
     for (const path of ['/', '/v0/messages/1', '/v3/messages/1', '/v10/messages/1', '/v1messages/1', '/messages/1']) {
       it(`answers 404 and the error body to a prefix of no version: ${path}`, async () => {
-        await call(desk, path).expect(404, notFound).expect('Content-Type', 'application/json');
+        await call(desk, path).expect(bareProblem('not-found')).expect('Content-Type', 'application/json');
       });
     }
 
@@ -96,5 +97,3 @@ export function versionCases(desk: OpenDesk): void {
     });
   });
 }
-
-const notFound = { code: 404, message: '404: Not Found' };

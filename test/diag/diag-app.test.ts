@@ -117,6 +117,7 @@ describe('the diagnostics of a desk', () => {
       [
         ['/gateway/v0/check_alive', '-'],
         ['/gateway/v0/check_ready', '-'],
+        ['/gateway/v0/problems', '-'],
         ['/gateway/v0/explain', '-'],
         ['/gateway/v0/metrics', '-'],
         ['/gateway/v0/diag', '-'],

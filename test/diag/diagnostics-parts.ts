@@ -38,6 +38,18 @@ export const parts: Parts = {
   uptimeMs: () => 61_999,
   gateway: () => ({
     routes: [hotelRoute],
+    versions: [
+      {
+        kind: 'Version',
+        name: 'first',
+        prefix: '/v1',
+        deprecatedAtMs: Date.UTC(2026, 5, 30),
+        endsAtMs: undefined,
+        successor: '/v2/',
+        info: undefined,
+        source: { file: 'config/services/versions.yaml', line: 1 },
+      },
+    ],
     services: [{ role: 'Mapping hotel', service: 'hotel', target: () => 'http://hotel:80' }],
     auth: { allowed: 3, denied: 2, error: 1 },
     ratelimit: { ok: 6, over: 5, error: 4 },

@@ -24,6 +24,16 @@ describe('readDiagnostics', () => {
         },
       ],
       services: [{ role: 'Mapping hotel', service: 'hotel', target: 'http://hotel:80' }],
+      versions: [
+        {
+          name: 'first',
+          prefix: '/v1',
+          deprecation: '2026-06-30T00:00:00.000Z',
+          sunset: undefined,
+          successor: '/v2/',
+          source: 'config/services/versions.yaml:1',
+        },
+      ],
       limits: [
         { domain: 'gateway', descriptor: 'user', limit: '10 per minute', source: 'config/ratelimit/x.yaml:3' },
         { domain: 'gateway', descriptor: 'user › city=Paris', limit: 'unlimited', source: 'config/ratelimit/x.yaml:3' },
@@ -60,7 +70,7 @@ describe('readDiagnostics', () => {
 
   it('leaves out what there is not: the place of a route without a record, counts without a service', () => {
     const own = { ...hotelRoute, source: undefined, timeoutMs: undefined };
-    const gateway = () => ({ routes: [own], services: [], auth: undefined, ratelimit: undefined });
+    const gateway = () => ({ routes: [own], services: [], versions: [], auth: undefined, ratelimit: undefined });
     const told = JSON.parse(JSON.stringify(readDiagnostics({ ...parts, gateway })));
     assert.ok(!('source' in told.routes[0]) && !('timeout_ms' in told.routes[0]));
     assert.ok(!('auth' in told) && !('ratelimit' in told));

@@ -82,6 +82,18 @@ describe('exchangeOf', () => {
   });
 });
 
+describe('the root path', () => {
+  it('stays where the exchange was opened while the base path follows the running app', async () => {
+    const inner: Middleware = (ctx) => {
+      const opened = exchangeOf(ctx);
+      opened.basePath += '/v1';
+      ctx.body = [opened.rootPath, opened.basePath];
+    };
+    const handler = appOf(mount('/travel', appOf(exchange(), inner))).callback();
+    await request(handler).get('/travel/v1/x').expect(200, ['/travel', '/travel/v1']);
+  });
+});
+
 describe('the base path', () => {
   async function baseOf(handler: RequestListener, target: string) {
     let basePath = '';

@@ -48,6 +48,12 @@ describe('built-in formatters', () => {
     });
   });
 
+  it('tell an error that has a page by that page and its title', () => {
+    const body = { code: 404, message: '404: Not Found', info_url: 'https://desk.test/problems/not-found' };
+    const told = JSON.parse(problemJsonFormatter.format(body, 'Not found'));
+    assert.deepEqual(told, { type: body.info_url, title: 'Not found', status: 404, ...body });
+  });
+
   it('tell a value as a page under its title', () => {
     const page = htmlFormatter.format({ name: 'Krone' }, 'Hotel');
     assert.ok(page.includes('<title>Hotel</title>'));

@@ -116,6 +116,45 @@ describe('createProblemResponses', () => {
     });
   });
 
+  describe('with pages about problems', () => {
+    const problemPages = '/help/problems/';
+    const info_url = 'http://desk.test/help/problems/not-found';
+    const ask = (thrown: unknown, accept = 'application/json') =>
+      request(throwing(thrown, { problemPages })).get('/').set({ Accept: accept, Host: 'desk.test' });
+
+    it('names the one about this problem', async () => {
+      const thrown = problem('not-found', { detail: 'No.' });
+      const { text } = await ask(thrown).expect(404);
+      assert.equal(text, JSON.stringify({ ...notFound, info_url, detail: 'No.' }));
+    });
+
+    it('makes it the type of problem+json, whose title is always the same', async () => {
+      const { text } = await ask(problem('not-found'), 'application/problem+json').expect(404);
+      const rfc9457 = { type: info_url, title: 'Not found', status: 404 };
+      assert.deepEqual(JSON.parse(text), { ...rfc9457, ...notFound, info_url });
+    });
+
+    it('links to it for people', async () => {
+      const { text } = await ask(problem('not-found'), 'text/html').expect(404);
+      assert.ok(text.includes(`<a href="${info_url}">`) && text.includes('<h1>404: Not Found</h1>'));
+    });
+
+    it('names none where the status is not that of the problem: the page would say something else', async () => {
+      const { text } = await ask(problem('access-denied', { status: 404 }), 'application/problem+json').expect(404);
+      assert.deepEqual(JSON.parse(text), { type: 'about:blank', title: 'Not Found', status: 404, ...notFound });
+    });
+
+    it('finds them at the root, from however deep it renders', async () => {
+      const inner = new Koa().use(createProblemResponses({ problemPages })).use(() => {
+        throw problem('not-found');
+      });
+      const outer = new Koa().use(createExchange(createAddresses())).use(mount('/v1', inner));
+      const host = new Koa().use(mount('/travel', outer)).callback();
+      const { body } = await request(host).get('/travel/v1/x').set('Host', 'desk.test').expect(404);
+      assert.equal(body.info_url, 'http://desk.test/travel/help/problems/not-found');
+    });
+  });
+
   it('sends the faults and the headers of a problem', async () => {
     const errors = [
       { pointer: '#/query/limit', detail: 'is not a number' },

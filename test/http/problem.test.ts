@@ -52,6 +52,12 @@ describe('errorBody', () => {
     }
   });
 
+  it('names the page about the problem behind them', () => {
+    const body = errorBody(problem('not-found', { detail: 'No.' }), 'https://desk.test/problems/not-found');
+    assert.deepEqual(Object.keys(body), ['code', 'message', 'info_url', 'detail']);
+    assert.equal(body.info_url, 'https://desk.test/problems/not-found');
+  });
+
   it('adds the detail and the faults, and never the cause or the headers', () => {
     const errors = [{ pointer: '#/query/limit', detail: 'is not a number' }];
     assert.deepEqual(
@@ -101,6 +107,7 @@ describe('asProblem', () => {
   checkTold(createHttpError(405), 'method-not-allowed', 405, undefined);
   checkTold(createHttpError(413), 'body-too-large', 413, undefined);
   checkTold(createHttpError(409, 'Sold out.'), 'bad-request', 409, 'Sold out.');
+  checkTold(createHttpError(410), 'bad-request', 410, undefined);
   checkTold(createHttpError(422), 'bad-request', 422, undefined);
 
   it('keeps the headers that an HTTP error brings', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { STATUS_CODES } from 'node:http';
-import { type ProblemKind, problems } from '#http';
+import { type ProblemKind, type ProblemSlug, problems, problemTitle } from '#http';
 
 const rows: readonly (readonly [string, ProblemKind])[] = Object.entries(problems);
 
@@ -26,6 +26,14 @@ describe('problems', () => {
 
   it('mean each something else', () => {
     assert.equal(new Set(rows.map(([, { meaning }]) => meaning)).size, rows.length);
+  });
+
+  it('have a title of their own, a few words that stay as they are', () => {
+    const titles = rows.map(([slug]) => problemTitle(slug as ProblemSlug));
+    for (const title of titles) assert.match(title, /^[A-Z][a-z]+(?: [a-z]+){0,4}$/);
+    assert.equal(new Set(titles).size, rows.length);
+    assert.equal(problemTitle('not-found'), 'Not found');
+    assert.equal(problemTitle('internal'), 'Internal error');
   });
 
   it('stand in the order of their status', () => {

@@ -1,0 +1,19 @@
+/** The error body of a desk, where a problem has nothing more to say than itself. */
+import assert from 'node:assert/strict';
+import { STATUS_CODES } from 'node:http';
+import { type ProblemSlug, problems } from '#http';
+
+interface Answer {
+  readonly status: number;
+  readonly body: { readonly info_url?: string };
+}
+
+/** For supertest's `expect`: status and body of the problem, and no detail. */
+export function bareProblem(slug: ProblemSlug): (answer: Answer) => void {
+  const { status: code } = problems[slug];
+  return ({ status, body: { info_url: page, ...rest } }) => {
+    assert.equal(status, code);
+    assert.deepEqual(rest, { code, message: `${code}: ${STATUS_CODES[code]}` });
+    assert.match(page ?? '', new RegExp(`^http://[^/]+/(?:.+/)?gateway/v0/problems/${slug}$`));
+  };
+}
