@@ -4,11 +4,13 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createListLanguage, createView, type Field, urlField, type View } from '#query';
-import { collection, createResourceApp, index, item } from '#rest';
+import { type About, collection, createResourceApp, documented, index, item } from '#rest';
 import { type AccountRow, type Database, type MessageRow, selectPage } from '#storage';
 
 /** What one version shows of a message beside its id, account and URL. */
 export interface Version {
+  /** Of the interface, for its description. */
+  readonly version: string;
   readonly message: Readonly<Record<string, Field<MessageRow>>> & { readonly content: Field<MessageRow> };
 }
 
@@ -40,26 +42,51 @@ export function createVersionApp(version: Version, { database, ...responses }: V
 
   return createResourceApp({
     ...responses,
-    routes: [
-      index({ path: '/', title: 'API', entries: { messages: 'messages/', accounts: 'accounts/' } }),
+    routes: documented(aboutOf(version), [
+      index({
+        told: { operationId: 'getIndex', summary: 'What there is' },
+        path: '/',
+        title: 'API',
+        entries: { messages: 'messages/', accounts: 'accounts/' },
+      }),
       collection({
+        told: { operationId: 'listMessages', summary: 'List messages' },
         path: '/messages/',
         title: 'Messages',
         view: messages,
         language: messageList,
         find: (_ctx, query) => selectPage(database, messageRows, query),
       }),
-      item({ path: '/messages/:id', title: 'Message', view: messages, find: findMessage }),
+      item({
+        told: { operationId: 'getMessage', summary: 'Read a message' },
+        path: '/messages/:id',
+        title: 'Message',
+        view: messages,
+        find: findMessage,
+      }),
       collection({
+        told: { operationId: 'listAccounts', summary: 'List accounts' },
         path: '/accounts/',
         title: 'Accounts',
         view: accounts,
         language: createListLanguage(accounts, { searchable: ['name'] }),
         find: (_ctx, query) => selectPage(database, accountRows, query),
       }),
-      item({ path: '/accounts/:id', title: 'Account', view: accounts, find: (ctx) => firstAccount(ctx['params'].id) }),
+      item({
+        told: { operationId: 'getAccount', summary: 'Read an account' },
+        path: '/accounts/:id',
+        title: 'Account',
+        view: accounts,
+        find: (ctx) => firstAccount(ctx['params'].id),
+      }),
       collection({
+        told: {
+          operationId: 'listAccountMessages',
+          summary: 'List the messages of an account',
+          problems: { 'not-found': {} },
+        },
         path: '/accounts/:id/messages/',
+        id: accountId,
         title: 'Messages of an account',
         view: messages,
         language: messageList,
@@ -68,29 +95,46 @@ export function createVersionApp(version: Version, { database, ...responses }: V
           return selectPage(database, messageRows.where('account_id', '=', id), query);
         },
       }),
-    ],
+    ]),
   });
 }
+
+function aboutOf({ version }: Version): About {
+  return {
+    title: `Messages and accounts, version ${version}`,
+    version,
+    description: 'Open to everybody. The same messages and accounts are in every version, shown differently.',
+    problems: { 'storage-unavailable': {} },
+  };
+}
+
+// Ids of the demo's rows, so that what the documentation shows can be tried.
+const accountId = z.string().meta({ examples: ['demo'] });
 
 function createViews(version: Version): { messages: View<MessageRow>; accounts: View<AccountRow> } {
   const messages = createView<MessageRow>({
     key: 'id',
+    name: 'Message',
     fields: {
       id: {
         column: 'id',
-        schema: z.string().regex(messageId),
+        schema: z
+          .string()
+          .regex(messageId)
+          .meta({ examples: ['1'] }),
         toPublic: String,
         fromPublic: readMessageId,
       },
-      account_id: { column: 'account_id', schema: z.string() },
+      account_id: { column: 'account_id', schema: accountId },
       ...version.message,
       url: urlField<MessageRow>({ column: 'id', schema: z.int32(), path: 'messages/' }),
     },
   });
   const accounts = createView<AccountRow>({
     key: 'id',
+    name: 'Account',
     fields: {
-      id: { column: 'id', schema: z.string() },
+      id: { column: 'id', schema: accountId },
       name: { column: 'name', schema: z.string() },
       url: urlField<AccountRow>({ column: 'id', schema: z.string(), path: 'accounts/' }),
     },

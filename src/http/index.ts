@@ -15,7 +15,7 @@ export {
   exchangeOf,
   publicBase,
 } from './exchange.ts';
-export { builtInFormatters, type Formatter } from './formatters.ts';
+export { builtInFormatters, type Formatter, htmlFormatter, jsonFormatter, yamlFormatter } from './formatters.ts';
 export { contentSecurity, escapeHtml, htmlDocument } from './html.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency-key.ts';
 export { faultsOfRequest, type ImaginedRequest, imagineRequest } from './imagined-request.ts';

@@ -6,6 +6,8 @@ import { problem } from './problem.ts';
 export interface Representations {
   /** The media types on offer for normal responses, in the server's order of preference. */
   readonly types: readonly string[];
+  /** The same for error responses. */
+  readonly errorTypes: readonly string[];
   /** Throws `not-acceptable` with the list of what there is. */
   readonly choose: (accept: string | undefined) => Formatter;
   /** Never refuses: an error that cannot be told in the client's terms is told in JSON (RFC 9457 section 3). */
@@ -26,6 +28,7 @@ export function createRepresentations(formatters: readonly Formatter[] = builtIn
   const selectForError = remember((accept) => negotiateError(accept, formatters));
   return Object.freeze({
     types,
+    errorTypes: formatters.map(({ type }) => type),
     choose(accept: string | undefined) {
       const chosen = select(accept);
       if (chosen === undefined)

@@ -11,9 +11,11 @@ export type { Filter, ListQuery, Order, TextSearch } from './list-query.ts';
 export { createOwnReader, type OwnArguments, type OwnReader } from './own-arguments.ts';
 export { type PageLinks, type Position, pageLinks, type Walk, walkLinks } from './page.ts';
 export type { Scalar } from './scalar.ts';
+export { itemArguments, itemSchema } from './schemas.ts';
 export { urlField } from './url-field.ts';
 export {
   createView,
+  type Face,
   type Field,
   type PublicItem,
   type PublicValue,

@@ -1,4 +1,5 @@
 /** What a client may ask of a collection: a page by `offset` or `after`, `fields`, `sort`, `q`, and every field as a filter. */
+import type { z } from 'zod';
 import type { Fault } from '#http';
 import { pointerTo, quote, readArguments, throwFaults } from './arguments.ts';
 import { parseCursor } from './cursor.ts';
@@ -6,10 +7,9 @@ import type { ListQuery, Order } from './list-query.ts';
 import { createVocabulary, type Draft, type Word } from './list-words.ts';
 import { createOwnReader, type OwnArguments } from './own-arguments.ts';
 import type { Scalar } from './scalar.ts';
+import { limitDefault, listArguments } from './schemas.ts';
 import { settleSort } from './sort.ts';
 import type { Column, View } from './view.ts';
-
-const limitDefault = 20;
 
 export interface ListLanguageOptions<Row extends object, Own = unknown> {
   /** The columns that `q` looks in. @default none: `q` is unknown */
@@ -24,7 +24,11 @@ export interface ListLanguageOptions<Row extends object, Own = unknown> {
  * Reads the search string of a list (with or without `?`). Throws the problem `bad-argument` that names every bad
  * argument at once. `place` is what computed fields are relative to; see `Field`.
  */
-export type ListLanguage<Row extends object, Own = unknown> = (search: string, place: string) => ListQuery<Row, Own>;
+export interface ListLanguage<Row extends object, Own = unknown> {
+  (search: string, place: string): ListQuery<Row, Own>;
+  /** Its arguments, each with what it may be, to describe them. */
+  readonly schema: () => z.ZodObject;
+}
 
 /** Settles the language of one collection, once, at start. Throws a TypeError if a field has the name of an argument. */
 export function createListLanguage<Row extends object, Own = unknown>(
@@ -43,7 +47,9 @@ export function createListLanguage<Row extends object, Own = unknown>(
     ...(reader && { own: reader.plain }),
   };
   Object.freeze(plain);
-  return function parseList(search, place) {
+  return Object.assign(parseList, { schema: () => listArguments(view, searchable, own) });
+
+  function parseList(search: string, place: string): ListQuery<Row, Own> {
     if (search === '' || search === '?') return plain;
     const faults: Fault[] = [];
     const values = readArguments(search, faults);
@@ -57,7 +63,7 @@ export function createListLanguage<Row extends object, Own = unknown>(
       ...(after && { after }),
       ...(given !== undefined && { own: given }),
     });
-  };
+  }
 }
 
 function readWords<Row extends object>(

@@ -6,8 +6,8 @@ import { parseWholeNumber } from './scalar.ts';
 import { parseSort } from './sort.ts';
 import type { Column, View, ViewField } from './view.ts';
 
-const limitMax = 100;
-const searchTextLengthMax = 200;
+export const limitMax = 100;
+export const searchTextLengthMax = 200;
 
 /** A list query in the making. */
 export interface Draft<Row extends object> {

@@ -28,12 +28,16 @@ export type Field<Row extends object> = {
 
 /** A public field that is made of the row and only shown: no filter and no order knows it. Undefined: this item has none. */
 export interface ShownField<Row extends object> {
+  /** Of what it shows, and so optional where items may have none; documents the field. */
+  readonly schema: z.ZodType;
   readonly show: (row: Row, place: string) => PublicValue | undefined;
 }
 
 export interface ViewDefinition<Row extends object> {
   /** A column without duplicates: the tie-breaker of every order. */
   readonly key: Column<Row>;
+  /** What one item is called where the API is described: `HotelBooking`. @default it has no name there */
+  readonly name?: string;
   /** By public name (`snake_case`), in the order in which items show them. */
   readonly fields: Readonly<Record<string, Field<Row> | ShownField<Row>>>;
 }
@@ -50,7 +54,7 @@ export interface ViewField<Row extends object> {
   readonly isNullable: boolean;
 }
 
-export interface View<Row extends object> {
+export interface View<Row extends object> extends Face {
   readonly key: Column<Row>;
   /** What can be filtered and sorted by, in order, by public name. */
   readonly fields: ReadonlyMap<string, ViewField<Row>>;
@@ -61,14 +65,21 @@ export interface View<Row extends object> {
   readonly isPlaced: boolean;
 }
 
+/** As much of a view as its items look like, whatever their rows are. */
+export interface Face {
+  readonly name: string | undefined;
+  readonly shown: ReadonlyMap<string, Pick<ShownField<never>, 'schema'>>;
+}
+
 /** Settles a view, once, at start. Throws a TypeError when a name or a schema cannot be used. */
-export function createView<Row extends object>({ key, fields }: ViewDefinition<Row>): View<Row> {
+export function createView<Row extends object>({ key, name: itemName, fields }: ViewDefinition<Row>): View<Row> {
   const entries = Object.entries(fields);
   for (const [name] of entries) checkName(name);
   const list = entries.flatMap(([name, field]) => ('show' in field ? [] : [createField<Row>(name, field)]));
   const byName = new Map(list.map((field) => [field.name, field]));
   return Object.freeze({
     key,
+    name: itemName,
     fields: byName,
     list: Object.freeze(list),
     shown: new Map(entries.map(([name, field]) => [name, 'show' in field ? field : shownOf(byName.get(name))])),
@@ -119,9 +130,9 @@ function createField<Row extends object>(name: string, field: Field<Row>): ViewF
 
 function shownOf<Row extends object>(field: ViewField<Row> | undefined): ShownField<Row> {
   if (field === undefined) throw new TypeError('a view shows only what it defines');
-  const { column, toPublic } = field;
-  if (toPublic === undefined) return { show: (row) => row[column] as Scalar };
-  return { show: (row, place) => toPublic(row[column] as Scalar, place) };
+  const { column, schema, toPublic } = field;
+  if (toPublic === undefined) return { schema, show: (row) => row[column] as Scalar };
+  return { schema, show: (row, place) => toPublic(row[column] as Scalar, place) };
 }
 
 function createFilterReader(

@@ -1,6 +1,6 @@
 /** Changing an item: PATCH under `If-Match`. */
 import type { Context, Middleware } from 'koa';
-import type { z } from 'zod';
+import { z } from 'zod';
 import {
   createBodySchema,
   preconditionFailed,
@@ -12,8 +12,9 @@ import {
   represent,
   searchOf,
 } from '#http';
-import { parseItemQuery, present, type View } from '#query';
-import { type Eventually, type Guard, type ResourceRoute, tagOf } from './route.ts';
+import { itemArguments, parseItemQuery, present, type View } from '#query';
+import { bodyProblems, commonAnswers, keySchema, type Operation, pathParameters, type Told } from './operation.ts';
+import { type DocumentedRoute, type Eventually, type Guard, tagOf } from './route.ts';
 
 export interface Change<Row extends object, Input> {
   readonly input: Input;
@@ -25,6 +26,7 @@ export interface Change<Row extends object, Input> {
 }
 
 export interface ChangeDefinition<Row extends object, Input> {
+  readonly told: Told;
   /** The item's, such as `/bookings/:id`. */
   readonly path: string;
   readonly title: string;
@@ -42,8 +44,8 @@ export interface ChangeDefinition<Row extends object, Input> {
 }
 
 /** 200 with the changed item and its new `ETag`; 428 without `If-Match`, 412 when it names none of the current tags. */
-export function change<Row extends object, Input>(definition: ChangeDefinition<Row, Input>): ResourceRoute {
-  const { path, title, view, version, schema, guard, find } = definition;
+export function change<Row extends object, Input>(definition: ChangeDefinition<Row, Input>): DocumentedRoute {
+  const { told, path, title, view, version, schema, guard, find } = definition;
   const check = createBodySchema(schema);
   const answer = (representations: Representations): Middleware =>
     async function answerChange(ctx: Context) {
@@ -61,7 +63,26 @@ export function change<Row extends object, Input>(definition: ChangeDefinition<R
       const shown = present(view, row, fields, `${publicBase(ctx)}/`);
       represent(ctx, formatter, shown, { title, version: tagOf(version(row), fields) });
     };
-  return { method: 'PATCH', path, answer };
+  const operation = (): Operation => ({
+    ...told,
+    problems: { ...bodyProblems, ...changeProblems, ...told.problems },
+    path: pathParameters(path, keySchema(view)),
+    query: itemArguments(view, undefined),
+    headers: changeHeaders(),
+    body: schema,
+    status: 200,
+    gives: 'item',
+    face: view,
+    answers: commonAnswers(),
+  });
+  return { method: 'PATCH', path, answer, operation };
+}
+
+const changeProblems = Object.freeze({ 'not-found': {}, 'precondition-failed': {}, 'precondition-required': {} });
+
+function changeHeaders(): z.ZodObject {
+  const param = { description: 'The `ETag` that a GET gave you, or `*`.' };
+  return z.object({ 'If-Match': z.string().meta({ param, examples: ['*'] }) });
 }
 
 /**

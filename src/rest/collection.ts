@@ -1,5 +1,6 @@
 /** Lists that clients page through. */
 import type { Context, Middleware } from 'koa';
+import { z } from 'zod';
 import { exchangeOf, problem, publicBase, type Representations, represent } from '#http';
 import {
   formatCursor,
@@ -12,7 +13,16 @@ import {
   type View,
   walkLinks,
 } from '#query';
-import type { Eventually, ResourceRoute } from './route.ts';
+import {
+  commonAnswers,
+  header,
+  type Operation,
+  pathParameters,
+  readHeaders,
+  readProblems,
+  type Told,
+} from './operation.ts';
+import type { DocumentedRoute, Eventually } from './route.ts';
 
 /** One page of rows, and how many rows there are on all pages. */
 export interface Rows<Row> {
@@ -24,8 +34,11 @@ export interface Rows<Row> {
 }
 
 export interface CollectionDefinition<Row extends object, Own = unknown> {
+  readonly told: Told;
   /** Ends with a slash, such as `/bookings/`. */
   readonly path: string;
+  /** Of `:id` in the path, if there is one. @default any text */
+  readonly id?: z.ZodType;
   /** For people, such as `Hotel bookings`. */
   readonly title: string;
   readonly view: View<Row>;
@@ -40,8 +53,8 @@ export interface CollectionDefinition<Row extends object, Own = unknown> {
  */
 export function collection<Row extends object, Own = unknown>(
   definition: CollectionDefinition<Row, Own>,
-): ResourceRoute {
-  const { path, title, view, language, find } = definition;
+): DocumentedRoute {
+  const { told, path, id, title, view, language, find } = definition;
   const answer = (representations: Representations): Middleware =>
     async function answerCollection(ctx: Context) {
       const formatter = representations.choose(ctx.req.headers.accept);
@@ -56,7 +69,18 @@ export function collection<Row extends object, Own = unknown>(
       const total = isCounted ? { total: rows.total } : {};
       represent(ctx, formatter, { items, ...position, ...total, links }, { title });
     };
-  return { method: 'GET', path, answer };
+  const operation = (): Operation => ({
+    ...told,
+    problems: { ...readProblems, ...told.problems },
+    path: pathParameters(path, id),
+    query: language.schema(),
+    headers: readHeaders(),
+    status: 200,
+    gives: 'page',
+    face: view,
+    answers: commonAnswers().extend({ Link: header(z.string(), 'The links of the page (RFC 8288).') }),
+  });
+  return { method: 'GET', path, answer, operation };
 }
 
 function linksOf<Row extends object>(

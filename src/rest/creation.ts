@@ -1,6 +1,6 @@
 /** Making an item: POST to its collection. */
 import type { Context, Middleware } from 'koa';
-import type { z } from 'zod';
+import { z } from 'zod';
 import {
   createBodySchema,
   fingerprintOf,
@@ -13,8 +13,9 @@ import {
   searchOf,
   sendAnswer,
 } from '#http';
-import { parseItemQuery, present, type View } from '#query';
-import { type Eventually, type Guard, type ResourceRoute, tagOf } from './route.ts';
+import { itemArguments, parseItemQuery, present, type View } from '#query';
+import { bodyProblems, commonAnswers, header, type Operation, pathParameters, type Told } from './operation.ts';
+import { type DocumentedRoute, type Eventually, type Guard, tagOf } from './route.ts';
 
 /** What is to be made, and the means to answer it once and for all. */
 export interface CreationRequest<Row extends object, Input> {
@@ -35,6 +36,7 @@ export interface Creation {
 }
 
 export interface CreationDefinition<Row extends object, Input> {
+  readonly told: Told;
   /** The collection's, such as `/bookings/`; what is made is below it under its view's key. */
   readonly path: string;
   /** Of the item, as are the view and the version: what a GET of it gives. */
@@ -49,8 +51,8 @@ export interface CreationDefinition<Row extends object, Input> {
 }
 
 /** 201 with `Location`, `ETag` and the item as a GET of it gives it; `Idempotent-Replayed: true` where it was made before. */
-export function creation<Row extends object, Input>(definition: CreationDefinition<Row, Input>): ResourceRoute {
-  const { path, title, view, version, schema, guard, create } = definition;
+export function creation<Row extends object, Input>(definition: CreationDefinition<Row, Input>): DocumentedRoute {
+  const { told, path, title, view, version, schema, guard, create } = definition;
   const check = createBodySchema(schema);
   const answer = (representations: Representations): Middleware =>
     async function answerCreation(ctx: Context) {
@@ -71,5 +73,31 @@ export function creation<Row extends object, Input>(definition: CreationDefiniti
       const made = await create(ctx, { input, key, fingerprint: fingerprintOf(body), answerWith });
       sendAnswer(ctx, made.answer, made.isReplayed);
     };
-  return { method: 'POST', path, answer };
+  const operation = (): Operation => ({
+    ...told,
+    problems: { ...bodyProblems, ...keyProblems, ...told.problems },
+    path: pathParameters(path),
+    query: itemArguments(view, undefined),
+    headers: keyHeaders(),
+    body: schema,
+    status: 201,
+    gives: 'item',
+    face: view,
+    answers: creationAnswers(),
+  });
+  return { method: 'POST', path, answer, operation };
+}
+
+const keyProblems = Object.freeze({ 'bad-request': {}, 'idempotency-running': {}, 'idempotency-mismatch': {} });
+
+function keyHeaders(): z.ZodObject {
+  const description = 'Of your making, up to 255 characters: the same key and body get the same answer for 24 hours.';
+  return z.object({ 'Idempotency-Key': z.string().min(1).optional().meta({ param: { description } }) });
+}
+
+function creationAnswers(): z.ZodObject {
+  return commonAnswers().extend({
+    Location: header(z.url(), 'Of what was made.'),
+    'Idempotent-Replayed': header(z.literal('true').optional(), 'There if an earlier request made it.'),
+  });
 }

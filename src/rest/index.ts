@@ -2,7 +2,10 @@
 export { type Change, type ChangeDefinition, change } from './change.ts';
 export { type CollectionDefinition, collection, type Rows } from './collection.ts';
 export { type Creation, type CreationDefinition, type CreationRequest, creation } from './creation.ts';
+export type { About } from './document.ts';
+export { documented } from './documented.ts';
 export { type IndexDefinition, type ItemDefinition, index, item } from './item.ts';
+export type { Told } from './operation.ts';
 export { createResourceApp, type ResourceAppOptions } from './resource-app.ts';
-export type { Guard, ResourceRoute } from './route.ts';
+export type { DocumentedRoute, Guard, ResourceRoute } from './route.ts';
 export { createVersions } from './versions.ts';

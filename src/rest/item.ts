@@ -2,10 +2,29 @@
 import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
 import { problem, publicBase, type Representations, represent, searchOf } from '#http';
-import { createOwnReader, createView, type Field, type OwnArguments, parseItemQuery, present, type View } from '#query';
-import { type Eventually, type ResourceRoute, tagOf } from './route.ts';
+import {
+  createOwnReader,
+  createView,
+  type Field,
+  itemArguments,
+  type OwnArguments,
+  parseItemQuery,
+  present,
+  type View,
+} from '#query';
+import {
+  commonAnswers,
+  keySchema,
+  type Operation,
+  pathParameters,
+  readHeaders,
+  readProblems,
+  type Told,
+} from './operation.ts';
+import { type DocumentedRoute, type Eventually, tagOf } from './route.ts';
 
 export interface ItemDefinition<Row extends object, Own = unknown> {
+  readonly told: Told;
   /** Has no slash at the end, such as `/bookings/:id`. */
   readonly path: string;
   readonly title: string;
@@ -19,8 +38,8 @@ export interface ItemDefinition<Row extends object, Own = unknown> {
 }
 
 /** One thing under its id. */
-export function item<Row extends object, Own = unknown>(definition: ItemDefinition<Row, Own>): ResourceRoute {
-  const { path, title, view, version, own, find } = definition;
+export function item<Row extends object, Own = unknown>(definition: ItemDefinition<Row, Own>): DocumentedRoute {
+  const { told, path, title, view, version, own, find } = definition;
   const reader = own && createOwnReader(own);
   const answer = (representations: Representations): Middleware =>
     async function answerItem(ctx: Context) {
@@ -33,10 +52,22 @@ export function item<Row extends object, Own = unknown>(definition: ItemDefiniti
       const shown = present(view, row, query.fields, view.isPlaced ? `${publicBase(ctx)}/` : '');
       represent(ctx, formatter, shown, { title, version: version && tagOf(version(row), query.fields) });
     };
-  return { method: 'GET', path, answer };
+  const operation = (): Operation => ({
+    ...told,
+    problems: { ...readProblems, ...(path.includes(':') && { 'not-found': {} }), ...told.problems },
+    path: pathParameters(path, keySchema(view)),
+    query: itemArguments(view, own),
+    headers: readHeaders(),
+    status: 200,
+    gives: 'item',
+    face: view,
+    answers: commonAnswers(),
+  });
+  return { method: 'GET', path, answer, operation };
 }
 
 export interface IndexDefinition {
+  readonly told: Told;
   readonly path: string;
   readonly title: string;
   /** Paths below the app's root, such as `messages/`, by name (`snake_case`). */
@@ -44,7 +75,7 @@ export interface IndexDefinition {
 }
 
 /** The way in: names of collections, with their absolute URLs. An item like any other, whose fields are the names. */
-export function index({ path, title, entries }: IndexDefinition): ResourceRoute {
+export function index({ told, path, title, entries }: IndexDefinition): DocumentedRoute {
   const names = Object.keys(entries);
   const urlAt = (name: string): Field<IndexDefinition['entries']> => ({
     column: name,
@@ -53,7 +84,8 @@ export function index({ path, title, entries }: IndexDefinition): ResourceRoute 
   });
   const view = createView<IndexDefinition['entries']>({
     key: names[0] ?? '',
+    name: 'Index',
     fields: Object.fromEntries(names.map((name) => [name, urlAt(name)])),
   });
-  return item({ path, title, view, find: () => entries });
+  return item({ told, path, title, view, find: () => entries });
 }

@@ -198,6 +198,7 @@ describe('createRepresentations', () => {
 
   it('offers the types of normal responses in the order of preference', () => {
     assert.deepEqual(createRepresentations().types, [json, yaml, html]);
+    assert.deepEqual(createRepresentations().errorTypes, [json, 'application/problem+json', yaml, html]);
   });
 
   it('takes formatters of your own, the first being the default', () => {

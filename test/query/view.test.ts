@@ -56,7 +56,10 @@ describe('a field that is only shown', () => {
   const rooms = createView<Room>({
     key: 'id',
     fields: {
-      price: { show: ({ cents }, at) => (cents === null ? undefined : { amount: (cents / 100).toFixed(2), at }) },
+      price: {
+        schema: z.object({ amount: z.string(), at: z.string() }).optional(),
+        show: ({ cents }, at) => (cents === null ? undefined : { amount: (cents / 100).toFixed(2), at }),
+      },
       id: { column: 'id', schema: z.int32() },
     },
   });

@@ -3,7 +3,7 @@ import type Koa from 'koa';
 import { z } from 'zod';
 import { createRepresentations, problem } from '#http';
 import { createListLanguage, createView, urlField } from '#query';
-import { collection, createResourceApp, index, item, type ResourceAppOptions } from '#rest';
+import { collection, createResourceApp, index, item, type ResourceAppOptions, type Told } from '#rest';
 
 export interface Book {
   readonly id: number;
@@ -45,8 +45,9 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
     representations: createRepresentations(),
     ...options,
     routes: [
-      index({ path: '/', title: 'Library', entries: { books: 'books/', notes: 'notes/' } }),
+      index({ told: tell('getLibrary'), path: '/', title: 'Library', entries: { books: 'books/', notes: 'notes/' } }),
       collection<Book>({
+        told: tell('listBooks'),
         path: '/books/',
         title: 'Books',
         view,
@@ -54,14 +55,22 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
         find: (_ctx, { offset, limit }) => ({ items: shelf().slice(offset, offset + limit), total: shelf().length }),
       }),
       item<Book>({
+        told: tell('getBook'),
         path: '/books/:id',
         title: 'Book',
         view,
         version: (book) => book.revision,
         find: (ctx) => one(ctx['params'].id),
       }),
-      item<Book>({ path: '/notes/:id', title: 'Note', view, find: async (ctx) => one(ctx['params'].id) }),
       item<Book>({
+        told: tell('getNote'),
+        path: '/notes/:id',
+        title: 'Note',
+        view,
+        find: async (ctx) => one(ctx['params'].id),
+      }),
+      item<Book>({
+        told: tell('getBroken'),
         path: '/broken',
         title: 'Broken',
         view,
@@ -70,6 +79,7 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
         },
       }),
       collection<Book>({
+        told: tell('listClosed'),
         path: '/closed/',
         title: 'Closed',
         view,
@@ -80,4 +90,8 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
       }),
     ],
   });
+}
+
+function tell(operationId: string): Told {
+  return { operationId, summary: operationId };
 }

@@ -123,8 +123,14 @@ describe('a collection without its slash', () => {
       fields: { books: { column: 'books', schema: z.string() } },
     });
     const routes = [
-      item({ path: '/:id', title: 'Anything', view, find: found }),
-      index({ path: '/books/', title: 'Books', entries: {} }),
+      item({
+        told: { operationId: 'getAnything', summary: 'Read' },
+        path: '/:id',
+        title: 'Anything',
+        view,
+        find: found,
+      }),
+      index({ told: { operationId: 'getBooks', summary: 'Read' }, path: '/books/', title: 'Books', entries: {} }),
     ];
     const handler = createResourceApp({ representations: createRepresentations(), routes }).callback();
     for (const method of ['get', 'head', 'post', 'options'] as const) {

@@ -24,7 +24,7 @@ const view = createView<Note>({
     id: { column: 'id', schema: z.int32() },
     text: { column: 'text', schema: z.string() },
     url: urlField<Note>({ column: 'id', schema: z.int32(), path: 'notes/' }),
-    size: { show: ({ text }) => ({ characters: text.length }) },
+    size: { schema: z.object({ characters: z.int() }), show: ({ text }) => ({ characters: text.length }) },
   },
 });
 
@@ -49,6 +49,7 @@ export function createShelf(options: Partial<ResourceAppOptions> = {}): Shelf {
     ...options,
     routes: [
       collection<Note>({
+        told: { operationId: 'listNotes', summary: 'List notes' },
         path: '/notes/',
         title: 'Notes',
         view,
@@ -56,6 +57,7 @@ export function createShelf(options: Partial<ResourceAppOptions> = {}): Shelf {
         find: () => ({ items: [...notes.values()], total: notes.size }),
       }),
       creation({
+        told: { operationId: 'createNote', summary: 'Write a note' },
         path: '/notes/',
         title: 'Note',
         view,
@@ -72,6 +74,7 @@ export function createShelf(options: Partial<ResourceAppOptions> = {}): Shelf {
         },
       }),
       item<Note>({
+        told: { operationId: 'getNote', summary: 'Read a note' },
         path: '/notes/:id',
         title: 'Note',
         view,
@@ -79,6 +82,7 @@ export function createShelf(options: Partial<ResourceAppOptions> = {}): Shelf {
         find: (ctx) => one(ctx['params'].id),
       }),
       change({
+        told: { operationId: 'changeNote', summary: 'Change a note' },
         path: '/notes/:id',
         title: 'Note',
         view,

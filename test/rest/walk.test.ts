@@ -143,6 +143,7 @@ function createAccounts(database: Database): RequestListener {
     fields: { id: { column: 'id', schema: z.string() }, name: { column: 'name', schema: z.string() } },
   });
   const accounts = collection<AccountRow>({
+    told: { operationId: 'listAccounts', summary: 'List accounts' },
     path: '/accounts/',
     title: 'Accounts',
     view,

@@ -4,5 +4,6 @@ import type { Field } from '#query';
 import type { MessageRow } from '#storage';
 
 export const v1 = Object.freeze({
+  version: '1',
   message: { content: { column: 'subject', schema: z.string() } },
-} satisfies { message: Record<string, Field<MessageRow>> });
+} satisfies { version: string; message: Record<string, Field<MessageRow>> });

@@ -4,8 +4,9 @@ import type { Field } from '#query';
 import type { MessageRow } from '#storage';
 
 export const v2 = Object.freeze({
+  version: '2',
   message: {
     content: { column: 'body', schema: z.string() },
     created_at: { column: 'created_at', schema: z.iso.datetime() },
   },
-} satisfies { message: Record<string, Field<MessageRow>> });
+} satisfies { version: string; message: Record<string, Field<MessageRow>> });

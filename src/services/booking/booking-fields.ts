@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { type Field, type ShownField, urlField } from '#query';
 import type { BookingRow } from '#storage';
-import { moneyOf } from './money.ts';
+import { money, moneyFor, moneyOf } from './money.ts';
 import type { Step } from './policy.ts';
 import { readReference, showReference } from './reference.ts';
 import { bookingStatus } from './status.ts';
@@ -24,18 +24,37 @@ const first: Fields = {
   status: { column: 'status', schema: bookingStatus },
   reference: {
     column: 'reference',
-    schema: z.string(),
+    schema: z.string().meta({ description: 'Short, to be read aloud.', examples: ['7Q4M-0ZKD'] }),
     toPublic: showReference,
     fromPublic: readReference,
   },
 };
 
+const policySchema = z
+  .array(z.object({ before: z.iso.datetime(), refund: money }))
+  .describe('Whoever cancels before that time gets so much back, in the order of time; afterwards nothing.');
+
 const last: Fields = {
-  price: { show: ({ price, currency }) => moneyOf(price, currency) },
+  price: {
+    schema: moneyFor('Of the whole stay, as it was when it was booked.'),
+    show: ({ price, currency }) => moneyOf(price, currency),
+  },
   created_at: { column: 'created_at', schema: z.iso.datetime() },
-  expires_at: { show: ({ expires_at }) => expires_at ?? undefined },
-  cancellation_policy: { show: ({ policy, currency }) => showPolicy(JSON.parse(policy), currency) },
-  refund: { show: ({ refund, currency }) => (refund === null ? undefined : moneyOf(refund, currency)) },
+  expires_at: {
+    schema: z.iso
+      .datetime()
+      .optional()
+      .describe('Of a pending booking: free again then, unless it is confirmed before.'),
+    show: ({ expires_at }) => expires_at ?? undefined,
+  },
+  cancellation_policy: {
+    schema: policySchema,
+    show: ({ policy, currency }) => showPolicy(JSON.parse(policy), currency),
+  },
+  refund: {
+    schema: moneyFor('Of a cancelled booking: what was given back.').optional(),
+    show: ({ refund, currency }) => (refund === null ? undefined : moneyOf(refund, currency)),
+  },
   url: urlField<BookingRow>({ column: 'id', schema: z.uuid(), path: 'bookings/' }),
 };
 

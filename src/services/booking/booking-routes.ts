@@ -3,12 +3,13 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { exchangeOf } from '#http';
 import { createListLanguage, type ListLanguageOptions, type View } from '#query';
-import { change, collection, creation, item, type ResourceRoute } from '#rest';
+import { change, collection, creation, type DocumentedRoute, item } from '#rest';
 import { type BookingRow, selectPage } from '#storage';
 import { badBody, type Order } from './choose.ts';
 import { createLedger, type LedgerOptions } from './ledger.ts';
 import { ownerOf } from './owner.ts';
 import { readStay } from './stay.ts';
+import { tellBookings } from './told.ts';
 import type { Trade } from './trade.ts';
 import { idOf } from './uuid.ts';
 
@@ -21,15 +22,18 @@ export interface BookingsDefinition<Row extends BookingRow, Wish extends object>
   readonly wanted: (wish: Wish) => Pick<Order, 'thingId' | 'offerName' | 'guests' | 'hold'>;
 }
 
-const changed = z.strictObject({ status: z.enum(['confirmed', 'cancelled']) });
+const changed = z
+  .strictObject({ status: z.enum(['confirmed', 'cancelled']) })
+  .meta({ id: 'BookingChange', examples: [{ status: 'cancelled' }] });
 
 export function bookingRoutes<Row extends BookingRow, Wish extends object>(
   { title, view, list, schema, wanted }: BookingsDefinition<Row, Wish>,
   means: LedgerOptions,
-): readonly ResourceRoute[] {
+): readonly DocumentedRoute[] {
   const { database, trade } = means;
   const ledger = createLedger<Row>(means);
   const version = (row: Row) => row.version;
+  const told = tellBookings(trade);
 
   function find(ctx: Context) {
     const owner = ownerOf(ctx);
@@ -39,6 +43,7 @@ export function bookingRoutes<Row extends BookingRow, Wish extends object>(
 
   return [
     collection<Row>({
+      told: told.list,
       path: '/bookings/',
       title,
       view,
@@ -46,6 +51,7 @@ export function bookingRoutes<Row extends BookingRow, Wish extends object>(
       find: (ctx, query) => selectPage(database, ledger.ownedBy(ownerOf(ctx)), query),
     }),
     creation<Row, Wish>({
+      told: told.create,
       path: '/bookings/',
       title,
       view,
@@ -61,8 +67,9 @@ export function bookingRoutes<Row extends BookingRow, Wish extends object>(
         return { answer: made.answer, isReplayed: made.replayed };
       },
     }),
-    item<Row>({ path: '/bookings/:id', title, view, version, find }),
+    item<Row>({ told: told.get, path: '/bookings/:id', title, view, version, find }),
     change<Row, z.infer<typeof changed>>({
+      told: told.change,
       path: '/bookings/:id',
       title,
       view,

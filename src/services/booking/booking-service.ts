@@ -1,10 +1,11 @@
 /** What hotels and cars share: an inventory that anyone signed in may see, and bookings that only their owner sees. */
 import type Koa from 'koa';
 import type { ProblemResponsesOptions, Representations } from '#http';
-import { createResourceApp } from '#rest';
+import { createResourceApp, documented } from '#rest';
 import type { BookingRow, Database } from '#storage';
 import { type BookingsDefinition, bookingRoutes } from './booking-routes.ts';
 import { type InventoryDefinition, inventoryRoutes, type Thing } from './inventory-routes.ts';
+import { aboutTrade } from './told.ts';
 import type { Trade } from './trade.ts';
 
 export interface BookingServiceDefinition<Row extends Thing, Booking extends BookingRow, Wish extends object> {
@@ -28,6 +29,6 @@ export function createBookingService<Row extends Thing, Booking extends BookingR
   const means = { database, trade, clock };
   return createResourceApp({
     ...responses,
-    routes: [...bookingRoutes(bookings, means), ...inventoryRoutes(inventory, means)],
+    routes: documented(aboutTrade(trade), [...bookingRoutes(bookings, means), ...inventoryRoutes(inventory, means)]),
   });
 }

@@ -6,8 +6,8 @@ export {
   createBookingService,
 } from './booking-service.ts';
 export type { Offered } from './inventory.ts';
-export { type Money, moneyOf } from './money.ts';
+export { type Money, moneyFor, moneyOf } from './money.ts';
 export { userHeader } from './owner.ts';
 export { bookingStatus } from './status.ts';
-export { endSchema } from './stay.ts';
+export { endSchema, holdSchema } from './stay.ts';
 export { dayMs, type Offer, type Trade } from './trade.ts';

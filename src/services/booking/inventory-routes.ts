@@ -2,12 +2,13 @@
 import type { Kysely, SelectQueryBuilder } from 'kysely';
 import { z } from 'zod';
 import { createListLanguage, type ListLanguageOptions, type ListQuery, type View } from '#query';
-import { collection, item, type ResourceRoute } from '#rest';
+import { collection, type DocumentedRoute, item } from '#rest';
 import { selectPage, type Tables } from '#storage';
 import { type Offered, type Wanted, withOffers } from './inventory.ts';
 import type { LedgerOptions } from './ledger.ts';
 import { hasRoom } from './offers.ts';
 import { endSchema, readStay } from './stay.ts';
+import { tellInventory } from './told.ts';
 import type { Trade } from './trade.ts';
 import { idOf } from './uuid.ts';
 
@@ -29,14 +30,16 @@ export interface InventoryDefinition<Row extends Thing> {
 export function inventoryRoutes<Row extends Thing>(
   { title, all, view, list, hasGuests = false }: InventoryDefinition<Row>,
   { database, trade, clock }: LedgerOptions,
-): readonly ResourceRoute[] {
+): readonly DocumentedRoute[] {
   const { kysely } = database;
   const own = createArguments(trade, hasGuests);
+  const told = tellInventory(trade);
   const first = database.first<Row>(all(kysely).where('id', '=', ''));
   const enrich = (rows: readonly Row[], asked: Asked | undefined) =>
     withOffers(kysely, trade, rows, wantedOf(trade, asked), clock());
   return [
     collection<Row & Offered, Asked>({
+      told: told.list,
       path: '/',
       title,
       view,
@@ -52,6 +55,7 @@ export function inventoryRoutes<Row extends Thing>(
       },
     }),
     item<Row & Offered, Asked>({
+      told: told.get,
       path: '/:id',
       title,
       view,
@@ -72,9 +76,11 @@ function createArguments(trade: Trade, hasGuests: boolean) {
   const guests = z
     .string()
     .regex(/^(?:[1-9]|1\d|20)$/, 'must be a whole number from 1 to 20')
-    .optional();
+    .optional()
+    .meta({ param: { description: 'How many are to sleep there, from 1 to 20.' }, examples: ['2'] });
   const [from, to] = trade.ends;
-  const end = endSchema(trade).optional();
+  const description = `Of the stay: give both \`${from}\` and \`${to}\`, or neither.`;
+  const end = endSchema(trade).optional().meta({ param: { description } });
   const shape: Record<string, z.ZodType<string | undefined>> = { [from]: end, [to]: end, ...(hasGuests && { guests }) };
   return z.object(shape).superRefine((asked, ctx) => {
     const reading = readStay(trade, asked);

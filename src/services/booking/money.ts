@@ -1,10 +1,25 @@
 /** Money as clients read it: an exact text, never a floating-point number. */
-export type Money = {
-  /** Such as `120.00`, with as many decimals as the currency has. */
-  readonly amount: string;
-  /** ISO 4217. */
-  readonly currency: string;
-};
+import { z } from 'zod';
+
+export const money = z
+  .object({
+    amount: z
+      .string()
+      .regex(/^\d+(?:\.\d+)?$/)
+      .describe('With as many decimals as the currency has.'),
+    currency: z
+      .string()
+      .regex(/^[A-Z]{3}$/)
+      .describe('ISO 4217.'),
+  })
+  .meta({ id: 'Money', examples: [{ amount: '120.00', currency: 'EUR' }] });
+
+export type Money = z.infer<typeof money>;
+
+/** Money, and what for; wrapped, because `money.describe` would be another schema and not a reference to this one. */
+export function moneyFor(description: string): z.ZodType<Money> {
+  return z.nonoptional(money).describe(description);
+}
 
 /** The currencies whose minor unit is no hundredth (ISO 4217). */
 const decimals: ReadonlyMap<string, number> = new Map([

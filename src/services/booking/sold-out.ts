@@ -9,7 +9,7 @@ import { takenIn, unitsLeft } from './offers.ts';
 import { lengthOf, shiftStay } from './stay.ts';
 import type { Offer, Trade } from './trade.ts';
 
-const alternativesMax = 5;
+export const alternativesMax = 5;
 
 interface Refusal {
   readonly order: Order;

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { dayMs, type Stay, type Trade } from './trade.ts';
 
-const daysMax = 90;
+export const daysMax = 90;
 /** Far enough for anybody, and far from where years have more than four digits. */
 const endMax = '2200-01-01';
 
@@ -42,9 +42,16 @@ function faultOf(trade: Trade, stay: Stay): StayFault | undefined {
 }
 
 /** An end of a stay in a request. */
-export function endSchema({ readEnd, endExample }: Trade) {
-  return z.string().refine((text) => readEnd(text) !== undefined, `must be like ${endExample}`);
+export function endSchema({ readEnd, endFormat, endExample }: Trade) {
+  const text = z.string().refine((end) => readEnd(end) !== undefined, `must be like ${endExample}`);
+  return text.meta({ format: endFormat, examples: [endExample] });
 }
+
+/** Whether a booking is only held at first. */
+export const holdSchema = z
+  .boolean()
+  .default(false)
+  .describe('Makes a pending booking, which is free again at `expires_at` unless it is confirmed before.');
 
 /** Every calendar day (UTC) that it touches; the instant at which it ends is no part of it. */
 export function stayOf(fromMs: number, toMs: number): Stay {

@@ -1,5 +1,6 @@
 /** What makes a trade of its own out of what hotels and cars share: tables, words and the way to tell time. */
 import type { sql } from 'kysely';
+import type { z } from 'zod';
 
 /** What clients can book: so many units of something, at a price for a day. */
 export interface Offer {
@@ -47,6 +48,8 @@ export interface Trade {
   /** An end of a stay, as clients write it, in milliseconds since 1970; undefined if it is none. */
   readonly readEnd: (text: string) => number | undefined;
   readonly writeEnd: (ms: number) => string;
+  /** Of an end in JSON Schema. */
+  readonly endFormat: 'date' | 'date-time';
   /** For people: what an end looks like. */
   readonly endExample: string;
   /** The earliest beginning that can still be booked. */
@@ -55,6 +58,8 @@ export interface Trade {
   readonly nextDay: (nowMs: number) => number;
   /** What an offer says of itself where several are told. */
   readonly offerFields: (offer: Offer) => Readonly<Record<string, unknown>>;
+  /** Of these. */
+  readonly offerShape: z.ZodRawShape;
 }
 
 export const dayMs = 86_400_000;

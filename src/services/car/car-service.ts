@@ -8,6 +8,8 @@ import {
   bookingFields,
   createBookingService,
   endSchema,
+  holdSchema,
+  moneyFor,
   moneyOf,
   type Offered,
 } from '#services/booking';
@@ -16,17 +18,29 @@ import { carTrade } from './car-trade.ts';
 
 const { first, last } = bookingFields<CarBookingRow>();
 
+// Ids of the demo's rows, so that what the documentation shows can be tried.
+const carId = z.uuid().meta({ examples: ['9a1de644-815e-46d1-bb8f-aa1837f8a88b'] });
+const bookingId = z.uuid().meta({ examples: ['0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a02'] });
+
 const cars = createView<CarRow & Offered>({
   key: 'id',
+  name: 'Car',
   fields: {
-    id: { column: 'id', schema: z.uuid() },
+    id: { column: 'id', schema: carId },
     model: { column: 'model', schema: z.string() },
-    class: { column: 'class', schema: z.string() },
+    class: { column: 'class', schema: z.string().meta({ examples: ['economy'] }) },
     city: { column: 'city', schema: z.string() },
     pickup_place: { column: 'pickup_place', schema: z.string() },
-    count: { column: 'units', schema: z.int32() },
-    price: { show: ({ price, currency }) => moneyOf(price, currency) },
+    count: { column: 'units', schema: z.int32().describe('Cars of this kind that there are.') },
+    price: { schema: moneyFor('Of a day.'), show: ({ price, currency }) => moneyOf(price, currency) },
     availability: {
+      schema: z
+        .object({
+          cars_left: z.int32().min(0),
+          price: moneyFor('Of the whole rental, where one is left.').optional(),
+        })
+        .optional()
+        .describe('What is left, where `pickup_at` and `dropoff_at` were asked for.'),
       show({ left, currency }) {
         if (left === undefined) return undefined;
         const [{ units, price } = { units: 0, price: undefined }] = left;
@@ -38,9 +52,10 @@ const cars = createView<CarRow & Offered>({
 
 const bookings = createView<CarBookingRow>({
   key: 'id',
+  name: 'CarBooking',
   fields: {
-    id: { column: 'id', schema: z.uuid() },
-    car_id: { column: 'car_id', schema: z.uuid() },
+    id: { column: 'id', schema: bookingId },
+    car_id: { column: 'car_id', schema: carId },
     ...first,
     pickup_at: { column: 'starts_at', schema: z.iso.datetime() },
     dropoff_at: { column: 'ends_at', schema: z.iso.datetime() },
@@ -49,12 +64,23 @@ const bookings = createView<CarBookingRow>({
 });
 
 const end = endSchema(carTrade).optional();
-const wish = z.strictObject({
-  car_id: z.uuid().toLowerCase(),
-  pickup_at: end,
-  dropoff_at: end,
-  hold: z.boolean().default(false),
-});
+const wish = z
+  .strictObject({
+    car_id: z.uuid().toLowerCase(),
+    pickup_at: end,
+    dropoff_at: end,
+    hold: holdSchema,
+  })
+  .meta({
+    id: 'CarBookingRequest',
+    examples: [
+      {
+        car_id: '9a1de644-815e-46d1-bb8f-aa1837f8a88b',
+        pickup_at: '2030-06-03T10:00:00+02:00',
+        dropoff_at: '2030-06-06T18:00:00+02:00',
+      },
+    ],
+  });
 
 export function createCarService(options: BookingServiceOptions): Koa {
   return createBookingService<CarRow, CarBookingRow, z.infer<typeof wish>>(

@@ -22,9 +22,11 @@ export const carTrade: Trade = Object.freeze({
     return Number.isNaN(ms) ? undefined : ms;
   },
   writeEnd: (ms) => new Date(ms).toISOString(),
+  endFormat: 'date-time',
   endExample: '2026-12-31T09:00:00+01:00',
   earliestMs: (nowMs) => nowMs,
   // Today has begun.
   nextDay: (nowMs) => Math.floor(nowMs / dayMs) + 1,
   offerFields: () => ({}),
+  offerShape: {},
 } satisfies Trade);

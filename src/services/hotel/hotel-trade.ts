@@ -1,5 +1,6 @@
 /** What booking a hotel's room is: nights of a room type, by dates. */
 import { sql } from 'kysely';
+import { z } from 'zod';
 import { dayMs, type Trade } from '#services/booking';
 
 export const hotelTrade: Trade = Object.freeze({
@@ -16,10 +17,12 @@ export const hotelTrade: Trade = Object.freeze({
   ends: ['check_in', 'check_out'],
   readEnd: readDate,
   writeEnd: (ms) => new Date(ms).toISOString().slice(0, 10),
+  endFormat: 'date',
   endExample: '2026-12-31',
   earliestMs: (nowMs) => Math.floor(nowMs / dayMs) * dayMs,
   nextDay: (nowMs) => Math.floor(nowMs / dayMs),
   offerFields: ({ name }) => ({ room_type: name }),
+  offerShape: { room_type: z.string() },
 } satisfies Trade);
 
 /** A day of the calendar; JavaScript alone would take the 30th of February for the 2nd of March. */

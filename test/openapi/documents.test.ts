@@ -1,0 +1,122 @@
+/** The documents themselves: valid by a validator of somebody else, and at home wherever the desk is. */
+import assert from 'node:assert/strict';
+import type { RequestListener } from 'node:http';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import Koa from 'koa';
+import mount from 'koa-mount';
+import request, { type Test } from 'supertest';
+import { parse } from 'yaml';
+import { desksOf } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
+
+const titles: Readonly<Record<string, string>> = {
+  '/v1': 'Messages and accounts, version 1',
+  '/v2': 'Messages and accounts, version 2',
+  '/v1/hotels': 'Hotels',
+  '/v1/cars': 'Cars',
+};
+
+describe('OpenAPI documents', () => {
+  const servers = testServers(after);
+  const openDesk = desksOf(servers);
+  let monolith: RequestListener;
+  let embedded: RequestListener;
+
+  before(async () => {
+    const desk = await openDesk();
+    monolith = desk.app.callback();
+    embedded = new Koa().use(mount('/travel', desk.middleware)).callback();
+  });
+
+  const get = (handler: RequestListener, path: string): Test => request(handler).get(path).auth('demo', 'demo');
+
+  const layouts = { 'of one process': ['', () => monolith], 'of a mounted desk': ['/travel', () => embedded] } as const;
+  for (const [layout, [mounted, handler]] of Object.entries(layouts)) {
+    for (const [prefix, title] of Object.entries(titles)) {
+      it(`${layout} are valid OpenAPI 3.1: ${prefix}`, async () => {
+        const { body } = await get(handler(), `${mounted}${prefix}/openapi.json`).expect(200);
+        const validator = new Validator();
+        const { valid, errors } = await validator.validate(body);
+        assert.ok(valid, JSON.stringify(errors));
+        assert.equal(validator.version, '3.1');
+        assert.equal(body.info.title, title);
+        assert.match(body.servers[0].url, /^http:\/\/127\.0\.0\.1:\d+\//);
+        assert.equal(new URL(body.servers[0].url).pathname, mounted + prefix);
+      });
+    }
+  }
+
+  it('name each operation once', async () => {
+    for (const prefix of Object.keys(titles)) {
+      const { body } = await get(monolith, `${prefix}/openapi.json`).expect(200);
+      const ids = Object.values(body.paths as object).flatMap((item) =>
+        Object.values(item as Record<string, { operationId: string }>).map(({ operationId }) => operationId),
+      );
+      assert.ok(ids.length > 4);
+      assert.deepEqual(ids, [...new Set(ids)]);
+    }
+  });
+
+  it('are the same in every representation', async () => {
+    const documentOf = async (path: string, type: string) => {
+      const { text, headers } = await get(monolith, path).set('Accept', type).set('Host', 'desk.test').expect(200);
+      return { document: parse(text), type: headers['content-type'] };
+    };
+    const { document } = await documentOf('/v1/hotels/openapi.json', '*/*');
+    assert.equal(document.servers[0].url, 'http://desk.test/v1/hotels');
+    const openApi = 'application/vnd.oai.openapi+json;version=3.1';
+    for (const type of ['application/json', 'application/yaml', openApi]) {
+      assert.deepEqual(await documentOf('/v1/hotels/openapi.json', type), { document, type });
+    }
+    assert.deepEqual((await documentOf('/v1/hotels/docs/', 'application/yaml')).document, document);
+  });
+
+  it('are behind the auth service where their operations are', async () => {
+    for (const [prefix, status] of [
+      ['/v1', 200],
+      ['/v1/hotels', 401],
+    ] as const) {
+      for (const path of ['openapi.json', 'docs/']) await request(monolith).get(`${prefix}/${path}`).expect(status);
+    }
+  });
+
+  it('are named by the way in, beside what else it names', async () => {
+    for (const path of ['/v2/', '/v1/cars', '/v1/cars/']) {
+      const { headers } = await get(embedded, `/travel${path}`).expect(200);
+      const base = `/travel${path.replace(/\/$/, '')}`;
+      const links = Object.fromEntries(
+        Array.from(String(headers['link']).matchAll(/<([^>]*)>; rel="([\w-]+)"/g), ([, to, name]) => [name, to]),
+      );
+      assert.equal(links['service-desc'], `${base}/openapi.json`);
+      assert.equal(links['service-doc'], `${base}/docs/`);
+      assert.equal('first' in links, path !== '/v2/');
+      for (const link of ['service-desc', 'service-doc']) await get(embedded, String(links[link])).expect(200);
+    }
+  });
+
+  it('say of the bookings that a user is needed, and of messages that none is', async () => {
+    const { body: hotels } = await get(monolith, '/v1/hotels/openapi.json');
+    assert.deepEqual(hotels.security, [{ basic: [] }]);
+    assert.equal(hotels.components.securitySchemes.basic.scheme, 'basic');
+    const { body: messages } = await get(monolith, '/v1/openapi.json');
+    assert.equal(messages.security, undefined);
+  });
+
+  it('share what several operations give', async () => {
+    const { body } = await get(monolith, '/v1/hotels/openapi.json');
+    assert.deepEqual(Object.keys(body.components.schemas).sort(), [
+      'BookingChange',
+      'Hotel',
+      'HotelBooking',
+      'HotelBookingPage',
+      'HotelBookingRequest',
+      'HotelPage',
+      'Money',
+      'PageLinks',
+      'Problem',
+      'ProblemDetails',
+    ]);
+    assert.equal(body.components.schemas.HotelBookingRequest.additionalProperties, false);
+    assert.equal(body.components.schemas.HotelBooking.additionalProperties, undefined);
+  });
+});

@@ -1,0 +1,45 @@
+/** Schemas of a document as judges, who let nothing pass that is not documented. */
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+
+export type Schema = { readonly [keyword: string]: unknown };
+
+/** What is wrong with a value; empty: nothing. */
+export type Judge = (schema: Schema, value: unknown) => readonly string[];
+
+/** `components`: what the schemas refer to. A client would bear with unknown members; a judge does not. */
+export function createJudge(components: Schema): Judge {
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  const schemas = Object.fromEntries(
+    Object.entries(components['schemas'] as Schema).map(([name, schema]) => [name, closeMembers(schema as Schema)]),
+  );
+  const compiled = new Map<string, ReturnType<typeof ajv.compile>>();
+  return function judge(schema, value) {
+    const key = JSON.stringify(schema);
+    const validate = compiled.get(key) ?? ajv.compile({ ...close(schema), components: { schemas } });
+    compiled.set(key, validate);
+    if (validate(value)) return [];
+    return (validate.errors ?? []).map(({ instancePath, message, params }) => {
+      return `${instancePath} ${message} ${JSON.stringify(params)}`;
+    });
+  };
+}
+
+/** An object that may show nothing but what the schema names, wherever that stands. */
+function close(schema: Schema): Schema {
+  const isObject = '$ref' in schema || 'allOf' in schema || 'properties' in schema;
+  return { ...closeMembers(schema), ...(isObject && { unevaluatedProperties: false }) };
+}
+
+/** The schema itself may yet be a part of another one. */
+function closeMembers(schema: Schema): Schema {
+  const { properties, items, allOf } = schema;
+  const closed = Object.entries((properties ?? {}) as Schema).map(([name, one]) => [name, close(one as Schema)]);
+  return {
+    ...schema,
+    ...(properties !== undefined && { properties: Object.fromEntries(closed) }),
+    ...(items !== undefined && { items: close(items as Schema) }),
+    ...(Array.isArray(allOf) && { allOf: allOf.map((part: Schema) => closeMembers(part)) }),
+  };
+}

@@ -1,0 +1,83 @@
+/** The documents as pages for people: whole without a script, and with nothing from elsewhere. */
+import assert from 'node:assert/strict';
+import { execFile, spawnSync } from 'node:child_process';
+import { promisify } from 'node:util';
+import request from 'supertest';
+import { desksOf } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
+
+const prefixes = ['/v1', '/v2', '/v1/hotels', '/v1/cars'];
+const run = promisify(execFile);
+const hasCurl = spawnSync('curl', ['--version']).status === 0;
+
+describe('documentation pages', () => {
+  const servers = testServers(after);
+  const openDesk = desksOf(servers);
+  let gatewayUrl: string;
+
+  before(async () => {
+    const desk = await openDesk();
+    gatewayUrl = (await desk.listen()).gateway?.url ?? '';
+  });
+
+  const pageOf = (prefix: string) =>
+    request(gatewayUrl).get(`${prefix}/docs/`).set('Accept', 'text/html').auth('demo', 'demo').expect(200);
+
+  for (const prefix of prefixes) {
+    it(`of ${prefix} have a section for each operation, and a link to it`, async () => {
+      const { body } = await request(gatewayUrl).get(`${prefix}/openapi.json`).auth('demo', 'demo');
+      const { text } = await pageOf(prefix);
+      for (const item of Object.values(body.paths as object)) {
+        for (const { operationId } of Object.values(item) as { operationId: string }[]) {
+          assert.ok(text.includes(`<section id="${operationId}"`), operationId);
+          assert.ok(text.includes(`href="#${operationId}"`), operationId);
+        }
+      }
+      for (const name of Object.keys(body.components.schemas)) assert.ok(text.includes(`id="schema-${name}"`), name);
+    });
+
+    it(`of ${prefix} lead nowhere but within themselves and to the document`, async () => {
+      const { text } = await pageOf(prefix);
+      const targets = Array.from(text.matchAll(/(?:href|src)="([^"]*)"/g), ([, target = '']) => target);
+      const ids = new Set(Array.from(text.matchAll(/ id="([^"]*)"/g), ([, id = '']) => `#${id}`));
+      assert.deepEqual(
+        targets.filter((target) => target !== '../openapi.json' && !ids.has(target)),
+        [],
+      );
+      assert.doesNotMatch(text, /<script|<img|<link|style=|@import|url\(/);
+    });
+
+    it(`of ${prefix} have headings in order`, async () => {
+      const levels = Array.from((await pageOf(prefix)).text.matchAll(/<h(\d)/g), ([, level]) => Number(level));
+      assert.equal(levels[0], 1);
+      for (const [index, level] of levels.entries()) assert.ok(level <= (levels[index - 1] ?? 0) + 1);
+      assert.equal(levels.filter((level) => level === 1).length, 1);
+    });
+
+    it(`of ${prefix} have examples that run as they stand`, async function () {
+      if (!hasCurl) this.skip();
+      const lines = Array.from((await pageOf(prefix)).text.matchAll(/<pre><code>([^<]*)<\/code><\/pre>/g), ([, line]) =>
+        String(line).replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))),
+      );
+      assert.ok(lines.length > 4);
+      for (const line of lines) {
+        const { stdout } = await run('sh', ['-c', `${line.replace('curl -i', 'curl -is')}`]);
+        assert.match(stdout, /^HTTP\/1\.1 20[01] /, line);
+      }
+    });
+  }
+
+  it('allow their own style and nothing else', async () => {
+    const { headers } = await pageOf('/v1');
+    const policy = String(headers['content-security-policy']);
+    assert.match(policy, /^default-src 'none'; style-src 'sha256-[\w+/=]+';/);
+    assert.doesNotMatch(policy, /unsafe/);
+  });
+
+  it('have one place, with a slash', async () => {
+    for (const prefix of prefixes) {
+      const { headers } = await request(gatewayUrl).get(`${prefix}/docs`).auth('demo', 'demo').expect(308);
+      assert.equal(headers['location'], `${prefix}/docs/`);
+    }
+  });
+});

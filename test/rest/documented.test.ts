@@ -1,0 +1,113 @@
+/** An app that says what it is: two routes more, made of what the others know of themselves. */
+import assert from 'node:assert/strict';
+import type { RequestListener } from 'node:http';
+import Koa from 'koa';
+import mount from 'koa-mount';
+import request from 'supertest';
+import { z } from 'zod';
+import { createExchange, createRepresentations } from '#http';
+import { createView } from '#query';
+import { createResourceApp, documented, item } from '#rest';
+import { createAddresses } from '../../src/http/addresses.ts';
+
+interface Shelf {
+  readonly id: string;
+}
+
+const hostile = '<script>"x"</script> & `code`';
+
+function createShelves(publicUrl?: string): Koa {
+  const view = createView<Shelf>({
+    key: 'id',
+    fields: {
+      id: {
+        column: 'id',
+        schema: z
+          .string()
+          .describe(hostile)
+          .meta({ examples: [`it's <b>`] }),
+      },
+    },
+  });
+  const told = { operationId: 'getShelf', summary: hostile, description: `One.\n\n- first\n- ${hostile}` };
+  const about = { title: 'Shelves <&>', version: '7', description: hostile, problems: {} };
+  const routes = documented(about, [
+    item<Shelf>({ told, path: '/:id', title: 'Shelf', view, find: (ctx) => ({ id: ctx['params'].id }) }),
+  ]);
+  const app = new Koa().use(createExchange(createAddresses({ publicUrl })));
+  return app.use(mount(createResourceApp({ representations: createRepresentations(), routes })));
+}
+
+describe('documented', () => {
+  const shelves: RequestListener = createShelves('https://shelves.test').callback();
+  const documentOf = async (handler: RequestListener, path = '/openapi.json') =>
+    (await request(handler).get(path).expect(200).expect('Content-Type', 'application/json')).body;
+
+  it('adds its routes before those that would take their paths', async () => {
+    const { openapi, info } = await documentOf(shelves);
+    assert.equal(openapi, '3.1.1');
+    assert.equal(info.version, '7');
+    await request(shelves).get('/docs/').expect(200).expect('Content-Type', 'text/html; charset=utf-8');
+    await request(shelves).get('/other').expect(200, { id: 'other' });
+  });
+
+  it('tells paths with their parameters, and what comes of them', async () => {
+    const { paths } = await documentOf(shelves);
+    assert.deepEqual(Object.keys(paths), ['/{id}']);
+    const { operationId, parameters, responses } = paths['/{id}'].get;
+    assert.equal(operationId, 'getShelf');
+    assert.deepEqual(
+      parameters.map(({ in: place, name }: Record<string, string>) => `${place} ${name}`),
+      ['path id', 'query fields', 'header If-None-Match'],
+    );
+    assert.deepEqual(Object.keys(responses), ['200', '304', '400', '404', '406', 'default']);
+  });
+
+  it('tells where the app is, whoever asks and however it is mounted', async () => {
+    const [{ url }] = (await documentOf(shelves)).servers;
+    assert.equal(url, 'https://shelves.test');
+    const host = new Koa().use(mount('/a/b', createShelves())).callback();
+    const { body } = await request(host).get('/a/b/openapi.json').set('Host', 'one.test');
+    assert.equal(body.servers[0].url, 'http://one.test/a/b');
+    const again = await request(host).get('/a/b/openapi.json').set('Host', 'two.test:81');
+    assert.equal(again.body.servers[0].url, 'http://two.test:81/a/b');
+  });
+
+  it('writes an address into the document as text, whatever it holds', async () => {
+    const odd = `https://x.test/$&'"<i>`;
+    const handler = createShelves(odd).callback();
+    assert.equal((await documentOf(handler)).servers[0].url, odd);
+    const { text: yaml } = await request(handler).get('/openapi.json').set('Accept', 'application/yaml');
+    assert.ok(yaml.includes(JSON.stringify(odd)));
+    const { text } = await request(handler).get('/docs/');
+    assert.ok(text.includes('https://x.test/$&#38;&#39;&#34;&#60;i&#62;'));
+    assert.ok(!text.includes('<i>'));
+  });
+
+  it('escapes all that it shows to people', async () => {
+    const { text } = await request(shelves).get('/docs/');
+    assert.doesNotMatch(text, /<script|<b>it/);
+    assert.ok(text.includes('&#60;script&#62;&#34;x&#34;&#60;/script&#62; &#38; <code>code</code>'));
+    assert.ok(text.includes('<title>Shelves &#60;&#38;&#62;</title>'));
+    assert.ok(text.includes('<li>first</li>'));
+  });
+
+  it('is 304 to whoever has it, and 406 where it cannot be made', async () => {
+    for (const path of ['/openapi.json', '/docs/']) {
+      const { headers } = await request(shelves).get(path).expect(200).expect('Vary', 'Accept');
+      await request(shelves).get(path).set('If-None-Match', String(headers['etag'])).expect(304);
+      await request(shelves).get(path).set('Accept', 'image/png').expect(406);
+    }
+    await request(shelves).get('/openapi.json').set('Accept', 'text/html').expect(406);
+    const { body } = await request(shelves).get('/openapi.json').set('Accept', 'image/png').expect(406);
+    assert.match(body.detail, /application\/json, application\/vnd\.oai\.openapi\+json, application\/yaml/);
+  });
+
+  it('is read alone', async () => {
+    for (const path of ['/openapi.json', '/docs/']) {
+      await request(shelves).post(path).expect(405).expect('Allow', 'GET, HEAD, OPTIONS');
+      const { text } = await request(shelves).head(path).expect(200);
+      assert.equal(text ?? '', '');
+    }
+  });
+});
