@@ -1,11 +1,18 @@
 /** The routes that the server brings itself: the versions of the API, the probes, the pages about problems, and what the gateway believes. */
 import { packageVersion } from '#config';
-import { createDiagnostics, createExplanations, createProbes, createProblemPages } from '#diag';
+import {
+  createDiagnostics,
+  createDiagnosticsEvents,
+  createExplanations,
+  createProbes,
+  createProblemPages,
+} from '#diag';
 import { durationBoundsMs, type Forward, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
 import type { Representations } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { Clusters } from '#proxy';
-import { limitMetrics } from '#ratelimit';
+import { limitMetrics, readUsages } from '#ratelimit';
+import { namesSecret } from '#routing';
 import type { Database } from '#storage';
 import type { Edges } from './edges.ts';
 import type { Generations } from './generations.ts';
@@ -22,31 +29,48 @@ export interface OwnRoutesParts {
   readonly rateLimiting: Pick<RateLimiting, 'limits' | 'tallied' | 'callErrors'>;
   readonly representations: Representations;
   readonly traffic: Traffic;
-  readonly clusters: Pick<Clusters, 'snapshot'>;
+  readonly clusters: Pick<Clusters, 'list' | 'snapshot'>;
   readonly counts: GatewayCounts;
   /** True from when it is asked to stop. */
   readonly isClosing: () => boolean;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
   /** Asked for at each request, since the gateway is made of these routes. */
   readonly edges: () => Edges;
 }
 
-export function createOwnRoutes(generations: Generations, parts: OwnRoutesParts): readonly InternalRoute[] {
-  const { versions, api, database, rateLimiting, representations, edges } = parts;
+export interface OwnRoutes {
+  readonly routes: readonly InternalRoute[];
+  /** Ends what is told for as long as somebody looks on. */
+  readonly close: () => void;
+}
+
+export function createOwnRoutes(generations: Generations, parts: OwnRoutesParts): OwnRoutes {
+  const { versions, api, database, rateLimiting, representations, traffic, clusters, clock, edges } = parts;
   const startedAtMs = performance.now();
-  return [
+  const diagnostics = {
+    version: packageVersion(),
+    uptimeMs: () => performance.now() - startedAtMs,
+    clock,
+    gateway: () => edges().snapshot(),
+    clusters: clusters.list,
+    traffic,
+    limits: rateLimiting.limits,
+    usages: () => readUsages(rateLimiting.tallied()),
+    configuration: generations,
+    namesSecret,
+  };
+  const events = createDiagnosticsEvents(diagnostics);
+  const routes = [
     ...versions.map((name) => ({ name: 'api', prefix: `/${name}`, rewrite: '', authenticated: false, run: api })),
     ...createProbes(async () => !parts.isClosing() && ((await database?.isReady()) ?? true), representations),
     createMetricsRoute(createMetrics(metricsOf(generations, parts))),
     createProblemPages(),
-    createDiagnostics({
-      version: packageVersion(),
-      uptimeMs: () => performance.now() - startedAtMs,
-      gateway: () => edges().snapshot(),
-      limits: rateLimiting.limits,
-      configuration: generations,
-    }),
+    createDiagnostics(diagnostics),
+    events.endpoint,
     createExplanations((question) => edges().explain(question)),
   ];
+  return { routes, close: events.close };
 }
 
 function metricsOf(configuration: Generations, parts: OwnRoutesParts): MetricsParts {

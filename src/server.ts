@@ -8,12 +8,12 @@ import { type Authenticator, createAuthService, createReloadingAuthenticator, cr
 import { demoUsersAmong, loadTls, packageVersion, type Tls, type User } from '#config';
 import { problemPagesPath } from '#diag';
 import { createGatewayCounts, createTraffic, type Forward } from '#gateway';
-import { createRepresentations, isolate, type Logger, logFieldsOf, type Problem, problem } from '#http';
+import { createRepresentations, isolate, type Logger, logFieldsOf } from '#http';
 import { createClusters } from '#proxy';
 import { createVersions } from '#rest';
 import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
-import { type Database, loadDemo, openDatabase, StorageUnavailable } from '#storage';
+import type { Database } from '#storage';
 import { loadTracing, type Tracing } from '#tracing';
 import { createAdmin } from './admin.ts';
 import { createEdge } from './edge.ts';
@@ -24,6 +24,7 @@ import { createListeners } from './listeners.ts';
 import { type Frontdesk, type FrontdeskOptions, type Settled, settleOptions } from './options.ts';
 import { createOwnRoutes } from './own-routes.ts';
 import { openRateLimiting, type RateLimiting } from './rate-limiting.ts';
+import { openStorage, storageProblem } from './storing.ts';
 import { createUpgrading } from './upgrading.ts';
 
 /** Rejects with an Error whose message names what is wrong with the options or the configuration, and the remedy. */
@@ -82,7 +83,7 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations, 
   const clusters = createClusters({ logger, untraced, ...(settled.dormant && { timer: () => () => {} }) });
   const counts = createGatewayCounts();
   const traffic = createTraffic({ clock });
-  const internalRoutes = createOwnRoutes(generations, {
+  const own = createOwnRoutes(generations, {
     versions: Object.keys(versions),
     api,
     database,
@@ -92,6 +93,7 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations, 
     clusters,
     counts,
     isClosing: () => closing !== undefined,
+    clock,
     edges: () => edges,
   });
   const edges: Edges = createEdges(generations, (current) =>
@@ -99,7 +101,7 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations, 
       auth,
       limiter,
       services,
-      internalRoutes,
+      internalRoutes: own.routes,
       listenerOf: (name) => listeners.addressOf(name),
       clusters,
       counts,
@@ -108,7 +110,7 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations, 
   );
   const middleware = compose([...entry, edges.middleware]) as Middleware;
   const app = createHost([...entry, edges.middleware], logger);
-  const admin = createAdmin(settled, responses, internalRoutes);
+  const admin = createAdmin(settled, responses, own.routes);
   const upgrades = createUpgrading(settled, generations);
   const listeners = createListeners({
     settings,
@@ -124,6 +126,7 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations, 
   let closing: Promise<void> | undefined;
   async function closeAll(): Promise<void> {
     rateLimiting.leave();
+    own.close();
     await generations.close();
     await Promise.all([listeners.close(), upgrades.close(settings.shutdownTimeoutMs)]);
     await edges.close();
@@ -172,28 +175,4 @@ function createHost(middleware: readonly Middleware[], logger: Logger): Koa {
 
 function servesHttp({ has, services }: Settled): boolean {
   return has('gateway') || has('hotel') || has('car') || has('api') || Object.keys(services).length > 0;
-}
-
-async function openStorage({
-  settings,
-  configuration,
-  logger,
-  clock,
-  demo,
-  has,
-}: Settled): Promise<Database | undefined> {
-  if (!has('hotel') && !has('car') && !has('api')) return undefined;
-  const database = await openDatabase({ url: settings.databaseUrl, logger });
-  try {
-    if (demo) await loadDemo(database, configuration.demo, { nowMs: clock() });
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
-  return database;
-}
-
-function storageProblem(thrown: unknown): Problem | undefined {
-  if (!(thrown instanceof StorageUnavailable)) return undefined;
-  return problem('storage-unavailable', { headers: { 'Retry-After': '1' }, cause: thrown.cause });
 }

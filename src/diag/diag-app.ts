@@ -10,7 +10,9 @@ import {
   redirectTo,
   represent,
 } from '#http';
+import { type Asset, readAssets } from './assets.ts';
 import { diagnosticsFormatter } from './page.ts';
+import { readSelection } from './selection.ts';
 import { type DiagnosticsParts, readDiagnostics } from './snapshot.ts';
 
 /** An endpoint under its whole path, for the gateway's table. */
@@ -20,17 +22,20 @@ export interface Endpoint {
   /** Endpoints see the path as it is. */
   readonly rewrite: '';
   readonly authenticated: boolean;
+  /** Its answers last for as long as somebody looks on. */
+  readonly isUncounted?: boolean;
   readonly run: (ctx: Context) => Promise<void>;
 }
 
 export const root = '/gateway/v0';
 
-/** `/gateway/v0/diag/`, behind the auth service. */
+/** `/gateway/v0/diag/`, behind the auth service, with what its page asks for beside it. */
 export function createDiagnostics(parts: DiagnosticsParts): Endpoint {
   const representations = createRepresentations([
     ...builtInFormatters.filter(({ type }) => type !== diagnosticsFormatter.type),
     diagnosticsFormatter,
   ]);
+  const assets = readAssets();
   const prefix = `${root}/diag`;
   return {
     name: 'diagnostics',
@@ -39,12 +44,21 @@ export function createDiagnostics(parts: DiagnosticsParts): Endpoint {
     authenticated: true,
     async run(ctx) {
       if (ctx.path === prefix) return redirectTo(ctx, `${exchangeOf(ctx).basePath}${prefix}/${ctx.search}`);
-      if (!isRead(ctx, `${prefix}/`)) return;
-      represent(ctx, representations.choose(ctx.req.headers.accept), readDiagnostics(parts), {
-        title: 'frontdesk diagnostics',
-      });
+      const asset = assets.get(ctx.path.slice(prefix.length + 1));
+      if (!isRead(ctx, asset === undefined ? `${prefix}/` : ctx.path)) return;
+      if (asset !== undefined) return sendAsset(ctx, asset);
+      const { contentType, headers, format } = representations.choose(ctx.req.headers.accept);
+      const diagnostics = readDiagnostics(parts, readSelection(ctx.search));
+      ctx.vary('Accept');
+      ctx.set({ ...headers, 'Cache-Control': 'no-store', 'Content-Type': contentType });
+      ctx.body = format(diagnostics, 'frontdesk diagnostics');
     },
   };
+}
+
+/** The tag is a digest, so that a browser asks and is told that it has it already. */
+function sendAsset(ctx: Context, { contentType, body }: Asset): void {
+  represent(ctx, { type: contentType, contentType, tag: 'asset', format: () => body }, body, { title: '' });
 }
 
 /** `check_alive` answers while the process does; `check_ready` only while it can serve. Both are open. */

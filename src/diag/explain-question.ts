@@ -1,6 +1,7 @@
 /** The question of `/gateway/v0/explain`, read from its query; every fault is told at once. */
 import type { Question } from '#gateway';
 import { type Fault, faultsOfRequest, problem } from '#http';
+import { queryFault } from './query-fault.ts';
 
 const searchLengthMax = 8192;
 const headersMax = 64;
@@ -10,7 +11,7 @@ const names = ['method', 'url', 'header', 'user', 'from', 'all'] as const;
 /** `search`: with or without its question mark. Empty arguments are as good as none. Throws `bad-argument`. */
 export function readQuestion(search: string): Question {
   if (search.length > searchLengthMax)
-    throw problem('bad-argument', { errors: [faultOf('', `is longer than ${searchLengthMax} characters`)] });
+    throw problem('bad-argument', { errors: [queryFault('', `is longer than ${searchLengthMax} characters`)] });
   const given = [...new URLSearchParams(search)].filter(([, value]) => value.trim() !== '');
   const argument = (name: (typeof names)[number]) => given.find(([one]) => one === name)?.[1];
   const question: Question = {
@@ -37,20 +38,15 @@ function argumentFaults(given: readonly (readonly [string, string])[]): readonly
   const counts = new Map<string, number>();
   for (const [name] of given) counts.set(name, (counts.get(name) ?? 0) + 1);
   const faults = [...counts].flatMap(([name, count]) => {
-    if (!known.includes(name)) return [faultOf(name.slice(0, 40), `is unknown; there are ${names.join(', ')}`)];
-    if (name === 'header') return count > headersMax ? [faultOf(name, `is given more than ${headersMax} times`)] : [];
-    return count > 1 ? [faultOf(name, 'is given more than once')] : [];
+    if (!known.includes(name)) return [queryFault(name.slice(0, 40), `is unknown; there are ${names.join(', ')}`)];
+    if (name === 'header')
+      return count > headersMax ? [queryFault(name, `is given more than ${headersMax} times`)] : [];
+    return count > 1 ? [queryFault(name, 'is given more than once')] : [];
   });
   const all = given.find(([name]) => name === 'all')?.[1] ?? 'false';
   return [
     ...faults,
-    ...(counts.has('url') ? [] : [faultOf('url', 'is missing')]),
-    ...(all === 'true' || all === 'false' ? [] : [faultOf('all', 'is neither true nor false')]),
+    ...(counts.has('url') ? [] : [queryFault('url', 'is missing')]),
+    ...(all === 'true' || all === 'false' ? [] : [queryFault('all', 'is neither true nor false')]),
   ];
-}
-
-function faultOf(name: string, detail: string): Fault {
-  const pointer =
-    name === '' ? '#/query' : `#/query/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`;
-  return { pointer, detail };
 }

@@ -1,112 +1,63 @@
-/** The diagnostics for people: one self-contained page without a script. */
-import { contentSecurity, escapeHtml, type Formatter, htmlDocument } from '#http';
-import type { Diagnostics } from './snapshot.ts';
+/** The diagnostics for people: one page that is whole without its script, which only keeps it up to date. */
+import type { Formatter } from '#http';
+import { structuresOf } from './browser/structure.js';
+import { verdictOf } from './browser/verdict.js';
+import type { Diagnostics } from './diagnostics.ts';
+import { time } from './page-cells.ts';
+import { pageDocument, pageHeaders } from './page-document.ts';
+import { explainForm } from './page-explain.ts';
+import { failuresSection } from './page-failures.ts';
+import { healthSection } from './page-health.ts';
+import { limitsSection } from './page-limits.ts';
+import { html, type Markup } from './page-markup.ts';
+import { routesSection } from './page-routes.ts';
+import { targetsSection } from './page-targets.ts';
 
-const css = [
-  ':root{color-scheme:light dark;font:15px/1.5 system-ui,sans-serif}',
-  'body{max-width:80rem;margin:2rem auto;padding:0 1rem}',
-  'section{overflow-x:auto}',
-  'table{border-collapse:collapse;width:100%}',
-  'th,td{text-align:left;padding:.35rem .75rem .35rem 0;border-bottom:1px solid color-mix(in srgb,currentColor 20%,transparent);vertical-align:top}',
-  'code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}',
-].join('');
-
+/** Formats `Diagnostics`. */
 export const diagnosticsFormatter: Formatter = {
   type: 'text/html',
   contentType: 'text/html; charset=utf-8',
   tag: 'html',
-  headers: contentSecurity(css),
-  format: (value, title) => (isDiagnostics(value) ? page(value, title) : ''),
+  headers: pageHeaders,
+  format: (value, title) => page(value as Diagnostics, title),
 };
 
-function isDiagnostics(value: unknown): value is Diagnostics {
-  return typeof value === 'object' && value !== null && 'routes' in value;
-}
-
 function page(diagnostics: Diagnostics, title: string): string {
-  const { version, uptime_seconds, configuration, routes, services, limits, errors, notices, auth, ratelimit } =
-    diagnostics;
-  const sections = [
-    section(
-      'Health',
-      [],
-      ['Version', 'Uptime', 'Configuration', 'Hash', 'In force since', 'Configuration errors'],
-      [
-        [
-          version,
-          `${uptime_seconds} s`,
-          `generation ${configuration.generation}`,
-          configuration.hash,
-          configuration.applied_at,
-          errors.length,
-        ],
-      ],
-    ),
-    section(
-      'Configuration errors',
-      ['source', 'record', 'message', 'remedy'],
-      ['Place', 'Record', 'Error', 'Remedy'],
-      errors,
-    ),
-    section('Notices', ['source', 'record', 'message', 'remedy'], ['Place', 'Record', 'Notice', 'What to do'], notices),
-    section(
-      'Routes, in the order in which they are tried',
-      [
-        'prefix',
-        'conditions',
-        'name',
-        'rewrite',
-        'service',
-        'target',
-        'authenticated',
-        'labels',
-        'timeout_ms',
-        'source',
-      ],
-      [
-        'Prefix',
-        'Conditions',
-        'Mapping',
-        'Rewrite',
-        'Service',
-        'Leads to',
-        'Behind auth',
-        'Labels',
-        'Time-out (ms)',
-        'Place',
-      ],
-      routes,
-    ),
-    section('Services', ['role', 'service', 'target'], ['Role', 'Service', 'Leads to'], services),
-    section('Limits', ['domain', 'descriptor', 'limit', 'source'], ['Domain', 'Descriptor', 'Limit', 'Place'], limits),
-    section('Auth answers', ['allowed', 'denied', 'error'], ['Allowed', 'Denied', 'No answer'], auth ? [auth] : []),
-    section(
-      'Rate-limit answers',
-      ['ok', 'over', 'error'],
-      ['OK', 'Over limit', 'No answer'],
-      ratelimit ? [ratelimit] : [],
-    ),
-  ];
-  return htmlDocument({ title, css, main: `<h1>${escapeHtml(title)}</h1>\n${sections.join('\n')}` });
+  const structures = structuresOf(diagnostics);
+  return pageDocument({
+    title: `${verdictOf(diagnostics).text} – ${title}`,
+    heading: title,
+    files: '',
+    styles: ['colours.css', 'base.css', 'health.css', 'rows.css', 'cards.css'],
+    script: 'diagnostics.js',
+    beside: beside(diagnostics),
+    main: html`${[
+      healthSection(diagnostics, structures),
+      routesSection(diagnostics, structures),
+      targetsSection(diagnostics, structures),
+      limitsSection(diagnostics, structures),
+      html`<section aria-labelledby="explain">
+<h2 id="explain">Explain a request</h2>
+<p class="hint">What would become of it, without sending it to anybody.</p>
+${explainForm('../explain', new URLSearchParams())}
+</section>`,
+      failuresSection(diagnostics),
+    ]}`,
+  });
 }
 
-/** A table under a heading; nothing at all when it has no rows. `names`: members of a row, empty for rows that are lists. */
-function section(
-  heading: string,
-  names: readonly string[],
-  titles: readonly string[],
-  rows: readonly object[],
-): string {
-  if (rows.length === 0) return '';
-  const head = titles.map((title) => `<th scope="col">${escapeHtml(title)}</th>`).join('');
-  const body = rows.map((row) => `<tr>${cellsOf(row, names).map(cell).join('')}</tr>`).join('\n');
-  return `<section><h2>${escapeHtml(heading)}</h2>\n<table><thead><tr>${head}</tr></thead>\n<tbody>${body}</tbody></table></section>`;
-}
+const places = [
+  ['routes', 'Routes'],
+  ['targets', 'Services'],
+  ['limits', 'Limits'],
+  ['explain', 'Explain'],
+  ['failures', 'Failures'],
+] as const;
 
-function cellsOf(row: object, names: readonly string[]): unknown[] {
-  return Array.isArray(row) ? row : names.map((name) => (row as Record<string, unknown>)[name]);
-}
-
-function cell(value: unknown): string {
-  return `<td>${value === undefined || value === '' ? '–' : `<code>${escapeHtml(String(value))}</code>`}</td>`;
+/** Without the script it is a picture of one moment. */
+function beside({ at }: Diagnostics): Markup {
+  return html`<nav aria-label="On this page">${places.map(([id, name]) => html`<a href="#${id}">${name}</a>`)}</nav>
+<div class="connection"><p id="connection" role="status" data-state="still">Not live</p>
+<p class="hint">as of ${time(at, 'taken')}</p>
+<button id="pause" type="button" hidden>Pause</button></div>`;
 }

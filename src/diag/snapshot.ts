@@ -1,86 +1,28 @@
 /** What the gateway believes, as data: the same for the page and for machines. */
-import type { ConfigurationError, Limit, LimitDescriptor, LimitDomain, Source, Version } from '#config';
-import type { AuthCounts, GatewaySnapshot, LimitCounts, Route } from '#gateway';
+import type { ConfigurationError, LimitDomain, Version } from '#config';
+import type { GatewaySnapshot, Traffic } from '#gateway';
+import { concealMessage, concealText, type NamesSecret } from './conceal-text.ts';
+import type { Diagnostics, ErrorRow, ServiceRow, VersionRow } from './diagnostics.ts';
+import { everything, type Selection } from './selection.ts';
+import { type Cluster, clusterRow, knownClusters } from './snapshot-clusters.ts';
+import { type LimitRowParts, limitRows } from './snapshot-limits.ts';
+import { pick } from './snapshot-picks.ts';
+import { routeRow } from './snapshot-routes.ts';
+import { failureRow, trafficRow } from './snapshot-traffic.ts';
 
-export interface Diagnostics {
-  readonly version: string;
-  readonly uptime_seconds: number;
-  readonly configuration: ConfigurationRow;
-  readonly routes: readonly RouteRow[];
-  readonly services: readonly ServiceRow[];
-  readonly versions: readonly VersionRow[];
-  readonly limits: readonly LimitRow[];
-  readonly errors: readonly ErrorRow[];
-  /** What is right, and yet not what a reader of the file might expect. */
-  readonly notices: readonly ErrorRow[];
-  readonly auth: Readonly<AuthCounts> | undefined;
-  readonly ratelimit: Readonly<LimitCounts> | undefined;
-}
-
-/** What is in force: replicas with the same files have the same hash. */
-export interface ConfigurationRow {
-  /** From 1 at the start of the process, and one more for each change that was taken over. */
-  readonly generation: number;
-  readonly hash: string;
-  /** ISO 8601. */
-  readonly applied_at: string;
-}
-
-/** One route, in the order in which routes are tried. */
-export interface RouteRow {
-  readonly name: string;
-  readonly prefix: string;
-  /** What it asks of a request beside the prefix, and what part of the requests it gets: `POST`, `host api.*`, `20 %`. */
-  readonly conditions: readonly string[];
-  readonly rewrite: string;
-  readonly service: string;
-  readonly target: string;
-  readonly authenticated: boolean;
-  readonly labels: readonly string[];
-  readonly timeout_ms: number | undefined;
-  /** `file:line`; undefined for the server's own routes. */
-  readonly source: string | undefined;
-}
-
-/** Whom a record names as a service, and where that leads. */
-export interface ServiceRow {
-  readonly role: string;
-  readonly service: string;
-  readonly target: string;
-}
-
-/** A part of the API that is on its way out; its times are in ISO 8601. */
-export interface VersionRow {
-  readonly name: string;
-  readonly prefix: string;
-  readonly deprecation: string | undefined;
-  readonly sunset: string | undefined;
-  readonly successor: string | undefined;
-  readonly source: string;
-}
-
-export interface LimitRow {
-  readonly domain: string;
-  /** The descriptor's entries, outermost first: `key` or `key=value`. */
-  readonly descriptor: string;
-  /** `10 per minute` or `unlimited`. */
-  readonly limit: string;
-  readonly source: string;
-}
-
-export interface ErrorRow {
-  readonly source: string;
-  readonly record: string | undefined;
-  readonly message: string;
-  readonly remedy: string;
-}
-
-export interface DiagnosticsParts {
+export interface DiagnosticsParts extends Pick<LimitRowParts, 'namesSecret'> {
   readonly version: string;
   /** Milliseconds since the process began to serve. */
   readonly uptimeMs: () => number;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
   readonly gateway: () => GatewaySnapshot;
+  /** All that are held, those of auth services as well. */
+  readonly clusters: () => readonly Cluster[];
+  readonly traffic: Pick<Traffic, 'of' | 'unmatched' | 'failures' | 'nowMs'>;
   readonly limits: () => readonly LimitDomain[];
+  /** What came of the limits up to now. */
+  readonly usages: () => LimitRowParts['usageOf'];
   readonly configuration: {
     readonly current: () => { readonly number: number; readonly hash: () => string; readonly appliedAtMs: number };
     /** Why the files as they are now are not what is in force. */
@@ -89,37 +31,50 @@ export interface DiagnosticsParts {
   };
 }
 
-export function readDiagnostics({ version, uptimeMs, gateway, limits, configuration }: DiagnosticsParts): Diagnostics {
-  const { routes, services, versions, auth, ratelimit } = gateway();
+/** Of 10,000 routes a page of all would take seconds to draw, and as long to send each time. */
+export const rowsMax = 1_000;
+
+/** Nothing changes by being looked at. */
+export function readDiagnostics(parts: DiagnosticsParts, selection: Selection = everything): Diagnostics {
+  const { version, configuration, traffic } = parts;
+  const { routes, services, versions, auth, ratelimit } = parts.gateway();
+  const { filter, offset } = selection;
   const { number: generation, hash, appliedAtMs } = configuration.current();
+  const uptimeMs = parts.uptimeMs();
+  const time = { nowMs: traffic.nowMs(), uptimeMs };
+  const clusters = knownClusters(routes, parts.clusters());
+  const picked =
+    filter === '' ? { routes, clusters: [...clusters], services } : pick(filter, routes, clusters, services);
+  const limits = limitRows(parts.limits(), { usageOf: parts.usages(), namesSecret: parts.namesSecret });
+  const { errors, notices } = configuration;
+  const errorRow = errorRowOf(parts.namesSecret);
   return {
     version,
-    uptime_seconds: Math.floor(uptimeMs() / 1000),
+    uptime_seconds: Math.floor(uptimeMs / 1000),
+    at: new Date(parts.clock()).toISOString(),
     configuration: { generation, hash: hash(), applied_at: new Date(appliedAtMs).toISOString() },
-    routes: routes.map(routeRow),
-    services: services.map(({ role, service, target }) => ({ role, service, target: target() })),
+    ...{ errors: errors().slice(0, rowsMax).map(errorRow), errors_total: errors().length },
+    ...{ notices: notices().slice(0, rowsMax).map(errorRow), notices_total: notices().length },
+    ...{ filter, offset, rows_max: rowsMax },
+    routes: picked.routes
+      .slice(offset, offset + rowsMax)
+      .map((route) => routeRow(route, { clusters, trafficOf: traffic.of, time })),
+    ...{ routes_total: routes.length, routes_matching: picked.routes.length },
+    unmatched: trafficRow(traffic.unmatched, false, time),
+    clusters: picked.clusters.slice(0, rowsMax).map(([cluster, known]) => clusterRow(cluster, known)),
+    clusters_total: clusters.size,
+    services: picked.services.slice(0, rowsMax).map(serviceRow),
+    services_total: services.length,
     versions: versions.map(versionRow),
-    limits: limits().flatMap(({ domain, descriptors }) => limitRows(domain, descriptors, '')),
-    errors: configuration.errors().map(errorRow),
-    notices: configuration.notices().map(errorRow),
-    auth,
-    ratelimit,
+    ...{ limits: limits.slice(0, rowsMax), limits_total: limits.length },
+    failures: traffic.failures().map(failureRow),
+    auth: auth && { ...auth },
+    ratelimit: ratelimit && { ...ratelimit },
   };
 }
 
-function routeRow({ target, labels, timeoutMs, source, ...route }: Route): RouteRow {
-  return {
-    name: route.name,
-    prefix: route.prefix,
-    conditions: route.conditions(),
-    rewrite: route.mapping.rewrite,
-    service: route.mapping.service,
-    target: target(),
-    authenticated: route.auth !== undefined,
-    labels: labels.map((group) => group.labels.map(({ name }) => name).join(' + ')),
-    timeout_ms: timeoutMs,
-    source: source && place(source),
-  };
+function serviceRow({ role, service, target }: GatewaySnapshot['services'][number]): ServiceRow {
+  return { role, service: concealText(service), target: concealText(target()) };
 }
 
 function versionRow({ name, prefix, deprecatedAtMs, endsAtMs, successor, source }: Version): VersionRow {
@@ -129,32 +84,16 @@ function versionRow({ name, prefix, deprecatedAtMs, endsAtMs, successor, source 
     prefix,
     deprecation: timeOf(deprecatedAtMs),
     sunset: timeOf(endsAtMs),
-    successor,
-    source: place(source),
+    successor: successor && concealText(successor),
+    source: `${source.file}:${source.line}`,
   };
 }
 
-function errorRow({ source, record, message, remedy }: ConfigurationError): ErrorRow {
-  return { source: place(source), record, message, remedy };
-}
-
-function limitRows(domain: string, descriptors: readonly LimitDescriptor[], above: string): LimitRow[] {
-  return descriptors.flatMap(({ key, value, limits, descriptors: below, source }) => {
-    const descriptor = `${above}${key}${value === undefined ? '' : `=${value}`}`;
-    const own = limits.map((limit) => ({ domain, descriptor, limit: limitText(limit), source: place(source) }));
-    return [...own, ...limitRows(domain, below, `${descriptor} › `)];
+function errorRowOf(namesSecret: NamesSecret): (error: ConfigurationError) => ErrorRow {
+  return ({ source, record, message, remedy }) => ({
+    source: `${source.file}:${source.line}`,
+    record: record && concealText(record),
+    message: concealMessage(message, namesSecret),
+    remedy: concealText(remedy),
   });
-}
-
-/** `10 per minute`, `5 per 30 seconds (token bucket)`. */
-function limitText({ unit, unitMultiplier, requestsPerUnit, unlimited, algorithm, shadowMode }: Limit): string {
-  if (unlimited) return 'unlimited';
-  const window = unitMultiplier === 1 ? unit : `${unitMultiplier} ${unit}s`;
-  const how = [algorithm === 'fixed_window' ? '' : algorithm.replace('_', ' '), shadowMode ? 'shadow' : ''];
-  const said = how.filter(Boolean).join(', ');
-  return `${requestsPerUnit} per ${window}${said && ` (${said})`}`;
-}
-
-function place({ file, line }: Source): string {
-  return `${file}:${line}`;
 }

@@ -102,6 +102,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const table = holding(holdings, () => createTable(createRoutes(options, parts)));
   const preflights = createPreflights(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLife(versions, clock);
+  let named: GatewaySnapshot['services'] | undefined;
   return Object.freeze({
     middleware: createJourney({ table, preflights, identity, limitation, traffic, versionOf }),
     answersPreflight: (ctx: Context) => preflights.routeOf(ctx) !== undefined,
@@ -111,13 +112,11 @@ export function createGateway(options: GatewayOptions): Gateway {
       limit: { record: rateLimitService, limiter: options.limiter, resolve },
       target: { resolve, identity, bodyBytesMax },
     }),
-    snapshot: () => ({
-      routes: table.routes,
-      versions,
-      services: servicesOf(options),
-      auth: authServices.length === 0 ? undefined : counts.auth,
-      ratelimit: limitation && counts.ratelimit,
-    }),
+    snapshot() {
+      named ??= servicesOf(options);
+      const auth = authServices.length === 0 ? undefined : counts.auth;
+      return { routes: table.routes, versions, services: named, auth, ratelimit: limitation && counts.ratelimit };
+    },
     async close() {
       holdings.release();
       if (options.clusters === undefined) await clusters.close();

@@ -1,7 +1,7 @@
 /** A mapping made ready: everything about it that a request needs, worked out once. */
 import { foldsCase, type LabelGroup, type Mapping, mappingDefaults, type Redirect, type Source } from '#config';
 import type { Logger } from '#http';
-import { createHeaderRules, type HeaderEdits, type Identity, type Shadow } from '#proxy';
+import { type Cluster, createHeaderRules, type HeaderEdits, type Identity, type Shadow } from '#proxy';
 import { createRedirection, createRewrite, type Redirection, type Rewrite, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth-services.ts';
 import { type Cors, createCors } from './cors.ts';
@@ -11,7 +11,7 @@ import type { Holdings } from './holdings.ts';
 import { createDescribe, type Describe } from './labels.ts';
 import { createRedirect } from './redirect.ts';
 import { conditionsOf } from './route-listing.ts';
-import type { RouteTraffic } from './route-traffic.ts';
+import { createRouteTraffic, type RouteTraffic } from './route-traffic.ts';
 import { describeTarget, type Target } from './target.ts';
 import { type Timeouts, untimed, type Way, wayAcross, wayHere } from './way.ts';
 
@@ -21,6 +21,8 @@ export interface Route extends Rule, Timeouts {
   readonly mapping: Omit<Mapping, 'kind' | 'source'>;
   /** For people: where its requests go. */
   readonly target: () => string;
+  /** Shared with the routes that say the same of the same service; undefined in this process, and of a redirect. */
+  readonly cluster: Pick<Cluster, 'snapshot'> | undefined;
   /** For people: what it asks of a request beside its prefix, and what part of the requests it gets. */
   readonly conditions: () => readonly string[];
   /** The path as the service sees it, without that of its address; undefined: the request is refused. */
@@ -59,6 +61,8 @@ export interface InternalRoute extends Partial<Pick<Mapping, 'caseSensitive' | '
   readonly authenticated: boolean;
   /** As a mapping's; `''` leaves the path alone. */
   readonly rewrite: string;
+  /** True: its answers last for as long as somebody looks on, so that their number and length tell nothing of traffic. */
+  readonly isUncounted?: boolean | undefined;
   readonly run: Forward;
 }
 
@@ -94,10 +98,11 @@ export function routeOfMapping(mapping: Mapping, parts: RouteParts): ReadyRoute 
 }
 
 export function routeOfInternal(internal: InternalRoute, parts: Pick<RouteParts, 'auth' | 'holdings'>): ReadyRoute {
-  const { name, authenticated, run, ...rule } = internal;
+  const { name, authenticated, run, isUncounted = false, ...rule } = internal;
   const mapping = { ...mappingDefaults, ...rule, name, service: name };
-  const traffic = parts.holdings.ofTraffic(name);
-  const way = { ...untimed, forward: createLocalForward(mapping, run), shadowing: undefined, traffic };
+  const traffic = isUncounted ? createRouteTraffic(name) : parts.holdings.ofTraffic(name);
+  const forward = createLocalForward(mapping, run);
+  const way = { ...untimed, cluster: undefined, forward, shadowing: undefined, traffic };
   return routeOf(mapping, way, {
     internal: true,
     source: undefined,
@@ -109,7 +114,8 @@ export function routeOfInternal(internal: InternalRoute, parts: Pick<RouteParts,
 function redirectRoute(mapping: Mapping, redirect: Redirect, { holdings }: RouteParts): ReadyRoute {
   const redirection = createRedirection(redirect, mapping);
   const forward = withHeaderRules(mapping, createRedirect(redirection, redirect.status));
-  const way = { ...untimed, forward, shadowing: undefined, traffic: holdings.ofTraffic(mapping.name) };
+  const traffic = holdings.ofTraffic(mapping.name);
+  const way = { ...untimed, cluster: undefined, forward, shadowing: undefined, traffic };
   return routeOf(mapping, way, {
     source: mapping.source,
     target: () => `redirect (${redirect.status})`,
@@ -148,6 +154,7 @@ function routeOf(mapping: Route['mapping'], way: Way, rest: Rest): ReadyRoute {
     timeoutMs: way.timeoutMs,
     connectTimeoutMs: way.connectTimeoutMs,
     idleTimeoutMs: way.idleTimeoutMs,
+    cluster: way.cluster,
     forward: way.forward,
     editAnswer: hasRules(mapping.responseHeaders) ? createHeaderRules(mapping.responseHeaders).editAnswer : undefined,
     shadowing: way.shadowing,

@@ -14,7 +14,7 @@ export interface Timeouts {
   readonly idleTimeoutMs: number | undefined;
 }
 
-export interface Way extends Timeouts, Pick<ReadyRoute, 'forward' | 'shadowing' | 'traffic'> {}
+export interface Way extends Timeouts, Pick<ReadyRoute, 'cluster' | 'forward' | 'shadowing' | 'traffic'> {}
 
 export const untimed: Timeouts = { timeoutMs: undefined, connectTimeoutMs: undefined, idleTimeoutMs: undefined };
 
@@ -22,7 +22,8 @@ export function wayHere(mapping: Mapping, name: string, parts: RouteParts): Way 
   if (mapping.shadow)
     throw new TypeError(`Mapping ${mapping.name}: "${name}" is in this process, and copies go across HTTP alone`);
   const forward = withHeaderRules(mapping, createLocalForward(mapping, parts.local(name)));
-  return { ...untimed, forward, shadowing: undefined, traffic: parts.holdings.ofTraffic(mapping.name) };
+  const traffic = parts.holdings.ofTraffic(mapping.name);
+  return { ...untimed, cluster: undefined, forward, shadowing: undefined, traffic };
 }
 
 export function wayAcross(mapping: Mapping, target: RemoteTarget, parts: RouteParts): Way {
@@ -38,6 +39,7 @@ export function wayAcross(mapping: Mapping, target: RemoteTarget, parts: RoutePa
     timeoutMs,
     connectTimeoutMs,
     idleTimeoutMs,
+    cluster,
     forward: deferForward(mapping, () =>
       createRemoteForward({ mapping, cluster, path, identity, logger, timeoutMs, idleTimeoutMs, bodyBytesMax, tally }),
     ),

@@ -17,7 +17,7 @@ export function createClusterFamilies(parts: ClusterParts): readonly Family[] {
       type: 'gauge',
       labels: ['service'],
       help: '1 while a circuit breaker refuses requests to the service.',
-      samples: () => together(all(), ({ isOpen }) => [['', isOpen === true ? 1 : 0]], serviceAlone, Math.max),
+      samples: () => together(all(), ({ circuit }) => [['', circuit === 'open' ? 1 : 0]], serviceAlone, Math.max),
     },
     {
       name: 'frontdesk_upstream_circuit_overflows_total',
@@ -36,8 +36,8 @@ export function createClusterFamilies(parts: ClusterParts): readonly Family[] {
   ];
 }
 
-function wasAsked({ isOpen }: ClusterSnapshot): boolean {
-  return isOpen !== undefined;
+function wasAsked({ isUsed }: ClusterSnapshot): boolean {
+  return isUsed;
 }
 
 function serviceAlone(service: string): Sample['labels'] {

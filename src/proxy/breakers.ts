@@ -12,8 +12,8 @@ export interface Breakers {
   readonly enter: (load: Load) => void;
   readonly leave: (load: Load) => void;
   readonly takeRetry: () => (() => void) | undefined;
-  /** Whether it would refuse a request now, to whichever of these it came. */
-  readonly isOpen: (loads: readonly Load[]) => boolean;
+  /** Whether `enter` would throw. */
+  readonly refuses: (load: Load) => boolean;
   readonly counts: Readonly<BreakerCounts>;
 }
 
@@ -33,17 +33,21 @@ export function createBreakers(service: string, limits: CircuitBreakers): Breake
   const counts: BreakerCounts = { activeRequests: 0, activeRetries: 0, overflows: 0 };
   let waiting = 0;
 
-  function refuse(what: string): never {
-    counts.overflows += 1;
-    throw new Overflow(`${service} has ${what} already`);
+  /** What there is enough of already. */
+  function excess(load: Load): string | undefined {
+    if (counts.activeRequests >= maxRequests) return `${maxRequests} requests under way`;
+    if (load.activeRequests < maxConnections || waiting < maxPendingRequests) return undefined;
+    return `${maxPendingRequests} requests waiting for a connection`;
   }
 
   return Object.freeze({
     enter(load: Load) {
-      if (counts.activeRequests >= maxRequests) refuse(`${maxRequests} requests under way`);
-      const mustWait = load.activeRequests >= maxConnections;
-      if (mustWait && waiting >= maxPendingRequests) refuse(`${maxPendingRequests} requests waiting for a connection`);
-      if (mustWait) waiting += 1;
+      const what = excess(load);
+      if (what !== undefined) {
+        counts.overflows += 1;
+        throw new Overflow(`${service} has ${what} already`);
+      }
+      if (load.activeRequests >= maxConnections) waiting += 1;
       load.activeRequests += 1;
       counts.activeRequests += 1;
     },
@@ -62,10 +66,7 @@ export function createBreakers(service: string, limits: CircuitBreakers): Breake
         isTaken = false;
       };
     },
-    isOpen(loads: readonly Load[]) {
-      if (counts.activeRequests >= maxRequests) return true;
-      return waiting >= maxPendingRequests && loads.every(({ activeRequests }) => activeRequests >= maxConnections);
-    },
+    refuses: (load: Load) => excess(load) !== undefined,
     counts,
   });
 }

@@ -59,6 +59,8 @@ export interface Cluster {
 
 export interface ClusterSnapshot {
   readonly service: string;
+  /** False: nothing was asked of it yet, and nobody asks after its health. */
+  readonly isUsed: boolean;
   readonly addresses: readonly {
     readonly origin: string;
     readonly health: 'unknown' | 'healthy' | 'unhealthy' | 'ejected';
@@ -66,8 +68,8 @@ export interface ClusterSnapshot {
   }[];
   readonly activeRequests: number;
   readonly activeRetries: number;
+  /** Open: at every address a circuit breaker would refuse one more request. */
+  readonly circuit: 'closed' | 'open';
   /** How often a circuit breaker refused, since the start. */
   readonly overflows: number;
-  /** Whether one would refuse a request now, whatever its address. Left out where nobody has asked for anything yet. */
-  readonly isOpen?: boolean;
 }

@@ -29,6 +29,8 @@ export interface Clusters {
    * service, and the first holder's is asked. A new configuration is to acquire before the old one releases.
    */
   readonly acquire: (spec: ClusterSpec) => HeldCluster;
+  /** Those that are held. */
+  readonly list: () => readonly Cluster[];
   /** Of those that are held. */
   readonly snapshot: () => readonly ClusterSnapshot[];
   /** Ends idle connections at once and waits for the others, which end with their exchanges; again, it waits for the same. */
@@ -76,6 +78,7 @@ export function createClusters(options: ClustersOptions = {}): Clusters {
         },
       });
     },
+    list: () => [...held.values()].map(({ cluster }) => cluster),
     snapshot: () => [...held.values()].map(({ cluster }) => cluster.snapshot()),
     async close() {
       closing ??= Promise.all([...leaving, ...[...held.values()].map((shared) => shared.close())]);

@@ -1,5 +1,5 @@
 /** A cluster that is opened when it is first asked for something: of 10,000 services most wait long for a request. */
-import type { Cluster, ClusterSpec } from './cluster.ts';
+import type { Cluster, ClusterSnapshot, ClusterSpec } from './cluster.ts';
 import { type ClusterParts, type OpenCluster, openCluster } from './open-cluster.ts';
 
 /** Where health is checked, it is open at once. Opened after its end, it ends its connections with their exchanges. */
@@ -20,11 +20,25 @@ export function deferCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluste
     cluster: Object.freeze({
       attempt: (tried?: readonly string[]) => ready().attempt(tried),
       takeRetry: () => ready().takeRetry(),
-      snapshot: () => ready().snapshot(),
+      snapshot: () => opened?.cluster.snapshot() ?? unusedSnapshot(spec),
     }),
     async close() {
       isClosed = true;
       await opened?.close();
     },
+  };
+}
+
+/** Whoever looks does not open it. */
+function unusedSnapshot({ service, origins }: ClusterSpec): ClusterSnapshot {
+  const rests = { health: 'unknown', activeRequests: 0 } as const;
+  return {
+    service,
+    isUsed: false,
+    addresses: [...new Set(origins())].map((origin) => ({ origin, ...rests })),
+    circuit: 'closed',
+    activeRequests: 0,
+    activeRetries: 0,
+    overflows: 0,
   };
 }

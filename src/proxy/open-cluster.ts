@@ -79,13 +79,14 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
     const all = addresses.list();
     return {
       service,
+      isUsed: true,
       addresses: all.map((address) => ({
         origin: address.origin,
         health: stateOf(address, nowMs),
         activeRequests: address.activeRequests,
       })),
+      circuit: all.every(breakers.refuses) ? 'open' : 'closed',
       ...breakers.counts,
-      isOpen: breakers.isOpen(all),
     };
   }
 

@@ -25,3 +25,4 @@ export { openRedisCounters, type RedisCounters, type RedisCountersOptions } from
 export { createReloadingLimiter, type ReloadingLimiter } from './reloading-limiter.ts';
 export type { Rule, RuleMatch } from './rule.ts';
 export { createTallies, type TalliedLimit, type Tallies } from './tallies.ts';
+export { readUsages, type Usage, type UsageOf } from './usages.ts';

@@ -1,5 +1,6 @@
 /** Sums per limit, cheap enough for every decision, and as many as the configuration names. */
 import type { Count, Hit } from './counters.ts';
+import type { CurrentLimit } from './limiter.ts';
 import type { Rule, RuleMatch } from './rule.ts';
 
 /** Hits, not requests. */
@@ -32,6 +33,8 @@ export interface Tallies {
 
 export interface TalliedLimit {
   readonly labels: TallyLabels;
+  /** The descriptor as configured, whatever values are told apart. */
+  readonly configured: string;
   readonly tally: Readonly<Tally>;
   /** How much its fullest counter has used, from 0 to 1; 0 when no window of it runs. */
   readonly fullness: () => number;
@@ -59,7 +62,7 @@ export function createTallies({ detailsMax = 1_000, clock = now }: TalliesOption
     const known = byRule.get(rule);
     if (known !== undefined) return known;
     const labels = labelsOf(rule);
-    const entry = entries.get(keyOf(labels)) ?? add(labels);
+    const entry = entries.get(keyOf(labels)) ?? add(labels, rule);
     byRule.set(rule, entry);
     return entry;
   }
@@ -71,13 +74,14 @@ export function createTallies({ detailsMax = 1_000, clock = now }: TalliesOption
     const known = entries.get(keyOf(labels));
     if (known !== undefined || details >= detailsMax) return known;
     details += 1;
-    return add(labels);
+    return add(labels, rule);
   }
 
-  function add(labels: TallyLabels): Entry {
+  function add(labels: TallyLabels, { descriptor: configured }: Rule): Entry {
     const fullest = { share: 0, untilMs: 0 };
     const tally = { total: 0, within: 0, near: 0, over: 0, overFromMemory: 0, shadow: 0 };
-    const entry = { labels, tally, fullest, fullness: () => (clock() < fullest.untilMs ? fullest.share : 0) };
+    const fullness = () => (clock() < fullest.untilMs ? fullest.share : 0);
+    const entry = { labels, configured, tally, fullest, fullness };
     entries.set(keyOf(labels), entry);
     return entry;
   }
@@ -127,8 +131,11 @@ function tell(tally: Tally, { hits, burst, shadow }: Hit, { over, remaining, fro
 /** What a request brought along, its domain included, is the asker's word and no label. */
 function labelsOf({ domain, descriptor, currentLimit }: Rule): TallyLabels {
   if (descriptor === '*') return { domain: '*', descriptor, limit: 'of the request' };
-  const { name, requestsPerUnit, windowSeconds } = currentLimit;
-  return { domain, descriptor, limit: name ?? `${requestsPerUnit}/${windowSeconds}s` };
+  return { domain, descriptor, limit: labelOfLimit(currentLimit) };
+}
+
+export function labelOfLimit({ name, requestsPerUnit, windowSeconds }: Omit<CurrentLimit, 'unit'>): string {
+  return name ?? `${requestsPerUnit}/${windowSeconds}s`;
 }
 
 function keyOf(labels: TallyLabels): string {

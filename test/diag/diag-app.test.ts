@@ -7,7 +7,7 @@ import request from 'supertest';
 import { parse } from 'yaml';
 import { createDiagnostics, createProbes, type Endpoint } from '#diag';
 import { createProblemResponses, createRepresentations, silentLogger } from '#http';
-import { callAsDemo, desksOf } from '../support/desks.ts';
+import { call, callAsDemo, desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { parts } from './diagnostics-parts.ts';
 
@@ -117,6 +117,7 @@ describe('the diagnostics of a desk', () => {
       [
         ['/gateway/v0/check_alive', '-'],
         ['/gateway/v0/check_ready', '-'],
+        ['/gateway/v0/diag/events', '-'],
         ['/gateway/v0/problems', '-'],
         ['/gateway/v0/explain', '-'],
         ['/gateway/v0/metrics', '-'],
@@ -143,17 +144,57 @@ describe('the diagnostics of a desk', () => {
     const { text } = await read('./config', 'application/yaml');
     const timeless = (read: { configuration: object }) => ({
       ...read,
+      at: '',
       uptime_seconds: 0,
       configuration: { ...read.configuration, applied_at: '' },
     });
     assert.deepEqual(timeless(parse(text)), timeless(body));
   });
 
-  it('come to people with a policy that allows one style and no script', async () => {
-    const { text, headers } = await read('./config', 'text/html');
+  it('come to people with a policy that allows nothing inline and nothing from elsewhere', async () => {
+    const { headers } = await read('./config', 'text/html');
     const policy = headers['content-security-policy'] ?? '';
-    assert.match(policy, /^default-src 'none'; style-src 'sha256-[\w+/]+='; base-uri 'none'/);
-    assert.ok(!policy.includes('script-src') && !/<script/i.test(text));
+    assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'/);
+    assert.doesNotMatch(policy, /unsafe|https?:|\*/);
+  });
+
+  it('are never kept, and have no tag: no two are the same', async () => {
+    const { headers } = await read('./config');
+    assert.deepEqual([headers['cache-control'], headers.etag, headers.vary], ['no-store', undefined, 'Accept']);
+  });
+
+  it('pick rows by the query, and say what is wrong with it', async () => {
+    const desk = await open();
+    const { body } = await callAsDemo(desk, '/gateway/v0/diag/?filter=HOTEL').expect(200);
+    assert.deepEqual(
+      [body.routes.map(({ name }: { name: string }) => name), body.routes_total, body.routes_matching],
+      [['hotel'], 11, 1],
+    );
+    const { body: refused } = await callAsDemo(
+      desk,
+      `/gateway/v0/diag/?filter=${'x'.repeat(201)}&offset=x&a=1&a=2`,
+    ).expect(400);
+    assert.deepEqual(
+      refused.errors.map(({ pointer }: { pointer: string }) => pointer),
+      ['#/query/a', '#/query/filter', '#/query/offset'],
+    );
+    await callAsDemo(desk, `/gateway/v0/diag/?filter=${'x'.repeat(2100)}`).expect(400);
+  });
+
+  it('bring along what the page asks for, to the same people, with a tag to ask by', async () => {
+    const desk = await open();
+    const script = '/gateway/v0/diag/diagnostics.js';
+    await call(desk, script).expect(401);
+    const { headers } = await callAsDemo(desk, script)
+      .expect(200)
+      .expect('Content-Type', 'text/javascript; charset=utf-8')
+      .expect('Cache-Control', 'private, no-cache')
+      .expect('X-Content-Type-Options', 'nosniff');
+    await callAsDemo(desk, script)
+      .set('If-None-Match', headers.etag ?? '')
+      .expect(304);
+    await callAsDemo(desk, '/gateway/v0/diag/assets.ts').expect(404);
+    await callAsDemo(desk, '/gateway/v0/diag/browser/diagnostics.js').expect(404);
   });
 
   for (const accept of ['application/json', 'application/yaml', 'text/html']) {

@@ -1,5 +1,5 @@
 /** What a gateway with one route, one error and one limit hands to the diagnostics. */
-import type { Route } from '#gateway';
+import { createTraffic, type Route } from '#gateway';
 import { mappingOf } from '../support/edge.ts';
 import { limit, unlimited } from '../support/limits.ts';
 
@@ -10,6 +10,7 @@ export const hotelRoute: Route = {
   mapping: mappingOf(),
   conditions: () => ['POST', 'host api.*'],
   target: () => 'in this process',
+  cluster: undefined,
   rewritten: (path) => path,
   redirection: undefined,
   cors: undefined,
@@ -36,6 +37,11 @@ const source = { file: 'config/ratelimit/x.yaml', line: 3 };
 export const parts: Parts = {
   version: '1.2.3',
   uptimeMs: () => 61_999,
+  clock: () => Date.UTC(2026, 0, 2, 3, 5, 0),
+  clusters: () => [],
+  traffic: createTraffic(),
+  usages: () => () => undefined,
+  namesSecret: (name) => name.includes('token'),
   gateway: () => ({
     routes: [hotelRoute],
     versions: [

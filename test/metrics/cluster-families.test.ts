@@ -6,7 +6,10 @@ import { formatFamilies } from '../../src/metrics/exposition.ts';
 import { among, type Series, seriesOf } from '../support/scrape.ts';
 
 function cluster(service: string, more: Partial<ClusterSnapshot>): ClusterSnapshot {
-  return { service, addresses: [], activeRequests: 0, activeRetries: 0, overflows: 0, ...more };
+  return {
+    ...{ service, isUsed: false, addresses: [], circuit: 'closed', activeRequests: 0, activeRetries: 0, overflows: 0 },
+    ...more,
+  };
 }
 
 function address(origin: string, health: ClusterSnapshot['addresses'][number]['health']) {
@@ -19,8 +22,8 @@ describe('the metrics of services', () => {
 
   it('take the clusters of one service together', async () => {
     const series = await tell(
-      cluster('a', { isOpen: true, overflows: 2, addresses: [address('x', 'healthy'), address('y', 'ejected')] }),
-      cluster('a', { isOpen: false, overflows: 3, addresses: [address('x', 'unhealthy'), address('z', 'unknown')] }),
+      cluster('a', { circuit: 'open', overflows: 2, addresses: [address('x', 'healthy'), address('y', 'ejected')] }),
+      cluster('a', { overflows: 3, addresses: [address('x', 'unhealthy'), address('z', 'unknown')] }),
       cluster('b', { addresses: [address('x', 'unknown')] }),
     );
     assert.deepEqual(among(series, 'frontdesk_upstream_circuit_open'), { a: 1, b: 0 });
@@ -32,7 +35,7 @@ describe('the metrics of services', () => {
   it('are those of services that were asked for something where there are more than a thousand', async () => {
     const resting = Array.from({ length: 1_000 }, (_, number) => cluster(`service-${number}`, {}));
     assert.equal(Object.keys(await tell(...resting)).length, 2_000);
-    const series = await tell(...resting, cluster('busy', { isOpen: false }));
+    const series = await tell(...resting, cluster('busy', { isUsed: true }));
     assert.deepEqual(among(series, 'frontdesk_upstream_circuit_open'), { busy: 0 });
   });
 });

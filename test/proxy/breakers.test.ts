@@ -46,17 +46,11 @@ describe('circuit breakers', () => {
         const model: Model = { active: [0, 0], refused: 0 };
         for (const { isEnter, address } of steps) {
           const does = isEnter ? enterModel(model, address) : leaveModel(model, address);
+          if (isEnter) assert.equal(breakers.refuses(loads[address]), does === 'refuse');
           same[does](breakers, loads[address]);
         }
         assert.deepEqual([loads[0].activeRequests, loads[1].activeRequests], model.active);
         assert.equal(breakers.counts.overflows, model.refused);
-        const isRefused = ([0, 1] as const).map((address) =>
-          enterModel({ ...model, active: [...model.active] }, address),
-        );
-        assert.equal(
-          breakers.isOpen(loads),
-          isRefused.every((does) => does === 'refuse'),
-        );
       }),
     );
   });

@@ -78,11 +78,12 @@ describe('a cluster of one address', () => {
     await upstream.hasWaiting(2);
     assert.deepEqual(cluster.snapshot(), {
       service: 'hotel',
+      isUsed: true,
       addresses: [{ origin: upstream.origin, health: 'unknown', activeRequests: 5 }],
+      circuit: 'open',
       activeRequests: 5,
       activeRetries: 0,
       overflows: 4,
-      isOpen: true,
     });
     for (let count = 0; count < 5; count += 1) {
       await upstream.hasWaiting(1);
@@ -96,6 +97,24 @@ describe('a cluster of one address', () => {
     assert.deepEqual(upstream.reached.map(({ url }) => url).slice(2), ['/2', '/3', '/4']);
     assert.equal(upstream.sockets.size, 2);
     assert.equal(cluster.snapshot().activeRequests, 0);
+    assert.equal(cluster.snapshot().circuit, 'closed');
+  });
+
+  it('is not opened by a look: nobody is asked for anything, and no connection is made', async () => {
+    const upstream = await startUpstream(servers);
+    const { cluster } = openClusters().acquire(specOf([upstream.origin, upstream.origin]));
+    const unused = {
+      service: 'hotel',
+      isUsed: false,
+      addresses: [{ origin: upstream.origin, health: 'unknown', activeRequests: 0 }],
+      circuit: 'closed',
+      activeRequests: 0,
+      activeRetries: 0,
+      overflows: 0,
+    };
+    assert.deepEqual([cluster.snapshot(), cluster.snapshot()], [unused, unused]);
+    await ask(cluster);
+    assert.deepEqual(cluster.snapshot(), { ...unused, isUsed: true });
   });
 
   it('refuses what goes beyond max_requests, wherever it would go', async () => {

@@ -3,6 +3,7 @@ import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 
+/** @type {import('@opentelemetry/sdk-trace-base').SpanExporter} */
 const nowhere = { export: (_spans, done) => done({ code: 0 }), shutdown: async () => {} };
 
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());

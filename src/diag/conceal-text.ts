@@ -1,0 +1,29 @@
+/** Texts that others wrote, without the credentials that may stand in them. */
+
+/** Whether what a header, a parameter or an entry of that name holds is for nobody else to read. */
+export type NamesSecret = (name: string) => boolean;
+
+/**
+ * Takes user and password out of URLs: `postgres://…@host`. A password that should have been encoded may hold anything,
+ * so that rather too much is taken than too little.
+ */
+export function concealText(text: string): string {
+  return text.replace(/(:\/|\/\/)(\/?)(?:[^\s/:@]*:\S*|[^\s/@]*)@/g, '$1$2…@');
+}
+
+/**
+ * The message of a configuration error, which begins with the field: where that names a secret, what it quotes is the
+ * value. `the key "x" with the value "y"` is how limits that stand twice are told.
+ */
+export function concealMessage(message: string, namesSecret: NamesSecret): string {
+  const [field = ''] = message.split(' ', 1);
+  const known = namesSecret(field) ? message.replace(/["`].*["`]/s, '"…"') : message;
+  return concealText(known).replace(/(the key "([^"]*)" with the value )".*"/g, (whole, before: string, key: string) =>
+    isSecretKey(key, namesSecret) ? `${before}"…"` : whole,
+  );
+}
+
+/** Of a limit's descriptor. Envoy's `generic_key` is a key to nothing: its value is a word of the configuration. */
+export function isSecretKey(key: string, namesSecret: NamesSecret): boolean {
+  return key !== 'generic_key' && namesSecret(key);
+}

@@ -1,0 +1,56 @@
+/** The diagnostics as they change, for who keeps looking: `/gateway/v0/diag/events`, behind the auth service. */
+import { createRepresentations, type Problem, problem } from '#http';
+import { type Endpoint, isRead, root } from './diag-app.ts';
+import { createEventStreams, type EventStreamsOptions } from './event-streams.ts';
+import { readSelection } from './selection.ts';
+import { type DiagnosticsParts, readDiagnostics } from './snapshot.ts';
+
+export interface DiagnosticsEvents {
+  readonly endpoint: Endpoint;
+  /** Ends the streams at once: nobody who stops is to wait for those who look on. */
+  readonly close: () => void;
+}
+
+const contentType = 'text/event-stream';
+
+/** Each event is the JSON of the diagnostics, with the same query. Proxies are asked not to hold it back. */
+export function createDiagnosticsEvents(
+  parts: DiagnosticsParts,
+  options: Omit<EventStreamsOptions, 'read' | 'generation'> = {},
+): DiagnosticsEvents {
+  const representations = createRepresentations([{ type: contentType, contentType, tag: 'events', format: String }]);
+  const streams = createEventStreams({
+    ...options,
+    read: (selection) => JSON.stringify(readDiagnostics(parts, selection)),
+    generation: () => parts.configuration.current().number,
+  });
+  const prefix = `${root}/diag/events`;
+  return {
+    endpoint: {
+      name: 'diagnostics-events',
+      prefix,
+      rewrite: '',
+      authenticated: true,
+      isUncounted: true,
+      async run(ctx) {
+        if (!isRead(ctx, prefix)) return;
+        representations.choose(ctx.req.headers.accept);
+        const selection = readSelection(ctx.search);
+        ctx.set({ 'Cache-Control': 'no-store, no-transform', 'X-Accel-Buffering': 'no' });
+        ctx.vary('Accept');
+        ctx.set('Content-Type', contentType);
+        ctx.status = 200;
+        if (ctx.method === 'HEAD') return;
+        // Nothing around us is to gather it, and that a client leaves is how it ends.
+        ctx.respond = false;
+        if (!streams.open(selection, ctx.res)) throw refusal();
+      },
+    },
+    close: streams.close,
+  };
+}
+
+function refusal(): Problem {
+  const detail = 'As many look on as may, or the server is stopping. The diagnostics themselves can be read.';
+  return problem('not-ready', { detail, headers: { 'Retry-After': '60' } });
+}

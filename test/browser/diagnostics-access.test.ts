@@ -1,0 +1,110 @@
+/** The diagnostics in a real browser: by keyboard, on a phone, by night, and for those who have them read to them. */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { accessFaults, browserVisits, hasChromium } from '../support/browser.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { isLive, mappingText, openWatchedDesk, reads, type WatchedDesk } from './watched-desk.ts';
+
+const phone = { viewport: { width: 390, height: 844 } };
+
+describe('the diagnostics page, for everybody', function () {
+  if (!hasChromium()) {
+    it('is tested where /usr/bin/chromium is');
+    return;
+  }
+  this.timeout(30_000);
+  const servers = testServers(after);
+  const writeFiles = temporaryFiles();
+  const visit = browserVisits();
+  let desk: WatchedDesk;
+
+  /** Of everything that the page can show there is something: an error, a notice, a failure, conditions, a long path. */
+  before(async () => {
+    const long = `/${'a-long-way/'.repeat(12)}end`;
+    const records = `---\n${mappingText('long', long, 'http://a-host-with-a-long-name.example.com:8080')}method: POST\nhost: api.example.com\n`;
+    desk = await openWatchedDesk(servers, await writeFiles(), records);
+    await writeFile(
+      join(desk.config, 'services/broken.yaml'),
+      'apiVersion: gateway/v1\nkind: Mapping\nname: broken\nservice: hotel\n',
+    );
+    await desk.send('/v1/hotels/', 3, { authorization: `Basic ${btoa('demo:demo')}`, 'x-gateway-test-allow': 'me' });
+    await desk.send('/away', 2);
+    await desk.send('/nowhere', 1);
+  });
+
+  const explanation = () => new URL('../explain?method=GET&url=/v1/hotels&user=ann', desk.diagnostics).href;
+  const focused = (page: Page) =>
+    page.evaluate(`(() => {
+      const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
+      const name = document.activeElement.id || document.activeElement.textContent || document.activeElement.name;
+      return [name.trim(), outlineStyle === 'none' || outlineWidth === '0px' ? 'unseen' : 'seen'];
+    })()`) as Promise<[string, string]>;
+
+  it('is worked by keyboard: one skips to the content, and sees where one is', async () => {
+    const { page } = await visit(desk.diagnostics);
+    await isLive(page);
+    await page.keyboard.press('Tab');
+    assert.deepEqual(await focused(page), ['Skip to the content', 'seen']);
+    const met: string[] = [];
+    while (met.at(-1) !== 'failures' && met.length < 100) {
+      await page.keyboard.press('Tab');
+      const [name, isSeen] = await focused(page);
+      assert.equal(isSeen, 'seen', name);
+      met.push(name === 'upstream-unavailable' ? 'failures' : name);
+    }
+    const order = ['Routes', 'Explain', 'pause', 'filter', 'Filter', 'method', 'url', 'Explain', 'failures'];
+    assert.deepEqual(
+      met.filter((name) => order.includes(name)),
+      order,
+    );
+    await page.locator('#pause').focus();
+    await page.keyboard.press('Space');
+    await reads(page, '#connection', /^Paused$/);
+    await page.locator('.skip').focus();
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate('document.activeElement.id'), 'main');
+  });
+
+  for (const width of [320, 390, 800, 1130]) {
+    it(`does not scroll sideways in a window of ${width} pixels`, async () => {
+      const { page } = await visit(desk.diagnostics, { viewport: { width, height: 844 } });
+      await isLive(page);
+      await page.evaluate('for (const details of document.querySelectorAll("details")) details.open = true');
+      assert.ok(await page.evaluate('document.scrollingElement.scrollWidth <= innerWidth'));
+      await page.goto(explanation());
+      assert.ok(await page.evaluate('document.scrollingElement.scrollWidth <= innerWidth'));
+    });
+  }
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const [where, window] of [
+      ['on a desk', {}],
+      ['on a phone', phone],
+    ] as const) {
+      it(`has no fault that axe-core finds, ${where} in a ${colorScheme} room`, async () => {
+        const { page } = await visit(desk.diagnostics, { colorScheme, bypassCSP: true, ...window });
+        await isLive(page);
+        await reads(page, '#verdict', /^1 configuration error; 1 route failing: away$/);
+        await page.locator('.routes summary').first().click();
+        assert.deepEqual(await accessFaults(page), []);
+        await page.goto(explanation());
+        assert.deepEqual(await accessFaults(page), []);
+      });
+    }
+  }
+
+  it('stands still while nobody looks', async () => {
+    const { page, context } = await visit(desk.diagnostics);
+    await isLive(page);
+    const left = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/events'));
+    await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'))`);
+    await left;
+    const again = context.waitForEvent('request', (request) => request.url().endsWith('/events'));
+    await page.evaluate(`delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))`);
+    await again;
+  });
+});

@@ -1,0 +1,151 @@
+/** The diagnostics in a real browser: what somebody sees who is woken up by them. */
+import assert from 'node:assert/strict';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { browserVisits, hasChromium } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { figureOf, isLive, openWatchedDesk, reads, rowOf, type WatchedDesk } from './watched-desk.ts';
+
+describe('the diagnostics page in a browser', function () {
+  if (!hasChromium()) {
+    it('is tested where /usr/bin/chromium is');
+    return;
+  }
+  this.timeout(30_000);
+  const servers = testServers(after);
+  const writeFiles = temporaryFiles();
+  const visit = browserVisits();
+  let desk: WatchedDesk;
+
+  before(async () => {
+    desk = await openWatchedDesk(servers, await writeFiles());
+  });
+
+  const connection = (page: Page) => page.locator('#connection').textContent();
+
+  /** Gone as soon as a page is loaded anew. */
+  const mark = (page: Page) => page.evaluate('globalThis.isTheSamePage = true');
+  const isTheSame = (page: Page) => page.evaluate('globalThis.isTheSamePage === true');
+
+  it('is for those who log in', async () => {
+    assert.equal((await fetch(desk.diagnostics)).status, 401);
+    const { page } = await visit(desk.diagnostics);
+    assert.match(await page.title(), /frontdesk diagnostics$/);
+    await isLive(page);
+  });
+
+  it('shows the figures of a route as traffic flows, and what was refused', async () => {
+    const { page } = await visit(desk.diagnostics);
+    await isLive(page);
+    await mark(page);
+    const row = rowOf(page, '/v1/cars');
+    const [total, refused] = [Number(await figureOf(row, 'total')), Number(await figureOf(row, 'total_auth'))];
+    await desk.send('/v1/cars/', 7);
+    await desk.send('/v1/cars/', 2, {});
+    await eventually(async () => assert.equal(await figureOf(row, 'total'), String(total + 9)));
+    assert.equal(await figureOf(row, 'total_auth'), String(refused + 2));
+    assert.ok(Number((await figureOf(row, 'rate')).replace('<', '')) > 0);
+    assert.equal(await figureOf(row, 'health'), 'ok');
+    assert.match((await row.locator('svg').getAttribute('aria-label')) ?? '', /^\d+ requests in five minutes/);
+    assert.ok(await isTheSame(page));
+  });
+
+  it('shows what is wrong with a record as soon as it is broken, and no more once it is mended', async () => {
+    const { page } = await visit(desk.diagnostics);
+    await isLive(page);
+    await mark(page);
+    const file = join(desk.config, 'services/car.yaml');
+    const text = await readFile(file, 'utf8');
+    await page.getByLabel('Filter routes').fill('v1');
+    await replace(file, text.replace('prefix: /v1/cars', 'prefx: /v1/cars'));
+    await reads(page, '[data-part="errors"]', /car\.yaml:\d+ .*Mapping car.*unknown key "prefx".*Write "prefix"/s);
+    await reads(page, '#verdict', /^1 configuration error/);
+    assert.match(await page.title(), /^1 configuration error/);
+    assert.equal(await page.evaluate('document.activeElement.id + document.activeElement.value'), 'filterv1');
+    await replace(file, text);
+    await reads(page, '[data-part="errors"]', /^\s*$/);
+    assert.ok(await isTheSame(page));
+    await isLive(page);
+  });
+
+  it('tells a request that failed and why, and that its route is failing', async () => {
+    const { page } = await visit(desk.diagnostics);
+    await isLive(page);
+    await mark(page);
+    await desk.send('/away/from/here');
+    await reads(page, '#failure-rows', /503.*GET.*\/away\/from\/here.*away.*upstream-unavailable.*ECONNREFUSED/s);
+    await reads(page, '#verdict', /1 route failing: away/);
+    assert.equal(await figureOf(rowOf(page, '/away'), 'errors'), '100 %');
+    assert.ok(await isTheSame(page));
+  });
+
+  it('explains a request', async () => {
+    const { page } = await visit(desk.diagnostics);
+    await page.getByLabel('Path or URL').fill('/v1/hotels/bookings/1');
+    await page.getByLabel('User').fill('ann');
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await reads(page, '.verdict', /hotel sends it to hotel \(in this process\) as GET \/bookings\/1/);
+    assert.equal(await page.getByLabel('User').inputValue(), 'ann');
+    await page.getByRole('link', { name: 'Diagnostics' }).click();
+    await isLive(page);
+  });
+
+  it('filters while somebody types, and stops when asked to', async () => {
+    const { page } = await visit(desk.diagnostics);
+    await isLive(page);
+    await page.getByLabel('Filter routes').fill('CARS');
+    assert.deepEqual(await page.locator('.routes tbody tr:visible .path').allTextContents(), ['/v1/cars']);
+    const pause = page.getByRole('button', { name: 'Pause' });
+    await pause.click();
+    assert.deepEqual([await connection(page), await pause.getAttribute('aria-pressed')], ['Paused', 'true']);
+    await pause.click();
+    await isLive(page);
+  });
+
+  it('asks now and then where there is no stream, says so when nobody answers, and comes back', async () => {
+    const { page, context } = await visit(desk.diagnostics, {
+      async prepare(page, context) {
+        await page.clock.install();
+        await context.route('**/diag/events', (route) => route.abort());
+      },
+      expected: /ERR_FAILED/,
+    });
+    await reads(page, '#connection', /^Live by asking/);
+    await context.route('**/diag/', (route) => route.abort());
+    const passes = (expected: RegExp) =>
+      eventually(async () => {
+        await page.clock.fastForward(31_000);
+        assert.match((await connection(page)) ?? '', expected);
+      });
+    await passes(/^Connection lost, trying again$/);
+    await context.unroute('**/diag/');
+    await passes(/^Live by asking/);
+    await context.unroute('**/diag/events');
+    await passes(/^Live$/);
+  });
+
+  it('is whole without script: the figures, the filter and the explanation', async () => {
+    const { page } = await visit(desk.diagnostics, { javaScriptEnabled: false });
+    await desk.send('/v1/cars/');
+    assert.equal(await connection(page), 'Not live');
+    await reads(page, '.connection time', / UTC$/);
+    assert.ok(await page.getByRole('button', { name: 'Pause' }).isHidden());
+    await page.getByLabel('Filter routes').fill('car');
+    await page.getByRole('button', { name: 'Filter' }).click();
+    assert.match(page.url(), /\?filter=car$/);
+    assert.deepEqual(await page.locator('.routes .path').allTextContents(), ['/v1/cars']);
+    assert.ok(Number(await figureOf(rowOf(page, '/v1/cars'), 'total')) > 0);
+    await page.getByLabel('Path or URL').fill('/nowhere');
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await reads(page, '.verdict', /refused with 404/);
+  });
+});
+
+/** At once, as a tool that deploys does it. */
+async function replace(file: string, text: string): Promise<void> {
+  await writeFile(`${file}.next`, text);
+  await rename(`${file}.next`, file);
+}

@@ -1,0 +1,69 @@
+/** The picture of the diagnostics in the README. `UPDATE_PICTURE=1` makes it anew, of five minutes of traffic. */
+import assert from 'node:assert/strict';
+import { mkdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { browserVisits, hasChromium } from '../support/browser.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { isLive, mappingText, openWatchedDesk, type WatchedDesk } from './watched-desk.ts';
+
+const isForReadme = process.env.UPDATE_PICTURE === '1';
+const trafficMs = isForReadme ? 310_000 : 0;
+
+describe('the picture of the diagnostics', function () {
+  if (!hasChromium()) {
+    it('is made where /usr/bin/chromium is');
+    return;
+  }
+  this.timeout(trafficMs + 30_000);
+  const servers = testServers(after);
+  const writeFiles = temporaryFiles();
+  const visit = browserVisits();
+
+  it('shows a busy desk, and is small enough for a README', async () => {
+    const directory = isForReadme ? await shortDirectory() : await writeFiles();
+    servers.later(() => rm(directory, { recursive: true, force: true }));
+    const flights = await servers.http((_, res) => setTimeout(() => res.end('{}'), 20 + Math.random() * 60));
+    const canary = await servers.http((_, res) => {
+      res.statusCode = Math.random() < 0.2 ? 503 : 200;
+      res.end('{}');
+    });
+    const records = [
+      `---\n${mappingText('flights', '/v1/flights', flights.origin)}`,
+      `---\n${mappingText('flights-canary', '/v1/flights', canary.origin)}weight: 20\n`,
+    ];
+    const desk = await openWatchedDesk(servers, directory, records.join(''));
+    await keepBusy(desk);
+    const { page } = await visit(desk.diagnostics, { viewport: { width: 1280, height: 1000 } });
+    await isLive(page);
+    const path = isForReadme ? 'test/examples/diagnostics.png' : join(directory, 'diagnostics.png');
+    await page.screenshot({ path });
+    const { size } = await stat(path);
+    assert.ok(size > 20_000 && size < 200_000, `${size} bytes`);
+  });
+});
+
+/** What lies below the checkout is named by a short path. */
+async function shortDirectory(): Promise<string> {
+  await mkdir('data/config', { recursive: true });
+  return 'data/config';
+}
+
+const paths = [
+  ...['/v1/hotels/', '/v1/hotels/', '/v1/hotels/?city=Berlin', '/v1/cars/', '/v1/flights/lh1', '/v1/flights/lh2'],
+  ...['/v1/messages/1', '/v2/messages/1', '/v2/accounts/demo', '/v1/trains'],
+];
+
+/** More and less by turns; now and then somebody forgets his password. */
+async function keepBusy({ send }: WatchedDesk): Promise<void> {
+  const untilMs = performance.now() + trafficMs;
+  for (let turn = 0; turn === 0 || performance.now() < untilMs; turn += 1) {
+    const many = 3 + Math.round(3 * Math.sin(turn / 80) + 2 * Math.sin(turn / 13) + Math.random());
+    const some = paths.filter(() => Math.random() < many / 10);
+    const demo = { authorization: `Basic ${btoa('demo:demo')}` };
+    const limited = turn % 12 === 0 ? { 'x-gateway-test-allow': 'me' } : {};
+    await Promise.all(some.map((path) => send(path, 1, turn % 15 === 0 ? {} : { ...demo, ...limited })));
+    await sleep(100);
+  }
+}

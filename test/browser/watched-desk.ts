@@ -1,0 +1,60 @@
+/** A desk with the demo's configuration in a directory of its own, and a mapping to a service that is away. */
+import assert from 'node:assert/strict';
+import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Locator, Page } from 'playwright-core';
+import { createFrontdesk } from '../../src/index.ts';
+import { eventually } from '../support/eventually.ts';
+import type { TestServers } from '../support/serve.ts';
+
+export interface WatchedDesk {
+  readonly config: string;
+  /** The address of the page. */
+  readonly diagnostics: string;
+  /** Requests of the demo user, one after the other, unless `headers` say otherwise. */
+  readonly send: (path: string, count?: number, headers?: Record<string, string>) => Promise<void>;
+}
+
+/** Further `records` are YAML. */
+export async function openWatchedDesk(servers: TestServers, config: string, records = ''): Promise<WatchedDesk> {
+  const { origin: away } = await servers.refusing();
+  await cp('config', config, { recursive: true });
+  await mkdir(join(config, 'services'), { recursive: true });
+  await writeFile(
+    join(config, 'services/away.yaml'),
+    `${mappingText('away', '/away', away)}bypass_auth: true\n${records}`,
+  );
+  const ports = { port: 0, authPort: 0, ratelimitPort: 0 };
+  const desk = await createFrontdesk({ config, databaseUrl: 'sqlite::memory:', demo: true, ...ports });
+  servers.later(desk.close);
+  const { gateway } = await desk.listen();
+  assert.ok(gateway);
+  return {
+    config,
+    diagnostics: `${gateway.url}/gateway/v0/diag/`,
+    async send(path, count = 1, headers = { authorization: `Basic ${btoa('demo:demo')}` }) {
+      for (let sent = 0; sent < count; sent += 1) await (await fetch(gateway.url + path, { headers })).arrayBuffer();
+    },
+  };
+}
+
+export function mappingText(name: string, prefix: string, service: string): string {
+  return `apiVersion: gateway/v1\nkind: Mapping\nname: ${name}\nprefix: ${prefix}\nservice: ${service}\n`;
+}
+
+export function rowOf(page: Page, path: string): Locator {
+  return page.locator('.routes tbody tr').filter({ has: page.getByText(path, { exact: true }) });
+}
+
+export async function figureOf(row: Locator, name: string): Promise<string> {
+  return (await row.locator(`[data-figure="${name}"]`).first().textContent()) ?? '';
+}
+
+/** Waits until the text of what `selector` finds matches. */
+export async function reads(page: Page, selector: string, expected: RegExp): Promise<void> {
+  await eventually(async () => assert.match((await page.locator(selector).textContent()) ?? '', expected));
+}
+
+export async function isLive(page: Page): Promise<void> {
+  await reads(page, '#connection', /^Live$/);
+}

@@ -1,0 +1,46 @@
+/** The verdict of the diagnostics: what is worst comes first, and nothing is well that is not. */
+import assert from 'node:assert/strict';
+import { verdictOf } from '../../../src/diag/browser/verdict.js';
+import { busyRoute, emptyDiagnostics, ownRoute, sample } from '../diagnostics-sample.ts';
+
+const routesOf = (...health: (typeof busyRoute.health)[]) => ({
+  routes: health.map((one, index) => ({ ...busyRoute, name: `route-${index}`, health: one })),
+  routes_total: health.length,
+});
+
+describe('verdictOf', () => {
+  const check = (more: object, expected: [state: string, text: string]) => {
+    const { state, text } = verdictOf({ ...emptyDiagnostics, ...more });
+    assert.deepEqual([state, text], expected);
+  };
+
+  it('is well when routes are, or rest', () => {
+    check({}, ['well', 'All is well']);
+    check(routesOf('ok', 'unknown'), ['well', 'All is well']);
+    check({ routes: [ownRoute], routes_total: 1 }, ['well', 'All is well']);
+  });
+
+  it('counts errors that are not listed as well', () => {
+    check({ errors_total: 1_200 }, ['ill', '1,200 configuration errors']);
+  });
+
+  it('names the routes that fail, three at most', () => {
+    check(routesOf('failing', 'ok'), ['ill', '1 route failing: route-0']);
+    check(routesOf('failing', 'failing', 'failing', 'failing'), [
+      'ill',
+      '4 routes failing: route-0, route-1, route-2 …',
+    ]);
+    check(routesOf('degraded'), ['watch', '1 route degraded: route-0']);
+  });
+
+  it('names open circuits and addresses that are unwell', () => {
+    const [cluster] = sample.clusters;
+    assert.ok(cluster);
+    check({ clusters: [cluster] }, ['ill', '1 circuit open: http://hotel #2; 1 address unwell: http://10.0.0.2:9002']);
+    check({ clusters: [{ ...cluster, circuit: 'closed' }] }, ['watch', '1 address unwell: http://10.0.0.2:9002']);
+  });
+
+  it('says so when it has not seen all routes', () => {
+    check({ ...routesOf('ok'), routes_total: 9_000 }, ['well', 'All is well, of the 1 route listed here']);
+  });
+});

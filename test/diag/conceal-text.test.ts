@@ -1,0 +1,40 @@
+/** What is taken out of texts that others wrote. */
+import assert from 'node:assert/strict';
+import { concealMessage, concealText } from '../../src/diag/conceal-text.ts';
+
+const namesSecret = (name: string) => /token|key/.test(name);
+
+describe('concealText', () => {
+  function check(text: string, expected: string) {
+    assert.equal(concealText(text), expected);
+  }
+
+  it('takes user and password out of every URL, and leaves the rest', () => {
+    check('no answer of postgres://ann:pw@db:5432/x', 'no answer of postgres://…@db:5432/x');
+    check('redis://:pw@one, redis://ann@two', 'redis://…@one, redis://…@two');
+    check('http://ann:p/w?x#y@host', 'http://…@host');
+    check('http://ann:p@w@host', 'http://…@host');
+    check('/to/http:/ann:pw@host', '/to/http:/…@host');
+    check('/at/10:30/ann@host', '/at/10:30/ann@host');
+    check('connect ECONNREFUSED 127.0.0.1:80', 'connect ECONNREFUSED 127.0.0.1:80');
+    check('http://host:80/path, ann@example.com', 'http://host:80/path, ann@example.com');
+  });
+});
+
+describe('concealMessage', () => {
+  function check(message: string, expected: string) {
+    assert.equal(concealMessage(message, namesSecret), expected);
+  }
+
+  it('takes out what is quoted of a field that names a secret', () => {
+    check('regex_headers.x-token "pw(" is no regular expression: `pw(`', 'regex_headers.x-token "…"');
+    check('regex_headers.x-city "Paris(" is wrong', 'regex_headers.x-city "Paris(" is wrong');
+    check('unknown key "token"', 'unknown key "token"');
+  });
+
+  it('takes out the value of a descriptor that stands twice', () => {
+    check('the key "api_key" with the value "pw" stands twice', 'the key "api_key" with the value "…" stands twice');
+    check('the key "generic_key" with the value "x"', 'the key "generic_key" with the value "x"');
+    check('the key "api_key" without a value', 'the key "api_key" without a value');
+  });
+});

@@ -1,0 +1,133 @@
+/** `/gateway/v0/diag/events`, as the gateway's table runs it and as part of a desk. */
+import assert from 'node:assert/strict';
+import Koa from 'koa';
+import mount from 'koa-mount';
+import request from 'supertest';
+import { createDiagnosticsEvents } from '#diag';
+import { createProblemResponses, silentLogger } from '#http';
+import { call, callAsDemo, desksOf } from '../support/desks.ts';
+import { readEvents } from '../support/event-reader.ts';
+import { eventually } from '../support/eventually.ts';
+import { testServers } from '../support/serve.ts';
+import { parts } from './diagnostics-parts.ts';
+
+const path = '/gateway/v0/diag/events';
+const demo = { Authorization: `Basic ${Buffer.from('demo:demo').toString('base64')}` };
+
+describe('createDiagnosticsEvents', () => {
+  const servers = testServers();
+
+  async function setUp(options: Parameters<typeof createDiagnosticsEvents>[1] = {}) {
+    const { endpoint, close } = createDiagnosticsEvents(parts, options);
+    servers.later(close);
+    const app = new Koa().use(createProblemResponses({ logger: silentLogger })).use(endpoint.run);
+    const { origin } = await servers.http(app.callback());
+    return { endpoint, close, origin, look: (query = '') => readEvents(origin + path + query) };
+  }
+
+  it('is for the gateway to put behind the auth service, and not to count', async () => {
+    const { endpoint } = await setUp();
+    assert.deepEqual([endpoint.prefix, endpoint.authenticated, endpoint.isUncounted], [path, true, true]);
+  });
+
+  it('tells the diagnostics, as often as it ticks, to nobody but who asked', async () => {
+    const { look } = await setUp({ intervalMs: 5 });
+    const { headers, next } = await look();
+    const told = ['content-type', 'cache-control', 'x-accel-buffering'].map((name) => headers[name]);
+    assert.deepEqual(told, ['text/event-stream', 'no-store, no-transform', 'no']);
+    for (const id of ['1', '2', '3']) {
+      const event = (await next()) ?? assert.fail('it ended');
+      assert.deepEqual([event.id, event.event], [id, 'diagnostics']);
+      const { version, routes } = JSON.parse(event.data ?? '');
+      assert.deepEqual([version, routes.length], ['1.2.3', 1]);
+    }
+  });
+
+  it('picks by the same query as the page, and says what is wrong with it', async () => {
+    const { origin, look } = await setUp();
+    const { next } = await look('?filter=nowhere&offset=3');
+    const { filter, offset, routes, routes_total } = JSON.parse((await next())?.data ?? '');
+    assert.deepEqual([filter, offset, routes, routes_total], ['nowhere', 3, [], 1]);
+    const { body } = await request(origin).get(`${path}?fliter=x&offset=-1`).expect(400);
+    assert.deepEqual(
+      body.errors.map(({ pointer }: { pointer: string }) => pointer),
+      ['#/query/fliter', '#/query/offset'],
+    );
+  });
+
+  it('is only read, has one path and one representation', async () => {
+    const { origin } = await setUp();
+    await request(origin).post(path).expect(405).expect('Allow', 'GET, HEAD, OPTIONS');
+    await request(origin).get(`${path}/x`).expect(404);
+    await request(origin).get(path).set('Accept', 'application/json').expect(406);
+  });
+
+  it('lets so many look on, and tells the others when to come back; a HEAD is none of them', async () => {
+    const { origin, look } = await setUp({ streamsMax: 1 });
+    await request(origin).head(path).expect(200).expect('Content-Type', 'text/event-stream');
+    const first = await look();
+    await request(origin).get(path).expect(503).expect('Retry-After', '60');
+    first.leave();
+    const { next } = await eventually(async () => {
+      const again = await look();
+      assert.equal(again.status, 200);
+      return again;
+    });
+    assert.ok(await next());
+  });
+});
+
+describe('the events of a desk', () => {
+  const servers = testServers();
+  const openDesk = desksOf(servers);
+
+  async function listen(options: Parameters<typeof openDesk>[0] = {}) {
+    const desk = await openDesk(options);
+    const url = (await desk.listen()).gateway?.url ?? '';
+    return { desk, look: (query = '') => readEvents(url + path + query, demo), url };
+  }
+
+  it('are behind the auth service', async () => {
+    await call(await openDesk(), path).expect(401);
+  });
+
+  it('tell how figures move, whatever time-outs there are for others', async () => {
+    const others = ['headerTimeoutMs', 'requestTimeoutMs', 'keepAliveTimeoutMs', 'upstreamIdleTimeoutMs'];
+    const { look, url } = await listen(Object.fromEntries(others.map((name) => [name, 500])));
+    const { next } = await look('?filter=check_alive');
+    const requests = async () => JSON.parse((await next())?.data ?? '').routes[0].traffic.requests;
+    assert.equal(await requests(), 0);
+    for (let sent = 0; sent < 3; sent += 1) await fetch(`${url}/gateway/v0/check_alive`);
+    assert.equal(await requests(), 3);
+  });
+
+  it('are in no figure themselves', async () => {
+    const { desk, look } = await listen();
+    const { next, leave } = await look();
+    const own = async () => {
+      const { body } = await callAsDemo(desk, '/gateway/v0/diag/?filter=diagnostics-events');
+      const [{ name, traffic }] = body.routes;
+      return [name, traffic.requests, traffic.in_flight];
+    };
+    await next();
+    assert.deepEqual(await own(), ['diagnostics-events', 0, 0]);
+    leave();
+    assert.deepEqual(await own(), ['diagnostics-events', 0, 0]);
+  });
+
+  it('end when the desk closes, which does not wait for those who look on', async () => {
+    const { desk, look } = await listen({ shutdownTimeoutMs: 3_600_000 });
+    const { next } = await look();
+    await next();
+    await Promise.all([desk.close(), next().then((event) => assert.equal(event, undefined))]);
+  });
+
+  it('come through a host app under a path of its own', async () => {
+    const desk = await openDesk();
+    const { origin } = await servers.http(new Koa().use(mount('/travel', desk.middleware)).callback());
+    const { next } = await readEvents(`${origin}/travel${path}`, demo);
+    assert.equal((await next())?.event, 'diagnostics');
+    await desk.close();
+    assert.equal(await next(), undefined);
+  });
+});

@@ -1,0 +1,99 @@
+/** What the diagnostics never show, in whatever form they are asked for: secrets planted all over a configuration. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import type { Frontdesk } from '../../src/index.ts';
+import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { readEvents } from '../support/event-reader.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+
+const path = '/gateway/v0/diag/';
+/** Each secret has it, and nothing else. */
+const mark = 'hunter2';
+const basic = `Basic ${Buffer.from('demo:demo').toString('base64')}`;
+
+const good = [
+  authRecord,
+  { ...limitRecord, service: 'ratelimit' },
+  mappingRecord('keyed', '/keyed', 'http://127.0.0.1:1', {
+    headers: { Authorization: `Bearer ${mark}-1`, 'x-api-key': `${mark}-2` },
+    query_parameters: { token: `${mark}-3` },
+    add_request_headers: { Authorization: `Basic ${mark}-4`, 'X-Session': `${mark}-5` },
+    add_response_headers: { 'Set-Cookie': `session=${mark}-6` },
+    labels: { gateway: [{ keys: [{ api_key: { header: 'x-api-key', omit_if_not_present: true } }] }] },
+  }),
+  mappingRecord('away', '/away', 'http://127.0.0.1:1'),
+];
+
+/** Each is refused with a message of its own. */
+const broken = [
+  mappingRecord('url', '/url', `http://ann:${mark}-7@127.0.0.1:1`),
+  mappingRecord('slash', '/slash', `http://ann:p/${mark}-8@127.0.0.1:1`),
+  mappingRecord('url-only-user', '/user', `https://${mark}-9@hotel`),
+  mappingRecord('header', '/header', 'hotel', { add_request_headers: { Authorization: [`${mark}-10`] } }),
+  mappingRecord('header-value', '/value', 'hotel', { add_request_headers: { Authorization: `${mark}-11\n` } }),
+  mappingRecord('pattern', '/pattern', 'hotel', { regex_headers: { 'x-api-key': `${mark}-12(` } }),
+  mappingRecord('unknown', '/unknown', 'hotel', { password: `${mark}-13` }),
+];
+
+const limits = {
+  domain: 'gateway',
+  descriptors: [
+    {
+      key: 'api_key',
+      value: `${mark}-14`,
+      rate_limit: { unit: 'minute', requests_per_unit: 1000 },
+      descriptors: [{ key: 'generic_key', value: 'gold', rate_limit: { unit: 'minute', requests_per_unit: 5 } }],
+    },
+  ],
+};
+
+describe('the diagnostics of a configuration full of secrets', () => {
+  const servers = testServers(after);
+  const open = desksOf(servers);
+  const writeFiles = temporaryFiles();
+  let desk: Frontdesk;
+  let url = '';
+
+  before(async () => {
+    const config = await writeFiles({
+      'services/good.yaml': good.map((record) => `---\n${JSON.stringify(record)}\n`).join(''),
+      'services/broken.yaml': broken.map((record) => `---\n${JSON.stringify(record)}\n`).join(''),
+      'ratelimit/gateway.yaml': JSON.stringify(limits),
+      'users.yaml': await readFile('config/users.yaml', 'utf8'),
+    });
+    desk = await open({ config, only: ['gateway', 'auth', 'ratelimit'] });
+    url = (await desk.listen()).gateway?.url ?? '';
+    await call(desk, `/away/http:/ann:${mark}-15@host?token=${mark}-16`).set('Authorization', basic);
+    await call(desk, `/keyed?token=${mark}-3`).set({ Authorization: `Bearer ${mark}-1`, 'X-Api-Key': `${mark}-2` });
+  });
+
+  const forms = {
+    JSON: async () => (await callAsDemo(desk, path).expect(200)).text,
+    YAML: async () => (await callAsDemo(desk, path).set('Accept', 'application/yaml').expect(200)).text,
+    HTML: async () => (await callAsDemo(desk, path).set('Accept', 'text/html').expect(200)).text,
+    events: async () => {
+      const { next, leave } = await readEvents(`${url}${path}events`, { Authorization: basic });
+      const { data = '' } = (await next()) ?? assert.fail('it ended');
+      leave();
+      return data;
+    },
+  };
+
+  for (const [form, read] of Object.entries(forms)) {
+    it(`show none of them: ${form}`, async () => {
+      const text = await read();
+      for (const shown of ['keyed', 'gold', 'api_key', 'generic_key', 'url-only-user']) {
+        assert.ok(text.includes(shown), `${shown} is not there`);
+      }
+      const at = text.indexOf(mark);
+      assert.equal(at, -1, text.slice(Math.max(0, at - 200), at + 50));
+      assert.doesNotMatch(text, /scrypt/);
+    });
+  }
+
+  it('do not tell by what a filter finds what they do not show', async () => {
+    const { body } = await callAsDemo(desk, `${path}?filter=${mark}`).expect(200);
+    assert.deepEqual([body.routes, body.services, body.clusters], [[], [], []]);
+  });
+});

@@ -1,0 +1,84 @@
+/** Debian's Chromium, driven by a test: one process for a describe, and a context of its own for each visit. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+const executablePath = '/usr/bin/chromium';
+const args = [
+  ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-quic'],
+  ...['--no-first-run', '--disable-component-update', '--disable-sync'],
+];
+
+export function hasChromium(): boolean {
+  return existsSync(executablePath);
+}
+
+export interface Visit {
+  readonly page: Page;
+  readonly context: BrowserContext;
+}
+
+export interface VisitOptions extends BrowserContextOptions {
+  /** What is to be so before the page comes. */
+  readonly prepare?: (page: Page, context: BrowserContext) => Promise<void>;
+  /** A fault that this visit is about. */
+  readonly expected?: RegExp;
+}
+
+/** As the demo user, unless the options say otherwise. */
+export type VisitPage = (url: string, options?: VisitOptions) => Promise<Visit>;
+
+/**
+ * To be called in a `describe`. Each visit ends with its test, which fails if the console or the page complained, or if
+ * anything was asked of another host.
+ */
+export function browserVisits(): VisitPage {
+  let browser: Browser;
+  let visits: { readonly context: BrowserContext; readonly faults: readonly string[] }[] = [];
+
+  before(async () => {
+    browser = await chromium.launch({ executablePath, args });
+  });
+
+  after(() => browser.close());
+
+  afterEach(async () => {
+    const ended = visits;
+    visits = [];
+    for (const { context } of ended) await context.close();
+    assert.deepEqual(
+      ended.flatMap(({ faults }) => faults),
+      [],
+    );
+  });
+
+  return async function visit(url, { prepare, expected, ...options } = {}) {
+    const credentials = { username: 'demo', password: 'demo' };
+    const context = await browser.newContext({ httpCredentials: credentials, reducedMotion: 'reduce', ...options });
+    const page = await context.newPage();
+    const faults: string[] = [];
+    const note = (fault: string) => void (expected?.test(fault) || faults.push(fault));
+    page.on('console', (message) => note(`${message.type()}: ${message.text()}`));
+    page.on('pageerror', (error) => note(String(error)));
+    context.on('request', (request) => {
+      if (!request.url().startsWith(`${new URL(url).origin}/`)) note(`asked ${request.url()}`);
+    });
+    visits.push({ context, faults });
+    await prepare?.(page, context);
+    await page.goto(url);
+    return { page, context };
+  };
+}
+
+const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+
+/** What axe-core finds, as a line for each element. The context must bypass the page's policy. */
+export async function accessFaults(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe);
+  const { violations } = (await page.evaluate(`axe.run(document, { runOnly: ${JSON.stringify(rules)} })`)) as {
+    violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
+  };
+  return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary}`));
+}

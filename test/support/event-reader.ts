@@ -1,0 +1,44 @@
+/** A client of server-sent events: one event at a time, as it comes. */
+import { once } from 'node:events';
+import { get, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+
+export interface EventReader {
+  readonly status: number | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** The next event's fields by name; undefined when the stream has ended. Rejects when it broke off. */
+  readonly next: () => Promise<Readonly<Record<string, string>> | undefined>;
+  readonly leave: () => void;
+}
+
+export async function readEvents(url: string, headers: Readonly<Record<string, string>> = {}): Promise<EventReader> {
+  const asked = get(url, { agent: false, headers });
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const chunks: AsyncIterator<string> = response.setEncoding('utf8')[Symbol.asyncIterator]();
+  let rest = '';
+
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    async next() {
+      for (;;) {
+        const end = rest.indexOf('\n\n');
+        if (end >= 0) {
+          const lines = rest.slice(0, end).split('\n');
+          rest = rest.slice(end + 2);
+          return Object.fromEntries(lines.map(fieldOf));
+        }
+        const { done, value } = await chunks.next();
+        if (done === true) return undefined;
+        rest += value;
+      }
+    },
+    leave() {
+      asked.on('error', () => {}).destroy();
+    },
+  };
+}
+
+function fieldOf(line: string): readonly [string, string] {
+  const colon = line.indexOf(': ');
+  return [line.slice(0, colon), line.slice(colon + 2)];
+}
