@@ -11,8 +11,20 @@ export function more(key: string, summary: Markup, terms: Markup): Markup {
 }
 
 export function routeTerms(route: RouteRow, figures: Figures): Markup {
-  const { prefix, rewrite, service, authenticated, labels, timeout_ms: timeoutMs, cluster, traffic } = route;
+  const {
+    name,
+    prefix,
+    conditions,
+    rewrite,
+    service,
+    authenticated,
+    labels,
+    timeout_ms: timeoutMs,
+    cluster,
+    traffic,
+  } = route;
   return html`${[
+    term('Name', name),
     service !== '' && term('Service', html`<code>${service}</code>`),
     term('Rewrite', rewrite === '' ? 'none' : html`<code>${rewrite}</code>`),
     term('Behind auth', authenticated ? 'yes' : 'no'),
@@ -21,11 +33,13 @@ export function routeTerms(route: RouteRow, figures: Figures): Markup {
     cluster !== undefined && term('Cluster', html`<code>${cluster}</code>`),
     totals(figures),
     traffic.upstream !== undefined && attempts(figures),
-    term(
-      'Explain',
-      html`<a href="../explain?${String(new URLSearchParams({ method: 'GET', url: prefix }))}">GET ${prefix}</a>`,
-    ),
+    !conditions.includes('regex') && explainTerm(prefix),
   ]}`;
+}
+
+function explainTerm(prefix: string): Markup {
+  const query = String(new URLSearchParams({ method: 'GET', url: prefix }));
+  return term('Explain', html`<a href="../explain?${query}">GET ${prefix}</a>`);
 }
 
 export function totals(figures: Figures): Markup {

@@ -9,7 +9,7 @@ export function routeRow(route: RouteRow, index: number): Markup {
   const { name, prefix, conditions, target, source, internal } = route;
   const figures = routeFigures(route);
   return html`<tr data-row id="route-${index}"${internal && html` class="built-in"`}>
-<th scope="row"><code class="path">${prefix}</code>${conditions.map((condition) => html` <span class="chip">${condition}</span>`)}<span class="minor">${internal ? `${name}, built in` : html`${name} <span class="place">${source && breakable(source)}</span>`}</span></th>
+<th scope="row"><code class="path">${prefix}</code>${conditions.map((condition) => html` <span class="chip">${condition}</span>`)}${internal ? html` <span class="chip">built in</span>` : html`<span class="minor">${name} <span class="place">${source && breakable(source)}</span></span>`}</th>
 <td class="to">${more(`${name}${prefix}`, html`${live('health', figures)} <span class="target">${target}</span>`, routeTerms(route, figures))}</td>
 ${figureCells(figures)}</tr>
 `;

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import Koa from 'koa';
+import mount from 'koa-mount';
 import type { Page } from 'playwright-core';
 import { browserVisits, hasChromium } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
@@ -45,7 +47,7 @@ describe('the diagnostics page in a browser', function () {
     const [total, refused] = [Number(await figureOf(row, 'total')), Number(await figureOf(row, 'total_auth'))];
     await desk.send('/v1/cars/', 7);
     await desk.send('/v1/cars/', 2, {});
-    await eventually(async () => assert.equal(await figureOf(row, 'total'), String(total + 9)));
+    await reads(page, '.routes tr:has(:text-is("/v1/cars")) [data-figure="total"]', new RegExp(`^${total + 9}$`));
     assert.equal(await figureOf(row, 'total_auth'), String(refused + 2));
     assert.ok(Number((await figureOf(row, 'rate')).replace('<', '')) > 0);
     assert.equal(await figureOf(row, 'health'), 'ok');
@@ -115,16 +117,30 @@ describe('the diagnostics page in a browser', function () {
     });
     await reads(page, '#connection', /^Live by asking/);
     await context.route('**/diag/', (route) => route.abort());
-    const passes = (expected: RegExp) =>
-      eventually(async () => {
-        await page.clock.fastForward(31_000);
-        assert.match((await connection(page)) ?? '', expected);
-      });
+    /** What it waits for is due; time goes on from there. */
+    const passes = async (expected: RegExp) => {
+      await page.clock.fastForward(31_000);
+      await reads(page, '#connection', expected);
+    };
     await passes(/^Connection lost, trying again$/);
+    assert.match(await page.title(), /^Connection lost/);
     await context.unroute('**/diag/');
     await passes(/^Live by asking/);
     await context.unroute('**/diag/events');
     await passes(/^Live$/);
+    await eventually(async () => assert.doesNotMatch(await page.title(), /^Connection lost/));
+  });
+
+  it('lives below the path of a host application as well', async () => {
+    const host = new Koa().use(mount('/travel', desk.middleware));
+    const { origin } = await servers.http(host.callback());
+    const { page } = await visit(`${origin}/travel/gateway/v0/diag`);
+    await isLive(page);
+    await page.locator('#route-0 summary').click();
+    await page.locator('#route-0').getByRole('link', { name: 'GET' }).click();
+    await reads(page, '.verdict', /check_alive/);
+    await page.getByRole('link', { name: 'Diagnostics' }).click();
+    await isLive(page);
   });
 
   it('is whole without script: the figures, the filter and the explanation', async () => {

@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
-import { createFrontdesk } from '../../src/index.ts';
+import { createFrontdesk, type Frontdesk } from '../../src/index.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestServers } from '../support/serve.ts';
 
 export interface WatchedDesk {
   readonly config: string;
+  readonly middleware: Frontdesk['middleware'];
   /** The address of the page. */
   readonly diagnostics: string;
   /** Requests of the demo user, one after the other, unless `headers` say otherwise. */
@@ -21,7 +22,7 @@ export async function openWatchedDesk(servers: TestServers, config: string, reco
   await cp('config', config, { recursive: true });
   await mkdir(join(config, 'services'), { recursive: true });
   await writeFile(
-    join(config, 'services/away.yaml'),
+    join(config, 'services/more.yaml'),
     `${mappingText('away', '/away', away)}bypass_auth: true\n${records}`,
   );
   const ports = { port: 0, authPort: 0, ratelimitPort: 0 };
@@ -31,6 +32,7 @@ export async function openWatchedDesk(servers: TestServers, config: string, reco
   assert.ok(gateway);
   return {
     config,
+    middleware: desk.middleware,
     diagnostics: `${gateway.url}/gateway/v0/diag/`,
     async send(path, count = 1, headers = { authorization: `Basic ${btoa('demo:demo')}` }) {
       for (let sent = 0; sent < count; sent += 1) await (await fetch(gateway.url + path, { headers })).arrayBuffer();
@@ -50,9 +52,13 @@ export async function figureOf(row: Locator, name: string): Promise<string> {
   return (await row.locator(`[data-figure="${name}"]`).first().textContent()) ?? '';
 }
 
+/** A browser, a desk and a watcher of files share what the machine has. */
+const patienceMs = 15_000;
+
 /** Waits until the text of what `selector` finds matches. */
 export async function reads(page: Page, selector: string, expected: RegExp): Promise<void> {
-  await eventually(async () => assert.match((await page.locator(selector).textContent()) ?? '', expected));
+  const check = async () => assert.match((await page.locator(selector).textContent()) ?? '', expected);
+  await eventually(check, patienceMs);
 }
 
 export async function isLive(page: Page): Promise<void> {

@@ -110,8 +110,14 @@ describe('the diagnostics page', () => {
     assert.match(page, /<a data-figure="problem" href="\.\.\/problems\/upstream-timeout">upstream-timeout<\/a>/);
   });
 
+  it('leads from a route to what would become of a request to it, unless its prefix is no path', () => {
+    assert.ok(page.includes('<a href="../explain?method=GET&#38;url=%2Fv1%2Fhotels">GET /v1/hotels</a>'));
+    const pattern = { ...busyRoute, prefix: '/v[12]/.*', conditions: ['regex'] };
+    assert.doesNotMatch(pageOf({ ...sample, routes: [pattern] }), /explain\?method/);
+  });
+
   it('marks the routes that the server brings itself', () => {
-    assert.match(page, /<tr data-row id="route-1" class="built-in">\n.*diagnostics, built in/);
+    assert.match(page, /<tr data-row id="route-1" class="built-in">\n.*>built in</);
     assert.doesNotMatch(page, /<tr data-row id="route-0" class/);
   });
 
@@ -204,6 +210,7 @@ describe('readAssets', () => {
     for (const [name, { contentType, body }] of assets) {
       assert.equal(contentType, name.endsWith('.css') ? 'text/css; charset=utf-8' : 'text/javascript; charset=utf-8');
       assert.match(body, /^\/\*/, name);
+      assert.ok(body.split('\n').length <= 201, name);
       assert.doesNotMatch(body, /https?:\/\/|@import|url\(|innerHTML|outerHTML|insertAdjacentHTML|eval\(/, name);
     }
   });

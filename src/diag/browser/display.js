@@ -40,6 +40,7 @@ export function showConnection(state) {
   element.dataset.state = state;
   document.documentElement.dataset.connection = state;
   setText(element, words[state]);
+  if (state === 'lost') document.title = `${words.lost} – ${title}`;
 }
 
 /** `2 min ago` in place of the time of day, which stays in the title. @param {number} nowMs by the server's clock */

@@ -35,7 +35,9 @@ export function figuresOf(diagnostics) {
  * @returns {Figures}
  */
 export function summaryFigures({ routes, unmatched, uptime_seconds, auth, ratelimit }) {
-  const traffics = [...routes.map(({ traffic }) => traffic), unmatched];
+  // Routes of one name, as those of the API's versions, share their figures.
+  const byName = new Map(routes.map(({ name, traffic }) => [name, traffic]));
+  const traffics = [...byName.values(), unmatched];
   const recents = traffics.flatMap(({ recent }) => recent ?? []);
   const requests = sumOf(recents.map((recent) => sumOf(recent.requests)));
   const errors = sumOf(recents.map((recent) => sumOf(recent.errors)));

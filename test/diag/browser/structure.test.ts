@@ -45,11 +45,12 @@ describe('structuresOf', () => {
     check({ routes: [ownRoute, busyRoute] }, ['routes']);
     check({ routes: [{ ...busyRoute, target: 'elsewhere' }, ownRoute] }, ['routes']);
     check({ routes_matching: 3 }, ['routes']);
+    check({ versions: [] }, ['versions']);
     check({ services: [] }, ['clusters']);
     check({ limits_total: 2 }, ['limits']);
   });
 
   it('is made of nothing as well', () => {
-    assert.equal(Object.keys(structuresOf(emptyDiagnostics)).length, 5);
+    assert.equal(Object.keys(structuresOf(emptyDiagnostics)).length, 6);
   });
 });
