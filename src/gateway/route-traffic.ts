@@ -101,7 +101,12 @@ function addToTotals(totals: Totals, { status, durationMs }: Outcome, bucket: nu
   totals.durationMsSum += durationMs;
   totals.durations[bucket] = (totals.durations[bucket] ?? 0) + 1;
   if (status === 499) totals.abandoned += 1;
-  else totals.byClass[Math.floor(status / 100) as StatusClass] += 1;
+  else totals.byClass[classOf(status)] += 1;
+}
+
+/** What is beyond the classes is as good as 500 (RFC 9110 section 15). */
+function classOf(status: number): StatusClass {
+  return Math.min(Math.floor(status / 100), 5) as StatusClass;
 }
 
 function bucketOf(durationMs: number): number {

@@ -36,7 +36,7 @@ const lengthMax = 512;
 /** Of members that are too many in all, those of more characters go first (section 3.3.1.5). */
 const lengthOfLongMember = 128;
 
-const member = /^[\da-z][\w*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
+const member = /^[\da-z][\da-z_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
 /** What may be passed on of all lines together; undefined: nothing, or one of its members cannot be read. */
 export function boundTracestate(header: string | readonly string[] | undefined): string | undefined {

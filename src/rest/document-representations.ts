@@ -35,7 +35,8 @@ export async function createDocumentRepresentations(
   const page: Formatter = {
     ...htmlFormatter,
     headers: pageHeaders,
-    format: (server) => fill(text(), unknownServer, escapeHtml(String(server))),
+    // The page shows it between the quotes of a shell, too.
+    format: (server) => fill(text(), unknownServer, escapeHtml(String(server).replaceAll("'", '%27'))),
   };
   return {
     forPrograms: createRepresentations([json, openApi, yaml]),

@@ -41,6 +41,13 @@ describe('the traffic of a route', () => {
     assert.equal(durations[durationBoundsMs.indexOf(5)], 6);
   });
 
+  it('takes a status that HTTP does not know for a failure of the service', () => {
+    const traffic = createRouteTraffic('hotel');
+    for (const status of [600, 999]) traffic.count({ ...ok, status }, 0);
+    assert.deepEqual(traffic.totals?.byClass, { 1: 0, 2: 0, 3: 0, 4: 0, 5: 2 });
+    assert.equal(traffic.totals?.errors, 2);
+  });
+
   it('has a bucket for each length of time, its upper bound included', () => {
     const traffic = createRouteTraffic('hotel');
     for (const durationMs of [0, ...durationBoundsMs, 1e9]) traffic.count({ ...ok, durationMs }, 0);

@@ -101,6 +101,7 @@ describe('tracestate', () => {
   check('rojo', undefined);
   check('rojo=', undefined);
   check('Rojo=1', undefined);
+  check('roJo=1', undefined);
   check('rojo=1=2', undefined);
   check('rojo=1,congo=ü', undefined);
   check(`${'k'.repeat(257)}=1`, undefined);

@@ -80,8 +80,14 @@ describe('documented', () => {
     const { text: yaml } = await request(handler).get('/openapi.json').set('Accept', 'application/yaml');
     assert.ok(yaml.includes(JSON.stringify(odd)));
     const { text } = await request(handler).get('/docs/');
-    assert.ok(text.includes('https://x.test/$&#38;&#39;&#34;&#60;i&#62;'));
+    assert.ok(text.includes('https://x.test/$&#38;%27&#34;&#60;i&#62;'));
     assert.ok(!text.includes('<i>'));
+  });
+
+  it('shows lines for a shell that an address cannot break out of', async () => {
+    const handler = createShelves("https://x.test/a';id;'").callback();
+    const { text } = await request(handler).get('/docs/');
+    assert.ok(text.includes('curl -i &#39;https://x.test/a%27;id;%27/it&#39;\\&#39;&#39;s%20%3Cb%3E&#39;'), text);
   });
 
   it('escapes all that it shows to people', async () => {
