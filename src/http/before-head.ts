@@ -7,9 +7,23 @@ import type { ServerResponse } from 'node:http';
  */
 export function beforeHead(res: ServerResponse, write: (res: ServerResponse) => void): void {
   const { writeHead } = res;
-  res.writeHead = function writeHeadLast(...head: [statusCode: number]) {
+  res.writeHead = function writeHeadLast(statusCode: number, ...rest: readonly unknown[]) {
+    takeHeaders(res, rest.at(-1));
     res.writeHead = writeHead;
     write(res);
-    return writeHead.apply(res, head);
+    const [message] = rest;
+    const head = typeof message === 'string' ? [statusCode, message] : [statusCode];
+    return writeHead.apply(res, head as [statusCode: number]);
   };
+}
+
+/** Those that are handed over with the head, as Node would: they replace what is there, and in a list may come several times. */
+function takeHeaders(res: ServerResponse, headers: unknown): void {
+  if (Array.isArray(headers)) {
+    const names = headers.filter((_, index) => index % 2 === 0);
+    for (const name of names) res.removeHeader(name);
+    for (const [index, name] of names.entries()) res.appendHeader(name, headers[2 * index + 1]);
+  } else if (typeof headers === 'object' && headers !== null) {
+    for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  }
 }

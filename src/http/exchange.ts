@@ -37,10 +37,12 @@ interface Carrier {
   [exchangeKey]?: Exchange;
 }
 
-/** The first middleware of a server: gives the request its id and tells it to the client. */
+/** The first middleware of a server: gives the request its id and tells it to the client, if that one is still there. */
 export function createExchange(addresses: Addresses): Middleware {
   const traceIds = createTraceIds();
   return function exchange(ctx: Context, next: Next) {
+    // A host may have taken its time before us. Whoever waits for `close` from here on, to count or to log, waits for ever.
+    if (ctx.req.socket.destroyed) return undefined;
     const opened = openExchange(ctx, addresses, traceIds);
     closeWithConnection(ctx.req.socket, ctx.res);
     ctx.res.setHeader('X-Request-Id', opened.requestId);

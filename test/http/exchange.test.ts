@@ -4,6 +4,7 @@ import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { createAddresses, createExchange, createSafePath, exchangeOf, publicBase } from '#http';
+import { createSignal } from '../support/signal.ts';
 import { bodyOf, withServer } from './raw-exchange.ts';
 
 function appOf(...middleware: readonly Middleware[]): Koa {
@@ -51,6 +52,37 @@ describe('createExchange', () => {
   it('makes another id for each request', async () => {
     const [one, other] = await Promise.all([request(handler).get('/'), request(handler).get('/')]);
     assert.notEqual(one.text, other.text);
+  });
+
+  it('lets nothing begin for clients that left while a host before it took its time', async () => {
+    const waiting = 3;
+    const [left, all, over] = [createSignal(), createSignal(), createSignal()];
+    let asked = 0;
+    let ended = 0;
+    let begun = 0;
+    const host = appOf(
+      async (_ctx, next) => {
+        asked += 1;
+        if (asked === waiting) all.give();
+        await left.given;
+        await next();
+        ended += 1;
+        if (ended === waiting) over.give();
+      },
+      exchange(),
+      () => {
+        begun += 1;
+      },
+    );
+    await withServer({ handler: host.callback() }, async ({ server, open }) => {
+      server.once('connection', (socket) => socket.once('close', () => setImmediate(left.give)));
+      const leaving = open();
+      leaving.write('GET / HTTP/1.1\r\nHost: desk.test\r\n\r\n'.repeat(waiting));
+      await all.given;
+      leaving.destroy();
+      await over.given;
+    });
+    assert.deepEqual([ended, begun], [waiting, 0]);
   });
 
   it('forbids the browser to guess media types', async () => {
