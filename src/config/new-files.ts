@@ -1,6 +1,6 @@
 /** New files on the disk: all of them or none, and never one in place of another. */
 import { lstat, mkdir, readdir, rm, rmdir, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
 export interface NewFile {
   /** Within the directory, in it or one folder below. */
@@ -61,9 +61,9 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** What a link leads to may be another's. */
+/** What a link leads to may be another's. A slash behind its name would be followed. */
 async function refuseLink(path: string): Promise<void> {
-  const found = await lstat(path).catch(() => undefined);
+  const found = await lstat(resolve(path)).catch(() => undefined);
   if (found?.isSymbolicLink()) throw new Error(`${path} is a link: name the directory that it leads to`);
 }
 

@@ -97,6 +97,7 @@ describe('writeStarter', () => {
       const directory = join(top, `link-${index}`);
       await symlink(target, directory);
       await assertRefused(directory, /link-\d is a link/, top);
+      await assertRefused(`${directory}/`, /link-\d\/ is a link/, top);
       for (const name of ['services', 'ratelimit', 'users.yaml']) {
         const holder = join(top, `${index}-${name}`);
         await mkdir(holder);
