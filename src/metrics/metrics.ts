@@ -18,17 +18,23 @@ export interface MetricsParts {
 
 export interface Metrics {
   readonly contentType: string;
-  /** Made from the counts as they are; who asks while it is being made gets the same, so that many cost no more than one. */
-  readonly text: () => Promise<string>;
+  /** Made from the counts as they are; who asks while it is being made gets the same bytes, so that many cost no more than one. */
+  readonly text: () => Promise<Buffer>;
 }
 
 export function createMetrics(parts: MetricsParts): Metrics {
   const families = familiesOf(parts);
-  let making: Promise<string> | undefined;
+  let making: Promise<Buffer> | undefined;
+
+  async function make(): Promise<Buffer> {
+    // Of a string each connection that is slow to take it would hold a copy.
+    return Buffer.from(await formatFamilies(families));
+  }
+
   return Object.freeze({
     contentType,
     text() {
-      making ??= formatFamilies(families).finally(() => {
+      making ??= make().finally(() => {
         making = undefined;
       });
       return making;
