@@ -58,20 +58,7 @@ export function createRemoteForward(options: RemoteForwardOptions): (ctx: Contex
 
   return async function forwardRemote(ctx) {
     const call = traceOf(ctx).startCall?.(ctx.method);
-    const { path, headers, publicPrefix } = headOf(ctx, call?.trace);
-    const upload = createUpload(ctx, uploadOptions);
-    const handshake = handshakeOf(ctx.req);
-    const request: UpstreamRequest = {
-      options: {
-        method: ctx.method as Dispatcher.HttpMethod,
-        path,
-        headers,
-        body: upload?.body ?? null,
-        upgrade: handshake?.protocol ?? null,
-      },
-      upload,
-      onInterim: (status, rawHeaders) => passOnHints(ctx, status, rawHeaders),
-    };
+    const { request, handshake, publicPrefix } = prepare(ctx, call);
     const answer = await ask(ctx, request, call);
     if (answer === undefined) return;
     const restoration = { publicPrefix, innerPrefix, upstreamOrigin: answer.origin };
@@ -83,6 +70,30 @@ export function createRemoteForward(options: RemoteForwardOptions): (ctx: Contex
     answerWith(ctx, answer, { restoration, idleTimeoutMs, eventsIdleTimeoutMs });
     answerRules.editAnswer(ctx);
   };
+
+  /** A call that cannot be made ends here. */
+  function prepare(ctx: Context, call: TracedCall | undefined) {
+    try {
+      const { path, headers, publicPrefix } = headOf(ctx, call?.trace);
+      const upload = createUpload(ctx, uploadOptions);
+      const handshake = handshakeOf(ctx.req);
+      const request: UpstreamRequest = {
+        options: {
+          method: ctx.method as Dispatcher.HttpMethod,
+          path,
+          headers,
+          body: upload?.body ?? null,
+          upgrade: handshake?.protocol ?? null,
+        },
+        upload,
+        onInterim: (status, rawHeaders) => passOnHints(ctx, status, rawHeaders),
+      };
+      return { request, handshake, publicPrefix };
+    } catch (cause) {
+      call?.failed(cause);
+      throw cause;
+    }
+  }
 
   /** Undefined when the client has left: then there is nobody to answer, and no fault of the upstream's to tell. */
   async function ask(

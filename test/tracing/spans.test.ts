@@ -294,6 +294,13 @@ describe('spans', () => {
       assert.equal(events[0]?.name, 'exception');
     });
 
+    it('end as well when the request must not be sent', async () => {
+      const { url, upstream } = await setUp();
+      await request(url).get('/far').set('Via', Array(5).fill('1.1 frontdesk').join(', ')).expect(508);
+      assert.equal((await ended(client)).status.code, SpanStatusCode.ERROR);
+      assert.deepEqual(upstream.reached, []);
+    });
+
     it('are not made for a request that stays here', async () => {
       const { url } = await setUp();
       await request(url).get('/near/x').expect(200);
