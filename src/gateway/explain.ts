@@ -186,7 +186,5 @@ function redirected(ctx: Context, { path, search }: Facts, { mapping, redirectio
 
 /** A preflight meets the mapping of the request that it announces. */
 function announcedBy(ctx: Context): Facts {
-  const facts = factsOf(ctx);
-  const { 'access-control-request-method': method = facts.method } = ctx.req.headers;
-  return { ...facts, method };
+  return factsOf(ctx, { method: ctx.req.headers['access-control-request-method'] });
 }

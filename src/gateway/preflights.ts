@@ -21,7 +21,7 @@ export function createPreflights({ match, routes }: Table<ReadyRoute>): Prefligh
     const { origin, 'access-control-request-method': method } = ctx.req.headers;
     const path = sanitisePath(pathOf(ctx.url));
     if (origin === undefined || method === undefined || path === undefined) return undefined;
-    const route = match({ ...factsOf(ctx), path, method })?.route;
+    const route = match(factsOf(ctx, { path, method }))?.route;
     return route?.cors && route;
   }
 
