@@ -2,7 +2,7 @@
 
 import type { Context, Middleware, Next } from 'koa';
 import Koa from 'koa';
-import Router from 'koa-router';
+import Router, { type Layer } from 'koa-router';
 import {
   answerMethod,
   createProblemResponses,
@@ -37,17 +37,43 @@ function withoutSlash(routes: readonly ResourceRoute[]): ReadonlySet<string> {
   return new Set(collections.map(({ path }) => path.slice(0, -1)));
 }
 
-/** The router's own middleware puts a chain together at each request; here a route is one function, and no two overlap. */
+/** The router's own middleware puts a chain together at each request; here a route is one function: of several the first. */
 function createDispatch(router: Router, slashless: ReadonlySet<string>): Middleware {
+  const layers = layersByMethod(router);
   return function dispatch(ctx: Context, next: Next) {
     const path = pathOf(ctx.url);
     if (slashless.has(path)) return redirectToSlash(ctx);
-    const [layer] = router.match(path, ctx.method).pathAndMethod;
-    const [answer] = layer?.stack ?? [];
-    if (layer === undefined || answer === undefined) return answerUnmatched(ctx, router, path);
-    ctx['params'] = layer.params(path, layer.captures(path));
-    return (answer as Middleware)(ctx, next);
+    for (const layer of layers.get(ctx.method) ?? []) {
+      const captures = capturesOf(layer, path);
+      const [answer] = layer.stack;
+      if (captures === undefined || answer === undefined) continue;
+      ctx['params'] = paramsOf(layer, path, captures);
+      return (answer as Middleware)(ctx, next);
+    }
+    return answerUnmatched(ctx, router, path);
   };
+}
+
+/** The router itself would try all of them at each request, those of other methods too. */
+function layersByMethod({ stack }: Router): ReadonlyMap<string, readonly Layer[]> {
+  const methods = new Set(stack.flatMap((layer) => layer.methods));
+  return new Map(Array.from(methods, (method) => [method, stack.filter((layer) => layer.methods.includes(method))]));
+}
+
+/** What `match` and `captures` of the layer say, with one look at the path. Undefined: it is another one's. */
+function capturesOf({ regexp }: Layer, path: string): string[] | undefined {
+  return regexp.exec(path)?.slice(1);
+}
+
+/** What `params` of the layer says, which decodes even where nothing is encoded. */
+function paramsOf(layer: Layer, path: string, captures: string[]): Record<string, string> {
+  if (path.includes('%')) return layer.params(path, captures);
+  const params: Record<string, string> = {};
+  for (const [index, { name }] of layer.paramNames.entries()) {
+    const value = captures[index];
+    if (value) params[name] = value;
+  }
+  return params;
 }
 
 /** Another method of a known path, a collection without its slash, or nothing at all. */
