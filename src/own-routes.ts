@@ -62,7 +62,13 @@ export function createOwnRoutes(generations: Generations, parts: OwnRoutesParts)
   };
   const events = createDiagnosticsEvents(diagnostics);
   const routes = [
-    ...versions.map((name) => ({ name: `api-${name}`, prefix: `/${name}`, rewrite: '', authenticated: false, run: api })),
+    ...versions.map((name) => ({
+      name: `api-${name}`,
+      prefix: `/${name}`,
+      rewrite: '',
+      authenticated: false,
+      run: api,
+    })),
     ...createProbes(async () => !parts.isClosing() && ((await database?.isReady()) ?? true), representations),
     createMetricsRoute(createMetrics(metricsOf(generations, parts))),
     createProblemPages(),

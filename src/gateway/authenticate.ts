@@ -1,4 +1,5 @@
 /** The stage that asks "who is this?" and lets nobody pass without an answer. */
+import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthAnswer, AuthPort } from '#auth';
 import type { AuthService } from '#config';
@@ -33,14 +34,14 @@ type PortRecord = Pick<AuthService, 'pathPrefix' | 'addAuthHeaders'>;
 
 export function askInProcess(port: AuthPort, record: PortRecord): AskAuth {
   const put = createPortQuestion(record);
-  return (ctx, { headers }) => port(put(ctx, headers));
+  return (ctx, { headers }) => port(put(ctx.req, headers));
 }
 
 /** The same question as across HTTP, but for what a service beside us can read itself: its headers are those of the request. Pure. */
 export function createPortQuestion({ pathPrefix, addAuthHeaders }: PortRecord) {
   const added = Object.fromEntries(addAuthHeaders.map(({ name, value }) => [name.toLowerCase(), value]));
   const withAdded = (headers: Facts['headers']) => (addAuthHeaders.length === 0 ? headers : { ...headers, ...added });
-  return ({ url, method }: Pick<Context, 'url' | 'method'>, headers: Facts['headers']) => ({
+  return ({ url = '/', method = 'GET' }: Pick<IncomingMessage, 'url' | 'method'>, headers: Facts['headers']) => ({
     method,
     url: pathPrefix + url,
     headers: withAdded(headers),

@@ -11,21 +11,22 @@ export function createLocalForward(rule: PathRule, run: Forward): Forward {
   const rewrite = createRewrite(rule);
   const { taken } = prefixesOf(rule);
   return async function forwardLocal(ctx) {
+    const { req } = ctx;
     const exchange = exchangeOf(ctx);
     const { basePath } = exchange;
-    const { url } = ctx;
     // Koa's own `path` and `search` would read the whole URL again, and once more after the change.
+    const { url = '/' } = req;
     const path = pathOf(url);
     const inner = rewrite(path);
     if (inner === undefined)
       throw problem('bad-path', { detail: 'The path cannot be read in one way only once it is rewritten.' });
     // Where case makes no difference, links keep the client's.
     exchange.basePath = basePath + path.slice(0, taken.length);
-    ctx.url = inner + searchOf(url);
+    req.url = inner + searchOf(url);
     try {
       await run(ctx);
     } finally {
-      ctx.url = url;
+      req.url = url;
       exchange.basePath = basePath;
     }
   };

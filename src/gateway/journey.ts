@@ -67,8 +67,9 @@ export function createJourney(parts: JourneyParts): Middleware {
   return async function gateway(ctx) {
     const version = versionOf?.(pathOf(ctx.url));
     version?.announce(ctx);
-    refuseMethod(ctx.method);
-    identity.strip(ctx.req.headers);
+    const { method = 'GET', headers } = ctx.req;
+    refuseMethod(method);
+    identity.strip(headers);
     if (preflights.answer(ctx)) return;
     const facts = factsOf(ctx);
     const match = table.match(facts);

@@ -92,7 +92,7 @@ function readableId(id: string | readonly string[] | undefined): string | undefi
  */
 function mountPath(ctx: Context): string {
   const original = (ctx.req as IncomingMessage & { originalUrl?: string }).originalUrl ?? ctx.originalUrl;
-  if (original === ctx.url) return '';
+  if (original === ctx.req.url) return '';
   const full = sanitisePath(pathOf(original));
   const inner = sanitisePath(pathOf(ctx.url));
   if (full === undefined || inner === undefined) return '';

@@ -6,7 +6,8 @@ import { originForm, pathOf } from './request-target.ts';
 /** Refuses or mends the path before anything reads it; after it `ctx.url` is in origin-form and has no fragment. */
 export function createSafePath(): Middleware {
   return function safePath(ctx: Context, next: Next) {
-    const { url } = ctx;
+    // Where every request passes, it is asked itself: `ctx.url` and `ctx.method` are found through a getter of a getter.
+    const { url = '/' } = ctx.req;
     const path = pathOf(url);
     const safe = url.includes('#') ? undefined : sanitisePath(path);
     if (safe === undefined) throw problem('bad-path', { detail: 'The path cannot be read in one way only.' });

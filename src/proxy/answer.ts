@@ -33,7 +33,7 @@ export function answerWith(ctx: Context, answer: Answer, options: AnswerOptions)
     body.discard();
     throw upstreamProblem(cause);
   }
-  if (ctx.method === 'HEAD' || isBodiless(head.status)) body.discard();
+  if (ctx.req.method === 'HEAD' || isBodiless(head.status)) body.discard();
   else writeBody(ctx, answer, options);
 }
 

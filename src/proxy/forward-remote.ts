@@ -57,7 +57,7 @@ export function createRemoteForward(options: RemoteForwardOptions): (ctx: Contex
   const eventsIdleTimeoutMs = mapping.idleTimeoutMs ?? 0;
 
   return async function forwardRemote(ctx) {
-    const call = traceOf(ctx).startCall?.(ctx.method);
+    const call = traceOf(ctx).startCall?.(ctx.req.method ?? 'GET');
     const { request, handshake, publicPrefix } = prepare(ctx, call);
     const answer = await ask(ctx, request, call);
     if (answer === undefined) return;
@@ -79,7 +79,7 @@ export function createRemoteForward(options: RemoteForwardOptions): (ctx: Contex
       const handshake = handshakeOf(ctx.req);
       const request: UpstreamRequest = {
         options: {
-          method: ctx.method as Dispatcher.HttpMethod,
+          method: ctx.req.method as Dispatcher.HttpMethod,
           path,
           headers,
           body: upload?.body ?? null,

@@ -1,4 +1,5 @@
 /** A request to a service across HTTP, but for its body: worked out from the client's, so that it can be shown as well as sent. */
+import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import { pathOf, problem, searchOf, type Trace } from '#http';
@@ -32,7 +33,7 @@ export function createUpstreamHead({ mapping, path: basePath, identity }: Upstre
   const { taken } = prefixesOf(mapping);
   const { editList } = createHeaderRules(mapping.requestHeaders);
 
-  function pathFor({ url }: Context): string {
+  function pathFor({ url = '/' }: IncomingMessage): string {
     const path = rewrite(pathOf(url));
     if (path === undefined) throw problem('bad-path');
     const search = searchOf(url);
@@ -45,6 +46,6 @@ export function createUpstreamHead({ mapping, path: basePath, identity }: Upstre
     const headers = upstreamRequestHeaders(ctx.req.headers, identity);
     headers.push(...forwardedHeaders(ctx, address, publicPrefix, trace), 'via', viaOf(ctx.req));
     if (mapping.hostRewrite !== undefined) headers.push('host', mapping.hostRewrite);
-    return { path: pathFor(ctx), headers: editList(headers, ctx), publicPrefix };
+    return { path: pathFor(ctx.req), headers: editList(headers, ctx), publicPrefix };
   };
 }

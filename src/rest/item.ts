@@ -44,7 +44,7 @@ export function item<Row extends object, Own = unknown>(definition: ItemDefiniti
   const answer = (representations: Representations): Middleware =>
     async function answerItem(ctx: Context) {
       const formatter = representations.choose(ctx.req.headers.accept);
-      const query = parseItemQuery(view, searchOf(ctx.url), reader);
+      const query = parseItemQuery(view, searchOf(ctx.req.url ?? '/'), reader);
       const found = find(ctx, query.own);
       const row = found instanceof Promise ? await found : found;
       if (row === undefined) throw problem('not-found');

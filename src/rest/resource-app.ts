@@ -41,9 +41,10 @@ function withoutSlash(routes: readonly ResourceRoute[]): ReadonlySet<string> {
 function createDispatch(router: Router, slashless: ReadonlySet<string>): Middleware {
   const layers = layersByMethod(router);
   return function dispatch(ctx: Context, next: Next) {
-    const path = pathOf(ctx.url);
+    const { url = '/', method = 'GET' } = ctx.req;
+    const path = pathOf(url);
     if (slashless.has(path)) return redirectToSlash(ctx);
-    for (const layer of layers.get(ctx.method) ?? []) {
+    for (const layer of layers.get(method) ?? []) {
       const captures = capturesOf(layer, path);
       const [answer] = layer.stack;
       if (captures === undefined || answer === undefined) continue;
