@@ -53,7 +53,7 @@ export const scratch = Object.freeze({
 
 /** Until it ends by itself, or is ended because it does not. */
 export async function runFrontdesk(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
-  const { signal, ended } = startProgram(main, args, options);
+  const { signal, ended } = startNode([main, ...args], options);
   const deadline = setTimeout(() => signal('SIGKILL'), 15_000);
   const how = await ended;
   clearTimeout(deadline);
@@ -90,7 +90,7 @@ export function runsTogether(): (args: readonly string[], options?: () => Promis
 
 /** Until it has printed that it is ready. Rejects with what it said when it ends before. */
 export async function startServer(args: readonly string[], options: RunOptions = {}): Promise<Server> {
-  const program = startProgram(main, ['serve', ...args], { ...options, env: { ...scratch, ...options.env } });
+  const program = startNode([main, 'serve', ...args], { ...options, env: { ...scratch, ...options.env } });
   // An empty line ends the addresses.
   await program.said(/^frontdesk .* is ready\.\n(?: {2}.*\n)*\n/m);
   return {
@@ -115,21 +115,22 @@ export async function startServers(starting: readonly Promise<Server>[]): Promis
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+/** Built before the tests begin. */
+const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 /** For node, so that a file may be TypeScript and our modules are read from their source. */
 const fromSource = ['--conditions=frontdesk-source', '--import', tsx];
 
 /** What `npx frontdesk` stands for in a shell. */
-export const frontdeskCommand = [process.execPath, ...fromSource, main].map((word) => `'${word}'`).join(' ');
+export const frontdeskCommand = [process.execPath, main].map((word) => `'${word}'`).join(' ');
 
 /** A TypeScript file as a process of its own, with our modules from their source. */
-export function startProgram(
-  file: string,
-  args: readonly string[],
-  { env = {}, input, cwd = repository }: RunOptions = {},
-): Program {
-  const child = spawn(process.execPath, [...fromSource, file, ...args], {
+export function startProgram(file: string, args: readonly string[], options: RunOptions = {}): Program {
+  return startNode([...fromSource, file, ...args], options);
+}
+
+function startNode(args: readonly string[], { env = {}, input, cwd = repository }: RunOptions): Program {
+  const child = spawn(process.execPath, args, {
     cwd,
     env: { PATH: process.env['PATH'], ...env },
   });
