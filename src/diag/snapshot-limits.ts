@@ -9,8 +9,24 @@ export interface LimitRowParts {
   readonly namesSecret: NamesSecret;
 }
 
-export function limitRows(domains: readonly LimitDomain[], parts: LimitRowParts): LimitRow[] {
-  return domains.flatMap(({ domain, descriptors }) => rowsOf({ domain, path: '', shown: '' }, descriptors, parts));
+/** The first of them, `rowsMax` at most. */
+export function limitRows(domains: readonly LimitDomain[], rowsMax: number, parts: LimitRowParts): LimitRow[] {
+  const rows: LimitRow[] = [];
+  for (const { domain, descriptors } of domains) {
+    for (const row of rowsOf({ domain, path: '', shown: '' }, descriptors, parts)) {
+      if (rows.length === rowsMax) return rows;
+      rows.push(row);
+    }
+  }
+  return rows;
+}
+
+export function countLimits(domains: readonly LimitDomain[]): number {
+  return domains.reduce((sum, { descriptors }) => sum + countBelow(descriptors), 0);
+}
+
+function countBelow(descriptors: readonly LimitDescriptor[]): number {
+  return descriptors.reduce((sum, { limits, descriptors: below }) => sum + limits.length + countBelow(below), 0);
 }
 
 interface Place {
@@ -20,15 +36,16 @@ interface Place {
   readonly shown: string;
 }
 
-function rowsOf(above: Place, descriptors: readonly LimitDescriptor[], parts: LimitRowParts): LimitRow[] {
+/** One after the other, since of 10,000 only the first are asked for. */
+function* rowsOf(above: Place, descriptors: readonly LimitDescriptor[], parts: LimitRowParts): Generator<LimitRow> {
   const { domain } = above;
-  return descriptors.flatMap(({ key, value, limits, descriptors: below, source }) => {
+  for (const { key, value, limits, descriptors: below, source } of descriptors) {
     const path = above.path + entryText(key, value);
     const shown =
       above.shown + entryText(key, value !== undefined && isSecretKey(key, parts.namesSecret) ? '…' : value);
-    const own = limits.map((limit): LimitRow => {
+    for (const limit of limits) {
       const usage = parts.usageOf(domain, path, limit);
-      return {
+      yield {
         domain,
         descriptor: shown,
         limit: limitText(limit),
@@ -37,9 +54,9 @@ function rowsOf(above: Place, descriptors: readonly LimitDescriptor[], parts: Li
         over: usage?.over ?? 0,
         fullness: usage?.fullness,
       };
-    });
-    return [...own, ...rowsOf({ domain, path: `${path} › `, shown: `${shown} › ` }, below, parts)];
-  });
+    }
+    yield* rowsOf({ domain, path: `${path} › `, shown: `${shown} › ` }, below, parts);
+  }
 }
 
 function entryText(key: string, value: string | undefined): string {

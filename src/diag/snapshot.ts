@@ -5,7 +5,7 @@ import { concealMessage, concealText, type NamesSecret } from './conceal-text.ts
 import type { Diagnostics, ErrorRow, ServiceRow, VersionRow } from './diagnostics.ts';
 import { everything, type Selection } from './selection.ts';
 import { type Cluster, clusterRow, knownClusters } from './snapshot-clusters.ts';
-import { type LimitRowParts, limitRows } from './snapshot-limits.ts';
+import { countLimits, type LimitRowParts, limitRows } from './snapshot-limits.ts';
 import { pick } from './snapshot-picks.ts';
 import { routeRow } from './snapshot-routes.ts';
 import { failureRow, trafficRow } from './snapshot-traffic.ts';
@@ -45,7 +45,8 @@ export function readDiagnostics(parts: DiagnosticsParts, selection: Selection = 
   const clusters = knownClusters(routes, parts.clusters());
   const picked =
     filter === '' ? { routes, clusters: [...clusters], services } : pick(filter, routes, clusters, services);
-  const limits = limitRows(parts.limits(), { usageOf: parts.usages(), namesSecret: parts.namesSecret });
+  const domains = parts.limits();
+  const limits = limitRows(domains, rowsMax, { usageOf: parts.usages(), namesSecret: parts.namesSecret });
   const { errors, notices } = configuration;
   const errorRow = errorRowOf(parts.namesSecret);
   return {
@@ -66,7 +67,7 @@ export function readDiagnostics(parts: DiagnosticsParts, selection: Selection = 
     services: picked.services.slice(0, rowsMax).map(serviceRow),
     services_total: services.length,
     versions: versions.map(versionRow),
-    ...{ limits: limits.slice(0, rowsMax), limits_total: limits.length },
+    ...{ limits, limits_total: countLimits(domains) },
     failures: traffic.failures().map(failureRow),
     auth: auth && { ...auth },
     ratelimit: ratelimit && { ...ratelimit },

@@ -62,17 +62,40 @@ describe('streams of events', () => {
   });
 
   it('read nothing while nobody looks on, and have no timer then', async () => {
-    const [set, clear] = [mock.method(globalThis, 'setInterval'), mock.method(globalThis, 'clearInterval')];
+    const [set, clear] = [mock.method(globalThis, 'setTimeout'), mock.method(globalThis, 'clearTimeout')];
     servers.later(() => mock.restoreAll());
-    const { look, asked, state } = await setUp();
+    const { look, asked, state } = await setUp({ intervalMs: 3_600_000 });
+    const own = () => set.mock.calls.filter(({ arguments: [, delayMs] }) => delayMs === 3_600_000);
     const { next, leave } = await look();
     await next();
     leave();
     await eventually(() => assert.equal(state.streams, 0));
-    const before = asked.length;
-    assert.equal(clear.mock.calls.at(-1)?.arguments[0], set.mock.calls.at(-1)?.result);
+    assert.ok(clear.mock.calls.some(({ arguments: [timer] }) => timer === own()[0]?.result));
     await look();
-    assert.deepEqual([set.mock.callCount(), asked.length], [2, before + 1]);
+    assert.deepEqual([own().length, asked.length], [2, 2]);
+  });
+
+  it('let others have their turn between two readings, and rest three times as long as one took', async () => {
+    const took: string[] = [];
+    let nowMs = 0;
+    const { look } = await setUp({
+      clock: () => nowMs,
+      read({ filter }) {
+        took.push(filter);
+        setImmediate(() => took.push(''));
+        nowMs += 7;
+        return '';
+      },
+    });
+    const readers = [await look('a'), await look('b'), await look('c')];
+    const set = mock.method(globalThis, 'setTimeout');
+    servers.later(() => mock.restoreAll());
+    for (let round = 0; round < 3; round += 1) for (const { next } of readers) await next();
+    const [first, ...others] = took;
+    assert.equal(first, 'a');
+    assert.ok(others.every((filter, index) => filter === '' || took[index] === ''));
+    const rests = set.mock.calls.filter(({ arguments: [, delayMs] }) => delayMs === 21);
+    assert.ok(rests.length > 3);
   });
 
   it('are as many as there may be, and another when one has left', async () => {

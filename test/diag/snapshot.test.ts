@@ -1,6 +1,7 @@
 /** What the gateway believes, as data for machines. */
 import assert from 'node:assert/strict';
 import { readDiagnostics, rowsMax } from '../../src/diag/snapshot.ts';
+import { domain, limit, node } from '../support/limits.ts';
 import { hotelRoute, parts } from './diagnostics-parts.ts';
 
 const atRest = {
@@ -143,6 +144,21 @@ describe('readDiagnostics', () => {
     assert.deepEqual([read.routes.length, read.routes_total, read.services.length], [rowsMax, 10_000, rowsMax]);
     assert.equal(read.routes.at(-1)?.name, 'm999');
     assert.ok(JSON.stringify(read).length < 1024 * 1024);
+  });
+
+  it('asks after no more than a thousand limits, and counts them all', () => {
+    const descriptors = Array.from({ length: 5_000 }, (_, index) =>
+      node(`user=u${index}`, [limit(5), limit(50, 'hour')]),
+    );
+    let asked = 0;
+    const usages = () => () => {
+      asked += 1;
+      return undefined;
+    };
+    const read = readDiagnostics({ ...parts, usages, limits: () => [domain('a'), domain('b', ...descriptors)] });
+    assert.deepEqual([read.limits.length, read.limits_total], [rowsMax, 10_000]);
+    assert.equal(read.limits.at(-1)?.descriptor, 'user=u499');
+    assert.ok(asked <= rowsMax + 1);
   });
 
   it('picks routes by name, prefix, service and target before it counts a thousand, in any case', () => {
