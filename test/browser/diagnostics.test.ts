@@ -131,6 +131,31 @@ describe('the diagnostics page in a browser', function () {
     await eventually(async () => assert.doesNotMatch(await page.title(), /^Connection lost/));
   });
 
+  it('asks as well where it was opened by an address with a name and a password in it', async () => {
+    const opened = new URL(desk.diagnostics);
+    Object.assign(opened, { username: 'demo', password: 'demo' });
+    const { page } = await visit(opened.href, {
+      async prepare(_, context) {
+        await context.route('**/diag/events', (route) => route.abort());
+      },
+      expected: /ERR_FAILED/,
+    });
+    await reads(page, '#connection', /^Live by asking/);
+  });
+
+  it('does not look live when the server speaks of what it does not know, and says what to do', async () => {
+    const { page, context } = await visit(desk.diagnostics, { expected: /TypeError/ });
+    await isLive(page);
+    const strange = { status: 200, contentType: 'text/event-stream', body: 'event: diagnostics\ndata: {}\n\n' };
+    await context.route('**/diag/events', (route) => route.fulfill(strange));
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await reads(page, '#connection', /^The server has changed: load this page again$/);
+    assert.match(await page.title(), /^The server has changed/);
+    await context.unroute('**/diag/events');
+    await isLive(page);
+  });
+
   it('lives below the path of a host application as well', async () => {
     const host = new Koa().use(mount('/travel', desk.middleware));
     const { origin } = await servers.http(host.callback());

@@ -62,7 +62,7 @@ export function browserVisits(): VisitPage {
     page.on('console', (message) => note(`${message.type()}: ${message.text()}`));
     page.on('pageerror', (error) => note(String(error)));
     context.on('request', (request) => {
-      if (!request.url().startsWith(`${new URL(url).origin}/`)) note(`asked ${request.url()}`);
+      if (new URL(request.url()).origin !== new URL(url).origin) note(`asked ${request.url()}`);
     });
     visits.push({ context, faults });
     await prepare?.(page, context);

@@ -1,7 +1,8 @@
 /** How the page hears from the server: by events, by asking where there is no stream, and not at all while nobody looks. */
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
-/** @typedef {'live' | 'polling' | 'paused' | 'lost'} ConnectionState */
+/** How it hears of the diagnostics. @typedef {'live' | 'polling'} Way */
+/** @typedef {'paused' | 'lost'} Silence */
 
 const pollMs = 3_000;
 const renewMs = 250;
@@ -13,11 +14,11 @@ const silenceMsMax = 10_000;
  * `query`: of the page, which asks for the same rows.
  * @param {{
  *   query: string,
- *   onState: (state: ConnectionState) => void,
- *   onDiagnostics: (diagnostics: Diagnostics) => void | Promise<void>,
+ *   onSilence: (silence: Silence) => void,
+ *   onDiagnostics: (diagnostics: Diagnostics, way: Way) => void | Promise<void>,
  * }} options
  */
-export function openConnection({ query, onState, onDiagnostics }) {
+export function openConnection({ query, onSilence, onDiagnostics }) {
   /** @type {EventSource | undefined} */
   let source;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -70,7 +71,7 @@ export function openConnection({ query, onState, onDiagnostics }) {
     if (mine !== turn) return;
     if (diagnostics === undefined) {
       failures += 1;
-      onState('lost');
+      onSilence('lost');
       later(poll, Math.min(retryMsMax, pollMs * 2 ** (failures - 1)));
       return;
     }
@@ -79,11 +80,10 @@ export function openConnection({ query, onState, onDiagnostics }) {
     later(isPowerOfTwo(polls) ? listen : poll, pollMs);
   }
 
-  /** @param {ConnectionState} state @param {Diagnostics} diagnostics */
-  function tell(state, diagnostics) {
+  /** @param {Way} way @param {Diagnostics} diagnostics */
+  function tell(way, diagnostics) {
     failures = 0;
-    onState(state);
-    onDiagnostics(diagnostics);
+    onDiagnostics(diagnostics, way);
   }
 
   listen();
@@ -91,7 +91,7 @@ export function openConnection({ query, onState, onDiagnostics }) {
     pause() {
       isPaused = true;
       stop();
-      onState('paused');
+      onSilence('paused');
     },
     resume() {
       isPaused = false;
@@ -103,12 +103,16 @@ export function openConnection({ query, onState, onDiagnostics }) {
 }
 
 /**
+ * Asked by its whole address: relative to that of a page that was opened with a name and a password, browsers refuse it.
  * @param {string} query
  * @returns {Promise<Diagnostics | undefined>}
  */
 async function ask(query) {
   try {
-    const answer = await fetch(`./${query}`, { headers: { Accept: 'application/json' }, cache: 'no-store' });
+    const answer = await fetch(new URL(`./${query}`, location.href), {
+      headers: { Accept: 'application/json' },
+      cache: 'no-store',
+    });
     return answer.ok ? await answer.json() : undefined;
   } catch {
     return undefined;

@@ -9,11 +9,18 @@ const pause = /** @type {HTMLButtonElement} */ (document.getElementById('pause')
 
 const connection = openConnection({
   query: location.search,
-  onState: showConnection,
-  async onDiagnostics(diagnostics) {
-    const structures = structuresOf(diagnostics);
-    if (await renewParts(structures)) filterRows();
-    showDiagnostics(diagnostics, structures);
+  onSilence: showConnection,
+  async onDiagnostics(diagnostics, way) {
+    try {
+      const structures = structuresOf(diagnostics);
+      showConnection(way);
+      if (await renewParts(structures)) filterRows();
+      showDiagnostics(diagnostics, structures);
+    } catch (error) {
+      // A server of another version tells them in another shape: what is shown is old, and must not look live.
+      showConnection('outdated');
+      throw error;
+    }
   },
 });
 

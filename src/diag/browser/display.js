@@ -31,6 +31,7 @@ const words = {
   polling: 'Live by asking now and then',
   paused: 'Paused',
   lost: 'Connection lost, trying again',
+  outdated: 'The server has changed: load this page again',
 };
 
 /** Announced when it changes; the time beside it is not. @param {keyof typeof words} state */
@@ -40,7 +41,7 @@ export function showConnection(state) {
   element.dataset.state = state;
   document.documentElement.dataset.connection = state;
   setText(element, words[state]);
-  if (state === 'lost') document.title = `${words.lost} – ${title}`;
+  if (state === 'lost' || state === 'outdated') document.title = `${words[state]} – ${title}`;
 }
 
 /** `2 min ago` in place of the time of day, which stays in the title. @param {number} nowMs by the server's clock */
