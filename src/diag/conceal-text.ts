@@ -4,12 +4,18 @@
 export type NamesSecret = (name: string) => boolean;
 
 /**
- * Takes user and password out of URLs: `postgres://…@host`. A password that should have been encoded may hold anything,
- * so that rather too much is taken than too little.
+ * Takes user and password out of URLs, percent-encoded ones as well: `postgres://…@host`. A password that should have been
+ * encoded may hold anything, and of a text that was cut the end may be one, so that rather too much is taken than too little.
  */
 export function concealText(text: string): string {
-  return text.replace(/(:\/|\/\/)(\/?)(?:[^\s/:@]*:\S*|[^\s/@]*)@/g, '$1$2…@');
+  return text.replace(userinfo, '$1$2…@');
 }
+
+const [slash, colon, at] = ['(?:\\/|%2f)', '(?::|%3a)', '(?:@|%40)'];
+const start = `(${colon}${slash}|${slash}{2})(${slash}?)`;
+const named = `(?:(?!${slash}|${colon}|${at})\\S)*${colon}\\S*`;
+const nameless = `(?:(?!${slash}|${at})\\S)*`;
+const userinfo = new RegExp(`${start}(?:${named}|${nameless})(?:${at}|…$)`, 'gi');
 
 /**
  * The message of a configuration error, which begins with the field: where that names a secret, what it quotes is the

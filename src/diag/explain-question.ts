@@ -38,7 +38,7 @@ function argumentFaults(given: readonly (readonly [string, string])[]): readonly
   const counts = new Map<string, number>();
   for (const [name] of given) counts.set(name, (counts.get(name) ?? 0) + 1);
   const faults = [...counts].flatMap(([name, count]) => {
-    if (!known.includes(name)) return [queryFault(name.slice(0, 40), `is unknown; there are ${names.join(', ')}`)];
+    if (!known.includes(name)) return [queryFault(name, `is unknown; there are ${names.join(', ')}`)];
     if (name === 'header')
       return count > headersMax ? [queryFault(name, `is given more than ${headersMax} times`)] : [];
     return count > 1 ? [queryFault(name, 'is given more than once')] : [];

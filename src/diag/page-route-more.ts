@@ -7,7 +7,7 @@ import { html, type Markup } from './page-markup.ts';
 
 /** `key`: what it is known again by; `summary`: what is to be seen without asking; `terms`: of a description list. */
 export function more(key: string, summary: Markup, terms: Markup): Markup {
-  return html`<details id="more-${encodeURIComponent(key)}"><summary>${summary}</summary><dl>${terms}</dl></details>`;
+  return html`<details id="more-${key.replaceAll(/\s/g, '-')}"><summary>${summary}</summary><dl>${terms}</dl></details>`;
 }
 
 export function routeTerms(route: RouteRow, figures: Figures): Markup {

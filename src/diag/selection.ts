@@ -32,6 +32,6 @@ export function readSelection(search: string): Selection {
 }
 
 function nameFaults(name: string, given: URLSearchParams): readonly Fault[] {
-  if (!names.includes(name)) return [queryFault(name.slice(0, 40), `is unknown; there are ${names.join(' and ')}`)];
+  if (!names.includes(name)) return [queryFault(name, `is unknown; there are ${names.join(' and ')}`)];
   return given.getAll(name).length > 1 ? [queryFault(name, 'is given more than once')] : [];
 }

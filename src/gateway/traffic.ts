@@ -116,16 +116,21 @@ function failureOf({ method, originalUrl, res }: Context, exchange: Exchange, at
     atMs,
     requestId,
     method,
-    path: pathOf(originalUrl).slice(0, textLengthMax),
+    path: cut(pathOf(originalUrl)),
     mapping,
     status: res.statusCode,
     problem: problem?.slug,
-    reason: problem && reasonOf(problem).slice(0, textLengthMax),
+    reason: problem && cut(reasonOf(problem)),
   };
 }
 
 function reasonOf({ cause, message }: Problem): string {
   return cause === undefined ? message : cause instanceof Error ? cause.message : String(cause);
+}
+
+/** That it was cut is to be seen. */
+function cut(text: string): string {
+  return text.length > textLengthMax ? `${text.slice(0, textLengthMax)}…` : text;
 }
 
 function now(): number {

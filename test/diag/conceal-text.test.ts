@@ -15,9 +15,19 @@ describe('concealText', () => {
     check('http://ann:p/w?x#y@host', 'http://…@host');
     check('http://ann:p@w@host', 'http://…@host');
     check('/to/http:/ann:pw@host', '/to/http:/…@host');
+    check('/to/http%3A%2F%2Fann%3Apw%40host/x', '/to/http%3A%2F%2F…@host/x');
+    check('/to/http:%2f%2fann:p%2Fw@host/x', '/to/http:%2f%2f…@host/x');
+    check('/to/http%3A//ann%40host/x', '/to/http%3A//…@host/x');
+    check('/at/10%3A30%2F20/ann%40host', '/at/10%3A30%2F20/ann%40host');
     check('/at/10:30/ann@host', '/at/10:30/ann@host');
     check('connect ECONNREFUSED 127.0.0.1:80', 'connect ECONNREFUSED 127.0.0.1:80');
     check('http://host:80/path, ann@example.com', 'http://host:80/path, ann@example.com');
+  });
+
+  it('takes out what may be the beginning of them, where a text was cut', () => {
+    check('no answer of http://ann:p…', 'no answer of http://…@');
+    check('/to/http:%2F%2Fann…', '/to/http:%2F%2F…@');
+    check('http://host:80/path is long…', 'http://host:80/path is long…');
   });
 });
 

@@ -55,6 +55,14 @@ describe('createDiagnosticsEvents', () => {
     );
   });
 
+  it('says of a long name its beginning, by whole characters', async () => {
+    const { origin } = await setUp();
+    const { body } = await request(origin)
+      .get(`${path}?${'x'.repeat(39)}${encodeURIComponent('😀😀')}=1`)
+      .expect(400);
+    assert.equal(body.errors[0].pointer, `#/query/${'x'.repeat(39)}${encodeURIComponent('😀')}`);
+  });
+
   it('is only read, has one path and one representation', async () => {
     const { origin } = await setUp();
     await request(origin).post(path).expect(405).expect('Allow', 'GET, HEAD, OPTIONS');

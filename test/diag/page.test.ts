@@ -166,6 +166,11 @@ describe('the diagnostics page', () => {
     assert.ok(markup.includes('&#34;&#62;&#60;script&#62;'));
   });
 
+  it('is made of any name that a record can have', () => {
+    const named = pageOf({ ...sample, routes: [{ ...busyRoute, name: 'half \ud800', prefix: '/a b' }] });
+    assert.match(named, /<details id="more-half-\ud800\/a-b">/);
+  });
+
   it('needs nothing from elsewhere, nothing inline, and only what the server has', () => {
     const links = [...page.matchAll(/(?:href|src|action)="([^"]*)"/g)].map(([, target = '']) => target);
     for (const target of links) assert.match(target, /^(?:[#?.]|data:image\/svg\+xml,|[a-z]+\.(?:css|js)$)/);

@@ -65,6 +65,8 @@ describe('the diagnostics of a configuration full of secrets', () => {
     desk = await open({ config, only: ['gateway', 'auth', 'ratelimit'] });
     url = (await desk.listen()).gateway?.url ?? '';
     await call(desk, `/away/http:/ann:${mark}-15@host?token=${mark}-16`).set('Authorization', basic);
+    await call(desk, `/away/http%3A%2F%2Fann%3A${mark}-17%40host/x`).set('Authorization', basic);
+    await call(desk, `/away/${'x'.repeat(478)}/http://ann:${mark}-18@host`).set('Authorization', basic);
     await call(desk, `/keyed?token=${mark}-3`).set({ Authorization: `Bearer ${mark}-1`, 'X-Api-Key': `${mark}-2` });
   });
 

@@ -153,6 +153,21 @@ describe('the traffic of a gateway', () => {
     assert.deepEqual([paths.length, paths[0], paths.at(-1)], [100, '/v1/hotels/100', '/v1/hotels/1']);
   });
 
+  it('cuts what a client sent, so that it can be seen', async () => {
+    const { traffic, get } = await setUp({
+      services: {
+        async hotel(ctx) {
+          ctx.status = 500;
+        },
+      },
+    });
+    await get(`/v1/hotels/${'x'.repeat(489)}`);
+    await get(`/v1/hotels/${'x'.repeat(490)}`);
+    await counted(traffic, 2);
+    const paths = traffic.failures().map(({ path }) => path);
+    assert.deepEqual(paths, [`/v1/hotels/${'x'.repeat(489)}…`, `/v1/hotels/${'x'.repeat(489)}`]);
+  });
+
   it('keeps the counts of a route from one gateway to the next, and drops those of routes that are gone', async () => {
     const services = { hotel: async () => {} };
     const { traffic, edge, get } = await setUp({
