@@ -1,4 +1,5 @@
 /** What the diagnostics say, in the words of their JSON: the contract between who reads it off the process and who shows it. */
+import type { TrafficRow } from './diagnostics-traffic.ts';
 
 /**
  * A list has at most `rows_max` rows; how many there are in all is in the member that ends with `_total`. Before that
@@ -39,8 +40,26 @@ export interface Diagnostics {
   /** Answered with 500 or more, the newest first: a hundred at most. */
   readonly failures: readonly FailureRow[];
   /** Undefined: nobody is asked. */
-  readonly auth: { readonly allowed: number; readonly denied: number; readonly error: number } | undefined;
-  readonly ratelimit: { readonly ok: number; readonly over: number; readonly error: number } | undefined;
+  readonly auth: AuthRow | undefined;
+  readonly ratelimit: RateLimitRow | undefined;
+}
+
+/** What auth services answered since the start; `error`: nothing. */
+export interface AuthRow {
+  readonly allowed: number;
+  readonly denied: number;
+  readonly error: number;
+  /** RFC 3339; undefined: there was none. */
+  readonly last_error_at: string | undefined;
+}
+
+/** What the rate-limit service answered since the start; `error`: nothing. */
+export interface RateLimitRow {
+  readonly ok: number;
+  readonly over: number;
+  readonly error: number;
+  /** RFC 3339; undefined: there was none. */
+  readonly last_error_at: string | undefined;
 }
 
 /** What is in force: replicas with the same files have the same hash. */
@@ -75,48 +94,6 @@ export interface RouteRow {
    */
   readonly health: 'ok' | 'degraded' | 'failing' | 'unknown';
   readonly traffic: TrafficRow;
-}
-
-/** Since the start, but for `recent`. */
-export interface TrafficRow {
-  readonly requests: number;
-  /** Not ended yet. */
-  readonly in_flight: number;
-  /** Answered with 500 or more. */
-  readonly errors: number;
-  readonly refused_by_auth: number;
-  readonly refused_by_limit: number;
-  /** The client left, or the answer broke off. */
-  readonly abandoned: number;
-  /** Undefined in this process. */
-  readonly upstream: UpstreamRow | undefined;
-  /** Undefined without a request in the last five minutes. */
-  readonly recent: RecentRow | undefined;
-}
-
-/** Attempts beside the first, and failures by what the client was told. */
-export interface UpstreamRow {
-  readonly retries: number;
-  readonly unavailable: number;
-  readonly failed: number;
-  readonly timeout: number;
-  readonly overloaded: number;
-}
-
-/** Of the last five minutes. */
-export interface RecentRow {
-  readonly slot_seconds: number;
-  /** Of each slot, the oldest first; the last is still being filled. */
-  readonly requests: readonly number[];
-  readonly errors: readonly number[];
-  /** Over the last minute. */
-  readonly requests_per_second: number;
-  /** From 0 to 1, of all five minutes, as are the rest. */
-  readonly error_share: number;
-  readonly refused_by_auth: number;
-  readonly refused_by_limit: number;
-  readonly p50_ms: number | undefined;
-  readonly p99_ms: number | undefined;
 }
 
 export interface ClusterRow {

@@ -1,7 +1,8 @@
 /** Routes as rows, in the order in which they are tried, each with what came of its requests. */
 import type { Route, RouteTraffic } from '#gateway';
 import { concealText } from './conceal-text.ts';
-import type { RouteRow, TrafficRow } from './diagnostics.ts';
+import type { RouteRow } from './diagnostics.ts';
+import type { TrafficRow } from './diagnostics-traffic.ts';
 import { type Cluster, isUnfit, type KnownCluster } from './snapshot-clusters.ts';
 import { type TrafficTime, trafficRow } from './snapshot-traffic.ts';
 

@@ -37,7 +37,7 @@ export const rowsMax = 1_000;
 /** Nothing changes by being looked at. */
 export function readDiagnostics(parts: DiagnosticsParts, selection: Selection = everything): Diagnostics {
   const { version, configuration, traffic } = parts;
-  const { routes, services, versions, auth, ratelimit } = parts.gateway();
+  const { routes, services, versions, auth, ratelimit, silences } = parts.gateway();
   const { filter, offset } = selection;
   const { number: generation, hash, appliedAtMs } = configuration.current();
   const uptimeMs = parts.uptimeMs();
@@ -69,8 +69,8 @@ export function readDiagnostics(parts: DiagnosticsParts, selection: Selection = 
     versions: versions.map(versionRow),
     ...{ limits, limits_total: countLimits(domains) },
     failures: traffic.failures().map(failureRow),
-    auth: auth && { ...auth },
-    ratelimit: ratelimit && { ...ratelimit },
+    auth: auth && { ...auth, last_error_at: timeOf(silences.auth) },
+    ratelimit: ratelimit && { ...ratelimit, last_error_at: timeOf(silences.ratelimit) },
   };
 }
 
@@ -79,7 +79,6 @@ function serviceRow({ role, service, target }: GatewaySnapshot['services'][numbe
 }
 
 function versionRow({ name, prefix, deprecatedAtMs, endsAtMs, successor, source }: Version): VersionRow {
-  const timeOf = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
   return {
     name,
     prefix,
@@ -88,6 +87,10 @@ function versionRow({ name, prefix, deprecatedAtMs, endsAtMs, successor, source 
     successor: successor && concealText(successor),
     source: `${source.file}:${source.line}`,
   };
+}
+
+function timeOf(atMs: number | undefined): string | undefined {
+  return atMs === undefined ? undefined : new Date(atMs).toISOString();
 }
 
 function errorRowOf(namesSecret: NamesSecret): (error: ConfigurationError) => ErrorRow {

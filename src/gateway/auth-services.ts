@@ -5,7 +5,7 @@ import type { Logger } from '#http';
 import { createIdentity } from '#proxy';
 import { createAuthOverHttp } from './auth-over-http.ts';
 import { createPutQuestion, type PutQuestion } from './auth-question.ts';
-import { type AuthCounts, type Authenticate, askInProcess, createAuthentication } from './authenticate.ts';
+import { type Authenticate, type AuthenticationOptions, askInProcess, createAuthentication } from './authenticate.ts';
 import type { Holdings } from './holdings.ts';
 import type { Target } from './target.ts';
 
@@ -30,10 +30,9 @@ export interface AuthStages {
   readonly of: (mapping: Pick<Mapping, 'name' | 'bypassAuth' | 'authService'>) => AuthStage | undefined;
 }
 
-export interface AuthStagesParts {
+export interface AuthStagesParts extends Pick<AuthenticationOptions, 'counts' | 'onSilence'> {
   readonly resolve: (service: string) => Target;
   readonly holdings: Holdings;
-  readonly counts: AuthCounts;
   readonly logger: Logger;
 }
 
@@ -58,12 +57,12 @@ export function createAuthStages(services: readonly NamedAuthService[], parts: A
 }
 
 function createStage({ record, port }: NamedAuthService, parts: AuthStagesParts): AuthStage {
-  const { counts, logger } = parts;
+  const { counts, onSilence, logger } = parts;
   const identity = createIdentity(record.allowedAuthorizationHeaders);
   const ask = port === undefined ? askAcrossHttp(record, parts) : askInProcess(port, record);
   return Object.freeze({
     name: record.name,
-    authenticate: createAuthentication({ record, ask, identity, counts, logger }),
+    authenticate: createAuthentication({ record, ask, identity, counts, onSilence, logger }),
     question: createPutQuestion(record),
   });
 }

@@ -27,6 +27,8 @@ export interface AuthenticationOptions {
   readonly identity: Identity;
   /** Counted up; several auth services may share one. */
   readonly counts: AuthCounts;
+  /** Hears of each request about which there was no answer. */
+  readonly onSilence: () => void;
   readonly logger: Logger;
 }
 
@@ -49,7 +51,7 @@ export function createPortQuestion({ pathPrefix, addAuthHeaders }: PortRecord) {
 }
 
 export function createAuthentication(options: AuthenticationOptions): Authenticate {
-  const { record, ask, identity, counts, logger } = options;
+  const { record, ask, identity, counts, onSilence, logger } = options;
 
   function settle(ctx: Context, answer: AuthAnswer): boolean {
     if (answer.outcome === 'allow') {
@@ -63,6 +65,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
       return refuse(ctx, answer);
     }
     counts.error += 1;
+    onSilence();
     return settleError(ctx, answer.reason);
   }
 

@@ -60,10 +60,18 @@ export interface GatewayOptions {
 export interface GatewayCounts {
   readonly auth: AuthCounts;
   readonly ratelimit: LimitCounts;
+  readonly silences: Silences;
+}
+
+/** When each last gave no answer, in milliseconds since the epoch. */
+export interface Silences {
+  auth: number | undefined;
+  ratelimit: number | undefined;
 }
 
 export function createGatewayCounts(): GatewayCounts {
-  return { auth: { allowed: 0, denied: 0, error: 0 }, ratelimit: { ok: 0, over: 0, error: 0 } };
+  const silences = { auth: undefined, ratelimit: undefined };
+  return { auth: { allowed: 0, denied: 0, error: 0 }, ratelimit: { ok: 0, over: 0, error: 0 }, silences };
 }
 
 /** What the gateway believes, for the diagnostics page. Nothing in it changes when it is read. */
@@ -75,6 +83,7 @@ export interface GatewaySnapshot {
   readonly services: readonly { readonly role: string; readonly service: string; readonly target: () => string }[];
   readonly auth: Readonly<AuthCounts> | undefined;
   readonly ratelimit: Readonly<LimitCounts> | undefined;
+  readonly silences: Readonly<Silences>;
 }
 
 export interface Gateway {
@@ -115,7 +124,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     snapshot() {
       named ??= servicesOf(options);
       const auth = authServices.length === 0 ? undefined : counts.auth;
-      return { routes: table.routes, versions, services: named, auth, ratelimit: limitation && counts.ratelimit };
+      const ratelimit = limitation && counts.ratelimit;
+      return { routes: table.routes, versions, services: named, auth, ratelimit, silences: counts.silences };
     },
     async close() {
       holdings.release();
@@ -131,12 +141,15 @@ function strippedNames({ authServices = [], identityHeaders = [] }: GatewayOptio
 
 function limitationOf(
   record: RateLimitService,
-  { limiter, logger = silentLogger }: GatewayOptions,
-  counts: GatewayCounts,
+  { limiter, logger = silentLogger, clock = Date.now }: GatewayOptions,
+  { ratelimit: counts, silences }: GatewayCounts,
 ) {
   if (limiter === undefined)
     throw new TypeError(`the rate-limit service "${record.service}" is named but no limiter was handed in`);
-  return { record, limiter, counts: counts.ratelimit, logger };
+  const onSilence = () => {
+    silences.ratelimit = clock();
+  };
+  return { record, limiter, counts, onSilence, logger };
 }
 
 /** What cannot be made whole gives back what it took. */

@@ -24,10 +24,12 @@ export interface LimitationOptions {
   readonly limiter: Limiter;
   /** Counted up. */
   readonly counts: LimitCounts;
+  /** Hears of each request that the service said nothing about. */
+  readonly onSilence: () => void;
   readonly logger: Logger;
 }
 
-export function createLimitation({ record, limiter, counts, logger }: LimitationOptions): Limitation {
+export function createLimitation({ record, limiter, counts, onSilence, logger }: LimitationOptions): Limitation {
   const { domain } = record;
   const tell = tellLimits[record.headers];
   const writeServiceHeaders = createWriteServiceHeaders(record.allowedResponseHeaders);
@@ -49,6 +51,7 @@ export function createLimitation({ record, limiter, counts, logger }: Limitation
 
   function settleError(ctx: Context, cause: unknown): void {
     counts.error += 1;
+    onSilence();
     const { mapping } = exchangeOf(ctx);
     const fields = { mapping, denied: record.failureModeDeny, err: cause };
     logRequest(logger, 'warn', ctx, fields, 'the rate-limit service gave no answer');

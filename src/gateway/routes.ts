@@ -26,8 +26,12 @@ export function createRoutes(
     connectTimeoutMs = 3000,
     idleTimeoutMs = 300_000,
     bodyBytesMax = usualBodyBytesMax,
+    clock = Date.now,
   } = options;
-  const auth = createAuthStages(authServices, { resolve, holdings, counts: counts.auth, logger });
+  const onSilence = () => {
+    counts.silences.auth = clock();
+  };
+  const auth = createAuthStages(authServices, { resolve, holdings, counts: counts.auth, onSilence, logger });
   const parts = {
     resolve,
     auth,

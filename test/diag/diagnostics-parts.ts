@@ -59,6 +59,7 @@ export const parts: Parts = {
     services: [{ role: 'Mapping hotel', service: 'hotel', target: () => 'http://hotel:80' }],
     auth: { allowed: 3, denied: 2, error: 1 },
     ratelimit: { ok: 6, over: 5, error: 4 },
+    silences: { auth: undefined, ratelimit: Date.UTC(2026, 0, 2, 3, 4, 30) },
   }),
   limits: () => [
     {

@@ -146,8 +146,8 @@ export const sample: Diagnostics = {
       reason: 'no answer within 3000 ms',
     },
   ],
-  auth: { allowed: 9_501, denied: 9_502, error: 9_503 },
-  ratelimit: { ok: 9_601, over: 9_602, error: 9_603 },
+  auth: { allowed: 9_501, denied: 9_502, error: 9_503, last_error_at: undefined },
+  ratelimit: { ok: 9_601, over: 9_602, error: 9_603, last_error_at: undefined },
 };
 
 export const emptyDiagnostics: Diagnostics = {

@@ -87,8 +87,8 @@ describe('readDiagnostics', () => {
         },
       ],
       notices_total: 1,
-      auth: { allowed: 3, denied: 2, error: 1 },
-      ratelimit: { ok: 6, over: 5, error: 4 },
+      auth: { allowed: 3, denied: 2, error: 1, last_error_at: undefined },
+      ratelimit: { ok: 6, over: 5, error: 4, last_error_at: '2026-01-02T03:04:30.000Z' },
     });
   });
 
@@ -103,7 +103,8 @@ describe('readDiagnostics', () => {
 
   it('leaves out what there is not: the place of a route without a record, counts without a service', () => {
     const own = { ...hotelRoute, source: undefined, timeoutMs: undefined };
-    const gateway = () => ({ routes: [own], services: [], versions: [], auth: undefined, ratelimit: undefined });
+    const none = { auth: undefined, ratelimit: undefined };
+    const gateway = () => ({ routes: [own], services: [], versions: [], ...none, silences: none });
     const told = JSON.parse(JSON.stringify(readDiagnostics({ ...parts, gateway })));
     assert.ok(!('source' in told.routes[0]) && !('timeout_ms' in told.routes[0]));
     assert.ok(!('auth' in told) && !('ratelimit' in told));

@@ -133,7 +133,8 @@ describe('the authentication stage', () => {
     const record = authRecordOf();
     const identity = createIdentity(['x-travel-user']);
     const ask = askInProcess(port, record);
-    const authenticate = createAuthentication({ record, ask, identity, counts, logger: recordingLogger(lines) });
+    const logger = recordingLogger(lines);
+    const authenticate = createAuthentication({ record, ask, identity, counts, onSilence() {}, logger });
     return { authenticate: (ctx: Context) => authenticate(ctx, factsOf(ctx)), counts, lines };
   }
 

@@ -333,6 +333,31 @@ describe('the gateway', () => {
     assert.equal(counts.auth.allowed, 2);
   });
 
+  for (const [what, failureModeAllow, status] of [
+    ['passes', true, 200],
+    ['is refused', false, 403],
+  ] as const) {
+    it(`tells when nobody judged a request that ${what}, since its route does not`, async () => {
+      const edge = await startEdge(servers, {
+        services: { hotel: local },
+        authService: authRecordOf({ failureModeAllow, statusOnError: 403 }),
+        authPort: () => ({ outcome: 'error', reason: 'down' }),
+        rateLimitService: limitRecordOf(),
+        mappings: [mappingOf({ labels: { gateway: labelled('x-kind') } })],
+        limiter: {
+          shouldRateLimit() {
+            throw new Error('down');
+          },
+        },
+        clock: () => 1_234,
+      });
+      assert.deepEqual(edge.gateway.snapshot().silences, { auth: undefined, ratelimit: undefined });
+      await supertest(edge.origin).get('/v1/hotels').set('X-Kind', 'x').expect(status);
+      const ratelimit = failureModeAllow ? 1_234 : undefined;
+      assert.deepEqual(edge.gateway.snapshot().silences, { auth: 1_234, ratelimit });
+    });
+  }
+
   function checkRefused(what: string, options: Partial<GatewayOptions>, message: RegExp) {
     it(`does not start ${what}`, () => {
       const resolve = (name: string) => ({ kind: 'local', name }) as const;

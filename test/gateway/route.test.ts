@@ -26,7 +26,7 @@ describe('a route', () => {
         record: authRecordOf({ name, isDefault: index === 0 }),
         port: () => assert.fail('asked'),
       })),
-      { resolve: () => beside, holdings, counts: createGatewayCounts().auth, logger },
+      { resolve: () => beside, holdings, counts: createGatewayCounts().auth, onSilence() {}, logger },
     );
 
   const partsOf = (target: Target, changes: Partial<RouteParts> = {}): RouteParts => ({

@@ -5,7 +5,7 @@ import { isUnwell } from './verdict.js';
 import { countText, rateText, shareText, spanText } from './words.js';
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
-/** @typedef {import('../diagnostics.ts').RecentRow} RecentRow */
+/** @typedef {import('../diagnostics-traffic.ts').RecentRow} RecentRow */
 /** @typedef {import('../diagnostics.ts').RouteRow} RouteRow */
 /** @typedef {import('../diagnostics.ts').ClusterRow} ClusterRow */
 /** @typedef {import('../diagnostics.ts').LimitRow} LimitRow */

@@ -2,7 +2,7 @@
 import { areaPoints, mostOf } from './sparkline.js';
 import { countText, durationText, rateText, shareText } from './words.js';
 
-/** @typedef {import('../diagnostics.ts').TrafficRow} TrafficRow */
+/** @typedef {import('../diagnostics-traffic.ts').TrafficRow} TrafficRow */
 
 /**
  * `state`: well, watch, ill, or none for what is of no weight. `href`: of a link, empty for none.

@@ -8,7 +8,7 @@ import { countOf } from './words.js';
  * @param {Diagnostics} diagnostics
  * @returns {{ state: 'well' | 'watch' | 'ill', text: string }}
  */
-export function verdictOf({ errors_total, routes, routes_total, clusters }) {
+export function verdictOf({ at, errors_total, routes, routes_total, clusters, auth, ratelimit }) {
   const routesIn = (/** @type {string} */ health) => routes.filter((route) => route.health === health).map(nameOf);
   const unwell = clusters.flatMap(({ addresses }) => addresses).filter(({ health }) => isUnwell(health));
   const open = clusters.filter(({ circuit }) => circuit === 'open').map(nameOf);
@@ -25,6 +25,8 @@ export function verdictOf({ errors_total, routes, routes_total, clusters }) {
       'addresses',
       'unwell',
     ),
+    ...(wasSilent(auth, at) ? ['auth gave no answer within five minutes'] : []),
+    ...(wasSilent(ratelimit, at) ? ['the rate-limit service gave no answer within five minutes'] : []),
   ];
   const among = routes.length < routes_total ? `, of the ${countOf(routes.length, 'route')} listed here` : '';
   const text = [...ill, ...watch].join('; ') || 'All is well';
@@ -34,6 +36,18 @@ export function verdictOf({ errors_total, routes, routes_total, clusters }) {
 /** @param {string} health of an address */
 export function isUnwell(health) {
   return health === 'unhealthy' || health === 'ejected';
+}
+
+const silenceMs = 300_000;
+
+/**
+ * A mapping may let pass what nobody judged, or refuse it with less than 500: then no route tells of it.
+ * @param {{ readonly last_error_at: string | undefined } | undefined} judge
+ * @param {string} at
+ */
+function wasSilent(judge, at) {
+  const last = judge?.last_error_at;
+  return last !== undefined && Date.parse(at) - Date.parse(last) < silenceMs;
 }
 
 const namesMax = 3;

@@ -4,6 +4,7 @@ import { structuresOf } from '../../../src/diag/browser/structure.js';
 import { busyRoute, busyTraffic, emptyDiagnostics, ownRoute, restingTraffic, sample } from '../diagnostics-sample.ts';
 
 describe('structuresOf', () => {
+  const silent = { error: 1, last_error_at: '2026-12-31T23:59:59.000Z' };
   const before = structuresOf(sample);
   /** Which parts are others. */
   const check = (more: Partial<typeof sample>, expected: readonly string[]) => {
@@ -32,7 +33,7 @@ describe('structuresOf', () => {
         ],
         clusters: [{ ...cluster, circuit: 'closed', addresses: [{ ...first, health: 'ejected' }, second] }],
         limits: [{ ...limit, hits: 1, over: 1, fullness: undefined }],
-        ...{ auth: { allowed: 0, denied: 0, error: 0 }, ratelimit: { ok: 0, over: 0, error: 0 } },
+        ...{ auth: { allowed: 0, denied: 0, ...silent }, ratelimit: { ok: 0, over: 0, ...silent } },
       },
       [],
     );

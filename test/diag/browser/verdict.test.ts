@@ -40,6 +40,16 @@ describe('verdictOf', () => {
     check({ clusters: [{ ...cluster, circuit: 'closed' }] }, ['watch', '1 address unwell: http://10.0.0.2:9002']);
   });
 
+  it('tells for five minutes that a service gave no answer: what nobody judged may have passed', () => {
+    const checkLast = (last_error_at: string, expected: [state: string, text: string]) =>
+      check({ auth: { ...sample.auth, last_error_at }, ratelimit: { ...sample.ratelimit, last_error_at } }, expected);
+    checkLast('2026-01-02T02:59:06.000Z', [
+      'watch',
+      'auth gave no answer within five minutes; the rate-limit service gave no answer within five minutes',
+    ]);
+    checkLast('2026-01-02T02:59:05.000Z', ['well', 'All is well']);
+  });
+
   it('says so when it has not seen all routes', () => {
     check({ ...routesOf('ok'), routes_total: 9_000 }, ['well', 'All is well, of the 1 route listed here']);
   });
