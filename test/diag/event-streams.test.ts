@@ -35,7 +35,7 @@ describe('streams of events', () => {
     return { ...served, asked, state, streams, look: (filter = '') => readEvents(`${served.origin}/${filter}`) };
   }
 
-  it('begin with an event, and go on with one each tick, under numbers that grow', async () => {
+  it('begin with an event, and go on with one each round, under numbers that grow', async () => {
     const { look } = await setUp();
     const { next } = await look('x');
     const ids: number[] = [];
@@ -47,7 +47,7 @@ describe('streams of events', () => {
     assert.deepEqual(ids, [1, 2, 3]);
   });
 
-  it('read once a tick for all who ask for the same', async () => {
+  it('read once a round for all who ask for the same', async () => {
     const { look } = await setUp();
     const readers = [await look('a'), await look('a'), await look('b')] as const;
     const seen = readers.map(() => new Map<string, string>());
@@ -137,7 +137,7 @@ describe('streams of events', () => {
     assert.equal((await look()).status, 503);
   });
 
-  it('leave ticks out for a reader that does not take what it was sent, and cut it off in the end', async () => {
+  it('leave rounds out for a reader that does not take what it was sent, and cut it off in the end', async () => {
     const bytes = 8 * 1024 * 1024;
     const { port, asked, state, look } = await setUp({ read: ({ filter }) => read(filter), lifeMs: 150 });
     function read(filter: string): string {

@@ -30,7 +30,7 @@ describe('createDiagnosticsEvents', () => {
     assert.deepEqual([endpoint.prefix, endpoint.authenticated, endpoint.isUncounted], [path, true, true]);
   });
 
-  it('tells the diagnostics, as often as it ticks, to nobody but who asked', async () => {
+  it('tells the diagnostics, round after round, to nobody but who asked', async () => {
     const { look } = await setUp({ intervalMs: 5 });
     const { headers, next } = await look();
     const told = ['content-type', 'cache-control', 'x-accel-buffering'].map((name) => headers[name]);
