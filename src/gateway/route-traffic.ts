@@ -158,7 +158,7 @@ function figuresOf(slot: Slot | undefined): Figures {
 }
 
 /** As Prometheus does it: evenly spread within the bucket; the last bucket has no end, and says its beginning. */
-export function quantileMs(durations: Float64Array, share: number): number | undefined {
+function quantileMs(durations: Float64Array, share: number): number | undefined {
   const total = durations.reduce((sum, count) => sum + count, 0);
   if (total === 0) return undefined;
   const rank = share * total;
