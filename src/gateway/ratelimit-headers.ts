@@ -18,18 +18,19 @@ const nothing = Object.freeze({});
  * `RateLimit-Policy: "x-key";q=10;w=60` is a name, the quota and the window in seconds, `RateLimit: "x-key";r=9;t=30` what
  * is left, and the seconds until there is more. One item for each limit that counted, in the order of the labels.
  */
-function rateLimitHeaders(decision: Decision, descriptors: readonly Descriptor[]): ReturnType<TellLimits> {
+function rateLimitHeaders({ statuses }: Decision, descriptors: readonly Descriptor[]): ReturnType<TellLimits> {
   let policies = '';
   let states = '';
-  decision.statuses.forEach((status, index) => {
-    const limit = status.currentLimit;
-    if (limit === undefined) return;
+  for (let index = 0; index < statuses.length; index += 1) {
+    const status = statuses[index];
+    const limit = status?.currentLimit;
+    if (status === undefined || limit === undefined) continue;
     const name = quoted(limit.name ?? nameOf(descriptors[index]));
     const reset = status.resetSeconds === undefined ? '' : `;t=${waitSeconds(status)}`;
     const comma = policies === '' ? '' : ', ';
     policies += `${comma}${name};q=${limit.requestsPerUnit};w=${limit.windowSeconds}`;
     states += `${comma}${name};r=${status.limitRemaining}${reset}`;
-  });
+  }
   return policies === '' ? nothing : { 'RateLimit-Policy': policies, RateLimit: states };
 }
 
@@ -65,9 +66,9 @@ function isCounted(status: DescriptorStatus): status is Counted {
 }
 
 function nameOf(descriptor: Descriptor | undefined): string {
-  const [first, second] = descriptor?.entries ?? [];
-  if (second === undefined) return first?.key || 'default';
-  return descriptor?.entries.map(({ key }) => key).join('.') || 'default';
+  const entries = descriptor?.entries ?? [];
+  const name = entries.length > 1 ? entries.map(({ key }) => key).join('.') : entries[0]?.key;
+  return name || 'default';
 }
 
 /** What a String holds as it is: nearly every name. */
