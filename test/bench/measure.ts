@@ -1,4 +1,4 @@
-/** What a request costs: the rows take turns under load, several times over, and the median of each counts. */
+/** What a request costs: the rows take turns under load, many times over, and the least disturbed of each count. */
 
 import { on } from 'node:events';
 import { mkdirSync } from 'node:fs';
@@ -17,16 +17,17 @@ export interface Figures {
   readonly requestsPerSecond: number;
 }
 
-const rounds = 5;
-const durationMs = 800;
-const warmUpMs = 100;
+/** Many and short: a neighbour that is busy for a while then meets all rows alike. */
+const rounds = 25;
+const durationMs = 160;
+const warmUpMs = 30;
 /** V8 has compiled what is hot by then. */
 const firstWarmUpMs = 3000;
 
 export async function measureRows(rows: readonly Row[], directory: string): Promise<Figures[]> {
   const parts = await startParts(directory);
   const load = startChild({ args: ['--import', 'tsx', join(root, 'test/bench/load.ts')], env: {} });
-  const servers = await Promise.all(rows.map((row) => startRow(row, directory, parts)));
+  const servers = await startRows(rows, directory, parts);
   try {
     for (const server of servers) await measure(server, load, firstWarmUpMs, 1);
     const samples: Sample[][] = servers.map(() => []);
@@ -35,9 +36,10 @@ export async function measureRows(rows: readonly Row[], directory: string): Prom
         samples[index]?.push(await measure(server, load, warmUpMs, durationMs));
       }
     }
-    return rows.map((row, index) => ({ row, ...medianOf(samples[index] ?? []) }));
+    return rows.map((row, index) => ({ row, ...leastDisturbed(samples[index] ?? []) }));
   } finally {
-    await Promise.all([...servers.map(({ child }) => child.stop()), load.stop(), parts.stop()]);
+    const children = new Set(servers.map(({ child }) => child));
+    await Promise.all([...[...children].map((child) => child.stop()), load.stop(), parts.stop()]);
   }
 }
 
@@ -49,11 +51,27 @@ interface Server {
   orders: number | undefined;
 }
 
-async function startRow(row: Row, parent: string, parts: Parts): Promise<Server> {
-  const directory = join(parent, row.name);
-  mkdirSync(directory);
-  const port = await freePort();
-  const child = await row.start(port, directory, parts);
+/** Rows that start alike share a process, so that between them only the request makes a difference. */
+async function startRows(rows: readonly Row[], parent: string, parts: Parts): Promise<Server[]> {
+  const started = new Map<Row['start'], Promise<Started>>();
+  const start = async ({ name, start }: Row): Promise<Started> => {
+    const directory = join(parent, name);
+    mkdirSync(directory);
+    const port = await freePort();
+    return { port, child: await start(port, directory, parts) };
+  };
+  return await Promise.all(
+    rows.map(async (row) => {
+      const starting = started.get(row.start) ?? start(row);
+      started.set(row.start, starting);
+      return await serverOf(row, await starting);
+    }),
+  );
+}
+
+type Started = Pick<Server, 'child' | 'port'>;
+
+async function serverOf(row: Row, { child, port }: Started): Promise<Server> {
   const headers = { host: `127.0.0.1:${port}`, authorization, accept: 'application/json', ...row.headers };
   await untilReady(port, row.path, headers);
   return { child, port, request: requestOf(row, headers), orders: row.orders ? 0 : undefined };
@@ -113,13 +131,19 @@ async function measure(server: Server, load: Child, warmUpMs: number, durationMs
   };
 }
 
-function medianOf(samples: readonly Sample[]): Sample {
+function leastDisturbed(samples: readonly Sample[]): Sample {
+  const figures = (name: keyof Sample) => samples.map((sample) => sample[name]);
   return {
-    cpuMicrosPerRequest: median(samples.map((sample) => sample.cpuMicrosPerRequest)),
-    requestsPerSecond: median(samples.map((sample) => sample.requestsPerSecond)),
+    cpuMicrosPerRequest: quantile(figures('cpuMicrosPerRequest'), 0.25),
+    requestsPerSecond: quantile(figures('requestsPerSecond'), 0.75),
   };
 }
 
+/** `share`: of the values that lie below it. */
+export function quantile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? Number.NaN;
+}
+
 export function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+  return quantile(values, 0.5);
 }

@@ -1,12 +1,17 @@
 /** The rows of the table, in its order. */
 import { booking } from './booking.ts';
 import { bookingRows } from './booking-rows.ts';
-import type { ConfigurationKind } from './configuration.ts';
 import { proxyRows } from './proxy-rows.ts';
 import { frontdeskOf, ownServer, type Row } from './servers.ts';
 
 const bookingPath = `/v1/hotels/bookings/${booking.id}`;
 const label = { 'x-gateway-test-allow': 'bench' };
+
+/** With the log off and on. */
+const starts = {
+  'in-process': [frontdeskOf('in-process', 'error'), frontdeskOf('in-process', 'info')],
+  grpc: [frontdeskOf('grpc', 'error'), frontdeskOf('grpc', 'info')],
+} as const;
 
 export const rows: readonly Row[] = [
   { name: 'node-http', title: 'bare node:http', path: '/', start: ownServer('node-http') },
@@ -39,12 +44,13 @@ export const rows: readonly Row[] = [
 ];
 
 interface FrontdeskRow extends Omit<Row, 'start'> {
-  readonly kind: ConfigurationKind;
+  readonly kind: keyof typeof starts;
 }
 
 function withLogOffAndOn({ kind, ...row }: FrontdeskRow): Row[] {
+  const [off, on] = starts[kind];
   return [
-    { ...row, start: frontdeskOf(kind, 'error') },
-    { ...row, name: `${row.name}-log`, title: `${row.title}, access log`, start: frontdeskOf(kind, 'info') },
+    { ...row, start: off },
+    { ...row, name: `${row.name}-log`, title: `${row.title}, access log`, start: on },
   ];
 }
