@@ -1,8 +1,9 @@
 /** Counters in Redis, for processes that count together: one round trip a decision, and none for what is known to be over. */
+import { createBatches } from './batches.ts';
 import type { Counters, Hit, TakeOptions } from './counters.ts';
 import { createOverMemory, type SharedCount } from './over-memory.ts';
 import { type ConnectionLogger, openRedisConnection, type RedisConnection } from './redis-connection.ts';
-import { countScript, digestOf, numbersPerHit } from './redis-script.ts';
+import { argumentsOf, countScript, countsOf, digestOf, type Question } from './redis-script.ts';
 
 export interface RedisCountersOptions {
   /** `redis://[user:password@]host[:port][/database]`, `rediss://…` for TLS. A single instance: a cluster would spread the keys. */
@@ -38,26 +39,35 @@ export async function openRedisCounters(options: RedisCountersOptions): Promise<
   const memory = createOverMemory({ entriesMax: overMemoryMax, clock: elapsed });
   const run = createScript(connection);
 
-  async function ask(keys: readonly string[], hits: readonly Hit[], countDenied: boolean) {
-    const time = clock === undefined ? '-1' : String(Math.floor(clock() * 1_000));
+  const ask = createBatches<Question, readonly SharedCount[]>({
+    async ask(questions) {
+      const timeUs = clock === undefined ? undefined : Math.floor(clock() * 1_000);
+      const answers = countsOf(await run(argumentsOf(questions, timeUs)), questions);
+      return answers.map((counts) => counts ?? new Error('a key in Redis holds something else than a counter'));
+    },
+    weightOf: ({ keys }) => keys.length,
+    weightMax: hitsAtOnceMax,
+  });
+
+  async function askAndLearn(question: Question) {
     const askedMs = elapsed();
-    const counts = countsOf(
-      await run(keys, [time, countDenied ? '1' : '0', ...hits.flatMap(argumentsOf)]),
-      hits.length,
-    );
-    memory.learn(keys, hits, counts, askedMs);
+    const counts = await ask(question);
+    memory.learn(question.keys, question.hits, counts, askedMs);
     return counts.map(({ over, remaining, resetMs }) => ({ over, remaining, resetSeconds: wholeSeconds(resetMs) }));
   }
 
   return Object.freeze({
     take(hits: readonly Hit[], { countDenied = false }: TakeOptions = {}) {
       const keys = hits.map((hit) => keyPrefix + keyOf(hit));
-      return memory.recall(keys, hits, countDenied) ?? ask(keys, hits, countDenied);
+      return memory.recall(keys, hits, countDenied) ?? askAndLearn({ keys, hits, countDenied });
     },
     isReady: connection.isReady,
     close: connection.close,
   });
 }
+
+/** The decisions of one command: Redis does nothing else meanwhile, for a millisecond at most. */
+const hitsAtOnceMax = 100;
 
 /** With the algorithm and the window, so that a changed configuration starts anew instead of misreading. */
 function keyOf({ key, algorithm, windowSeconds }: Hit): string {
@@ -71,15 +81,10 @@ function inBase64(key: string): string {
   return `!${Buffer.from(key, 'utf16le').toString('base64')}`;
 }
 
-function argumentsOf({ algorithm, windowSeconds, limit, burst, hits, shadow }: Hit): readonly string[] {
-  return [algorithm, String(windowSeconds), String(limit), String(burst), String(hits), shadow ? '1' : '0'];
-}
-
 /** By its digest; Redis is given the text when it does not know the digest, after a restart or a flush. */
 function createScript({ send }: RedisConnection) {
   const digest = digestOf(countScript);
-  return async (keys: readonly string[], args: readonly string[]): Promise<unknown> => {
-    const rest = [String(keys.length), ...keys, ...args];
+  return async (rest: readonly string[]): Promise<unknown> => {
     try {
       return await send(['EVALSHA', digest, ...rest]);
     } catch (error) {
@@ -87,15 +92,6 @@ function createScript({ send }: RedisConnection) {
       return await send(['EVAL', countScript, ...rest]);
     }
   };
-}
-
-function countsOf(answer: unknown, hits: number): readonly SharedCount[] {
-  if (!Array.isArray(answer) || answer.length !== hits * numbersPerHit || !answer.every(Number.isInteger))
-    throw new Error('the answer of Redis cannot be read');
-  return Array.from({ length: hits }, (_, index) => {
-    const [over, remaining, resetMs] = answer.slice(index * numbersPerHit);
-    return { over: over === 1, remaining, resetMs };
-  });
 }
 
 function wholeSeconds(ms: number): number {

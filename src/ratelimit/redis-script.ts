@@ -1,16 +1,60 @@
 /** What Redis does for a decision: every counter is read, all hits are checked, then they are counted together. */
 import { createHash } from 'node:crypto';
+import type { Hit } from './counters.ts';
+import type { SharedCount } from './over-memory.ts';
 
-/** Arguments of the script for each hit, behind the time and `countDenied`. */
-const argumentsPerHit = 6;
+/** A decision, as the script takes it. */
+export interface Question {
+  /** A counter for each hit. */
+  readonly keys: readonly string[];
+  readonly hits: readonly Hit[];
+  readonly countDenied: boolean;
+}
+
+/** Behind the script in EVALSHA and EVAL; several decisions are made one after the other. `timeUs`: since the epoch, or undefined for the time of Redis. */
+export function argumentsOf(questions: readonly Question[], timeUs: number | undefined): string[] {
+  const keys = questions.flatMap((question) => question.keys);
+  return [String(keys.length), ...keys, String(timeUs ?? -1), JSON.stringify(questions.map(numbersOf))];
+}
+
+function numbersOf({ hits, countDenied }: Question): readonly (string | number)[] {
+  const numbers: (string | number)[] = [countDenied ? 1 : 0];
+  for (const { algorithm, windowSeconds, limit, burst, hits: taken, shadow } of hits)
+    numbers.push(algorithm, windowSeconds, limit, burst, taken, shadow ? 1 : 0);
+  return numbers;
+}
 
 /** Numbers in the answer for each hit: whether it is over, what remains, and the milliseconds until the reset. */
-export const numbersPerHit = 3;
+const numbersPerHit = 3;
+
+/** What the script answered to each question; undefined where a key does not hold a counter. Throws when it cannot be read. */
+export function countsOf(answer: unknown, questions: readonly Question[]): (readonly SharedCount[] | undefined)[] {
+  const numbers = questions.reduce((sum, { keys }) => sum + keys.length * numbersPerHit, 0);
+  if (!Array.isArray(answer) || answer.length !== numbers || !answer.every(Number.isInteger))
+    throw new Error('the answer of Redis cannot be read');
+  let at = 0;
+  return questions.map(({ keys }) => {
+    const counts = keys.map(() => {
+      const [over, remaining, resetMs] = [answer[at], answer[at + 1], answer[at + 2]];
+      at += numbersPerHit;
+      return { over, remaining, resetMs };
+    });
+    return counts.some(({ over }) => over === notCounted) ? undefined : counts.map(sharedCountOf);
+  });
+}
+
+/** In place of whether a hit is over. */
+const notCounted = -1;
+
+function sharedCountOf({ over, ...rest }: { over: number; remaining: number; resetMs: number }): SharedCount {
+  return { over: over === 1, ...rest };
+}
 
 /**
  * The algorithms are those that `Hit` describes.
- * KEYS: a counter for each hit. ARGV: the time in microseconds, or -1 for the server's own; 1 to count what is denied
- * as well; then for each hit its algorithm, window in seconds, limit, burst, hits, and 1 if it is a shadow.
+ * KEYS: a counter for each hit of all decisions. ARGV: the time in microseconds, or -1 for the server's own; and as JSON an
+ * array for each decision: 1 to count what is denied as well, then for each hit its algorithm, window in seconds, limit,
+ * burst, hits, and 1 if it is a shadow.
  * Values are texts of whole numbers: `window count`, `window current before` and, of a bucket, its `tat`.
  * A key lives a second longer than it can matter. Lua's numbers are those of JavaScript, so that counters in memory and
  * in Redis agree to the last digit.
@@ -24,7 +68,6 @@ if nowUs < 0 then
   nowUs = tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 local nowMs = floor(nowUs / 1000)
-local countDenied = ARGV[2] == '1'
 
 -- A clock that steps back over a border stays in the window it was in.
 local function windowAfter(last, windowMs)
@@ -106,55 +149,72 @@ function bucket.write(state) return format('%.0f', state.tat) end
 
 local algorithms = { fixed_window = fixed, sliding_window = sliding, token_bucket = bucket }
 
-local hits, states, stored = {}, {}, {}
-local denied = false
-for index, key in ipairs(KEYS) do
-  local at = 2 + (index - 1) * ${argumentsPerHit}
-  local hit = {
-    algorithm = algorithms[ARGV[at + 1]],
-    windowMs = tonumber(ARGV[at + 2]) * 1000,
-    limit = tonumber(ARGV[at + 3]),
-    burst = tonumber(ARGV[at + 4]),
-    hits = tonumber(ARGV[at + 5]),
-    takesWhatItCan = countDenied or ARGV[at + 6] == '1',
-  }
-  hits[index] = hit
-  if not states[key] then
-    stored[key] = redis.call('GET', key) or ''
-    states[key] = hit.algorithm.read(stored[key], hit)
-  end
-  -- Counts at once, so that a second hit of the same key sees the first; what was too much is taken back below.
-  local room = max(0, hit.algorithm.room(states[key], hit))
-  hit.over = hit.hits > room
-  hit.taken = hit.over and (hit.takesWhatItCan and room or 0) or hit.hits
-  hit.algorithm.add(states[key], hit, hit.taken)
-  denied = denied or hit.over and ARGV[at + 6] == '0'
-end
-
-if denied then
-  for index, key in ipairs(KEYS) do
-    local hit = hits[index]
-    if not hit.takesWhatItCan then
-      hit.algorithm.add(states[key], hit, -hit.taken)
-      hit.taken = 0
-    end
-  end
-end
-
 local tenYearsMs = 315360000000
 local answer = {}
-for index, key in ipairs(KEYS) do
-  local hit, state = hits[index], states[key]
-  local text = hit.algorithm.write(state)
-  if (hit.taken > 0 or state.corrected) and text ~= stored[key] then
-    local lifetimeMs = min(hit.algorithm.lifetime(state, hit) + 1000, tenYearsMs)
-    redis.call('SET', key, text, 'PX', format('%.0f', lifetimeMs))
-    stored[key] = text
+
+-- False when a key holds something else than a counter: then nothing is counted, and nothing said.
+local function decide(asked, firstKey)
+  local countDenied = asked[1] == 1
+  local hits, states, stored = {}, {}, {}
+  local denied = false
+  for index = 1, (#asked - 1) / 6 do
+    local at, key = 6 * index - 4, KEYS[firstKey + index - 1]
+    local hit = {
+      key = key,
+      algorithm = algorithms[asked[at]],
+      windowMs = asked[at + 1] * 1000,
+      limit = asked[at + 2],
+      burst = asked[at + 3],
+      hits = asked[at + 4],
+      takesWhatItCan = countDenied or asked[at + 5] == 1,
+    }
+    hits[index] = hit
+    if not states[key] then
+      local text = redis.pcall('GET', key) or ''
+      if type(text) == 'table' then return false end
+      stored[key] = text
+      states[key] = hit.algorithm.read(text, hit)
+    end
+    -- Counts at once, so that a second hit of the same key sees the first; what was too much is taken back below.
+    local room = max(0, hit.algorithm.room(states[key], hit))
+    hit.over = hit.hits > room
+    hit.taken = hit.over and (hit.takesWhatItCan and room or 0) or hit.hits
+    hit.algorithm.add(states[key], hit, hit.taken)
+    denied = denied or hit.over and asked[at + 5] == 0
   end
-  local untilReset = hit.over and hit.algorithm.untilFits or hit.algorithm.untilRestored
-  answer[#answer + 1] = hit.over and 1 or 0
-  answer[#answer + 1] = max(0, hit.algorithm.room(state, hit))
-  answer[#answer + 1] = max(0, min(untilReset(state, hit), tenYearsMs))
+
+  if denied then
+    for _, hit in ipairs(hits) do
+      if not hit.takesWhatItCan then
+        hit.algorithm.add(states[hit.key], hit, -hit.taken)
+        hit.taken = 0
+      end
+    end
+  end
+
+  for _, hit in ipairs(hits) do
+    local key, state = hit.key, states[hit.key]
+    local text = hit.algorithm.write(state)
+    if (hit.taken > 0 or state.corrected) and text ~= stored[key] then
+      local lifetimeMs = min(hit.algorithm.lifetime(state, hit) + 1000, tenYearsMs)
+      redis.call('SET', key, text, 'PX', format('%.0f', lifetimeMs))
+      stored[key] = text
+    end
+    local untilReset = hit.over and hit.algorithm.untilFits or hit.algorithm.untilRestored
+    answer[#answer + 1] = hit.over and 1 or 0
+    answer[#answer + 1] = max(0, hit.algorithm.room(state, hit))
+    answer[#answer + 1] = max(0, min(untilReset(state, hit), tenYearsMs))
+  end
+  return true
+end
+
+local firstKey = 1
+for _, asked in ipairs(cjson.decode(ARGV[2])) do
+  local keys = (#asked - 1) / 6
+  if not decide(asked, firstKey) then
+    for _ = 1, keys * ${numbersPerHit} do answer[#answer + 1] = ${notCounted} end
+  end
+  firstKey = firstKey + keys
 end
 return answer
 `;
