@@ -15,6 +15,9 @@ export const rank = Object.freeze({
 
 export const ranks = Object.freeze([rank.hitOnce, rank.hitAgain, rank.spent, rank.denying]);
 
+/** Above every row: a counter that was let go of is promoted to none. */
+const gone = ranks.length;
+
 export interface MemoryWindow {
   readonly seconds: number;
   readonly number: number;
@@ -36,6 +39,7 @@ export function createMemoryWindow(seconds: number, number: number): MemoryWindo
   function remove(counter: Counter): void {
     queueOf(counter.rank).remove(counter);
     counters.delete(counter.key);
+    counter.rank = gone;
   }
 
   return Object.freeze({
@@ -58,7 +62,7 @@ export function createMemoryWindow(seconds: number, number: number): MemoryWindo
       return counter;
     },
     promote(counter: Counter, to: number): void {
-      if (to <= counter.rank || counters.get(counter.key) !== counter) return;
+      if (to <= counter.rank) return;
       queueOf(counter.rank).remove(counter);
       counter.rank = to;
       queueOf(to).append(counter);
