@@ -1,6 +1,6 @@
 /** Counters in Redis, for processes that count together: one round trip a decision, and none for what is known to be over. */
 import { createBatches } from './batches.ts';
-import type { Counters, Hit, TakeOptions } from './counters.ts';
+import type { Count, Counters, Hit, TakeOptions } from './counters.ts';
 import { createOverMemory, type SharedCount } from './over-memory.ts';
 import { type ConnectionLogger, openRedisConnection, type RedisConnection } from './redis-connection.ts';
 import { argumentsOf, countScript, countsOf, digestOf, type Question } from './redis-script.ts';
@@ -39,27 +39,27 @@ export async function openRedisCounters(options: RedisCountersOptions): Promise<
   const memory = createOverMemory({ entriesMax: overMemoryMax, clock: elapsed });
   const run = createScript(connection);
 
-  const ask = createBatches<Question, readonly SharedCount[]>({
+  function learned({ keys, hits }: Question, counts: readonly SharedCount[] | undefined, askedMs: number) {
+    if (counts === undefined) return new Error('a key in Redis holds something else than a counter');
+    memory.learn(keys, hits, counts, askedMs);
+    return counts.map(countOf);
+  }
+
+  const ask = createBatches<Question, readonly Count[]>({
     async ask(questions) {
       const timeUs = clock === undefined ? undefined : Math.floor(clock() * 1_000);
+      const askedMs = elapsed();
       const answers = countsOf(await run(argumentsOf(questions, timeUs)), questions);
-      return answers.map((counts) => counts ?? new Error('a key in Redis holds something else than a counter'));
+      return questions.map((question, index) => learned(question, answers[index], askedMs));
     },
     weightOf: ({ keys }) => keys.length,
     weightMax: hitsAtOnceMax,
   });
 
-  async function askAndLearn(question: Question) {
-    const askedMs = elapsed();
-    const counts = await ask(question);
-    memory.learn(question.keys, question.hits, counts, askedMs);
-    return counts.map(({ over, remaining, resetMs }) => ({ over, remaining, resetSeconds: wholeSeconds(resetMs) }));
-  }
-
   return Object.freeze({
     take(hits: readonly Hit[], { countDenied = false }: TakeOptions = {}) {
       const keys = hits.map((hit) => keyPrefix + keyOf(hit));
-      return memory.recall(keys, hits, countDenied) ?? askAndLearn({ keys, hits, countDenied });
+      return memory.recall(keys, hits, countDenied) ?? ask({ keys, hits, countDenied });
     },
     isReady: connection.isReady,
     close: connection.close,
@@ -94,6 +94,6 @@ function createScript({ send }: RedisConnection) {
   };
 }
 
-function wholeSeconds(ms: number): number {
-  return Math.max(1, Math.ceil(ms / 1_000));
+function countOf({ over, remaining, resetMs }: SharedCount): Count {
+  return { over, remaining, resetSeconds: Math.max(1, Math.ceil(resetMs / 1_000)) };
 }

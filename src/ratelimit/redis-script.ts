@@ -34,21 +34,16 @@ export function countsOf(answer: unknown, questions: readonly Question[]): (read
     throw new Error('the answer of Redis cannot be read');
   let at = 0;
   return questions.map(({ keys }) => {
-    const counts = keys.map(() => {
-      const [over, remaining, resetMs] = [answer[at], answer[at + 1], answer[at + 2]];
-      at += numbersPerHit;
-      return { over, remaining, resetMs };
-    });
-    return counts.some(({ over }) => over === notCounted) ? undefined : counts.map(sharedCountOf);
+    const isCounted = answer[at] !== notCounted;
+    const counts: SharedCount[] = [];
+    for (const end = at + keys.length * numbersPerHit; at < end; at += numbersPerHit)
+      counts.push({ over: answer[at] === 1, remaining: answer[at + 1], resetMs: answer[at + 2] });
+    return isCounted ? counts : undefined;
   });
 }
 
 /** In place of whether a hit is over. */
 const notCounted = -1;
-
-function sharedCountOf({ over, ...rest }: { over: number; remaining: number; resetMs: number }): SharedCount {
-  return { over: over === 1, ...rest };
-}
 
 /**
  * The algorithms are those that `Hit` describes.

@@ -85,6 +85,51 @@ if (!hasRedisServer()) {
       assert.deepEqual([spent?.over, other?.over, other?.remaining], [true, false, 3]);
     });
 
+    it('ask once for all decisions of a turn, and make them in their order', async () => {
+      const counters = await open();
+      await counters.take([hit({ key: 'other' })]);
+      const before = await scriptCalls(server.url);
+      const decisions = await Promise.all(Array.from({ length: 5 }, () => counters.take([hit(), hit({ key: 'b' })])));
+      assert.deepEqual(
+        decisions.map((counts) => counts.map(({ over, remaining }) => (over ? 'over' : remaining))),
+        [
+          [2, 2],
+          [1, 1],
+          [0, 0],
+          ['over', 'over'],
+          ['over', 'over'],
+        ],
+      );
+      assert.equal((await scriptCalls(server.url)) - before, 1);
+    });
+
+    it('ask several times for very many decisions of a turn, so that nobody else waits long for Redis', async () => {
+      const counters = await open();
+      await counters.take([hit({ key: 'other' })]);
+      const before = await scriptCalls(server.url);
+      const takes = Array.from({ length: 300 }, () => counters.take([hit({ limit: 250 })]));
+      const over = (await Promise.all(takes)).filter(([count]) => count?.over);
+      assert.equal(over.length, 50);
+      assert.equal((await scriptCalls(server.url)) - before, 3);
+    });
+
+    it('give no answer to who counts in a key that holds something else, and one to all others of the turn', async () => {
+      const keyPrefix = `${randomUUID()}:`;
+      const counters = await open({ keyPrefix });
+      await askRedis(server.url, ['RPUSH', `${keyPrefix}fixed_window:${year}:taken`, 'a list']);
+      const [before, refused, after] = await Promise.allSettled([
+        take(counters, [hit()]),
+        take(counters, [hit({ key: 'b' }), hit({ key: 'taken' })]),
+        take(counters, [hit(), hit({ key: 'b' })]),
+      ]);
+      assert.match(String(refused.status === 'rejected' && refused.reason), /something else than a counter/);
+      assert.ok(before.status === 'fulfilled' && after.status === 'fulfilled');
+      assert.deepEqual(
+        [before, after].map(({ value }) => value.map(({ remaining }) => remaining)),
+        [[2], [1, 2]],
+      );
+    });
+
     it('answer from memory what is over, also to a process that cannot reach Redis any more', async () => {
       const own = await createRedisServer();
       try {
@@ -284,6 +329,11 @@ if (!hasRedisServer()) {
       await assert.rejects(take(running, [hit()]), /no connection/);
     });
   });
+}
+
+async function scriptCalls(url: string): Promise<number> {
+  const statistics = String(await askRedis(url, ['INFO', 'commandstats']));
+  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(statistics)?.[1]);
 }
 
 async function take(counters: Counters, hits: readonly Hit[]): Promise<readonly Count[]> {
