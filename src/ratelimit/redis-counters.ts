@@ -66,8 +66,8 @@ export async function openRedisCounters(options: RedisCountersOptions): Promise<
   });
 }
 
-/** The decisions of one command: Redis does nothing else meanwhile, for a millisecond at most. */
-const hitsAtOnceMax = 100;
+/** In one command. Redis does nothing else meanwhile, and the answers to the first are on their way while it works on the next. */
+const hitsAtOnceMax = 25;
 
 /** With the algorithm and the window, so that a changed configuration starts anew instead of misreading. */
 function keyOf({ key, algorithm, windowSeconds }: Hit): string {

@@ -24,6 +24,9 @@ function numbersOf({ hits, countDenied }: Question): readonly (string | number)[
   return numbers;
 }
 
+/** Of a question, behind its `countDenied`. */
+const numbersPerQuestionedHit = 6;
+
 /** Numbers in the answer for each hit: whether it is over, what remains, and the milliseconds until the reset. */
 const numbersPerHit = 3;
 
@@ -76,7 +79,8 @@ function fixed.read(text, hit)
   local number, count = string.match(text, '^(%d+) (%d+)$')
   local last = tonumber(number or -1)
   local current = windowAfter(last, hit.windowMs)
-  return { number = current, count = current == last and tonumber(count) or 0 }
+  local isSame = current == last
+  return { number = current, count = isSame and tonumber(count) or 0, keepsLifetime = isSame }
 end
 function fixed.room(state, hit) return hit.limit - state.count end
 function fixed.add(state, hit, hits) state.count = state.count + hits end
@@ -91,7 +95,7 @@ function sliding.read(text, hit)
   local last = tonumber(number or -1)
   local state = { number = windowAfter(last, hit.windowMs), current = 0, before = 0 }
   if number and state.number == last then
-    state.current, state.before = tonumber(current), tonumber(before)
+    state.current, state.before, state.keepsLifetime = tonumber(current), tonumber(before), true
   elseif number and state.number == last + 1 then
     state.before = tonumber(current)
   end
@@ -145,71 +149,99 @@ function bucket.write(state) return format('%.0f', state.tat) end
 local algorithms = { fixed_window = fixed, sliding_window = sliding, token_bucket = bucket }
 
 local tenYearsMs = 315360000000
+
+-- What each key holds, read once and written once for all decisions of the call; false if that is no counter.
+local states = {}
+local function stateOf(key, algorithm, hit)
+  local state = states[key]
+  if state == nil then
+    local text = redis.pcall('GET', key) or ''
+    state = type(text) == 'string' and algorithm.read(text, hit)
+    if state then state.stored = text end
+    states[key] = state
+  end
+  return state
+end
+
 local answer = {}
+local function tell(over, remaining, untilResetMs)
+  local last = #answer
+  answer[last + 1], answer[last + 2], answer[last + 3] = over, remaining, untilResetMs
+end
 
--- False when a key holds something else than a counter: then nothing is counted, and nothing said.
+-- The hit at an argument of the decision, counted at once, so that a second hit of the same key sees the first; what was
+-- too much is taken back later. Nil for what cannot be counted.
+local function take(asked, at, key)
+  local algorithm = algorithms[asked[at]]
+  local hit = {
+    algorithm = algorithm,
+    windowMs = asked[at + 1] * 1000,
+    limit = asked[at + 2],
+    burst = asked[at + 3],
+    hits = asked[at + 4],
+    taken = asked[at + 4],
+    takesWhatItCan = asked[1] == 1 or asked[at + 5] == 1,
+    over = false,
+  }
+  local state = stateOf(key, algorithm, hit)
+  if not state then return nil end
+  local room = max(0, algorithm.room(state, hit))
+  if hit.hits > room then
+    hit.over = true
+    hit.taken = hit.takesWhatItCan and room or 0
+  end
+  hit.state = state
+  algorithm.add(state, hit, hit.taken)
+  return hit
+end
+
+local function takeBack(hit)
+  hit.algorithm.add(hit.state, hit, -hit.taken)
+  hit.taken = 0
+end
+
+local function conclude(hit)
+  local state, algorithm = hit.state, hit.algorithm
+  if hit.taken > 0 or state.corrected then state.hit = hit end
+  local untilReset = hit.over and algorithm.untilFits or algorithm.untilRestored
+  tell(hit.over and 1 or 0, max(0, algorithm.room(state, hit)), max(0, min(untilReset(state, hit), tenYearsMs)))
+end
+
+-- Says nothing of a decision that has a key without a counter, and counts nothing of it.
 local function decide(asked, firstKey)
-  local countDenied = asked[1] == 1
-  local hits, states, stored = {}, {}, {}
-  local denied = false
-  for index = 1, (#asked - 1) / 6 do
-    local at, key = 6 * index - 4, KEYS[firstKey + index - 1]
-    local hit = {
-      key = key,
-      algorithm = algorithms[asked[at]],
-      windowMs = asked[at + 1] * 1000,
-      limit = asked[at + 2],
-      burst = asked[at + 3],
-      hits = asked[at + 4],
-      takesWhatItCan = countDenied or asked[at + 5] == 1,
-    }
-    hits[index] = hit
-    if not states[key] then
-      local text = redis.pcall('GET', key) or ''
-      if type(text) == 'table' then return false end
-      stored[key] = text
-      states[key] = hit.algorithm.read(text, hit)
-    end
-    -- Counts at once, so that a second hit of the same key sees the first; what was too much is taken back below.
-    local room = max(0, hit.algorithm.room(states[key], hit))
-    hit.over = hit.hits > room
-    hit.taken = hit.over and (hit.takesWhatItCan and room or 0) or hit.hits
-    hit.algorithm.add(states[key], hit, hit.taken)
-    denied = denied or hit.over and asked[at + 5] == 0
+  local hits = {}
+  local count = (#asked - 1) / ${numbersPerQuestionedHit}
+  local denied, failed = false, false
+  for index = 1, count do
+    local at = ${numbersPerQuestionedHit} * (index - 1) + 2
+    local hit = take(asked, at, KEYS[firstKey + index - 1])
+    failed = failed or not hit
+    denied = denied or hit and hit.over and asked[at + 5] == 0
+    hits[#hits + 1] = hit
   end
-
-  if denied then
-    for _, hit in ipairs(hits) do
-      if not hit.takesWhatItCan then
-        hit.algorithm.add(states[hit.key], hit, -hit.taken)
-        hit.taken = 0
-      end
-    end
-  end
-
   for _, hit in ipairs(hits) do
-    local key, state = hit.key, states[hit.key]
-    local text = hit.algorithm.write(state)
-    if (hit.taken > 0 or state.corrected) and text ~= stored[key] then
-      local lifetimeMs = min(hit.algorithm.lifetime(state, hit) + 1000, tenYearsMs)
-      redis.call('SET', key, text, 'PX', format('%.0f', lifetimeMs))
-      stored[key] = text
-    end
-    local untilReset = hit.over and hit.algorithm.untilFits or hit.algorithm.untilRestored
-    answer[#answer + 1] = hit.over and 1 or 0
-    answer[#answer + 1] = max(0, hit.algorithm.room(state, hit))
-    answer[#answer + 1] = max(0, min(untilReset(state, hit), tenYearsMs))
+    if failed or denied and not hit.takesWhatItCan then takeBack(hit) end
   end
-  return true
+  if failed then
+    for _ = 1, count do tell(${notCounted}, ${notCounted}, ${notCounted}) end
+  else
+    for _, hit in ipairs(hits) do conclude(hit) end
+  end
+  return firstKey + count
 end
 
 local firstKey = 1
-for _, asked in ipairs(cjson.decode(ARGV[2])) do
-  local keys = (#asked - 1) / 6
-  if not decide(asked, firstKey) then
-    for _ = 1, keys * ${numbersPerHit} do answer[#answer + 1] = ${notCounted} end
+for _, asked in ipairs(cjson.decode(ARGV[2])) do firstKey = decide(asked, firstKey) end
+
+for key, state in pairs(states) do
+  local hit = state and state.hit
+  local text = hit and hit.algorithm.write(state)
+  if text and text ~= state.stored and state.keepsLifetime then
+    redis.call('SET', key, text, 'KEEPTTL')
+  elseif text and text ~= state.stored then
+    local lifetimeMs = min(hit.algorithm.lifetime(state, hit) + 1000, tenYearsMs)
+    redis.call('SET', key, text, 'PX', format('%.0f', lifetimeMs))
   end
-  firstKey = firstKey + keys
 end
 return answer
 `;
