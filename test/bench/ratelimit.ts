@@ -20,9 +20,9 @@ export interface RateLimitFigures {
 /** The same server is faster in one life than in the next, by a fifth and for all of it: its best tenth counts. */
 const lives = 3;
 /** Many and short: a neighbour that is busy for a while then meets all rows alike. */
-const rounds = 10;
-const durationMs = 160;
-const warmUpMs = 30;
+const rounds = 24;
+const durationMs = 80;
+const warmUpMs = 20;
 const firstWarmUpMs = 2000;
 
 export async function measureRateLimit(directory: string): Promise<RateLimitFigures[]> {
