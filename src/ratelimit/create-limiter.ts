@@ -2,7 +2,7 @@
 import type { LimitDomain } from '#config';
 import { checkRequest } from './check-request.ts';
 import type { Count, Counters, Hit } from './counters.ts';
-import type { Decision, Descriptor, DescriptorStatus, Limiter, RateLimitRequest } from './limiter.ts';
+import type { Decision, Descriptor, Limiter, RateLimitRequest } from './limiter.ts';
 import { createMemoryCounters } from './memory-counters.ts';
 import { overrideMatch, type RuleMatch } from './rule.ts';
 import { compileRules, type Rules } from './rules.ts';
@@ -38,18 +38,14 @@ export function createLimiter(options: LimiterOptions): Limiter {
 
   function decide({ questions, hits }: Inquiry, counts: readonly Count[]): Decision {
     let next = 0;
-    const statuses: DescriptorStatus[] = [];
-    for (const { matches, asked } of questions) {
-      const counted: Counted[] = [];
-      for (const match of asked) {
-        const hit = hits[next];
-        const count = counts[next++];
-        if (hit === undefined || count === undefined) throw new Error(tooFew);
-        observer?.counted(match, hit, count);
-        counted.push({ rule: match.rule, count });
-      }
-      statuses.push(statusOf(matches, counted));
-    }
+    const countedOf = (match: RuleMatch): Counted => {
+      const hit = hits[next];
+      const count = counts[next++];
+      if (hit === undefined || count === undefined) throw new Error(tooFew);
+      observer?.counted(match, hit, count);
+      return { rule: match.rule, count };
+    };
+    const statuses = questions.map(({ matches, asked }) => statusOf(matches, asked.map(countedOf)));
     return decisionOf(statuses, responseHeaders);
   }
 
@@ -92,17 +88,15 @@ interface Inquiry {
 }
 
 function inquiryOf({ domain, descriptors, hitsAddend }: RateLimitRequest, rules: Rules): Inquiry {
-  const found: (readonly RuleMatch[])[] = [];
-  for (const descriptor of descriptors) found.push(matchesOf(domain, descriptor, rules));
-  const questions: Question[] = [];
+  const found = descriptors.map((descriptor) => matchesOf(domain, descriptor, rules));
   const hits: Hit[] = [];
-  for (const matches of rules.hasReplaces ? withoutReplaced(found) : found) {
+  const questions = (rules.hasReplaces ? withoutReplaced(found) : found).map((matches, index) => {
     // The protocol cannot tell a request's 0 from absent, so it is 1 here as well.
-    const weight = descriptors[questions.length]?.hitsAddend ?? (hitsAddend || 1);
+    const weight = descriptors[index]?.hitsAddend ?? (hitsAddend || 1);
     const asked = matches.some(isUnlimited) ? matches.filter(isCounted) : matches;
     for (const match of asked) hits.push(hitOf(match, weight));
-    questions.push({ matches, asked });
-  }
+    return { matches, asked };
+  });
   return { questions, hits };
 }
 

@@ -66,9 +66,7 @@ function walk(start: Level, entries: readonly Entry[]): readonly RuleMatch[] {
     level = node.level;
   }
   if (node === undefined || node.rules.length === 0) return none;
-  const matches: RuleMatch[] = [];
-  for (const rule of node.rules) matches.push(matchOf(rule, values, entries));
-  return matches;
+  return node.rules.map((rule) => matchOf(rule, values, entries));
 }
 
 function nodeFor(branch: Branch | undefined, value: string): Node | undefined {
