@@ -39,5 +39,5 @@ export function createAdmin(
 
   // The pages about problems are not served here.
   const problems = createProblemResponses({ ...responses, problemPages: undefined });
-  return [createExchange(createAddresses(settings)), problems, createSafePath(), serveAdmin];
+  return [createExchange(createAddresses(settings)), problems, createSafePath(settings), serveAdmin];
 }

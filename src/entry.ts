@@ -26,7 +26,7 @@ export function createEntry(
   return [
     ...(settings.corsOrigins.length === 0 ? [] : [createCors(settings.corsOrigins, isAnswered)]),
     createProblemResponses(responses),
-    createSafePath(),
+    createSafePath(settings),
   ];
 }
 
@@ -55,7 +55,8 @@ function createCors(origins: readonly string[], isAnswered: (ctx: Context) => bo
 /** What is before the gateway, for its explanations. */
 export function createEntrance({ settings }: Settled): Entrance {
   const addresses = createAddresses(settings);
-  return { addresses, allowedOrigin: (ctx) => allowedOrigin(settings.corsOrigins, ctx) };
+  const { corsOrigins, strictPaths } = settings;
+  return { addresses, allowedOrigin: (ctx) => allowedOrigin(corsOrigins, ctx), strictPaths };
 }
 
 /** `''`: none. */

@@ -40,6 +40,16 @@ describe('frontdesk explain', () => {
     assert.match(stderr, /^frontdesk: the request is refused before a mapping is looked for: .*\n$/);
   });
 
+  it('predicts what STRICT_PATHS refuses, and why', async () => {
+    const asked = { method: 'GET', url: '/v1;x=1/hotels', header: [], json: true };
+    const strict = await explainOnce(requireSettings({ configDir: './config', strictPaths: true }), asked);
+    const { request, mapping, outcome } = JSON.parse(strict.text);
+    assert.deepEqual([request.path, mapping, outcome.status, outcome.problem], [undefined, undefined, 400, 'bad-path']);
+    assert.match(strict.refusal ?? '', /it has a path parameter/);
+    const { text, refusal } = await explainOnce(requireSettings({ configDir: './config' }), asked);
+    assert.deepEqual([JSON.parse(text).outcome.status, refusal], [404, undefined]);
+  });
+
   async function explain(asked: Partial<Asked>, configDir = './config') {
     return explainOnce(requireSettings({ configDir }), { method: 'GET', url: '/v1/hotels', header: [], ...asked });
   }

@@ -1,6 +1,7 @@
 /** The library's face: a desk made of options, as a program makes it that embeds or runs one. */
 import assert from 'node:assert/strict';
 import Koa, { type Context, type Middleware, type Next } from 'koa';
+import mount from 'koa-mount';
 import request from 'supertest';
 import { type FrontdeskOptions, hashPassword } from '../src/index.ts';
 import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord } from './support/desks.ts';
@@ -95,6 +96,15 @@ describe('createFrontdesk', () => {
       await call(desk, '/v1/echo/x/y?a=1').auth('ann', 'secret').expect(200, seen('/x/y', '?a=1'));
       await call(desk, '/v1/echo').auth('ann', 'secret').expect(200, seen('/', ''));
       await call(desk, '/v1/whole/x').auth('ann', 'secret').expect(200, seen('/v1/whole/x', ''));
+    });
+
+    it('takes the paths that its host mounts it on, and with strictPaths none that can be read as another', async () => {
+      const desk = await openOwn({ strictPaths: true });
+      const host = new Koa().use(mount('/travel', desk.middleware)).callback();
+      await request(host).get('/travel/v1/open/x/').expect(200);
+      await request(host).get('/travel//v1/open/x').expect(200);
+      for (const path of ['/travel/v1/open//x', '/travel/v1/open;x', '/travel/v1%2Fopen'])
+        await request(host).get(path).expect(400);
     });
 
     it('lets nobody say who he is, least of all where nobody is asked', async () => {

@@ -70,6 +70,10 @@ export const settingTable = {
     'Where services that are not in this process are found, for example hotel=10.0.0.1:9001; a name with several addresses comes several times.',
   ),
   allowDemoUsers: flag(false, 'Lets a server that listens beyond loopback start with the demo users.'),
+  strictPaths: flag(
+    false,
+    'Refuses (400) a path that a service may read as another: with an encoded slash, an empty segment, a ; or an encoding that is encoded again.',
+  ),
   bodyBytesMax: bytes(1_048_576, 'Largest request body, in bytes.'),
   headerBytesMax: bytes(16_384, 'Largest request line and headers together, in bytes.'),
   headerTimeoutMs: timeoutMs(10_000, 'Until the request headers have arrived, in milliseconds.'),

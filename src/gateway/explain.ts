@@ -37,6 +37,8 @@ export interface Entrance {
   readonly addresses: Addresses;
   /** The origin that a script of another origin is permitted on every route without a rule of its own; `''`: none. */
   readonly allowedOrigin: (ctx: Context) => string;
+  /** As `createSafePath` was told. */
+  readonly strictPaths: boolean;
 }
 
 export interface ExplainParts {
@@ -61,7 +63,7 @@ export function createExplain(parts: ExplainParts): Explain {
   const auth = createExplainAuth(parts.auth);
   const explainLimit = createExplainLimit(parts.limit);
   const explainTarget = createExplainTarget(parts.target);
-  const enterSafely = createSafePath();
+  const enterSafely = createSafePath(entrance);
 
   /** What ends before a mapping is looked for; undefined: it goes on. */
   function enter(ctx: Context): Partial<Explanation> | undefined {
@@ -129,7 +131,7 @@ export function createExplain(parts: ExplainParts): Explain {
     const pairs = headerPairs(ctx.req.headers);
     const made = [exchangeOf(ctx).requestId, formatTraceparent(traceOf(ctx))];
     const client = { pairs, conceal: createConceal({ pairs, made, identityHeaders }) };
-    const told = { ...unknown, request: requestPart(ctx, question, identityHeaders) };
+    const told = { ...unknown, request: requestPart(ctx, question, identityHeaders, entrance) };
     try {
       return { ...told, ...(enter(ctx) ?? { version: versionPart(ctx), ...meet(ctx, question, client) }) };
     } catch (thrown) {
@@ -168,7 +170,7 @@ function firstShare(): number {
 async function nothing(): Promise<void> {}
 
 function closedEntrance(): Entrance {
-  return { addresses: createAddresses(), allowedOrigin: () => '' };
+  return { addresses: createAddresses(), allowedOrigin: () => '', strictPaths: false };
 }
 
 /** What is no Problem is a fault of ours, and passed on. */

@@ -45,7 +45,7 @@ export {
 } from './representations.ts';
 export { logFieldsOf, logRequest } from './request-log.ts';
 export { pathOf, searchOf } from './request-target.ts';
-export { createSafePath, sanitisePath } from './safe-path.ts';
+export { createSafePath, type SafePathOptions, sanitisePath } from './safe-path.ts';
 export { type HttpServer, type HttpServerOptions, serveHttp } from './serve.ts';
 export { type AnswerOptions, prepareAnswer, type StoredAnswer, sendAnswer } from './stored-answer.ts';
 export { type Trace, type TracedCall, traceHeaders, traceOf } from './trace.ts';

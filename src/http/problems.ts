@@ -13,7 +13,8 @@ export interface ProblemKind {
 export const problems = {
   'bad-path': {
     status: 400,
-    meaning: 'The path holds a dot segment, a backslash, a NUL or a broken percent-encoding.',
+    meaning:
+      'The path holds a dot segment, a backslash, a NUL or a broken percent-encoding, or another ambiguity that this server refuses and `detail` names.',
     remedy: 'Send the path in its plain form.',
   },
   'bad-argument': {

@@ -45,6 +45,7 @@ describe('parseSettings', () => {
       corsOrigins: [],
       serviceAddresses: {},
       allowDemoUsers: false,
+      strictPaths: false,
       bodyBytesMax: 1024 * 1024,
       headerBytesMax: 16 * 1024,
       headerTimeoutMs: 10_000,
@@ -100,6 +101,7 @@ describe('parseSettings', () => {
   check('PUBLIC_URL', 'https://travel.example/api', 'publicUrl', 'https://travel.example/api');
   check('ALLOW_DEMO_USERS', 'true', 'allowDemoUsers', true);
   check('ALLOW_DEMO_USERS', '0', 'allowDemoUsers', false);
+  check('STRICT_PATHS', 'true', 'strictPaths', true);
   check('SERVICE_ADDRESSES', 'hotel=127.0.0.1:9001,ratelimit=[::1]:5', 'serviceAddresses', {
     hotel: '127.0.0.1:9001',
     ratelimit: '[::1]:5',

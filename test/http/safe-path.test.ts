@@ -164,6 +164,95 @@ describe('sanitisePath', () => {
   });
 });
 
+describe('sanitisePath, when it is strict', () => {
+  function check(path: string, expected: string | undefined) {
+    it(`${expected === undefined ? 'refuses' : `reads as ${expected}`}: ${path}`, () => {
+      assert.equal(sanitisePath(path, true), expected);
+    });
+  }
+
+  check('/', '/');
+  check('/a/', '/a/');
+  check('/.well-known/acme', '/.well-known/acme');
+  check('//a/b', '/a/b');
+  check('/%61dmin', '/admin');
+  check('/a%20b', '/a%20b');
+  check('/caf%c3%a9', '/caf%C3%A9');
+  check('/100%25', '/100%25');
+  check('/100%25/2F', '/100%25/2F');
+  check('/what%3F', '/what%3F');
+
+  check('/a%2Fb', undefined);
+  check('/%2fa', undefined);
+  check('/a%252Fb', undefined);
+  check('/a%25252fb', undefined);
+  check('/a%25%32%46b', undefined);
+  check('/a//b', undefined);
+  check('/a//', undefined);
+  check('//a//b', undefined);
+  check('/a;x=1', undefined);
+  check('/a;', undefined);
+  check('/;/a', undefined);
+  check('/a%3Bx', undefined);
+  check('/a%253bx', undefined);
+  check('/%2561', undefined);
+  check('/%25%36%31', undefined);
+  check('/a/../b', undefined);
+  check('/a%zz', undefined);
+
+  it('accepts nothing that means something else to who decodes more, merges slashes and drops path parameters', () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(fc.oneof(hostile, mixed), (path) => {
+        const plain = sanitisePath(path, true);
+        if (plain === undefined) return;
+        accepted += 1;
+        const ours = segmentsOf(plain).map(decodeBytes);
+        for (let seen = decodeBytes(plain), hops = 0; hops < 5; hops += 1, seen = decodeBytes(seen))
+          assert.deepEqual(withoutParameters(segmentsOf(seen)), ours, path);
+      }),
+      { numRuns: 5000 },
+    );
+    assert.ok(accepted > 500, `${accepted} paths were accepted`);
+  });
+
+  it('gives what it gives when it is not, or refuses', () => {
+    fc.assert(
+      fc.property(fc.oneof(hostile, mixed), (path) => {
+        const plain = sanitisePath(path, true);
+        if (plain !== undefined) assert.equal(sanitisePath(path), plain);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});
+
+/** Mostly harmless, with a little of what hops read in different ways. */
+const mixed = fc
+  .array(
+    fc.constantFrom(
+      ...['/', '/a', '/admin', 'b', '2f', '3B', '61', '%25', '%20', '%61', '%2F', '%3b', '%32', ';', '='],
+    ),
+    { maxLength: 7 },
+  )
+  .map((parts) => `/${parts.join('')}`);
+
+/** One slash at the end makes no segment. */
+function segmentsOf(path: string): readonly string[] {
+  return path.replace(/^\/|\/$/g, '').split('/');
+}
+
+/** As a service reads segments that takes the empty ones, and what follows a semicolon, for nothing. */
+function withoutParameters(segments: readonly string[]): readonly string[] {
+  const kept = segments.map((segment) => segment.replace(/;.*/s, '')).filter((segment) => segment !== '');
+  return kept.length === 0 ? [''] : kept;
+}
+
+/** Once, without a complaint about what is no encoding. */
+function decodeBytes(text: string): string {
+  return text.replace(/%[\da-f]{2}/gi, (encoded) => String.fromCharCode(Number.parseInt(encoded.slice(1), 16)));
+}
+
 /** The path as a chain of hops would see it, each decoding once. */
 function* decodings(path: string | undefined): Generator<string> {
   let seen = path;
@@ -231,6 +320,38 @@ describe('createSafePath', () => {
   checkRefused('/v1/x?y#z');
   checkRefused('http://desk.test/../admin');
   checkRefused('http://%2e%2e/%2e%2e');
+
+  describe('with strictPaths', () => {
+    const strict = new Koa();
+    strict.use(createProblemResponses());
+    strict.use(createSafePath({ strictPaths: true }));
+    strict.use((ctx) => {
+      ctx.body = ctx.url;
+    });
+
+    function checkNamed(target: string, found: string) {
+      it(`says of ${target} that it has ${found}`, async () => {
+        const { body } = await request(strict.callback()).get(target).expect(400);
+        assert.equal(body.detail, `The path cannot be read in one way only: it has ${found}.`);
+      });
+    }
+
+    checkNamed('/a%2Fb', 'an encoded slash');
+    checkNamed('/a%252fb', 'an encoded slash');
+    checkNamed('/a//b', 'an empty segment');
+    checkNamed('/a;x=1/b', 'a path parameter (";")');
+    checkNamed('/a%3bx=1', 'a path parameter (";")');
+    checkNamed('/%2561', 'a percent-encoding that is encoded again');
+
+    it('says of others what is said of them without it', async () => {
+      const { body } = await request(strict.callback()).get('/a/..;/b').expect(400);
+      assert.equal(body.detail, 'The path cannot be read in one way only.');
+    });
+
+    it('looks at the path alone, and not at the query', async () => {
+      await request(strict.callback()).get('/a/?b=c%2Fd;e//%2561').expect(200, '/a/?b=c%2Fd;e//%2561');
+    });
+  });
 
   it('lets an ordinary path pass untouched, also behind a client that speaks to us plainly', async () => {
     await request(handler)
