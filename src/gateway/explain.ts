@@ -9,7 +9,6 @@ import {
   formatTraceparent,
   imagineRequest,
   Problem,
-  pathOf,
   problem,
   publicBase,
   traceOf,
@@ -30,7 +29,7 @@ import { headerPairs } from './header-pairs.ts';
 import { refuseMethod } from './journey.ts';
 import type { Preflights } from './preflights.ts';
 import type { ReadyRoute } from './route.ts';
-import type { VersionOf } from './version-life.ts';
+import type { AgingVersion, VersionOf } from './version-life.ts';
 
 /** What stands before a gateway, told to it so that it can explain a request from its beginning. */
 export interface Entrance {
@@ -82,22 +81,19 @@ export function createExplain(parts: ExplainParts): Explain {
     const verdicts = table.explain(facts);
     const candidates = explainMatch(verdicts, client.conceal, question.all ?? false);
     const site = siteCors(ctx, entrance.allowedOrigin(ctx));
-    const ended = versionOf?.(facts.path)?.ended();
     const match = table.match(facts, firstShare);
+    const version = versionOf?.(facts.path, match?.route);
+    const ended = version?.ended();
+    const begun = { ...candidates, version: versionPart(ctx, version) };
     if (match === undefined)
-      return { ...candidates, cors: site, outcome: refused('routing', ended ?? problem('not-found')) };
+      return { ...begun, cors: site, outcome: refused('routing', ended ?? problem('not-found')) };
     const { route, shadow } = match;
     const partOf = (one: ReadyRoute) => mappingPart(verdictOf(one, verdicts), client.conceal);
-    const met = { ...candidates, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };
+    const met = { ...begun, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };
     if (preflight) return { ...met, outcome: permission };
     if (ended !== undefined) return { ...met, outcome: refused('routing', ended) };
     const copied = shadow && { ...partOf(shadow), url: urlOfCopy(shadow, facts) };
     return { ...met, shadow: copied, ...pass(ctx, facts, match, question, client) };
-  }
-
-  function versionPart(ctx: Context): Explanation['version'] {
-    const version = versionOf?.(pathOf(ctx.url));
-    return version && explainVersion(version, exchangeOf(ctx).rootPath);
   }
 
   function pass(
@@ -133,7 +129,7 @@ export function createExplain(parts: ExplainParts): Explain {
     const client = { pairs, conceal: createConceal({ pairs, made, identityHeaders }) };
     const told = { ...unknown, request: requestPart(ctx, question, identityHeaders, entrance) };
     try {
-      return { ...told, ...(enter(ctx) ?? { version: versionPart(ctx), ...meet(ctx, question, client) }) };
+      return { ...told, ...(enter(ctx) ?? meet(ctx, question, client)) };
     } catch (thrown) {
       return { ...told, outcome: refused('before_routing', thrown) };
     }
@@ -177,6 +173,10 @@ function closedEntrance(): Entrance {
 function refused(stage: Extract<Outcome, { kind: 'refused' }>['stage'], thrown: unknown): Outcome {
   if (!(thrown instanceof Problem)) throw thrown;
   return { kind: 'refused', stage, status: thrown.status, problem: thrown.slug, detail: thrown.message };
+}
+
+function versionPart(ctx: Context, version: AgingVersion | undefined): Explanation['version'] {
+  return version && explainVersion(version, exchangeOf(ctx).rootPath);
 }
 
 function redirected(ctx: Context, { path, search }: Facts, { mapping, redirection }: ReadyRoute): Partial<Explanation> {

@@ -1,6 +1,6 @@
 /** A request's way through the gateway: each stage once, and no further than the first that answers. */
 import type { Context, Middleware } from 'koa';
-import { exchangeOf, pathOf, problem } from '#http';
+import { exchangeOf, problem } from '#http';
 import type { Identity } from '#proxy';
 import type { Match, Table } from '#routing';
 import { type Facts, factsOf } from './facts.ts';
@@ -64,19 +64,7 @@ export function createJourney(parts: JourneyParts): Middleware {
     }
   }
 
-  return async function gateway(ctx) {
-    const version = versionOf?.(pathOf(ctx.url));
-    version?.announce(ctx);
-    const { method = 'GET', headers } = ctx.req;
-    refuseMethod(method);
-    identity.strip(headers);
-    if (preflights.answer(ctx)) return;
-    const facts = factsOf(ctx);
-    const match = table.match(facts);
-    if (match === undefined) {
-      traffic.begin(traffic.unmatched, ctx, 'service');
-      throw version?.ended() ?? problem('not-found');
-    }
+  async function follow(ctx: Context, facts: Facts, match: Match<ReadyRoute>, version?: AgingVersion): Promise<void> {
     const { name, prefix, cors } = match.route;
     const exchange = exchangeOf(ctx);
     exchange.mapping = name;
@@ -84,6 +72,23 @@ export function createJourney(parts: JourneyParts): Middleware {
     const run = match.route.editAnswer === undefined ? pass : answer;
     if (cors === undefined) await run(ctx, facts, match, version);
     else await cors.around(ctx, () => run(ctx, facts, match, version));
+  }
+
+  return async function gateway(ctx) {
+    const { method = 'GET', headers } = ctx.req;
+    identity.strip(headers);
+    const facts = factsOf(ctx);
+    const preflight = preflights.routeOf(ctx);
+    const match = preflight === undefined ? table.match(facts) : undefined;
+    const version = versionOf?.(facts.path, preflight ?? match?.route);
+    version?.announce(ctx);
+    refuseMethod(method);
+    if (preflight !== undefined) preflights.answer(ctx, preflight);
+    else if (match !== undefined) await follow(ctx, facts, match, version);
+    else {
+      traffic.begin(traffic.unmatched, ctx, 'service');
+      throw version?.ended() ?? problem('not-found');
+    }
   };
 }
 

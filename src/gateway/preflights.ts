@@ -8,8 +8,8 @@ import type { ReadyRoute } from './route.ts';
 export interface Preflights {
   /** The route, when this is a preflight and the route has a CORS rule. Also for a path that nobody has looked at yet. */
   readonly routeOf: (ctx: Context) => ReadyRoute | undefined;
-  /** Answers if it has such a route, and says so. */
-  readonly answer: (ctx: Context) => boolean;
+  /** For such a route. */
+  readonly answer: (ctx: Context, route: ReadyRoute) => void;
 }
 
 /** A preflight carries none of the headers that a mapping may ask for: behind such a condition it meets another mapping. */
@@ -27,12 +27,9 @@ export function createPreflights({ match, routes }: Table<ReadyRoute>): Prefligh
 
   return Object.freeze({
     routeOf,
-    answer(ctx: Context) {
-      const route = routeOf(ctx);
-      if (route === undefined) return false;
-      exchangeOf(ctx).mapping = route.name;
-      route.cors?.answerPreflight(ctx);
-      return true;
+    answer(ctx: Context, { name, cors }: ReadyRoute) {
+      exchangeOf(ctx).mapping = name;
+      cors?.answerPreflight(ctx);
     },
   });
 }

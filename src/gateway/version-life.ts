@@ -1,7 +1,7 @@
 /** Versions that are on their way out: each response tells it, and when their time is over there is no other. */
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
-import type { Version } from '#config';
+import { foldsCase, type Mapping, type Version } from '#config';
 import { beforeHead, exchangeOf, type Problem, problem } from '#http';
 
 /** A version that a record speaks of. */
@@ -25,16 +25,24 @@ export interface VersionHeaders {
   readonly link: string | undefined;
 }
 
-/** The version that a path belongs to, by whole segments; of several the longest. */
-export type VersionOf = (path: string) => AgingVersion | undefined;
+/**
+ * The version that a path belongs to, by whole segments; of several the longest. Where the route that takes the path
+ * makes no difference of case, `/V1` belongs to `/v1`, unless there is a version of that very name.
+ */
+export type VersionOf = (path: string, route: Cased | undefined) => AgingVersion | undefined;
+
+type Cased = Pick<Mapping, 'caseSensitive' | 'prefixMatch'>;
 
 /** `clock`: milliseconds since the epoch. */
 export function createVersionLife(records: readonly Version[], clock: () => number): VersionOf {
   const versions = new Map(records.map((record) => [record.prefix, createAgingVersion(record, clock)]));
+  const folded = new Map([...versions].map(([prefix, version]) => [prefix.toLowerCase(), version]));
   const depths = [...new Set(records.map(({ prefix }) => prefix.split('/').length - 1))].sort((a, b) => b - a);
-  return function versionOf(path) {
+  return function versionOf(path, route) {
+    const isFolded = route !== undefined && foldsCase(route);
     for (const depth of depths) {
-      const version = versions.get(firstSegments(path, depth));
+      const prefix = firstSegments(path, depth);
+      const version = versions.get(prefix) ?? (isFolded ? folded.get(prefix.toLowerCase()) : undefined);
       if (version !== undefined) return version;
     }
     return undefined;

@@ -373,6 +373,59 @@ describe('a Version', () => {
     await call(desk, '/v1/accounts/demo').expect(200);
   });
 
+  describe('where a mapping takes paths in any case', () => {
+    const cors = { origins: ['https://app.example'] };
+    const folding = mappingRecord('own', '/v1/own', 'own', { case_sensitive: false, bypass_auth: true, cors });
+    const services = { own: echo };
+
+    it('is told of, and ends, in any case', async () => {
+      const { desk, time } = await setUp([versionRecord(), folding], { services });
+      for (const path of ['/v1/own/x', '/V1/own/x', '/V1/OWN', '/%561/Own']) {
+        time.now = sunset - 1;
+        await call(desk, path).expect(200).expect(told());
+        time.now = sunset;
+        await call(desk, path).expect(410).expect(told());
+        const { outcome, version } = desk.explain({ method: 'GET', url: path, headers: [] });
+        assert.deepEqual([outcome.kind === 'refused' && outcome.status, version?.name], [410, 'first']);
+      }
+    });
+
+    it('is told of by the answer to a preflight', async () => {
+      const { desk } = await setUp([versionRecord(), folding], { services });
+      await request(desk.app.callback())
+        .options('/V1/own')
+        .set({ Origin: 'https://app.example', 'Access-Control-Request-Method': 'GET' })
+        .expect(204)
+        .expect('Access-Control-Allow-Origin', 'https://app.example')
+        .expect(told());
+    });
+
+    it('takes nothing with it that a mapping tells apart by case', async () => {
+      const other = mappingRecord('other', '/V1/other', 'own', { bypass_auth: true });
+      const { desk, time } = await setUp([versionRecord(), folding, other], { services });
+      time.now = sunset;
+      for (const [path, status] of [
+        ['/V1/other', 200],
+        ['/V1/nowhere', 404],
+      ] as const) {
+        await call(desk, path).expect(status).expect(untold);
+        assert.equal(desk.explain({ method: 'GET', url: path, headers: [] }).version, undefined);
+      }
+    });
+
+    it('gives way to one that is written like the path, and to that of a longer prefix', async () => {
+      const upper = versionRecord({ name: 'upper', prefix: '/V1', sunset: '2028-01-01' });
+      const inner = versionRecord({ name: 'inner', prefix: '/V1/Own/part', sunset: '2029-01-01' });
+      const { desk } = await setUp([versionRecord(), upper, inner, folding], { services });
+      const versionOf = (url: string) => desk.explain({ method: 'GET', url, headers: [] }).version?.name;
+      assert.equal(versionOf('/v1/own'), 'first');
+      assert.equal(versionOf('/V1/own'), 'upper');
+      assert.equal(versionOf('/v1/OWN/PART/x'), 'inner');
+      const { headers } = await call(desk, '/v1/own/PART/x').expect(200);
+      assert.equal(headers['sunset'], 'Mon, 01 Jan 2029 00:00:00 GMT');
+    });
+  });
+
   it('links to where the desk is mounted, and to where a trusted proxy has it', async () => {
     const { desk } = await setUp([versionRecord()], { trustedProxies: ['127.0.0.1', '::1'] });
     const host = new Koa().use(mount('/travel', desk.middleware)).callback();
