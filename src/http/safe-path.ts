@@ -82,7 +82,7 @@ function hidesDotSegment(plain: string): boolean {
   let seen = plain;
   for (let encodings = 0; encodings < encodingsMax; encodings += 1) {
     if (/(?:[/\\]|%2F)\.{1,2}(?:[;?#/\\]|%(?:2F|3B|3F|23)|$)/i.test(seen)) return true;
-    if (!/%(?:25|2E|5C)/i.test(seen)) return false;
+    if (!/%[\da-f]{2}/i.test(seen)) return false;
     seen = seen.replace(/%[\da-f]{2}/gi, decodeByte);
   }
   return true;

@@ -92,6 +92,7 @@ describe('sanitisePath', () => {
   check('/a/..%23x', undefined);
   check('/a/%252e%252e/admin', undefined);
   check('/a/%25252e%25252e/admin', undefined);
+  check('/a/%25%2532e%25%2532e/admin', undefined);
   check('/a%252f..%252fadmin', undefined);
   check('/a/..%255cadmin', undefined);
   check(`/${'%25'.repeat(3)}2525252e`, undefined);
