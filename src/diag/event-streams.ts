@@ -13,20 +13,28 @@ export interface EventStreamsOptions {
   readonly lifeMs?: number;
   /** At the same time. @default 16 */
   readonly streamsMax?: number;
+  /** Of these, for one client. @default 4 */
+  readonly streamsPerClientMax?: number;
   /** Milliseconds from any fixed point. @default performance.now */
   readonly clock?: () => number;
 }
 
 export interface EventStreams {
-  /** Begins with an event, for which the headers must be ready. False: there are as many as there may be. */
-  readonly open: (selection: Selection, res: ServerResponse) => boolean;
+  /**
+   * Begins with an event, for which the headers must be ready. `client`: who looks on. Otherwise whose streams are as many
+   * as there may be: `everyone`, also from when they are closed, or this `client`.
+   */
+  readonly open: (selection: Selection, res: ServerResponse, client: string) => 'open' | FullFor;
   /** Ends all of them at once, and takes no more on. */
   readonly close: () => void;
 }
 
+export type FullFor = 'everyone' | 'client';
+
 interface Listener {
   readonly selection: Selection;
   readonly res: ServerResponse;
+  readonly client: string;
   readonly generation: number;
   readonly openedAtMs: number;
   /** What it was sent is on its way. A reader that is slow misses rounds: no more than one event ever waits for it. */
@@ -34,7 +42,8 @@ interface Listener {
 }
 
 export function createEventStreams(options: EventStreamsOptions): EventStreams {
-  const { read, generation, intervalMs = 2_000, lifeMs = 900_000, streamsMax = 16, clock = now } = options;
+  const { read, generation, intervalMs = 2_000, lifeMs = 900_000, clock = now } = options;
+  const { streamsMax = 16, streamsPerClientMax = 4 } = options;
   const listeners = new Set<Listener>();
   let timer: NodeJS.Timeout | undefined;
   let events = 0;
@@ -45,9 +54,15 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     return Buffer.from(`id: ${events}\nretry: ${intervalMs}\nevent: diagnostics\ndata: ${read(selection)}\n\n`);
   }
 
-  function listen(selection: Selection, res: ServerResponse): Listener {
+  function fullFor(client: string): FullFor | undefined {
+    if (isClosed || listeners.size >= streamsMax) return 'everyone';
+    const own = [...listeners].filter((listener) => listener.client === client);
+    return own.length >= streamsPerClientMax ? 'client' : undefined;
+  }
+
+  function listen(selection: Selection, res: ServerResponse, client: string): Listener {
     const [openedAtMs, met] = [clock(), generation()];
-    const listener: Listener = { selection, res, generation: met, openedAtMs, isReady: true };
+    const listener: Listener = { selection, res, client, generation: met, openedAtMs, isReady: true };
     listeners.add(listener);
     res.on('drain', () => {
       listener.isReady = true;
@@ -106,11 +121,12 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
   }
 
   return Object.freeze({
-    open(selection: Selection, res: ServerResponse) {
-      if (isClosed || listeners.size >= streamsMax) return false;
+    open(selection: Selection, res: ServerResponse, client: string) {
+      const full = fullFor(client);
+      if (full !== undefined) return full;
       const event = eventOf(selection);
-      write(listen(selection, res), event);
-      return true;
+      write(listen(selection, res, client), event);
+      return 'open';
     },
     close() {
       isClosed = true;

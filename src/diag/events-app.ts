@@ -1,7 +1,8 @@
 /** The diagnostics as they change, for who keeps looking: `/gateway/v0/diag/events`, behind the auth service. */
-import { createRepresentations, type Problem, problem } from '#http';
+import type { Context } from 'koa';
+import { createRepresentations, exchangeOf, type Problem, problem } from '#http';
 import { type Endpoint, isRead, root } from './diag-app.ts';
-import { createEventStreams, type EventStreamsOptions } from './event-streams.ts';
+import { createEventStreams, type EventStreamsOptions, type FullFor } from './event-streams.ts';
 import { readSelection } from './selection.ts';
 import { type DiagnosticsParts, readDiagnostics } from './snapshot.ts';
 
@@ -43,14 +44,26 @@ export function createDiagnosticsEvents(
         if (ctx.method === 'HEAD') return;
         // Nothing around us is to gather it, and that a client leaves is how it ends.
         ctx.respond = false;
-        if (!streams.open(selection, ctx.res)) throw refusal();
+        const opened = streams.open(selection, ctx.res, clientOf(ctx));
+        if (opened !== 'open') throw refusal(opened);
       },
     },
     close: streams.close,
   };
 }
 
-function refusal(): Problem {
-  const detail = 'As many look on as may, or the server is stopping. The diagnostics themselves can be read.';
+/** The user that the auth service has named, or else the address: no name can be taken for an address. */
+function clientOf(ctx: Context): string {
+  const { user, addresses } = exchangeOf(ctx);
+  return user === undefined ? `address ${addresses.client(ctx.req)}` : `user ${user}`;
+}
+
+const reasons: Readonly<Record<FullFor, string>> = {
+  everyone: 'As many look on as may, or the server is stopping.',
+  client: 'As many streams are open for this user, or for this address where no user is known, as may be for one.',
+};
+
+function refusal(full: FullFor): Problem {
+  const detail = `${reasons[full]} The diagnostics themselves can be read.`;
   return problem('not-ready', { detail, headers: { 'Retry-After': '60' } });
 }

@@ -26,7 +26,8 @@ describe('streams of events', () => {
     servers.later(streams.close);
     const served = await servers.http((req, res) => {
       const filter = (req.url ?? '').slice(1);
-      if (!streams.open({ filter, offset: 0 }, res)) return void res.writeHead(503).end();
+      const opened = streams.open({ filter, offset: 0 }, res, filter);
+      if (opened !== 'open') return void res.writeHead(503).end(`full for ${opened}`);
       state.streams += 1;
       res.once('close', () => {
         state.streams -= 1;

@@ -4,7 +4,7 @@ import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { createDiagnosticsEvents } from '#diag';
-import { createProblemResponses, silentLogger } from '#http';
+import { createAddresses, createExchange, createProblemResponses, exchangeOf, silentLogger } from '#http';
 import { call, callAsDemo, desksOf } from '../support/desks.ts';
 import { readEvents } from '../support/event-reader.ts';
 import { eventually } from '../support/eventually.ts';
@@ -12,7 +12,9 @@ import { testServers } from '../support/serve.ts';
 import { parts } from './diagnostics-parts.ts';
 
 const path = '/gateway/v0/diag/events';
-const demo = { Authorization: `Basic ${Buffer.from('demo:demo').toString('base64')}` };
+const basic = (name: string, password: string) => ({ Authorization: `Basic ${btoa(`${name}:${password}`)}` });
+const demo = basic('demo', 'demo');
+const trustedProxies = ['127.0.0.1'];
 
 describe('createDiagnosticsEvents', () => {
   const servers = testServers();
@@ -20,9 +22,16 @@ describe('createDiagnosticsEvents', () => {
   async function setUp(options: Parameters<typeof createDiagnosticsEvents>[1] = {}) {
     const { endpoint, close } = createDiagnosticsEvents(parts, options);
     servers.later(close);
-    const app = new Koa().use(createProblemResponses({ logger: silentLogger })).use(endpoint.run);
+    const app = new Koa()
+      .use(createExchange(createAddresses({ trustedProxies })))
+      .use(createProblemResponses({ logger: silentLogger }))
+      .use(async (ctx, next) => {
+        exchangeOf(ctx).user = ctx.get('x-user') || undefined;
+        await next();
+      })
+      .use(endpoint.run);
     const { origin } = await servers.http(app.callback());
-    return { endpoint, close, origin, look: (query = '') => readEvents(origin + path + query) };
+    return { endpoint, close, origin, look: (query = '', headers = {}) => readEvents(origin + path + query, headers) };
   }
 
   it('is for the gateway to put behind the auth service, and not to count', async () => {
@@ -83,6 +92,38 @@ describe('createDiagnosticsEvents', () => {
     });
     assert.ok(await next());
   });
+
+  it('keeps some of them from one user, and from one address where no user is known', async () => {
+    const { look } = await setUp({ streamsPerClientMax: 2 });
+    const from = (address: string, more = {}) => look('', { 'x-forwarded-for': address, ...more });
+    const statuses: (number | undefined)[] = [];
+    for (const [address, user] of [
+      ['10.0.0.1', 'ann'],
+      ['10.0.0.2', 'ann'],
+      ['10.0.0.3', 'ann'],
+      ['10.0.0.1', 'bob'],
+      ['10.0.0.1', ''],
+      ['10.0.0.1', ''],
+      ['10.0.0.1', ''],
+      ['10.0.0.2', ''],
+      ['10.0.0.2', '10.0.0.1'],
+    ] as const)
+      statuses.push((await from(address, user && { 'x-user': user })).status);
+    assert.deepEqual(statuses, [200, 200, 503, 200, 200, 200, 503, 200, 200]);
+  });
+
+  it('says whether nobody may look on any more, or this client', async () => {
+    const { origin, look } = await setUp({ streamsMax: 3, streamsPerClientMax: 2 });
+    const detail = async () => {
+      const { body } = await request(origin).get(path).expect(503).expect('Retry-After', '60');
+      return body.detail;
+    };
+    await look();
+    await look();
+    assert.match(await detail(), /^As many streams are open for this user, or for this address/);
+    await look('', { 'x-user': 'ann' });
+    assert.match(await detail(), /^As many look on as may/);
+  });
 });
 
 describe('the events of a desk', () => {
@@ -92,7 +133,7 @@ describe('the events of a desk', () => {
   async function listen(options: Parameters<typeof openDesk>[0] = {}) {
     const desk = await openDesk(options);
     const url = (await desk.listen()).gateway?.url ?? '';
-    return { desk, look: (query = '') => readEvents(url + path + query, demo), url };
+    return { desk, look: (query = '', user = demo) => readEvents(url + path + query, user), url };
   }
 
   it('are behind the auth service', async () => {
@@ -121,6 +162,16 @@ describe('the events of a desk', () => {
     assert.deepEqual(await own(), ['diagnostics-events', 0, 0]);
     leave();
     assert.deepEqual(await own(), ['diagnostics-events', 0, 0]);
+  });
+
+  it('are four at once for a user, and another when one is left', async () => {
+    const { look } = await listen();
+    const [first] = [await look(), await look(), await look(), await look()];
+    const refused = await look();
+    assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '60']);
+    assert.equal((await look('', basic('guest', 'guest'))).status, 200);
+    first.leave();
+    await eventually(async () => assert.equal((await look()).status, 200));
   });
 
   it('end when the desk closes, which does not wait for those who look on', async () => {
