@@ -4,6 +4,7 @@ import {
   createDiagnostics,
   createDiagnosticsEvents,
   createExplanations,
+  createNameClusters,
   createProbes,
   createProblemPages,
 } from '#diag';
@@ -54,6 +55,7 @@ export function createOwnRoutes(generations: Generations, parts: OwnRoutesParts)
     clock,
     gateway: () => edges().snapshot(),
     clusters: clusters.list,
+    nameClusters: createNameClusters(),
     traffic,
     limits: rateLimiting.limits,
     usages: () => readUsages(rateLimiting.tallied()),

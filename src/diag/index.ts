@@ -7,3 +7,4 @@ export { parseHeader } from './explain-question.ts';
 export { formatExplanation } from './explain-text.ts';
 export { createProblemPages, problemPagesPath } from './problem-pages.ts';
 export type { DiagnosticsParts } from './snapshot.ts';
+export { createNameClusters } from './snapshot-clusters.ts';

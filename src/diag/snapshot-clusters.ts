@@ -13,28 +13,49 @@ export interface KnownCluster {
 }
 
 /** In the order in which routes lead to them; then those that no route leads to, such as auth services. */
-export function knownClusters(
-  routes: readonly Route[],
-  others: readonly Cluster[],
-): ReadonlyMap<Cluster, KnownCluster> {
-  const known = new Map<Cluster, KnownCluster & { readonly mappings: string[] }>();
-  const counts = new Map<string, number>();
+export type NameClusters = (routes: readonly Route[], others: readonly Cluster[]) => ReadonlyMap<Cluster, KnownCluster>;
 
-  function meet(cluster: Cluster, service: string) {
-    const count = (counts.get(service) ?? 0) + 1;
-    counts.set(service, count);
-    const met = { name: count === 1 ? service : `${service} #${count}`, service, mappings: [] };
-    known.set(cluster, met);
-    return met;
-  }
+/** The routes of a configuration are one list for as long as it is in force: they are gone through when it is first seen. */
+export function createNameClusters(): NameClusters {
+  const namings = new WeakMap<readonly Route[], Naming>();
+  return (routes, others) => {
+    const naming = namings.get(routes) ?? namingOf(routes);
+    namings.set(routes, naming);
+    const unknown = others.filter((cluster) => !naming.known.has(cluster));
+    return unknown.length === 0 ? naming.known : withOthers(naming, unknown);
+  };
+}
 
+type Met = KnownCluster & { readonly mappings: string[] };
+
+interface Naming {
+  readonly known: Map<Cluster, Met>;
+  /** How many there are for each service. */
+  readonly counts: Map<string, number>;
+}
+
+function namingOf(routes: readonly Route[]): Naming {
+  const naming: Naming = { known: new Map(), counts: new Map() };
   for (const { cluster, mapping } of routes) {
     if (cluster === undefined) continue;
-    const { mappings } = known.get(cluster) ?? meet(cluster, mapping.service);
+    const { mappings } = naming.known.get(cluster) ?? meet(naming, cluster, mapping.service);
     mappings.push(mapping.name);
   }
-  for (const cluster of others) if (!known.has(cluster)) meet(cluster, cluster.snapshot().service);
-  return known;
+  return naming;
+}
+
+function withOthers({ known, counts }: Naming, others: readonly Cluster[]): Naming['known'] {
+  const naming = { known: new Map(known), counts: new Map(counts) };
+  for (const cluster of others) meet(naming, cluster, cluster.snapshot().service);
+  return naming.known;
+}
+
+function meet({ known, counts }: Naming, cluster: Cluster, service: string): Met {
+  const count = (counts.get(service) ?? 0) + 1;
+  counts.set(service, count);
+  const met = { name: count === 1 ? service : `${service} #${count}`, service, mappings: [] };
+  known.set(cluster, met);
+  return met;
 }
 
 const mappingsMax = 100;

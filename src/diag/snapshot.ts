@@ -4,7 +4,7 @@ import type { GatewaySnapshot, Traffic } from '#gateway';
 import { concealMessage, concealText, type NamesSecret } from './conceal-text.ts';
 import type { Diagnostics, ErrorRow, ServiceRow, VersionRow } from './diagnostics.ts';
 import { everything, type Selection } from './selection.ts';
-import { type Cluster, clusterRow, knownClusters } from './snapshot-clusters.ts';
+import { type Cluster, clusterRow, type NameClusters } from './snapshot-clusters.ts';
 import { countLimits, type LimitRowParts, limitRows } from './snapshot-limits.ts';
 import { pick } from './snapshot-picks.ts';
 import { routeRow } from './snapshot-routes.ts';
@@ -19,6 +19,7 @@ export interface DiagnosticsParts extends Pick<LimitRowParts, 'namesSecret'> {
   readonly gateway: () => GatewaySnapshot;
   /** All that are held, those of auth services as well. */
   readonly clusters: () => readonly Cluster[];
+  readonly nameClusters: NameClusters;
   readonly traffic: Pick<Traffic, 'of' | 'unmatched' | 'failures' | 'nowMs'>;
   readonly limits: () => readonly LimitDomain[];
   /** What came of the limits up to now. */
@@ -42,7 +43,7 @@ export function readDiagnostics(parts: DiagnosticsParts, selection: Selection = 
   const { number: generation, hash, appliedAtMs } = configuration.current();
   const uptimeMs = parts.uptimeMs();
   const time = { nowMs: traffic.nowMs(), uptimeMs };
-  const clusters = knownClusters(routes, parts.clusters());
+  const clusters = parts.nameClusters(routes, parts.clusters());
   const picked =
     filter === '' ? { routes, clusters: [...clusters], services } : pick(filter, routes, clusters, services);
   const domains = parts.limits();

@@ -108,7 +108,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { clusters = createClusters({ logger }), traffic = createTraffic() } = options;
   const holdings = createHoldings(clusters, traffic);
   const parts = { identity, holdings, counts, logger };
-  const table = holding(holdings, () => createTable(createRoutes(options, parts)));
+  const { made, table } = holding(holdings, () => {
+    const made = createRoutes(options, parts);
+    return { made, table: createTable(made) };
+  });
   const preflights = createPreflights(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLife(versions, clock);
   let named: GatewaySnapshot['services'] | undefined;
@@ -122,7 +125,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       target: { resolve, identity, bodyBytesMax },
     }),
     snapshot() {
-      named ??= servicesOf(options);
+      named ??= servicesOf(made, options);
       const auth = authServices.length === 0 ? undefined : counts.auth;
       const ratelimit = limitation && counts.ratelimit;
       return { routes: table.routes, versions, services: named, auth, ratelimit, silences: counts.silences };
@@ -162,13 +165,20 @@ function holding<T>(holdings: Holdings, make: () => T): T {
   }
 }
 
-function servicesOf({ mappings, authServices = [], rateLimitService, resolve }: GatewayOptions) {
-  const named = [
-    ...mappings.filter(({ redirect }) => !redirect).map(({ name, service }) => ({ role: `Mapping ${name}`, service })),
-    ...authServices.map(({ record }) => ({ role: `AuthService ${record.name}`, service: record.authService })),
-    ...(rateLimitService
-      ? [{ role: `RateLimitService ${rateLimitService.name}`, service: rateLimitService.service }]
-      : []),
+/** In the order of the records. A mapping's service leads where its route does; each other is resolved once. */
+function servicesOf(
+  routes: readonly Route[],
+  { authServices = [], rateLimitService, resolve }: GatewayOptions,
+): GatewaySnapshot['services'] {
+  const row = (role: string, service: string) => {
+    const target = resolve(service);
+    return { role, service, target: () => describeTarget(target) };
+  };
+  return [
+    ...routes
+      .filter(({ internal, mapping }) => internal !== true && mapping.redirect === undefined)
+      .map(({ name, mapping: { service }, target }) => ({ role: `Mapping ${name}`, service, target })),
+    ...authServices.map(({ record }) => row(`AuthService ${record.name}`, record.authService)),
+    ...(rateLimitService ? [row(`RateLimitService ${rateLimitService.name}`, rateLimitService.service)] : []),
   ];
-  return named.map(({ role, service }) => ({ role, service, target: () => describeTarget(resolve(service)) }));
 }

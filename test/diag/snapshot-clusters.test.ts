@@ -24,12 +24,12 @@ describe('the clusters in the diagnostics', () => {
     const shared = clusters.acquire(specOf(origins)).cluster;
     const circuitBreakers = breakersOf({ maxRequests: 1 });
     const strict = clusters.acquire(specOf(origins, { circuitBreakers })).cluster;
-    clusters.acquire(specOf(['http://10.0.0.3:80'], { service: 'auth:3000' }));
+    const auth = clusters.acquire(specOf(['http://10.0.0.3:80'], { service: 'auth:3000' }));
     const routes = [routeTo('a', shared), routeTo('b', strict), routeTo('c', shared), routeTo('here', undefined)];
     const gateway = () => ({ ...parts.gateway(), routes });
     const read = (filter = '') =>
       readDiagnostics({ ...parts, gateway, clusters: clusters.list }, { filter, offset: 0 });
-    return { strict, read };
+    return { clusters, strict, auth, read };
   }
 
   const address = (origin: string, active_requests = 0) => ({ origin, health: 'unknown', active_requests });
@@ -56,6 +56,18 @@ describe('the clusters in the diagnostics', () => {
       routes.map(({ cluster }) => cluster),
       ['hotel', 'hotel #2', 'hotel', undefined],
     );
+  });
+
+  it('are named alike however often they are read, and are those that are held at the time', () => {
+    const { clusters, auth, read } = setUp();
+    const names = () => read().clusters.map(({ name }) => name);
+    const withAuth = names();
+    const other = clusters.acquire(specOf(origins, { circuitBreakers: breakersOf({ maxRequests: 2 }) }));
+    assert.deepEqual(names(), ['hotel', 'hotel #2', 'auth:3000', 'hotel #3']);
+    other.release();
+    assert.deepEqual(names(), withAuth);
+    auth.release();
+    assert.deepEqual(names(), ['hotel', 'hotel #2']);
   });
 
   it('tell what is under way, and that one more would be refused', () => {

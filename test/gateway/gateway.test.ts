@@ -162,8 +162,11 @@ describe('the gateway', () => {
   });
 
   it('tells of its routes, of whom the records name and how often each was asked', async () => {
+    const moved = { host: undefined, path: { kind: 'prefix', value: '/v1/hotels' }, status: 308 } as const;
     const edge = await startEdge(servers, {
       services: { hotel: local },
+      mappings: [mappingOf(), mappingOf({ name: 'moved', prefix: '/moved', redirect: moved })],
+      internalRoutes: [{ name: 'own', prefix: '/own', rewrite: '', authenticated: false, run: local }],
       authService: authRecordOf({ authService: 'auth:8082' }),
       rateLimitService: limitRecordOf(),
       limiter: { shouldRateLimit: () => assert.fail('asked') },
@@ -178,7 +181,8 @@ describe('the gateway', () => {
         'RateLimitService ratelimit: ratelimit, in this process',
       ],
     );
-    assert.deepEqual(routes[0]?.source, { file: 'test.yaml', line: 1 });
+    assert.deepEqual(routes.map(({ name }) => name).sort(), ['hotel', 'moved', 'own']);
+    assert.deepEqual(routes.find(({ name }) => name === 'hotel')?.source, { file: 'test.yaml', line: 1 });
     assert.deepEqual(auth, { allowed: 0, denied: 0, error: 0 });
     assert.deepEqual(ratelimit, { ok: 0, over: 0, error: 0 });
   });
