@@ -3,22 +3,12 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { accessFaults, browserVisits, hasChromium } from '../support/browser.ts';
-import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
-import { isLive, mappingText, openWatchedDesk, reads, type WatchedDesk } from './watched-desk.ts';
+import { accessFaults, describeInBrowser } from '../support/browser.ts';
+import { demo, isLive, mappingText, openWatchedDesk, reads, type WatchedDesk } from './watched-desk.ts';
 
 const phone = { viewport: { width: 390, height: 844 } };
 
-describe('the diagnostics page, for everybody', function () {
-  if (!hasChromium()) {
-    it('is tested where /usr/bin/chromium is');
-    return;
-  }
-  this.timeout(30_000);
-  const servers = testServers(after);
-  const writeFiles = temporaryFiles();
-  const visit = browserVisits();
+describeInBrowser('the diagnostics page, for everybody', ({ servers, writeFiles, visit }) => {
   let desk: WatchedDesk;
 
   /** Of everything that the page can show there is something: an error, a notice, a failure, conditions, a long path. */
@@ -30,7 +20,7 @@ describe('the diagnostics page, for everybody', function () {
       join(desk.config, 'services/broken.yaml'),
       'apiVersion: gateway/v1\nkind: Mapping\nname: broken\nservice: hotel\n',
     );
-    await desk.send('/v1/hotels/', 3, { authorization: `Basic ${btoa('demo:demo')}`, 'x-gateway-test-allow': 'me' });
+    await desk.send('/v1/hotels/', 3, { ...demo, 'x-gateway-test-allow': 'me' });
     await desk.send('/away', 2);
     await desk.send('/nowhere', 1);
   });

@@ -5,21 +5,11 @@ import { join } from 'node:path';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import type { Page } from 'playwright-core';
-import { browserVisits, hasChromium } from '../support/browser.ts';
+import { describeInBrowser } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
-import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
 import { figureOf, isLive, openWatchedDesk, reads, rowOf, type WatchedDesk } from './watched-desk.ts';
 
-describe('the diagnostics page in a browser', function () {
-  if (!hasChromium()) {
-    it('is tested where /usr/bin/chromium is');
-    return;
-  }
-  this.timeout(30_000);
-  const servers = testServers(after);
-  const writeFiles = temporaryFiles();
-  const visit = browserVisits();
+describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, visit }) => {
   let desk: WatchedDesk;
 
   before(async () => {

@@ -3,23 +3,14 @@ import assert from 'node:assert/strict';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { browserVisits, hasChromium } from '../support/browser.ts';
-import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
-import { isLive, mappingText, openWatchedDesk, type WatchedDesk } from './watched-desk.ts';
+import { describeInBrowser } from '../support/browser.ts';
+import { demo, isLive, mappingText, openWatchedDesk, type WatchedDesk } from './watched-desk.ts';
 
 const isForReadme = process.env.UPDATE_PICTURE === '1';
 const trafficMs = isForReadme ? 310_000 : 0;
 
-describe('the picture of the diagnostics', function () {
-  if (!hasChromium()) {
-    it('is made where /usr/bin/chromium is');
-    return;
-  }
+describeInBrowser('the picture of the diagnostics', function ({ servers, writeFiles, visit }) {
   this.timeout(trafficMs + 30_000);
-  const servers = testServers(after);
-  const writeFiles = temporaryFiles();
-  const visit = browserVisits();
 
   it('shows a busy desk, and is small enough for a README', async () => {
     const directory = isForReadme ? await shortDirectory() : await writeFiles();
@@ -61,7 +52,6 @@ async function keepBusy({ send }: WatchedDesk): Promise<void> {
   for (let turn = 0; turn === 0 || performance.now() < untilMs; turn += 1) {
     const many = 3 + Math.round(3 * Math.sin(turn / 80) + 2 * Math.sin(turn / 13) + Math.random());
     const some = paths.filter(() => Math.random() < many / 10);
-    const demo = { authorization: `Basic ${btoa('demo:demo')}` };
     const limited = turn % 12 === 0 ? { 'x-gateway-test-allow': 'me' } : {};
     await Promise.all(some.map((path) => send(path, 1, turn % 15 === 0 ? {} : { ...demo, ...limited })));
     await sleep(100);

@@ -16,6 +16,9 @@ export interface WatchedDesk {
   readonly send: (path: string, count?: number, headers?: Record<string, string>) => Promise<void>;
 }
 
+/** As the demo user. */
+export const demo = Object.freeze({ authorization: `Basic ${btoa('demo:demo')}` });
+
 /** Further `records` are YAML. */
 export async function openWatchedDesk(servers: TestServers, config: string, records = ''): Promise<WatchedDesk> {
   const { origin: away } = await servers.refusing();
@@ -34,7 +37,7 @@ export async function openWatchedDesk(servers: TestServers, config: string, reco
     config,
     middleware: desk.middleware,
     diagnostics: `${gateway.url}/gateway/v0/diag/`,
-    async send(path, count = 1, headers = { authorization: `Basic ${btoa('demo:demo')}` }) {
+    async send(path, count = 1, headers = demo) {
       for (let sent = 0; sent < count; sent += 1) await (await fetch(gateway.url + path, { headers })).arrayBuffer();
     },
   };

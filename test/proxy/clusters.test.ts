@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ClustersOptions, createClusters } from '#proxy';
-import { ask, breakersOf, createManualTime, exchangeOn, specOf } from '../support/clusters.ts';
+import { ask, breakersOf, createManualTime, exchangeOn, healthCheckOf, specOf } from '../support/clusters.ts';
 import { testServers } from '../support/serve.ts';
 import { createSignal } from '../support/signal.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -368,15 +368,7 @@ describe('clusters', () => {
   });
 
   it('share nothing else, whatever the difference', () => {
-    const healthCheck = {
-      path: '/health',
-      hostname: undefined,
-      timeoutMs: 300,
-      intervalMs: 1000,
-      unhealthyThreshold: 2,
-      healthyThreshold: 2,
-      expectedStatuses: [{ min: 200, max: 299 }],
-    };
+    const healthCheck = healthCheckOf();
     const { circuitBreakers, outlierDetection, ...plain } = specOf(['http://127.0.0.1:1']);
     const others = [
       { service: 'car' },

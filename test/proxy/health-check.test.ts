@@ -2,24 +2,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { HealthCheck } from '#config';
 import { type Cluster, createClusters } from '#proxy';
-import { ask, createManualTime, specOf } from '../support/clusters.ts';
+import { ask, createManualTime, healthCheckOf, specOf } from '../support/clusters.ts';
 import { testServers } from '../support/serve.ts';
 import { createSignal } from '../support/signal.ts';
 import { type Reached, startUpstream } from '../support/upstream.ts';
 
 const servers = testServers();
 
-const check: HealthCheck = {
-  path: '/health',
-  hostname: undefined,
-  timeoutMs: 300,
-  intervalMs: 1000,
-  unhealthyThreshold: 2,
-  healthyThreshold: 2,
-  expectedStatuses: [{ min: 200, max: 299 }],
-};
+const check = healthCheckOf();
 
 const firstMs = check.intervalMs / 2;
 
@@ -69,7 +60,9 @@ describe('a health check', () => {
   it('asks with a plain GET for its path, with the Host of the record', async () => {
     const { origin, only } = await startService(204);
     const { clusters, next } = openClusters();
-    const { cluster } = clusters.acquire(specOf([origin], { healthCheck: { ...check, hostname: 'hotel.example' } }));
+    const { cluster } = clusters.acquire(
+      specOf([origin], { healthCheck: healthCheckOf({ hostname: 'hotel.example' }) }),
+    );
     assert.deepEqual(healthOf(cluster), ['unknown']);
     await next(firstMs);
     const { method, url, headers } = only();
@@ -97,7 +90,7 @@ describe('a health check', () => {
     ] as const) {
       const { origin } = await startService(503);
       const { clusters, next } = openClusters();
-      const { cluster } = clusters.acquire(specOf([origin], { healthCheck: { ...check, expectedStatuses } }));
+      const { cluster } = clusters.acquire(specOf([origin], { healthCheck: healthCheckOf({ expectedStatuses }) }));
       await next(firstMs);
       assert.deepEqual(healthOf(cluster), [expected]);
     }
@@ -107,7 +100,7 @@ describe('a health check', () => {
     const arrived = createSignal();
     const silent = await servers.tcp((socket) => void socket.once('data', arrived.give));
     const refusing = await servers.refusing();
-    const healthCheck = { ...check, unhealthyThreshold: 1 };
+    const healthCheck = healthCheckOf({ unhealthyThreshold: 1 });
     const { clusters, next, time } = openClusters();
     const { cluster } = clusters.acquire(specOf([silent.origin], { healthCheck }));
     const { cluster: other } = clusters.acquire(specOf([refusing.origin], { healthCheck, service: 'car' }));

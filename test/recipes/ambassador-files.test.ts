@@ -1,12 +1,11 @@
 /** The recipe "Bring Ambassador files": what `check` tells of them, and who answers when they are served. */
 import assert from 'node:assert/strict';
-import { startServer } from '../support/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { type Heard, hasCurl, onPorts, parseStory, runShell, runStory } from '../support/shell-story.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
-import { readRecipe, readRun, serveCommands } from './page.ts';
-import { stepCases } from './steps.ts';
+import { readRecipe, readRun } from './page.ts';
+import { gatewayPort, serve, stepCases } from './steps.ts';
 
 describe('the recipe: bring Ambassador files', function () {
   this.timeout(30_000);
@@ -30,11 +29,8 @@ describe('the recipe: bring Ambassador files', function () {
       res.writeHead(name === '' ? 401 : 200, name === '' ? {} : { 'X-User': name }).end();
     });
     const ports = { 3000: quote.port, 3001: shop.port, 3002: auth.port };
-    const [serve] = serveCommands(onPorts(commands, ports));
-    const server = await startServer(serve?.args ?? [], { cwd: directory, env: serve?.env ?? {} });
-    servers.later(server.stop);
-    const gatewayPort = Number(new URL(server.gatewayUrl).port);
-    heard = await runStory(parseStory(story), { cwd: directory, ports: { 8080: gatewayPort } });
+    const server = await serve(servers, onPorts(commands, ports), directory);
+    heard = await runStory(parseStory(story), { cwd: directory, ports: { 8080: gatewayPort(server) } });
   });
 
   it('check tells what is shown: the routes, and what is not supported', async () => {

@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startServer } from '../support/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { type Heard, hasCurl, parseStory, runStory } from '../support/shell-story.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
-import { readRecipe, serveCommands } from './page.ts';
-import { begin, stepCases, withPassword } from './steps.ts';
+import { readRecipe } from './page.ts';
+import { begin, gatewayPort, serve, stepCases, withPassword } from './steps.ts';
 
 describe('the recipe: put it in front of my service', function () {
   this.timeout(30_000);
@@ -24,11 +23,8 @@ describe('the recipe: put it in front of my service', function () {
     directory = await writeFiles();
     upstream = await startUpstream(servers);
     const password = await begin(commands, { cwd: directory, ports: { 3000: upstream.port } });
-    const [serve] = serveCommands(commands);
-    const server = await startServer(serve?.args ?? [], { cwd: directory, env: serve?.env ?? {} });
-    servers.later(server.stop);
-    const ports = { 8080: Number(new URL(server.gatewayUrl).port) };
-    heard = await runStory(withPassword(story, password), { cwd: directory, ports });
+    const server = await serve(servers, commands, directory);
+    heard = await runStory(withPassword(story, password), { cwd: directory, ports: { 8080: gatewayPort(server) } });
   });
 
   stepCases(parseStory(story), () => heard);

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runFrontdesk, startServer } from '../support/frontdesk-process.ts';
+import { runFrontdesk } from '../support/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/shell-story.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
-import { readRecipe, serveCommands } from './page.ts';
-import { begin, stepCases, withPassword } from './steps.ts';
+import { readRecipe } from './page.ts';
+import { begin, gatewayPort, serve, stepCases, withPassword } from './steps.ts';
 
 describe('the recipe: limit by user', function () {
   this.timeout(30_000);
@@ -30,10 +30,8 @@ describe('the recipe: limit by user', function () {
     for (const [name, text] of Object.entries(recipe.files)) {
       await writeFile(join(directory, name), name.includes('/services/') ? onPorts(text, ports) : text);
     }
-    const server = await startServer(serveCommands(commands)[0]?.args ?? [], { cwd: directory });
-    servers.later(server.stop);
-    const gatewayPort = Number(new URL(server.gatewayUrl).port);
-    heard = await runStory(withPassword(story, password), { cwd: directory, ports: { 8080: gatewayPort } });
+    const server = await serve(servers, commands, directory);
+    heard = await runStory(withPassword(story, password), { cwd: directory, ports: { 8080: gatewayPort(server) } });
   });
 
   stepCases(parseStory(story), () => heard);

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfiguration } from '#config';
-import { type Server, startServer } from '../support/frontdesk-process.ts';
+import type { Server } from '../support/frontdesk-process.ts';
 import { createStranger, type Stranger } from '../support/grpc-stranger.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { readRecipe, serveCommands } from './page.ts';
+import { readRecipe } from './page.ts';
+import { serve } from './steps.ts';
 
 interface Entry {
   readonly key: string;
@@ -54,10 +55,8 @@ describe('the recipe: use the limiter from Envoy', function () {
 
   before(async () => {
     const { 'config/ratelimit/edge.yaml': limits = '' } = recipe.files;
-    const [serve] = serveCommands(recipe.blocks('sh')[0] ?? '');
     const cwd = await writeFiles({ 'config/ratelimit/edge.yaml': limits });
-    server = await startServer(serve?.args ?? [], { cwd, env: serve?.env ?? {} });
-    servers.later(server.stop);
+    server = await serve(servers, recipe.blocks('sh')[0] ?? '', cwd);
     stranger = createStranger(server.ratelimitUrl);
     servers.later(async () => stranger.close());
   });

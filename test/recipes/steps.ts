@@ -1,7 +1,9 @@
 /** The steps of a recipe as the cases of a test. */
 import assert from 'node:assert/strict';
+import { type Server, startServer } from '../support/frontdesk-process.ts';
+import type { TestServers } from '../support/serve.ts';
 import { type Heard, parseStory, runShell, type ShellOptions, type Story } from '../support/shell-story.ts';
-import { withoutServe } from './page.ts';
+import { serveCommands, withoutServe } from './page.ts';
 
 /** A case for each step: every answer to it has the status that it begins with. */
 export function stepCases({ steps }: Story, heard: () => readonly (readonly Heard[])[]): void {
@@ -19,6 +21,19 @@ export async function begin(block: string, options: ShellOptions): Promise<strin
   const [, password] = /has the password (\S+)/.exec(told) ?? [];
   if (password === undefined) throw new Error(`init has told no password: ${told}`);
   return password;
+}
+
+/** Starts the one server of a block in the directory `cwd`, until the test's own are closed. */
+export async function serve(servers: TestServers, block: string, cwd: string): Promise<Server> {
+  const [command] = serveCommands(block);
+  if (command === undefined) throw new Error(`there is no server in: ${block}`);
+  const server = await startServer(command.args, { cwd, env: command.env });
+  servers.later(server.stop);
+  return server;
+}
+
+export function gatewayPort({ gatewayUrl }: Server): number {
+  return Number(new URL(gatewayUrl).port);
 }
 
 /** A story with the password in the place that the page leaves for it. */

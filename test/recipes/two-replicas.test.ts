@@ -13,7 +13,7 @@ import { testServers } from '../support/serve.ts';
 import { type Heard, hasCurl, onPorts, parseStory, runShell, runStory } from '../support/shell-story.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { readRecipe, readRun, serveCommands } from './page.ts';
-import { stepCases } from './steps.ts';
+import { gatewayPort, stepCases } from './steps.ts';
 
 const { TEST_POSTGRES_URL: postgresUrl, TEST_REDIS_URL: redisUrl } = process.env;
 const demo = fileURLToPath(new URL('../../config', import.meta.url));
@@ -53,7 +53,7 @@ describe('the recipe: two replicas on PostgreSQL and Redis', function () {
     );
     replicas = await startServers(starting);
     for (const { stop } of replicas) servers.later(stop);
-    const [one = 0, other = 0] = replicas.map(({ gatewayUrl }) => Number(new URL(gatewayUrl).port));
+    const [one = 0, other = 0] = replicas.map(gatewayPort);
     const front = await freePort();
     ports = { 8080: front, 8001: one, 8002: other };
     const proxy = await startProxy(nginx, onPorts(recipe.blocks('nginx')[0] ?? '', ports), front);

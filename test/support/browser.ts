@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { Suite } from 'mocha';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type TestServers, testServers } from './serve.ts';
+import { temporaryFiles } from './temporary-files.ts';
 
 const executablePath = '/usr/bin/chromium';
 const args = [
@@ -10,8 +13,23 @@ const args = [
   ...['--no-first-run', '--disable-component-update', '--disable-sync'],
 ];
 
-export function hasChromium(): boolean {
-  return existsSync(executablePath);
+export interface InBrowser {
+  /** Closed after the describe. */
+  readonly servers: TestServers;
+  readonly writeFiles: ReturnType<typeof temporaryFiles>;
+  readonly visit: VisitPage;
+}
+
+/** A `describe` whose tests have half a minute each, and are pending where there is no Chromium. */
+export function describeInBrowser(title: string, define: (this: Suite, parts: InBrowser) => void): void {
+  describe(title, function () {
+    if (!existsSync(executablePath)) {
+      it(`is tested where ${executablePath} is`);
+      return;
+    }
+    this.timeout(30_000);
+    define.call(this, { servers: testServers(after), writeFiles: temporaryFiles(), visit: browserVisits() });
+  });
 }
 
 export interface Visit {
@@ -30,10 +48,10 @@ export interface VisitOptions extends BrowserContextOptions {
 export type VisitPage = (url: string, options?: VisitOptions) => Promise<Visit>;
 
 /**
- * To be called in a `describe`. Each visit ends with its test, which fails if the console or the page complained, or if
+ * Each visit ends with its test, which fails if the console or the page complained, or if
  * anything was asked of another host.
  */
-export function browserVisits(): VisitPage {
+function browserVisits(): VisitPage {
   let browser: Browser;
   let visits: { readonly context: BrowserContext; readonly faults: readonly string[] }[] = [];
 

@@ -1,6 +1,6 @@
 /** Clusters as tests ask for them: a spec with few words, and one exchange as one promise. */
 import type { Dispatcher } from 'undici';
-import { mappingDefaults } from '#config';
+import { type HealthCheck, mappingDefaults } from '#config';
 import type { Attempt, Cluster, ClusterSpec, Timer } from '#proxy';
 
 type Origins = readonly string[] | (() => readonly string[]);
@@ -22,6 +22,20 @@ export function specOf(origins: Origins, fields: Partial<ClusterSpec> = {}): Clu
 
 export function breakersOf(fields: Partial<ClusterSpec['circuitBreakers']>): ClusterSpec['circuitBreakers'] {
   return { ...mappingDefaults.circuitBreakers, ...fields };
+}
+
+/** Asks every second and waits 300 ms; two answers in a row change what is thought of an address. */
+export function healthCheckOf(fields: Partial<HealthCheck> = {}): HealthCheck {
+  return {
+    path: '/health',
+    hostname: undefined,
+    timeoutMs: 300,
+    intervalMs: 1000,
+    unhealthyThreshold: 2,
+    healthyThreshold: 2,
+    expectedStatuses: [{ min: 200, max: 299 }],
+    ...fields,
+  };
 }
 
 export interface Asked {
