@@ -2,7 +2,7 @@
 import type { Counter } from './counter-queue.ts';
 import type { Count, Counters, Hit, TakeOptions } from './counters.ts';
 import { createMemoryShelf, type MemoryShelf } from './memory-shelf.ts';
-import { rank, ranks } from './memory-window.ts';
+import { noRank, rank, ranks } from './memory-window.ts';
 import { type Meter, type Moment, meters } from './meter.ts';
 
 export interface MemoryCountersOptions {
@@ -51,11 +51,11 @@ export function createMemoryCounters({
     const moment = { nowMs, number: shelf.advance(nowMs) };
     const known = shelf.find(hit.key);
     const counter = known ?? (leavesNoTrace(hit) ? blankCounter(hit.key) : addTo(shelf, hit.key, nowMs));
-    const spentBefore = counter.count;
     const room = meter.room(counter, hit, moment);
     const over = hit.hits > room;
-    if (!over || takesPart) meter.spend(counter, Math.min(hit.hits, room), hit, moment);
-    return { hit, meter, shelf, moment, counter, again: known !== undefined, spentBefore, over };
+    const taken = !over || takesPart ? Math.min(hit.hits, room) : 0;
+    meter.spend(counter, taken, hit, moment);
+    return { hit, meter, shelf, moment, counter, again: known !== undefined, taken, over };
   }
 
   function shelfOf(hit: Hit, meter: Meter, nowMs: number): MemoryShelf {
@@ -110,13 +110,14 @@ interface Attempt {
   readonly counter: Counter;
   /** The key was remembered already. */
   readonly again: boolean;
-  readonly spentBefore: number;
+  readonly taken: number;
   readonly over: boolean;
 }
 
-/** The last first: two hits of one key each remember what was there before them. */
+/** Each its own: a shadow hit of the same key keeps what it took. */
 function takeBack(attempts: readonly Attempt[]): void {
-  for (const { hit, counter, spentBefore } of attempts.toReversed()) if (!hit.shadow) counter.count = spentBefore;
+  for (const { hit, meter, counter, taken, moment } of attempts)
+    if (!hit.shadow) meter.spend(counter, -taken, hit, moment);
 }
 
 function conclude({ hit, meter, shelf, moment, counter: tried, again, over }: Attempt): Count {
@@ -141,5 +142,5 @@ function leavesNoTrace({ hits, limit }: Hit): boolean {
 }
 
 function blankCounter(key: string): Counter {
-  return { key, count: 0, before: 0, rank: rank.hitOnce, previous: undefined, next: undefined };
+  return { key, count: 0, before: 0, rank: noRank, previous: undefined, next: undefined };
 }

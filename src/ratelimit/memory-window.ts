@@ -15,8 +15,8 @@ export const rank = Object.freeze({
 
 export const ranks = Object.freeze([rank.hitOnce, rank.hitAgain, rank.spent, rank.denying]);
 
-/** Above every row: a counter that was let go of is promoted to none. */
-const gone = ranks.length;
+/** Of a counter that stands in no row, because it was let go of or never remembered; above all, so that it is promoted to none. */
+export const noRank = ranks.length;
 
 export interface MemoryWindow {
   readonly seconds: number;
@@ -25,7 +25,7 @@ export interface MemoryWindow {
   sizeOf(rank: number): number;
   find(key: string): Counter | undefined;
   add(key: string, tally?: Tally): Counter;
-  /** To a higher row; a counter that was let go of meanwhile stays gone. */
+  /** To a higher row; a counter that stands in none stays out. */
   promote(counter: Counter, rank: number): void;
   remove(counter: Counter): void;
   /** Lets go of the oldest of a row. */
@@ -39,7 +39,7 @@ export function createMemoryWindow(seconds: number, number: number): MemoryWindo
   function remove(counter: Counter): void {
     queueOf(counter.rank).remove(counter);
     counters.delete(counter.key);
-    counter.rank = gone;
+    counter.rank = noRank;
   }
 
   return Object.freeze({

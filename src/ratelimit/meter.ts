@@ -27,7 +27,7 @@ export interface Meter {
   carry(tally: Tally): void;
   /** How many more hits fit. */
   room(tally: Tally, hit: Hit, moment: Moment): number;
-  /** `hits` is not more than the room. */
+  /** `hits` is not more than the room; below 0 it gives back what was taken at the same moment. */
   spend(tally: Tally, hits: number, hit: Hit, moment: Moment): void;
   /** Whole seconds, as `Count.resetSeconds` has them; `over`: until the hit fits. */
   resetSeconds(tally: Tally, hit: Hit, moment: Moment, over: boolean): number;

@@ -10,7 +10,7 @@ export const tokenBucket: Meter = Object.freeze<Meter>({
   room: (tally, hit, moment) =>
     hit.limit === 0 ? 0 : Math.floor((fullUs(hit) - emptyUs(tally, hit, moment)) / intervalUs(hit)),
   spend(tally, hits, hit, moment) {
-    if (hits > 0) tally.count = nowUs(moment) + emptyUs(tally, hit, moment) + hits * intervalUs(hit);
+    if (hits !== 0) tally.count = nowUs(moment) + emptyUs(tally, hit, moment) + hits * intervalUs(hit);
   },
   resetSeconds(tally, hit, moment, over) {
     if (hit.limit === 0) return 1;

@@ -81,6 +81,23 @@ describe('memory counters', () => {
     );
   });
 
+  it('keep what a shadow hit took of a key whose other hit was denied', () => {
+    for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as const) {
+      const { counters } = setUp();
+      const one = { ...hit('a', 5), algorithm };
+      const denied = counters.take([{ ...one, hits: 2 }, { ...one, shadow: true }, hit('b', 0)]);
+      assert.deepEqual(
+        denied.map(({ over, remaining }) => [over, remaining]),
+        [
+          [false, 4],
+          [false, 4],
+          [true, 0],
+        ],
+        algorithm,
+      );
+    }
+  });
+
   it('weigh hits of more than one, and take none of them when there is room for a part', () => {
     const { take } = setUp();
     assert.equal(take(['a', 10, 8])[0]?.remaining, 2);
@@ -135,6 +152,16 @@ describe('memory counters that are full', () => {
   it('never hold more keys than they may', () => {
     const { counters, over } = setUp(100);
     flood(over, 1_000);
+    assert.equal(counters.size(), 100);
+  });
+
+  it('never hold more keys than they may, although a bucket that nothing flows into is asked', () => {
+    const { counters } = setUp(100);
+    const bucket = { algorithm: 'token_bucket' as const, burst: 5 };
+    for (let index = 0; index < 1_000; index += 1) {
+      counters.take([{ ...hit('closed', 0), ...bucket }]);
+      counters.take([{ ...hit(`key ${index}`, 5), ...bucket }]);
+    }
     assert.equal(counters.size(), 100);
   });
 
