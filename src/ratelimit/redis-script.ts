@@ -125,11 +125,13 @@ function sliding.write(state) return format('%.0f %.0f %.0f', state.number, stat
 
 local bucket = {}
 local function intervalUs(hit) return ceil(hit.windowMs * 1000 / hit.limit) end
-function bucket.read(text, hit)
+function bucket.read(text) return { tat = tonumber(text) or 0 } end
+-- Further ahead was a clock that has been set back since, or a larger bucket: unless that is put right, all are denied
+-- until it is there again. Decisions of one call may know buckets of different size, after a reload.
+function bucket.hold(state, hit)
   local full = hit.limit > 0 and hit.burst * intervalUs(hit) or 0
-  local tat = tonumber(text) or 0
-  -- Further ahead was a clock that has been set back since: unless that is put right, all are denied until it is there again.
-  return { tat = max(nowUs, min(tat, nowUs + full)), corrected = tat > nowUs + full }
+  state.corrected = state.corrected or state.tat > nowUs + full
+  state.tat = max(nowUs, min(state.tat, nowUs + full))
 end
 function bucket.room(state, hit)
   if hit.limit == 0 then return 0 end
@@ -185,6 +187,7 @@ local function take(asked, at, key)
   }
   local state = stateOf(key, algorithm, hit)
   if not state then return nil end
+  if algorithm.hold then algorithm.hold(state, hit) end
   local room = max(0, algorithm.room(state, hit))
   if hit.hits > room then
     hit.over = true

@@ -1,0 +1,181 @@
+/** Decisions that share one call of Redis: each is as if it had been asked for alone, after those before it. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import type { Count, Hit, TakeOptions } from '../../src/ratelimit/counters.ts';
+import { createMemoryCounters } from '../../src/ratelimit/memory-counters.ts';
+import { openRedisCounters, type RedisCounters } from '../../src/ratelimit/redis-counters.ts';
+import { createRedisServer, hasRedisServer, type RedisServer } from '../support/redis-server.ts';
+
+interface Turn {
+  readonly pauseMs: number;
+  readonly decisions: readonly Decision[];
+}
+
+/** `index` is that of a key; `reloaded` what the limits files have made of each key's limit, or null where they left it. */
+interface Decision {
+  readonly hits: readonly { readonly index: number; readonly hits: number; readonly shadow: boolean }[];
+  readonly reloaded: readonly (Pick<Hit, 'limit' | 'burst'> | null)[];
+  readonly countDenied: boolean;
+}
+
+if (!hasRedisServer()) {
+  describe('decisions that share a call of Redis', () => {
+    it('are tested where there is a redis-server to start');
+  });
+} else {
+  describe('decisions that share a call of Redis', () => {
+    let server: RedisServer;
+    let opened: RedisCounters[];
+    let nowMs: number;
+    const clock = () => nowMs;
+
+    before(async () => {
+      server = await createRedisServer();
+      await server.start();
+    });
+
+    after(() => server.remove());
+
+    beforeEach(() => {
+      opened = [];
+      nowMs = startMs;
+    });
+
+    afterEach(async () => {
+      for (const counters of opened) await counters.close();
+    });
+
+    async function open(overMemoryMax: number): Promise<RedisCounters> {
+      const own = { url: server.url, keyPrefix: `${randomUUID()}:`, logger: { info() {}, warn() {} } };
+      // A patient deadline: the machine may be busy, and no test is about how fast it is.
+      const counters = await openRedisCounters({ ...own, timeoutMs: 5_000, overMemoryMax, clock });
+      opened.push(counters);
+      return counters;
+    }
+
+    it('are counted as in memory, one after the other', async () => {
+      const redis = await open(0);
+      await assertEach(fc.nat(2_000_000), async (turns, kinds) => {
+        nowMs = startMs;
+        const memory = createMemoryCounters({ clock });
+        for (const { pauseMs, decisions: decided } of turns) {
+          nowMs += pauseMs;
+          const asked = decided.map(questionOf(kinds, 'windows'));
+          const expected = asked.map((question) => memory.take(...question));
+          assert.deepEqual(await Promise.all(asked.map((question) => redis.take(...question))), expected);
+        }
+      });
+    }).timeout(30_000);
+
+    it('are counted as by calls of their own, also when the clock steps back and after a reload', async () => {
+      const [together, alone] = [await open(0), await open(0)];
+      await assertEach(fc.integer({ min: -1_000_000, max: 2_000_000 }), async (turns, kinds) => {
+        nowMs = startMs;
+        for (const { pauseMs, decisions: decided } of turns) {
+          nowMs += pauseMs;
+          const asked = decided.map(questionOf(kinds, 'all'));
+          const expected: (readonly Count[])[] = [];
+          for (const question of asked) expected.push(await alone.take(...question));
+          assert.deepEqual(await Promise.all(asked.map((question) => together.take(...question))), expected);
+        }
+      });
+    }).timeout(30_000);
+
+    it('are denied as in memory, also by what is remembered', async () => {
+      const redis = await open(10_000);
+      let recalled = 0;
+      await assertEach(fc.constant(0), async (turns, kinds) => {
+        const memory = createMemoryCounters({ clock });
+        for (const { decisions: decided } of turns) {
+          const asked = decided.map(questionOf(kinds, 'windows'));
+          const expected = asked.map((question) => memory.take(...question));
+          const counted = await Promise.all(asked.map((question) => redis.take(...question)));
+          const isRecalled = counted.map((counts) => counts.some(({ fromMemory }) => fromMemory));
+          recalled += isRecalled.filter(Boolean).length;
+          // Remembered numbers may be older than what is decided in the same turn, for who is denied by them.
+          const told = (counts: readonly Count[], index: number) =>
+            isRecalled[index] ? isDenied(asked[index]?.[0] ?? [], counts) : counts;
+          assert.deepEqual(counted.map(told), expected.map(told));
+        }
+      });
+      assert.notEqual(recalled, 0);
+    }).timeout(30_000);
+  });
+}
+
+/** Near no border of a window. */
+const startMs = Date.UTC(2026, 0, 1) + 1_234_567;
+
+let run = 0;
+
+type Kind = Pick<Hit, 'key' | 'algorithm' | 'windowSeconds' | 'limit' | 'burst'>;
+
+/** Each run has keys of its own. */
+async function assertEach(
+  pauseMs: fc.Arbitrary<number>,
+  check: (turns: readonly Turn[], kinds: readonly Kind[]) => Promise<void>,
+): Promise<void> {
+  const kinds = fc.array(kindOfKey, { minLength: 3, maxLength: 3 });
+  const turns = fc.array(fc.record({ pauseMs, decisions }), { minLength: 1, maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(kinds, turns, async (chosen, taken) => {
+      run += 1;
+      const keyed = chosen.map((kind, index) => ({ ...kind, key: `${run}:${index}` }));
+      await check(taken, keyed);
+    }),
+    { numRuns: 70 },
+  );
+}
+
+// Long windows, because a key lives by the real time of Redis, which goes on meanwhile.
+const kindOfKey = fc
+  .record({
+    algorithm: fc.constantFrom('fixed_window' as const, 'sliding_window' as const, 'token_bucket' as const),
+    windowSeconds: fc.constantFrom(600, 1_800, 36_000),
+    limit: numberTo(7),
+    burst: fc.integer({ min: 1, max: 9 }),
+  })
+  .map((kind) => (kind.algorithm === 'token_bucket' ? kind : { ...kind, burst: kind.limit }));
+
+const reloaded = fc.record({ limit: numberTo(7), burst: fc.integer({ min: 1, max: 9 }) });
+
+const decisions = fc.array(
+  fc.record({
+    hits: fc.array(fc.record({ index: fc.nat(2), hits: numberTo(4), shadow: fc.boolean() }), {
+      minLength: 1,
+      maxLength: 4,
+    }),
+    reloaded: fc.array(fc.option(reloaded, { freq: 4 }), { minLength: 3, maxLength: 3 }),
+    countDenied: fc.boolean(),
+  }),
+  { minLength: 1, maxLength: 8 },
+);
+
+/** Small, or now and then the largest of all. */
+function numberTo(max: number): fc.Arbitrary<number> {
+  const largest = { weight: 1, arbitrary: fc.constant(4_294_967_295) };
+  return fc.oneof({ weight: 15, arbitrary: fc.nat(max) }, largest);
+}
+
+/** What a decision asks; a bucket of another limit is another one in memory, and in Redis the same. */
+function questionOf(kinds: readonly Kind[], reloads: 'windows' | 'all') {
+  return (decision: Decision): [readonly Hit[], TakeOptions] => {
+    const hits: Hit[] = [];
+    for (const { index, ...rest } of decision.hits) {
+      const kind = kinds[index];
+      assert.ok(kind);
+      hits.push({ ...kind, ...limitOf(kind, decision.reloaded[index] ?? kind, reloads), ...rest });
+    }
+    return [hits, { countDenied: decision.countDenied }];
+  };
+}
+
+function limitOf(kind: Kind, { limit, burst }: Pick<Hit, 'limit' | 'burst'>, reloads: 'windows' | 'all') {
+  if (kind.algorithm !== 'token_bucket') return { limit, burst: limit };
+  return reloads === 'all' ? { limit, burst } : {};
+}
+
+function isDenied(hits: readonly Hit[], counts: readonly Count[]): boolean {
+  return counts.some(({ over }, index) => over && hits[index]?.shadow === false);
+}
