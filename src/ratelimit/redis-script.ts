@@ -158,7 +158,10 @@ local function stateOf(key, algorithm, hit)
   local state = states[key]
   if state == nil then
     local text = redis.pcall('GET', key) or ''
-    state = type(text) == 'string' and algorithm.read(text, hit)
+    local isCounter = type(text) == 'string'
+    -- Whatever else is wrong is for Redis to say.
+    if not isCounter and string.sub(text.err, 1, 9) ~= 'WRONGTYPE' then redis.call('GET', key) end
+    state = isCounter and algorithm.read(text, hit)
     if state then state.stored = text end
     states[key] = state
   end
