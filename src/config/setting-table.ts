@@ -46,7 +46,10 @@ export const settingTable = {
   ),
   configDir: directory('./config', 'Directory with services/, ratelimit/, users.yaml and demo.yaml.'),
   databaseUrl: database('sqlite:./data/frontdesk.db', 'Where bookings, messages and accounts are kept.'),
-  redisUrl: redis(undefined, 'Where rate limits are counted by several processes together; unset: in memory.'),
+  redisUrl: redis(
+    undefined,
+    'Where rate limits are counted by several processes together, in Redis 6 or newer; unset: in memory.',
+  ),
   redisTimeoutMs: timeoutMs(50, 'How long a rate-limit decision waits for Redis, in milliseconds.'),
   ratelimitHttpPort: optionalPort(
     'Port of the rate-limit service over HTTP, with its metrics; 0 picks a free one, unset: none.',

@@ -51,7 +51,8 @@ export interface TakeOptions {
  * Decides all hits of a request in one call: only if every one of them has room is any of them counted, so that a denied
  * request costs its other limits nothing. A hit sees what those before it in the same call have taken.
  * Shadow hits do not deny, and take what they can: all of their hits, or as many as there is room for, whatever becomes of
- * the others; with `countDenied` so do all. One call is one atomic step, and to a shared memory one round trip.
+ * the others; with `countDenied` so do all. One call is one atomic step, and to a shared memory a round trip that
+ * it may share with others.
  * The time is the memory's own, so that processes that share it agree. Answers in the order of `hits`.
  */
 export interface Counters {

@@ -1,4 +1,4 @@
-/** Counters in Redis, for processes that count together: one round trip a decision, and none for what is known to be over. */
+/** Counters in Redis, for processes that count together: a round trip for the decisions of a turn, none for what is known to be over. */
 import { createBatches } from './batches.ts';
 import type { Count, Counters, Hit, TakeOptions } from './counters.ts';
 import { createOverMemory, type SharedCount } from './over-memory.ts';
@@ -6,7 +6,7 @@ import { type ConnectionLogger, openRedisConnection, type RedisConnection } from
 import { argumentsOf, countScript, countsOf, digestOf, type Question } from './redis-script.ts';
 
 export interface RedisCountersOptions {
-  /** `redis://[user:password@]host[:port][/database]`, `rediss://…` for TLS. A single instance: a cluster would spread the keys. */
+  /** `redis://[user:password@]host[:port][/database]`, `rediss://…` for TLS. A single instance, of Redis 6 or newer: a cluster would spread the keys. */
   readonly url: string;
   /** For a round trip: a decision has one, and a second after Redis has lost the script. @default 50 */
   readonly timeoutMs?: number;
