@@ -42,11 +42,11 @@ export async function openRateLimiting(settled: Settled, generations: Generation
   if (!has('ratelimit')) return absent(limits);
   const isHttp = settings.ratelimitHttpPort !== undefined;
   const tallies = createTallies();
-  const metrics = isHttp ? await openRateLimitMetrics(tallies) : undefined;
-  let callErrors = 0;
+  let failures = 0;
+  const callErrors = () => failures;
+  const metrics = isHttp ? await openRateLimitMetrics({ tallies, callErrors }) : undefined;
   function failed(): void {
-    callErrors += 1;
-    metrics?.observer.failed();
+    failures += 1;
   }
   const counters = await openCounters(settled, failed);
   const limiter = createReloadingLimiter({
@@ -69,7 +69,7 @@ export async function openRateLimiting(settled: Settled, generations: Generation
     http: isHttp ? http : undefined,
     limits,
     tallied: tallies.all,
-    callErrors: () => callErrors,
+    callErrors,
     isReady,
     leave() {
       leaving = true;

@@ -19,7 +19,13 @@ export type {
   ResponseHeader,
 } from './limiter.ts';
 export { createMemoryCounters, type MemoryCounters, type MemoryCountersOptions } from './memory-counters.ts';
-export { type LimitMetricTable, limitMetrics, openRateLimitMetrics, type RateLimitMetrics } from './metrics.ts';
+export {
+  type LimitMetricTable,
+  limitMetrics,
+  openRateLimitMetrics,
+  type RateLimitMetrics,
+  type RateLimitSums,
+} from './metrics.ts';
 export type { ProtocolName } from './protocol.ts';
 export { openRedisCounters, type RedisCounters, type RedisCountersOptions } from './redis-counters.ts';
 export { createReloadingLimiter, type ReloadingLimiter } from './reloading-limiter.ts';

@@ -1,10 +1,8 @@
 /** What the rate-limit service did, for Prometheus: per limit, with as many series as the configuration has limits. */
 import type { Counter, Registry } from 'prom-client';
-import type { LimitObserver } from './create-limiter.ts';
-import { createTallies, type Tallies, type Tally } from './tallies.ts';
+import type { Tallies, Tally } from './tallies.ts';
 
 export interface RateLimitMetrics {
-  readonly observer: LimitObserver;
   /** The files were read: they were good, or the limits before them stay. */
   readonly loaded: (good: boolean) => void;
   readonly contentType: string;
@@ -12,8 +10,15 @@ export interface RateLimitMetrics {
   readonly text: () => Promise<string>;
 }
 
-/** `tallies`: what the observer counts into. The library is loaded here and not before: who shows no metrics need not have it. The registry is this desk's own. */
-export async function openRateLimitMetrics(tallies: Tallies = createTallies()): Promise<RateLimitMetrics> {
+/** What is counted elsewhere, and read when somebody asks. */
+export interface RateLimitSums {
+  readonly tallies: Pick<Tallies, 'all'>;
+  /** How many decisions the counters gave no answer for. */
+  readonly callErrors: () => number;
+}
+
+/** The library is loaded here and not before: who shows no metrics need not have it. The registry is this desk's own. */
+export async function openRateLimitMetrics({ tallies, callErrors }: RateLimitSums): Promise<RateLimitMetrics> {
   const { Counter, Gauge, Registry } = await import('prom-client');
   const registry = new Registry();
   const registers = [registry];
@@ -27,9 +32,17 @@ export async function openRateLimitMetrics(tallies: Tallies = createTallies()): 
         collect(this, tallies, field as keyof Tally);
       },
     });
+  new Counter({
+    name: 'frontdesk_ratelimit_call_errors_total',
+    help: 'Decisions for which the counters gave no answer.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(callErrors());
+    },
+  });
   const total = (name: string, help: string) =>
     new Counter({ name: `frontdesk_ratelimit_${name}_total`, help, registers });
-  const errors = total('call_errors', 'Decisions for which the counters gave no answer.');
   const loads = total('config_loads', 'Changed configurations that were read and taken.');
   const loadErrors = total('config_load_errors', 'Changed configurations that were broken, and not taken.');
   const current = new Gauge({
@@ -39,7 +52,6 @@ export async function openRateLimitMetrics(tallies: Tallies = createTallies()): 
   });
   current.set(1);
   return Object.freeze({
-    observer: { counted: tallies.count, failed: () => errors.inc() },
     loaded(good: boolean) {
       current.set(good ? 1 : 0);
       (good ? loads : loadErrors).inc();
@@ -62,7 +74,7 @@ export const limitMetrics = {
 export type LimitMetricTable = Readonly<Record<keyof Tally, readonly [name: string, help: string]>>;
 
 /** The counting itself is a plain addition; the library's labels are looked up only here, when somebody asks. */
-function collect(counter: Counter, tallies: Tallies, field: keyof Tally): void {
+function collect(counter: Counter, tallies: RateLimitSums['tallies'], field: keyof Tally): void {
   counter.reset();
   for (const { labels, tally } of tallies.all()) counter.inc({ ...labels }, tally[field]);
 }

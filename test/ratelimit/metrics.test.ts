@@ -25,10 +25,21 @@ describe('the metrics of the rate-limit service', () => {
 
   const counters = () => createMemoryCounters({ clock: () => 0 });
 
+  /** What a limiter counts into, and the metrics that read it. */
+  async function openSums() {
+    const tallies = createTallies();
+    let failures = 0;
+    const failed = () => {
+      failures += 1;
+    };
+    const metrics = await openRateLimitMetrics({ tallies, callErrors: () => failures });
+    return { metrics, observer: { counted: tallies.count, failed } };
+  }
+
   it('sum the hits of each limit: all, within, near from 80 % on, over', async () => {
-    const metrics = await openRateLimitMetrics();
+    const { metrics, observer } = await openSums();
     const limits = [domain('d', node('k', limit(10)), node('x', limit(1)))];
-    const limiter = createLimiter({ limits, counters: counters(), observer: metrics.observer });
+    const limiter = createLimiter({ limits, counters: counters(), observer });
     for (let sent = 0; sent < 12; sent += 1) limiter.shouldRateLimit(ask('k=v'));
     const labels = '{domain="d",descriptor="k",limit="10/60s"}';
     assert.deepEqual(await samples(metrics), {
@@ -41,9 +52,9 @@ describe('the metrics of the rate-limit service', () => {
   });
 
   it('tell the limits of a descriptor apart, by name where they have one, and shadow from denial', async () => {
-    const metrics = await openRateLimitMetrics();
+    const { metrics, observer } = await openSums();
     const both = { ...node('k'), limits: [limit(1, 'minute', { shadowMode: true, name: 'try' }), limit(5)] };
-    const limiter = createLimiter({ limits: [domain('d', both)], counters: counters(), observer: metrics.observer });
+    const limiter = createLimiter({ limits: [domain('d', both)], counters: counters(), observer });
     limiter.shouldRateLimit(ask('k=v'));
     limiter.shouldRateLimit(ask('k=v'));
     const found = await samples(metrics);
@@ -53,12 +64,11 @@ describe('the metrics of the rate-limit service', () => {
   });
 
   it('count what local memory knew to be over, and what got no answer', async () => {
-    const metrics = await openRateLimitMetrics();
+    const { metrics, observer } = await openSums();
     const over: Count = { over: true, remaining: 0, resetSeconds: 1, fromMemory: true };
     const remembering: Counters = { take: (hits) => hits.map(() => over) };
     const failing: Counters = { take: () => Promise.reject(new Error('down')) };
     const limits = [domain('d', node('k', limit(1)))];
-    const { observer } = metrics;
     createLimiter({ limits, counters: remembering, observer }).shouldRateLimit(ask('k=v'));
     await assert.rejects(async () =>
       createLimiter({ limits, counters: failing, observer }).shouldRateLimit(ask('k=v')),
@@ -66,10 +76,12 @@ describe('the metrics of the rate-limit service', () => {
     const found = await samples(metrics);
     assert.equal(found['over_limit_from_memory_total{domain="d",descriptor="k",limit="1/60s"}'], 1);
     assert.equal(found['call_errors_total'], 1);
+    // Read, not added to: asking again changes nothing.
+    assert.equal((await samples(metrics))['call_errors_total'], 1);
   });
 
   it('say whether the files are what is in force', async () => {
-    const metrics = await openRateLimitMetrics();
+    const { metrics } = await openSums();
     metrics.loaded(true);
     metrics.loaded(false);
     assert.deepEqual(await samples(metrics), { config_loads_total: 1, config_load_errors_total: 1 });
@@ -78,10 +90,10 @@ describe('the metrics of the rate-limit service', () => {
   });
 
   it('go on over a reload where they were', async () => {
-    const metrics = await openRateLimitMetrics();
+    const { metrics, observer } = await openSums();
     for (const _reload of [1, 2]) {
       const limits = [domain('d', node('k', limit(10)))];
-      createLimiter({ limits, counters: counters(), observer: metrics.observer }).shouldRateLimit(ask('k=v'));
+      createLimiter({ limits, counters: counters(), observer }).shouldRateLimit(ask('k=v'));
     }
     assert.equal((await samples(metrics))['hits_total{domain="d",descriptor="k",limit="10/60s"}'], 2);
   });
@@ -121,7 +133,7 @@ describe('the metrics of the rate-limit service', () => {
   });
 
   it('belong to one desk', async () => {
-    const [first, second] = [await openRateLimitMetrics(), await openRateLimitMetrics()];
+    const [first, second] = [(await openSums()).metrics, (await openSums()).metrics];
     first.loaded(true);
     assert.deepEqual(await samples(second), { config_current: 1 });
   });
