@@ -1,6 +1,6 @@
 /** What comes of requests, route by route, from one configuration to the next; and the last that failed, with the reason. */
 import type { Context } from 'koa';
-import { type Exchange, exchangeOf, type Problem, pathOf } from '#http';
+import { type Exchange, endedStatus, exchangeOf, type Problem, pathOf } from '#http';
 import { createRouteTraffic, type RouteTraffic } from './route-traffic.ts';
 
 /** How far a request has come. */
@@ -68,7 +68,7 @@ export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOpti
 
   function end(route: RouteTraffic, ctx: Context, passage: Passage, startedAtMs: number): void {
     const { res } = ctx;
-    const status = res.writableFinished ? res.statusCode : 499;
+    const status = endedStatus(res);
     const nowMs = stopwatch();
     route.inFlight -= 1;
     route.count({ status, durationMs: nowMs - startedAtMs, refusedBy: refusalOf(passage, status) }, nowMs);

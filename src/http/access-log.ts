@@ -1,11 +1,12 @@
 /** One line a request: who asked for what, where it went, how it ended and how long it took. */
 import type { Context, Middleware, Next } from 'koa';
+import { endedStatus } from './ended-status.ts';
 import { exchangeOf } from './exchange.ts';
 import type { Logger } from './logger.ts';
 import { logFieldsOf } from './request-log.ts';
 import { pathOf } from './request-target.ts';
 
-/** The path goes without its query, which may hold secrets; a client that left before the end reads 499. */
+/** The path goes without its query, which may hold secrets; a client that left before it had taken the answer reads 499. */
 export function createAccessLog(logger: Logger): Middleware {
   if (logger.isLevelEnabled?.('info') === false) return (_ctx, next) => next();
   return function accessLog(ctx: Context, next: Next) {
@@ -21,7 +22,7 @@ export function createAccessLog(logger: Logger): Middleware {
           mapping: exchange.mapping,
           method: req.method,
           path,
-          status: res.writableFinished ? res.statusCode : 499,
+          status: endedStatus(res),
           durationMs: tenths(performance.now() - startedAt),
           upstreamMs: exchange.upstreamMs === undefined ? undefined : tenths(exchange.upstreamMs),
         },

@@ -9,6 +9,7 @@ export { answerMethod } from './allow.ts';
 export { beforeHead } from './before-head.ts';
 export { type BodySchema, createBodySchema, jsonPointer } from './body-schema.ts';
 export { answerClientErrors } from './client-errors.ts';
+export { endedStatus } from './ended-status.ts';
 export {
   createExchange,
   type Exchange,

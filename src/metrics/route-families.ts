@@ -22,7 +22,7 @@ export function createRouteFamilies({ all, durationBoundsMs }: RouteParts): read
       name: 'frontdesk_requests_total',
       type: 'counter',
       labels: ['mapping', 'code'],
-      help: 'Requests that have ended, with `1xx` to `5xx`, or `499` where the client left. `mapping` is empty where none met the request.',
+      help: 'Requests that have ended, with `1xx` to `5xx`, or `499` where the client left before it had taken the answer. `mapping` is empty where none met the request.',
       samples: () => each(endingsOf),
     },
     {

@@ -55,6 +55,23 @@ describe('the traffic of a gateway', () => {
     ]);
   });
 
+  it('counts as abandoned what its client left before he had taken it, though all of it was there', async () => {
+    // More than the buffers of two sockets hold.
+    const large = Buffer.alloc(32 * 1024 * 1024);
+    const { traffic, get } = await setUp({
+      services: {
+        hotel: async (ctx) => {
+          ctx.body = large;
+        },
+      },
+    });
+    const leaving = new AbortController();
+    await get('/v1/hotels', { signal: leaving.signal });
+    leaving.abort();
+    const { abandoned, byClass } = await counted(traffic, 1);
+    assert.deepEqual([abandoned, byClass[2]], [1, 0]);
+  });
+
   it('tells what the auth service refused from what it could not say', async () => {
     const answers = [
       { outcome: 'deny', status: 401, headers: {} },
