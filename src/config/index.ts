@@ -31,10 +31,10 @@ export type {
   User,
   Version,
 } from './configuration.ts';
+export type { ConfigurationRecords } from './configuration-records.ts';
 export { demoUsersAmong, exposedDemoUsers } from './demo-users.ts';
 export type { HeaderVariable } from './header-rules.ts';
 export {
-  type ConfigurationRecords,
   configurationFrom,
   type LoadedConfiguration,
   type LoadOptions,

@@ -1,9 +1,11 @@
 /** Loads a configuration directory, or records that are already parsed, into plain frozen data and a list of errors. */
 import { createTranslator } from './ambassador.ts';
 import type { Configuration, ConfigurationError, LimitDomain } from './configuration.ts';
+import { type ConfigurationRecords, faultsOfRecords } from './configuration-records.ts';
 import { readDemo } from './demo.ts';
 import { readConfigurationFiles, type TextFile } from './directory.ts';
 import { freezeDeep } from './freeze.ts';
+import { errorsOf } from './issues.ts';
 import { readLimits } from './limits.ts';
 import { unfoldManifest } from './manifests.ts';
 import { readRecord } from './records.ts';
@@ -24,14 +26,6 @@ export interface LoadOptions {
   readonly gatewayDomain?: string | undefined;
 }
 
-/** Plain objects in the shape of the files, snake_case and all: gateway records, limit domains, users, demo tables. */
-export interface ConfigurationRecords {
-  readonly records: readonly unknown[];
-  readonly limits?: readonly unknown[] | undefined;
-  readonly users?: readonly unknown[] | undefined;
-  readonly demo?: unknown;
-}
-
 /** Reads `services/`, `ratelimit/`, `users.yaml` and `demo.yaml`. It never rejects for what a file says or lacks. */
 export async function loadConfiguration(directory: string, options: LoadOptions = {}): Promise<LoadedConfiguration> {
   const files = await readConfigurationFiles(directory);
@@ -48,11 +42,12 @@ export async function loadConfiguration(directory: string, options: LoadOptions 
   ]);
 }
 
-/** The same for values of a program. In messages the file is `<options>` and the line is the position in its list, from 1. */
-export function configurationFrom(
-  { records, limits = [], users, demo }: ConfigurationRecords,
-  options: LoadOptions = {},
-): LoadedConfiguration {
+/** The same for values of a program; it throws nothing either. In messages the file is `<options>` and the line is the position in its list, from 1. */
+export function configurationFrom(given: ConfigurationRecords, options: LoadOptions = {}): LoadedConfiguration {
+  const faults = faultsOfRecords(given);
+  const whole = optionDocument(given, () => 1);
+  if (faults.length > 0) return assemble(nothing, errorsOf(whole, faults, undefined));
+  const { records, limits = [], users, demo } = given;
   const listed = (values: readonly unknown[]) => values.map((value, index) => optionDocument(value, () => index + 1));
   const userList = users && optionDocument({ users }, (path) => (typeof path[1] === 'number' ? path[1] + 1 : 1));
   return assemble(
@@ -73,6 +68,8 @@ interface Parts {
   readonly users: readonly ReturnType<typeof readUsers>[];
   readonly demo: readonly ReturnType<typeof readDemo>[];
 }
+
+const nothing: Parts = { services: [], limits: [], users: [], demo: [] };
 
 interface Services {
   readonly results: readonly ReturnType<typeof readRecord>[];

@@ -1,8 +1,9 @@
 /** For a start that must not go wrong: settings and configuration that are right, or one error fit for a terminal. */
 import { resolve } from 'node:path';
 import type { ConfigurationError } from './configuration.ts';
+import type { ConfigurationRecords } from './configuration-records.ts';
 import { exposedDemoUsers } from './demo-users.ts';
-import { type ConfigurationRecords, configurationFrom, type LoadedConfiguration, loadConfiguration } from './load.ts';
+import { configurationFrom, type LoadedConfiguration, loadConfiguration } from './load.ts';
 import { formatErrors } from './report.ts';
 import { type SettingOptions, type Settings, settingsFrom } from './settings.ts';
 
