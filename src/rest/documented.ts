@@ -8,12 +8,17 @@ import type { DocumentedRoute, ResourceRoute } from './route.ts';
 /** All routes of an app, and first among them the two that describe the others. */
 export function documented(about: About, routes: readonly DocumentedRoute[]): readonly ResourceRoute[] {
   let made: Promise<DocumentRepresentations> | undefined;
+  /** Who asks next tries again. */
+  function forget(cause: unknown): never {
+    made = undefined;
+    throw cause;
+  }
   const route = (path: string, purpose: keyof DocumentRepresentations): ResourceRoute => ({
     method: 'GET',
     path,
     answer: (representations) =>
       async function answerDocument(ctx: Context) {
-        made ??= createDocumentRepresentations({ about, routes, representations });
+        made ??= createDocumentRepresentations({ about, routes, representations }).catch(forget);
         const { choose } = (await made)[purpose];
         represent(ctx, choose(ctx.req.headers.accept), publicBase(ctx), { title: about.title });
       },

@@ -109,6 +109,27 @@ describe('documented', () => {
     assert.match(body.detail, /application\/json, application\/vnd\.oai\.openapi\+json, application\/yaml/);
   });
 
+  it('is made again after it could not be made once', async () => {
+    let asked = 0;
+    const about = {
+      ...{ title: 'Shelves', version: '7', problems: {} },
+      get description() {
+        asked += 1;
+        if (asked === 1) throw new Error('not now');
+        return 'One.';
+      },
+    };
+    const representations = createRepresentations();
+    const handler = createResourceApp({ representations, routes: documented(about, []) }).callback();
+    for (const path of ['/openapi.json', '/docs/']) {
+      await request(handler)
+        .get(path)
+        .expect(path === '/docs/' ? 200 : 500);
+      await request(handler).get(path).expect(200);
+    }
+    assert.equal(asked, 2);
+  });
+
   it('is read alone', async () => {
     for (const path of ['/openapi.json', '/docs/']) {
       await request(shelves).post(path).expect(405).expect('Allow', 'GET, HEAD, OPTIONS');
