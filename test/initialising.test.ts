@@ -114,16 +114,36 @@ describe('frontdesk init, when it cannot', () => {
   const run = runsTogether();
   const writeFiles = temporaryFiles();
   let directory = '';
+  let empty = '';
 
   const again = run(['init'], async () => {
     directory = await writeFiles({ 'config/users.yaml': 'mine' });
     return { cwd: directory };
   });
 
+  const unnamed = run(['init', ''], async () => {
+    empty = await writeFiles();
+    return { cwd: empty };
+  });
+
+  const file = run(['init', 'there'], async () => ({ cwd: await writeFiles({ there: 'mine' }) }));
+
   it('says which file is there, writes nothing, and ends with 1', async () => {
     const { code, stdout, stderr } = again();
     assert.deepEqual([code, stdout], [1, '']);
     assert.equal(stderr, 'frontdesk: there is a configuration already, and nothing was written: config/users.yaml\n');
     assert.deepEqual(await readdir(join(directory, 'config')), ['users.yaml']);
+  });
+  it('writes nothing into the directory that it is run in when it is given an empty name', async () => {
+    const { code, stdout, stderr } = unnamed();
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.equal(stderr, 'frontdesk: "" is no directory to write to: write . for the one that you are in\n');
+    assert.deepEqual(await readdir(empty), []);
+  });
+
+  it('asks for a directory when it is given a file', () => {
+    const { code, stdout, stderr } = file();
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.equal(stderr, 'frontdesk: cannot write there (ENOTDIR): name a directory that this user may write to\n');
   });
 });

@@ -13,10 +13,13 @@ export interface StarterOptions {
 
 /**
  * Gives the names of the files that it has written. Rejects with an Error fit for a terminal, and then has written
- * nothing: where there is a configuration already, whatever of it, where a link stands, and where writing fails.
+ * nothing: where there is a configuration already, whatever of it, where a link stands, where writing fails, and
+ * where the directory has no name.
  */
 export async function writeStarter(directory: string, options: StarterOptions): Promise<readonly string[]> {
   requireService(options.service);
+  // A variable of a shell that is not set. An empty CONFIG_DIR is the default, and would not lead there.
+  if (directory === '') throw new Error('"" is no directory to write to: write . for the one that you are in');
   const there = (await listNames(directory, ['services', 'ratelimit'])).filter((name) => isRead.test(name));
   if (there.length > 0) {
     const files = there.map((name) => join(directory, name)).join(', ');

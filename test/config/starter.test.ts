@@ -118,6 +118,10 @@ describe('writeStarter', () => {
     await assertRefused(join(directory, 'inside'), /cannot write .*services \(ENOTDIR\)/, directory);
   });
 
+  it('refuses a directory without a name, as of a variable that is not set', async () => {
+    await assert.rejects(writeStarter('', options), /^Error: "" is no directory to write to: write \. for /);
+  });
+
   it('does not try for ever where the system makes no directories', async function () {
     if (process.platform !== 'linux') this.skip();
     await assert.rejects(writeStarter('/proc/frontdesk', options), /cannot write \/proc\/frontdesk\/.*\(ENOENT\)/);
