@@ -23,7 +23,7 @@ export const carTrade: Trade = Object.freeze({
   },
   writeEnd: (ms) => new Date(ms).toISOString(),
   endFormat: 'date-time',
-  endExample: '2026-12-31T09:00:00+01:00',
+  endExample: '2031-05-12T09:00:00+02:00',
   earliestMs: (nowMs) => nowMs,
   // Today has begun.
   nextDay: (nowMs) => Math.floor(nowMs / dayMs) + 1,

@@ -18,7 +18,7 @@ export const hotelTrade: Trade = Object.freeze({
   readEnd: readDate,
   writeEnd: (ms) => new Date(ms).toISOString().slice(0, 10),
   endFormat: 'date',
-  endExample: '2026-12-31',
+  endExample: '2031-05-12',
   earliestMs: (nowMs) => Math.floor(nowMs / dayMs) * dayMs,
   nextDay: (nowMs) => Math.floor(nowMs / dayMs),
   offerFields: ({ name }) => ({ room_type: name }),

@@ -28,6 +28,12 @@ describe('readStay', () => {
     assert.deepEqual(daysOf(car('2030-05-01T00:30:00+01:00', '2030-05-01T02:00:00+01:00')), [-1, 1]);
   });
 
+  for (const trade of [hotelTrade, carTrade])
+    it(`gives an example of the end of a ${trade.name}'s stay that can be booked for years to come`, () => {
+      const ms = trade.readEnd(trade.endExample);
+      assert.ok(ms !== undefined && ms > Date.UTC(2031, 0, 1), trade.endExample);
+    });
+
   it('is nothing where nothing is said', () => assert.deepEqual(hotel(), { ok: true, stay: undefined }));
 
   it('names the end that is missing, before the beginning, or too far', () => {
