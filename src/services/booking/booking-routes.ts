@@ -9,12 +9,11 @@ import { badBody, type Order } from './choose.ts';
 import { createLedger, type LedgerOptions } from './ledger.ts';
 import { ownerOf } from './owner.ts';
 import { readStay } from './stay.ts';
-import { tellBookings } from './told.ts';
+import { tellBookings, titlesOf } from './told.ts';
 import type { Trade } from './trade.ts';
 import { idOf } from './uuid.ts';
 
 export interface BookingsDefinition<Row extends BookingRow, Wish extends object> {
-  readonly title: string;
   readonly view: View<Row>;
   readonly list: ListLanguageOptions<Row>;
   /** Of the body that asks for a booking; it may hold both ends of a stay and `hold`. */
@@ -27,13 +26,14 @@ const changed = z
   .meta({ id: 'BookingChange', examples: [{ status: 'cancelled' }] });
 
 export function bookingRoutes<Row extends BookingRow, Wish extends object>(
-  { title, view, list, schema, wanted }: BookingsDefinition<Row, Wish>,
+  { view, list, schema, wanted }: BookingsDefinition<Row, Wish>,
   means: LedgerOptions,
 ): readonly DocumentedRoute[] {
   const { database, trade } = means;
   const ledger = createLedger<Row>(means);
   const version = (row: Row) => row.version;
   const told = tellBookings(trade);
+  const titles = titlesOf(trade);
 
   function find(ctx: Context) {
     const owner = ownerOf(ctx);
@@ -45,7 +45,7 @@ export function bookingRoutes<Row extends BookingRow, Wish extends object>(
     collection<Row>({
       told: told.list,
       path: '/bookings/',
-      title,
+      title: titles.bookings,
       view,
       language: createListLanguage(view, list),
       find: (ctx, query) => selectPage(database, ledger.ownedBy(ownerOf(ctx)), query),
@@ -53,7 +53,7 @@ export function bookingRoutes<Row extends BookingRow, Wish extends object>(
     creation<Row, Wish>({
       told: told.create,
       path: '/bookings/',
-      title,
+      title: titles.booking,
       view,
       version,
       schema,
@@ -67,11 +67,11 @@ export function bookingRoutes<Row extends BookingRow, Wish extends object>(
         return { answer: made.answer, isReplayed: made.replayed };
       },
     }),
-    item<Row>({ told: told.get, path: '/bookings/:id', title, view, version, find }),
+    item<Row>({ told: told.get, path: '/bookings/:id', title: titles.booking, view, version, find }),
     change<Row, z.infer<typeof changed>>({
       told: told.change,
       path: '/bookings/:id',
-      title,
+      title: titles.booking,
       view,
       version,
       schema: changed,

@@ -8,7 +8,7 @@ import { type Offered, type Wanted, withOffers } from './inventory.ts';
 import type { LedgerOptions } from './ledger.ts';
 import { hasRoom } from './offers.ts';
 import { endSchema, readStay } from './stay.ts';
-import { tellInventory } from './told.ts';
+import { tellInventory, titlesOf } from './told.ts';
 import type { Trade } from './trade.ts';
 import { idOf } from './uuid.ts';
 
@@ -18,7 +18,6 @@ export interface Thing {
 }
 
 export interface InventoryDefinition<Row extends Thing> {
-  readonly title: string;
   /** Names its columns: it is prepared once, and must outlive a column that a migration adds. */
   readonly all: (kysely: Kysely<Tables>) => SelectQueryBuilder<Tables, keyof Tables, Row>;
   readonly view: View<Row & Offered>;
@@ -28,12 +27,13 @@ export interface InventoryDefinition<Row extends Thing> {
 }
 
 export function inventoryRoutes<Row extends Thing>(
-  { title, all, view, list, hasGuests = false }: InventoryDefinition<Row>,
+  { all, view, list, hasGuests = false }: InventoryDefinition<Row>,
   { database, trade, clock }: LedgerOptions,
 ): readonly DocumentedRoute[] {
   const { kysely } = database;
   const own = createArguments(trade, hasGuests);
   const told = tellInventory(trade);
+  const titles = titlesOf(trade);
   const first = database.first<Row>(all(kysely).where('id', '=', ''));
   const enrich = (rows: readonly Row[], asked: Asked | undefined) =>
     withOffers(kysely, trade, rows, wantedOf(trade, asked), clock());
@@ -41,7 +41,7 @@ export function inventoryRoutes<Row extends Thing>(
     collection<Row & Offered, Asked>({
       told: told.list,
       path: '/',
-      title,
+      title: titles.things,
       view,
       language: createListLanguage<Row & Offered, Asked>(view, { ...list, own }),
       async find(_ctx, query) {
@@ -57,7 +57,7 @@ export function inventoryRoutes<Row extends Thing>(
     item<Row & Offered, Asked>({
       told: told.get,
       path: '/:id',
-      title,
+      title: titles.thing,
       view,
       own,
       async find(ctx, asked) {

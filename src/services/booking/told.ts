@@ -6,6 +6,19 @@ import { alternativesMax } from './sold-out.ts';
 import { daysMax, endSchema } from './stay.ts';
 import type { Trade } from './trade.ts';
 
+/** Head the pages for people. */
+export interface Titles {
+  readonly things: string;
+  readonly thing: string;
+  readonly bookings: string;
+  readonly booking: string;
+}
+
+export function titlesOf({ name, things }: Trade): Titles {
+  const thing = capital(name);
+  return { things: capital(things), thing, bookings: `${thing} bookings`, booking: `${thing} booking` };
+}
+
 export function aboutTrade({ name, dayName, things, ends: [from, to] }: Trade): About {
   return {
     title: capital(things),

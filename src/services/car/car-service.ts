@@ -87,7 +87,6 @@ export function createCarService(options: BookingServiceOptions): Koa {
     {
       trade: carTrade,
       inventory: {
-        title: 'Cars',
         all: (kysely) =>
           kysely
             .selectFrom('cars')
@@ -105,7 +104,6 @@ export function createCarService(options: BookingServiceOptions): Koa {
         list: { searchable: ['model', 'class', 'city'], defaultSort: [{ column: 'model', descending: false }] },
       },
       bookings: {
-        title: 'Car bookings',
         view: bookings,
         list: { searchable: ['id', 'car_id', 'status'] },
         schema: wish,

@@ -110,7 +110,6 @@ export function createHotelService(options: BookingServiceOptions): Koa {
     {
       trade: hotelTrade,
       inventory: {
-        title: 'Hotels',
         all: (kysely) =>
           kysely.selectFrom('hotels').select(['id', 'name', 'city']) as SelectQueryBuilder<
             Tables,
@@ -122,7 +121,6 @@ export function createHotelService(options: BookingServiceOptions): Koa {
         hasGuests: true,
       },
       bookings: {
-        title: 'Hotel bookings',
         view: bookings,
         list: { searchable: ['id', 'hotel_id', 'status'] },
         schema: wish,

@@ -21,11 +21,13 @@ export interface ServiceCase {
   readonly rows: DemoRows;
   /** Filters that are refused. */
   readonly refused: readonly string[];
-  readonly page: RegExp;
+  /** What heads their pages: of all, and of one. */
+  readonly headings: readonly [things: string, one: string];
 }
 
 export function describeService(name: string, given: ServiceCase): void {
-  const { create, thing, booking, filters, rows, refused, page } = given;
+  const { create, thing, booking, filters, rows, refused } = given;
+  const [things, one] = given.headings;
   describe(name, () => {
     const servers = testServers();
 
@@ -59,12 +61,19 @@ export function describeService(name: string, given: ServiceCase): void {
       for (const search of refused) await ask(search).expect(400);
     });
 
-    it('has pages for people', async () => {
-      const { text } = await request(await open())
-        .get('/')
-        .set('Accept', 'text/html')
-        .expect(200);
-      assert.match(text, page);
+    it('has pages for people, each headed by what it shows', async () => {
+      const service = await open();
+      for (const [path, heading] of Object.entries({
+        '/': things,
+        [`/${thing['id']}`]: one,
+        '/bookings/': `${one} bookings`,
+        [`/bookings/${booking.id}`]: `${one} booking`,
+      })) {
+        const asked = request(service).get(path).set({ Accept: 'text/html', 'X-Travel-User': 'ann' });
+        const { text } = await asked.expect(200);
+        assert.ok(text.includes(`<h1>${heading}</h1>`) && text.includes(`<title>${heading}</title>`), path);
+        assert.ok(text.includes(path.startsWith('/bookings') ? booking.id : String(thing['id'])), path);
+      }
     });
   });
 }
