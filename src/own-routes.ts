@@ -1,5 +1,5 @@
 /** The routes that the server brings itself: the versions of the API, the probes, the pages about problems, and what the gateway believes. */
-import { packageVersion } from '#config';
+import { namesSecret, packageVersion } from '#config';
 import {
   createDiagnostics,
   createDiagnosticsEvents,
@@ -13,7 +13,6 @@ import type { Representations } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { Clusters } from '#proxy';
 import { limitMetrics, readUsages } from '#ratelimit';
-import { namesSecret } from '#routing';
 import type { Database } from '#storage';
 import type { Edges } from './edges.ts';
 import type { Generations } from './generations.ts';

@@ -1,4 +1,6 @@
 /** The ground state: settings, records and limits, read once into plain frozen data. */
+
+export { concealMessage, concealText, isSecretKey, type NamesSecret } from './conceal-text.ts';
 export type {
   Algorithm,
   AuthService,
@@ -52,6 +54,7 @@ export {
 } from './references.ts';
 export { formatErrors } from './report.ts';
 export { requireConfiguration, requireSettings } from './require.ts';
+export { namesSecret } from './secret-names.ts';
 export { formatSettings, listSettings, type SettingRow } from './setting-table.ts';
 export {
   parseSettings,

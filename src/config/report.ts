@@ -1,8 +1,10 @@
 /** Configuration errors as the text that people read: place, record, what is wrong, and the remedy below. */
 import { isAbsolute, relative } from 'node:path';
+import { concealMessage, concealText } from './conceal-text.ts';
 import type { ConfigurationError, Source } from './configuration.ts';
+import { namesSecret } from './secret-names.ts';
 
-/** Two lines for each error. Absolute file names are shown relative to `workingDirectory`. */
+/** Two lines for each error, and nothing of the secrets that they quote: they go to logs, too. Absolute file names are shown relative to `workingDirectory`. */
 export function formatErrors(errors: readonly ConfigurationError[], workingDirectory: string): string {
   return errors.map((error) => formatError(error, workingDirectory)).join('\n');
 }
@@ -10,7 +12,8 @@ export function formatErrors(errors: readonly ConfigurationError[], workingDirec
 function formatError({ source, record, message, other, remedy }: ConfigurationError, workingDirectory: string): string {
   const place = (where: Source) => formatPlace(where, workingDirectory);
   const second = other === undefined ? '' : ` (${place(other)})`;
-  return `${place(source)}  ${record === undefined ? '' : `${record}: `}${message}${second}\n    ${remedy}`;
+  const subject = record === undefined ? '' : `${concealText(record)}: `;
+  return `${place(source)}  ${subject}${concealMessage(message, namesSecret)}${second}\n    ${concealText(remedy)}`;
 }
 
 function formatPlace({ file, line }: Source, workingDirectory: string): string {

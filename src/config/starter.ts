@@ -1,5 +1,6 @@
 /** A small configuration to start from: one service, one user, and one limit. */
 import { join } from 'node:path';
+import { concealText } from './conceal-text.ts';
 import { serviceReference } from './fields.ts';
 import { listNames, type NewFile, writeNewFiles } from './new-files.ts';
 
@@ -38,7 +39,9 @@ const references = serviceReference(['http', 'https']);
 function requireService(service: string): void {
   const read = references.safeParse(service);
   if (read.success) return;
-  throw new Error(`${JSON.stringify(service)} is no service to send requests to: write it as http://127.0.0.1:3000`);
+  throw new Error(
+    `${JSON.stringify(concealText(service))} is no service to send requests to: write it as http://127.0.0.1:3000`,
+  );
 }
 
 function starterFiles({ service, user, passwordHash }: StarterOptions): readonly NewFile[] {

@@ -1,6 +1,7 @@
 /** Services across HTTP as rows, each with the routes whose requests go there. */
+
+import { concealText } from '#config';
 import type { Route } from '#gateway';
-import { concealText } from './conceal-text.ts';
 import type { ClusterRow } from './diagnostics.ts';
 
 export type Cluster = NonNullable<Route['cluster']>;

@@ -1,7 +1,6 @@
 /** Limits as rows, as deep as they are nested, each with how often it was asked and how full it is. */
-import type { Limit, LimitDescriptor, LimitDomain } from '#config';
+import { isSecretKey, type Limit, type LimitDescriptor, type LimitDomain, type NamesSecret } from '#config';
 import type { UsageOf } from '#ratelimit';
-import { isSecretKey, type NamesSecret } from './conceal-text.ts';
 import type { LimitRow } from './diagnostics.ts';
 
 export interface LimitRowParts {

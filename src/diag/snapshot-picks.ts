@@ -1,6 +1,7 @@
 /** What a filter picks: routes, their clusters and services, and others that hold it themselves. */
+
+import { concealText } from '#config';
 import type { GatewaySnapshot, Route } from '#gateway';
-import { concealText } from './conceal-text.ts';
 import type { Cluster, KnownCluster } from './snapshot-clusters.ts';
 
 export interface Picks {

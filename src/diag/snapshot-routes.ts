@@ -1,6 +1,7 @@
 /** Routes as rows, in the order in which they are tried, each with what came of its requests. */
+
+import { concealText } from '#config';
 import type { Route, RouteTraffic } from '#gateway';
-import { concealText } from './conceal-text.ts';
 import type { RouteRow } from './diagnostics.ts';
 import type { TrafficRow } from './diagnostics-traffic.ts';
 import { type Cluster, isUnfit, type KnownCluster } from './snapshot-clusters.ts';

@@ -1,6 +1,7 @@
 /** What came of requests, as rows: of a route, of those that no route met, and of each that failed. */
+
+import { concealText } from '#config';
 import type { FailedRequest, Figures, RecentTraffic, RouteTraffic } from '#gateway';
-import { concealText } from './conceal-text.ts';
 import type { FailureRow } from './diagnostics.ts';
 import type { RecentRow, TrafficRow } from './diagnostics-traffic.ts';
 

@@ -1,7 +1,13 @@
 /** What the gateway believes, as data: the same for the page and for machines. */
-import type { ConfigurationError, LimitDomain, Version } from '#config';
+import {
+  type ConfigurationError,
+  concealMessage,
+  concealText,
+  type LimitDomain,
+  type NamesSecret,
+  type Version,
+} from '#config';
 import type { GatewaySnapshot, Traffic } from '#gateway';
-import { concealMessage, concealText, type NamesSecret } from './conceal-text.ts';
 import type { Diagnostics, ErrorRow, ServiceRow, VersionRow } from './diagnostics.ts';
 import { everything, type Selection } from './selection.ts';
 import { type Cluster, clusterRow, type NameClusters } from './snapshot-clusters.ts';

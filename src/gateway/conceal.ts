@@ -1,5 +1,5 @@
 /** What looks like a credential is not shown: who explains a request may show the explanation to others. */
-import { namesSecret } from '#routing';
+import { namesSecret } from '#config';
 import type { HeaderPart } from './explanation.ts';
 
 export interface Conceal {

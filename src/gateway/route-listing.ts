@@ -1,6 +1,6 @@
 /** Mappings as a list for people: what each asks of a request, and where it leads. */
-import type { HostMatch, Mapping, NamedMatch, Redirect, TextMatch } from '#config';
-import { createTable, namesSecret, type Rule } from '#routing';
+import { type HostMatch, type Mapping, type NamedMatch, namesSecret, type Redirect, type TextMatch } from '#config';
+import { createTable, type Rule } from '#routing';
 
 /** One line for each mapping, in the order in which they are tried. */
 export function listRoutes(mappings: readonly Mapping[]): readonly string[] {

@@ -1,8 +1,7 @@
 /** What a rule asks of a request: each condition is one object that gives the fast answer and the reason in words. */
-import { foldsCase, type HostMatch, type NamedMatch, type TextMatch } from '#config';
+import { foldsCase, type HostMatch, type NamedMatch, namesSecret, type TextMatch } from '#config';
 import { compiled } from './compiled.ts';
 import type { Rule } from './rule.ts';
-import { namesSecret } from './secret-names.ts';
 import type { View } from './view.ts';
 
 export type Part = 'path' | 'host' | 'method' | 'header' | 'query';

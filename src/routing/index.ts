@@ -4,6 +4,5 @@ export { createRedirection, type Redirection } from './redirect.ts';
 export { type PathRestoration, restoreCookie, restoreLocation } from './restore.ts';
 export { createRewrite, prefixesOf, type Rewrite } from './rewrite.ts';
 export type { PathRule, RequestFacts, Rule } from './rule.ts';
-export { namesSecret } from './secret-names.ts';
 export type { Match } from './shares.ts';
 export { createTable, type Table } from './table.ts';

@@ -73,6 +73,14 @@ describe('writeStarter', () => {
     });
   }
 
+  it('repeats no password of a service that it refuses', async () => {
+    const service = 'http://ann:hunter2@127.0.0.1:3000/x';
+    await assert.rejects(
+      writeStarter(await writeFiles(), { ...options, service }),
+      /^Error: "http:\/\/…@127\.0\.0\.1:3000\/x" is no service/,
+    );
+  });
+
   for (const name of [...written, 'services/other.yml', 'ratelimit/other.yaml', 'demo.yaml']) {
     it(`leaves a configuration alone that has ${name}, and names it`, async () => {
       const directory = await writeFiles({ [name]: 'mine' });

@@ -1,6 +1,6 @@
 /** What is taken out of texts that others wrote. */
 import assert from 'node:assert/strict';
-import { concealMessage, concealText } from '../../src/diag/conceal-text.ts';
+import { concealMessage, concealText } from '../../src/config/conceal-text.ts';
 
 const namesSecret = (name: string) => /token|key/.test(name);
 
@@ -40,6 +40,11 @@ describe('concealMessage', () => {
     check('regex_headers.x-token "pw(" is no regular expression: `pw(`', 'regex_headers.x-token "…"');
     check('regex_headers.x-city "Paris(" is wrong', 'regex_headers.x-city "Paris(" is wrong');
     check('unknown key "token"', 'unknown key "token"');
+  });
+
+  it('takes user and password out of a reference without a scheme', () => {
+    check('service "ann:pw@shop:80" is wrong', 'service "…@shop:80" is wrong');
+    check('service "shop:80" is wrong', 'service "shop:80" is wrong');
   });
 
   it('takes out the value of a descriptor that stands twice', () => {

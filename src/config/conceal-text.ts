@@ -24,15 +24,20 @@ const userinfo = new RegExp(`${start}(?:${named}|${nameless})(?:${at}|…$)`, 'g
 
 /**
  * The message of a configuration error, which begins with the field: where that names a secret, what it quotes is the
- * value. `the key "x" with the value "y"` is how limits that stand twice are told.
+ * value. User and password go from all that it quotes, with a scheme or without. `the key "x" with the value "y"` is how
+ * limits that stand twice are told.
  */
 export function concealMessage(message: string, namesSecret: NamesSecret): string {
   const [field = ''] = message.split(' ', 1);
-  const known = namesSecret(field) ? message.replace(/["`].*["`]/s, '"…"') : message;
-  return concealText(known).replace(/(the key "([^"]*)" with the value )".*"/g, (whole, before: string, key: string) =>
+  const known = namesSecret(field.replace(openField, '')) ? message.replace(/["`].*["`]/s, '"…"') : message;
+  const clean = concealText(known).replace(/(["`])[^\s"`/@]+:[^\s"`/@]+@/g, '$1…@');
+  return clean.replace(/(the key "([^"]*)" with the value )".*"/g, (whole, before: string, key: string) =>
     isSecretKey(key, namesSecret) ? `${before}"…"` : whole,
   );
 }
+
+/** Fields of records whose own names speak of auth, and say nothing of what is in them. */
+const openField = /^(?:auth_service|allowed_authorization_headers|add_auth_headers)\b\.?/;
 
 /** Of a limit's descriptor. Envoy's `generic_key` is a key to nothing: its value is a word of the configuration. */
 export function isSecretKey(key: string, namesSecret: NamesSecret): boolean {
