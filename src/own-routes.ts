@@ -26,11 +26,13 @@ export interface OwnRoutesParts {
   readonly api: Forward;
   /** Undefined: nothing in this process needs one. */
   readonly database: Database | undefined;
-  readonly rateLimiting: Pick<RateLimiting, 'limits' | 'tallied' | 'callErrors'>;
+  readonly rateLimiting: Pick<RateLimiting, 'limits' | 'tallied' | 'callErrors' | 'isReady'>;
   readonly representations: Representations;
   readonly traffic: Traffic;
   readonly clusters: Pick<Clusters, 'list' | 'snapshot'>;
   readonly counts: GatewayCounts;
+  /** Whether the gateway runs in this process. */
+  readonly hasGateway: boolean;
   /** True from when it is asked to stop. */
   readonly isClosing: () => boolean;
   /** Milliseconds since the epoch. */
@@ -46,7 +48,7 @@ export interface OwnRoutes {
 }
 
 export function createOwnRoutes(generations: Generations, parts: OwnRoutesParts): OwnRoutes {
-  const { versions, api, database, rateLimiting, representations, traffic, clusters, clock, edges } = parts;
+  const { versions, api, rateLimiting, representations, traffic, clusters, clock, edges } = parts;
   const startedAtMs = performance.now();
   const diagnostics = {
     version: packageVersion(),
@@ -70,7 +72,7 @@ export function createOwnRoutes(generations: Generations, parts: OwnRoutesParts)
       authenticated: false,
       run: api,
     })),
-    ...createProbes(async () => !parts.isClosing() && ((await database?.isReady()) ?? true), representations),
+    ...createProbes(readinessOf(generations, parts), representations),
     createMetricsRoute(createMetrics(metricsOf(generations, parts))),
     createProblemPages(),
     createDiagnostics(diagnostics),
@@ -78,6 +80,15 @@ export function createOwnRoutes(generations: Generations, parts: OwnRoutesParts)
     createExplanations((question) => edges().explain(question)),
   ];
   return { routes, close: events.close };
+}
+
+function readinessOf({ current }: Generations, parts: OwnRoutesParts): () => Promise<boolean> {
+  const { database, rateLimiting, hasGateway, isClosing } = parts;
+  /** A gateway that lets requests pass without a decision is of use without its limiter. */
+  const needsLimiter = () =>
+    !hasGateway || current().configuration.rateLimitServices.some(({ failureModeDeny }) => failureModeDeny);
+  return async () =>
+    !isClosing() && (rateLimiting.isReady() || !needsLimiter()) && ((await database?.isReady()) ?? true);
 }
 
 function metricsOf(configuration: Generations, parts: OwnRoutesParts): MetricsParts {

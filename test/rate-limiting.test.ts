@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import request, { type Test } from 'supertest';
 import type { Frontdesk, FrontdeskOptions } from '../src/index.ts';
-import { authRecord, callAsDemo, desksOf } from './support/desks.ts';
+import { authRecord, call, callAsDemo, desksOf, limitRecord } from './support/desks.ts';
 import { createStranger } from './support/grpc-stranger.ts';
 import { createHeardLog } from './support/heard-log.ts';
 import { testServers } from './support/serve.ts';
@@ -137,6 +137,22 @@ describe('the rate-limit service of a desk', () => {
       await request(url).get('/healthcheck').expect(500);
       assert.match((await request(url).get('/metrics')).text, /^frontdesk_ratelimit_call_errors_total 1$/m);
     });
+
+    for (const [name, only, denies, failOpen, status] of [
+      ['is not, where the service runs alone', ['ratelimit'], false, false, 503],
+      ['is, where the service answers all the same', ['ratelimit'], false, true, 200],
+      ['is not, where the gateway refuses what got no answer', ['ratelimit', 'gateway', 'auth'], true, false, 503],
+      ['is, where the gateway lets it pass', ['ratelimit', 'gateway', 'auth'], false, false, 200],
+      ['is, where the gateway would refuse and the service answers', ['ratelimit', 'gateway', 'auth'], true, true, 200],
+    ] as const)
+      it(`says while Redis is away whether the process is ready, which it ${name}`, async () => {
+        const { port } = await servers.refusing();
+        const records = [authRecord, { ...limitRecord, failure_mode_deny: denies }];
+        const redis = { redisUrl: `redis://127.0.0.1:${port}`, ratelimitFailOpen: failOpen };
+        const desk = await open({ config: { ...config, records }, only, ...redis });
+        await call(desk, '/gateway/v0/check_ready').expect(status);
+        await call(desk, '/gateway/v0/check_alive').expect(200);
+      });
 
     it('is not serving by gRPC health either, when it must fail closed', async () => {
       const { port } = await servers.refusing();
