@@ -28,7 +28,7 @@ export interface RedisConnection {
   close(): Promise<void>;
 }
 
-/** Redis may be slow now and then; silent for so long it is given up, and asked again in a while on a new connection. */
+/** Redis may be slow now and then; silent for so long it is given up. */
 const silenceMsMax = 1_000;
 
 /** A start does not wait longer for Redis than this; it goes on without. */
@@ -64,6 +64,8 @@ export async function openRedisConnection(options: RedisConnectionOptions): Prom
 
   function learnFailure(error: unknown, asked: Client, admission: Admission, startedMs: number): void {
     if (error instanceof Late) learnSilence(asked, admission, startedMs);
+    // After a failover the name may lead to another server by now, which this connection would never meet.
+    else if (error instanceof Error && error.message.startsWith('READONLY')) abandon(asked, admission);
     else if (asked.isReady) learnAnswer(breaker);
     // A connection that broke makes itself known by not being ready; only a probe has more to tell.
     else if (admission === 'probe') breaker.failed(admission);
@@ -79,6 +81,11 @@ export async function openRedisConnection(options: RedisConnectionOptions): Prom
   function learnSilence(asked: Client, admission: Admission, startedMs: number): void {
     silentSinceMs ??= startedMs;
     if (admission === 'open' && clock() - silentSinceMs < silenceMsMax) return;
+    abandon(asked, admission);
+  }
+
+  /** It is asked again in a while, on a new connection. */
+  function abandon(asked: Client, admission: Admission): void {
     silentSinceMs = undefined;
     breaker.failed(admission);
     if (closed || asked !== client) return;

@@ -319,6 +319,22 @@ if (!hasRedisServer()) {
       assert.equal(count?.remaining, 2);
     });
 
+    it('leave a server that has become a replica for a new connection, and count as soon as they meet one to write to', async () => {
+      await server.start();
+      const running = await open();
+      await running.take([hit()]);
+      const before = await connectionsTo(server.url);
+      await askRedis(server.url, ['REPLICAOF', '127.0.0.1', '1']);
+      await assert.rejects(take(running, [hit()]), /READONLY/);
+      await until(() => running.isReady());
+      await assert.rejects(take(running, [hit()]), /asked again in a while/);
+      await askRedis(server.url, ['REPLICAOF', 'NO', 'ONE']);
+      nowMs += 10_000;
+      assert.equal((await running.take([hit({ key: 'b' })]))[0]?.remaining, 2);
+      // Ours, and one for each question of this test.
+      assert.equal((await connectionsTo(server.url)) - before, 1 + 3);
+    });
+
     it('keep the password of the URL out of the log', async () => {
       const logged: unknown[] = [];
       const log = (...all: unknown[]) => void logged.push(...all);
@@ -336,6 +352,11 @@ if (!hasRedisServer()) {
       await assert.rejects(take(running, [hit()]), /no connection/);
     });
   });
+}
+
+async function connectionsTo(url: string): Promise<number> {
+  const statistics = String(await askRedis(url, ['INFO', 'stats']));
+  return Number(/total_connections_received:(\d+)/.exec(statistics)?.[1]);
 }
 
 async function scriptCalls(url: string): Promise<number> {
