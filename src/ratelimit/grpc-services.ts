@@ -1,14 +1,11 @@
 /** The services on the rate-limit port: both packages of the protocol, health, and reflection over all of it. */
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { type handleUnaryCall, type Server, type ServiceError, status } from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
-import { ReflectionService } from '@grpc/reflection';
-import { HealthImplementation, protoPath as healthProto } from 'grpc-health-check';
+import { HealthImplementation } from 'grpc-health-check';
 import { checkBounds } from './check-request.ts';
 import { InvalidRequest } from './invalid-request.ts';
 import type { Decision, Limiter, RateLimitRequest } from './limiter.ts';
 import { loadProtocol } from './protocol.ts';
+import { addReflection } from './reflection.ts';
 
 /** pino's shape, as far as it is needed. */
 export interface ErrorLogger {
@@ -32,9 +29,7 @@ export function addServices(server: Server, options: GrpcServicesOptions): Healt
 
   const health = new HealthImplementation();
   health.addToServer(server);
-  new ReflectionService(
-    Object.assign({}, loadSync(companionProtos()), ...protocols.map((p) => p.packageDefinition)),
-  ).addToServer(server);
+  addReflection(server);
 
   return Object.freeze({
     setServing(serving: boolean): void {
@@ -42,13 +37,6 @@ export function addServices(server: Server, options: GrpcServicesOptions): Healt
         health.setStatus(name, serving ? 'SERVING' : 'NOT_SERVING');
     },
   });
-}
-
-/** The reflection package describes every service but its own, and has no name for the files that define it. */
-function companionProtos(): string[] {
-  const reflection = dirname(createRequire(import.meta.url).resolve('@grpc/reflection'));
-  const file = (version: string) => join(reflection, `../proto/grpc/reflection/${version}/reflection.proto`);
-  return [healthProto, file('v1'), file('v1alpha')];
 }
 
 /** A decision that is there at once is told at once: a promise would cost as much as the decision. */

@@ -12,8 +12,6 @@ export interface Protocol {
   readonly service: string;
   /** The `:path` of a call: `/<service>/ShouldRateLimit`. */
   readonly path: string;
-  /** Everything that the package defines, for reflection. */
-  readonly packageDefinition: PackageDefinition;
   /** The service in our own terms: its handler gets a `RateLimitRequest` and answers a `Decision`. */
   readonly definition: ServiceDefinition;
   encodeRequest(request: RateLimitRequest): Buffer;
@@ -34,17 +32,16 @@ const packages = {
 /** Reads the package's files; takes some milliseconds. */
 export function loadProtocol(name: ProtocolName): Protocol {
   const { file, service, complete } = packages[name];
-  const packageDefinition = loadSync(file, {
+  const definitions = loadSync(file, {
     // The same two levels up from src/ratelimit and from dist/ratelimit.
     includeDirs: [fileURLToPath(new URL('../../proto', import.meta.url))],
   });
-  const method = methodOf(packageDefinition, service);
+  const method = methodOf(definitions, service);
   const requests = createRequestCodec(complete);
   const decisions = createDecisionCodec(complete);
   return Object.freeze({
     service,
     path: method.path,
-    packageDefinition,
     // The generic codec makes an object of the message, and ours of that: it costs as much as the rest of a decision.
     definition: {
       ShouldRateLimit: {

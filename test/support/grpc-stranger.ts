@@ -12,8 +12,16 @@ import { protoPath as healthProto } from 'grpc-health-check';
 
 export type ReflectionVersion = 'v1' | 'v1alpha';
 
+/** One of the two. */
+export interface Asked {
+  readonly fileByFilename?: string;
+  readonly fileContainingSymbol?: string;
+}
+
 export interface Stranger {
   readonly listServices: (version: ReflectionVersion) => Promise<readonly string[]>;
+  /** Each as protobuf's FileDescriptorProto; none for a name that is not known. */
+  readonly files: (version: ReflectionVersion, ask: Asked) => Promise<readonly Buffer[]>;
   /** Rejects with the ServiceError of the call. */
   readonly call: (service: string, method: string, request: object) => Promise<object>;
   readonly checkHealth: (service: string) => Promise<object>;
@@ -28,9 +36,13 @@ export function createStranger(url: string): Stranger {
   const client = new Client(url.replace('grpc://', ''), credentials.createInsecure());
   const described = new Map<string, Promise<PackageDefinition>>();
 
+  async function filesOf(version: ReflectionVersion, ask: Asked): Promise<readonly Buffer[]> {
+    const answer = await reflect(client, version, ask);
+    return answer.fileDescriptorResponse?.fileDescriptorProto ?? [];
+  }
+
   async function describe(symbol: string): Promise<PackageDefinition> {
-    const answer = await reflect(client, 'v1', { fileContainingSymbol: symbol });
-    const files = answer.fileDescriptorResponse?.fileDescriptorProto ?? [];
+    const files = await filesOf('v1', { fileContainingSymbol: symbol });
     return loadFileDescriptorSetFromBuffer(Buffer.concat(files.map(asFieldOne)), asJson);
   }
 
@@ -42,8 +54,10 @@ export function createStranger(url: string): Stranger {
     async call(service, method, request) {
       const description = described.get(service) ?? describe(service);
       described.set(service, description);
-      return callUnary(client, methodOf(await description, service, method), request);
+      const asked = renamed(request, inFiles) as object;
+      return renamed(await callUnary(client, methodOf(await description, service, method), asked), inJson) as object;
     },
+    files: filesOf,
     checkHealth: (service) =>
       callUnary(client, methodOf(loadSync(healthProto, asJson), 'grpc.health.v1.Health', 'Check'), { service }),
     close: () => client.close(),
@@ -94,4 +108,14 @@ function asFieldOne(file: Buffer): Buffer {
 
 function varint(value: number): number[] {
   return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)];
+}
+
+/** Names of fields as the files have them, and as JSON has them (proto3 JSON mapping). */
+const inFiles = (name: string) => name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
+const inJson = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+function renamed(value: unknown, rename: (name: string) => string): unknown {
+  if (Array.isArray(value)) return value.map((item) => renamed(item, rename));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, content]) => [rename(name), renamed(content, rename)]));
 }

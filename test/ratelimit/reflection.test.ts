@@ -1,0 +1,79 @@
+/** What a client learns of the rate-limit port that knows nothing beforehand: as strict as the standard runtimes are. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { loadFileDescriptorSetFromBuffer, loadSync, type PackageDefinition } from '@grpc/proto-loader';
+import { createLimiter, serveRateLimit } from '#ratelimit';
+import { cursorOver, readTag, readText, skipField } from '../../src/ratelimit/wire-reader.ts';
+import { createStranger } from '../support/grpc-stranger.ts';
+
+const inProto = (name: string) => fileURLToPath(new URL(`../../proto/${name}`, import.meta.url));
+
+/** Name and imports of a FileDescriptorProto, its fields 1 and 3 (google/protobuf/descriptor.proto). */
+function headOf(file: Buffer): { readonly name: string; readonly imports: readonly string[] } {
+  const cursor = cursorOver(file);
+  const imports: string[] = [];
+  let name = '';
+  while (cursor.at < cursor.end) {
+    const tag = readTag(cursor);
+    if (tag === 0x0a) name = readText(cursor);
+    else if (tag === 0x1a) imports.push(readText(cursor));
+    else skipField(cursor, tag);
+  }
+  return { name, imports };
+}
+
+/** The messages and enums of the rate-limit protocol, by name. */
+function typesOf(definitions: PackageDefinition): Readonly<Record<string, object>> {
+  const ours = Object.entries(definitions).filter(([name]) => /^(envoy|pb)\./.test(name));
+  return Object.fromEntries(ours.flatMap(([name, one]) => ('type' in one ? [[name, one.type as object]] : [])));
+}
+
+describe('reflection on the rate-limit port', () => {
+  for (const version of ['v1', 'v1alpha'] as const)
+    it(`${version}: has each file under its own name, and every file that it imports`, async () => {
+      const server = await serveRateLimit({ limiter: createLimiter({ limits: [] }), port: 0, logger: { error() {} } });
+      const stranger = createStranger(`grpc://127.0.0.1:${server.port}`);
+      try {
+        const known = new Set<string>();
+        const walk = async (name: string): Promise<void> => {
+          if (known.has(name)) return;
+          known.add(name);
+          const heads = (await stranger.files(version, { fileByFilename: name })).map(headOf);
+          const head = heads.find((one) => one.name === name);
+          assert.ok(head, `there is a file ${name}`);
+          for (const next of head.imports) await walk(next);
+        };
+        await walk('envoy/service/ratelimit/v3/rls.proto');
+        assert.deepEqual([...known].sort(), [
+          'envoy/config/core/v3/base.proto',
+          'envoy/extensions/common/ratelimit/v3/ratelimit.proto',
+          'envoy/service/ratelimit/v3/rls.proto',
+          'envoy/type/v3/ratelimit_unit.proto',
+          'google/protobuf/duration.proto',
+          'google/protobuf/struct.proto',
+          'google/protobuf/wrappers.proto',
+        ]);
+        for (const [symbol, file] of [
+          ['pb.lyft.ratelimit.RateLimitService', 'ratelimit.proto'],
+          ['grpc.health.v1.Health', 'grpc/health/v1/health.proto'],
+          [`grpc.reflection.${version}.ServerReflection`, `grpc/reflection/${version}/reflection.proto`],
+        ] as const) {
+          const heads = (await stranger.files(version, { fileContainingSymbol: symbol })).map(headOf);
+          assert.deepEqual(heads, [{ name: file, imports: [] }]);
+        }
+        assert.deepEqual(await stranger.files(version, { fileByFilename: 'no/such.proto' }), []);
+      } finally {
+        stranger.close();
+        await server.close(100);
+      }
+    });
+
+  it('describes the files as they are, with the names of fields that they have', () => {
+    const files = ['envoy/service/ratelimit/v3/rls.proto', 'ratelimit.proto'];
+    const written = typesOf(loadSync(files, { includeDirs: [inProto('')], keepCase: true }));
+    assert.ok('envoy.service.ratelimit.v3.RateLimitRequest' in written);
+    const told = loadFileDescriptorSetFromBuffer(readFileSync(inProto('descriptors.binpb')), { keepCase: true });
+    assert.deepEqual(typesOf(told), written);
+  });
+});
