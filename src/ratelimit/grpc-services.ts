@@ -31,8 +31,12 @@ export function addServices(server: Server, options: GrpcServicesOptions): Healt
   health.addToServer(server);
   addReflection(server);
 
+  let told: boolean | undefined;
   return Object.freeze({
     setServing(serving: boolean): void {
+      // Who watches hears of every status that is set, and is to hear only of changes.
+      if (serving === told) return;
+      told = serving;
       for (const name of ['', ...protocols.map(({ service }) => service)])
         health.setStatus(name, serving ? 'SERVING' : 'NOT_SERVING');
     },

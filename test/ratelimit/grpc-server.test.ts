@@ -116,6 +116,22 @@ describe('the rate-limit server', () => {
     await check('', '0801');
   });
 
+  it('tells who watches its health of each change, once', async () => {
+    await start();
+    const watch = client.makeServerStreamRequest('/grpc.health.v1.Health/Watch', identity, identity, Buffer.alloc(0));
+    watch.on('error', () => {});
+    const heard: string[] = [];
+    watch.on('data', (status: Buffer) => heard.push(status.toString('hex')));
+    await once(watch, 'data');
+    server.setServing(true);
+    server.setServing(false);
+    server.setServing(false);
+    server.setServing(true);
+    while (heard.length < 3) await once(watch, 'data');
+    watch.cancel();
+    assert.deepEqual(heard, ['0801', '0802', '0801']);
+  });
+
   it('lists its services and describes them, in both versions of reflection', async () => {
     await start();
     for (const version of ['v1', 'v1alpha']) {
