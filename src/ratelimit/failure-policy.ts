@@ -1,9 +1,10 @@
 /** What a request gets when its hits could not be counted. */
 import type { Count, Counters, Hit, TakeOptions } from './counters.ts';
+import { NotCounted } from './not-counted.ts';
 import type { ConnectionLogger } from './redis-connection.ts';
 
 export interface FailurePolicyOptions {
-  /** True: requests pass uncounted, but for those that no counter could ever admit. False: no answer. */
+  /** True: requests pass uncounted, but for those that no counter could ever admit. False: a `NotCounted`. */
   readonly failOpen: boolean;
   readonly logger: ConnectionLogger;
   /** Called for each decision without an answer, for whoever keeps statistics. @default nobody */
@@ -21,7 +22,7 @@ export function withFailurePolicy(counters: Counters, { failOpen, logger, onErro
     failures += 1;
     if (failures === 1) logger.warn({ err: error, failOpen }, failOpen ? passing : refusing);
     onError?.(error);
-    if (!failOpen) throw error;
+    if (!failOpen) throw new NotCounted(refusing, { cause: error });
     return uncounted(hits);
   }
 

@@ -4,6 +4,7 @@ import { HealthImplementation } from 'grpc-health-check';
 import { checkBounds } from './check-request.ts';
 import { InvalidRequest } from './invalid-request.ts';
 import type { Decision, Limiter, RateLimitRequest } from './limiter.ts';
+import { NotCounted } from './not-counted.ts';
 import { loadProtocol } from './protocol.ts';
 import { addReflection } from './reflection.ts';
 
@@ -63,6 +64,7 @@ function shouldRateLimit({ limiter, logger }: GrpcServicesOptions): handleUnaryC
 /** Only what the asker did wrong is for the asker to read. */
 function statusOf(error: unknown, logger: ErrorLogger): Partial<ServiceError> {
   if (error instanceof InvalidRequest) return { code: status.INVALID_ARGUMENT, details: error.message };
+  if (error instanceof NotCounted) return { code: status.UNAVAILABLE, details: 'hits cannot be counted now' };
   logger.error({ err: error }, 'the rate-limit service could not decide');
   return { code: status.INTERNAL, details: 'the rate-limit service could not decide' };
 }

@@ -7,6 +7,7 @@ import { InvalidRequest } from './invalid-request.ts';
 import { formatJsonDecision, parseJsonRequest } from './json-protocol.ts';
 import type { Limiter } from './limiter.ts';
 import { formatLimits } from './limits-text.ts';
+import { NotCounted } from './not-counted.ts';
 
 export interface RateLimitHttpOptions {
   readonly limiter: Limiter;
@@ -109,7 +110,7 @@ function fault(code: number, detail?: string, headers: Answer['headers'] = {}): 
 /** Only what the asker did wrong is for the asker to read. */
 function faultOf(error: unknown, logger: ErrorLogger): Answer {
   if (error instanceof InvalidRequest) return fault(400, error.message);
-  logger.error({ err: error }, 'the rate-limit service could not decide');
+  if (!(error instanceof NotCounted)) logger.error({ err: error }, 'the rate-limit service could not decide');
   return fault(500, 'The rate-limit service could not decide.');
 }
 

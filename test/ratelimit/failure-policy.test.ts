@@ -55,7 +55,10 @@ describe('the failure policy', () => {
   });
 
   it('gives no answer when it is closed', async () => {
-    await assert.rejects(async () => create(false).take([hit()]), away);
+    const counters = create(false);
+    for (const _ of [1, 2])
+      await assert.rejects(async () => counters.take([hit()]), { name: 'NotCounted', cause: away });
+    assert.deepEqual(lines, ['hits cannot be counted: the rate-limit service gives no answer']);
   });
 
   it('tells whoever keeps statistics of every failure, and the log of the first', async () => {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import request, { type Test } from 'supertest';
 import { createLimiter, createRateLimitHttp, type Limiter, type RateLimitHttpOptions } from '#ratelimit';
+import { NotCounted } from '../../src/ratelimit/not-counted.ts';
 import { domain, limit, node } from '../support/limits.ts';
 import { type Served, testServers } from '../support/serve.ts';
 
@@ -84,6 +85,12 @@ describe('the rate-limit service over HTTP', () => {
       assert.ok(!text.includes('secret'));
       assert.equal(logged.length, 1);
     }
+  });
+
+  it('leaves it to the counters to log an outage of theirs', async () => {
+    await start({ limiter: { shouldRateLimit: () => Promise.reject(new NotCounted('away')) } });
+    await ask(asked).expect(500);
+    assert.deepEqual(logged, []);
   });
 
   it('logs nothing of a client that leaves in the middle of its request, and goes on', async () => {
