@@ -6,7 +6,7 @@ import { fieldValue, type Stream, type StreamEnd } from './http2-stream.ts';
 
 /**
  * `message` and `status` are what the service said; `unusable` is an answer that is not gRPC: it is alive, but of no use.
- * `late`: nothing until the deadline. `lost`: the connection failed or could not be made.
+ * `late`: no answer by the deadline. `lost`: the connection failed or could not be made.
  */
 export type Answer =
   | { readonly kind: 'message'; readonly message: Buffer }
@@ -63,11 +63,23 @@ export function callHeaders(authority: string, path: string, timeoutMs: number):
 function answerOf(end: StreamEnd, stream: Stream, chunks: readonly Buffer[]): Answer {
   if (end.kind === 'lost') return { kind: 'lost', reason: end.error.message };
   const code = grpcStatusOf(stream);
+  if (code === deadlineExceeded || isCancelled(end))
+    return { kind: 'late', reason: 'it ended the call at its deadline' };
   if (code === undefined) return unusable(faultOf(stream, end));
   if (code !== 0) return { kind: 'status', code, message: messageOf(stream) };
   const [first] = chunks;
   const message = parseFrame(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks));
   return message === undefined ? unusable('its answer is not one uncompressed message') : { kind: 'message', message };
+}
+
+/**
+ * The service is told the deadline, and keeps it as well: which of us is first is chance, and its saying so is no answer.
+ * grpc-go says nothing, and resets the stream with CANCEL (8).
+ */
+const deadlineExceeded = 4;
+
+function isCancelled(end: StreamEnd): boolean {
+  return end.kind === 'reset' && end.code === 8;
 }
 
 /** In the trailers, or in the headers of an answer without a body; undefined if the answer is not gRPC, or cut short. */

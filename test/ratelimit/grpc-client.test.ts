@@ -317,6 +317,19 @@ describe('the rate-limit client', () => {
     });
   });
 
+  for (const [how, end] of [
+    ['says DEADLINE_EXCEEDED', (stream) => stream.respond({ ...grpc, 'grpc-status': '4' }, { endStream: true })],
+    ['resets the stream with CANCEL', (stream) => stream.close(http2.constants.NGHTTP2_CANCEL)],
+  ] as const satisfies [string, (stream: http2.ServerHttp2Stream) => void][])
+    it(`takes it for silence when the service keeps the deadline before we do, and ${how}`, async () => {
+      const { port } = await serve(end);
+      const asked = client(port);
+      await assert.rejects(asked.shouldRateLimit(request), /it ended the call at its deadline/);
+      time.nowMs += 1_000;
+      await assert.rejects(asked.shouldRateLimit(request), /it said nothing for 5000 ms/);
+      await assert.rejects(asked.shouldRateLimit(request), /it is down/);
+    });
+
   describe('closed', () => {
     it('rejects the calls that run and those that come', async () => {
       let reached = () => {};
