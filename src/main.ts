@@ -6,10 +6,9 @@ import { type DestinationStream, destination, pino } from 'pino';
 import { hashPassword } from '#auth';
 import { formatErrors, formatSettings, loadConfiguration, packageVersion, parseSettings, type Settings } from '#config';
 import { listRoutes } from '#gateway';
-import { type Asked, explainOnce } from './explaining.ts';
+import type { Asked } from './explaining.ts';
 import { initialise } from './initialising.ts';
 import { type Frontdesk, type Listeners, type ModuleName, moduleNames } from './options.ts';
-import { createFrontdesk } from './server.ts';
 
 const program = new Command('frontdesk')
   .description('An API gateway with the services that it fronts, in one process or many.')
@@ -68,6 +67,8 @@ await program.parseAsync().catch(fail);
 async function serve({ configDir, ...settings }: Settings, only: readonly ModuleName[]): Promise<void> {
   const output = openLog();
   const logger = pino({ level: settings.logLevel, base: null }, output);
+  // Here, because the commands that only read a configuration do without.
+  const { createFrontdesk } = await import('./server.ts');
   const desk = await createFrontdesk({ ...settings, config: configDir, only, demo: true, logger });
   const listeners = await desk.listen().catch(async (error) => {
     await desk.close();
@@ -130,8 +131,7 @@ function banner({ gateway, ratelimit, ratelimitHttp, auth, admin }: Listeners, d
     ...(auth ? [`  auth         ${auth.url}`] : []),
     ...(admin ? [`  admin        ${admin.url}`] : []),
   ];
-  const isDemo = gateway && auth && ratelimit && demoUsers.includes('demo');
-  if (isDemo) lines.push('', ...examples(gateway.url));
+  if (gateway && auth && ratelimit && demoUsers.includes('demo')) lines.push('', ...examples(gateway.url));
   return `${lines.join('\n')}\n\n`;
 }
 
@@ -160,6 +160,7 @@ async function check(settings: Settings, directory = settings.configDir): Promis
 }
 
 async function explain(asked: Asked): Promise<void> {
+  const { explainOnce } = await import('./explaining.ts');
   const { text, refusal } = await explainOnce(requiredSettings(), asked);
   process.stdout.write(text);
   if (refusal !== undefined) throw new Error(refusal);

@@ -47,6 +47,8 @@ function moduleOf(file: string): string {
 interface Import {
   readonly from: string;
   readonly typeOnly: boolean;
+  /** Loaded when it is needed, and not with the file. */
+  readonly late: boolean;
 }
 
 function importsOf(file: string): Import[] {
@@ -59,8 +61,9 @@ function importsOf(file: string): Import[] {
     ...[...statements].map((m) => ({
       from: m[2] ?? m[3] ?? '',
       typeOnly: m[1] !== undefined,
+      late: false,
     })),
-    ...[...dynamic].map((m) => ({ from: m[1] ?? '', typeOnly: false })),
+    ...[...dynamic].map((m) => ({ from: m[1] ?? '', typeOnly: false, late: true })),
   ];
 }
 
@@ -120,6 +123,18 @@ describe('architecture', () => {
       done.add(file);
     };
     for (const file of files) visit(file, []);
+  });
+
+  it('loads late what not every process has a use for', () => {
+    const libraries = ['@grpc/grpc-js', '@grpc/proto-loader', '@grpc/reflection', 'grpc-health-check'];
+    const late = [...libraries, 'undici', 'redis', 'pg', 'chokidar', 'prom-client', './server.ts', './explaining.ts'];
+    const mayServe = ['index.ts', 'explaining.ts'];
+    const early = files.flatMap((file) =>
+      importsOf(file)
+        .filter((one) => late.includes(one.from) && !one.late && !one.typeOnly && !mayServe.includes(file))
+        .map(({ from }) => `${file}: ${from}`),
+    );
+    assert.deepEqual(early, []);
   });
 
   it('opens every file with one sentence', () => {

@@ -4,7 +4,7 @@ import type { Answer } from './grpc-call.ts';
 import { openChannel, type Target } from './grpc-channel.ts';
 import { InvalidRequest } from './invalid-request.ts';
 import type { Decision, Limiter, RateLimitRequest } from './limiter.ts';
-import { loadProtocol, type Protocol, type ProtocolName } from './protocol.ts';
+import { createProtocol, type Protocol, type ProtocolName } from './protocol.ts';
 
 export interface RateLimitClientOptions {
   /** Where the service is; asked at each connect, because the port may be known only later. */
@@ -32,12 +32,12 @@ export interface RateLimitClient extends Limiter {
  */
 export function connectRateLimit(options: RateLimitClientOptions): RateLimitClient {
   const { target, timeoutMs = 100, clock = Date.now, random = Math.random } = options;
-  const protocol = loadProtocol(options.protocol ?? 'v3');
+  const protocol = createProtocol(options.protocol ?? 'v3');
   const channel = openChannel({ target, path: protocol.path, timeoutMs, clock, random });
   return Object.freeze({
     async shouldRateLimit(request: RateLimitRequest): Promise<Decision> {
       checkRequest(request);
-      return decisionOf(await channel.call(protocol.encodeRequest(request)), protocol);
+      return decisionOf(await channel.call(protocol.requests.format(request)), protocol);
     },
     close: channel.close,
   });
@@ -54,7 +54,7 @@ function decisionOf(answer: Answer, protocol: Protocol): Decision {
 
 function decode(message: Buffer, protocol: Protocol): Decision {
   try {
-    return protocol.decodeDecision(message);
+    return protocol.decisions.parse(message);
   } catch (cause) {
     throw failure('its answer cannot be read', cause);
   }

@@ -1,6 +1,6 @@
 /** The rate-limit service on a port of its own, in plain text. */
 import { createServer, type Server as Listener, type Socket } from 'node:net';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { loadGrpc } from './grpc-library.ts';
 import { addServices, type ErrorLogger } from './grpc-services.ts';
 import type { Limiter } from './limiter.ts';
 
@@ -23,8 +23,10 @@ export interface RateLimitServer {
 
 /** Rejects with an error that has the system's `code` (such as EADDRINUSE) and says what to do about it. */
 export async function serveRateLimit(options: RateLimitServerOptions): Promise<RateLimitServer> {
+  const library = await loadGrpc();
+  const { Server, ServerCredentials } = library.grpc;
   const server = new Server(serverOptions);
-  const health = addServices(server, options);
+  const health = addServices(server, library, options);
   // We listen ourselves: the library's own listening hides the system's error code and prints to the console.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const sockets = new Set<Socket>();
@@ -40,6 +42,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
 
   async function stop(deadlineMs: number): Promise<void> {
     health.setServing(false);
+    health.endWatches();
     const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
     const finished = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
     await withDeadline(finished, deadlineMs);

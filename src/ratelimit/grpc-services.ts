@@ -1,11 +1,12 @@
 /** The services on the rate-limit port: both packages of the protocol, health, and reflection over all of it. */
-import { type handleUnaryCall, type Server, type ServiceError, status } from '@grpc/grpc-js';
-import { HealthImplementation } from 'grpc-health-check';
+import type { handleUnaryCall, Server, ServiceError } from '@grpc/grpc-js';
 import { checkBounds } from './check-request.ts';
+import { loadGrpcDefinition } from './grpc-definition.ts';
+import type { GrpcLibrary } from './grpc-library.ts';
+import { addHealth, type Health } from './health.ts';
 import { InvalidRequest } from './invalid-request.ts';
 import type { Decision, Limiter, RateLimitRequest } from './limiter.ts';
 import { NotCounted } from './not-counted.ts';
-import { loadProtocol } from './protocol.ts';
 import { addReflection } from './reflection.ts';
 
 /** pino's shape, as far as it is needed. */
@@ -18,36 +19,27 @@ export interface GrpcServicesOptions {
   readonly logger: ErrorLogger;
 }
 
-/** What the health service says, of the server as a whole (`''`) and of each rate-limit service. */
-export interface Health {
-  setServing(serving: boolean): void;
+export function addServices(server: Server, library: GrpcLibrary, options: GrpcServicesOptions): Health {
+  const packages = [loadGrpcDefinition('v3', library), loadGrpcDefinition('lyft', library)];
+  const handler = { ShouldRateLimit: shouldRateLimit(options, library.grpc.status) };
+  for (const { definition } of packages) server.addService(definition, handler);
+  addReflection(server, library);
+  return addHealth(
+    server,
+    library,
+    packages.map(({ service }) => service),
+  );
 }
 
-export function addServices(server: Server, options: GrpcServicesOptions): Health {
-  const protocols = [loadProtocol('v3'), loadProtocol('lyft')];
-  const handler = { ShouldRateLimit: shouldRateLimit(options) };
-  for (const { definition } of protocols) server.addService(definition, handler);
-
-  const health = new HealthImplementation();
-  health.addToServer(server);
-  addReflection(server);
-
-  let told: boolean | undefined;
-  return Object.freeze({
-    setServing(serving: boolean): void {
-      // Who watches hears of every status that is set, and is to hear only of changes.
-      if (serving === told) return;
-      told = serving;
-      for (const name of ['', ...protocols.map(({ service }) => service)])
-        health.setStatus(name, serving ? 'SERVING' : 'NOT_SERVING');
-    },
-  });
-}
+type Status = GrpcLibrary['grpc']['status'];
 
 /** A decision that is there at once is told at once: a promise would cost as much as the decision. */
-function shouldRateLimit({ limiter, logger }: GrpcServicesOptions): handleUnaryCall<RateLimitRequest, Decision> {
+function shouldRateLimit(
+  { limiter, logger }: GrpcServicesOptions,
+  status: Status,
+): handleUnaryCall<RateLimitRequest, Decision> {
   return ({ request }, callback) => {
-    const fail = (error: unknown) => callback(statusOf(error, logger));
+    const fail = (error: unknown) => callback(statusOf(error, status, logger));
     let decision: Decision | Promise<Decision>;
     try {
       checkBounds(request);
@@ -62,7 +54,7 @@ function shouldRateLimit({ limiter, logger }: GrpcServicesOptions): handleUnaryC
 }
 
 /** Only what the asker did wrong is for the asker to read. */
-function statusOf(error: unknown, logger: ErrorLogger): Partial<ServiceError> {
+function statusOf(error: unknown, status: Status, logger: ErrorLogger): Partial<ServiceError> {
   if (error instanceof InvalidRequest) return { code: status.INVALID_ARGUMENT, details: error.message };
   if (error instanceof NotCounted) return { code: status.UNAVAILABLE, details: 'hits cannot be counted now' };
   logger.error({ err: error }, 'the rate-limit service could not decide');

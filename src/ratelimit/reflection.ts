@@ -1,7 +1,7 @@
 /** What the rate-limit port tells generic clients of itself: its files under their own names, as protoc describes them. */
 import { readFileSync } from 'node:fs';
 import type { Server } from '@grpc/grpc-js';
-import { ReflectionService } from '@grpc/reflection';
+import type { GrpcLibrary } from './grpc-library.ts';
 import { cursorOver, readMessage, readTag } from './wire-reader.ts';
 
 /**
@@ -14,11 +14,11 @@ import { cursorOver, readMessage, readTag } from './wire-reader.ts';
  *       envoy/service/ratelimit/v3/rls.proto ratelimit.proto grpc/health/v1/health.proto \
  *       grpc/reflection/v1/reflection.proto grpc/reflection/v1alpha/reflection.proto
  */
-export function addReflection(server: Server): void {
+export function addReflection(server: Server, { reflection }: GrpcLibrary): void {
   const fileDescriptorProtos = filesOf(readFileSync(new URL('../../proto/descriptors.binpb', import.meta.url)));
   // The service looks at the files alone, whatever the definition is that they come with.
   const format = 'Protocol Buffer 3 EnumDescriptorProto';
-  new ReflectionService({ files: { format, type: {}, fileDescriptorProtos } }).addToServer(server);
+  new reflection.ReflectionService({ files: { format, type: {}, fileDescriptorProtos } }).addToServer(server);
 }
 
 /** A FileDescriptorSet has one field, each of them a file. */

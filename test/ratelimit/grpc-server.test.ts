@@ -139,6 +139,36 @@ describe('the rate-limit server', () => {
     assert.deepEqual(heard, ['0801', '0802', '0801']);
   });
 
+  it('knows nothing of the health of other services, and lists that of its own', async () => {
+    await start();
+    const stranger = Buffer.concat([hex('0a01'), Buffer.from('x')]);
+    await assert.rejects(call('/grpc.health.v1.Health/Check', stranger), refusal(5, 'there is no service "x" here'));
+    const watch = client.makeServerStreamRequest('/grpc.health.v1.Health/Watch', identity, identity, stranger);
+    watch.on('error', () => {});
+    const heard: string[] = [];
+    watch.on('data', (status: Buffer) => heard.push(status.toString('hex')));
+    await once(watch, 'data');
+    server.setServing(false);
+    const list = (await call('/grpc.health.v1.Health/List', Buffer.alloc(0))).toString('latin1');
+    watch.cancel();
+    for (const name of ['envoy.service.ratelimit.v3.RateLimitService', 'pb.lyft.ratelimit.RateLimitService'])
+      assert.ok(list.includes(name), list);
+    assert.deepEqual(heard, ['0803']);
+  });
+
+  it('tells who watches that it stops, and does not wait for them to leave', async () => {
+    await start();
+    const watch = client.makeServerStreamRequest('/grpc.health.v1.Health/Watch', identity, identity, Buffer.alloc(0));
+    const heard: string[] = [];
+    watch.on('data', (status: Buffer) => heard.push(status.toString('hex')));
+    await once(watch, 'data');
+    const ended = once(watch, 'status');
+    // No test waits for so long: it would fail by its own deadline.
+    await server.close(600_000);
+    const [{ code }] = await ended;
+    assert.deepEqual([heard, code], [['0801', '0802'], 0]);
+  });
+
   it('lists its services and describes them, in both versions of reflection', async () => {
     await start();
     for (const version of ['v1', 'v1alpha']) {

@@ -1,7 +1,7 @@
 /** Bytes on the wire: the field numbers of the public protocol, written out by hand. */
 import assert from 'node:assert/strict';
 import type { Decision, RateLimitRequest } from '#ratelimit';
-import { loadProtocol, type ProtocolName } from '../../src/ratelimit/protocol.ts';
+import { createProtocol, type ProtocolName } from '../../src/ratelimit/protocol.ts';
 import { descriptor } from '../support/limits.ts';
 
 const request: RateLimitRequest = { domain: 'd', descriptors: [descriptor('k=v')], hitsAddend: 3 };
@@ -18,10 +18,14 @@ const decision: Decision = {
 };
 
 function codecOf(name: ProtocolName) {
-  const protocol = loadProtocol(name);
-  const method = protocol.definition['ShouldRateLimit'];
-  assert.ok(method);
-  return { ...protocol, encodeDecision: (answer: Decision) => method.responseSerialize(answer), method };
+  const { path, requests, decisions } = createProtocol(name);
+  return {
+    path,
+    encodeRequest: requests.format,
+    decodeRequest: requests.parse,
+    encodeDecision: decisions.format,
+    decodeDecision: decisions.parse,
+  };
 }
 
 describe('the protocol', () => {
@@ -54,9 +58,9 @@ describe('the protocol', () => {
       bytes.toString('hex'),
       '0a0164' + '1212' + '0a060a016b120176' + '1204' + '08051007' + '1a020800' + '1801',
     );
-    assert.deepEqual(v3.method.requestDeserialize(bytes), asked);
+    assert.deepEqual(v3.decodeRequest(bytes), asked);
     const lyft = codecOf('lyft');
-    assert.deepEqual(lyft.method.requestDeserialize(lyft.encodeRequest(asked)), {
+    assert.deepEqual(lyft.decodeRequest(lyft.encodeRequest(asked)), {
       ...asked,
       descriptors: [descriptor('k=v')],
     });
@@ -64,7 +68,7 @@ describe('the protocol', () => {
 
   it('reads a limit with a unit that nobody knows as one without', () => {
     const bytes = Buffer.from('0a0164' + '120e' + '0a060a016b120176' + '1204' + '08051063', 'hex');
-    assert.deepEqual(codecOf('v3').method.requestDeserialize(bytes), {
+    assert.deepEqual(codecOf('v3').decodeRequest(bytes), {
       domain: 'd',
       descriptors: [{ ...descriptor('k=v'), limit: { requestsPerUnit: 5, unit: undefined } }],
       hitsAddend: 0,
@@ -114,8 +118,8 @@ describe('the protocol', () => {
   });
 
   it('reads a request of an older client with its defaults', () => {
-    const { method } = codecOf('lyft');
-    assert.deepEqual(method.requestDeserialize(Buffer.from('0a0164', 'hex')), {
+    const { decodeRequest } = codecOf('lyft');
+    assert.deepEqual(decodeRequest(Buffer.from('0a0164', 'hex')), {
       domain: 'd',
       descriptors: [],
       hitsAddend: 0,

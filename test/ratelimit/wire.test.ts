@@ -4,26 +4,24 @@ import { fileURLToPath } from 'node:url';
 import { loadSync, type MethodDefinition } from '@grpc/proto-loader';
 import fc from 'fast-check';
 import type { Decision, RateLimitRequest } from '#ratelimit';
-import { loadProtocol, type ProtocolName } from '../../src/ratelimit/protocol.ts';
+import { createProtocol, type ProtocolName } from '../../src/ratelimit/protocol.ts';
 import { unitSeconds } from '../../src/ratelimit/windows.ts';
 import { wireUnits } from '../../src/ratelimit/wire-units.ts';
 
-const files = { v3: 'envoy/service/ratelimit/v3/rls.proto', lyft: 'ratelimit.proto' } as const;
 const names = ['v3', 'lyft'] as const satisfies readonly ProtocolName[];
 
 function codecsOf(name: ProtocolName) {
-  const { definition, service, encodeRequest, decodeDecision } = loadProtocol(name);
-  const own = definition['ShouldRateLimit'];
+  const { file, service, requests, decisions } = createProtocol(name);
   const includeDirs = [fileURLToPath(new URL('../../proto', import.meta.url))];
-  const services = loadSync(files[name], { includeDirs, longs: Number, defaults: true, arrays: true });
+  const services = loadSync(file, { includeDirs, longs: Number, defaults: true, arrays: true });
   const generic = (services[service] as Record<string, MethodDefinition<object, object>>)['ShouldRateLimit'];
-  assert.ok(own !== undefined && generic !== undefined);
+  assert.ok(generic !== undefined);
   return {
     generic,
-    encodeRequest,
-    decodeDecision,
-    decodeRequest: own.requestDeserialize as (bytes: Buffer) => RateLimitRequest,
-    encodeDecision: own.responseSerialize,
+    encodeRequest: requests.format,
+    decodeDecision: decisions.parse,
+    decodeRequest: requests.parse,
+    encodeDecision: decisions.format,
   };
 }
 
