@@ -57,11 +57,13 @@ export async function figureOf(row: Locator, name: string): Promise<string> {
 
 /** A browser, a desk and a watcher of files share what the machine has. */
 const patienceMs = 15_000;
+/** Each look at a page is work for the browser and for us. */
+const pauseMs = 50;
 
 /** Waits until the text of what `selector` finds matches. */
 export async function reads(page: Page, selector: string, expected: RegExp): Promise<void> {
   const check = async () => assert.match((await page.locator(selector).textContent()) ?? '', expected);
-  await eventually(check, patienceMs);
+  await eventually(check, patienceMs, pauseMs);
 }
 
 export async function isLive(page: Page): Promise<void> {

@@ -12,7 +12,7 @@ describe('the example', function () {
   /** The URL that it prints. */
   async function start(name: string): Promise<string> {
     const file = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
-    program = startProgram(file, [], { env: { PORT: '0' } });
+    program = startProgram(file, { env: { PORT: '0' } });
     await program.said(/^\w+:\/\/.*\n/);
     return program.stdout().trim();
   }

@@ -296,17 +296,17 @@ describe('the metrics of a desk', () => {
   });
 
   it('leave nothing behind that would keep a process from ending', async () => {
-    const source = new URL('../../src/index.ts', import.meta.url);
+    const published = new URL('../../dist/index.js', import.meta.url);
     const program = `
-      import { createFrontdesk } from ${JSON.stringify(source.href)};
+      import { createFrontdesk } from ${JSON.stringify(published.href)};
       const desk = await createFrontdesk({ config: { records: [] }, only: ['gateway'], port: 0, adminPort: 0 });
       const { admin } = await desk.listen();
       const answer = await fetch(admin.url + '/metrics');
       await answer.text();
       await desk.close();
       console.log(answer.status);`;
-    const directory = await writeFiles({ 'program.mts': program });
-    const { ended } = startProgram(join(directory, 'program.mts'), []);
+    const directory = await writeFiles({ 'program.mjs': program });
+    const { ended } = startProgram(join(directory, 'program.mjs'));
     assert.deepEqual(await ended, { code: 0, stdout: '200\n', stderr: '' });
   });
 

@@ -359,11 +359,9 @@ describe('the rate-limit client', () => {
       const client = connectRateLimit({ target: () => ({ host: '127.0.0.1', port: ${port} }), timeoutMs: 5_000 });
       const { overallCode } = await client.shouldRateLimit({ domain: 'd', descriptors: [] });
       console.log(overallCode);`;
-    const child = spawn(
-      process.execPath,
-      ['--conditions=frontdesk-source', '--import', 'tsx', '--input-type=module', '--eval', program],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    );
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     const output = child.stdout.setEncoding('utf8').toArray();
     assert.deepEqual(await once(child, 'exit'), [0, null]);
     assert.equal((await output).join(''), 'OK\n');

@@ -43,9 +43,8 @@ describe('the recipe: embed in Koa', function () {
     await writeFile(join(directory, 'config/services/live.yaml'), onPorts(mapping, { 4000: live.port }));
     port = await freePort();
     assert.equal(start, 'node app.mjs\n');
-    program = startProgram(await written('app.mjs', app.replace('app.listen(3000,', `app.listen(${port},`)), [], {
-      cwd: directory,
-    });
+    const file = await written('app.mjs', app.replace('app.listen(3000,', `app.listen(${port},`));
+    program = startProgram(file, { cwd: directory });
     await program.said(/^listening\n/);
     heard = await runStory(withPassword(story, password), { cwd: directory, ports: { 3000: port } });
   });

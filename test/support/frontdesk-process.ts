@@ -118,15 +118,12 @@ const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
 /** Built before the tests begin. */
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-/** For node, so that a file may be TypeScript and our modules are read from their source. */
-const fromSource = ['--conditions=frontdesk-source', '--import', tsx];
-
 /** What `npx frontdesk` stands for in a shell. */
 export const frontdeskCommand = [process.execPath, main].map((word) => `'${word}'`).join(' ');
 
-/** A TypeScript file as a process of its own, with our modules from their source. */
-export function startProgram(file: string, args: readonly string[], options: RunOptions = {}): Program {
-  return startNode([...fromSource, file, ...args], options);
+/** A file as a process of its own, with frontdesk as it is published; it may be TypeScript. */
+export function startProgram(file: string, options: RunOptions = {}): Program {
+  return startNode([...(file.endsWith('ts') ? ['--import', tsx] : []), file], options);
 }
 
 function startNode(args: readonly string[], { env = {}, input, cwd = repository }: RunOptions): Program {
