@@ -225,7 +225,7 @@ describe('frontdesk serve', function () {
   });
 
   it('writes no access log at LOG_LEVEL=error', async () => {
-    const server = await start([], { LOG_LEVEL: 'error' });
+    const server = await start(['--only', 'api'], { LOG_LEVEL: 'error' });
     await request(server.gatewayUrl).get('/v1/messages/1').expect(200);
     const { stdout } = await server.stop();
     assert.doesNotMatch(stdout, /^\{/m);
@@ -278,7 +278,7 @@ describe('frontdesk serve', function () {
   });
 
   it('serves on and ends with 0 when nobody reads its output any more', async () => {
-    const server = await start();
+    const server = await start(['--only', 'api']);
     server.stopReading();
     await request(server.gatewayUrl).get('/v1/messages/1').expect(200);
     const { code, stderr } = await server.stop();
@@ -289,7 +289,7 @@ describe('frontdesk serve', function () {
     const directory = await writeFiles();
     const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
     if (!(await makeCertificate(cert, key))) this.skip();
-    const server = await start([], { TLS_CERT: cert, TLS_KEY: key });
+    const server = await start(['--only', 'api'], { TLS_CERT: cert, TLS_KEY: key });
     assert.match(server.gatewayUrl, /^https:/);
     const asked = get(`${server.gatewayUrl}/v1/messages/1`, { ca: await readFile(cert), agent: false });
     const [answer]: IncomingMessage[] = await once(asked, 'response');

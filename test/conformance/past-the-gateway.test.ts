@@ -1,21 +1,16 @@
 /** The booking services by themselves, as somebody meets them who finds their port: nobody is known there. */
 import request from 'supertest';
-import { type Server, startServer, startServers } from '../support/frontdesk-process.ts';
+import { desksOf } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
 import { bookingKinds } from './booking-kinds.ts';
 
 describe('a booking service that is called past the gateway', () => {
-  let servers: readonly Server[] = [];
+  const open = desksOf(testServers());
 
-  before(async function () {
-    this.timeout(30_000);
-    servers = await startServers(['hotel', 'car'].map((name) => startServer(['--only', name])));
-  });
-
-  after(() => Promise.all(servers.map((server) => server.stop())));
-
-  for (const [index, { prefix, guests, thing }] of bookingKinds.entries()) {
+  for (const { prefix, guests, thing } of bookingKinds) {
     it(`answers 401 to whoever names no user, in reads and in writes: ${prefix}`, async () => {
-      const url = servers[index]?.gatewayUrl ?? '';
+      const desk = await open({ only: [prefix === '/v1/hotels' ? 'hotel' : 'car'] });
+      const url = (await desk.listen()).gateway?.url ?? '';
       for (const path of ['/bookings/', `/bookings/${guests}`]) {
         const { body } = await request(url).get(path).expect(401);
         if (body.message !== '401: Unauthorized') throw new Error(JSON.stringify(body));

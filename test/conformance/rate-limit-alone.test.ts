@@ -8,72 +8,84 @@ import { join } from 'node:path';
 import { type Server, startServer } from '../support/frontdesk-process.ts';
 import { conformance } from './conformance.ts';
 
-conformance('the rate-limit service alone', openAlone, ['ratelimit', 'ratelimitHttp']);
-
-describe('the rate-limit service alone, by a client of raw HTTP/2', () => {
+describe('the rate-limit service alone', () => {
   let desk: Awaited<ReturnType<typeof openAlone>>;
-  let session: ClientHttp2Session;
 
   before(async function () {
     this.timeout(30_000);
     desk = await openAlone();
-    session = connect(desk.ratelimitUrl.replace('grpc:', 'http:'));
   });
 
-  after(async () => {
-    session.destroy();
-    await desk.close();
-  });
+  after(() => desk.close());
 
-  for (const service of ['envoy.service.ratelimit.v3.RateLimitService', 'pb.lyft.ratelimit.RateLimitService']) {
-    const call = (...parts: Buffer[]) => callRaw(session, `/${service}/ShouldRateLimit`, ...parts);
-    const request = asked('gateway', 'x-gateway-test-allow', service);
+  conformance('the rate-limit service alone', async () => ({ ...desk, close: async () => {} }), [
+    'ratelimit',
+    'ratelimitHttp',
+  ]);
 
-    describe(service, () => {
-      it('answers one frame, with status 0 in the trailers', async () => {
-        const { headers, body, trailers } = await call(frame(asked('gateway')));
-        assert.deepEqual([headers[':status'], headers['content-type']], [200, 'application/grpc+proto']);
-        // Not compressed, two bytes long: field 1 is the overall code, OK.
-        assert.equal(body.toString('hex'), '00' + '00000002' + '0801');
-        assert.equal(trailers['grpc-status'], '0');
-      });
-
-      it('takes a frame that comes in pieces', async () => {
-        const bytes = frame(asked('gateway'));
-        const { body } = await call(bytes.subarray(0, 3), bytes.subarray(3, 8), bytes.subarray(8));
-        assert.equal(body.toString('hex'), '00000000020801');
-      });
-
-      it('answers OVER_LIMIT once the ten of a minute are used up', async () => {
-        const codes: (number | undefined)[] = [];
-        // The minute may turn once on the way.
-        for (let sent = 0; sent < 21; sent += 1) codes.push((await call(frame(request))).body[6]);
-        assert.deepEqual(codes.slice(0, 10), Array(10).fill(1));
-        assert.ok(codes.includes(2));
-      });
-
-      it('answers without a body, and with a status that is not 0, to an empty domain and to bytes that are no message', async () => {
-        for (const [message, status] of [
-          [Buffer.alloc(0), '3'],
-          [Buffer.from('0aff', 'hex'), '13'],
-        ] as const) {
-          const { headers, body, trailers } = await call(frame(message));
-          assert.equal(body.length, 0);
-          assert.equal(trailers['grpc-status'] ?? headers['grpc-status'], status);
-        }
-      });
-    });
-  }
-
-  it('answers UNIMPLEMENTED to what it does not have', async () => {
-    const { headers, trailers } = await callRaw(
-      session,
-      '/envoy.service.ratelimit.v3.RateLimitService/Other',
-      frame(Buffer.alloc(0)),
-    );
-    assert.equal(trailers['grpc-status'] ?? headers['grpc-status'], '12');
-  });
+  rawCases(() => desk.ratelimitUrl);
 });
+
+function rawCases(ratelimitUrl: () => string): void {
+  describe('by a client of raw HTTP/2', () => {
+    let session: ClientHttp2Session;
+
+    before(() => {
+      session = connect(ratelimitUrl().replace('grpc:', 'http:'));
+    });
+
+    after(() => session.destroy());
+
+    for (const service of ['envoy.service.ratelimit.v3.RateLimitService', 'pb.lyft.ratelimit.RateLimitService']) {
+      const call = (...parts: Buffer[]) => callRaw(session, `/${service}/ShouldRateLimit`, ...parts);
+      const request = asked('gateway', 'x-gateway-test-allow', service);
+
+      describe(service, () => {
+        it('answers one frame, with status 0 in the trailers', async () => {
+          const { headers, body, trailers } = await call(frame(asked('gateway')));
+          assert.deepEqual([headers[':status'], headers['content-type']], [200, 'application/grpc+proto']);
+          // Not compressed, two bytes long: field 1 is the overall code, OK.
+          assert.equal(body.toString('hex'), '00' + '00000002' + '0801');
+          assert.equal(trailers['grpc-status'], '0');
+        });
+
+        it('takes a frame that comes in pieces', async () => {
+          const bytes = frame(asked('gateway'));
+          const { body } = await call(bytes.subarray(0, 3), bytes.subarray(3, 8), bytes.subarray(8));
+          assert.equal(body.toString('hex'), '00000000020801');
+        });
+
+        it('answers OVER_LIMIT once the ten of a minute are used up', async () => {
+          const codes: (number | undefined)[] = [];
+          // The minute may turn once on the way.
+          for (let sent = 0; sent < 21; sent += 1) codes.push((await call(frame(request))).body[6]);
+          assert.deepEqual(codes.slice(0, 10), Array(10).fill(1));
+          assert.ok(codes.includes(2));
+        });
+
+        it('answers without a body, and with a status that is not 0, to an empty domain and to bytes that are no message', async () => {
+          for (const [message, status] of [
+            [Buffer.alloc(0), '3'],
+            [Buffer.from('0aff', 'hex'), '13'],
+          ] as const) {
+            const { headers, body, trailers } = await call(frame(message));
+            assert.equal(body.length, 0);
+            assert.equal(trailers['grpc-status'] ?? headers['grpc-status'], status);
+          }
+        });
+      });
+    }
+
+    it('answers UNIMPLEMENTED to what it does not have', async () => {
+      const { headers, trailers } = await callRaw(
+        session,
+        '/envoy.service.ratelimit.v3.RateLimitService/Other',
+        frame(Buffer.alloc(0)),
+      );
+      assert.equal(trailers['grpc-status'] ?? headers['grpc-status'], '12');
+    });
+  });
+}
 
 /** With the limits of ./config and nothing else of it; the database that the settings name does not exist. */
 async function openAlone() {
