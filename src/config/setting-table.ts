@@ -54,7 +54,7 @@ export const settingTable = {
   ratelimitHttpPort: optionalPort(
     'Port of the rate-limit service over HTTP, with its metrics; 0 picks a free one, unset: none.',
   ),
-  ratelimitKeysMax: count(100_000, 'Most rate-limit counters that are kept in memory.'),
+  ratelimitKeysMax: count(100_000, 'Most rate-limit counters that are kept in memory, each of 250 to 400 bytes.'),
   ratelimitCountDenied: flag(false, 'Counts a denied request against every limit, as envoyproxy/ratelimit does.'),
   ratelimitFailOpen: flag(true, 'Answers OK when Redis gives no answer; false: an error.'),
   ratelimitResponseHeaders: flag(false, 'Has the rate-limit service send RateLimit-* headers for the proxy to add.'),
