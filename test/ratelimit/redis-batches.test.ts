@@ -1,11 +1,9 @@
 /** Decisions that share one call of Redis: each is as if it had been asked for alone, after those before it. */
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import type { Count, Hit, TakeOptions } from '../../src/ratelimit/counters.ts';
 import { createMemoryCounters } from '../../src/ratelimit/memory-counters.ts';
-import { openRedisCounters, type RedisCounters } from '../../src/ratelimit/redis-counters.ts';
-import { createRedisServer, hasRedisServer, type RedisServer } from '../support/redis-server.ts';
+import { describeWithRedis } from '../support/redis-counters.ts';
 
 interface Turn {
   readonly pauseMs: number;
@@ -19,90 +17,63 @@ interface Decision {
   readonly countDenied: boolean;
 }
 
-if (!hasRedisServer()) {
-  describe('decisions that share a call of Redis', () => {
-    it('are tested where there is a redis-server to start');
+describeWithRedis('decisions that share a call of Redis', (redis) => {
+  let nowMs: number;
+  const clock = () => nowMs;
+  const open = (overMemoryMax: number) => redis.open({ overMemoryMax, clock });
+
+  beforeEach(() => {
+    nowMs = startMs;
   });
-} else {
-  describe('decisions that share a call of Redis', () => {
-    let server: RedisServer;
-    let opened: RedisCounters[];
-    let nowMs: number;
-    const clock = () => nowMs;
 
-    before(async () => {
-      server = await createRedisServer();
-      await server.start();
-    });
-
-    after(() => server.remove());
-
-    beforeEach(() => {
-      opened = [];
+  it('are counted as in memory, one after the other', async () => {
+    const redis = await open(0);
+    await assertEach(fc.nat(2_000_000), async (turns, kinds) => {
       nowMs = startMs;
+      const memory = createMemoryCounters({ clock });
+      for (const { pauseMs, decisions: decided } of turns) {
+        nowMs += pauseMs;
+        const asked = decided.map(questionOf(kinds, 'windows'));
+        const expected = asked.map((question) => memory.take(...question));
+        assert.deepEqual(await Promise.all(asked.map((question) => redis.take(...question))), expected);
+      }
     });
+  }).timeout(30_000);
 
-    afterEach(async () => {
-      for (const counters of opened) await counters.close();
+  it('are counted as by calls of their own, also when the clock steps back and after a reload', async () => {
+    const [together, alone] = [await open(0), await open(0)];
+    await assertEach(fc.integer({ min: -1_000_000, max: 2_000_000 }), async (turns, kinds) => {
+      nowMs = startMs;
+      for (const { pauseMs, decisions: decided } of turns) {
+        nowMs += pauseMs;
+        const asked = decided.map(questionOf(kinds, 'all'));
+        const expected: (readonly Count[])[] = [];
+        for (const question of asked) expected.push(await alone.take(...question));
+        assert.deepEqual(await Promise.all(asked.map((question) => together.take(...question))), expected);
+      }
     });
+  }).timeout(30_000);
 
-    async function open(overMemoryMax: number): Promise<RedisCounters> {
-      const own = { url: server.url, keyPrefix: `${randomUUID()}:`, logger: { info() {}, warn() {} } };
-      // A patient deadline: the machine may be busy, and no test is about how fast it is.
-      const counters = await openRedisCounters({ ...own, timeoutMs: 5_000, overMemoryMax, clock });
-      opened.push(counters);
-      return counters;
-    }
-
-    it('are counted as in memory, one after the other', async () => {
-      const redis = await open(0);
-      await assertEach(fc.nat(2_000_000), async (turns, kinds) => {
-        nowMs = startMs;
-        const memory = createMemoryCounters({ clock });
-        for (const { pauseMs, decisions: decided } of turns) {
-          nowMs += pauseMs;
-          const asked = decided.map(questionOf(kinds, 'windows'));
-          const expected = asked.map((question) => memory.take(...question));
-          assert.deepEqual(await Promise.all(asked.map((question) => redis.take(...question))), expected);
-        }
-      });
-    }).timeout(30_000);
-
-    it('are counted as by calls of their own, also when the clock steps back and after a reload', async () => {
-      const [together, alone] = [await open(0), await open(0)];
-      await assertEach(fc.integer({ min: -1_000_000, max: 2_000_000 }), async (turns, kinds) => {
-        nowMs = startMs;
-        for (const { pauseMs, decisions: decided } of turns) {
-          nowMs += pauseMs;
-          const asked = decided.map(questionOf(kinds, 'all'));
-          const expected: (readonly Count[])[] = [];
-          for (const question of asked) expected.push(await alone.take(...question));
-          assert.deepEqual(await Promise.all(asked.map((question) => together.take(...question))), expected);
-        }
-      });
-    }).timeout(30_000);
-
-    it('are denied as in memory, also by what is remembered', async () => {
-      const redis = await open(10_000);
-      let recalled = 0;
-      await assertEach(fc.constant(0), async (turns, kinds) => {
-        const memory = createMemoryCounters({ clock });
-        for (const { decisions: decided } of turns) {
-          const asked = decided.map(questionOf(kinds, 'windows'));
-          const expected = asked.map((question) => memory.take(...question));
-          const counted = await Promise.all(asked.map((question) => redis.take(...question)));
-          const isRecalled = counted.map((counts) => counts.some(({ fromMemory }) => fromMemory));
-          recalled += isRecalled.filter(Boolean).length;
-          // Remembered numbers may be older than what is decided in the same turn, for who is denied by them.
-          const told = (counts: readonly Count[], index: number) =>
-            isRecalled[index] ? isDenied(asked[index]?.[0] ?? [], counts) : counts;
-          assert.deepEqual(counted.map(told), expected.map(told));
-        }
-      });
-      assert.notEqual(recalled, 0);
-    }).timeout(30_000);
-  });
-}
+  it('are denied as in memory, also by what is remembered', async () => {
+    const redis = await open(10_000);
+    let recalled = 0;
+    await assertEach(fc.constant(0), async (turns, kinds) => {
+      const memory = createMemoryCounters({ clock });
+      for (const { decisions: decided } of turns) {
+        const asked = decided.map(questionOf(kinds, 'windows'));
+        const expected = asked.map((question) => memory.take(...question));
+        const counted = await Promise.all(asked.map((question) => redis.take(...question)));
+        const isRecalled = counted.map((counts) => counts.some(({ fromMemory }) => fromMemory));
+        recalled += isRecalled.filter(Boolean).length;
+        // Remembered numbers may be older than what is decided in the same turn, for who is denied by them.
+        const told = (counts: readonly Count[], index: number) =>
+          isRecalled[index] ? isDenied(asked[index]?.[0] ?? [], counts) : counts;
+        assert.deepEqual(counted.map(told), expected.map(told));
+      }
+    });
+    assert.notEqual(recalled, 0);
+  }).timeout(30_000);
+});
 
 /** Near no border of a window. */
 const startMs = Date.UTC(2026, 0, 1) + 1_234_567;

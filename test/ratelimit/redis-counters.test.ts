@@ -10,10 +10,10 @@ import {
   type RedisCounters,
   type RedisCountersOptions,
 } from '../../src/ratelimit/redis-counters.ts';
+import { describeWithRedis, silent } from '../support/redis-counters.ts';
 import { askRedis, createRedisServer, hasRedisServer, keysOfRedis, type RedisServer } from '../support/redis-server.ts';
 
 const year = 365 * 86_400;
-const silent = { info() {}, warn() {} };
 
 function hit(changes: Partial<Hit> = {}): Hit {
   const one: Hit = {
@@ -35,216 +35,186 @@ describe('Redis counters without Redis', () => {
   });
 });
 
-if (!hasRedisServer()) {
-  describe('Redis counters', () => {
-    it('are tested where there is a redis-server to start');
+describeWithRedis('Redis counters', ({ url, open }) => {
+  it('admit exactly N of a limit of N in two processes at once, by every algorithm', async () => {
+    const takers = await Promise.all([1, 2].map(() => startTaker(url(), 'two:', 100, 150)));
+    const totals = await Promise.all(takers.map((go) => go()));
+    for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'])
+      assert.equal(
+        totals.reduce((sum, total) => sum + (total[algorithm] ?? 0), 0),
+        100,
+        algorithm,
+      );
+  }).timeout(30_000);
+
+  it('count nothing of a request that is denied', async () => {
+    const counters = await open();
+    await counters.take([hit({ key: 'spent', hits: 3 })]);
+    const [spent, other] = await counters.take([hit({ key: 'spent' }), hit({ key: 'other' })]);
+    assert.deepEqual([spent?.over, other?.over, other?.remaining], [true, false, 3]);
   });
-} else {
-  describe('Redis counters', () => {
-    let server: RedisServer;
-    let opened: RedisCounters[];
 
-    before(async () => {
-      server = await createRedisServer();
-      await server.start();
-    });
+  it('ask once for all decisions of a turn, and make them in their order', async () => {
+    const counters = await open();
+    await counters.take([hit({ key: 'other' })]);
+    const before = await scriptCalls(url());
+    const decisions = await Promise.all(Array.from({ length: 5 }, () => counters.take([hit(), hit({ key: 'b' })])));
+    assert.deepEqual(
+      decisions.map((counts) => counts.map(({ over, remaining }) => (over ? 'over' : remaining))),
+      [
+        [2, 2],
+        [1, 1],
+        [0, 0],
+        ['over', 'over'],
+        ['over', 'over'],
+      ],
+    );
+    assert.equal((await scriptCalls(url())) - before, 1);
+  });
 
-    after(() => server.remove());
+  it('ask several times for very many decisions of a turn, so that nobody else waits long for Redis', async () => {
+    const counters = await open();
+    await counters.take([hit({ key: 'other' })]);
+    const before = await scriptCalls(url());
+    const takes = Array.from({ length: 300 }, () => counters.take([hit({ limit: 250 })]));
+    const over = (await Promise.all(takes)).filter(([count]) => count?.over);
+    assert.equal(over.length, 50);
+    assert.equal((await scriptCalls(url())) - before, 12);
+  });
 
-    beforeEach(() => {
-      opened = [];
-    });
+  it('give no answer to who counts in a key that holds something else, and one to all others of the turn', async () => {
+    const keyPrefix = `${randomUUID()}:`;
+    const counters = await open({ keyPrefix });
+    await askRedis(url(), ['RPUSH', `${keyPrefix}fixed_window:${year}:taken`, 'a list']);
+    const [before, refused, after] = await Promise.allSettled([
+      take(counters, [hit()]),
+      take(counters, [hit({ key: 'b' }), hit({ key: 'taken' })]),
+      take(counters, [hit(), hit({ key: 'b' })]),
+    ]);
+    assert.match(String(refused.status === 'rejected' && refused.reason), /something else than a counter/);
+    assert.ok(before.status === 'fulfilled' && after.status === 'fulfilled');
+    assert.deepEqual(
+      [before, after].map(({ value }) => value.map(({ remaining }) => remaining)),
+      [[2], [1, 2]],
+    );
+  });
 
-    afterEach(async () => {
-      for (const counters of opened) await counters.close();
-    });
+  it('say what Redis says when it lets them count but not read', async () => {
+    const rights = ['~*', '-@all', '+evalsha', '+eval', '+ping', '+client', '+hello', '+time', '+set'];
+    await askRedis(url(), ['ACL', 'SETUSER', 'blind', 'on', '>hush', ...rights]);
+    const counters = await open({ url: url().replace('//', '//blind:hush@') });
+    await assert.rejects(take(counters, [hit()]), /ACL|permission|can't run/i);
+  });
 
-    async function open(options: Partial<RedisCountersOptions> = {}): Promise<RedisCounters> {
-      // A patient deadline: the machine may be busy, and no test is about how fast it is.
-      const patient = { url: server.url, timeoutMs: 5_000, keyPrefix: `${randomUUID()}:`, logger: silent };
-      const counters = await openRedisCounters({ ...patient, ...options });
-      opened.push(counters);
-      return counters;
+  it('answer from memory what is over, also to a process that cannot reach Redis any more', async () => {
+    const own = await createRedisServer();
+    try {
+      await own.start();
+      const counters = await open({ url: own.url });
+      await counters.take([hit({ hits: 3 })]);
+      assert.deepEqual(fates(await counters.take([hit()])), [{ over: true, fromMemory: false }]);
+      await own.kill();
+      assert.deepEqual(fates(await counters.take([hit()])), [{ over: true, fromMemory: true }]);
+      await assert.rejects(take(counters, [hit({ key: 'another' })]));
+    } finally {
+      await own.remove();
     }
-
-    it('admit exactly N of a limit of N in two processes at once, by every algorithm', async () => {
-      const takers = await Promise.all([1, 2].map(() => startTaker(server.url, 'two:', 100, 150)));
-      const totals = await Promise.all(takers.map((go) => go()));
-      for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'])
-        assert.equal(
-          totals.reduce((sum, total) => sum + (total[algorithm] ?? 0), 0),
-          100,
-          algorithm,
-        );
-    }).timeout(30_000);
-
-    it('count nothing of a request that is denied', async () => {
-      const counters = await open();
-      await counters.take([hit({ key: 'spent', hits: 3 })]);
-      const [spent, other] = await counters.take([hit({ key: 'spent' }), hit({ key: 'other' })]);
-      assert.deepEqual([spent?.over, other?.over, other?.remaining], [true, false, 3]);
-    });
-
-    it('ask once for all decisions of a turn, and make them in their order', async () => {
-      const counters = await open();
-      await counters.take([hit({ key: 'other' })]);
-      const before = await scriptCalls(server.url);
-      const decisions = await Promise.all(Array.from({ length: 5 }, () => counters.take([hit(), hit({ key: 'b' })])));
-      assert.deepEqual(
-        decisions.map((counts) => counts.map(({ over, remaining }) => (over ? 'over' : remaining))),
-        [
-          [2, 2],
-          [1, 1],
-          [0, 0],
-          ['over', 'over'],
-          ['over', 'over'],
-        ],
-      );
-      assert.equal((await scriptCalls(server.url)) - before, 1);
-    });
-
-    it('ask several times for very many decisions of a turn, so that nobody else waits long for Redis', async () => {
-      const counters = await open();
-      await counters.take([hit({ key: 'other' })]);
-      const before = await scriptCalls(server.url);
-      const takes = Array.from({ length: 300 }, () => counters.take([hit({ limit: 250 })]));
-      const over = (await Promise.all(takes)).filter(([count]) => count?.over);
-      assert.equal(over.length, 50);
-      assert.equal((await scriptCalls(server.url)) - before, 12);
-    });
-
-    it('give no answer to who counts in a key that holds something else, and one to all others of the turn', async () => {
-      const keyPrefix = `${randomUUID()}:`;
-      const counters = await open({ keyPrefix });
-      await askRedis(server.url, ['RPUSH', `${keyPrefix}fixed_window:${year}:taken`, 'a list']);
-      const [before, refused, after] = await Promise.allSettled([
-        take(counters, [hit()]),
-        take(counters, [hit({ key: 'b' }), hit({ key: 'taken' })]),
-        take(counters, [hit(), hit({ key: 'b' })]),
-      ]);
-      assert.match(String(refused.status === 'rejected' && refused.reason), /something else than a counter/);
-      assert.ok(before.status === 'fulfilled' && after.status === 'fulfilled');
-      assert.deepEqual(
-        [before, after].map(({ value }) => value.map(({ remaining }) => remaining)),
-        [[2], [1, 2]],
-      );
-    });
-
-    it('say what Redis says when it lets them count but not read', async () => {
-      const rights = ['~*', '-@all', '+evalsha', '+eval', '+ping', '+client', '+hello', '+time', '+set'];
-      await askRedis(server.url, ['ACL', 'SETUSER', 'blind', 'on', '>hush', ...rights]);
-      const counters = await open({ url: server.url.replace('//', '//blind:hush@') });
-      await assert.rejects(take(counters, [hit()]), /ACL|permission|can't run/i);
-    });
-
-    it('answer from memory what is over, also to a process that cannot reach Redis any more', async () => {
-      const own = await createRedisServer();
-      try {
-        await own.start();
-        const counters = await open({ url: own.url });
-        await counters.take([hit({ hits: 3 })]);
-        assert.deepEqual(fates(await counters.take([hit()])), [{ over: true, fromMemory: false }]);
-        await own.kill();
-        assert.deepEqual(fates(await counters.take([hit()])), [{ over: true, fromMemory: true }]);
-        await assert.rejects(take(counters, [hit({ key: 'another' })]));
-      } finally {
-        await own.remove();
-      }
-    });
-
-    it('ask Redis every time when they may remember nothing', async () => {
-      const counters = await open({ overMemoryMax: 0 });
-      for (const _ of [1, 2, 3]) await counters.take([hit({ limit: 0, burst: 0 })]);
-      assert.deepEqual(fates(await counters.take([hit({ limit: 0, burst: 0 })])), [{ over: true, fromMemory: false }]);
-    });
-
-    it('load their script again after Redis has forgotten it', async () => {
-      const counters = await open();
-      await counters.take([hit()]);
-      await askRedis(server.url, ['SCRIPT', 'FLUSH']);
-      const [count] = await counters.take([hit()]);
-      assert.equal(count?.remaining, 1);
-    });
-
-    it('keep no key longer than a second after it matters', async () => {
-      const keyPrefix = `${randomUUID()}:`;
-      const counters = await open({ keyPrefix });
-      const changes = [{ key: 'once' }, { key: 'again' }, { key: 'again' }, { key: 'shadow', shadow: true }];
-      for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as const)
-        for (const change of changes) await counters.take([hit({ algorithm, windowSeconds: 60, ...change })]);
-      const keys = await keysOfRedis(server.url, keyPrefix);
-      assert.equal(keys.length, 9);
-      for (const key of keys) {
-        const ttlMs = Number(await askRedis(server.url, ['PTTL', key]));
-        const longestMs = key.includes('sliding') ? 121_000 : 61_000;
-        assert.ok(ttlMs > 0 && ttlMs <= longestMs, `${key}: ${ttlMs}`);
-      }
-    });
-
-    it('write nothing for a request that is denied or only looks', async () => {
-      const keyPrefix = `${randomUUID()}:`;
-      const counters = await open({ keyPrefix });
-      await counters.take([hit({ hits: 4 }), hit({ key: 'b' })]);
-      await counters.take([hit({ key: 'c', hits: 0 })]);
-      assert.deepEqual(await keysOfRedis(server.url, keyPrefix), []);
-    });
-
-    it('start anew when the configuration changes the window or the algorithm of a key', async () => {
-      const counters = await open();
-      for (const change of [{}, { windowSeconds: 86_400 * 30 }, { algorithm: 'token_bucket' }] as const) {
-        const [count] = await counters.take([hit(change)]);
-        assert.equal(count?.remaining, 2);
-      }
-    });
-
-    it('begin a window at its border, and stay in it when the clock steps back over the border', async () => {
-      const borderMs = Date.UTC(2026, 6, 1);
-      let nowMs = borderMs - 1;
-      const counters = await open({ clock: () => nowMs });
-      const check = async (atMs: number, remaining: number) => {
-        nowMs = atMs;
-        const [count] = await counters.take([hit({ windowSeconds: 60 })]);
-        assert.equal(count?.remaining, remaining);
-      };
-      await check(borderMs - 1, 2);
-      await check(borderMs, 2);
-      await check(borderMs - 1, 1);
-      await check(borderMs + 59_999, 0);
-      await check(borderMs + 60_000, 2);
-    });
-
-    it('follow a clock that was set back further', async () => {
-      let nowMs = Date.UTC(2026, 6, 1);
-      const counters = await open({ clock: () => nowMs });
-      for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as const) {
-        const spent = hit({ algorithm, windowSeconds: 60, hits: 3 });
-        await counters.take([spent]);
-        nowMs -= 86_400_000;
-        await counters.take([hit({ ...spent, hits: 1 })]);
-        nowMs += 180_000;
-        const [count] = await counters.take([spent]);
-        assert.equal(count?.over, false, algorithm);
-      }
-    });
-
-    it('keep keys apart that UTF-8 cannot', async () => {
-      const counters = await open();
-      for (const key of ['\ud800', '\ud801', '\ufffd']) {
-        const [count] = await counters.take([hit({ key })]);
-        assert.equal(count?.remaining, 2);
-      }
-    });
-
-    it('count as counters in memory do while time stands still, remembered answers included', async () => {
-      await assertSameAsMemory(open, fc.constant(0), {});
-    }).timeout(60_000);
-
-    it('count as counters in memory do while time goes on', async () => {
-      // What is remembered here is asked for again only after it has reset, so its numbers may be older.
-      await assertSameAsMemory(open, fc.nat(4_000), { overMemoryMax: 0 });
-    }).timeout(60_000);
   });
 
+  it('ask Redis every time when they may remember nothing', async () => {
+    const counters = await open({ overMemoryMax: 0 });
+    for (const _ of [1, 2, 3]) await counters.take([hit({ limit: 0, burst: 0 })]);
+    assert.deepEqual(fates(await counters.take([hit({ limit: 0, burst: 0 })])), [{ over: true, fromMemory: false }]);
+  });
+
+  it('load their script again after Redis has forgotten it', async () => {
+    const counters = await open();
+    await counters.take([hit()]);
+    await askRedis(url(), ['SCRIPT', 'FLUSH']);
+    const [count] = await counters.take([hit()]);
+    assert.equal(count?.remaining, 1);
+  });
+
+  it('keep no key longer than a second after it matters', async () => {
+    const keyPrefix = `${randomUUID()}:`;
+    const counters = await open({ keyPrefix });
+    const changes = [{ key: 'once' }, { key: 'again' }, { key: 'again' }, { key: 'shadow', shadow: true }];
+    for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as const)
+      for (const change of changes) await counters.take([hit({ algorithm, windowSeconds: 60, ...change })]);
+    const keys = await keysOfRedis(url(), keyPrefix);
+    assert.equal(keys.length, 9);
+    for (const key of keys) {
+      const ttlMs = Number(await askRedis(url(), ['PTTL', key]));
+      const longestMs = key.includes('sliding') ? 121_000 : 61_000;
+      assert.ok(ttlMs > 0 && ttlMs <= longestMs, `${key}: ${ttlMs}`);
+    }
+  });
+
+  it('write nothing for a request that is denied or only looks', async () => {
+    const keyPrefix = `${randomUUID()}:`;
+    const counters = await open({ keyPrefix });
+    await counters.take([hit({ hits: 4 }), hit({ key: 'b' })]);
+    await counters.take([hit({ key: 'c', hits: 0 })]);
+    assert.deepEqual(await keysOfRedis(url(), keyPrefix), []);
+  });
+
+  it('start anew when the configuration changes the window or the algorithm of a key', async () => {
+    const counters = await open();
+    for (const change of [{}, { windowSeconds: 86_400 * 30 }, { algorithm: 'token_bucket' }] as const) {
+      const [count] = await counters.take([hit(change)]);
+      assert.equal(count?.remaining, 2);
+    }
+  });
+
+  it('begin a window at its border, and stay in it when the clock steps back over the border', async () => {
+    const borderMs = Date.UTC(2026, 6, 1);
+    let nowMs = borderMs - 1;
+    const counters = await open({ clock: () => nowMs });
+    const check = async (atMs: number, remaining: number) => {
+      nowMs = atMs;
+      const [count] = await counters.take([hit({ windowSeconds: 60 })]);
+      assert.equal(count?.remaining, remaining);
+    };
+    await check(borderMs - 1, 2);
+    await check(borderMs, 2);
+    await check(borderMs - 1, 1);
+    await check(borderMs + 59_999, 0);
+    await check(borderMs + 60_000, 2);
+  });
+
+  it('follow a clock that was set back further', async () => {
+    let nowMs = Date.UTC(2026, 6, 1);
+    const counters = await open({ clock: () => nowMs });
+    for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as const) {
+      const spent = hit({ algorithm, windowSeconds: 60, hits: 3 });
+      await counters.take([spent]);
+      nowMs -= 86_400_000;
+      await counters.take([hit({ ...spent, hits: 1 })]);
+      nowMs += 180_000;
+      const [count] = await counters.take([spent]);
+      assert.equal(count?.over, false, algorithm);
+    }
+  });
+
+  it('keep keys apart that UTF-8 cannot', async () => {
+    const counters = await open();
+    for (const key of ['\ud800', '\ud801', '\ufffd']) {
+      const [count] = await counters.take([hit({ key })]);
+      assert.equal(count?.remaining, 2);
+    }
+  });
+
+  it('count as counters in memory do while time stands still, remembered answers included', async () => {
+    await assertSameAsMemory(open, fc.constant(0), {});
+  }).timeout(60_000);
+
+  it('count as counters in memory do while time goes on', async () => {
+    // What is remembered here is asked for again only after it has reset, so its numbers may be older.
+    await assertSameAsMemory(open, fc.nat(4_000), { overMemoryMax: 0 });
+  }).timeout(60_000);
+});
+
+if (hasRedisServer()) {
   describe('Redis counters when Redis is away', () => {
     let server: RedisServer;
     let counters: RedisCounters | undefined;

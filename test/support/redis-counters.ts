@@ -1,0 +1,53 @@
+/** Tests of counters on a Redis of their own, where there is a redis-server to start. */
+import { randomUUID } from 'node:crypto';
+import {
+  openRedisCounters,
+  type RedisCounters,
+  type RedisCountersOptions,
+} from '../../src/ratelimit/redis-counters.ts';
+import { createRedisServer, hasRedisServer, type RedisServer } from './redis-server.ts';
+
+export interface RedisOfTests {
+  readonly url: () => string;
+  /** Closed after the test. Unless `options` say otherwise, no other test knows its keys. */
+  readonly open: (options?: Partial<RedisCountersOptions>) => Promise<RedisCounters>;
+}
+
+export const silent = Object.freeze({ info() {}, warn() {} });
+
+/** A `describe`, skipped visibly where there is none. */
+export function describeWithRedis(title: string, body: (redis: RedisOfTests) => void): void {
+  describe(title, () => {
+    if (hasRedisServer()) body(redisForAll());
+    else it('are tested where there is a redis-server to start');
+  });
+}
+
+function redisForAll(): RedisOfTests {
+  let server: RedisServer;
+  let opened: RedisCounters[] = [];
+  const url = () => server.url;
+
+  before(async () => {
+    server = await createRedisServer();
+    await server.start();
+  });
+
+  after(() => server.remove());
+
+  afterEach(async () => {
+    for (const counters of opened) await counters.close();
+    opened = [];
+  });
+
+  return {
+    url,
+    async open(options = {}) {
+      // A patient deadline: the machine may be busy, and no test is about how fast it is.
+      const patient = { url: url(), timeoutMs: 5_000, keyPrefix: `${randomUUID()}:`, logger: silent };
+      const counters = await openRedisCounters({ ...patient, ...options });
+      opened.push(counters);
+      return counters;
+    },
+  };
+}
