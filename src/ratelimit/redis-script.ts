@@ -38,7 +38,7 @@ export function countsOf(answer: unknown, questions: readonly Question[]): (read
     throw new Error('the answer of Redis cannot be read');
   let at = 0;
   return questions.map(({ keys }) => {
-    const isCounted = answer[at] !== notCounted;
+    const isCounted = keys.length === 0 || answer[at] !== notCounted;
     const counts: SharedCount[] = [];
     for (const end = at + keys.length * numbersPerHit; at < end; at += numbersPerHit)
       counts.push({ over: answer[at] === 1, remaining: answer[at + 1], resetMs: answer[at + 2] });

@@ -86,12 +86,14 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     const keyPrefix = `${randomUUID()}:`;
     const counters = await open({ keyPrefix });
     await askRedis(url(), ['RPUSH', `${keyPrefix}fixed_window:${year}:taken`, 'a list']);
-    const [before, refused, after] = await Promise.allSettled([
+    const [before, empty, refused, after] = await Promise.allSettled([
       take(counters, [hit()]),
+      take(counters, []),
       take(counters, [hit({ key: 'b' }), hit({ key: 'taken' })]),
       take(counters, [hit(), hit({ key: 'b' })]),
     ]);
     assert.match(String(refused.status === 'rejected' && refused.reason), /something else than a counter/);
+    assert.deepEqual(empty, { status: 'fulfilled', value: [] });
     assert.ok(before.status === 'fulfilled' && after.status === 'fulfilled');
     assert.deepEqual(
       [before, after].map(({ value }) => value.map(({ remaining }) => remaining)),
