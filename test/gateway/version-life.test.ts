@@ -7,7 +7,7 @@ import mount from 'koa-mount';
 import request from 'supertest';
 import { parse } from 'yaml';
 import { formatExplanation } from '#diag';
-import { type FrontdeskOptions, hashPassword } from '../../src/index.ts';
+import { type Frontdesk, type FrontdeskOptions, hashPassword } from '../../src/index.ts';
 import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { createHeardLog } from '../support/heard-log.ts';
 import { askToSwitch, speak } from '../support/peer.ts';
@@ -169,12 +169,7 @@ describe('a Version', () => {
       const { desk } = await setUp([versionRecord(), mappingRecord('own', '/v1/own', 'own', { cors })], {
         services: { own: echo },
       });
-      await request(desk.app.callback())
-        .options('/v1/own')
-        .set({ Origin: 'https://app.example', 'Access-Control-Request-Method': 'GET' })
-        .expect(204)
-        .expect('Access-Control-Allow-Origin', 'https://app.example')
-        .expect(told());
+      await preflight(desk, '/v1/own');
     });
 
     it('can be read by scripts of the origins that the settings allow', async () => {
@@ -392,12 +387,7 @@ describe('a Version', () => {
 
     it('is told of by the answer to a preflight', async () => {
       const { desk } = await setUp([versionRecord(), folding], { services });
-      await request(desk.app.callback())
-        .options('/V1/own')
-        .set({ Origin: 'https://app.example', 'Access-Control-Request-Method': 'GET' })
-        .expect(204)
-        .expect('Access-Control-Allow-Origin', 'https://app.example')
-        .expect(told());
+      await preflight(desk, '/V1/own');
     });
 
     it('takes nothing with it that a mapping tells apart by case', async () => {
@@ -514,6 +504,16 @@ describe('a Version that changes under a running desk', () => {
     await call(desk, '/v2/messages/1').expect('Sunset', 'Tue, 01 Jan 2030 00:00:00 GMT');
   });
 });
+
+/** Of a page at app.example, which the mapping at `path` allows. */
+async function preflight(desk: Frontdesk, path: string): Promise<void> {
+  await request(desk.app.callback())
+    .options(path)
+    .set({ Origin: 'https://app.example', 'Access-Control-Request-Method': 'GET' })
+    .expect(204)
+    .expect('Access-Control-Allow-Origin', 'https://app.example')
+    .expect(told());
+}
 
 function echo(ctx: Context): void {
   ctx.body = ctx.path;
