@@ -13,19 +13,20 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   query: ['http'],
   rest: ['http', 'query'],
   storage: ['query'],
-  auth: ['http', 'storage', 'type:config'],
-  ratelimit: ['type:config'],
+  auth: ['http', 'config'],
+  ratelimit: ['config'],
   'services/booking': ['http', 'query', 'rest', 'storage'],
   'services/hotel': ['http', 'query', 'rest', 'storage', 'services/booking'],
   'services/car': ['http', 'query', 'rest', 'storage', 'services/booking'],
   api: ['http', 'query', 'rest', 'storage', 'api/v1', 'api/v2'],
   'api/v1': ['http', 'query', 'rest', 'storage'],
   'api/v2': ['http', 'query', 'rest', 'storage'],
-  routing: ['config'],
+  routing: ['config', 'http'],
   proxy: ['http', 'routing', 'type:config'],
   gateway: ['config', 'http', 'routing', 'proxy', 'type:auth', 'type:ratelimit'],
   tracing: ['http'],
   diag: ['config', 'http', 'type:gateway', 'type:ratelimit'],
+  explain: ['config', 'http', 'routing', 'proxy', 'gateway', 'type:auth', 'type:ratelimit'],
   metrics: ['http', 'type:gateway', 'type:proxy', 'type:ratelimit', 'type:config'],
 };
 
@@ -39,9 +40,12 @@ const roots = [
   ...['upgrading.ts', 'admin.ts', 'reloads.ts', 'storing.ts'],
 ];
 
-/** What a browser runs belongs to the module that serves it. */
+/** The nearest folder with an index.ts: folders below it are parts of the same module. */
 function moduleOf(file: string): string {
-  return roots.includes(file) ? file : dirname(file).replace(/\/browser$/, '');
+  if (roots.includes(file)) return file;
+  let folder = dirname(file);
+  while (folder.includes('/') && !files.includes(`${folder}/index.ts`)) folder = dirname(folder);
+  return folder;
 }
 
 interface Import {
@@ -142,8 +146,8 @@ describe('architecture', () => {
     assert.deepEqual(broken, []);
   });
 
-  it('keeps files within 200 lines', () => {
-    const long = files.filter((file) => readFileSync(join(src, file), 'utf8').split('\n').length > 201);
+  it('keeps files within 400 lines', () => {
+    const long = files.filter((file) => readFileSync(join(src, file), 'utf8').split('\n').length > 401);
     assert.deepEqual(long, []);
   });
 

@@ -19,7 +19,7 @@ export interface Connector {
 
 export function createConnector({ origin, serverName, connectTimeoutMs }: ConnectorOptions): Connector {
   const { protocol, hostname } = new URL(origin);
-  const connect = loadUndici().buildConnector({ timeout: connectTimeoutMs });
+  const connect = loadUndici().buildConnector({ timeout: connectTimeoutMs, allowH2: false });
   if (protocol !== 'https:') return { connect, verified: undefined };
   const verified = serverName ?? hostname;
   const servername = isIP(verified.replace(/^\[|\]$/g, '')) === 0 ? verified : '';

@@ -27,8 +27,7 @@ export interface AttemptListener {
 export type Abandon = (because: () => Error) => void;
 
 /**
- * `isFresh`: on a connection that was not open before. Settles and releases the attempt. The handler is of the old style, which undici takes as it is: for the new one it
- * makes an object of the headers, which nobody here reads.
+ * `isFresh`: on a connection that was not open before. Settles and releases the attempt.
  */
 export function startAttempt(
   attempt: Attempt,
@@ -56,24 +55,27 @@ export function startAttempt(
   }
 
   const handler: Dispatcher.DispatchHandler = {
-    onConnect(abortNow) {
-      if (givenUp === undefined) abort = abortNow;
-      else abortNow(givenUp);
+    onRequestStart(controller) {
+      if (givenUp === undefined) abort = (reason) => controller.abort(reason);
+      else controller.abort(givenUp);
     },
     onResponseStarted() {
       isBegun = true;
     },
-    onHeaders(status, rawHeaders, resume, message) {
+    onResponseStart(controller, status, _headers, message = '') {
+      const rawHeaders = controller.rawHeaders as readonly Buffer[];
       if (status < 200) onInterim(status, rawHeaders);
       else {
         attempt.settle({ kind: 'answered', status });
-        const body = createAnswerBody(resume, () => abandon(unwanted));
+        const body = createAnswerBody(
+          () => controller.resume(),
+          () => abandon(unwanted),
+        );
         sink = body;
         onAnswer({ status, message, rawHeaders }, body);
       }
-      return true;
     },
-    onUpgrade(status, rawHeaders, connection) {
+    onRequestUpgrade(controller, status, _headers, connection) {
       isOver = true;
       attempt.settle({ kind: 'answered', status });
       connection.once('error', () => connection.destroy()).once('close', attempt.release);
@@ -81,14 +83,16 @@ export function startAttempt(
         () => {},
         () => connection.destroy(),
       );
-      onAnswer({ status, message: '', rawHeaders: rawHeaders as readonly Buffer[] }, nothing, connection);
+      onAnswer({ status, message: '', rawHeaders: controller.rawHeaders as readonly Buffer[] }, nothing, connection);
     },
-    onData: (chunk) => sink?.take(chunk) ?? true,
-    onComplete(trailers) {
+    onResponseData(controller, chunk) {
+      if (sink?.take(chunk) === false) controller.pause();
+    },
+    onResponseEnd(controller) {
       end();
-      sink?.end((trailers ?? []) as unknown as readonly Buffer[]);
+      sink?.end((controller.rawTrailers ?? []) as readonly Buffer[]);
     },
-    onError(cause) {
+    onResponseError(_controller, cause) {
       const isRace = !isBegun && attempt.isReused();
       attempt.settle(outcomeOf(cause));
       end();

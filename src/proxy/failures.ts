@@ -155,6 +155,9 @@ export const failures: Readonly<Record<string, Failure>> = {
   UND_ERR_REQ_RETRY: ours,
   UND_ERR_RESPONSE: ours,
   UND_ERR_PRX_TLS: ours,
+  UND_ERR_PRX_CONN: ours,
+  UND_ERR_REDIRECT_MAX: ours,
+  ERR_WEBASSEMBLY_NOT_SUPPORTED: ours,
   UND_ERR_SOCKS5: ours,
   UND_ERR_WS_MESSAGE_SIZE_EXCEEDED: ours,
 };

@@ -33,6 +33,8 @@ export function createProbe(origin: string, spec: ClusterSpec, check: HealthChec
         onResponseStart(_controller, status) {
           if (status >= 200 && end()) tell(status);
         },
+        onResponseData() {},
+        onResponseEnd() {},
         onResponseError() {
           if (end()) tell(undefined);
         },

@@ -49,6 +49,7 @@ export function sendCopy(
     onResponseStart(_controller, status) {
       if (status >= 200) attempt.settle({ kind: 'answered', status });
     },
+    onResponseData() {},
     onResponseEnd: end,
     onResponseError: (_controller, cause) => fail(cause),
   });

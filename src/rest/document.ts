@@ -3,7 +3,6 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import {
   createDocument,
-  type oas31,
   type ZodOpenApiOperationObject,
   type ZodOpenApiOverride,
   type ZodOpenApiPathsObject,
@@ -27,7 +26,7 @@ export interface About {
   readonly signedIn?: boolean;
 }
 
-export type OpenApiDocument = oas31.OpenAPIObject;
+export type OpenApiDocument = ReturnType<typeof createDocument>;
 
 export interface DocumentOptions {
   readonly about: About;

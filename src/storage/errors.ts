@@ -21,7 +21,7 @@ export function translateDriverError(error: unknown): unknown {
 
 /** The write lock of a SQLite file is with someone else (SQLITE_BUSY and its extended codes). */
 export function isSqliteBusy(error: unknown): boolean {
-  return codeOf(error).startsWith('SQLITE_BUSY');
+  return sqliteCodeOf(error) === 5;
 }
 
 /** For a person: what the driver said. */
@@ -33,20 +33,29 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * SQLite: result codes of a file that is locked, gone, broken or full. PostgreSQL: classes 08 (connection), 40 (a
+ * PostgreSQL: classes 08 (connection), 40 (a
  * transaction undone for the sake of another), 53 (out of resources) and 57 (operator intervention: shutting down,
  * cancelled by a time-out), 55P03 (lock not to be had), and the codes of a socket.
  */
-const unavailableCode =
-  /^(?:SQLITE_(?:BUSY|LOCKED|CANTOPEN|IOERR|FULL|PROTOCOL|READONLY)|(?:08|40|53|57)[0-9A-Z]{3}$|55P03$|E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_))/;
+const unavailableCode = /^(?:(?:08|40|53|57)[0-9A-Z]{3}$|55P03$|E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_))/;
 
-/** What pg and better-sqlite3 throw without a code. */
+/** SQLite's result codes (sqlite.org/rescode.html): BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN, PROTOCOL. */
+const unavailableSqliteCodes: ReadonlySet<number | undefined> = new Set([5, 6, 8, 10, 13, 14, 15]);
+
+/** What pg throws without a code, and node:sqlite after it was closed. */
 const unavailableMessage =
-  /^(?:timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client has encountered a connection error|Cannot use a pool after calling end|Client was closed|The database connection is not open)/;
+  /^(?:timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client has encountered a connection error|Cannot use a pool after calling end|Client was closed|database is not open|statement has been finalized)/;
 
 function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.some(isUnavailable);
+  if (unavailableSqliteCodes.has(sqliteCodeOf(error))) return true;
   return unavailableCode.test(codeOf(error)) || (error instanceof Error && unavailableMessage.test(error.message));
+}
+
+/** The primary code: an extended one has its details in the higher bits. Undefined for errors that are not SQLite's. */
+function sqliteCodeOf(error: unknown): number | undefined {
+  if (codeOf(error) !== 'ERR_SQLITE_ERROR') return undefined;
+  return Number((error as { readonly errcode?: unknown }).errcode) & 0xff;
 }
 
 function codeOf(error: unknown): string {

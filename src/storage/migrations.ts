@@ -1,5 +1,6 @@
 /** The way from an empty database to today's tables; what has been released here is never edited, only followed. */
-import { type Kysely, type Migration, Migrator, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
+import { type Migration, Migrator } from 'kysely/migration';
 import { createInventory } from './inventory-migration.ts';
 import { createIndexes, createWords, type Dialect, type Words } from './migration-words.ts';
 

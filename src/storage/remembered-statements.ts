@@ -1,10 +1,11 @@
-/** A better-sqlite3 handle whose `prepare` remembers statements by their SQL, so that Kysely prepares each once. */
+/** A node:sqlite connection in the shape that Kysely expects, with each statement prepared once. */
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { SqliteDatabase, SqliteStatement } from 'kysely';
 
-/** The lists' filters and sorts make many texts of SQL, and clients choose them: the least recently used is forgotten. */
+/** Clients choose filters and sorts, and so the texts of SQL: beyond this many, the least recently used is dropped. */
 const statementsMax = 256;
 
-export function rememberStatements(handle: SqliteDatabase, max: number = statementsMax): SqliteDatabase {
+export function rememberStatements(handle: DatabaseSync, max: number = statementsMax): SqliteDatabase {
   const remembered = new Map<string, SqliteStatement>();
   return {
     close: () => handle.close(),
@@ -20,13 +21,14 @@ export function rememberStatements(handle: SqliteDatabase, max: number = stateme
 }
 
 /** `iterate` holds its statement until it has ended, so every caller gets one of its own. */
-function prepare(handle: SqliteDatabase, sql: string): SqliteStatement {
+function prepare(handle: DatabaseSync, sql: string): SqliteStatement {
   const statement = handle.prepare(sql);
   return {
-    reader: statement.reader,
-    all: (parameters) => statement.all(parameters),
-    run: (parameters) => statement.run(parameters),
-    iterate: (parameters) => handle.prepare(sql).iterate(parameters),
+    reader: statement.columns().length > 0,
+    all: (parameters) => statement.all(...(parameters as SQLInputValue[])),
+    run: (parameters) => statement.run(...(parameters as SQLInputValue[])),
+    iterate: (parameters) =>
+      handle.prepare(sql).iterate(...(parameters as SQLInputValue[])) as IterableIterator<unknown>,
   };
 }
 

@@ -1,9 +1,9 @@
-/** Rows in a SQLite file or in memory, through better-sqlite3. */
+/** Rows in a SQLite file or in memory, through node:sqlite. */
 import { mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import Sqlite from 'better-sqlite3';
+import { DatabaseSync } from 'node:sqlite';
 import { type Compilable, Kysely, SqliteDialect } from 'kysely';
-import type { Database, First, Parameter } from './database.ts';
+import type { Database, First } from './database.ts';
 import { messageOf, StorageSetupError, translateDriverError } from './errors.ts';
 import { guardDialect } from './guarded-dialect.ts';
 import { migrate } from './migrations.ts';
@@ -33,7 +33,7 @@ export async function openSqlite(path: string): Promise<Database> {
 
 async function open(place: string): Promise<Database> {
   if (place !== memory) mkdirSync(dirname(place), { recursive: true });
-  const handle = new Sqlite(place, { timeout: blockMs });
+  const handle = new DatabaseSync(place, { timeout: blockMs });
   let reader = handle;
   try {
     await prepareHandle(handle);
@@ -48,17 +48,16 @@ async function open(place: string): Promise<Database> {
     await migrateAlone(handle, kysely);
     return createDatabase({ handle, reader, view, kysely });
   } catch (error) {
-    reader.close();
-    handle.close();
+    closeAll(reader, handle);
     throw error;
   }
 }
 
-async function prepareHandle(handle: Sqlite.Database): Promise<void> {
-  await patiently(() => handle.pragma('journal_mode = WAL'));
+async function prepareHandle(handle: DatabaseSync): Promise<void> {
+  await patiently(() => handle.exec('pragma journal_mode = WAL'));
   // FULL: a confirmed booking survives a power cut. NORMAL would lose the last ones in WAL mode.
-  handle.pragma('synchronous = FULL');
-  handle.pragma('foreign_keys = ON');
+  handle.exec('pragma synchronous = FULL');
+  handle.exec('pragma foreign_keys = ON');
   // SQLite's own lower() knows ASCII alone, and a search for "zürich" is to find "ZÜRICH".
   handle.function('lower', { deterministic: true }, (text) => (typeof text === 'string' ? text.toLowerCase() : text));
 }
@@ -67,20 +66,20 @@ async function prepareHandle(handle: Sqlite.Database): Promise<void> {
  * Kysely takes no lock for SQLite; the write lock of the file keeps two processes that start at once apart. When a
  * migration fails, closing the handle rolls all of it back.
  */
-async function migrateAlone(handle: Sqlite.Database, kysely: Kysely<Tables>): Promise<void> {
+async function migrateAlone(handle: DatabaseSync, kysely: Kysely<Tables>): Promise<void> {
   await patiently(() => handle.exec('begin immediate'));
   await migrate(kysely, 'sqlite');
   handle.exec('commit');
 }
 
 /** On the one handle, a read could see what a transaction of another request has not committed yet. */
-function openReader(handle: Sqlite.Database, place: string): Sqlite.Database {
-  return place === memory ? handle : new Sqlite(place, { readonly: true, timeout: blockMs });
+function openReader(handle: DatabaseSync, place: string): DatabaseSync {
+  return place === memory ? handle : new DatabaseSync(place, { readOnly: true, timeout: blockMs });
 }
 
 interface Parts {
-  readonly handle: Sqlite.Database;
-  readonly reader: Sqlite.Database;
+  readonly handle: DatabaseSync;
+  readonly reader: DatabaseSync;
   readonly view: SharedView | undefined;
   readonly kysely: Kysely<Tables>;
 }
@@ -92,29 +91,35 @@ function createDatabase({ handle, reader, view, kysely }: Parts): Database {
     first: <Row>(query: Compilable<Row>) => createFirst<Row>(reader, view, query.compile().sql),
     isReady: async () => canRead(reader),
     async close() {
-      reader.close();
-      handle.close();
+      closeAll(reader, handle);
     },
   } satisfies Database);
 }
 
+/** In memory they are the same connection. */
+function closeAll(reader: DatabaseSync, handle: DatabaseSync): void {
+  if (reader.isOpen) reader.close();
+  if (handle.isOpen) handle.close();
+}
+
 /** Asks for something that stands in the file. */
-function canRead(reader: Sqlite.Database): boolean {
+function canRead(reader: DatabaseSync): boolean {
   try {
-    return reader.pragma('schema_version', { simple: true }) !== undefined;
+    return reader.prepare('pragma schema_version').get() !== undefined;
   } catch {
     return false;
   }
 }
 
-function createFirst<Row>(reader: Sqlite.Database, view: SharedView | undefined, sql: string): First<Row> {
+function createFirst<Row>(reader: DatabaseSync, view: SharedView | undefined, sql: string): First<Row> {
   // The driver would look the name of each column up at each read.
-  const statement = reader.prepare<Parameter[], readonly unknown[]>(sql).raw();
+  const statement = reader.prepare(sql);
   const names = statement.columns().map(({ name }) => name);
+  statement.setReturnArrays(true);
   return function first(...parameters) {
     try {
       view?.enter();
-      const values = statement.get(...parameters);
+      const values = statement.get(...parameters) as unknown as readonly unknown[] | undefined;
       return values && (rowOf(names, values) as Row);
     } catch (error) {
       throw translateDriverError(error);

@@ -26,7 +26,7 @@ const firstWarmUpMs = 3000;
 
 export async function measureRows(rows: readonly Row[], directory: string): Promise<Figures[]> {
   const parts = await startParts(directory);
-  const load = startChild({ args: ['--import', 'tsx', join(root, 'test/bench/load.ts')], env: {} });
+  const load = startChild({ args: [join(root, 'test/bench/load.ts')], env: {} });
   const servers = await startRows(rows, directory, parts);
   try {
     for (const server of servers) await measure(server, load, firstWarmUpMs, 1);

@@ -30,7 +30,7 @@ export function rateLimitRows(redisUrl: string | undefined): readonly RateLimitR
 
 function startEmpty(port: number): Child {
   return startChild({
-    args: ['--import', 'tsx', join(root, 'test/bench/servers/grpc-empty.ts')],
+    args: [join(root, 'test/bench/servers/grpc-empty.ts')],
     env: { PORT: String(port) },
   });
 }

@@ -42,7 +42,7 @@ export async function measureRateLimit(directory: string): Promise<RateLimitFigu
 
 /** Adds to the samples of each row. */
 async function measureLife(rows: readonly RateLimitRow[], directory: string, samples: Sample[][]): Promise<void> {
-  const load = startChild({ args: ['--import', 'tsx', join(root, 'test/bench/grpc-load.ts')], env: {} });
+  const load = startChild({ args: [join(root, 'test/bench/grpc-load.ts')], env: {} });
   const servers: RateLimitServer[] = [];
   try {
     for (const [index, row] of rows.entries()) servers.push(await startRateLimitServer(row, directory, index));

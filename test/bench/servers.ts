@@ -41,7 +41,7 @@ export function frontdeskOf(
 export function ownServer(name: string): Row['start'] {
   return (port, _directory, { upstreamPort }) =>
     startChild({
-      args: ['--import', 'tsx', join(root, 'test/bench/servers', `${name}.ts`)],
+      args: [join(root, 'test/bench/servers', `${name}.ts`)],
       env: { PORT: String(port), UPSTREAM: `http://127.0.0.1:${upstreamPort}` },
     });
 }

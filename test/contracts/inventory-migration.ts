@@ -1,6 +1,6 @@
 /** What becomes of a database of version 2, with bookings in it, when a newer frontdesk opens it. */
 import assert from 'node:assert/strict';
-import Sqlite from 'better-sqlite3';
+import { DatabaseSync } from 'node:sqlite';
 import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely';
 import pg from 'pg';
 import request from 'supertest';
@@ -9,6 +9,7 @@ import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
 import { type Database, openDatabase } from '#storage';
 import { migrate } from '../../src/storage/migrations.ts';
+import { rememberStatements } from '../../src/storage/remembered-statements.ts';
 import type { ScratchDatabase } from '../support/scratch-databases.ts';
 
 const hotelId = '10000000-0000-4000-8000-000000000001';
@@ -98,7 +99,7 @@ async function fillOld(url: string): Promise<void> {
   const isSqlite = url.startsWith('sqlite:');
   const kysely = new Kysely<unknown>({
     dialect: isSqlite
-      ? new SqliteDialect({ database: new Sqlite(url.slice('sqlite:'.length)) })
+      ? new SqliteDialect({ database: rememberStatements(new DatabaseSync(url.slice('sqlite:'.length))) })
       : new PostgresDialect({ pool: new pg.Pool({ connectionString: url }) }),
   });
   await migrate(kysely, isSqlite ? 'sqlite' : 'postgres', '0002-messages');

@@ -85,24 +85,27 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
       it('puts the rows in, whatever the order of the tables, and fills in what they leave out', async () => {
         assert.equal(await loadDemo(database, demo, { nowMs }), true);
         const booking = await database.kysely.selectFrom('hotel_bookings').selectAll().executeTakeFirstOrThrow();
-        assert.deepEqual(booking, {
-          id: bookingId,
-          hotel_id: hotelId,
-          user: 'demo',
-          status: 'confirmed',
-          version: 1,
-          created_at: '2026-01-02T03:04:05.000Z',
-          reference: 'AC07E900',
-          room_type: 'standard',
-          guests: 1,
-          starts_at: '2026-01-02',
-          ends_at: '2026-01-03',
-          price: 0,
-          currency: 'EUR',
-          policy: '[]',
-          expires_at: null,
-          refund: null,
-        });
+        assert.deepEqual(
+          { ...booking },
+          {
+            id: bookingId,
+            hotel_id: hotelId,
+            user: 'demo',
+            status: 'confirmed',
+            version: 1,
+            created_at: '2026-01-02T03:04:05.000Z',
+            reference: 'AC07E900',
+            room_type: 'standard',
+            guests: 1,
+            starts_at: '2026-01-02',
+            ends_at: '2026-01-03',
+            price: 0,
+            currency: 'EUR',
+            policy: '[]',
+            expires_at: null,
+            refund: null,
+          },
+        );
       });
 
       it('leaves a database alone that has a row in any table', async () => {
@@ -121,9 +124,9 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
         await loadDemo(database, demo, { nowMs });
         const values = { account_id: 'demo', subject: 's', body: 'b', created_at: 'now' };
         const inserted = database.kysely.insertInto('messages').values(values).returning('id');
-        assert.deepEqual(await inserted.executeTakeFirst(), { id: 6 });
+        assert.equal((await inserted.executeTakeFirst())?.id, 6);
         await database.kysely.deleteFrom('messages').where('id', '=', 6).execute();
-        assert.deepEqual(await inserted.executeTakeFirst(), { id: 7 });
+        assert.equal((await inserted.executeTakeFirst())?.id, 7);
       });
     });
 

@@ -212,7 +212,11 @@ describe('a cluster of one address', () => {
       const attempt = cluster.attempt();
       const switched = createSignal();
       const options = { method: 'GET', path: '/', upgrade: 'echo' };
-      attempt.dispatch(options, { onRequestStart() {}, onRequestUpgrade: switched.give });
+      attempt.dispatch(options, {
+        onRequestStart() {},
+        onRequestUpgrade: switched.give,
+        onResponseError: (_controller, error) => assert.fail(error),
+      });
       return { release: attempt.release, switched: switched.given };
     };
     const first = upgrade();

@@ -35,7 +35,7 @@ describe('an HTTPS service', () => {
   }
 
   async function askAs(names: readonly string[], origin: string, trusted: string): Promise<unknown> {
-    const args = ['--conditions=frontdesk-source', '--import', 'tsx', program, origin, ...names];
+    const args = ['--conditions=frontdesk-source', program, origin, ...names];
     const env = { ...process.env, NODE_EXTRA_CA_CERTS: trusted };
     const { stdout } = await promisify(execFile)(process.execPath, args, { env });
     return JSON.parse(stdout);

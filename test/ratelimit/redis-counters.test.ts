@@ -399,7 +399,7 @@ function withoutOrigin({ over, remaining, resetSeconds }: Count): Count {
 /** A process that is ready to take; the function lets it go, and gives what it was admitted by each algorithm. */
 function startTaker(url: string, prefix: string, limit: number, attempts: number) {
   const script = fileURLToPath(new URL('../support/redis-taker.ts', import.meta.url));
-  const node = ['--conditions=frontdesk-source', '--import', 'tsx', script];
+  const node = ['--conditions=frontdesk-source', script];
   const child = spawn(process.execPath, [...node, url, prefix, String(limit), String(attempts)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });

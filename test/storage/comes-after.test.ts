@@ -1,11 +1,12 @@
 /** Walking by the place behind a row gives exactly the list that offsets give, on both databases and in every order. */
 import assert from 'node:assert/strict';
-import Sqlite from 'better-sqlite3';
+import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { Kysely, PostgresDialect, type SelectQueryBuilder, SqliteDialect, sql } from 'kysely';
 import pg from 'pg';
 import type { ListQuery } from '#query';
 import { selectPage } from '#storage';
+import { rememberStatements } from '../../src/storage/remembered-statements.ts';
 import { pageOf } from '../../src/storage/select-page.ts';
 
 interface Thing {
@@ -150,7 +151,9 @@ const table = (text: string) =>
   `create table things (id int primary key, city text${text} not null, stars int not null, seen text${text})`;
 
 describe('pages behind a row: SQLite', () => {
-  const kysely = new Kysely<Things>({ dialect: new SqliteDialect({ database: new Sqlite(':memory:') }) });
+  const kysely = new Kysely<Things>({
+    dialect: new SqliteDialect({ database: rememberStatements(new DatabaseSync(':memory:')) }),
+  });
   before(() => sql.raw(table('')).execute(kysely));
   after(() => kysely.destroy());
   describeWalks(() => ({ dialect: 'sqlite', kysely }));

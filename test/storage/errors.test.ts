@@ -3,6 +3,11 @@ import assert from 'node:assert/strict';
 import { isSqliteBusy, messageOf, StorageUnavailable, translateDriverError } from '../../src/storage/errors.ts';
 
 const withCode = (code: string) => Object.assign(new Error(code), { code });
+const sqliteError = (errcode: number) => Object.assign(withCode('ERR_SQLITE_ERROR'), { errcode });
+
+/** SQLite's result codes, extended ones among them (sqlite.org/rescode.html). */
+const [genericError, busy, full, cannotOpen] = [1, 5, 13, 14];
+const [busySnapshot, ioErrorRead, constraintForeignKey] = [517, 266, 787];
 
 describe('translateDriverError', () => {
   const check = (error: unknown, unavailable: boolean) => {
@@ -12,9 +17,7 @@ describe('translateDriverError', () => {
   };
 
   it('takes a file that is locked, gone, full or broken for unavailable', () => {
-    for (const code of ['SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_IOERR_READ', 'SQLITE_FULL', 'SQLITE_CANTOPEN']) {
-      check(withCode(code), true);
-    }
+    for (const errcode of [busy, busySnapshot, ioErrorRead, full, cannotOpen]) check(sqliteError(errcode), true);
   });
 
   it('takes a server that is down, stopping, full or slow for unavailable', () => {
@@ -38,8 +41,8 @@ describe('translateDriverError', () => {
   });
 
   it('leaves everything else as it is', () => {
-    for (const code of ['SQLITE_CONSTRAINT_FOREIGNKEY', 'SQLITE_ERROR', '23505', '42P01', '5', ''])
-      check(withCode(code), false);
+    for (const errcode of [constraintForeignKey, genericError]) check(sqliteError(errcode), false);
+    for (const code of ['23505', '42P01', '5', '']) check(withCode(code), false);
     check(new TypeError('x is not a function'), false);
     check(undefined, false);
     check('ECONNREFUSED', false);
@@ -48,8 +51,8 @@ describe('translateDriverError', () => {
 
 describe('isSqliteBusy', () => {
   it('knows the codes of a held lock', () => {
-    assert.ok(isSqliteBusy(withCode('SQLITE_BUSY')) && isSqliteBusy(withCode('SQLITE_BUSY_TIMEOUT')));
-    assert.ok(!isSqliteBusy(withCode('SQLITE_ERROR')) && !isSqliteBusy(null));
+    assert.ok(isSqliteBusy(sqliteError(busy)) && isSqliteBusy(sqliteError(busySnapshot)));
+    assert.ok(!isSqliteBusy(sqliteError(genericError)) && !isSqliteBusy(null));
   });
 });
 

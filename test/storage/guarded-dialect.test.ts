@@ -1,14 +1,25 @@
 /** Every statement that Kysely sends goes through the guard, whatever part of Kysely sends it. */
 import assert from 'node:assert/strict';
-import Sqlite from 'better-sqlite3';
+import { DatabaseSync } from 'node:sqlite';
 import { Kysely, SqliteDialect, sql } from 'kysely';
 import { guardDialect } from '../../src/storage/guarded-dialect.ts';
+import { rememberStatements } from '../../src/storage/remembered-statements.ts';
 
 describe('guardDialect', () => {
   const open = (around: <T>(ask: () => Promise<T>) => Promise<T>, begin?: string) => {
     const executed: string[] = [];
-    const handle = new Sqlite(':memory:', { verbose: (text) => executed.push(String(text)) });
-    const dialect = new SqliteDialect({ database: handle });
+    const handle = rememberStatements(new DatabaseSync(':memory:'));
+    const prepare = (text: string) => {
+      const statement = handle.prepare(text);
+      const executing =
+        <Result>(run: (parameters: readonly unknown[]) => Result) =>
+        (parameters: readonly unknown[]) => {
+          executed.push(text);
+          return run(parameters);
+        };
+      return { ...statement, all: executing(statement.all), run: executing(statement.run) };
+    };
+    const dialect = new SqliteDialect({ database: { close: handle.close, prepare } });
     const kysely = new Kysely<unknown>({ dialect: guardDialect(dialect, { around, ...(begin ? { begin } : {}) }) });
     return { kysely, executed };
   };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { patiently } from '../../src/storage/patience.ts';
 
-const busy = Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' });
+const busy = Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR', errcode: 5 });
 
 describe('patiently', () => {
   it('gives what it gets without waiting when the file is free', async () => {

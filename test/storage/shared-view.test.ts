@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import Sqlite from 'better-sqlite3';
 import { type Database, openDatabase } from '../../src/storage/index.ts';
 import { createSharedView } from '../../src/storage/shared-view.ts';
 
@@ -20,27 +20,27 @@ describe('the view that reads of one turn share', () => {
   afterEach(() => rmSync(directory, { recursive: true }));
 
   describe('on a connection', () => {
-    let writer: Sqlite.Database;
-    let reader: Sqlite.Database;
+    let writer: DatabaseSync;
+    let reader: DatabaseSync;
 
     beforeEach(() => {
-      writer = new Sqlite(file);
-      writer.pragma('journal_mode = WAL');
+      writer = new DatabaseSync(file);
+      writer.exec('pragma journal_mode = WAL');
       writer.exec('create table counters (value integer); insert into counters values (0)');
-      reader = new Sqlite(file, { readonly: true });
+      reader = new DatabaseSync(file, { readOnly: true });
     });
 
     afterEach(() => {
-      reader.close();
+      if (reader.isOpen) reader.close();
       writer.close();
     });
 
     function openView() {
       const view = createSharedView(reader);
-      const statement = reader.prepare('select value from counters').pluck();
+      const statement = reader.prepare('select value from counters');
       const read = () => {
         view.enter();
-        return statement.get();
+        return statement.get()?.['value'];
       };
       return { view, read };
     }
@@ -48,9 +48,9 @@ describe('the view that reads of one turn share', () => {
     it('takes no transaction for the only read of a turn', async () => {
       const { read } = openView();
       read();
-      assert.equal(reader.inTransaction, false);
+      assert.equal(reader.isTransaction, false);
       await nextTurn();
-      assert.equal(reader.inTransaction, false);
+      assert.equal(reader.isTransaction, false);
     });
 
     it('shows the same to the second read of a turn and to all that follow', () => {

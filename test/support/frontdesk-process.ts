@@ -1,8 +1,7 @@
 /** The command line, and other programs, in processes of their own: what they say, where they listen, how they end. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 
 export interface Ended {
   /** Null when a signal ended it. */
@@ -114,7 +113,6 @@ export async function startServers(starting: readonly Promise<Server>[]): Promis
 }
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
-const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
 /** Built before the tests begin. */
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
@@ -123,7 +121,7 @@ export const frontdeskCommand = [process.execPath, main].map((word) => `'${word}
 
 /** A file as a process of its own, with frontdesk as it is published; it may be TypeScript. */
 export function startProgram(file: string, options: RunOptions = {}): Program {
-  return startNode([...(file.endsWith('ts') ? ['--import', tsx] : []), file], options);
+  return startNode([file], options);
 }
 
 function startNode(args: readonly string[], { env = {}, input, cwd = repository }: RunOptions): Program {
