@@ -1,6 +1,8 @@
 /** frontdesk as a library: the whole desk, and the parts that are of use alone. */
+import './node-version.ts';
+
 export { createAuthenticator, createAuthService, createUsers, hashPassword } from '#auth';
-export { configurationFrom, formatErrors, loadConfiguration } from '#config';
+export { configurationFrom, formatErrors, loadConfiguration, type ModuleName } from '#config';
 export { createGateway, createResolve, type Explanation, type Question } from '#gateway';
 export {
   builtInFormatters,
@@ -18,5 +20,4 @@ export {
 } from '#http';
 export { connectRateLimit, createLimiter, createMemoryCounters, type Limiter, serveRateLimit } from '#ratelimit';
 export { createVersions } from '#rest';
-export type { Frontdesk, FrontdeskOptions, Listeners, Listening, ModuleName } from './options.ts';
-export { createFrontdesk } from './server.ts';
+export { createFrontdesk, type Frontdesk, type FrontdeskOptions, type Listeners, type Listening } from '#server';

@@ -44,6 +44,7 @@ export {
 } from './load.ts';
 export { mappingDefaults } from './mapping-defaults.ts';
 export { foldsCase, matchKey } from './match-key.ts';
+export { type ModuleName, moduleNames } from './module-names.ts';
 export { packageVersion } from './package-version.ts';
 export { type CompiledPattern, compilePattern, type Pattern } from './pattern.ts';
 export { keepGood, withoutRecords } from './quarantine.ts';

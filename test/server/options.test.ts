@@ -1,9 +1,9 @@
 /** Options that are wrong: each is one message that names it and says what to do. */
 import assert from 'node:assert/strict';
 import Koa from 'koa';
-import { createFrontdesk, type FrontdeskOptions } from '../src/index.ts';
-import { desksOf, mappingRecord } from './support/desks.ts';
-import { testServers } from './support/serve.ts';
+import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
+import { desksOf, mappingRecord } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
 
 describe('options of createFrontdesk', () => {
   const open = desksOf(testServers());

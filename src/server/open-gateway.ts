@@ -21,9 +21,9 @@ import { problem } from '#http';
 import type { Clusters } from '#proxy';
 import { connectRateLimit, type Limiter } from '#ratelimit';
 import { userHeader } from '#services/booking';
-import { createEntrance } from './entry.ts';
-import { isLocalService } from './local-services.ts';
 import type { Settled } from './options.ts';
+import { createEntrance } from './pipeline.ts';
+import { isLocalService } from './services.ts';
 
 export interface EdgeParts {
   readonly auth: AuthService | undefined;

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import Koa, { type Context, type Middleware, type Next } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
-import { type FrontdeskOptions, hashPassword } from '../src/index.ts';
-import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord } from './support/desks.ts';
-import { type LogLine, recordingLogger } from './support/edge.ts';
-import { bareProblem } from './support/error-body.ts';
-import { testServers } from './support/serve.ts';
+import { type FrontdeskOptions, hashPassword } from '../../src/index.ts';
+import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { type LogLine, recordingLogger } from '../support/edge.ts';
+import { bareProblem } from '../support/error-body.ts';
+import { testServers } from '../support/serve.ts';
 
 const booking = '0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01';
 

@@ -1,8 +1,8 @@
 /** The upgrades of a process: to the protocols that any mapping in force allows, and to no others. */
 import type { Configuration } from '#config';
 import { createUpgrades, type Upgrades } from '#http';
-import type { Generations } from './generations.ts';
 import type { Settled } from './options.ts';
+import type { Generations } from './reload.ts';
 
 /** Without the gateway module there are no mappings, and every request is an ordinary one. */
 export function createUpgrading({ has }: Settled, generations: Generations): Upgrades {

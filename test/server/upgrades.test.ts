@@ -8,12 +8,12 @@ import type { AddressInfo, Socket } from 'node:net';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import { WebSocket } from 'undici';
-import { type FrontdeskOptions, hashPassword } from '../src/index.ts';
-import { authRecord, desksOf, limitRecord, mappingRecord } from './support/desks.ts';
-import { askToSwitch, speak } from './support/peer.ts';
-import { testServers } from './support/serve.ts';
-import { type Asked, startSwitchingUpstream } from './support/switching-upstream.ts';
-import { temporaryFiles } from './support/temporary-files.ts';
+import { type FrontdeskOptions, hashPassword } from '../../src/index.ts';
+import { authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { askToSwitch, speak } from '../support/peer.ts';
+import { testServers } from '../support/serve.ts';
+import { type Asked, startSwitchingUpstream } from '../support/switching-upstream.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 
 const credentials = { authorization: `Basic ${btoa('ann:secret')}` };
 

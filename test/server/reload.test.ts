@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Context } from 'koa';
-import { createGenerations } from '../src/generations.ts';
-import { type Frontdesk, type FrontdeskOptions, hashPassword } from '../src/index.ts';
-import { settleOptions } from '../src/options.ts';
-import { authRecord, call, callAsDemo, desksOf, mappingRecord } from './support/desks.ts';
-import { createHeardLog } from './support/heard-log.ts';
-import { testServers } from './support/serve.ts';
-import { createSignal } from './support/signal.ts';
-import { temporaryFiles } from './support/temporary-files.ts';
+import { type Frontdesk, type FrontdeskOptions, hashPassword } from '../../src/index.ts';
+import { settleOptions } from '../../src/server/options.ts';
+import { createGenerations } from '../../src/server/reload.ts';
+import { authRecord, call, callAsDemo, desksOf, mappingRecord } from '../support/desks.ts';
+import { createHeardLog } from '../support/heard-log.ts';
+import { testServers } from '../support/serve.ts';
+import { createSignal } from '../support/signal.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 
 const own = (name: string, prefix: string, more: object = {}) =>
   mappingRecord(name, prefix, 'own', { bypass_auth: true, ...more });

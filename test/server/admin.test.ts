@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
 import request from 'supertest';
-import { call, desksOf, mappingRecord } from './support/desks.ts';
-import { scrape, seriesOf } from './support/scrape.ts';
-import { testServers } from './support/serve.ts';
-import { createSignal } from './support/signal.ts';
+import { call, desksOf, mappingRecord } from '../support/desks.ts';
+import { scrape, seriesOf } from '../support/scrape.ts';
+import { testServers } from '../support/serve.ts';
+import { createSignal } from '../support/signal.ts';
 
 describe('the admin port', () => {
   const servers = testServers();

@@ -1,9 +1,9 @@
 /** kill -9 in the middle of a stream of bookings: what was acknowledged is there, nothing is there twice, nothing is half. */
 import assert from 'node:assert/strict';
-import { createLedger, type Ledger } from './support/booking-ledger.ts';
-import type { Server } from './support/frontdesk-process.ts';
-import { leftInNight, listBookings, listRoomTypes, startHotels } from './support/hotel-client.ts';
-import { describeOnDatabases, type ScratchDatabase } from './support/scratch-databases.ts';
+import { createLedger, type Ledger } from '../support/booking-ledger.ts';
+import type { Server } from '../support/frontdesk-process.ts';
+import { leftInNight, listBookings, listRoomTypes, startHotels } from '../support/hotel-client.ts';
+import { describeOnDatabases, type ScratchDatabase } from '../support/scratch-databases.ts';
 
 /** A server is killed so many times; TEST_CRASH_ROUNDS asks for more. */
 const rounds = Number(process.env['TEST_CRASH_ROUNDS'] ?? 2);

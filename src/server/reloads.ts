@@ -1,5 +1,5 @@
 /** What became of the changes of the configuration files, since the start. */
-import type { Generations } from './generations.ts';
+import type { Generations } from './reload.ts';
 
 export interface Reloads {
   /** Without an error. */

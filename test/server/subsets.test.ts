@@ -1,10 +1,11 @@
 /** Every subset of the modules runs with the demo's records: what is in it answers, and what is not has its row in the table of failures. */
 import assert from 'node:assert/strict';
+import { type ModuleName, moduleNames } from '#config';
 import { connectRateLimit } from '#ratelimit';
-import { type Listeners, type ModuleName, moduleNames } from '../src/options.ts';
-import { carBooking, hotelBooking } from './conformance/desk.ts';
-import { desksOf } from './support/desks.ts';
-import { testServers } from './support/serve.ts';
+import type { Listeners } from '#server';
+import { carBooking, hotelBooking } from '../conformance/desk.ts';
+import { desksOf } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
 
 const demo = { authorization: `Basic ${btoa('demo:demo')}` };
 

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import request from 'supertest';
 import { requireSettings } from '#config';
-import { initialise } from '../src/initialising.ts';
-import { freePort } from './support/free-port.ts';
-import { runFrontdesk, runsTogether, type Server, startServer } from './support/frontdesk-process.ts';
-import { testServers } from './support/serve.ts';
-import { temporaryFiles } from './support/temporary-files.ts';
-import { startUpstream, type Upstream } from './support/upstream.ts';
+import { initialise } from '../../src/cli/init.ts';
+import { freePort } from '../support/free-port.ts';
+import { runFrontdesk, runsTogether, type Server, startServer } from '../support/frontdesk-process.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 

@@ -1,8 +1,8 @@
 /** CORS for the whole desk and CORS of one mapping: where both speak, the mapping does. */
 import assert from 'node:assert/strict';
 import request from 'supertest';
-import { createFrontdesk } from '../src/index.ts';
-import { mappingRecord } from './support/desks.ts';
+import { createFrontdesk } from '../../src/index.ts';
+import { mappingRecord } from '../support/desks.ts';
 
 const everywhere = 'https://everywhere.example';
 const here = 'https://here.example';

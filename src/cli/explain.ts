@@ -1,11 +1,10 @@
 /** One question about the configuration as it is served, put to a desk that does nothing else. */
 import { resolve } from 'node:path';
-import { formatErrors, loadConfiguration, type Settings } from '#config';
+import { formatErrors, loadConfiguration, type ModuleName, type Settings } from '#config';
 import { formatExplanation, parseHeader } from '#diag';
 import type { Explanation } from '#gateway';
 import { Problem } from '#http';
-import type { Frontdesk, ModuleName } from './options.ts';
-import { createFrontdesk } from './server.ts';
+import { createFrontdesk, type Frontdesk } from '#server';
 
 /** As the command line takes it. */
 export interface Asked {

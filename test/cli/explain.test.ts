@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { requireSettings } from '#config';
-import { type Asked, explainOnce } from '../src/explaining.ts';
-import { runsTogether } from './support/frontdesk-process.ts';
-import { testServers } from './support/serve.ts';
-import { temporaryFiles } from './support/temporary-files.ts';
+import { type Asked, explainOnce } from '../../src/cli/explain.ts';
+import { runsTogether } from '../support/frontdesk-process.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 
-const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
 /** The command after the prompt, split as a shell would, and what the README says that it prints. */
 function shownRun(): { args: readonly string[]; output: string } {

@@ -13,8 +13,8 @@ import {
   watchConfiguration,
   withoutRecords,
 } from '#config';
-import { misnamedRecords } from './local-services.ts';
 import type { Settled } from './options.ts';
+import { misnamedRecords } from './services.ts';
 
 /** One configuration that was in force. Replicas with the same files have the same hash. */
 export interface Generation {

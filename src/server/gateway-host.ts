@@ -2,8 +2,8 @@
 import type { Context } from 'koa';
 import type { Configuration } from '#config';
 import type { Explain, GatewaySnapshot, Question } from '#gateway';
-import type { Edge } from './edge.ts';
-import type { Generations } from './generations.ts';
+import type { Edge } from './open-gateway.ts';
+import type { Generations } from './reload.ts';
 
 export interface Edges {
   readonly middleware: (ctx: Context) => Promise<void>;

@@ -6,6 +6,8 @@ import {
   type Configuration,
   type ConfigurationRecords,
   type LoadedConfiguration,
+  type ModuleName,
+  moduleNames,
   requireConfiguration,
   requireSettings,
   type SettingOptions,
@@ -13,10 +15,6 @@ import {
 } from '#config';
 import type { Explain } from '#gateway';
 import { type Logger, silentLogger, type UpgradeListener } from '#http';
-
-/** The parts that can run apart, in one process each or all in one. */
-export const moduleNames = ['gateway', 'auth', 'ratelimit', 'hotel', 'car', 'api'] as const;
-export type ModuleName = (typeof moduleNames)[number];
 
 /** The settings, in camelCase, and what only a program can hand in. */
 export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {

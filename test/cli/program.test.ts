@@ -17,9 +17,9 @@ import {
   type Server,
   scratch,
   startServer,
-} from './support/frontdesk-process.ts';
-import { testServers } from './support/serve.ts';
-import { temporaryFiles } from './support/temporary-files.ts';
+} from '../support/frontdesk-process.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 
 const booking = '0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01';
 

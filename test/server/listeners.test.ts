@@ -5,12 +5,12 @@ import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Context } from 'koa';
 import request from 'supertest';
-import { call, callAsDemo, desksOf, mappingRecord } from './support/desks.ts';
-import { bareProblem } from './support/error-body.ts';
-import { createStranger } from './support/grpc-stranger.ts';
-import { testServers } from './support/serve.ts';
-import { createSignal } from './support/signal.ts';
-import { temporaryFiles } from './support/temporary-files.ts';
+import { call, callAsDemo, desksOf, mappingRecord } from '../support/desks.ts';
+import { bareProblem } from '../support/error-body.ts';
+import { createStranger } from '../support/grpc-stranger.ts';
+import { testServers } from '../support/serve.ts';
+import { createSignal } from '../support/signal.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 
 describe('listeners', () => {
   const servers = testServers();

@@ -1,9 +1,9 @@
 /** Records and the modules that they name: each role takes only what can play it. */
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
-import { createFrontdesk } from '../src/index.ts';
-import { authRecord, call, desksOf, limitRecord, mappingRecord } from './support/desks.ts';
-import { testServers } from './support/serve.ts';
+import { createFrontdesk } from '../../src/index.ts';
+import { authRecord, call, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
 
 describe('service references', () => {
   const servers = testServers();

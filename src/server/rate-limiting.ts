@@ -14,8 +14,8 @@ import {
   type TalliedLimit,
   withFailurePolicy,
 } from '#ratelimit';
-import type { Generations } from './generations.ts';
 import type { Settled } from './options.ts';
+import type { Generations } from './reload.ts';
 
 export interface RateLimiting {
   /** Undefined: it does not run in this process. */

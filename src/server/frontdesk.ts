@@ -16,14 +16,14 @@ import { createHotelService } from '#services/hotel';
 import type { Database } from '#storage';
 import { loadTracing, type Tracing } from '#tracing';
 import { createAdmin } from './admin.ts';
-import { createEdge } from './edge.ts';
-import { createEdges, type Edges } from './edges.ts';
-import { createArrival, createEntry } from './entry.ts';
-import { createGenerations, type Generations } from './generations.ts';
+import { createEdges, type Edges } from './gateway-host.ts';
 import { createListeners } from './listeners.ts';
+import { createEdge } from './open-gateway.ts';
 import { type Frontdesk, type FrontdeskOptions, type Settled, settleOptions } from './options.ts';
 import { createOwnRoutes } from './own-routes.ts';
+import { createArrival, createEntry } from './pipeline.ts';
 import { openRateLimiting, type RateLimiting } from './rate-limiting.ts';
+import { createGenerations, type Generations } from './reload.ts';
 import { openStorage, storageProblem } from './storing.ts';
 import { createUpgrading } from './upgrading.ts';
 

@@ -14,9 +14,9 @@ import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { Clusters } from '#proxy';
 import { limitMetrics, readUsages } from '#ratelimit';
 import type { Database } from '#storage';
-import type { Edges } from './edges.ts';
-import type { Generations } from './generations.ts';
+import type { Edges } from './gateway-host.ts';
 import type { RateLimiting } from './rate-limiting.ts';
+import type { Generations } from './reload.ts';
 import { createReloads } from './reloads.ts';
 
 export interface OwnRoutesParts {

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
 import type { Configuration } from '#config';
-import type { Edge } from '../src/edge.ts';
-import { createEdges } from '../src/edges.ts';
-import type { Follower, Generations } from '../src/generations.ts';
-import { createSignal } from './support/signal.ts';
+import { createEdges } from '../../src/server/gateway-host.ts';
+import type { Edge } from '../../src/server/open-gateway.ts';
+import type { Follower, Generations } from '../../src/server/reload.ts';
+import { createSignal } from '../support/signal.ts';
 
 const ctx = {} as Context;
 
