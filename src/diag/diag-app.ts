@@ -2,7 +2,6 @@
 import type { Context } from 'koa';
 import {
   answerMethod,
-  builtInFormatters,
   createRepresentations,
   exchangeOf,
   problem,
@@ -11,7 +10,7 @@ import {
   represent,
 } from '#http';
 import { type Asset, readAssets } from './assets.ts';
-import { diagnosticsFormatter } from './page.ts';
+import { diagnosticsFormatters } from './page.ts';
 import { readSelection } from './selection.ts';
 import { type DiagnosticsParts, readDiagnostics } from './snapshot.ts';
 
@@ -31,10 +30,7 @@ export const root = '/gateway/v0';
 
 /** `/gateway/v0/diag/`, behind the auth service, with what its page asks for beside it. */
 export function createDiagnostics(parts: DiagnosticsParts): Endpoint {
-  const representations = createRepresentations([
-    ...builtInFormatters.filter(({ type }) => type !== diagnosticsFormatter.type),
-    diagnosticsFormatter,
-  ]);
+  const representations = createRepresentations(diagnosticsFormatters);
   const assets = readAssets();
   const prefix = `${root}/diag`;
   return {

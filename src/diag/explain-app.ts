@@ -1,17 +1,13 @@
 /** What would become of a request, as an endpoint behind the auth service: it asks nobody, and changes nothing. */
 import type { Explain } from '#gateway';
-import { builtInFormatters, createRepresentations, represent } from '#http';
+import { createRepresentations, htmlFormatter, represent } from '#http';
 import { type Endpoint, isRead, root } from './diag-app.ts';
-import { explanationFormatter } from './explain-page.ts';
+import { explanationFormatters } from './explain-page.ts';
 import { readQuestion } from './explain-question.ts';
 
 /** `/gateway/v0/explain?method=GET&url=/v1/hotels&header=Name:%20value&user=ann`. Without a query, a browser gets the form. */
 export function createExplanations(explain: Explain): Endpoint {
-  const { type } = explanationFormatter;
-  const representations = createRepresentations([
-    ...builtInFormatters.filter((one) => one.type !== type),
-    explanationFormatter,
-  ]);
+  const representations = createRepresentations(explanationFormatters);
   const prefix = `${root}/explain`;
   return {
     name: 'explain',
@@ -21,7 +17,7 @@ export function createExplanations(explain: Explain): Endpoint {
     async run(ctx) {
       if (!isRead(ctx, prefix)) return;
       const formatter = representations.choose(ctx.req.headers.accept);
-      const isPage = formatter.type === type;
+      const isPage = formatter.type === htmlFormatter.type;
       const { search } = ctx;
       const explanation = isPage && search === '' ? undefined : explain(readQuestion(search));
       ctx.set('Cache-Control', 'no-store');

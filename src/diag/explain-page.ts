@@ -1,10 +1,8 @@
 /** An explanation for people with a browser: a form, and the sections of the answer; no script. */
 import type { Explanation } from '#gateway';
-import type { Formatter } from '#http';
+import { type Formatter, html, htmlDocument, type Markup, pageHeaders, withHtmlPage } from '#http';
 import { explanationSections, verdictOf } from './explain-sections.ts';
-import { pageDocument, pageHeaders } from './page-document.ts';
 import { explainForm } from './page-explain.ts';
-import { html, type Markup } from './page-markup.ts';
 
 /** What a page shows: the form as it was filled in, and the answer unless it was not yet sent. */
 export interface AnsweredForm {
@@ -12,22 +10,17 @@ export interface AnsweredForm {
   readonly explanation: Explanation | undefined;
 }
 
-/** Formats an `AnsweredForm`. */
-export const explanationFormatter: Formatter = {
-  type: 'text/html',
-  contentType: 'text/html; charset=utf-8',
-  tag: 'html',
-  headers: pageHeaders,
-  format: (value, title) => page(value as AnsweredForm, title),
-};
+/** The one for people formats an `AnsweredForm`. */
+export const explanationFormatters: readonly Formatter[] = withHtmlPage(
+  (value, title) => page(value as AnsweredForm, title),
+  pageHeaders({ ownFiles: true }),
+);
 
 function page({ search, explanation }: AnsweredForm, title: string): string {
-  return pageDocument({
+  return htmlDocument({
     title,
-    heading: title,
-    files: 'diag/',
-    styles: ['colours.css', 'base.css', 'explain.css'],
-    beside: html`<nav aria-label="Elsewhere"><a href="diag/">Diagnostics</a></nav>`,
+    stylesheets: ['diag/colours.css', 'diag/base.css', 'diag/explain.css'],
+    header: html`<nav aria-label="Elsewhere"><a href="diag/">Diagnostics</a></nav>`,
     main: html`${explainForm('explain', new URLSearchParams(search))}${explanation !== undefined && answer(explanation)}`,
   });
 }

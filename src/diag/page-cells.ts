@@ -1,8 +1,8 @@
 /** The pieces of the page that are filled with figures, now by the server and later by the page's script. */
+import { html, type Markup } from '#http';
 import type { Figure, Figures } from './browser/figures.js';
 import { sparklineHeight, sparklineWidth } from './browser/sparkline.js';
 import { timeText } from './browser/words.js';
-import { html, type Markup } from './page-markup.ts';
 
 /** A text that the script keeps up to date. */
 export function live(name: string, figures: Figures): Markup {

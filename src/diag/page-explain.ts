@@ -1,5 +1,5 @@
 /** The form that asks what would become of a request. */
-import { html, type Markup } from './page-markup.ts';
+import { html, type Markup } from '#http';
 
 /** `action`: the endpoint, relative to the page; `given`: what it was filled in with. */
 export function explainForm(action: string, given: URLSearchParams): Markup {

@@ -1,8 +1,8 @@
 /** The last requests that failed, and why. */
+import { html, type Markup } from '#http';
 import { type Figures, failureFigures } from './browser/figures.js';
 import type { Diagnostics } from './diagnostics.ts';
 import { figureOf, live, time } from './page-cells.ts';
-import { html, type Markup } from './page-markup.ts';
 
 /** The script makes further rows of the template. */
 export function failuresSection({ failures }: Diagnostics): Markup {

@@ -1,4 +1,5 @@
 /** Whether all is well: a verdict in words, what is in force, and each error with its place and its remedy. */
+import { html, type Markup } from '#http';
 import { summaryFigures } from './browser/figures.js';
 import { shown } from './browser/shown.js';
 import type { Structures } from './browser/structure.js';
@@ -6,7 +7,6 @@ import { verdictOf } from './browser/verdict.js';
 import { countOf } from './browser/words.js';
 import type { Diagnostics, ErrorRow } from './diagnostics.ts';
 import { breakable, live, part, sparkline, time, unlisted } from './page-cells.ts';
-import { html, type Markup } from './page-markup.ts';
 
 export function healthSection(diagnostics: Diagnostics, structures: Structures): Markup {
   const { state, text } = verdictOf(diagnostics);

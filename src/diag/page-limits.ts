@@ -1,10 +1,10 @@
 /** Which limits apply, and how full they are. */
+import { html, type Markup } from '#http';
 import { limitFigures } from './browser/figures.js';
 import { shown } from './browser/shown.js';
 import type { Structures } from './browser/structure.js';
 import type { Diagnostics, LimitRow } from './diagnostics.ts';
 import { breakable, figureOf, live, liveCell, part, stateOf, unlisted } from './page-cells.ts';
-import { html, type Markup } from './page-markup.ts';
 
 export function limitsSection(diagnostics: Diagnostics, structures: Structures): Markup {
   return html`<section aria-labelledby="limits">

@@ -1,9 +1,9 @@
 /** What is told of a route when somebody asks: what its record says, and its totals since the start. */
+import { html, type Markup } from '#http';
 import type { Figures } from './browser/figures.js';
 import { countText } from './browser/words.js';
 import type { RouteRow } from './diagnostics.ts';
 import { live } from './page-cells.ts';
-import { html, type Markup } from './page-markup.ts';
 
 /** `key`: what it is known again by; `summary`: what is to be seen without asking; `terms`: of a description list. */
 export function more(key: string, summary: Markup, terms: Markup): Markup {

@@ -1,8 +1,8 @@
 /** One route: what it asks of a request, where it leads, and its figures. */
+import { html, type Markup } from '#http';
 import { type Figures, routeFigures } from './browser/figures.js';
 import type { RouteRow } from './diagnostics.ts';
 import { breakable, live, liveCell, sparkline } from './page-cells.ts';
-import { html, type Markup } from './page-markup.ts';
 import { more, routeTerms } from './page-route-more.ts';
 
 export function routeRow(route: RouteRow, index: number): Markup {

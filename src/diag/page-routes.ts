@@ -1,11 +1,11 @@
 /** The routes in the order in which they are tried, a page of them at a time, and what came of their requests. */
+import { html, type Markup } from '#http';
 import { rowsShownMax, shown } from './browser/shown.js';
 import type { Structures } from './browser/structure.js';
 import { trafficFigures } from './browser/traffic-figures.js';
 import { countText } from './browser/words.js';
 import type { Diagnostics } from './diagnostics.ts';
 import { part } from './page-cells.ts';
-import { html, type Markup } from './page-markup.ts';
 import { more, totals } from './page-route-more.ts';
 import { figureCells, routeRow } from './page-route-row.ts';
 import { versionsPart } from './page-versions.ts';

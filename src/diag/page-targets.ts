@@ -1,11 +1,11 @@
 /** What routes resolve to: services across HTTP, each address with its health, and whom the records name. */
+import { html, type Markup } from '#http';
 import { clusterFigures } from './browser/figures.js';
 import { shown } from './browser/shown.js';
 import type { Structures } from './browser/structure.js';
 import { countOf, countText } from './browser/words.js';
 import type { ClusterRow, Diagnostics, ServiceRow } from './diagnostics.ts';
 import { live, liveCell, part, unlisted } from './page-cells.ts';
-import { html, type Markup } from './page-markup.ts';
 
 export function targetsSection(diagnostics: Diagnostics, structures: Structures): Markup {
   return html`<section aria-labelledby="targets">

@@ -1,10 +1,10 @@
 /** Which versions of the API are on their way out, and until when. */
+import { html, type Markup } from '#http';
 import { shown } from './browser/shown.js';
 import type { Structures } from './browser/structure.js';
 import { timeText } from './browser/words.js';
 import type { Diagnostics, VersionRow } from './diagnostics.ts';
 import { breakable, part } from './page-cells.ts';
-import { html, type Markup } from './page-markup.ts';
 
 /** Most desks have no record of one, and then nothing is said. */
 export function versionsPart({ versions }: Diagnostics, { versions: structure }: Structures): Markup {

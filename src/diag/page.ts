@@ -1,36 +1,30 @@
 /** The diagnostics for people: one page that is whole without its script, which only keeps it up to date. */
-import type { Formatter } from '#http';
+import { type Formatter, html, htmlDocument, type Markup, pageHeaders, withHtmlPage } from '#http';
 import { structuresOf } from './browser/structure.js';
 import { verdictOf } from './browser/verdict.js';
 import type { Diagnostics } from './diagnostics.ts';
 import { time } from './page-cells.ts';
-import { pageDocument, pageHeaders } from './page-document.ts';
 import { explainForm } from './page-explain.ts';
 import { failuresSection } from './page-failures.ts';
 import { healthSection } from './page-health.ts';
 import { limitsSection } from './page-limits.ts';
-import { html, type Markup } from './page-markup.ts';
 import { routesSection } from './page-routes.ts';
 import { targetsSection } from './page-targets.ts';
 
-/** Formats `Diagnostics`. */
-export const diagnosticsFormatter: Formatter = {
-  type: 'text/html',
-  contentType: 'text/html; charset=utf-8',
-  tag: 'html',
-  headers: pageHeaders,
-  format: (value, title) => page(value as Diagnostics, title),
-};
+/** Format `Diagnostics`. */
+export const diagnosticsFormatters: readonly Formatter[] = withHtmlPage(
+  (value, title) => page(value as Diagnostics, title),
+  pageHeaders({ ownFiles: true }),
+);
 
 function page(diagnostics: Diagnostics, title: string): string {
   const structures = structuresOf(diagnostics);
-  return pageDocument({
+  return htmlDocument({
     title: `${verdictOf(diagnostics).text} – ${title}`,
     heading: title,
-    files: '',
-    styles: ['colours.css', 'base.css', 'health.css', 'rows.css', 'cards.css'],
+    stylesheets: ['colours.css', 'base.css', 'health.css', 'rows.css', 'cards.css'],
     script: 'diagnostics.js',
-    beside: beside(diagnostics),
+    header: beside(diagnostics),
     main: html`${[
       healthSection(diagnostics, structures),
       routesSection(diagnostics, structures),

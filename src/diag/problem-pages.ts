@@ -1,6 +1,5 @@
 /** What each problem means and what to do about it: the pages that `info_url` of an error points to. */
 import {
-  builtInFormatters,
   createRepresentations,
   exchangeOf,
   type Formatter,
@@ -13,7 +12,7 @@ import {
   represent,
 } from '#http';
 import { type Endpoint, isRead, root } from './diag-app.ts';
-import { type ProblemIndex, type ProblemPage, problemPageFormatter } from './problem-page.ts';
+import { type ProblemIndex, type ProblemPage, problemPageFormatters } from './problem-page.ts';
 
 const prefix = `${root}/problems`;
 
@@ -22,8 +21,7 @@ export const problemPagesPath = `${prefix}/`;
 
 /** `/gateway/v0/problems/` and `/gateway/v0/problems/not-found`, open to everybody. They say the same to every request. */
 export function createProblemPages(): Endpoint {
-  const others = builtInFormatters.filter(({ type }) => type !== problemPageFormatter.type);
-  const representations = createRepresentations([...others, problemPageFormatter].map(remembering));
+  const representations = createRepresentations(problemPageFormatters.map(remembering));
   const pages = Object.entries(problems).map(([slug, kind]) => pageOf(slug as ProblemSlug, kind));
   const index: ProblemIndex = { problems: pages };
   const byPath = new Map<string, ProblemPage | ProblemIndex>([

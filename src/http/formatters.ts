@@ -1,6 +1,6 @@
 /** The representations that we can make of a value: JSON, problem+json, YAML and HTML. */
 import { stringify } from 'yaml';
-import { htmlHeaders, htmlPage } from './html.ts';
+import { dataMarkup, htmlDocument, pageHeaders } from './html.ts';
 import type { ErrorBody } from './problem.ts';
 
 /** Makes one representation. Add your own to the list that `createRepresentations` takes. */
@@ -52,13 +52,21 @@ export const yamlFormatter: Formatter = {
   format: (value) => stringify(value, { aliasDuplicateObjects: false }),
 };
 
+const style = [
+  ':root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}',
+  'body{max-width:60rem;margin:2rem auto;padding:0 1rem}',
+  'dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem}',
+  'dt{font-weight:600}dd{margin:0;overflow-wrap:anywhere}',
+  'li{margin-bottom:.75rem}',
+].join('');
+
 /** For people with a browser: any value as a plain page. */
 export const htmlFormatter: Formatter = {
   type: 'text/html',
   contentType: 'text/html; charset=utf-8',
   tag: 'html',
-  headers: htmlHeaders,
-  format: (value, title) => htmlPage(title, value),
+  headers: pageHeaders({ style }),
+  format: (value, title) => htmlDocument({ title, style, main: dataMarkup(value) }),
 };
 
 /** In the order of the server's preference. */
@@ -68,3 +76,9 @@ export const builtInFormatters: readonly Formatter[] = [
   yamlFormatter,
   htmlFormatter,
 ];
+
+/** The built-in formatters, with another page for people in place of the plain one. */
+export function withHtmlPage(format: Formatter['format'], headers: Formatter['headers']): readonly Formatter[] {
+  const page = { ...htmlFormatter, format, ...(headers && { headers }) };
+  return builtInFormatters.map((formatter) => (formatter === htmlFormatter ? page : formatter));
+}

@@ -16,8 +16,25 @@ export {
   exchangeOf,
   publicBase,
 } from './exchange.ts';
-export { builtInFormatters, type Formatter, htmlFormatter, jsonFormatter, yamlFormatter } from './formatters.ts';
-export { contentSecurity, escapeHtml, htmlDocument } from './html.ts';
+export {
+  builtInFormatters,
+  type Formatter,
+  htmlFormatter,
+  jsonFormatter,
+  withHtmlPage,
+  yamlFormatter,
+} from './formatters.ts';
+export {
+  dataMarkup,
+  escapeHtml,
+  type HtmlPage,
+  html,
+  htmlDocument,
+  type Markup,
+  pageHeaders,
+  phraseMarkup,
+  proseMarkup,
+} from './html.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency-key.ts';
 export { faultsOfRequest, type ImaginedRequest, imagineRequest } from './imagined-request.ts';
 export { announcesBody, bodyReadBefore, bodyTooLarge, isBodyWhole, markBodyWhole } from './incoming-body.ts';

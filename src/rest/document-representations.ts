@@ -24,7 +24,7 @@ export async function createDocumentRepresentations(
   options: Omit<DocumentOptions, 'server'>,
 ): Promise<DocumentRepresentations> {
   const { createOpenApiDocument } = await import('./document.ts');
-  const { documentPage, pageHeaders } = await import('./document-page.ts');
+  const { documentPage, documentPageHeaders } = await import('./openapi/page.ts');
   const document = createOpenApiDocument({ ...options, server: unknownServer });
   const written = (formatter: Formatter): Formatter => {
     const text = once(() => formatter.format(document, ''));
@@ -34,7 +34,7 @@ export async function createDocumentRepresentations(
   const text = once(() => documentPage(document));
   const page: Formatter = {
     ...htmlFormatter,
-    headers: pageHeaders,
+    headers: documentPageHeaders,
     // The page shows it between the quotes of a shell, too.
     format: (server) => fill(text(), unknownServer, escapeHtml(String(server).replaceAll("'", '%27'))),
   };

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import type { Diagnostics } from '#diag';
 import { readAssets } from '../../src/diag/assets.ts';
-import { diagnosticsFormatter } from '../../src/diag/page.ts';
+import { diagnosticsFormatters } from '../../src/diag/page.ts';
 import { busyRoute, emptyDiagnostics, ownRoute, restingTraffic, sample } from './diagnostics-sample.ts';
 
-const pageOf = (diagnostics: Diagnostics) => diagnosticsFormatter.format(diagnostics, 'frontdesk diagnostics');
+const formatter = diagnosticsFormatters.find(({ type }) => type === 'text/html') ?? assert.fail();
+const pageOf = (diagnostics: Diagnostics) => formatter.format(diagnostics, 'frontdesk diagnostics');
 
 /** What is read, without markup. */
 const textOf = (markup: string) =>
@@ -184,7 +185,7 @@ describe('the diagnostics page', () => {
 
   it('comes with a policy that takes scripts and styles from this server alone', () => {
     assert.equal(
-      diagnosticsFormatter.headers?.['Content-Security-Policy'],
+      formatter.headers?.['Content-Security-Policy'],
       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     );
   });

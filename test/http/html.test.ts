@@ -1,43 +1,61 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { contentSecurity, escapeHtml, htmlDocument } from '#http';
-import { htmlHeaders, htmlPage } from '../../src/http/html.ts';
+import {
+  dataMarkup,
+  html,
+  htmlDocument,
+  htmlFormatter,
+  type Markup,
+  pageHeaders,
+  phraseMarkup,
+  proseMarkup,
+} from '#http';
 
-/** What a browser makes of the entities that we write. */
-function unescapeHtml(html: string): string {
-  return html.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)));
+function textOf(main: Markup): string {
+  const page = htmlDocument({ title: '', main });
+  return page.slice(page.indexOf('</h1>\n') + 6, page.indexOf('\n</main>'));
 }
 
-describe('escapeHtml', () => {
-  function check(text: string, expected: string) {
-    it(`writes ${text} as ${expected}`, () => {
-      assert.equal(escapeHtml(text), expected);
-    });
+/** What a browser reads in place of the entities that we write. */
+function readEntities(text: string): string {
+  return text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)));
+}
+
+describe('html', () => {
+  function check(what: string, markup: Markup, expected: string) {
+    it(`writes ${what}`, () => assert.equal(textOf(markup), expected));
   }
 
-  check('plain', 'plain');
-  check('<b>', '&#60;b&#62;');
-  check('a & b', 'a &#38; b');
-  check(`"'`, '&#34;&#39;');
-  check('&lt;', '&#38;lt;');
+  check('a text with each special character escaped', html`${`<b> & "'`}`, '&#60;b&#62; &#38; &#34;&#39;');
+  check('an entity as the text that it is', html`${'&lt;'}`, '&#38;lt;');
+  check(
+    'markup, numbers and lists as they are',
+    html`${html`<b>${'<'}</b>`}${0}${['a', html`<i>`]}`,
+    '<b>&#60;</b>0a<i>',
+  );
+  check('undefined and false as nothing', html`a${undefined}${false}b`, 'ab');
+
+  it('takes nothing for markup that was read as JSON', () => {
+    const forged = JSON.parse('{"markup": "<script>", "Symbol(markup)": "<script>"}');
+    assert.throws(() => html`${forged}`, TypeError);
+    assert.ok(!textOf(dataMarkup(forged)).includes('<script>'));
+  });
 
   it('leaves nothing that could open a tag or end an attribute, and loses nothing', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'<>&"\'ab; #') }), (text) => {
-        assert.ok(!/[<>"']/.test(escapeHtml(text)));
-        assert.equal(unescapeHtml(escapeHtml(text)), text);
+        const written = textOf(html`${text}`);
+        assert.ok(!/[<>"']/.test(written));
+        assert.equal(readEntities(written), text);
       }),
     );
   });
 });
 
-describe('htmlPage', () => {
+describe('dataMarkup', () => {
   function check(value: unknown, expected: string) {
-    it(`shows ${JSON.stringify(value)} as ${expected}`, () => {
-      const page = htmlPage('T', value);
-      assert.equal(page.slice(page.indexOf('</h1>\n') + 6, page.indexOf('\n</main>')), expected);
-    });
+    it(`shows ${JSON.stringify(value)} as ${expected}`, () => assert.equal(textOf(dataMarkup(value)), expected));
   }
 
   check('text', 'text');
@@ -58,48 +76,72 @@ describe('htmlPage', () => {
   check('/a"onclick=', '<a href="/a&#34;onclick=">/a&#34;onclick=</a>');
   check('https://desk.test is down', 'https://desk.test is down');
 
-  it('holds no tag that the value brought', () => {
-    const tags = (page: string) => page.match(/<\/?[a-z!][^>]*>/g)?.map((tag) => tag.replace(/ href=".*"/, '')) ?? [];
+  it('has no tag that the value brought', () => {
+    const tags = (markup: Markup) =>
+      textOf(markup)
+        .match(/<\/?[a-z!][^>]*>/g)
+        ?.map((tag) => tag.replace(/ href=".*"/, '')) ?? [];
+    const known = new Set(tags(dataMarkup(['x', '/x', { a: '1' }])));
     fc.assert(
       fc.property(fc.string(), (text) => {
-        const known = new Set([...tags(htmlPage('T', ['x', '/x', { a: '1' }]))]);
+        const found = tags(dataMarkup([text, { [text]: text }]));
         assert.deepEqual(
-          tags(htmlPage(text, [text, { [text]: text }])).filter((tag) => !known.has(tag)),
+          found.filter((tag) => !known.has(tag)),
           [],
         );
       }),
     );
   });
+});
 
-  it('escapes its title', () => {
-    assert.ok(htmlPage('</title><script>', 1).includes('<title>&#60;/title&#62;&#60;script&#62;</title>'));
+describe('proseMarkup', () => {
+  function check(text: string, expected: string) {
+    it(`shows ${JSON.stringify(text)} as ${expected}`, () => assert.equal(textOf(proseMarkup(text)), expected));
+  }
+
+  check('', '');
+  check('one\n\n\ntwo', '<p>one</p>\n<p>two</p>');
+  check('some:\n\n- a\n- `b`', '<p>some:</p>\n<ul><li>a</li><li><code>b</code></li></ul>');
+  check('`<a>` & b', '<p><code>&#60;a&#62;</code> &#38; b</p>');
+
+  it('writes a phrase without a paragraph', () => {
+    assert.equal(textOf(phraseMarkup('see `<a>`')), 'see <code>&#60;a&#62;</code>');
   });
 });
 
 describe('htmlDocument', () => {
-  it('puts the markup in a whole document and escapes the title', () => {
-    const page = htmlDocument({ title: 'a < b', css: 'p{margin:0}', main: '<p>here</p>' });
+  const main = html`<p>here</p>`;
+
+  it('is a whole page that has its heading in the content', () => {
+    const page = htmlDocument({ title: 'a < b', style: 'p>a{margin:0}', main });
     assert.ok(page.startsWith('<!doctype html>\n<html lang="en">'));
     assert.ok(page.includes('<title>a &#60; b</title>'));
-    assert.ok(page.includes('<style>p{margin:0}</style>'));
-    assert.ok(page.includes('<main>\n<p>here</p>\n</main>'));
+    assert.ok(page.includes('<style>p>a{margin:0}</style>'));
+    assert.ok(page.includes('<main>\n<h1>a &#60; b</h1>\n<p>here</p>\n</main>'));
+  });
+
+  it('has a bar, style sheets and a script where it is asked for them', () => {
+    const parts = { stylesheets: ['a.css', 'b.css'], script: 'c.js', header: html`<nav></nav>` };
+    const page = htmlDocument({ title: 'T', heading: 'H', main, ...parts });
+    const links = '<link rel="stylesheet" href="a.css">\n<link rel="stylesheet" href="b.css">\n';
+    assert.ok(page.includes(`${links}<script type="module" src="c.js"></script>\n</head>`));
+    assert.match(page, /<a class="skip" href="#main">.*<h1>H<\/h1>\n<nav><\/nav>\n<\/header>\n<main id="main"/s);
   });
 });
 
-describe('contentSecurity', () => {
-  function policyOf(headers: Readonly<Record<string, string>>): string {
-    return headers['Content-Security-Policy'] ?? '';
-  }
+describe('pageHeaders', () => {
+  const policyOf = (headers: Readonly<Record<string, string>> | undefined) =>
+    headers?.['Content-Security-Policy'] ?? '';
 
-  it('allows the style that it is given by its digest, and nothing else', () => {
+  it('allow a style by its digest, and nothing else', () => {
     const digest = createHash('sha256').update('p{margin:0}').digest('base64');
-    const policy = policyOf(contentSecurity('p{margin:0}'));
+    const policy = policyOf(pageHeaders({ style: 'p{margin:0}' }));
     assert.ok(policy.startsWith(`default-src 'none'; style-src 'sha256-${digest}'; `));
     assert.ok(!policy.includes('unsafe'));
   });
 
-  it('allows the very style of our pages', () => {
-    const style = /<style>(.*?)<\/style>/s.exec(htmlPage('T', 1))?.[1] ?? '';
-    assert.equal(policyOf(htmlHeaders), policyOf(contentSecurity(style)));
+  it('allow the very style of the plain page', () => {
+    const [, style = ''] = /<style>(.*?)<\/style>/s.exec(htmlFormatter.format(1, 'T')) ?? [];
+    assert.equal(policyOf(htmlFormatter.headers), policyOf(pageHeaders({ style })));
   });
 });
