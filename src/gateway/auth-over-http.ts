@@ -1,13 +1,20 @@
 /** The auth service across HTTP: asked on the request's own path, heard on 200 alone (Envoy's ext_authz over HTTP). */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
-import type { Dispatcher } from 'undici';
 import type { AuthAnswer } from '#auth';
 import type { AuthService } from '#config';
-import { type Cluster, forwardedHeaders, publicAddress, underDeadline } from '#proxy';
+import {
+  type CallOptions,
+  type Cluster,
+  callUpstream,
+  forwardedHeaders,
+  publicAddress,
+  type UpstreamRequest,
+  type UpstreamResponse,
+  wholeBody,
+} from '#proxy';
 import type { AuthBody } from './auth-body.ts';
 import { createAuthCache, mayBeKept } from './auth-cache.ts';
-import { type AuthReply, askCluster, type QuestionOptions } from './auth-exchange.ts';
 import { type AuthQuestion, createPutQuestion } from './auth-question.ts';
 import type { AskAuth } from './authenticate.ts';
 
@@ -27,16 +34,18 @@ const bodyHeaders = ['content-encoding', 'content-type'];
 export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOptions): AskAuth {
   const { timeoutMs, cacheMs, includeBody, allowedAuthorizationHeaders } = record;
   const putQuestion = createPutQuestion(record);
+  const callOptions: CallOptions = { timeoutMs, repeat: 'failover' };
   const passed = [...refusalHeaders, ...allowedAuthorizationHeaders];
   // Of a body only its beginning may be known, and it is not worth a digest.
   const cache = cacheMs > 0 && includeBody === undefined ? createAuthCache({ ttlMs: cacheMs }) : undefined;
 
   async function askNow(ctx: Context, question: AuthQuestion, body: AuthBody | undefined): Promise<AuthAnswer> {
+    const deadlineMs = performance.now() + timeoutMs;
     try {
-      const options = dispatchOptions(question, path, body);
-      const reply = await underDeadline(ctx, timeoutMs, (signal) => askCluster(cluster, options, signal));
-      const answer = answerOf(reply, allowedAuthorizationHeaders, passed);
-      if (answer.outcome === 'allow' && mayBeKept(reply.headers)) cache?.remember(question, answer);
+      const request = { ...upstreamRequest(question, path, body), client: ctx.res };
+      const response = await callUpstream(cluster, request, callOptions);
+      const answer = answerOf(response.head, await bodyOf(response, deadlineMs), allowedAuthorizationHeaders, passed);
+      if (answer.outcome === 'allow' && mayBeKept(response.head.headers)) cache?.remember(question, answer);
       return answer;
     } catch (cause) {
       return { outcome: 'error', reason: cause instanceof Error ? cause.message || cause.name : String(cause) };
@@ -51,19 +60,30 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
 }
 
 /** The question as it goes over the wire; `path` is the base path of the service. Pure. */
-export function dispatchOptions(question: AuthQuestion, path: string, body: AuthBody | undefined) {
+export function upstreamRequest(question: AuthQuestion, path: string, body: AuthBody | undefined): UpstreamRequest {
   const { method, headers } = question;
-  const said = body === undefined ? headers : [...headers, 'x-envoy-auth-partial-body', String(!body.isWhole)];
   return {
-    method: method as Dispatcher.HttpMethod,
+    method,
     path: path + question.path,
-    headers: [...said],
-    body: body === undefined || body.bytes.length === 0 ? null : body.bytes,
-  } satisfies QuestionOptions;
+    headers: body === undefined ? headers : [...headers, 'x-envoy-auth-partial-body', String(!body.isWhole)],
+    body: body === undefined || body.bytes.length === 0 ? undefined : wholeBody(body.bytes),
+  };
+}
+
+const bodyBytesMax = 64 * 1024;
+
+/** The status is the verdict: a body that is too large, breaks off or comes too late does not change it. */
+async function bodyOf({ body }: UpstreamResponse, deadlineMs: number): Promise<Buffer | undefined> {
+  try {
+    return await body.read({ bytesMax: bodyBytesMax, timeoutMs: Math.max(1, deadlineMs - performance.now()) });
+  } catch {
+    return undefined;
+  }
 }
 
 function answerOf(
-  { status, headers, body }: AuthReply,
+  { status, headers }: UpstreamResponse['head'],
+  body: Buffer | undefined,
   allowed: readonly string[],
   passed: readonly string[],
 ): AuthAnswer {

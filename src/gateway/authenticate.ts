@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import type { AuthAnswer, AuthPort } from '#auth';
 import type { AuthService } from '#config';
 import { exchangeOf, type Logger, logRequest, type ProblemSlug, problem } from '#http';
-import { hasLeft, type Identity } from '#proxy';
+import { clientIsGone, type Identity } from '#proxy';
 import { type AuthBody, readAuthBody } from './auth-body.ts';
 import type { Facts } from './facts.ts';
 
@@ -70,7 +70,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   }
 
   /** A client that leaves gets no answer; if it went on, leaving early would be a way past `failureModeAllow`. */
-  const settleLater = (ctx: Context, answer: AuthAnswer) => !hasLeft(ctx) && settle(ctx, answer);
+  const settleLater = (ctx: Context, answer: AuthAnswer) => !clientIsGone(ctx) && settle(ctx, answer);
 
   function settleError(ctx: Context, reason: string): boolean {
     const fields = { reason, allowed: record.failureModeAllow };

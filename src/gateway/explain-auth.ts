@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { AuthService } from '#config';
 import { createIdentity, forwardedHeaders, publicAddress } from '#proxy';
 import type { AuthBody } from './auth-body.ts';
-import { dispatchOptions } from './auth-over-http.ts';
+import { upstreamRequest } from './auth-over-http.ts';
 import type { NamedAuthService } from './auth-services.ts';
 import { createPortQuestion } from './authenticate.ts';
 import type { Conceal } from './conceal.ts';
@@ -84,13 +84,17 @@ function forwardedFor(ctx: Context): string[] {
 
 function askedAcross(
   ctx: Context,
-  question: Parameters<typeof dispatchOptions>[0],
+  question: Parameters<typeof upstreamRequest>[0],
   { includeBody }: AuthService,
   target: Target,
 ): Asked {
   const path = target.kind === 'remote' ? target.path : '';
-  const options = dispatchOptions(question, path, includeBody && foreseenBody(ctx, includeBody.maxBytes));
-  return { method: options.method, path: options.path, headers: options.headers };
+  const {
+    method,
+    path: sentPath,
+    headers,
+  } = upstreamRequest(question, path, includeBody && foreseenBody(ctx, includeBody.maxBytes));
+  return { method, path: sentPath, headers };
 }
 
 function askedHere(ctx: Context, record: AuthService): Asked {

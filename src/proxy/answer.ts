@@ -4,10 +4,9 @@ import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import type { PathRestoration } from '#routing';
 import { copyAnswerHeaders, trailersFrom } from './answer-headers.ts';
-import { tooSlow } from './deadline.ts';
-import type { AnswerHead } from './exchange-attempt.ts';
-import type { Answer } from './exchange-state.ts';
-import { upstreamProblem } from './failures.ts';
+import type { ResponseHead } from './attempt.ts';
+import type { UpstreamResponse } from './call.ts';
+import { timedOut, upstreamProblem } from './failures.ts';
 import { createIdleTimer } from './idle-timer.ts';
 import { firstValue } from './raw-headers.ts';
 
@@ -23,7 +22,7 @@ export interface AnswerOptions {
  * Koa sends what it is given: a whole body in one write, everything else as a stream that breaks the client's connection
  * when the upstream breaks off. Throws the Problem of an answer that cannot be passed on.
  */
-export function answerWith(ctx: Context, answer: Answer, options: AnswerOptions): void {
+export function answerWith(ctx: Context, answer: UpstreamResponse, options: AnswerOptions): void {
   const { head, body } = answer;
   const failure = body.failure();
   if (failure !== undefined) throw upstreamProblem(failure);
@@ -42,25 +41,25 @@ function isBodiless(status: number): boolean {
   return status === 204 || status === 205 || status === 304;
 }
 
-function writeHead(ctx: Context, { status, message, rawHeaders }: AnswerHead, restoration: PathRestoration): void {
+function writeHead(ctx: Context, { status, message, rawHeaders }: ResponseHead, restoration: PathRestoration): void {
   copyAnswerHeaders(ctx.res, rawHeaders, restoration);
   ctx.status = status;
   // undici reads it as UTF-8, and Node writes Latin-1.
   if (message !== STATUS_CODES[status] && /^[\t\x20-\x7e]+$/.test(message)) ctx.res.statusMessage = message;
 }
 
-function writeBody(ctx: Context, answer: Answer, options: AnswerOptions): void {
+function writeBody(ctx: Context, answer: UpstreamResponse, options: AnswerOptions): void {
   const { res } = ctx;
   const isTyped = res.hasHeader('content-type');
   ctx.body = answer.body.whole() ?? streamFor(ctx, answer, options);
   if (!isTyped) res.removeHeader('content-type');
 }
 
-function streamFor({ req, res }: Context, answer: Answer, options: AnswerOptions): Readable {
+function streamFor({ req, res }: Context, answer: UpstreamResponse, options: AnswerOptions): Readable {
   const { head, body } = answer;
   const isEvents = /^text\/event-stream\b/i.test(String(res.getHeader('content-type')));
   const idleTimeoutMs = isEvents ? options.eventsIdleTimeoutMs : options.idleTimeoutMs;
-  const onIdle = () => stream.destroy(tooSlow(`the body rested for ${idleTimeoutMs} ms`));
+  const onIdle = () => stream.destroy(timedOut(`the body rested for ${idleTimeoutMs} ms`));
   const stream = body.stream(createIdleTimer(idleTimeoutMs, onIdle));
   // Koa destroys what it cannot send, as when the client has left.
   stream.on('error', ignore);
@@ -77,7 +76,7 @@ function streamFor({ req, res }: Context, answer: Answer, options: AnswerOptions
   return stream;
 }
 
-function announceTrailers(res: ServerResponse, { rawHeaders }: AnswerHead): void {
+function announceTrailers(res: ServerResponse, { rawHeaders }: ResponseHead): void {
   const announced = firstValue(rawHeaders, 'trailer');
   if (announced !== undefined) res.setHeader('Trailer', announced);
 }

@@ -1,6 +1,25 @@
 /** How an upstream can fail: a table from cause to what the client is told, what may be tried again, and what the operator can do. */
 import { type Problem, type ProblemSlug, problem } from '#http';
 
+/** A call was ended from here; `code` as the operating system would put it. */
+export class CallAborted extends Error {
+  override readonly name = 'CallAborted';
+  readonly code: 'ETIMEDOUT' | 'ECONNRESET';
+
+  constructor(code: 'ETIMEDOUT' | 'ECONNRESET', message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export function timedOut(message: string): CallAborted {
+  return new CallAborted('ETIMEDOUT', message);
+}
+
+export function clientGone(): CallAborted {
+  return new CallAborted('ECONNRESET', 'the client closed its connection');
+}
+
 /**
  * `connect`: nothing was sent. `reset`: the exchange broke before there was an answer. `timeout`: it took too long.
  * `never`: the next try would end the same way, or must not be made.

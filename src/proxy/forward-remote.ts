@@ -1,20 +1,17 @@
 /** To a service across HTTP: streamed both ways, bounded in time, and silent about why it failed. */
 import type { Context } from 'koa';
-import type { Dispatcher } from 'undici';
 import type { Mapping } from '#config';
 import { exchangeOf, type Logger, Problem, type TracedCall, traceOf } from '#http';
 import { prefixesOf } from '#routing';
 import { answerWith } from './answer.ts';
+import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 import type { Cluster } from './cluster.ts';
-import { hasLeft } from './deadline.ts';
 import { passOnHints } from './early-hints.ts';
-import { runExchange } from './exchange.ts';
-import type { Answer, UpstreamRequest, Way } from './exchange-state.ts';
 import { upstreamProblem } from './failures.ts';
 import { createHandshakes, switchOver } from './forward-upgrade.ts';
 import { createHeaderRules } from './header-rules.ts';
 import type { Identity } from './identity.ts';
-import { createUpload } from './request-body.ts';
+import { createRequestBody } from './request-body.ts';
 import { createRetryRules } from './retry.ts';
 import { createUpstreamHead } from './upstream-request.ts';
 import { countFailure, createUpstreamTally, type UpstreamTally } from './upstream-tally.ts';
@@ -48,11 +45,12 @@ export function createRemoteForward(options: RemoteForwardOptions): (ctx: Contex
     tally.retries += 1;
     logger.debug?.({ mapping: mapping.name, pauseMs, because }, 'a request is tried again');
   }
-  const way: Way = { cluster, retries: createRetryRules(mapping.retryPolicy), timeoutMs, random, clock, onRetry };
+  const retries = { rules: createRetryRules(mapping.retryPolicy), random, clock, onRetry };
+  const callOptions: CallOptions = { timeoutMs, repeat: 'idempotent', retries };
   const headOf = createUpstreamHead(options);
   const innerPrefix = options.path + prefixesOf(mapping).put;
   const answerRules = createHeaderRules(mapping.responseHeaders);
-  const uploadOptions = { bytesMax: bodyBytesMax, idleTimeoutMs };
+  const bodyOptions = { bytesMax: bodyBytesMax, idleTimeoutMs };
   const handshakeOf = createHandshakes(mapping.allowUpgrade);
   const eventsIdleTimeoutMs = mapping.idleTimeoutMs ?? 0;
 
@@ -75,17 +73,15 @@ export function createRemoteForward(options: RemoteForwardOptions): (ctx: Contex
   function prepare(ctx: Context, call: TracedCall | undefined) {
     try {
       const { path, headers, publicPrefix } = headOf(ctx, call?.trace);
-      const upload = createUpload(ctx, uploadOptions);
+      const body = createRequestBody(ctx, bodyOptions);
       const handshake = handshakeOf(ctx.req);
       const request: UpstreamRequest = {
-        options: {
-          method: ctx.req.method as Dispatcher.HttpMethod,
-          path,
-          headers,
-          body: upload?.body ?? null,
-          upgrade: handshake?.protocol ?? null,
-        },
-        upload,
+        method: ctx.req.method ?? 'GET',
+        path,
+        headers,
+        body,
+        upgrade: handshake?.protocol,
+        client: ctx.res,
         onInterim: (status, rawHeaders) => passOnHints(ctx, status, rawHeaders),
       };
       return { request, handshake, publicPrefix };
@@ -100,15 +96,15 @@ export function createRemoteForward(options: RemoteForwardOptions): (ctx: Contex
     ctx: Context,
     request: UpstreamRequest,
     call: TracedCall | undefined,
-  ): Promise<Answer | undefined> {
+  ): Promise<UpstreamResponse | undefined> {
     const startedAtMs = clock();
     try {
-      const answer = await runExchange(way, ctx, request);
+      const answer = await callUpstream(cluster, request, callOptions);
       call?.answered(answer.head.status, answer.origin);
       return answer;
     } catch (cause) {
       call?.failed(cause);
-      if (hasLeft(ctx)) return undefined;
+      if (clientIsGone(ctx)) return undefined;
       const found = cause instanceof Problem ? cause : upstreamProblem(cause);
       countFailure(tally, found);
       throw found;

@@ -5,8 +5,8 @@ import type { Context } from 'koa';
 import { type Upgrade, upgradeOf } from '#http';
 import type { PathRestoration } from '#routing';
 import { copyAnswerHeaders } from './answer-headers.ts';
-import { hasLeft } from './deadline.ts';
-import type { AnswerHead } from './exchange-attempt.ts';
+import type { ResponseHead } from './attempt.ts';
+import { clientIsGone } from './call.ts';
 import { upstreamProblem } from './failures.ts';
 import { firstValue } from './raw-headers.ts';
 import { joinConnections } from './tunnel.ts';
@@ -43,7 +43,7 @@ export interface SwitchOptions {
 export function switchOver(
   ctx: Context,
   { protocol, upgrade }: Handshake,
-  { rawHeaders }: AnswerHead,
+  { rawHeaders }: ResponseHead,
   connection: Duplex,
   { restoration, edit, idleTimeoutMs }: SwitchOptions,
 ): void {
@@ -55,7 +55,7 @@ export function switchOver(
     connection.destroy();
     throw upstreamProblem(cause);
   }
-  if (hasLeft(ctx)) {
+  if (clientIsGone(ctx)) {
     connection.destroy();
     return;
   }

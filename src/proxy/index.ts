@@ -1,11 +1,12 @@
 /** How other servers are reached: streamed both ways, bounded in time and number, and silent to clients about why it failed. */
+export { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 export type { Attempt, AttemptOutcome, Cluster, ClusterSnapshot, ClusterSpec } from './cluster.ts';
 export { type Clusters, type ClustersOptions, createClusters, type HeldCluster } from './clusters.ts';
-export { type GiveUpSignal, hasLeft, underDeadline } from './deadline.ts';
 export { createRemoteForward, type RemoteForwardOptions } from './forward-remote.ts';
 export { createHeaderRules, type HeaderEdits } from './header-rules.ts';
 export { createIdentity, type Identity } from './identity.ts';
 export { type PeekedBody, peekBody } from './peek-body.ts';
+export { wholeBody } from './request-body.ts';
 export { createRetryRules, isIdempotent } from './retry.ts';
 export { createShadow, type Shadow, type ShadowCounts, type ShadowOptions } from './shadow.ts';
 export type { Timer } from './timer.ts';

@@ -5,35 +5,36 @@ import type { Context } from 'koa';
 import { announcesBody, bodyReadBefore, bodyTooLarge, isBodyWhole, type Problem, problem } from '#http';
 import { createIdleTimer } from './idle-timer.ts';
 
-export interface UploadWatcher {
+export interface BodyWatcher {
   /** All of it has come. */
   readonly onEnd: () => void;
   /** It rests for too long; `isClients`: it is the client who is waited for, not the upstream. */
   readonly onIdle: (isClients: boolean) => void;
 }
 
-export interface Upload {
-  readonly body: Readable | Uint8Array | string;
+export interface RequestBody {
+  /** As undici takes it. */
+  readonly content: Readable | Uint8Array | string;
   /** True once any of a stream was asked for: it cannot be sent again. */
   readonly hasBegun: () => boolean;
   /** True while the upstream wants more of it than the client has sent. */
   readonly awaitsClient: () => boolean;
-  readonly watch: (watcher: UploadWatcher) => void;
+  readonly watch: (watcher: BodyWatcher) => void;
   /** Reads on and drops it. */
   readonly drop: () => void;
 }
 
-export interface UploadOptions {
+export interface RequestBodyOptions {
   readonly bytesMax: number;
   /** How long a stream may rest, in milliseconds; 0: without end. */
   readonly idleTimeoutMs: number;
 }
 
 /** Undefined when the request has no body. Throws `body-too-large` and `body-consumed`; a stream that grows too large fails with the former. */
-export function createUpload(ctx: Context, options: UploadOptions): Upload | undefined {
+export function createRequestBody(ctx: Context, options: RequestBodyOptions): RequestBody | undefined {
   const { req } = ctx;
   if (!announcesBody(req.headers, options.bytesMax)) return undefined;
-  return isBodyWhole(req) ? streamed(req, options) : readBefore(bodyReadBefore(ctx, options.bytesMax));
+  return isBodyWhole(req) ? streamed(req, options) : wholeBody(bodyReadBefore(ctx, options.bytesMax));
 }
 
 /**
@@ -41,10 +42,10 @@ export function createUpload(ctx: Context, options: UploadOptions): Upload | und
  * client's connection and the answer. What is left of the body then is read and dropped: a connection that is closed
  * over unread bytes is reset, and a reset can overtake the answer.
  */
-function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs }: UploadOptions): Upload {
+function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs }: RequestBodyOptions): RequestBody {
   let bytes = 0;
   let state: 'unread' | 'awaited' | 'full' | 'over' = 'unread';
-  let watcher: UploadWatcher | undefined;
+  let watcher: BodyWatcher | undefined;
   const idle = createIdleTimer(idleTimeoutMs, () => watcher?.onIdle(state === 'awaited'));
 
   function read(): void {
@@ -97,24 +98,25 @@ function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs }: UploadOptio
   // It is told to undici, which listens only for as long as the exchange lasts.
   body.on('error', ignore);
   return {
-    body,
+    content: body,
     hasBegun: () => state !== 'unread',
     awaitsClient: () => state === 'awaited',
-    watch(told) {
-      watcher = told;
+    watch(given) {
+      watcher = given;
     },
     drop: () => void body.destroy(),
   };
 }
 
-function readBefore(body: Uint8Array | string): Upload {
+/** A body that is in memory already. */
+export function wholeBody(content: Uint8Array | string): RequestBody {
   const no = () => false;
-  return { body, hasBegun: no, awaitsClient: no, watch: ignore, drop: ignore };
+  return { content, hasBegun: no, awaitsClient: no, watch: ignore, drop: ignore };
 }
 
 function ignore(): void {}
 
 /** For a client that stops in the middle of its body. */
-export function uploadTooSlow(): Problem {
+export function uploadTimedOut(): Problem {
   return problem('request-timeout', { headers: { Connection: 'close' } });
 }

@@ -1,7 +1,7 @@
 /** One copy on its way: what is answered is dropped, and after its time it is given up. */
 import type { Dispatcher } from 'undici';
 import type { Attempt } from './cluster.ts';
-import { GivenUp } from './deadline.ts';
+import { CallAborted } from './failures.ts';
 import type { Timer } from './timer.ts';
 
 export interface ShadowExchangeOptions {
@@ -36,7 +36,7 @@ export function sendCopy(
   }
 
   function giveUp(): void {
-    const reason = new GivenUp('ETIMEDOUT', `no whole answer within ${timeoutMs} ms`);
+    const reason = new CallAborted('ETIMEDOUT', `no whole answer within ${timeoutMs} ms`);
     fail(reason);
     controller?.abort(reason);
   }
@@ -44,7 +44,7 @@ export function sendCopy(
   attempt.dispatch(request, {
     onRequestStart(started) {
       controller = started;
-      if (isOver) started.abort(new GivenUp('ETIMEDOUT', 'given up before it began'));
+      if (isOver) started.abort(new CallAborted('ETIMEDOUT', 'given up before it began'));
     },
     onResponseStart(_controller, status) {
       if (status >= 200) attempt.settle({ kind: 'answered', status });

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import type { Context, Middleware } from 'koa';
 import supertest from 'supertest';
 import { serveHttp } from '#http';
-import { createUpload } from '../../src/proxy/request-body.ts';
+import { createRequestBody } from '../../src/proxy/request-body.ts';
 import { remote, startEdge } from '../support/edge.ts';
 import { httpLimits } from '../support/http-limits.ts';
 import { rawRequest, sendRaw } from '../support/raw-client.ts';
@@ -183,16 +183,16 @@ describe('a request body that is too large', () => {
 describe('a request body whose exchange is over', () => {
   it('is read to its end and dropped, while the request itself stays whole', async () => {
     const req = Object.assign(new PassThrough(), { headers: { 'content-length': '200005' } });
-    const upload = createUpload({ req } as unknown as Context, { bytesMax: 300_000, idleTimeoutMs: 0 });
-    assert.ok(upload?.body instanceof Readable);
-    assert.ok(!upload.hasBegun());
-    upload.body.read(0);
-    assert.ok(upload.hasBegun() && upload.awaitsClient());
+    const body = createRequestBody({ req } as unknown as Context, { bytesMax: 300_000, idleTimeoutMs: 0 });
+    assert.ok(body?.content instanceof Readable);
+    assert.ok(!body.hasBegun());
+    body.content.read(0);
+    assert.ok(body.hasBegun() && body.awaitsClient());
     req.write(Buffer.alloc(200_000));
-    await once(upload.body, 'readable');
+    await once(body.content, 'readable');
     assert.ok(req.isPaused(), 'no more is taken than the service takes');
-    assert.ok(!upload.awaitsClient());
-    await once(upload.body.destroy(), 'close');
+    assert.ok(!body.awaitsClient());
+    await once(body.content.destroy(), 'close');
     req.end('world');
     await once(req, 'end');
     assert.equal(req.errored, null);

@@ -1,0 +1,146 @@
+/** The body of an upstream's response: held until it is wanted, then taken whole, streamed, read to a bound, or dropped. */
+import { Readable } from 'node:stream';
+import { timedOut } from './failures.ts';
+import { createIdleTimer, type IdleTimer } from './idle-timer.ts';
+
+/** What the attempt does with it. */
+export interface ResponseSink {
+  /** False: no more, until `resume` is called. */
+  readonly take: (chunk: Buffer) => boolean;
+  /** Names and values in turn. */
+  readonly end: (trailers: readonly Buffer[]) => void;
+  readonly fail: (cause: Error) => void;
+}
+
+/** What the caller does with it: it is taken once, in one of the first five ways. */
+export interface ResponseBody {
+  /** All of it, when it has come already and no trailers with it. */
+  readonly whole: () => Buffer | undefined;
+  /** What has come and what will come. An idle body is destroyed, and destroying it ends the attempt. */
+  readonly stream: (idle: IdleTimer) => Readable;
+  /** Rejects when it breaks off, has more than `bytesMax` bytes or has not come within `timeoutMs` (0: no limit). */
+  readonly read: (limits: { readonly bytesMax: number; readonly timeoutMs: number }) => Promise<Buffer>;
+  /** Reads it to its end and drops it, however long it is. Rejects when it breaks off or has not come within `timeoutMs`. */
+  readonly drain: (timeoutMs: number) => Promise<void>;
+  /** Reads on and drops it; after 64 KiB, or a second without a byte, the connection is closed instead. */
+  readonly discard: () => void;
+  /** True while the stream has nothing to read yet, but will have. */
+  readonly isAwaited: () => boolean;
+  /** Known when the stream has ended. */
+  readonly trailers: () => readonly Buffer[];
+  /** Why it broke off before it was taken. */
+  readonly failure: () => Error | undefined;
+}
+
+const heldBytesMax = 64 * 1024;
+const droppedBytesMax = 64 * 1024;
+const droppedIdleMs = 1000;
+const none: readonly Buffer[] = [];
+
+/** `resume`: after `take` has returned false. `abandon`: the rest is not wanted. */
+export function createResponseBody(resume: () => void, abandon: () => void): ResponseSink & ResponseBody {
+  let held: Buffer[] = [];
+  let heldBytes = 0;
+  let isPaused = false;
+  let isEnded = false;
+  let isDropped = false;
+  let failure: Error | undefined;
+  let trailers = none;
+  let reader: Readable | undefined;
+  let idleTimer: IdleTimer | undefined;
+
+  function hold(chunk: Buffer): boolean {
+    heldBytes += chunk.length;
+    if (isDropped) {
+      if (heldBytes > droppedBytesMax) abandon();
+      return true;
+    }
+    held.push(chunk);
+    return heldBytes < heldBytesMax;
+  }
+
+  function goOn(): void {
+    idleTimer?.touch();
+    if (!isPaused) return;
+    isPaused = false;
+    resume();
+  }
+
+  function destroy(cause: Error | null, done: (cause: Error | null) => void): void {
+    idleTimer?.stop();
+    if (!isEnded) abandon();
+    done(cause);
+  }
+
+  function stream(idle: IdleTimer): Readable {
+    idleTimer = idle;
+    reader = new Readable({ highWaterMark: heldBytesMax, read: goOn, destroy });
+    for (const chunk of held) reader.push(chunk);
+    held = [];
+    if (isEnded) reader.push(null);
+    else idle.touch();
+    if (failure !== undefined) reader.destroy(failure);
+    return reader;
+  }
+
+  /** What has come whole needs no stream. */
+  async function readThrough(timeoutMs: number, onChunk: (chunk: Buffer) => void): Promise<void> {
+    if (isEnded) for (const chunk of held) onChunk(chunk);
+    else await readStream(stream(createIdleTimer(0, abandon)), timeoutMs, onChunk);
+  }
+
+  return {
+    take(chunk) {
+      idleTimer?.touch();
+      isPaused = !(reader === undefined ? hold(chunk) : reader.push(chunk));
+      return !isPaused;
+    },
+    end(found) {
+      isEnded = true;
+      trailers = found;
+      idleTimer?.stop();
+      reader?.push(null);
+    },
+    fail(cause) {
+      failure = cause;
+      idleTimer?.stop();
+      reader?.destroy(cause);
+    },
+    whole() {
+      if (!isEnded || trailers.length > 0) return undefined;
+      return held.length === 1 ? held[0] : Buffer.concat(held, heldBytes);
+    },
+    stream,
+    async read({ bytesMax, timeoutMs }) {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      await readThrough(timeoutMs, (chunk) => {
+        bytes += chunk.length;
+        if (bytes > bytesMax) throw new RangeError(`the body has more than ${bytesMax} bytes`);
+        chunks.push(chunk);
+      });
+      return Buffer.concat(chunks, bytes);
+    },
+    drain: (timeoutMs) => readThrough(timeoutMs, () => {}),
+    discard() {
+      if (isEnded || failure !== undefined) return;
+      isDropped = true;
+      held = [];
+      idleTimer = createIdleTimer(droppedIdleMs, abandon);
+      goOn();
+    },
+    isAwaited: () => !isEnded && reader?.readableLength === 0,
+    trailers: () => trailers,
+    failure: () => failure,
+  };
+}
+
+async function readStream(body: Readable, timeoutMs: number, onChunk: (chunk: Buffer) => void): Promise<void> {
+  const giveUp = () => void body.destroy(timedOut(`no whole response within ${timeoutMs} ms`));
+  const timer = timeoutMs > 0 ? setTimeout(giveUp, timeoutMs) : undefined;
+  try {
+    for await (const chunk of body) onChunk(chunk);
+  } finally {
+    clearTimeout(timer);
+  }
+}
