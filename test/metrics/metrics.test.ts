@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Context } from 'koa';
 import request from 'supertest';
 import { packageVersion } from '#config';
 import { durationBoundsMs } from '#gateway';
 import { createMetrics } from '#metrics';
 import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
+import { built } from '../support/built.ts';
 import { authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { eventually } from '../support/eventually.ts';
 import { startProgram } from '../support/frontdesk-process.ts';
@@ -296,7 +298,7 @@ describe('the metrics of a desk', () => {
   });
 
   it('leave nothing behind that would keep a process from ending', async () => {
-    const published = new URL('../../dist/index.js', import.meta.url);
+    const published = pathToFileURL(built('index.js'));
     const program = `
       import { createFrontdesk } from ${JSON.stringify(published.href)};
       const desk = await createFrontdesk({ config: { records: [] }, only: ['gateway'], port: 0, adminPort: 0 });

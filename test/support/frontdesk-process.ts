@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { built } from './built.ts';
 
 export interface Ended {
   /** Null when a signal ended it. */
@@ -113,8 +114,7 @@ export async function startServers(starting: readonly Promise<Server>[]): Promis
 }
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
-/** Built before the tests begin. */
-const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const main = built('main.js');
 
 /** What `npx frontdesk` stands for in a shell. */
 export const frontdeskCommand = [process.execPath, main].map((word) => `'${word}'`).join(' ');

@@ -1,0 +1,72 @@
+/** Gives paths in `dist`, building it first when a source is newer; tests that start frontdesk as a process import this. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const cache = join(root, 'node_modules/.cache');
+/** Its time is when the last build began. */
+const stamp = join(cache, 'built');
+const lock = join(cache, 'building');
+
+/** Builds while the test file loads, when no time-out of mocha runs yet. */
+export function built(file: string): string {
+  if (isStale()) {
+    mkdirSync(cache, { recursive: true });
+    acquireLock();
+    try {
+      if (isStale()) build();
+    } finally {
+      rmSync(lock);
+    }
+  }
+  return join(root, 'dist', file);
+}
+
+function isStale(): boolean {
+  const at = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return at < newestSource() || !statSync(join(root, 'dist/main.js'), { throwIfNoEntry: false });
+}
+
+function newestSource(): number {
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).map((name) => `src/${name}`);
+  return Math.max(...['package.json', 'tsconfig.json', ...sources].map((name) => statSync(join(root, name)).mtimeMs));
+}
+
+/** Runs the script `build` of package.json without npm, which takes longer to start than the compiler. */
+function build(): void {
+  const before = new Date();
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const PATH = [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
+  const { status } = spawnSync(scripts.build, {
+    cwd: root,
+    shell: true,
+    stdio: 'inherit',
+    env: { ...process.env, PATH },
+  });
+  if (status !== 0) throw new Error('the build failed');
+  writeFileSync(stamp, '');
+  utimesSync(stamp, before, before);
+}
+
+/** One process builds at a time: mocha runs test files in two. */
+function acquireLock(): void {
+  for (;;) {
+    try {
+      writeFileSync(lock, `${process.pid}`, { flag: 'wx' });
+      return;
+    } catch {
+      if (!holderIsAlive()) rmSync(lock, { force: true });
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+    }
+  }
+}
+
+function holderIsAlive(): boolean {
+  try {
+    return process.kill(Number(readFileSync(lock, 'utf8')), 0);
+  } catch {
+    return false;
+  }
+}
