@@ -4,7 +4,6 @@ import { StorageSetupError } from './errors.ts';
 import type { Dialect } from './migrations.ts';
 import { openPostgres } from './postgres.ts';
 import type { Tables } from './schema.ts';
-import { openSqlite } from './sqlite.ts';
 
 export interface DatabaseOptions {
   /** `sqlite:./path`, `sqlite::memory:` or `postgres://user:password@host:port/database`. */
@@ -40,7 +39,11 @@ export interface Database {
 
 /** Opens and migrates. Rejects with StorageSetupError, which names the place and the remedy. */
 export async function openDatabase({ url, logger }: DatabaseOptions): Promise<Database> {
-  if (url.startsWith('sqlite:')) return openSqlite(url.slice('sqlite:'.length));
+  if (url.startsWith('sqlite:')) {
+    // Late, because an older Node has no node:sqlite, and must be able to load the rest to say that it is too old.
+    const { openSqlite } = await import('./sqlite.ts');
+    return openSqlite(url.slice('sqlite:'.length));
+  }
   if (/^postgres(?:ql)?:\/\//.test(url)) return openPostgres(url, logger);
   throw new StorageSetupError(
     `cannot tell the kind of database from its URL (scheme ${JSON.stringify(schemeOf(url))}): ` +

@@ -1,0 +1,68 @@
+/** What a user of an older Node reads: one sentence, before anything fails that this Node does not have. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { nodeVersionError, oldestNode } from '../src/node-version.ts';
+
+const dist = fileURLToPath(new URL('../dist/', import.meta.url));
+
+describe('the Node version', () => {
+  it('must be what package.json says', () => {
+    const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+    assert.equal(engines.node, `>=${oldestNode}`);
+  });
+
+  function check(version: string, isEnough: boolean): void {
+    it(`${version} is ${isEnough ? '' : 'not '}enough`, () => {
+      const expected = `frontdesk needs Node.js ${oldestNode} or newer; this is v${version}`;
+      assert.equal(nodeVersionError(version), isEnough ? undefined : expected);
+    });
+  }
+
+  check('24.16.0', true);
+  check('24.17.1', true);
+  check('26.0.0', true);
+  check('100.1.0', true);
+  check('24.15.9', false);
+  check('24.2.0', false);
+  check('20.20.2', false);
+  check('9.99.0', false);
+});
+
+describe('an older Node', function () {
+  this.timeout(30_000);
+  let node: string;
+  let message: string;
+
+  before(function () {
+    const found = findOlderNode();
+    if (found === undefined) return this.skip();
+    node = found;
+    message = nodeVersionError(versionOf(node)) ?? '';
+  });
+
+  it('reads from the command line, first of all, which one it needs', () => {
+    const { status, stdout, stderr } = spawnSync(node, [join(dist, 'main.js'), '--version'], { encoding: 'utf8' });
+    assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: '', stderr: `${message}\n` });
+  });
+
+  it('gets the same as the error of an import of the library', () => {
+    const program = `import(${JSON.stringify(join(dist, 'index.js'))}).catch(({ message }) => console.log(message))`;
+    const stdout = execFileSync(node, ['--input-type=module', '-e', program], { encoding: 'utf8' });
+    assert.equal(stdout, `${message}\n`);
+  });
+});
+
+/** TEST_OLD_NODE, or the first on the PATH; undefined: skip. */
+function findOlderNode(): string | undefined {
+  const candidates = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'node'));
+  return [process.env['TEST_OLD_NODE'], ...candidates]
+    .filter((file): file is string => file !== undefined && existsSync(file))
+    .find((file) => nodeVersionError(versionOf(file)) !== undefined);
+}
+
+function versionOf(node: string): string {
+  return execFileSync(node, ['-p', 'process.versions.node'], { encoding: 'utf8' }).trim();
+}
