@@ -1,28 +1,23 @@
-/** What names a request that may be sent twice and must be carried out once: `Idempotency-Key`, or else `X-Request-ID`. */
+/** `Idempotency-Key`, which makes a request safe to send again, and a fingerprint of its body. */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { problem } from './problem.ts';
 
 /**
- * The key in its plain form, at most 255 characters; the two headers never give the same one. Undefined when the client
- * sent none. Throws `bad-request` for an `Idempotency-Key` that cannot be read, since a client that believes itself
- * safe would not be; an unreadable `X-Request-ID` is none.
+ * The key without its quotes, at most 255 characters; undefined when the client sent none. Throws `bad-request` for a
+ * key that cannot be read, since the client relies on it.
  */
 export function idempotencyKeyOf(headers: IncomingHttpHeaders): string | undefined {
-  const { 'idempotency-key': said, 'x-request-id': requestId } = headers;
-  if (said === undefined) {
-    return typeof requestId === 'string' && /^[\x21-\x7e]{1,242}$/.test(requestId)
-      ? `x-request-id:${requestId}`
-      : undefined;
-  }
-  const key = parseKey(String(said).trim());
+  const sent = headers['idempotency-key'];
+  if (sent === undefined) return undefined;
+  const key = parseKey(String(sent).trim());
   if (key !== undefined) return key;
   throw problem('bad-request', {
     detail: 'Idempotency-Key must be one text of 1 to 255 printable ASCII characters, in quotes or without.',
   });
 }
 
-/** The same for parsed bodies that mean the same: the order of the names, white space and escapes do not count. */
+/** Equal for parsed bodies that mean the same: the order of names, white space and escapes do not count. */
 export function fingerprintOf(body: unknown): string {
   return createHash('sha256').update(canonical(body)).digest('base64url');
 }
