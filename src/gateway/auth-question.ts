@@ -1,7 +1,7 @@
 /** What an auth service is asked about a request: worked out from plain facts, so that it can be shown as well as sent. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AuthService } from '#config';
-import type { RequestFacts } from '#routing';
+import type { RequestAttributes } from '#routing';
 
 export interface AuthQuestion {
   readonly method: string;
@@ -12,7 +12,7 @@ export interface AuthQuestion {
 }
 
 /** `forwarded`: what the gateway itself says of the request (`x-forwarded-…`, `x-request-id`, `traceparent`), names and values in turn. */
-export type PutQuestion = (facts: RequestFacts, forwarded: readonly string[]) => AuthQuestion;
+export type PutQuestion = (facts: RequestAttributes, forwarded: readonly string[]) => AuthQuestion;
 
 /** What each auth service is told; `accept`, since a refusal goes to the client as it is. */
 const alwaysTold = ['accept', 'authorization', 'cookie', 'from', 'proxy-authorization', 'user-agent'];

@@ -1,5 +1,5 @@
 /** Which mapping a request meets and why the others lose, as `explain` tells it. */
-import type { Verdict } from '#routing';
+import type { RouteVerdict } from '#routing';
 import type { Conceal } from './conceal.ts';
 import type { CandidatePart, MappingPart } from './explanation.ts';
 import type { Route } from './route.ts';
@@ -10,7 +10,7 @@ export interface Candidates {
 }
 
 /** What loses by its path alone is only counted, unless `all`: it may be every other mapping there is. */
-export function explainMatch(verdicts: readonly Verdict<Route>[], conceal: Conceal, all: boolean): Candidates {
+export function explainMatch(verdicts: readonly RouteVerdict<Route>[], conceal: Conceal, all: boolean): Candidates {
   const listed = verdicts.filter(({ outcome, by }) => all || outcome !== 'lost' || by !== 'path');
   return {
     candidates: listed.map((verdict) => ({
@@ -23,7 +23,7 @@ export function explainMatch(verdicts: readonly Verdict<Route>[], conceal: Conce
 }
 
 export function mappingPart(
-  { route, reason }: Pick<Verdict<Route>, 'route' | 'reason'>,
+  { route, reason }: Pick<RouteVerdict<Route>, 'route' | 'reason'>,
   conceal: Conceal,
 ): MappingPart {
   return {

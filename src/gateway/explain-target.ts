@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { HeaderRules, Mapping } from '#config';
 import { announcesBody, problem } from '#http';
-import { createHeaderRules, createRetryRules, createUpstreamHead, type Identity, isIdempotent } from '#proxy';
+import { createHeaderRules, createRequestHead, createRetryRules, type Identity, isIdempotent } from '#proxy';
 import type { Conceal } from './conceal.ts';
 import type { AcrossPart, TargetPart } from './explanation-target.ts';
 import type { Facts } from './facts.ts';
@@ -53,7 +53,7 @@ interface Sent {
 }
 
 function sentAcross(ctx: Context, mapping: Route['mapping'], target: RemoteTarget, identity: Identity): Sent {
-  const { path, headers } = createUpstreamHead({ mapping, path: target.path, identity })(ctx);
+  const { path, headers } = createRequestHead({ mapping, path: target.path, identity })(ctx);
   if (headers.some((name, index) => index % 2 === 0 && name === 'host')) return { path, headers };
   const [origin = ''] = target.origins();
   return { path, headers: ['host', origin.slice(origin.indexOf('//') + 2), ...headers] };

@@ -14,7 +14,7 @@ import {
   traceOf,
 } from '#http';
 import type { Identity } from '#proxy';
-import type { Match, Table, Verdict } from '#routing';
+import type { Match, RouteVerdict, Table } from '#routing';
 import { createConceal } from './conceal.ts';
 import { createExplainAuth, type ExplainAuthParts } from './explain-auth.ts';
 import { isPreflight, mappingCors, siteCors } from './explain-cors.ts';
@@ -136,7 +136,7 @@ export function createExplain(parts: ExplainParts): Explain {
   };
 }
 
-function verdictOf(route: ReadyRoute, verdicts: readonly Verdict<ReadyRoute>[]) {
+function verdictOf(route: ReadyRoute, verdicts: readonly RouteVerdict<ReadyRoute>[]) {
   const verdict = verdicts.find((one) => one.route === route);
   return { route, reason: verdict?.reason ?? '' };
 }

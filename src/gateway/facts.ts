@@ -2,12 +2,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { type Addresses, exchangeOf, pathOf, searchOf } from '#http';
-import type { RequestFacts } from '#routing';
+import type { RequestAttributes } from '#routing';
 
-export interface Facts extends RequestFacts {
-  /** The client's IP address, as trusted proxies tell it. */
-  readonly client: string;
-}
+export type Facts = RequestAttributes;
 
 /** In place of the request's own: that of the one which a preflight announces. */
 export interface Announced {

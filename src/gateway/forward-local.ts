@@ -1,7 +1,7 @@
 /** To a service in this process: its middleware runs on the same context, with the path it expects. */
 import type { Context } from 'koa';
 import { exchangeOf, pathOf, problem, searchOf } from '#http';
-import { createRewrite, type PathRule, prefixesOf } from '#routing';
+import { createRewrite, type PathRule, rewritePrefixes } from '#routing';
 
 export type Forward = (ctx: Context) => Promise<void>;
 
@@ -9,7 +9,7 @@ export type Forward = (ctx: Context) => Promise<void>;
 export function createLocalForward(rule: PathRule, run: Forward): Forward {
   if (rule.rewrite === '' && rule.regexRewrite === undefined) return run;
   const rewrite = createRewrite(rule);
-  const { taken } = prefixesOf(rule);
+  const { matchedPrefix } = rewritePrefixes(rule);
   return async function forwardLocal(ctx) {
     const { req } = ctx;
     const exchange = exchangeOf(ctx);
@@ -21,7 +21,7 @@ export function createLocalForward(rule: PathRule, run: Forward): Forward {
     if (inner === undefined)
       throw problem('bad-path', { detail: 'The path cannot be read in one way only once it is rewritten.' });
     // Where case makes no difference, links keep the client's.
-    exchange.basePath = basePath + path.slice(0, taken.length);
+    exchange.basePath = basePath + path.slice(0, matchedPrefix.length);
     req.url = inner + searchOf(url);
     try {
       await run(ctx);

@@ -2,7 +2,7 @@
 import type { Context, Middleware } from 'koa';
 import type { Mapping, RateLimitService, Version } from '#config';
 import { type Logger, silentLogger } from '#http';
-import { type Clusters, createClusters, createIdentity } from '#proxy';
+import { type ClusterRegistry, createClusters, createIdentity } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import { createTable } from '#routing';
 import type { NamedAuthService } from './auth-services.ts';
@@ -46,7 +46,7 @@ export interface GatewayOptions {
   /** @default 1 MiB */
   readonly bodyBytesMax?: number;
   /** Shared with gateways before and after this one, and closed by whoever made it. @default its own */
-  readonly clusters?: Clusters | undefined;
+  readonly clusters?: ClusterRegistry | undefined;
   /** Counted up, across the gateways that share it. @default its own */
   readonly counts?: GatewayCounts | undefined;
   /** Shared with gateways before and after this one. @default its own */

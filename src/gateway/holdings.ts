@@ -1,6 +1,6 @@
 /** What one gateway holds of what it shares with others, clusters and counts: taken when it is made, given back when it closes. */
 import { type AuthService, type Mapping, mappingDefaults } from '#config';
-import type { Cluster, ClusterSpec, Clusters } from '#proxy';
+import type { Cluster, ClusterRegistry, ClusterSpec } from '#proxy';
 import type { RouteTraffic } from './route-traffic.ts';
 import type { Target } from './target.ts';
 import type { Traffic } from './traffic.ts';
@@ -16,7 +16,7 @@ export interface Holdings {
   readonly release: () => void;
 }
 
-export function createHoldings(clusters: Clusters, traffic: Traffic): Holdings {
+export function createHoldings(clusters: ClusterRegistry, traffic: Traffic): Holdings {
   const releases: (() => void)[] = [];
 
   function hold(spec: ClusterSpec): Cluster {

@@ -1,5 +1,5 @@
 /** What came of one route's requests: totals since the start, and the last minutes in slots of a few seconds. */
-import { createUpstreamTally, type UpstreamTally } from '#proxy';
+import { createUpstreamCounts, type UpstreamCounts } from '#proxy';
 
 /** The upper bounds of the histogram's buckets, in milliseconds; a last bucket takes what is slower. */
 export const durationBoundsMs: readonly number[] = Object.freeze([
@@ -53,7 +53,7 @@ export interface RouteTraffic {
   /** Undefined until the first request has ended: there may be 10,000 routes, most of them at rest. */
   totals: Totals | undefined;
   /** Of a service across HTTP. */
-  readonly upstream: UpstreamTally;
+  readonly upstream: UpstreamCounts;
   readonly recent: (nowMs: number) => RecentTraffic;
   readonly count: (outcome: Outcome, nowMs: number) => void;
 }
@@ -82,7 +82,7 @@ export function createRouteTraffic(name: string): RouteTraffic {
     name,
     inFlight: 0,
     totals: undefined,
-    upstream: createUpstreamTally(),
+    upstream: createUpstreamCounts(),
     recent: (nowMs) => recentOf(slots, Math.floor(nowMs / slotMs)),
     count(outcome, nowMs) {
       traffic.totals ??= emptyTotals();

@@ -1,6 +1,6 @@
 /** How a request comes to its service, in this process or across HTTP, and how long it may take. */
 import type { Mapping } from '#config';
-import { createRemoteForward, createShadow } from '#proxy';
+import { createForward, createShadow } from '#proxy';
 import { deferForward } from './defer-forward.ts';
 import { createLocalForward } from './forward-local.ts';
 import { withHeaderRules } from './header-stage.ts';
@@ -34,14 +34,14 @@ export function wayAcross(mapping: Mapping, target: RemoteTarget, parts: RoutePa
   const idleTimeoutMs = mapping.idleTimeoutMs ?? parts.idleTimeoutMs;
   const cluster = parts.holdings.ofMapping(mapping, target, connectTimeoutMs);
   const traffic = parts.holdings.ofTraffic(mapping.name);
-  const tally = traffic.upstream;
+  const counts = traffic.upstream;
   return {
     timeoutMs,
     connectTimeoutMs,
     idleTimeoutMs,
     cluster,
     forward: deferForward(mapping, () =>
-      createRemoteForward({ mapping, cluster, path, identity, logger, timeoutMs, idleTimeoutMs, bodyBytesMax, tally }),
+      createForward({ mapping, cluster, path, identity, logger, timeoutMs, idleTimeoutMs, bodyBytesMax, counts }),
     ),
     shadowing: mapping.shadow ? createShadow({ mapping, cluster, path, identity, logger, timeoutMs }) : undefined,
     traffic,

@@ -17,18 +17,18 @@ export interface ClustersOptions {
   readonly untraced?: Untraced | undefined;
 }
 
-export interface HeldCluster {
+export interface ClusterLease {
   readonly cluster: Cluster;
   /** Once the last holder has released it, health checks stop and its connections end with their exchanges. Again, it does nothing. */
   readonly release: () => void;
 }
 
-export interface Clusters {
+export interface ClusterRegistry {
   /**
    * Specs that say the same share connections, health and circuit breakers; `origins` is taken to follow from the
    * service, and the first holder's is asked. A new configuration is to acquire before the old one releases.
    */
-  readonly acquire: (spec: ClusterSpec) => HeldCluster;
+  readonly acquire: (spec: ClusterSpec) => ClusterLease;
   /** Those that are held. */
   readonly list: () => readonly Cluster[];
   /** Of those that are held. */
@@ -42,7 +42,7 @@ interface Shared extends OpenCluster {
   holders: number;
 }
 
-export function createClusters(options: ClustersOptions = {}): Clusters {
+export function createClusters(options: ClustersOptions = {}): ClusterRegistry {
   const { logger = silentLogger, clock = () => performance.now(), random = Math.random, timer = unrefTimer } = options;
   const parts: ClusterParts = { logger, clock, random, timer, untraced: options.untraced };
   const held = new Map<string, Shared>();

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import { exchangeOf, type Logger, Problem, type TracedCall, traceOf } from '#http';
-import { prefixesOf } from '#routing';
+import { rewritePrefixes } from '#routing';
 import { answerWith } from './answer.ts';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 import type { Cluster } from './cluster.ts';
@@ -13,10 +13,10 @@ import { createHeaderRules } from './header-rules.ts';
 import type { Identity } from './identity.ts';
 import { createRequestBody } from './request-body.ts';
 import { createRetryRules } from './retry.ts';
-import { createUpstreamHead } from './upstream-request.ts';
-import { countFailure, createUpstreamTally, type UpstreamTally } from './upstream-tally.ts';
+import { createRequestHead } from './upstream-request.ts';
+import { countFailure, createUpstreamCounts, type UpstreamCounts } from './upstream-tally.ts';
 
-export interface RemoteForwardOptions {
+export interface ForwardOptions {
   readonly mapping: Mapping;
   readonly cluster: Cluster;
   /** Put before every path: `''`, or `/base`. */
@@ -29,7 +29,7 @@ export interface RemoteForwardOptions {
   readonly identity: Identity;
   readonly logger: Logger;
   /** Counted up. @default nobody counts */
-  readonly tally?: UpstreamTally;
+  readonly counts?: UpstreamCounts;
   /** From 0 up to 1. */
   readonly random?: () => number;
   /** Milliseconds. */
@@ -37,18 +37,18 @@ export interface RemoteForwardOptions {
 }
 
 /** Throws the Problem of what fails before there are response headers; what fails later breaks the client's connection. */
-export function createRemoteForward(options: RemoteForwardOptions): (ctx: Context) => Promise<void> {
+export function createForward(options: ForwardOptions): (ctx: Context) => Promise<void> {
   const { mapping, idleTimeoutMs, bodyBytesMax, random = Math.random, clock = now } = options;
   const { cluster, timeoutMs, logger } = options;
-  const { tally = createUpstreamTally() } = options;
+  const { counts = createUpstreamCounts() } = options;
   function onRetry(pauseMs: number, because: unknown): void {
-    tally.retries += 1;
+    counts.retries += 1;
     logger.debug?.({ mapping: mapping.name, pauseMs, because }, 'a request is tried again');
   }
   const retries = { rules: createRetryRules(mapping.retryPolicy), random, clock, onRetry };
   const callOptions: CallOptions = { timeoutMs, repeat: 'idempotent', retries };
-  const headOf = createUpstreamHead(options);
-  const innerPrefix = options.path + prefixesOf(mapping).put;
+  const headOf = createRequestHead(options);
+  const innerPrefix = options.path + rewritePrefixes(mapping).replacement;
   const answerRules = createHeaderRules(mapping.responseHeaders);
   const bodyOptions = { bytesMax: bodyBytesMax, idleTimeoutMs };
   const handshakeOf = createHandshakes(mapping.allowUpgrade);
@@ -106,7 +106,7 @@ export function createRemoteForward(options: RemoteForwardOptions): (ctx: Contex
       call?.failed(cause);
       if (clientIsGone(ctx)) return undefined;
       const found = cause instanceof Problem ? cause : upstreamProblem(cause);
-      countFailure(tally, found);
+      countFailure(counts, found);
       throw found;
     } finally {
       exchangeOf(ctx).upstreamMs = clock() - startedAtMs;

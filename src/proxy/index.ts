@@ -1,8 +1,8 @@
 /** How other servers are reached: streamed both ways, bounded in time and number, and silent to clients about why it failed. */
 export { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 export type { Attempt, AttemptOutcome, Cluster, ClusterSnapshot, ClusterSpec } from './cluster.ts';
-export { type Clusters, type ClustersOptions, createClusters, type HeldCluster } from './clusters.ts';
-export { createRemoteForward, type RemoteForwardOptions } from './forward-remote.ts';
+export { type ClusterLease, type ClusterRegistry, type ClustersOptions, createClusters } from './clusters.ts';
+export { createForward, type ForwardOptions } from './forward-remote.ts';
 export { createHeaderRules, type HeaderEdits } from './header-rules.ts';
 export { createIdentity, type Identity } from './identity.ts';
 export { type PeekedBody, peekBody } from './peek-body.ts';
@@ -11,5 +11,5 @@ export { createRetryRules, isIdempotent } from './retry.ts';
 export { createShadow, type Shadow, type ShadowCounts, type ShadowOptions } from './shadow.ts';
 export type { Timer } from './timer.ts';
 export { forwardedHeaders, type PublicAddress, publicAddress } from './upstream-headers.ts';
-export { createUpstreamHead, type UpstreamHead } from './upstream-request.ts';
-export { createUpstreamTally, type UpstreamTally } from './upstream-tally.ts';
+export { createRequestHead, type RequestHead } from './upstream-request.ts';
+export { createUpstreamCounts, type UpstreamCounts } from './upstream-tally.ts';

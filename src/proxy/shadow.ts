@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import type { Dispatcher } from 'undici';
 import type { Mapping } from '#config';
 import { isBodyWhole, type Logger, pathOf, searchOf } from '#http';
-import { createRewrite, prefixesOf } from '#routing';
+import { createRewrite, rewritePrefixes } from '#routing';
 import { copyBody } from './body-copy.ts';
 import type { Attempt, Cluster } from './cluster.ts';
 import { createHeaderRules } from './header-rules.ts';
@@ -47,7 +47,7 @@ export interface Shadow {
 export function createShadow(options: ShadowOptions): Shadow {
   const { mapping, cluster, identity, logger, timeoutMs, timer = unrefTimer, bodyBytesMax = 64 * 1024 } = options;
   const rewrite = createRewrite(mapping);
-  const { taken } = prefixesOf(mapping);
+  const { matchedPrefix } = rewritePrefixes(mapping);
   const rules = createHeaderRules(mapping.requestHeaders);
   const counts: ShadowCounts = { copies: 0, failures: 0, skipped: 0 };
 
@@ -56,7 +56,7 @@ export function createShadow(options: ShadowOptions): Shadow {
     if (path === undefined) throw new TypeError('the path cannot be rewritten');
     const address = publicAddress(ctx);
     const headers = upstreamRequestHeaders(ctx.req.headers, identity);
-    headers.push(...forwardedHeaders(ctx, address, address.path + taken), 'via', viaOf(ctx.req));
+    headers.push(...forwardedHeaders(ctx, address, address.path + matchedPrefix), 'via', viaOf(ctx.req));
     headers.push('host', shadowHost(mapping.hostRewrite ?? authorityOf(origin)));
     return {
       method: ctx.method as Dispatcher.HttpMethod,

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import { pathOf, problem, searchOf, type Trace } from '#http';
-import { createRewrite, type PathRule, prefixesOf } from '#routing';
+import { createRewrite, type PathRule, rewritePrefixes } from '#routing';
 import { createHeaderRules } from './header-rules.ts';
 import type { Identity } from './identity.ts';
 import { forwardedHeaders, publicAddress, upstreamRequestHeaders, viaOf } from './upstream-headers.ts';
@@ -15,7 +15,7 @@ export interface UpstreamTarget {
   readonly identity: Identity;
 }
 
-export interface UpstreamHead {
+export interface RequestHead {
   /** With its query. */
   readonly path: string;
   /** Names in lower case and values in turn. Without a `host` it is that of the address. */
@@ -25,12 +25,12 @@ export interface UpstreamHead {
 }
 
 /** `trace`: told to the service, by default the request's own. Throws `bad-path` and `loop-detected`. */
-export type HeadOfUpstreamRequest = (ctx: Context, trace?: Trace) => UpstreamHead;
+export type HeadOfUpstreamRequest = (ctx: Context, trace?: Trace) => RequestHead;
 
 /** Its functions ask nobody and change nothing. */
-export function createUpstreamHead({ mapping, path: basePath, identity }: UpstreamTarget): HeadOfUpstreamRequest {
+export function createRequestHead({ mapping, path: basePath, identity }: UpstreamTarget): HeadOfUpstreamRequest {
   const rewrite = createRewrite(mapping);
-  const { taken } = prefixesOf(mapping);
+  const { matchedPrefix } = rewritePrefixes(mapping);
   const { editList } = createHeaderRules(mapping.requestHeaders);
 
   function pathFor({ url = '/' }: IncomingMessage): string {
@@ -42,7 +42,7 @@ export function createUpstreamHead({ mapping, path: basePath, identity }: Upstre
 
   return function upstreamHead(ctx, trace) {
     const address = publicAddress(ctx);
-    const publicPrefix = address.path + taken;
+    const publicPrefix = address.path + matchedPrefix;
     const headers = upstreamRequestHeaders(ctx.req.headers, identity);
     headers.push(...forwardedHeaders(ctx, address, publicPrefix, trace), 'via', viaOf(ctx.req));
     if (mapping.hostRewrite !== undefined) headers.push('host', mapping.hostRewrite);

@@ -6,7 +6,7 @@ import type { Rule } from './rule.ts';
 import { type Member, type Shares, sharesOf } from './shares.ts';
 import type { View } from './view.ts';
 
-export interface Verdict<R> {
+export interface RouteVerdict<R> {
   readonly route: R;
   /** `shadow`: it gets copies. More than one is `matched` where a group shares its requests by weight. */
   readonly outcome: 'matched' | 'shadow' | 'lost';
@@ -17,7 +17,7 @@ export interface Verdict<R> {
 }
 
 /** `groups` are in the order of trial. The conditions are those of the table; only the tree is left out. */
-export function explain<R extends Rule>(groups: readonly Group<R>[], view: View): readonly Verdict<R>[] {
+export function explain<R extends Rule>(groups: readonly Group<R>[], view: View): readonly RouteVerdict<R>[] {
   const winner = groups.find((group) => isServed(group) && failureOf(group, view) === undefined);
   return groups.flatMap((group) => {
     const failure = failureOf(group, view);
@@ -36,11 +36,11 @@ function failureOf({ rule, conditions }: Group<Rule>, view: View): Condition | u
   return [path, ...conditions].find(({ holds }) => !holds(view));
 }
 
-function lost<R extends Rule>(group: Group<R>, by: Verdict<R>['by'], reason: string): readonly Verdict<R>[] {
+function lost<R extends Rule>(group: Group<R>, by: RouteVerdict<R>['by'], reason: string): readonly RouteVerdict<R>[] {
   return group.routes.map((route) => ({ route, outcome: 'lost', by, reason }));
 }
 
-function shares<R extends Rule>(group: Group<R>): readonly Verdict<R>[] {
+function shares<R extends Rule>(group: Group<R>): readonly RouteVerdict<R>[] {
   const shared = sharesOf(group.routes);
   return group.routes.map((route) => {
     const member = shared.members.find((one) => one.route === route);
@@ -48,7 +48,7 @@ function shares<R extends Rule>(group: Group<R>): readonly Verdict<R>[] {
   });
 }
 
-type Judgement = Omit<Verdict<never>, 'route'>;
+type Judgement = Omit<RouteVerdict<never>, 'route'>;
 
 function memberVerdict<R extends Rule>({ weight }: Member<R>, { members }: Shares<R>): Judgement {
   const isWeighted = members.some((one) => one.route.weight !== undefined);

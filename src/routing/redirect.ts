@@ -2,13 +2,13 @@
 import type { Redirect } from '#config';
 import { plainPath } from './plain-path.ts';
 import { createRegexRewrite, type Rewrite, rewritePath } from './rewrite.ts';
-import type { PathRule, RequestFacts } from './rule.ts';
+import type { PathRule, RequestAttributes } from './rule.ts';
 
 /**
  * The `Location` with the request's query, or undefined when the request must be refused. `origin` is what the client
  * calls the gateway, with the path under which it is mounted: `https://gw.example` or `https://gw.example/travel`.
  */
-export type Redirection = (facts: Pick<RequestFacts, 'path' | 'search'>, origin: string) => string | undefined;
+export type Redirection = (facts: Pick<RequestAttributes, 'path' | 'search'>, origin: string) => string | undefined;
 
 /** Made once for each mapping; throws TypeError for a pattern that does not compile. */
 export function createRedirection(redirect: Redirect, rule: Pick<PathRule, 'prefix' | 'prefixMatch'>): Redirection {

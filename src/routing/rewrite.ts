@@ -42,10 +42,14 @@ const slash = '/'.charCodeAt(0);
  * What the rewrite takes from the front of a path and what it puts there: `/v1/hotels` and `''`. Both are `''` where the
  * service's paths cannot be turned back: under an exact or a regex prefix, and after a `regexRewrite`.
  */
-export function prefixesOf({ prefix, prefixMatch = 'segments', rewrite, regexRewrite }: PathRule): {
-  readonly taken: string;
-  readonly put: string;
+export function rewritePrefixes({ prefix, prefixMatch = 'segments', rewrite, regexRewrite }: PathRule): {
+  readonly matchedPrefix: string;
+  readonly replacement: string;
 } {
-  if (rewrite === '' || prefixMatch !== 'segments' || regexRewrite !== undefined) return { taken: '', put: '' };
-  return { taken: prefix === '/' ? '' : prefix, put: rewrite === '/' ? '' : rewrite.replace(/\/$/, '') };
+  if (rewrite === '' || prefixMatch !== 'segments' || regexRewrite !== undefined)
+    return { matchedPrefix: '', replacement: '' };
+  return {
+    matchedPrefix: prefix === '/' ? '' : prefix,
+    replacement: rewrite === '/' ? '' : rewrite.replace(/\/$/, ''),
+  };
 }

@@ -32,12 +32,14 @@ export interface PathRule {
 }
 
 /** One request as rules see it. `path` is in its plain form, `search` is `''` or starts with `?`. */
-export interface RequestFacts {
+export interface RequestAttributes {
   readonly method: string;
   readonly path: string;
   readonly search: string;
   /** As the client sees it; case, a port and a dot at the end make no difference. */
   readonly host: string;
-  /** Identity headers are taken away already. */
+  /** Without the identity headers that the client sent. */
   readonly headers: IncomingHttpHeaders;
+  /** The client's IP address, as trusted proxies report it. */
+  readonly client: string;
 }

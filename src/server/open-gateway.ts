@@ -18,7 +18,7 @@ import {
   type Traffic,
 } from '#gateway';
 import { problem } from '#http';
-import type { Clusters } from '#proxy';
+import type { ClusterRegistry } from '#proxy';
 import { connectRateLimit, type Limiter } from '#ratelimit';
 import { userHeader } from '#services/booking';
 import type { Settled } from './options.ts';
@@ -34,7 +34,7 @@ export interface EdgeParts {
   readonly internalRoutes: readonly InternalRoute[];
   readonly listenerOf: (name: string) => string | undefined;
   /** Shared by the edges of one process, and closed after the last of them. */
-  readonly clusters: Clusters;
+  readonly clusters: ClusterRegistry;
   readonly counts: GatewayCounts;
   readonly traffic: Traffic;
 }

@@ -11,7 +11,7 @@ import {
 import { durationBoundsMs, type Forward, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
 import type { Representations } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
-import type { Clusters } from '#proxy';
+import type { ClusterRegistry } from '#proxy';
 import { limitMetrics, readUsages } from '#ratelimit';
 import type { Database } from '#storage';
 import type { Edges } from './gateway-host.ts';
@@ -29,7 +29,7 @@ export interface OwnRoutesParts {
   readonly rateLimiting: Pick<RateLimiting, 'limits' | 'tallied' | 'callErrors' | 'isReady'>;
   readonly representations: Representations;
   readonly traffic: Traffic;
-  readonly clusters: Pick<Clusters, 'list' | 'snapshot'>;
+  readonly clusters: Pick<ClusterRegistry, 'list' | 'snapshot'>;
   readonly counts: GatewayCounts;
   /** Whether the gateway runs in this process. */
   readonly hasGateway: boolean;

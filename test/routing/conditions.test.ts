@@ -1,14 +1,14 @@
 /** What a rule asks of a request beside its path: host, method, headers, query parameters. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createTable, type RequestFacts, type Rule } from '#routing';
+import { createTable, type RequestAttributes, type Rule } from '#routing';
 import { createQuery } from '../../src/routing/query.ts';
 import { factsOf, ruleOf } from './rules.ts';
 
 const exact = (value: string) => ({ kind: 'exact' as const, value });
 const present = { kind: 'present' as const };
 
-function check(title: string, fields: Partial<Rule>, asked: Partial<RequestFacts>, expected: boolean) {
+function check(title: string, fields: Partial<Rule>, asked: Partial<RequestAttributes>, expected: boolean) {
   it(`${expected ? 'takes' : 'refuses'} ${title}`, () =>
     assert.equal(createTable([ruleOf(fields)]).match(factsOf(asked)) !== undefined, expected));
 }

@@ -1,7 +1,7 @@
 /** Why a request meets its route: the reasons in words, and that they never differ from what the table does. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createTable, type RequestFacts, type Rule } from '#routing';
+import { createTable, type RequestAttributes, type Rule } from '#routing';
 import { facts, factsOf, ruleList, ruleOf } from './rules.ts';
 
 const exact = (value: string) => ({ kind: 'exact' as const, value });
@@ -9,14 +9,14 @@ const regex = (pattern: string) => ({ kind: 'regex' as const, pattern });
 const present = { kind: 'present' as const };
 
 /** `name outcome reason` of each route, in the order of trial. */
-function told(rules: readonly Rule[], asked: Partial<RequestFacts> = {}): string[] {
+function told(rules: readonly Rule[], asked: Partial<RequestAttributes> = {}): string[] {
   return createTable(rules)
     .explain(factsOf(asked))
     .map(({ route, outcome, reason }) => `${route.name} ${outcome}: ${reason}`);
 }
 
 describe('explaining why a rule does not match', () => {
-  function check(fields: Partial<Rule>, asked: Partial<RequestFacts>, by: string, reason: string) {
+  function check(fields: Partial<Rule>, asked: Partial<RequestAttributes>, by: string, reason: string) {
     it(`says that ${reason}`, () => {
       const [verdict] = createTable([ruleOf(fields)]).explain(factsOf(asked));
       assert.deepEqual([verdict?.outcome, verdict?.by, verdict?.reason], ['lost', by, reason]);
@@ -60,7 +60,7 @@ describe('explaining why a rule does not match', () => {
 });
 
 describe('explaining why a rule that matches loses', () => {
-  function check(winner: Partial<Rule>, loser: Partial<Rule>, reason: string, asked: Partial<RequestFacts> = {}) {
+  function check(winner: Partial<Rule>, loser: Partial<Rule>, reason: string, asked: Partial<RequestAttributes> = {}) {
     it(`says that ${reason}`, () =>
       assert.deepEqual(told([ruleOf({ ...loser, name: 'l' }), ruleOf({ ...winner, name: 'w' })], asked), [
         'w matched: it is the first that matches',

@@ -1,8 +1,8 @@
 /** What routing must do, written as one would say it: sort by the README's table, take the first whose words all fit. */
 import { compilePattern, type HostMatch, type TextMatch } from '#config';
-import type { RequestFacts, Rule } from '#routing';
+import type { RequestAttributes, Rule } from '#routing';
 
-export function modelMatches(rule: Rule, facts: RequestFacts): boolean {
+export function modelMatches(rule: Rule, facts: RequestAttributes): boolean {
   const parameters = new URLSearchParams(facts.search);
   return (
     pathFits(rule, facts.path) &&

@@ -1,7 +1,7 @@
 /** What a service answers with, turned back for its client. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { prefixesOf, restoreCookie, restoreLocation } from '#routing';
+import { restoreCookie, restoreLocation, rewritePrefixes } from '#routing';
 import { rewritePath } from '../../src/routing/rewrite.ts';
 import { anyPrefix, joinPrefix, rest, rewrite } from './paths.ts';
 
@@ -54,8 +54,12 @@ describe('restoring a Location', () => {
     fc.assert(
       fc.property(anyPrefix, rewrite, rest, basePath, (from, to, tail, base) => {
         const path = joinPrefix(from, tail);
-        const { taken, put } = prefixesOf({ prefix: from, rewrite: to });
-        const restoration = { publicPrefix: base + taken, innerPrefix: put, upstreamOrigin: 'http://hotel' };
+        const { matchedPrefix, replacement } = rewritePrefixes({ prefix: from, rewrite: to });
+        const restoration = {
+          publicPrefix: base + matchedPrefix,
+          innerPrefix: replacement,
+          upstreamOrigin: 'http://hotel',
+        };
         const inner = rewritePath(path, from, to);
         // A service that says the public path itself is believed, so these two cannot be told apart.
         fc.pre(restoration.publicPrefix === '' || !`${inner}/`.startsWith(`${restoration.publicPrefix}/`));
@@ -135,11 +139,11 @@ describe('restoring a Set-Cookie', () => {
   it('lets the browser send the cookie back for every path that the service meant', () => {
     fc.assert(
       fc.property(anyPrefix, rewrite, rest, (from, to, tail) => {
-        const { taken, put } = prefixesOf({ prefix: from, rewrite: to });
-        const restoration = { publicPrefix: taken, innerPrefix: put, upstreamOrigin: 'http://hotel' };
+        const { matchedPrefix, replacement } = rewritePrefixes({ prefix: from, rewrite: to });
+        const restoration = { publicPrefix: matchedPrefix, innerPrefix: replacement, upstreamOrigin: 'http://hotel' };
         const path = joinPrefix(from, tail);
         const inner = rewritePath(path, from, to);
-        fc.pre(taken === '' || !`${inner}/`.startsWith(`${taken}/`));
+        fc.pre(matchedPrefix === '' || !`${inner}/`.startsWith(`${matchedPrefix}/`));
         for (const scope of ['/', inner]) {
           const cookiePath = restoreCookie(`a=1; Path=${scope}`, restoration).slice('a=1; Path='.length);
           assert.ok(pathMatches(path, cookiePath), `${scope} -> ${cookiePath} for ${path}`);

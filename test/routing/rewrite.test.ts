@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { sanitisePath } from '#http';
-import { createRewrite, type PathRule, prefixesOf } from '#routing';
+import { createRewrite, type PathRule, rewritePrefixes } from '#routing';
 import { rewritePath } from '../../src/routing/rewrite.ts';
 import { anyPrefix, joinPrefix, rewrite } from './paths.ts';
 
@@ -127,9 +127,9 @@ describe('the rewrite of a mapping', () => {
 });
 
 describe('the prefixes of a mapping', () => {
-  function check(rule: PathRule, taken: string, put: string) {
-    it(`takes "${taken}" and puts "${put}" with ${JSON.stringify(rule)}`, () =>
-      assert.deepEqual(prefixesOf(rule), { taken, put }));
+  function check(rule: PathRule, matchedPrefix: string, replacement: string) {
+    it(`takes "${matchedPrefix}" and puts "${replacement}" with ${JSON.stringify(rule)}`, () =>
+      assert.deepEqual(rewritePrefixes(rule), { matchedPrefix, replacement }));
   }
 
   check({ prefix: '/v1', rewrite: '/' }, '/v1', '');
@@ -145,9 +145,12 @@ describe('the prefixes of a mapping', () => {
     const rest = fc.constantFrom('', '/', '/x', '/x/y');
     fc.assert(
       fc.property(anyPrefix, rewrite, rest, (prefix, to, tail) => {
-        const { taken, put } = prefixesOf({ prefix, rewrite: to });
+        const { matchedPrefix, replacement } = rewritePrefixes({ prefix, rewrite: to });
         const path = joinPrefix(prefix, tail);
-        assert.equal(createRewrite({ prefix, rewrite: to })(path), put + path.slice(taken.length) || '/');
+        assert.equal(
+          createRewrite({ prefix, rewrite: to })(path),
+          replacement + path.slice(matchedPrefix.length) || '/',
+        );
       }),
     );
   });

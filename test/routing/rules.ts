@@ -1,14 +1,22 @@
 /** Rules and requests for the tests of routing: few words and alike, so that near misses are common. */
 import fc from 'fast-check';
 import { type HostMatch, mappingDefaults, type NamedMatch, type TextMatch } from '#config';
-import type { RequestFacts, Rule } from '#routing';
+import type { RequestAttributes, Rule } from '#routing';
 
 export function ruleOf(fields: Partial<Rule> = {}): Rule {
   return { ...mappingDefaults, name: 'hotel', prefix: '/v1/hotels', ...fields };
 }
 
-export function factsOf(fields: Partial<RequestFacts> = {}): RequestFacts {
-  return { method: 'GET', path: '/v1/hotels', search: '', host: 'gw.example', headers: {}, ...fields };
+export function factsOf(fields: Partial<RequestAttributes> = {}): RequestAttributes {
+  return {
+    method: 'GET',
+    path: '/v1/hotels',
+    search: '',
+    host: 'gw.example',
+    headers: {},
+    client: '127.0.0.1',
+    ...fields,
+  };
 }
 
 const segment = fc.constantFrom('a', 'b', 'A', 'ab', '%2F', '__proto__');
@@ -69,7 +77,7 @@ const query = fc
   })
   .map((pairs) => (pairs.length === 0 ? '' : `?${pairs.map(([name, value]) => `${name}=${value}`).join('&')}`));
 
-export const facts: fc.Arbitrary<RequestFacts> = fc.record({
+export const facts: fc.Arbitrary<RequestAttributes> = fc.record({
   method: fc.constantFrom('GET', 'POST', 'HEAD'),
   path: fc
     .tuple(fc.array(segment, { maxLength: 4 }), fc.constantFrom('', '', '/', '//a'))
@@ -77,4 +85,5 @@ export const facts: fc.Arbitrary<RequestFacts> = fc.record({
   search: query,
   host: fc.constantFrom('a.example', 'A.Example:8080', 'b.example.', '.example', 'other', ''),
   headers: fc.record({ 'x-a': anyText, 'x-b': anyText }, { requiredKeys: [] }),
+  client: fc.constant('127.0.0.1'),
 });

@@ -1,13 +1,13 @@
 /** The routing table against a plain scan: of the rules that match, the first in the order of trial. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createTable, type RequestFacts, type Rule } from '#routing';
+import { createTable, type RequestAttributes, type Rule } from '#routing';
 import { modelMatches } from './model.ts';
 import { facts, factsOf, ruleList, ruleOf } from './rules.ts';
 
 const rulesAt = (...prefixes: readonly string[]) => prefixes.map((prefix) => ruleOf({ prefix, name: prefix }));
 
-function matched(rules: readonly Rule[], asked: Partial<RequestFacts>): string | undefined {
+function matched(rules: readonly Rule[], asked: Partial<RequestAttributes>): string | undefined {
   return createTable(rules).match(factsOf(asked))?.route.name;
 }
 
