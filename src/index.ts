@@ -3,7 +3,8 @@ import './node-version.ts';
 
 export { createAuthenticator, createAuthService, createUsers, hashPassword } from '#auth';
 export { configurationFrom, formatErrors, loadConfiguration, type ModuleName } from '#config';
-export { createGateway, createResolve, type Explanation, type Question } from '#gateway';
+export type { ExplainRequest, Explanation } from '#explain';
+export { createGateway, createResolve } from '#gateway';
 export {
   builtInFormatters,
   createExchange,

@@ -1,8 +1,7 @@
 /** One question about the configuration as it is served, put to a desk that does nothing else. */
 import { resolve } from 'node:path';
 import { formatErrors, loadConfiguration, type ModuleName, type Settings } from '#config';
-import { formatExplanation, parseHeader } from '#diag';
-import type { Explanation } from '#gateway';
+import { type Explanation, formatExplanation, parseHeader } from '#explain';
 import { Problem } from '#http';
 import { createFrontdesk, type Frontdesk } from '#server';
 

@@ -1,16 +1,17 @@
 /** The gateway's own endpoints: diagnostics for people and machines, and two probes for whatever watches the process. */
 import type { Context } from 'koa';
 import {
-  answerMethod,
   createRepresentations,
   exchangeOf,
+  isRead,
+  type Markup,
   problem,
   type Representations,
   redirectTo,
   represent,
 } from '#http';
 import { type Asset, readAssets } from './assets.ts';
-import { diagnosticsFormatters } from './page.ts';
+import { createDiagnosticsFormatters } from './page.ts';
 import { readSelection } from './selection.ts';
 import { type DiagnosticsParts, readDiagnostics } from './snapshot.ts';
 
@@ -28,9 +29,9 @@ export interface Endpoint {
 
 export const root = '/gateway/v0';
 
-/** `/gateway/v0/diag/`, behind the auth service, with what its page asks for beside it. */
-export function createDiagnostics(parts: DiagnosticsParts): Endpoint {
-  const representations = createRepresentations(diagnosticsFormatters);
+/** `/gateway/v0/diag/`, behind the auth service, with what its page asks for beside it. `explainForm` is on the page. */
+export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup): Endpoint {
+  const representations = createRepresentations(createDiagnosticsFormatters(explainForm));
   const assets = readAssets();
   const prefix = `${root}/diag`;
   return {
@@ -72,14 +73,4 @@ export function createProbes(isReady: () => Promise<boolean>, representations: R
     },
   });
   return [probe('check_alive', 'alive', async () => true), probe('check_ready', 'ready', isReady)];
-}
-
-const allowed = ['GET', 'HEAD', 'OPTIONS'];
-
-/** An endpoint has exactly one path, and is only read. False: the question was what else it takes, and is answered. */
-export function isRead(ctx: Context, path: string): boolean {
-  if (ctx.path !== path) throw problem('not-found');
-  if (ctx.method === 'GET' || ctx.method === 'HEAD') return true;
-  answerMethod(ctx, allowed);
-  return false;
 }

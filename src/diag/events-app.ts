@@ -1,7 +1,7 @@
 /** The diagnostics as they change, for who keeps looking: `/gateway/v0/diag/events`, behind the auth service. */
 import type { Context } from 'koa';
-import { createRepresentations, exchangeOf, type Problem, problem } from '#http';
-import { type Endpoint, isRead, root } from './diag-app.ts';
+import { createRepresentations, exchangeOf, isRead, type Problem, problem } from '#http';
+import { type Endpoint, root } from './diag-app.ts';
 import { createEventStreams, type EventStreamsOptions, type FullFor } from './event-streams.ts';
 import { readSelection } from './selection.ts';
 import { type DiagnosticsParts, readDiagnostics } from './snapshot.ts';

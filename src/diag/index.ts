@@ -2,9 +2,6 @@
 export { createDiagnostics, createProbes, type Endpoint } from './diag-app.ts';
 export type { Diagnostics } from './diagnostics.ts';
 export { createDiagnosticsEvents, type DiagnosticsEvents } from './events-app.ts';
-export { createExplanations } from './explain-app.ts';
-export { parseHeader } from './explain-question.ts';
-export { formatExplanation } from './explain-text.ts';
 export { createProblemPages, problemPagesPath } from './problem-pages.ts';
 export type { DiagnosticsParts } from './snapshot.ts';
 export { createNameClusters } from './snapshot-clusters.ts';

@@ -4,20 +4,21 @@ import { structuresOf } from './browser/structure.js';
 import { verdictOf } from './browser/verdict.js';
 import type { Diagnostics } from './diagnostics.ts';
 import { time } from './page-cells.ts';
-import { explainForm } from './page-explain.ts';
 import { failuresSection } from './page-failures.ts';
 import { healthSection } from './page-health.ts';
 import { limitsSection } from './page-limits.ts';
 import { routesSection } from './page-routes.ts';
 import { targetsSection } from './page-targets.ts';
 
-/** Format `Diagnostics`. */
-export const diagnosticsFormatters: readonly Formatter[] = withHtmlPage(
-  (value, title) => page(value as Diagnostics, title),
-  pageHeaders({ ownFiles: true }),
-);
+/** They format `Diagnostics`. `explainForm`: the form that asks what becomes of a request. */
+export function createDiagnosticsFormatters(explainForm: Markup): readonly Formatter[] {
+  return withHtmlPage(
+    (value, title) => page(value as Diagnostics, title, explainForm),
+    pageHeaders({ ownFiles: true }),
+  );
+}
 
-function page(diagnostics: Diagnostics, title: string): string {
+function page(diagnostics: Diagnostics, title: string, explainForm: Markup): string {
   const structures = structuresOf(diagnostics);
   return htmlDocument({
     title: `${verdictOf(diagnostics).text} – ${title}`,
@@ -33,7 +34,7 @@ function page(diagnostics: Diagnostics, title: string): string {
       html`<section aria-labelledby="explain">
 <h2 id="explain">Explain a request</h2>
 <p class="hint">What would become of it, without sending it to anybody.</p>
-${explainForm('../explain', new URLSearchParams())}
+${explainForm}
 </section>`,
       failuresSection(diagnostics),
     ]}`,

@@ -3,6 +3,7 @@ import {
   createRepresentations,
   exchangeOf,
   type Formatter,
+  isRead,
   type ProblemKind,
   type ProblemSlug,
   problem,
@@ -11,7 +12,7 @@ import {
   redirectTo,
   represent,
 } from '#http';
-import { type Endpoint, isRead, root } from './diag-app.ts';
+import { type Endpoint, root } from './diag-app.ts';
 import { type ProblemIndex, type ProblemPage, problemPageFormatters } from './problem-page.ts';
 
 const prefix = `${root}/problems`;

@@ -1,6 +1,5 @@
 /** Which rows of the diagnostics are asked for, read from the query; every fault is told at once. */
-import { type Fault, problem } from '#http';
-import { queryFault } from './query-fault.ts';
+import { type Fault, problem, queryFault } from '#http';
 
 export interface Selection {
   /** What a row must hold, in any case; empty: anything. */

@@ -10,7 +10,7 @@ import type { Holdings } from './holdings.ts';
 import type { Target } from './target.ts';
 
 /** An AuthService of the records. */
-export interface NamedAuthService {
+export interface ConfiguredAuthService {
   readonly record: AuthService;
   /** The auth service in this process; undefined: it is asked across HTTP. */
   readonly port?: AuthPort | undefined;
@@ -37,7 +37,7 @@ export interface AuthStagesParts extends Pick<AuthenticationOptions, 'counts' | 
 }
 
 /** Throws TypeError for services that cannot be told apart, or cannot be asked. */
-export function createAuthStages(services: readonly NamedAuthService[], parts: AuthStagesParts): AuthStages {
+export function createAuthStages(services: readonly ConfiguredAuthService[], parts: AuthStagesParts): AuthStages {
   const stages = new Map(services.map((service) => [service.record.name, createStage(service, parts)]));
   if (stages.size < services.length) throw new TypeError('two auth services have the same name');
   const usual = services.length === 1 ? services : services.filter(({ record }) => record.isDefault);
@@ -56,7 +56,7 @@ export function createAuthStages(services: readonly NamedAuthService[], parts: A
   });
 }
 
-function createStage({ record, port }: NamedAuthService, parts: AuthStagesParts): AuthStage {
+function createStage({ record, port }: ConfiguredAuthService, parts: AuthStagesParts): AuthStage {
   const { counts, onSilence, logger } = parts;
   const identity = createIdentity(record.allowedAuthorizationHeaders);
   const ask = port === undefined ? askAcrossHttp(record, parts) : askInProcess(port, record);

@@ -2,27 +2,26 @@
 import type { Context, Middleware } from 'koa';
 import type { Mapping, RateLimitService, Version } from '#config';
 import { type Logger, silentLogger } from '#http';
-import { type ClusterRegistry, createClusters, createIdentity } from '#proxy';
+import { type ClusterRegistry, createClusters, createIdentity, type Identity } from '#proxy';
 import type { Limiter } from '#ratelimit';
-import { createTable } from '#routing';
-import type { NamedAuthService } from './auth-services.ts';
+import { createTable, type Table } from '#routing';
+import type { ConfiguredAuthService } from './auth-services.ts';
 import type { AuthCounts } from './authenticate.ts';
-import { createExplain, type Entrance, type Explain } from './explain.ts';
 import type { Forward } from './forward-local.ts';
 import { createHoldings, type Holdings } from './holdings.ts';
 import { createJourney } from './journey.ts';
 import { createLimitation, type LimitCounts } from './limit.ts';
-import { createPreflights } from './preflights.ts';
-import type { InternalRoute, Route } from './route.ts';
+import { createPreflights, type Preflights } from './preflights.ts';
+import type { InternalRoute, ReadyRoute, Route } from './route.ts';
 import { createRoutes, usualBodyBytesMax } from './routes.ts';
 import { describeTarget, type Target } from './target.ts';
 import { createTraffic, type Traffic } from './traffic.ts';
-import { createVersionLife } from './version-life.ts';
+import { createVersionLife, type VersionOf } from './version-life.ts';
 
 export interface GatewayOptions {
   readonly mappings: readonly Mapping[];
   /** Without one every mapping is open. Without a default one internal routes that need it are not served. @default [] */
-  readonly authServices?: readonly NamedAuthService[];
+  readonly authServices?: readonly ConfiguredAuthService[];
   readonly rateLimitService?: RateLimitService | undefined;
   /** Required beside `rateLimitService`: the limiter in this process or across gRPC. */
   readonly limiter?: Limiter | undefined;
@@ -51,8 +50,6 @@ export interface GatewayOptions {
   readonly counts?: GatewayCounts | undefined;
   /** Shared with gateways before and after this one. @default its own */
   readonly traffic?: Traffic | undefined;
-  /** What a request passes before it comes here, for `explain`. @default no proxy is trusted, and no origin permitted */
-  readonly entrance?: Entrance | undefined;
   readonly logger?: Logger;
 }
 
@@ -86,13 +83,29 @@ export interface GatewaySnapshot {
   readonly silences: Readonly<Silences>;
 }
 
+/** What requests run through. Read-only: explanations ask the same functions. */
+export interface GatewayParts {
+  readonly table: Table<ReadyRoute>;
+  readonly preflights: Preflights;
+  readonly identity: Identity;
+  /** Lower-case names that no client may send. */
+  readonly identityHeaders: readonly string[];
+  /** Undefined without Version records. */
+  readonly versionOf: VersionOf | undefined;
+  readonly authServices: readonly ConfiguredAuthService[];
+  readonly rateLimitService: RateLimitService | undefined;
+  readonly limiter: Limiter | undefined;
+  readonly resolve: (service: string) => Target;
+  readonly bodyBytesMax: number;
+}
+
 export interface Gateway {
   /** Answers every request: what no route matches is `not-found`. It must stand behind `createSafePath`. */
   readonly middleware: Middleware;
   /** True for a preflight of a request whose mapping has a CORS rule: then nobody else may answer it. */
   readonly answersPreflight: (ctx: Context) => boolean;
-  /** What becomes of a request, without sending it to anybody or counting it. */
-  readonly explain: Explain;
+  /** For explanations. */
+  readonly parts: GatewayParts;
   readonly snapshot: () => GatewaySnapshot;
   /** Gives back the clusters. To be called when no request is left on it. */
   readonly close: () => Promise<void>;
@@ -118,12 +131,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   return Object.freeze({
     middleware: createJourney({ table, preflights, identity, limitation, traffic, versionOf }),
     answersPreflight: (ctx: Context) => preflights.routeOf(ctx) !== undefined,
-    explain: createExplain({
-      ...{ table, preflights, identity, identityHeaders, versionOf, entrance: options.entrance },
-      auth: { services: authServices, resolve },
-      limit: { record: rateLimitService, limiter: options.limiter, resolve },
-      target: { resolve, identity, bodyBytesMax },
-    }),
+    parts: {
+      ...{ table, preflights, identity, identityHeaders, versionOf },
+      ...{ authServices, rateLimitService, limiter: options.limiter, resolve, bodyBytesMax },
+    },
     snapshot() {
       named ??= servicesOf(made, options);
       const auth = authServices.length === 0 ? undefined : counts.auth;

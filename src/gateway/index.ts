@@ -1,19 +1,9 @@
 /** The edge: routes a request to its service after asking who it is and whether it may. */
+export type { AuthBody } from './auth-body.ts';
+export { upstreamRequest } from './auth-over-http.ts';
 export type { AuthQuestion } from './auth-question.ts';
-export type { NamedAuthService } from './auth-services.ts';
-export type { AuthCounts } from './authenticate.ts';
-export type { Entrance, Explain } from './explain.ts';
-export type {
-  AuthPart,
-  CandidatePart,
-  DescriptorPart,
-  Explanation,
-  LimitPart,
-  Outcome,
-  Question,
-  RateLimitPart,
-} from './explanation.ts';
-export type { TargetPart } from './explanation-target.ts';
+export type { ConfiguredAuthService } from './auth-services.ts';
+export { type AuthCounts, createPortQuestion } from './authenticate.ts';
 export { type Facts, factsOf } from './facts.ts';
 export type { Forward } from './forward-local.ts';
 export {
@@ -22,11 +12,14 @@ export {
   type Gateway,
   type GatewayCounts,
   type GatewayOptions,
+  type GatewayParts,
   type GatewaySnapshot,
 } from './gateway.ts';
+export { headerPairs } from './header-pairs.ts';
+export { refuseMethod } from './journey.ts';
 export type { LimitCounts } from './limit.ts';
 export { createResolve, type Resolve, type ResolverOptions } from './resolve.ts';
-export type { InternalRoute, Route } from './route.ts';
+export type { InternalRoute, ReadyRoute, Route } from './route.ts';
 export { listRoutes } from './route-listing.ts';
 export {
   durationBoundsMs,
@@ -38,3 +31,4 @@ export {
 } from './route-traffic.ts';
 export { describeTarget, type Target } from './target.ts';
 export { createTraffic, type FailedRequest, type Traffic } from './traffic.ts';
+export type { AgingVersion } from './version-life.ts';

@@ -11,3 +11,13 @@ export function answerMethod(ctx: Context, allowed: readonly string[]): void {
   ctx.set('Allow', allow);
   ctx.status = 204;
 }
+
+const readMethods = ['GET', 'HEAD', 'OPTIONS'];
+
+/** For an endpoint with exactly one path that is only read. False: the request was OPTIONS, and is answered. Throws `not-found` and `method-not-allowed`. */
+export function isRead(ctx: Context, path: string): boolean {
+  if (ctx.path !== path) throw problem('not-found');
+  if (ctx.method === 'GET' || ctx.method === 'HEAD') return true;
+  answerMethod(ctx, readMethods);
+  return false;
+}

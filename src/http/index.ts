@@ -5,7 +5,7 @@ export {
   type AddressOptions,
   createAddresses,
 } from './addresses.ts';
-export { answerMethod } from './allow.ts';
+export { answerMethod, isRead } from './allow.ts';
 export { beforeHead } from './before-head.ts';
 export { type BodySchema, createBodySchema, jsonPointer } from './body-schema.ts';
 export { answerClientErrors } from './client-errors.ts';
@@ -36,7 +36,6 @@ export {
   proseMarkup,
 } from './html.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency-key.ts';
-export { faultsOfRequest, type ImaginedRequest, imagineRequest } from './imagined-request.ts';
 export { announcesBody, bodyReadBefore, bodyTooLarge, isBodyWhole, markBodyWhole } from './incoming-body.ts';
 export { isolate } from './isolate.ts';
 export { jsonBodyBytesMax, readJsonBody } from './json-body.ts';
@@ -55,6 +54,7 @@ export {
   type ProblemResponsesOptions,
 } from './problem-responses.ts';
 export { type ProblemKind, type ProblemSlug, problems, problemTitle } from './problems.ts';
+export { queryFault } from './query-fault.ts';
 export { redirectTo } from './redirect.ts';
 export { type RepresentOptions, represent } from './represent.ts';
 export {
@@ -62,7 +62,7 @@ export {
   type Representations,
 } from './representations.ts';
 export { logFieldsOf, logRequest } from './request-log.ts';
-export { pathOf, searchOf } from './request-target.ts';
+export { originForm, pathOf, searchOf } from './request-target.ts';
 export { createSafePath, type SafePathOptions, sanitisePath } from './safe-path.ts';
 export { type HttpServer, type HttpServerOptions, serveHttp } from './serve.ts';
 export { type AnswerOptions, prepareAnswer, type StoredAnswer, sendAnswer } from './stored-answer.ts';

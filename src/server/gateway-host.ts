@@ -1,7 +1,8 @@
 /** The gateway of a process over time: each configuration has one of its own, and a request finishes on the one that it met. */
 import type { Context } from 'koa';
 import type { Configuration } from '#config';
-import type { Explain, GatewaySnapshot, Question } from '#gateway';
+import type { Explain, ExplainRequest } from '#explain';
+import type { GatewaySnapshot } from '#gateway';
 import type { Edge } from './open-gateway.ts';
 import type { Generations } from './reload.ts';
 
@@ -59,7 +60,7 @@ export function createEdges(generations: Generations, open: (configuration: Conf
     },
     answersPreflight: (ctx: Context) => current.edge.gateway.answersPreflight(ctx),
     snapshot: () => current.edge.gateway.snapshot(),
-    explain: (question: Question) => current.edge.gateway.explain(question),
+    explain: (request: ExplainRequest) => current.edge.explain(request),
     async close() {
       if (!current.retired) {
         current.retired = true;

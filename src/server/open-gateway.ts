@@ -7,6 +7,7 @@ import {
   parseServiceReference,
   type RateLimitService,
 } from '#config';
+import { createExplain, type Explain } from '#explain';
 import {
   createGateway,
   createResolve,
@@ -22,7 +23,7 @@ import type { ClusterRegistry } from '#proxy';
 import { connectRateLimit, type Limiter } from '#ratelimit';
 import { userHeader } from '#services/booking';
 import type { Settled } from './options.ts';
-import { createEntrance } from './pipeline.ts';
+import { createEntrySettings } from './pipeline.ts';
 import { isLocalService } from './services.ts';
 
 export interface EdgeParts {
@@ -41,6 +42,7 @@ export interface EdgeParts {
 
 export interface Edge {
   readonly gateway: Gateway;
+  readonly explain: Explain;
   readonly close: () => Promise<void>;
 }
 
@@ -60,12 +62,11 @@ export function createEdge(settled: Settled, configuration: Configuration, parts
     idleTimeoutMs: settings.upstreamIdleTimeoutMs,
     bodyBytesMax: settings.bodyBytesMax,
     clock: settled.clock,
-    entrance: createEntrance(settled),
   };
   if (!has('gateway')) {
     const internalRoutes = [...plainRoutes(services), ...parts.internalRoutes];
     const gateway = createGateway({ mappings: [], internalRoutes, services, resolve, ...common });
-    return { gateway, close: gateway.close };
+    return { gateway, explain: createExplain(gateway, createEntrySettings(settled)), close: gateway.close };
   }
   const [rateLimitService] = configuration.rateLimitServices;
   const asked = rateLimitService && chooseLimiter(rateLimitService, resolve, parts);
@@ -85,6 +86,7 @@ export function createEdge(settled: Settled, configuration: Configuration, parts
   );
   return {
     gateway,
+    explain: createExplain(gateway, createEntrySettings(settled)),
     async close() {
       await gateway.close();
       await asked?.close();

@@ -13,7 +13,7 @@ import {
   type SettingOptions,
   type Settings,
 } from '#config';
-import type { Explain } from '#gateway';
+import type { Explain } from '#explain';
 import { type Logger, silentLogger, type UpgradeListener } from '#http';
 
 /** The settings, in camelCase, and what only a program can hand in. */

@@ -3,11 +3,11 @@ import { namesSecret, packageVersion } from '#config';
 import {
   createDiagnostics,
   createDiagnosticsEvents,
-  createExplanations,
   createNameClusters,
   createProbes,
   createProblemPages,
 } from '#diag';
+import { createExplainEndpoint, explainForm } from '#explain';
 import { durationBoundsMs, type Forward, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
 import type { Representations } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
@@ -75,9 +75,9 @@ export function createOwnRoutes(generations: Generations, parts: OwnRoutesParts)
     ...createProbes(readinessOf(generations, parts), representations),
     createMetricsRoute(createMetrics(metricsOf(generations, parts))),
     createProblemPages(),
-    createDiagnostics(diagnostics),
+    createDiagnostics(diagnostics, explainForm('../explain')),
     events.endpoint,
-    createExplanations((question) => edges().explain(question)),
+    createExplainEndpoint((request) => edges().explain(request)),
   ];
   return { routes, close: events.close };
 }

@@ -1,7 +1,7 @@
 /** What a request passes on its way in. */
 import cors from '@koa/cors';
 import type { Context, Middleware } from 'koa';
-import type { Entrance } from '#gateway';
+import type { EntrySettings } from '#explain';
 import {
   createAccessLog,
   createAddresses,
@@ -52,8 +52,8 @@ function createCors(origins: readonly string[], isAnswered: (ctx: Context) => bo
   return (ctx, next) => (isAnswered(ctx) ? next() : answer(ctx, next));
 }
 
-/** What is before the gateway, for its explanations. */
-export function createEntrance({ settings }: Settled): Entrance {
+/** The settings of this middleware, for explanations. */
+export function createEntrySettings({ settings }: Settled): EntrySettings {
   const addresses = createAddresses(settings);
   const { corsOrigins, strictPaths } = settings;
   return { addresses, allowedOrigin: (ctx) => allowedOrigin(corsOrigins, ctx), strictPaths };

@@ -6,6 +6,7 @@ import mount from 'koa-mount';
 import request from 'supertest';
 import { parse } from 'yaml';
 import { createDiagnostics, createProbes, type Endpoint } from '#diag';
+import { explainForm } from '#explain';
 import { createProblemResponses, createRepresentations, silentLogger } from '#http';
 import { call, callAsDemo, desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
@@ -22,7 +23,7 @@ function appOf({ run }: Endpoint): Koa {
 const methods = 'GET, HEAD, OPTIONS';
 
 describe('createDiagnostics', () => {
-  const endpoint = createDiagnostics(parts);
+  const endpoint = createDiagnostics(parts, explainForm('../explain'));
   const app = appOf(endpoint).callback();
 
   it('is for the gateway to put behind the auth service', () => {

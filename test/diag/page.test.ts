@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import type { Diagnostics } from '#diag';
+import { html } from '#http';
 import { readAssets } from '../../src/diag/assets.ts';
-import { diagnosticsFormatters } from '../../src/diag/page.ts';
+import { createDiagnosticsFormatters } from '../../src/diag/page.ts';
 import { busyRoute, emptyDiagnostics, ownRoute, restingTraffic, sample } from './diagnostics-sample.ts';
 
-const formatter = diagnosticsFormatters.find(({ type }) => type === 'text/html') ?? assert.fail();
+const formatters = createDiagnosticsFormatters(html`<form></form>`);
+const formatter = formatters.find(({ type }) => type === 'text/html') ?? assert.fail();
 const pageOf = (diagnostics: Diagnostics) => formatter.format(diagnostics, 'frontdesk diagnostics');
 
 /** What is read, without markup. */

@@ -1,7 +1,7 @@
 /** Several auth services: each mapping asks its own, and each may only say what it is trusted with. */
 import assert from 'node:assert/strict';
 import supertest from 'supertest';
-import { createGateway, type NamedAuthService } from '#gateway';
+import { type ConfiguredAuthService, createGateway } from '#gateway';
 import { authRecordOf, type EdgeOptions, mappingOf, remote, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -123,7 +123,7 @@ describe('several auth services', () => {
 
   function checkRefused(what: string, message: RegExp, records: Parameters<typeof authRecordOf>, mapping = {}) {
     it(`do not start ${what}`, () => {
-      const authServices: NamedAuthService[] = records.map((record) => ({
+      const authServices: ConfiguredAuthService[] = records.map((record) => ({
         record: authRecordOf(record),
         port: () => assert.fail('asked'),
       }));

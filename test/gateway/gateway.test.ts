@@ -296,16 +296,6 @@ describe('the gateway', () => {
     assert.equal(shadow.reached.length, 1);
   });
 
-  it('tells what would become of each route for a request', async () => {
-    const edge = await startEdge(servers, {
-      mappings: [mappingOf(), mappingOf({ name: 'write', method: exactly('POST') })],
-      services: { hotel: local },
-    });
-    const { candidates } = edge.gateway.explain({ method: 'GET', url: '/v1/hotels' });
-    const verdicts = candidates.map(({ name, outcome }) => `${name} ${outcome}`);
-    assert.deepEqual(verdicts, ['write lost', 'hotel matched']);
-  });
-
   it('gives back the clusters that it shares with others, also when it cannot be made', async () => {
     const clusters = createClusters();
     servers.later(clusters.close);

@@ -6,7 +6,7 @@ import Koa, { type Context } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { parse } from 'yaml';
-import { formatExplanation } from '#diag';
+import { formatExplanation } from '#explain';
 import { type Frontdesk, type FrontdeskOptions, hashPassword } from '../../src/index.ts';
 import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { createHeardLog } from '../support/heard-log.ts';

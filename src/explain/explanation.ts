@@ -1,25 +1,24 @@
-/** What becomes of a request, as plain data for people and machines: the shape of the answer of `explain`. */
-import type { ImaginedRequest } from '#http';
-import type { TargetPart } from './explanation-target.ts';
+/** What becomes of a request, as plain data for people and machines. */
+import type { ImaginedRequest } from './imagined-request.ts';
 
-/** A request that is asked about. */
-export interface Question extends ImaginedRequest {
-  /** Who the auth service shall be taken to find; its answer is not asked for. */
+/** The request to explain. */
+export interface ExplainRequest extends ImaginedRequest {
+  /** The user that the auth service is assumed to find; the service itself is not asked. */
   readonly user?: string | undefined;
-  /** Lists the mappings as well that lose by their path alone. @default false */
+  /** Also lists the mappings that lose by their path alone. @default false */
   readonly all?: boolean | undefined;
 }
 
-/** A part that the request does not come to is undefined. Values that look like credentials read `…`. */
+/** A part that the request does not reach is undefined. Values that look like credentials read `…`. */
 export interface Explanation {
   readonly request: RequestPart;
   readonly outcome: Outcome;
-  /** That a record speaks of. */
+  /** The Version record that the path belongs to. */
   readonly version: VersionPart | undefined;
   readonly mapping: MappingPart | undefined;
   /** In the order in which they are tried. */
   readonly candidates: readonly CandidatePart[];
-  /** How many more there are, whose path alone rules them out. */
+  /** How many more mappings lose by their path alone. */
   readonly candidates_not_listed: number;
   readonly cors: CorsPart | undefined;
   readonly redirect: { readonly status: number; readonly location: string } | undefined;
@@ -29,13 +28,12 @@ export interface Explanation {
   readonly target: TargetPart | undefined;
 }
 
-/** Clients send these names and values. */
 export interface HeaderPart {
   readonly name: string;
   readonly value: string;
 }
 
-/** `service`: as far as can be told before the service is asked. */
+/** As far as it can be known without asking the auth service, the limiter and the service. */
 export type Outcome =
   | {
       readonly kind: 'refused';
@@ -51,19 +49,19 @@ export type Outcome =
 /** As the gateway reads it. */
 export interface RequestPart {
   readonly method: string;
-  /** As it was asked about. */
+  /** As it was given. */
   readonly url: string;
-  /** In its plain form; undefined when it cannot be read in one way only. */
+  /** In its plain form; undefined when the path is ambiguous and refused. */
   readonly path: string | undefined;
   readonly query: string;
   readonly scheme: string;
   readonly host: string;
-  /** The client's address, as trusted proxies tell it. */
+  /** The client's address, as trusted proxies report it. */
   readonly client: string;
   readonly user: string | undefined;
-  /** Names that only an auth service may set. */
+  /** Names of headers that only an auth service may set. */
   readonly identity_headers: readonly string[];
-  /** Of these, what the client sent and lost. */
+  /** Those of them that the client sent, and that were removed. */
   readonly stripped: readonly string[];
 }
 
@@ -71,7 +69,7 @@ export interface VersionPart {
   readonly name: string;
   readonly prefix: string;
   readonly source: string;
-  /** From then on there is no answer but 410. */
+  /** True: every request gets 410. */
   readonly ended: boolean;
   /** On every response. */
   readonly headers: readonly HeaderPart[];
@@ -82,19 +80,19 @@ export interface MappingPart {
   readonly prefix: string;
   readonly conditions: readonly string[];
   readonly reason: string;
-  /** `file:line`; undefined for a route that the server brings itself. */
+  /** `file:line`; undefined for a route of the server itself. */
   readonly source: string | undefined;
 }
 
 export interface CandidatePart extends MappingPart {
-  /** Of several that match, each takes its share. */
+  /** Several that match share the requests by weight. */
   readonly outcome: 'matched' | 'shadow' | 'lost';
-  /** What decided. */
+  /** The criterion that decided. */
   readonly by: string;
 }
 
 export interface CorsPart {
-  /** Whose rule it is: `mapping`, or the setting `CORS_ORIGINS`. */
+  /** Where the rule comes from: the mapping, or the setting `CORS_ORIGINS`. */
   readonly rule: 'mapping' | 'CORS_ORIGINS';
   readonly origins: readonly string[];
   readonly origin: string | undefined;
@@ -115,7 +113,7 @@ export type AuthPart =
       readonly headers: readonly HeaderPart[];
       readonly body: string;
       readonly timeout_ms: number | undefined;
-      /** 0: each request is asked about. */
+      /** How long a positive decision is kept; 0: each request is asked about. */
       readonly cache_ms: number;
       readonly user_header: string | undefined;
       readonly on_200: string;
@@ -131,7 +129,7 @@ export type RateLimitPart =
       readonly service: string;
       readonly source: string;
       readonly domain: string;
-      /** `this process`, or the address of the service that decides and alone knows its limits. */
+      /** `this process`, or the address of the service that decides; then only that service knows the limits. */
       readonly decided_by: string;
       readonly descriptors: readonly DescriptorPart[];
       readonly on_over_limit: string;
@@ -140,7 +138,7 @@ export type RateLimitPart =
 
 export interface DescriptorPart {
   readonly entries: readonly { readonly key: string; readonly value: string }[];
-  /** Undefined: only the service that decides knows. */
+  /** Undefined: only the service that decides knows them. */
   readonly limits: readonly LimitPart[] | undefined;
 }
 
@@ -160,4 +158,53 @@ export interface LimitPart {
 
 export interface ShadowPart extends MappingPart {
   readonly url: string;
+}
+
+export interface TargetPart {
+  readonly kind: 'local' | 'remote';
+  readonly service: string;
+  /** Origins; empty in this process. */
+  readonly addresses: readonly string[];
+  readonly method: string;
+  /** With its query, as the service sees it. */
+  readonly path: string;
+  /** All headers that the gateway sends, in the order of sending. */
+  readonly headers: readonly (HeaderPart & {
+    /** `client`: as the client sent it; `gateway`: added or replaced. */
+    readonly by: 'client' | 'gateway';
+  })[];
+  /** Names that the client sent and that do not reach the service. */
+  readonly headers_removed: readonly string[];
+  readonly response_headers: { readonly add: readonly HeaderPart[]; readonly remove: readonly string[] };
+  /** Undefined for a service in this process. */
+  readonly across: AcrossPart | undefined;
+}
+
+export interface AcrossPart {
+  readonly timeout_ms: EffectivePart;
+  readonly connect_timeout_ms: EffectivePart;
+  readonly idle_timeout_ms: EffectivePart;
+  readonly body_bytes_max: number;
+  readonly load_balancer: string;
+  readonly retries: {
+    readonly on: readonly string[];
+    readonly most: number;
+    readonly per_try_timeout_ms: number | undefined;
+    /** False: a request with this method is not retried once the service may have seen it. */
+    readonly applies: boolean;
+  };
+  readonly circuit_breakers: {
+    readonly max_connections: number;
+    readonly max_pending_requests: number;
+    readonly max_requests: number;
+    readonly max_retries: number;
+  };
+  readonly health_check: string | undefined;
+  readonly upgrades_allowed: readonly string[];
+}
+
+/** In milliseconds; 0: no limit. */
+export interface EffectivePart {
+  readonly value: number;
+  readonly from: 'mapping' | 'setting';
 }

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
 import fc from 'fast-check';
-import { createAddresses, exchangeOf, faultsOfRequest, imagineRequest } from '#http';
+import { createAddresses, exchangeOf } from '#http';
+import { faultsOfRequest, imagineRequest } from '../../src/explain/imagined-request.ts';
 import { sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import Koa from 'koa';
 import request from 'supertest';
 import { parse } from 'yaml';
-import { createExplanations } from '#diag';
-import { createGateway, type Gateway, type Question } from '#gateway';
+import { createExplain, createExplainEndpoint, type ExplainRequest } from '#explain';
+import { createGateway, type Gateway } from '#gateway';
 import { createProblemResponses, silentLogger } from '#http';
 import { call, callAsDemo, desksOf } from '../support/desks.ts';
 import { mappingOf } from '../support/edge.ts';
@@ -12,12 +12,12 @@ import { testServers } from '../support/serve.ts';
 
 const path = '/gateway/v0/explain';
 
-describe('createExplanations', () => {
+describe('createExplainEndpoint', () => {
   let gateway: Gateway;
-  const asked: Question[] = [];
-  const endpoint = createExplanations((question) => {
-    asked.push(question);
-    return gateway.explain(question);
+  const asked: ExplainRequest[] = [];
+  const endpoint = createExplainEndpoint((one) => {
+    asked.push(one);
+    return createExplain(gateway)(one);
   });
   const app = new Koa()
     .use(createProblemResponses({ logger: silentLogger }))

@@ -1,7 +1,8 @@
 /** What an explanation says of each stage, and what it keeps to itself. */
 import assert from 'node:assert/strict';
 import type { Mapping } from '#config';
-import { createGateway, type Explanation, type GatewayOptions, type Question, type Target } from '#gateway';
+import { createExplain, type ExplainRequest, type Explanation } from '#explain';
+import { createGateway, type GatewayOptions, type Target } from '#gateway';
 import { Problem } from '#http';
 import { createLimiter } from '#ratelimit';
 import { authRecordOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
@@ -20,11 +21,11 @@ describe('an explanation', () => {
 
   after(() => Promise.all(gateways.map(({ close }) => close())));
 
-  function explain(options: Partial<GatewayOptions>, question: Partial<Question> = {}): Explanation {
+  function explain(options: Partial<GatewayOptions>, question: Partial<ExplainRequest> = {}): Explanation {
     const resolve = () => elsewhere;
     const gateway = createGateway({ mappings: [mappingOf()], services: {}, resolve, ...options });
     gateways.push(gateway);
-    return gateway.explain({ method: 'GET', url: '/v1/hotels/x', ...question });
+    return createExplain(gateway)({ method: 'GET', url: '/v1/hotels/x', ...question });
   }
 
   const mappings = (...fields: Partial<Mapping>[]) => ({ mappings: fields.map((one) => mappingOf(one)) });
@@ -65,7 +66,7 @@ describe('an explanation', () => {
   });
 
   async function checkRefusal(
-    question: Partial<Question>,
+    question: Partial<ExplainRequest>,
     ...expected: readonly [stage: string, status: number, problem: string]
   ) {
     const { outcome, target } = explain(

@@ -1,7 +1,7 @@
 /** An explanation as people read it in a terminal. */
 import assert from 'node:assert/strict';
-import { formatExplanation } from '#diag';
-import { createGateway, type GatewayOptions, type Question } from '#gateway';
+import { createExplain, type ExplainRequest, formatExplanation } from '#explain';
+import { createGateway, type GatewayOptions } from '#gateway';
 import { createLimiter } from '#ratelimit';
 import { authRecordOf, labelled, limitRecordOf, mappingOf } from '../support/edge.ts';
 import { domain, limit, node, unlimited } from '../support/limits.ts';
@@ -17,10 +17,10 @@ describe('formatExplanation', () => {
 
   after(() => Promise.all(gateways.map(({ close }) => close())));
 
-  function read(options: Partial<GatewayOptions>, question: Partial<Question> = {}): string {
+  function read(options: Partial<GatewayOptions>, question: Partial<ExplainRequest> = {}): string {
     const gateway = createGateway({ mappings: [mappingOf()], services: {}, resolve: () => elsewhere, ...options });
     gateways.push(gateway);
-    return formatExplanation(gateway.explain({ method: 'GET', url: '/v1/hotels/x', ...question }));
+    return formatExplanation(createExplain(gateway)({ method: 'GET', url: '/v1/hotels/x', ...question }));
   }
 
   const verdict = (text: string) => text.split('\n')[1];
@@ -106,7 +106,7 @@ describe('formatExplanation', () => {
     const retryPolicy = { retryOn: ['5xx', 'reset'], numRetries: 2, perTryTimeoutMs: 100, statusCodes: [] } as const;
     const mappings = [mappingOf({ timeoutMs: 0, retryPolicy, allowUpgrade: ['websocket'] })];
     assert.deepEqual(section(read({ mappings }, { method: 'POST' }), 'On the way'), [
-      'time-out | without end (mapping), until the response headers',
+      'time-out | no limit (mapping), until the response headers',
       'connecting | 3000 ms (UPSTREAM_CONNECT_TIMEOUT_MS)',
       'resting body | 300000 ms (default)',
       'body | 1048576 bytes at most (BODY_BYTES_MAX)',

@@ -1,38 +1,38 @@
-/** What looks like a credential is not shown: who explains a request may show the explanation to others. */
+/** Hides credentials in an explanation, wherever they would appear, since explanations are shown to other people. */
 import { namesSecret } from '#config';
 import type { HeaderPart } from './explanation.ts';
 
 export interface Conceal {
-  /** Pairs of names and values in turn. */
+  /** Takes names and values in turn. */
   readonly headers: (pairs: readonly string[]) => readonly HeaderPart[];
-  /** Without the credentials that the client sent. */
+  /** The text without the credentials that the client sent. */
   readonly text: (text: string) => string;
 }
 
-/** Shorter than these, they would be found in any text. */
+/** Shorter values occur in any text by chance. */
 const lengthMin = 4;
 
 export interface ConcealOptions {
-  /** Names and values in turn, of the client's request. */
+  /** The headers of the client's request: names and values in turn. */
   readonly pairs: readonly string[];
-  /** Values of no meaning unless the client sent them: each request gets others. */
-  readonly made: readonly string[];
-  /** Lower-case names that may read like a secret's, and say who somebody is. */
+  /** Values that the gateway generates for each request, such as its id. */
+  readonly generated: readonly string[];
+  /** Lower-case names that may look like a secret's but hold a user's name. */
   readonly identityHeaders: readonly string[];
 }
 
-export function createConceal({ pairs, made, identityHeaders }: ConcealOptions): Conceal {
+export function createConceal({ pairs, generated, identityHeaders }: ConcealOptions): Conceal {
   const open = new Set([...identityHeaders, 'x-envoy-auth-partial-body']);
   const isSecret = (name: string) => namesSecret(name) && !open.has(name);
   const known = pairs
     .filter((_, index) => index % 2 === 1 && isSecret(pairs[index - 1] ?? ''))
     .flatMap((value) => [value, value.replace(/^\S+ +/, '')])
     .filter((value) => value.length >= lengthMin);
-  const fleeting = new Set(made.filter((value) => !pairs.includes(value)));
+  const unsent = new Set(generated.filter((value) => !pairs.includes(value)));
   return Object.freeze({
     headers: (shown: readonly string[]) =>
       partsOf(shown).map(({ name, value }) => {
-        if (fleeting.has(value)) return { name, value: '(made for each request)' };
+        if (unsent.has(value)) return { name, value: '(made for each request)' };
         return { name, value: isSecret(name) ? concealed(name, value) : value };
       }),
     text: (text: string) => known.reduce((clean, value) => clean.replaceAll(value, '…'), text),
@@ -43,7 +43,7 @@ function partsOf(pairs: readonly string[]): readonly HeaderPart[] {
   return pairs.flatMap((name, index) => (index % 2 === 0 ? [{ name, value: pairs[index + 1] ?? '' }] : []));
 }
 
-/** The scheme is left: `Basic …`. */
+/** Keeps the scheme: `Basic …`. */
 function concealed(name: string, value: string): string {
   const [, scheme] = /^([\w-]+) +\S/.exec(value) ?? [];
   return scheme !== undefined && name.endsWith('authorization') ? `${scheme} …` : '…';

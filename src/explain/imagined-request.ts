@@ -1,4 +1,4 @@
-/** A request that nobody has sent, as the middleware would see it: to tell what would become of it. */
+/** The context of a request that was never sent, as the middleware would see it. */
 import {
   type IncomingHttpHeaders,
   IncomingMessage,
@@ -9,16 +9,13 @@ import {
 } from 'node:http';
 import { isIP, Socket } from 'node:net';
 import Koa, { type Context } from 'koa';
-import type { Addresses } from './addresses.ts';
-import { createExchange } from './exchange.ts';
-import type { Fault } from './problem.ts';
-import { originForm } from './request-target.ts';
+import { type Addresses, createExchange, type Fault, originForm } from '#http';
 
 export interface ImaginedRequest {
   readonly method: string;
   /** A path with its query, or an absolute URL, whose scheme and host are the client's. */
   readonly url: string;
-  /** Names and values, as they would stand on the wire. @default [] */
+  /** Names and values, as they would be sent. @default [] */
   readonly headers?: readonly (readonly [name: string, value: string])[] | undefined;
   /** The IP address that the connection comes from. @default '127.0.0.1' */
   readonly remoteAddress?: string | undefined;
@@ -26,7 +23,7 @@ export interface ImaginedRequest {
   readonly tls?: boolean | undefined;
 }
 
-/** What no client could send, or Node's parser would refuse; pointers as into `ImaginedRequest`. */
+/** Faults that make a request impossible to send, or that Node's parser refuses; pointers as into the query of the endpoint. */
 export function faultsOfRequest({ method, url, headers = [], remoteAddress }: ImaginedRequest): readonly Fault[] {
   const faults = [
     METHODS.includes(method) ? undefined : fault('method', 'is no method of HTTP; methods are in capitals'),
@@ -39,7 +36,7 @@ export function faultsOfRequest({ method, url, headers = [], remoteAddress }: Im
   return faults.filter((one) => one !== undefined);
 }
 
-/** The context of a request without a fault, on a connection that there is not; its exchange is opened. */
+/** For a request without faults. Its connection does not exist; its request context does. */
 export function imagineRequest(imagined: ImaginedRequest, addresses: Addresses): Context {
   const { method, url, headers = [], remoteAddress = '127.0.0.1' } = imagined;
   const [, scheme, authority] = /^(https?):\/\/([^/?#]+)/.exec(url) ?? [];
@@ -56,14 +53,14 @@ export function imagineRequest(imagined: ImaginedRequest, addresses: Addresses):
   return ctx;
 }
 
-/** Of these Node keeps the first (documented at `message.headers`). */
+/** Node keeps the first of several lines of these headers (documented at `message.headers`). */
 const single = new Set([
   ...['age', 'authorization', 'content-length', 'content-type', 'etag', 'expires', 'from', 'host'],
   ...['if-modified-since', 'if-unmodified-since', 'last-modified', 'location', 'max-forwards'],
   ...['proxy-authorization', 'referer', 'retry-after', 'server', 'user-agent'],
 ]);
 
-/** As Node reads headers that come several times. */
+/** Joins repeated headers as Node does. */
 function joined(lines: readonly (readonly [name: string, value: string])[]): IncomingHttpHeaders {
   const headers: IncomingHttpHeaders = {};
   for (const [name, value] of lines) {
@@ -75,7 +72,7 @@ function joined(lines: readonly (readonly [name: string, value: string])[]): Inc
   return headers;
 }
 
-/** Clients send UTF-8, and Node reads each byte as a character. */
+/** Clients send UTF-8, and Node reads each byte as one character. */
 function onTheWire(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }

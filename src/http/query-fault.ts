@@ -1,5 +1,5 @@
 /** A fault of a query argument, told as a pointer to it. */
-import type { Fault } from '#http';
+import type { Fault } from './problem.ts';
 
 /** `name`: empty for the query as a whole; of a long one the beginning is told. */
 export function queryFault(name: string, detail: string): Fault {

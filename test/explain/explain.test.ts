@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Mapping } from '#config';
-import type { Explanation, Question } from '#gateway';
+import { createExplain, type ExplainRequest, type Explanation } from '#explain';
 import { createLimiter, type RateLimitRequest } from '#ratelimit';
 import { authRecordOf, labelled, limitRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
 import { domain, limit, node } from '../support/limits.ts';
@@ -151,7 +151,7 @@ const header = fc.constantFrom<readonly [string, string]>(
   ['X_Travel_User', 'admin'],
 );
 
-const questions: fc.Arbitrary<Question> = fc
+const questions: fc.Arbitrary<ExplainRequest> = fc
   .record({ method: methods, host: hosts, path: paths, search: searches, headers: fc.array(header, { maxLength: 6 }) })
   .map(({ method, host, path, search, headers }) => ({
     method,
@@ -165,7 +165,7 @@ interface Happened {
   readonly answer: (name: string) => string | undefined;
 }
 
-async function send({ edge }: World, { method, url, headers = [] }: Question): Promise<Happened> {
+async function send({ edge }: World, { method, url, headers = [] }: ExplainRequest): Promise<Happened> {
   const lines = headers.map(([name, value]) => `${name}: ${value}`);
   const bytes = Buffer.from([`${method} ${url} HTTP/1.1`, ...lines, '', ''].join('\r\n'), 'utf8').toString('latin1');
   const received = await sendRaw(edge.port, bytes);
@@ -240,10 +240,11 @@ describe('explain', () => {
       world.counted,
       ...Object.values(world.auths).map((a) => a.reached),
     ];
+    const explain = createExplain(world.edge.gateway);
     await fc.assert(
       fc.asyncProperty(questions, async (question) => {
         for (const list of lists) (list as unknown[]).length = 0;
-        const told = world.edge.gateway.explain(question);
+        const told = explain(question);
         assert.ok(
           lists.every(({ length }) => length === 0),
           'somebody was asked',

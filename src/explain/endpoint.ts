@@ -1,0 +1,132 @@
+/** `/gateway/v0/explain`: reads the request to explain from the query, and answers with JSON, YAML or a page with a form. */
+import type { InternalRoute } from '#gateway';
+import {
+  createRepresentations,
+  type Fault,
+  html,
+  htmlDocument,
+  isRead,
+  type Markup,
+  pageHeaders,
+  problem,
+  queryFault,
+  represent,
+  withHtmlPage,
+} from '#http';
+import type { Explain } from './explain.ts';
+import type { ExplainRequest, Explanation } from './explanation.ts';
+import { faultsOfRequest } from './imagined-request.ts';
+import { explanationSections, verdictOf } from './sections.ts';
+
+const path = '/gateway/v0/explain';
+
+/** `?method=GET&url=/v1/hotels&header=Name:%20value&user=ann`. Without a query, a browser gets the form. */
+export function createExplainEndpoint(explain: Explain): InternalRoute {
+  const representations = createRepresentations(
+    withHtmlPage((value, title) => formatPage(value as Page, title), pageHeaders({ ownFiles: true })),
+  );
+  return {
+    name: 'explain',
+    prefix: path,
+    rewrite: '',
+    authenticated: true,
+    async run(ctx) {
+      if (!isRead(ctx, path)) return;
+      const formatter = representations.choose(ctx.req.headers.accept);
+      const isPage = formatter.type === 'text/html';
+      const { search } = ctx;
+      const explanation = isPage && search === '' ? undefined : explain(readRequest(search));
+      ctx.set('Cache-Control', 'no-store');
+      represent(ctx, formatter, isPage ? { search, explanation } : explanation, { title: 'Explain a request' });
+    },
+  };
+}
+
+const searchLengthMax = 8192;
+const headersMax = 64;
+
+const names = ['method', 'url', 'header', 'user', 'from', 'all'] as const;
+
+/** `search`: with or without its question mark. An empty argument counts as missing. Throws `bad-argument` with all faults. */
+function readRequest(search: string): ExplainRequest {
+  if (search.length > searchLengthMax)
+    throw problem('bad-argument', { errors: [queryFault('', `is longer than ${searchLengthMax} characters`)] });
+  const given = [...new URLSearchParams(search)].filter(([, value]) => value.trim() !== '');
+  const argument = (name: (typeof names)[number]) => given.find(([one]) => one === name)?.[1];
+  const request: ExplainRequest = {
+    method: argument('method') ?? 'GET',
+    url: argument('url') ?? '/',
+    headers: given.filter(([name]) => name === 'header').map(([, line]) => parseHeader(line)),
+    user: argument('user'),
+    remoteAddress: argument('from'),
+    all: argument('all') === 'true',
+  };
+  const faults = [...argumentFaults(given), ...faultsOfRequest(request)];
+  if (faults.length > 0) throw problem('bad-argument', { errors: faults });
+  return request;
+}
+
+/** `Name: value`; a line without a colon becomes a name that no header can have. */
+export function parseHeader(line: string): readonly [name: string, value: string] {
+  const colon = line.indexOf(':');
+  return colon < 0 ? [`${line} `, ''] : [line.slice(0, colon), line.slice(colon + 1).trim()];
+}
+
+function argumentFaults(given: readonly (readonly [string, string])[]): readonly Fault[] {
+  const known: readonly string[] = names;
+  const counts = new Map<string, number>();
+  for (const [name] of given) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const faults = [...counts].flatMap(([name, count]) => {
+    if (!known.includes(name)) return [queryFault(name, `is unknown; there are ${names.join(', ')}`)];
+    if (name === 'header')
+      return count > headersMax ? [queryFault(name, `is given more than ${headersMax} times`)] : [];
+    return count > 1 ? [queryFault(name, 'is given more than once')] : [];
+  });
+  const all = given.find(([name]) => name === 'all')?.[1] ?? 'false';
+  return [
+    ...faults,
+    ...(counts.has('url') ? [] : [queryFault('url', 'is missing')]),
+    ...(all === 'true' || all === 'false' ? [] : [queryFault('all', 'is neither true nor false')]),
+  ];
+}
+
+/** The form as it was filled in; `explanation` is undefined until it is submitted. */
+interface Page {
+  readonly search: string;
+  readonly explanation: Explanation | undefined;
+}
+
+function formatPage({ search, explanation }: Page, title: string): string {
+  return htmlDocument({
+    title,
+    stylesheets: ['diag/colours.css', 'diag/base.css', 'diag/explain.css'],
+    header: html`<nav aria-label="Elsewhere"><a href="diag/">Diagnostics</a></nav>`,
+    main: html`${explainForm('explain', new URLSearchParams(search))}${explanation !== undefined && formatAnswer(explanation)}`,
+  });
+}
+
+function formatAnswer(explanation: Explanation): Markup {
+  return html`<p class="verdict" data-outcome="${explanation.outcome.kind}">${verdictOf(explanation)}</p>
+${explanationSections(explanation).map(
+  ({ heading, rows }) => html`<section><h2>${heading}</h2>
+<table>${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>\n`)}</table></section>
+`,
+)}`;
+}
+
+/** `action`: the endpoint, relative to the page; `given`: the values of the fields. */
+export function explainForm(action: string, given: URLSearchParams = new URLSearchParams()): Markup {
+  const headers = given.getAll('header').filter(Boolean);
+  return html`<form class="explain" method="get" action="${action}">
+${field('Method', 'method', given.get('method') ?? 'GET', 'GET')}
+${field('Path or URL', 'url', given.get('url') ?? '', '/v1/hotels?city=Paris', 'wide')}
+${field('User', 'user', given.get('user') ?? '', 'none')}
+${field('From address', 'from', given.get('from') ?? '', '127.0.0.1')}
+${[...headers, '', ''].map((value, index) => field(`Header ${index + 1}`, 'header', value, 'Name: value'))}
+<button>Explain</button>
+</form>`;
+}
+
+function field(label: string, name: string, value: string, example: string, look?: string): Markup {
+  return html`<label${look && html` class="${look}"`}>${label}<input name="${name}" value="${value}" placeholder="${example}" autocomplete="off" autocapitalize="off" spellcheck="false"></label>`;
+}
