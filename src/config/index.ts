@@ -67,3 +67,4 @@ export {
 export { writeStarter } from './starter.ts';
 export { loadTls, type Tls } from './tls.ts';
 export { type ConfigurationWatch, type WatchOptions, watchConfiguration } from './watch.ts';
+export { windowSeconds } from './window.ts';

@@ -1,16 +1,14 @@
 /** What the rate-limit service of this process did, limit by limit. */
-import type { LimitMetricTable, TalliedLimit } from '#ratelimit';
+import type { LimitMetricTable, LimitStats } from '#ratelimit';
 import type { Family } from './exposition.ts';
 
 export interface LimitParts {
   /** What is told of a limit, by the sum that it is told from. */
   readonly table: LimitMetricTable;
-  readonly tallied: () => Iterable<TalliedLimit>;
-  /** Decisions for which the counters gave no answer. */
-  readonly callErrors: () => number;
+  readonly stats: Pick<LimitStats, 'all' | 'failures'>;
 }
 
-export function createLimitFamilies({ table, tallied, callErrors }: LimitParts): readonly Family[] {
+export function createLimitFamilies({ table, stats }: LimitParts): readonly Family[] {
   const fields = Object.keys(table) as (keyof LimitMetricTable)[];
   return [
     ...fields.map(
@@ -20,7 +18,7 @@ export function createLimitFamilies({ table, tallied, callErrors }: LimitParts):
         labels: ['domain', 'descriptor', 'limit'],
         help: table[field][1],
         *samples() {
-          for (const { labels, tally } of tallied()) yield { labels: { ...labels }, value: tally[field] };
+          for (const { labels, sums } of stats.all()) yield { labels: { ...labels }, value: sums[field] };
         },
       }),
     ),
@@ -29,7 +27,7 @@ export function createLimitFamilies({ table, tallied, callErrors }: LimitParts):
       type: 'counter',
       labels: [],
       help: 'Decisions for which the counters gave no answer.',
-      samples: () => [{ labels: {}, value: callErrors() }],
+      samples: () => [{ labels: {}, value: stats.failures() }],
     },
   ];
 }

@@ -1,19 +1,18 @@
-/** What a request must be to be answered. */
-import { InvalidRequest } from './invalid-request.ts';
-import type { Descriptor, Entry, LimitOverride, RateLimitRequest } from './limiter.ts';
+/** Which requests are refused: an empty domain, numbers out of range, and from the network more than its bounds. */
+import { type Descriptor, type Entry, InvalidRequest, type LimitOverride, type RateLimitRequest } from './limiter.ts';
 
 /**
- * The most that a request from the network may hold; lengths in UTF-16 code units. A value may be as long as a whole
- * header block: a gateway that fails open would wave through a client whose header the service refuses.
+ * Bounds of a request from the network; lengths in UTF-16 code units. A value may be as long as a whole header block:
+ * a gateway that fails open would let a client pass whose header the service refuses.
  */
 export const requestBounds = Object.freeze({ domain: 256, descriptors: 64, entries: 32, key: 256, value: 16_384 });
 
 const numberMax = 4_294_967_295;
 
-/** Each length of window has a table of its own, so an asker may not make up any number of them. */
+/** Counters of each window length have their own table, so a request may not create any number of lengths. */
 const unitMultiplierMax = 1_000;
 
-/** Throws an `InvalidRequest` for an empty domain, a limit without a unit, and numbers that are no unsigned 32-bit ones. */
+/** Throws an `InvalidRequest` for an empty domain, a limit without a unit, and numbers that are not unsigned 32-bit integers. */
 export function checkRequest({ domain, descriptors, hitsAddend = 0 }: RateLimitRequest): void {
   if (domain === '') throw new InvalidRequest('domain must not be empty');
   requireNumber('hits_addend', hitsAddend, 0, numberMax);
@@ -47,7 +46,6 @@ export function checkBounds({ domain, descriptors }: RateLimitRequest): void {
 function checkDescriptor({ entries }: Descriptor, index: number): void {
   if (entries.length > requestBounds.entries)
     throw tooMuch(`descriptors[${index}].entries`, entries.length, 'entries', requestBounds.entries);
-  // The names of what is refused are made only then.
   const refused = entries.findIndex(isTooLong);
   if (refused === -1) return;
   const { key = '', value = '' } = entries[refused] ?? {};

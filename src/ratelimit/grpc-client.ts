@@ -2,8 +2,8 @@
 import { checkRequest } from './check-request.ts';
 import type { Answer } from './grpc-call.ts';
 import { openChannel, type Target } from './grpc-channel.ts';
-import { InvalidRequest } from './invalid-request.ts';
 import type { Decision, Limiter, RateLimitRequest } from './limiter.ts';
+import { InvalidRequest } from './limiter.ts';
 import { createProtocol, type Protocol, type ProtocolName } from './protocol.ts';
 
 export interface RateLimitClientOptions {

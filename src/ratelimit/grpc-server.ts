@@ -1,8 +1,8 @@
 /** The rate-limit service on a port of its own, in plain text. */
 import { createServer, type Server as Listener, type Socket } from 'node:net';
 import { loadGrpc } from './grpc-library.ts';
-import { addServices, type ErrorLogger } from './grpc-services.ts';
-import type { Limiter } from './limiter.ts';
+import { addServices } from './grpc-services.ts';
+import type { Limiter, Logger } from './limiter.ts';
 
 export interface RateLimitServerOptions {
   readonly limiter: Limiter;
@@ -10,7 +10,7 @@ export interface RateLimitServerOptions {
   readonly host?: string;
   /** 0 picks a free one. */
   readonly port: number;
-  readonly logger: ErrorLogger;
+  readonly logger: Pick<Logger, 'error'>;
 }
 
 export interface RateLimitServer {

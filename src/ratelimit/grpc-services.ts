@@ -4,19 +4,19 @@ import { checkBounds } from './check-request.ts';
 import { loadGrpcDefinition } from './grpc-definition.ts';
 import type { GrpcLibrary } from './grpc-library.ts';
 import { addHealth, type Health } from './health.ts';
-import { InvalidRequest } from './invalid-request.ts';
-import type { Decision, Limiter, RateLimitRequest } from './limiter.ts';
-import { NotCounted } from './not-counted.ts';
+import {
+  CountersUnavailable,
+  type Decision,
+  InvalidRequest,
+  type Limiter,
+  type Logger,
+  type RateLimitRequest,
+} from './limiter.ts';
 import { addReflection } from './reflection.ts';
-
-/** pino's shape, as far as it is needed. */
-export interface ErrorLogger {
-  error(fields: object, message?: string): void;
-}
 
 export interface GrpcServicesOptions {
   readonly limiter: Limiter;
-  readonly logger: ErrorLogger;
+  readonly logger: Pick<Logger, 'error'>;
 }
 
 export function addServices(server: Server, library: GrpcLibrary, options: GrpcServicesOptions): Health {
@@ -54,9 +54,9 @@ function shouldRateLimit(
 }
 
 /** Only what the asker did wrong is for the asker to read. */
-function statusOf(error: unknown, status: Status, logger: ErrorLogger): Partial<ServiceError> {
+function statusOf(error: unknown, status: Status, logger: Pick<Logger, 'error'>): Partial<ServiceError> {
   if (error instanceof InvalidRequest) return { code: status.INVALID_ARGUMENT, details: error.message };
-  if (error instanceof NotCounted) return { code: status.UNAVAILABLE, details: 'hits cannot be counted now' };
+  if (error instanceof CountersUnavailable) return { code: status.UNAVAILABLE, details: 'hits cannot be counted now' };
   logger.error({ err: error }, 'the rate-limit service could not decide');
   return { code: status.INTERNAL, details: 'the rate-limit service could not decide' };
 }

@@ -2,12 +2,10 @@
 import { type IncomingMessage, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { LimitDomain } from '#config';
 import { checkBounds } from './check-request.ts';
-import type { ErrorLogger } from './grpc-services.ts';
-import { InvalidRequest } from './invalid-request.ts';
+
 import { formatJsonDecision, parseJsonRequest } from './json-protocol.ts';
-import type { Limiter } from './limiter.ts';
+import { CountersUnavailable, InvalidRequest, type Limiter, type Logger } from './limiter.ts';
 import { formatLimits } from './limits-text.ts';
-import { NotCounted } from './not-counted.ts';
 
 export interface RateLimitHttpOptions {
   readonly limiter: Limiter;
@@ -17,7 +15,7 @@ export interface RateLimitHttpOptions {
   readonly limits: () => readonly LimitDomain[];
   /** Undefined: no `/metrics`. */
   readonly metrics?: { readonly contentType: string; readonly text: () => Promise<string> } | undefined;
-  readonly logger: ErrorLogger;
+  readonly logger: Pick<Logger, 'error'>;
 }
 
 /**
@@ -108,9 +106,9 @@ function fault(code: number, detail?: string, headers: Answer['headers'] = {}): 
 }
 
 /** Only what the asker did wrong is for the asker to read. */
-function faultOf(error: unknown, logger: ErrorLogger): Answer {
+function faultOf(error: unknown, logger: Pick<Logger, 'error'>): Answer {
   if (error instanceof InvalidRequest) return fault(400, error.message);
-  if (!(error instanceof NotCounted)) logger.error({ err: error }, 'the rate-limit service could not decide');
+  if (!(error instanceof CountersUnavailable)) logger.error({ err: error }, 'the rate-limit service could not decide');
   return fault(500, 'The rate-limit service could not decide.');
 }
 

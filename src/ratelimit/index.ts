@@ -1,24 +1,32 @@
 /** How often they may: the limiter, its counters, and both ends of the gRPC protocol. */
-export type { Count, Counters, Hit, TakeOptions } from './counters.ts';
-export { createLimiter, type LimiterOptions, type LimitObserver } from './create-limiter.ts';
-export { type FailurePolicyOptions, withFailurePolicy } from './failure-policy.ts';
+export type { Counters, Hit, HitResult, TakeOptions } from './counters/counters.ts';
+export { type FailurePolicyOptions, withFailurePolicy } from './counters/failure-policy.ts';
+export { createMemoryCounters, type MemoryCounters, type MemoryCountersOptions } from './counters/memory.ts';
+export { createLimiter, type LimiterOptions, type LocalLimiter } from './decide.ts';
 export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc-client.ts';
 export { type RateLimitServer, type RateLimitServerOptions, serveRateLimit } from './grpc-server.ts';
-export type { ErrorLogger } from './grpc-services.ts';
 export { createRateLimitHttp, type RateLimitHttpOptions } from './http-service.ts';
-export { InvalidRequest } from './invalid-request.ts';
-export type {
-  CurrentLimit,
-  Decision,
-  Descriptor,
-  DescriptorStatus,
-  Entry,
-  Limiter,
-  LimitOverride,
-  RateLimitRequest,
-  ResponseHeader,
+export {
+  createLimitStats,
+  type LimitStat,
+  type LimitStats,
+  type LimitStatsOptions,
+  type UsageOf,
+} from './limit-stats.ts';
+export {
+  CountersUnavailable,
+  type CurrentLimit,
+  type Decision,
+  type Descriptor,
+  type DescriptorStatus,
+  type Entry,
+  InvalidRequest,
+  type Limiter,
+  type LimitOverride,
+  type RateLimitRequest,
+  type ResponseHeader,
+  type Rule,
 } from './limiter.ts';
-export { createMemoryCounters, type MemoryCounters, type MemoryCountersOptions } from './memory-counters.ts';
 export {
   type LimitMetricTable,
   limitMetrics,
@@ -28,7 +36,3 @@ export {
 } from './metrics.ts';
 export type { ProtocolName } from './protocol.ts';
 export { openRedisCounters, type RedisCounters, type RedisCountersOptions } from './redis-counters.ts';
-export { createReloadingLimiter, type ReloadingLimiter } from './reloading-limiter.ts';
-export type { Rule, RuleMatch } from './rule.ts';
-export { createTallies, type TalliedLimit, type Tallies } from './tallies.ts';
-export { readUsages, type Usage, type UsageOf } from './usages.ts';

@@ -1,7 +1,7 @@
 /** The protocol as JSON: requests and answers by the proto3 JSON mapping (protobuf.dev, ProtoJSON format). */
 import type { Unit } from '#config';
-import { InvalidRequest } from './invalid-request.ts';
 import type { Decision, Descriptor, DescriptorStatus, Entry, LimitOverride, RateLimitRequest } from './limiter.ts';
+import { InvalidRequest } from './limiter.ts';
 
 /**
  * Names in camelCase or as the protocol's files have them, numbers as numbers or text, enums by name or number, null for

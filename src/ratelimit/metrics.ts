@@ -1,6 +1,6 @@
 /** What the rate-limit service did, for Prometheus: per limit, with as many series as the configuration has limits. */
 import type { Counter, Registry } from 'prom-client';
-import type { Tallies, Tally } from './tallies.ts';
+import type { LimitStats, LimitSums } from './limit-stats.ts';
 
 export interface RateLimitMetrics {
   /** The files were read: they were good, or the limits before them stay. */
@@ -12,13 +12,11 @@ export interface RateLimitMetrics {
 
 /** What is counted elsewhere, and read when somebody asks. */
 export interface RateLimitSums {
-  readonly tallies: Pick<Tallies, 'all'>;
-  /** How many decisions the counters gave no answer for. */
-  readonly callErrors: () => number;
+  readonly stats: Pick<LimitStats, 'all' | 'failures'>;
 }
 
 /** The library is loaded here and not before: who shows no metrics need not have it. The registry is this desk's own. */
-export async function openRateLimitMetrics({ tallies, callErrors }: RateLimitSums): Promise<RateLimitMetrics> {
+export async function openRateLimitMetrics({ stats }: RateLimitSums): Promise<RateLimitMetrics> {
   const { Counter, Gauge, Registry } = await import('prom-client');
   const registry = new Registry();
   const registers = [registry];
@@ -29,7 +27,7 @@ export async function openRateLimitMetrics({ tallies, callErrors }: RateLimitSum
       labelNames: ['domain', 'descriptor', 'limit'],
       registers,
       collect() {
-        collect(this, tallies, field as keyof Tally);
+        collect(this, stats, field as keyof LimitSums);
       },
     });
   new Counter({
@@ -38,7 +36,7 @@ export async function openRateLimitMetrics({ tallies, callErrors }: RateLimitSum
     registers,
     collect() {
       this.reset();
-      this.inc(callErrors());
+      this.inc(stats.failures());
     },
   });
   const total = (name: string, help: string) =>
@@ -66,17 +64,17 @@ export const limitMetrics = {
   within: ['within_limit', 'Hits that the limit had room for.'],
   near: ['near_limit', 'Hits that the limit had room for, and that left at least 80 % of it used.'],
   over: ['over_limit', 'Hits that the limit had no room for.'],
-  overFromMemory: ['over_limit_from_memory', 'Hits over the limit by local memory, without asking Redis.'],
+  overFromCache: ['over_limit_from_memory', 'Hits over the limit by local memory, without asking Redis.'],
   shadow: ['shadow_mode', 'Hits over a limit in shadow mode, which did not deny them.'],
 } as const satisfies LimitMetricTable;
 
 /** What a sum is called between `frontdesk_ratelimit_` and `_total`, and what it says. */
-export type LimitMetricTable = Readonly<Record<keyof Tally, readonly [name: string, help: string]>>;
+export type LimitMetricTable = Readonly<Record<keyof LimitSums, readonly [name: string, help: string]>>;
 
 /** The counting itself is a plain addition; the library's labels are looked up only here, when somebody asks. */
-function collect(counter: Counter, tallies: RateLimitSums['tallies'], field: keyof Tally): void {
+function collect(counter: Counter, stats: RateLimitSums['stats'], field: keyof LimitSums): void {
   counter.reset();
-  for (const { labels, tally } of tallies.all()) counter.inc({ ...labels }, tally[field]);
+  for (const { labels, sums } of stats.all()) counter.inc({ ...labels }, sums[field]);
 }
 
 function exposition(registry: Registry): Pick<RateLimitMetrics, 'contentType' | 'text'> {

@@ -1,5 +1,5 @@
 /** What a shared memory last said of counters that deny, so that it is not asked what cannot have changed. */
-import type { Count, Hit } from './counters.ts';
+import type { Hit, HitResult } from './counters/counters.ts';
 
 export interface OverMemoryOptions {
   readonly entriesMax: number;
@@ -7,7 +7,7 @@ export interface OverMemoryOptions {
   readonly clock: () => number;
 }
 
-/** A `Count` before its time is rounded to seconds. */
+/** A `HitResult` before its time is rounded to seconds. */
 export interface SharedCount {
   readonly over: boolean;
   readonly remaining: number;
@@ -16,7 +16,7 @@ export interface SharedCount {
 
 export interface OverMemory {
   /** The counts of a request that is certain to be denied and to count nothing; undefined if somebody must be asked. */
-  recall(keys: readonly string[], hits: readonly Hit[], countDenied: boolean): readonly Count[] | undefined;
+  recall(keys: readonly string[], hits: readonly Hit[], countDenied: boolean): readonly HitResult[] | undefined;
   /** What was answered to a request that was sent at `askedMs`. */
   learn(keys: readonly string[], hits: readonly Hit[], counts: readonly SharedCount[], askedMs: number): void;
 }
@@ -50,7 +50,7 @@ export function createOverMemory({ entriesMax, clock }: OverMemoryOptions): Over
     return entry.learnedMs <= nowMs && nowMs < entry.untilMs ? entry : undefined;
   }
 
-  function recallOne(key: string, hit: Hit, countDenied: boolean, nowMs: number): Count | undefined {
+  function recallOne(key: string, hit: Hit, countDenied: boolean, nowMs: number): HitResult | undefined {
     const entry = find(key, hit, nowMs);
     if (entry === undefined || couldTake(hit, entry, countDenied)) return undefined;
     return countOf(entry, hit, nowMs);
@@ -69,10 +69,10 @@ export function createOverMemory({ entriesMax, clock }: OverMemoryOptions): Over
   }
 
   return Object.freeze({
-    recall(keys: readonly string[], hits: readonly Hit[], countDenied: boolean): readonly Count[] | undefined {
+    recall(keys: readonly string[], hits: readonly Hit[], countDenied: boolean): readonly HitResult[] | undefined {
       if (entries.size === 0 || hasTwice(keys)) return undefined;
       const nowMs = clock();
-      const counts: Count[] = [];
+      const counts: HitResult[] = [];
       for (const [index, hit] of hits.entries()) {
         const count = recallOne(keys[index] ?? '', hit, countDenied, nowMs);
         if (count === undefined) return undefined;
@@ -120,9 +120,9 @@ function rangeOf({ algorithm, hits }: Hit, over: boolean, remaining: number) {
 }
 
 /** Undefined if so many hits may be over or not. */
-function countOf(entry: Entry, { hits }: Hit, nowMs: number): Count | undefined {
+function countOf(entry: Entry, { hits }: Hit, nowMs: number): HitResult | undefined {
   const { remaining } = entry;
   const resetSeconds = Math.max(1, Math.ceil((entry.untilMs + 1 - nowMs) / 1_000));
-  if (hits >= entry.overFrom && hits <= entry.overTo) return { over: true, remaining, resetSeconds, fromMemory: true };
+  if (hits >= entry.overFrom && hits <= entry.overTo) return { over: true, remaining, resetSeconds, fromCache: true };
   return hits <= entry.fittingTo ? { over: false, remaining, resetSeconds } : undefined;
 }

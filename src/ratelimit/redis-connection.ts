@@ -1,19 +1,14 @@
 /** A connection to Redis that comes and goes by itself, and never makes a caller wait longer than its deadline. */
 import type { RedisClientType } from 'redis';
 import { type Admission, type Breaker, createBreaker } from './breaker.ts';
-
-/** pino's shape, as far as it is needed. */
-export interface ConnectionLogger {
-  info(fields: object, message?: string): void;
-  warn(fields: object, message?: string): void;
-}
+import type { Logger } from './limiter.ts';
 
 export interface RedisConnectionOptions {
   /** `redis://[user:password@]host[:port][/database]`, `rediss://…` for TLS. */
   readonly url: string;
   /** For one command, from the call to the answer. */
   readonly timeoutMs: number;
-  readonly logger: ConnectionLogger;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** Milliseconds. */
   readonly clock: () => number;
   /** From 0 up to 1. */

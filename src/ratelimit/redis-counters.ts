@@ -1,8 +1,9 @@
 /** Counters in Redis, for processes that count together: a round trip for the decisions of a turn, none for what is known to be over. */
 import { createBatches } from './batches.ts';
-import type { Count, Counters, Hit, TakeOptions } from './counters.ts';
+import type { Counters, Hit, HitResult, TakeOptions } from './counters/counters.ts';
+import type { Logger } from './limiter.ts';
 import { createOverMemory, type SharedCount } from './over-memory.ts';
-import { type ConnectionLogger, openRedisConnection, type RedisConnection } from './redis-connection.ts';
+import { openRedisConnection, type RedisConnection } from './redis-connection.ts';
 import { argumentsOf, countScript, countsOf, digestOf, type Question } from './redis-script.ts';
 
 export interface RedisCountersOptions {
@@ -10,7 +11,7 @@ export interface RedisCountersOptions {
   readonly url: string;
   /** For a round trip: a decision has one, and a second after Redis has lost the script. @default 50 */
   readonly timeoutMs?: number;
-  readonly logger: ConnectionLogger;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** Before every key. @default 'frontdesk:' */
   readonly keyPrefix?: string;
   /** Counters that are over and remembered here, about 400 bytes each; 0 asks Redis every time. @default 10_000 */
@@ -45,7 +46,7 @@ export async function openRedisCounters(options: RedisCountersOptions): Promise<
     return counts.map(countOf);
   }
 
-  const ask = createBatches<Question, readonly Count[]>({
+  const ask = createBatches<Question, readonly HitResult[]>({
     async ask(questions) {
       const timeUs = clock === undefined ? undefined : Math.floor(clock() * 1_000);
       const askedMs = elapsed();
@@ -94,6 +95,6 @@ function createScript({ send }: RedisConnection) {
   };
 }
 
-function countOf({ over, remaining, resetMs }: SharedCount): Count {
+function countOf({ over, remaining, resetMs }: SharedCount): HitResult {
   return { over, remaining, resetSeconds: Math.max(1, Math.ceil(resetMs / 1_000)) };
 }

@@ -1,6 +1,6 @@
 /** What Redis does for a decision: every counter is read, all hits are checked, then they are counted together. */
 import { createHash } from 'node:crypto';
-import type { Hit } from './counters.ts';
+import type { Hit } from './counters/counters.ts';
 import type { SharedCount } from './over-memory.ts';
 import { algorithmsScript } from './redis-algorithms.ts';
 

@@ -1,26 +1,32 @@
-/** Which limits a descriptor meets: the limits files compiled into a tree of maps, walked one entry a level. */
-import type { LimitDescriptor, LimitDomain } from '#config';
-import { sized } from './counter-key.ts';
-import type { Entry } from './limiter.ts';
-import { createRule, matchOf, type Rule, type RuleMatch } from './rule.ts';
-import { compileWildcard, type Matches } from './wildcard.ts';
+/** The limits compiled into a tree, matched entry by entry, with wildcards and the counter's key. */
+import { createHash } from 'node:crypto';
+import { type Algorithm, type Limit, type LimitDescriptor, type LimitDomain, type Unit, windowSeconds } from '#config';
+import type { CurrentLimit, Entry, Rule } from './limiter.ts';
 
 export interface Rules {
   /** Empty when no limit applies. */
   match(domain: string, entries: readonly Entry[]): readonly RuleMatch[];
-  /** Whether any limit takes another's place. */
+  /** Whether any limit replaces another. */
   readonly hasReplaces: boolean;
+}
+
+/** `counterKey` is the same in every process, and different for every other limit and descriptor. */
+export interface RuleMatch {
+  readonly rule: Rule;
+  readonly counterKey: string;
+  /** The descriptor with the values of this request, `user=ann`; only with `detailedMetric`. */
+  readonly detail: string | undefined;
 }
 
 /**
  * Compiles limits with the matching rules of envoyproxy/ratelimit: at each level an entry goes to the descriptor with its
  * key and value, otherwise to the first in the file whose `*` matches, otherwise to the one with its key alone; limits
- * count only where the last entry arrives. There is no way back: what was preferred hides what lies below the others.
+ * count only where the last entry arrives. It never backtracks: the preferred branch hides what lies below the others.
  */
 export function compileRules(domains: readonly LimitDomain[]): Rules {
   const levels = new Map(
     domains.map(({ domain, descriptors }) => {
-      const top = { domain, descriptor: '', path: sized(domain) };
+      const top = { domain, descriptor: '', path: withLength(domain) };
       return [domain, compileLevel(descriptors, top)] as const;
     }),
   );
@@ -44,14 +50,14 @@ type Level = ReadonlyMap<string, Branch>;
 /** The descriptors of one key at one level. */
 interface Branch {
   readonly byValue: Map<string, Node>;
-  readonly wildcards: { readonly matches: Matches; readonly node: Node }[];
+  readonly wildcards: { readonly matches: (value: string) => boolean; readonly node: Node }[];
   anyValue: Node | undefined;
 }
 
 interface Node {
   readonly rules: readonly Rule[];
-  /** Whether each value has counters of its own. */
-  readonly tellsValuesApart: boolean;
+  /** Whether each value has its own counters. */
+  readonly countsEachValue: boolean;
   readonly level: Level;
 }
 
@@ -62,7 +68,7 @@ function walk(start: Level, entries: readonly Entry[]): readonly RuleMatch[] {
   for (const { key, value } of entries) {
     node = nodeFor(level.get(key), value);
     if (node === undefined) return none;
-    if (node.tellsValuesApart) values += sized(value);
+    if (node.countsEachValue) values += withLength(value);
     level = node.level;
   }
   if (node === undefined || node.rules.length === 0) return none;
@@ -77,6 +83,35 @@ function nodeFor(branch: Branch | undefined, value: string): Node | undefined {
   return branch.anyValue;
 }
 
+function matchOf(rule: Rule, values: string, entries: readonly Entry[]): RuleMatch {
+  return {
+    rule,
+    // `join` makes a flat string; a concatenation would be flattened again at each look-up.
+    counterKey: boundedKey([rule.keyPrefix, values].join('')),
+    detail: rule.detailedMetric ? entries.map(({ key, value }) => `${key}=${value}`).join(' › ') : undefined,
+  };
+}
+
+/** The limit that came with a descriptor; its counter is shared with no configured limit. */
+export function overrideMatch(domain: string, entries: readonly Entry[], limit: LimitWindow): RuleMatch {
+  const currentLimit = currentLimitOf(limit, undefined);
+  const rule: Rule = {
+    currentLimit,
+    unlimited: false,
+    replaces: [],
+    shadow: false,
+    algorithm: 'fixed_window',
+    burst: limit.requestsPerUnit,
+    domain,
+    descriptor: '*',
+    detailedMetric: false,
+    source: undefined,
+    keyPrefix: `${currentLimit.windowSeconds}o|${withLength(domain)}|`,
+  };
+  return matchOf(rule, entries.map(({ key, value }) => withLength(key) + withLength(value)).join(''), entries);
+}
+
+/** `path` differs for every descriptor. */
 interface Place {
   readonly domain: string;
   readonly descriptor: string;
@@ -104,15 +139,93 @@ function addNode(branch: Branch, value: string | undefined, node: Node): void {
 }
 
 function compileNode(descriptor: LimitDescriptor, above: Place): Node {
-  const { key, value, limits, shareThreshold, detailedMetric, descriptors, source } = descriptor;
+  const { key, value, limits, shareThreshold, descriptors } = descriptor;
   const place = {
     domain: above.domain,
     descriptor: `${above.descriptor && `${above.descriptor} › `}${key}${value === undefined ? '' : `=${value}`}`,
-    path: `${above.path}${sized(key)}${value === undefined ? '*' : `=${sized(value)}`}`,
+    path: `${above.path}${withLength(key)}${value === undefined ? '*' : `=${withLength(value)}`}`,
   };
   return {
-    rules: limits.map((limit) => createRule(limit, { ...place, detailedMetric, source })),
-    tellsValuesApart: value === undefined || (value.includes('*') && !shareThreshold),
+    rules: limits.map((limit) => ruleOf(limit, descriptor, place)),
+    countsEachValue: value === undefined || (value.includes('*') && !shareThreshold),
     level: compileLevel(descriptors, place),
   };
+}
+
+function ruleOf(limit: Limit, { detailedMetric, source }: LimitDescriptor, place: Place): Rule {
+  const { requestsPerUnit, algorithm } = limit;
+  const currentLimit = currentLimitOf(limit, limit.name);
+  return Object.freeze({
+    currentLimit,
+    unlimited: limit.unlimited,
+    replaces: limit.replaces,
+    shadow: limit.shadowMode,
+    algorithm,
+    burst: algorithm === 'token_bucket' ? (limit.burst ?? requestsPerUnit) : requestsPerUnit,
+    domain: place.domain,
+    descriptor: place.descriptor,
+    detailedMetric,
+    source,
+    // Window and algorithm are part of the key: a limit that changes them starts with new counters.
+    keyPrefix: `${currentLimit.windowSeconds}${keyMarks[algorithm]}|${place.path}|`,
+  });
+}
+
+const keyMarks = Object.freeze({ fixed_window: '', sliding_window: 's', token_bucket: 't' } satisfies Record<
+  Algorithm,
+  string
+>);
+
+interface LimitWindow {
+  readonly requestsPerUnit: number;
+  readonly unit: Unit;
+  readonly unitMultiplier?: number | undefined;
+}
+
+function currentLimitOf(
+  { requestsPerUnit, unit, unitMultiplier = 1 }: LimitWindow,
+  name: string | undefined,
+): CurrentLimit {
+  return Object.freeze({
+    requestsPerUnit,
+    unit,
+    ...(unitMultiplier === 1 ? {} : { unitMultiplier }),
+    windowSeconds: windowSeconds({ unit, unitMultiplier }),
+    name,
+  });
+}
+
+/** `*` matches any text, the empty one as well. Takes time linear in the text for each part between the stars. */
+export function compileWildcard(pattern: string): (text: string) => boolean {
+  const [first = '', ...rest] = pattern.split('*');
+  const last = rest.pop();
+  if (last === undefined) return (text) => text === pattern;
+  return (text) => {
+    if (!text.startsWith(first) || !text.endsWith(last)) return false;
+    let from = first.length;
+    for (const part of rest) {
+      const at = text.indexOf(part, from);
+      if (at === -1) return false;
+      from = at + part.length;
+    }
+    // The last part must not overlap what the parts before it have matched.
+    return text.length - last.length >= from;
+  };
+}
+
+/** The text behind its length, so that what follows cannot be taken for a part of it: `a` is `1:a`. */
+export function withLength(text: string): string {
+  return `${text.length}:${text}`;
+}
+
+const keyCharactersMax = 128;
+
+/**
+ * The key, or a digest of a long one: values come from clients, and a counter must not take as much memory as a header.
+ * A key starts with a digit (a length), a digest with `#`.
+ */
+export function boundedKey(key: string): string {
+  if (key.length <= keyCharactersMax) return key;
+  // UTF-8 would write every lone surrogate as the same replacement character.
+  return `#${createHash('sha256').update(key, 'utf16le').digest('base64')}`;
 }

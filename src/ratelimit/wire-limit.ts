@@ -1,7 +1,6 @@
 /** The limit in an answer as bytes: how many in which time, and in the complete package what it is called. */
-import type { Unit } from '#config';
+import { type Unit, windowSeconds } from '#config';
 import type { CurrentLimit } from './limiter.ts';
-import { unitSeconds } from './windows.ts';
 import {
   type Cursor,
   readMessage,
@@ -47,9 +46,9 @@ function limitOf(
   name: string | undefined,
 ): CurrentLimit | undefined {
   if (unit === undefined) return undefined;
-  const windowSeconds = unitSeconds[unit];
-  if (unitMultiplier <= 1) return { requestsPerUnit, unit, windowSeconds, name };
-  return { requestsPerUnit, unit, unitMultiplier, windowSeconds: windowSeconds * unitMultiplier, name };
+  if (unitMultiplier <= 1)
+    return { requestsPerUnit, unit, windowSeconds: windowSeconds({ unit, unitMultiplier: 1 }), name };
+  return { requestsPerUnit, unit, unitMultiplier, windowSeconds: windowSeconds({ unit, unitMultiplier }), name };
 }
 
 export function writeWholeLimit(draft: Draft, limit: CurrentLimit): void {

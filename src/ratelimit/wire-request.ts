@@ -1,6 +1,7 @@
 /** A request as bytes. Both packages of the protocol number its fields alike; the older one lacks a descriptor's own limit and hits. */
-import { InvalidRequest } from './invalid-request.ts';
+
 import type { Descriptor, Entry, LimitOverride, RateLimitRequest } from './limiter.ts';
+import { InvalidRequest } from './limiter.ts';
 import {
   type Cursor,
   cursorOver,

@@ -12,7 +12,7 @@ import { durationBoundsMs, type Forward, type GatewayCounts, type InternalRoute,
 import type { Representations } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { ClusterRegistry } from '#proxy';
-import { limitMetrics, readUsages } from '#ratelimit';
+import { limitMetrics } from '#ratelimit';
 import type { Database } from '#storage';
 import type { Edges } from './gateway-host.ts';
 import type { RateLimiting } from './rate-limiting.ts';
@@ -26,7 +26,7 @@ export interface OwnRoutesParts {
   readonly api: Forward;
   /** Undefined: nothing in this process needs one. */
   readonly database: Database | undefined;
-  readonly rateLimiting: Pick<RateLimiting, 'limits' | 'tallied' | 'callErrors' | 'isReady'>;
+  readonly rateLimiting: Pick<RateLimiting, 'limits' | 'stats' | 'isReady'>;
   readonly representations: Representations;
   readonly traffic: Traffic;
   readonly clusters: Pick<ClusterRegistry, 'list' | 'snapshot'>;
@@ -59,7 +59,7 @@ export function createOwnRoutes(generations: Generations, parts: OwnRoutesParts)
     nameClusters: createNameClusters(),
     traffic,
     limits: rateLimiting.limits,
-    usages: () => readUsages(rateLimiting.tallied()),
+    usages: rateLimiting.stats.usages,
     configuration: generations,
     namesSecret,
   };
@@ -98,7 +98,7 @@ function metricsOf(configuration: Generations, parts: OwnRoutesParts): MetricsPa
     routes: { all: traffic.routes, durationBoundsMs },
     clusters: { all: clusters.snapshot },
     answers: counts,
-    limits: { table: limitMetrics, tallied: rateLimiting.tallied, callErrors: rateLimiting.callErrors },
+    limits: { table: limitMetrics, stats: rateLimiting.stats },
     configuration: { ...configuration, reloads: createReloads(configuration) },
   };
 }

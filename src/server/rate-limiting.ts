@@ -4,14 +4,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { LimitDomain } from '#config';
 import {
   type Counters,
+  createLimiter,
+  createLimitStats,
   createMemoryCounters,
   createRateLimitHttp,
-  createReloadingLimiter,
-  createTallies,
   type Limiter,
+  type LimitStats,
   openRateLimitMetrics,
   openRedisCounters,
-  type TalliedLimit,
   withFailurePolicy,
 } from '#ratelimit';
 import type { Settled } from './options.ts';
@@ -24,10 +24,8 @@ export interface RateLimiting {
   readonly http: RequestListener | undefined;
   /** What it decides by. */
   readonly limits: () => readonly LimitDomain[];
-  /** What came of them here, each that was asked about at least once. */
-  readonly tallied: () => Iterable<TalliedLimit>;
-  /** How many decisions the counters gave no answer for. */
-  readonly callErrors: () => number;
+  /** What became of them in this process. */
+  readonly stats: LimitStats;
   /** False while stopping, and while it would answer with an error because its counters are away. */
   readonly isReady: () => boolean;
   /** It takes no more work on: from now on it says that it is not ready. */
@@ -41,20 +39,15 @@ export async function openRateLimiting(settled: Settled, generations: Generation
   const limits = () => generations.current().configuration.limits;
   if (!has('ratelimit')) return absent(limits);
   const isHttp = settings.ratelimitHttpPort !== undefined;
-  const tallies = createTallies();
-  let failures = 0;
-  const callErrors = () => failures;
-  const metrics = isHttp ? await openRateLimitMetrics({ tallies, callErrors }) : undefined;
-  function failed(): void {
-    failures += 1;
-  }
-  const counters = await openCounters(settled, failed);
-  const limiter = createReloadingLimiter({
+  const stats = createLimitStats();
+  const metrics = isHttp ? await openRateLimitMetrics({ stats }) : undefined;
+  const counters = await openCounters(settled, stats.failed);
+  const limiter = createLimiter({
     limits: configuration.limits,
     counters,
     countDenied: settings.ratelimitCountDenied,
     responseHeaders: settings.ratelimitResponseHeaders,
-    observer: { counted: tallies.count, failed },
+    stats,
   });
   generations.onRead((isGood) => metrics?.loaded(isGood));
   generations.follow((next) => () => {
@@ -68,8 +61,7 @@ export async function openRateLimiting(settled: Settled, generations: Generation
     limiter,
     http: isHttp ? http : undefined,
     limits,
-    tallied: tallies.all,
-    callErrors,
+    stats,
     isReady,
     leave() {
       leaving = true;
@@ -86,8 +78,7 @@ function absent(limits: RateLimiting['limits']): RateLimiting {
     limiter: undefined,
     http: undefined,
     limits,
-    tallied: () => [],
-    callErrors: () => 0,
+    stats: createLimitStats(),
     isReady: () => true,
     leave: () => {},
     close: async () => {},
@@ -95,10 +86,8 @@ function absent(limits: RateLimiting['limits']): RateLimiting {
 }
 
 /** In Redis the time is that of Redis, so that all who share it agree. */
-async function openCounters({ settings, logger, clock }: Settled, failed: () => void): Promise<Counters> {
+async function openCounters({ settings, logger, clock }: Settled, onError: () => void): Promise<Counters> {
   const { redisUrl: url, redisTimeoutMs: timeoutMs, ratelimitFailOpen: failOpen } = settings;
   if (url === undefined) return createMemoryCounters({ clock, keysMax: settings.ratelimitKeysMax });
-  // Failing closed, the limiter hears of it and says so itself.
-  const onError = () => failOpen && failed();
   return withFailurePolicy(await openRedisCounters({ url, timeoutMs, logger }), { failOpen, logger, onError });
 }

@@ -1,7 +1,7 @@
-/** What all counters promise, in this process or shared by many. */
+/** The contract of all counters, in this process or shared by many. */
 import assert from 'node:assert/strict';
 import type { Algorithm } from '#config';
-import type { Count, Counters, Hit, TakeOptions } from '#ratelimit';
+import type { Counters, Hit, HitResult, TakeOptions } from '#ratelimit';
 
 export interface OpenCounters {
   readonly counters: Counters;
@@ -10,7 +10,7 @@ export interface OpenCounters {
 
 const year = 365 * 86_400;
 
-/** A limit that restores nothing while a test runs: no contract may need to know the time. */
+/** A limit whose window lasts a year, so that the contract does not depend on the time. */
 export function hitOf(key: string, more: Partial<Hit> = {}): Hit {
   const limit = more.limit ?? 10;
   return { key, algorithm: 'fixed_window', windowSeconds: year, limit, burst: limit, hits: 1, shadow: false, ...more };
@@ -29,19 +29,19 @@ export function countersContract(name: string, open: () => Promise<OpenCounters>
       afterEach(() => opened.close());
 
       const hit = (key: string, more: Partial<Hit> = {}) => hitOf(key, { algorithm, ...more });
-      const take = async (hits: readonly Hit[], options?: TakeOptions): Promise<readonly Count[]> =>
+      const take = async (hits: readonly Hit[], options?: TakeOptions): Promise<readonly HitResult[]> =>
         opened.counters.take(hits, options);
-      const said = (counts: readonly Count[]) =>
-        counts.map(({ over, remaining }) => `${over ? 'over' : 'ok'} ${remaining}`);
+      const summary = (results: readonly HitResult[]) =>
+        results.map(({ over, remaining }) => `${over ? 'over' : 'ok'} ${remaining}`);
       const check = async (hits: readonly Hit[], expected: readonly string[], options?: TakeOptions) =>
-        assert.deepEqual(said(await take(hits, options)), expected);
+        assert.deepEqual(summary(await take(hits, options)), expected);
 
-      it('let in exactly the limit, and say what remains', async () => {
+      it('admit exactly the limit, and say what remains', async () => {
         for (const expected of ['ok 2', 'ok 1', 'ok 0', 'over 0', 'over 0'])
           await check([hit('a', { limit: 3 })], [expected]);
       });
 
-      it('answer nothing when asked nothing', async () => check([], []));
+      it('return no result without a hit', async () => check([], []));
 
       it('keep keys apart', async () => {
         await check([hit('a', { limit: 1 }), hit('b', { limit: 1 })], ['ok 0', 'ok 0']);
@@ -56,57 +56,57 @@ export function countersContract(name: string, open: () => Promise<OpenCounters>
         await check([hit('free', { limit: 5 })], ['ok 4']);
       });
 
-      it('count all of a denied request that they can, when told so', async () => {
-        const told = { countDenied: true };
-        await check([hit('spent', { limit: 1 })], ['ok 0'], told);
-        await check([hit('spent', { limit: 1 }), hit('free', { limit: 5 })], ['over 0', 'ok 4'], told);
-        await check([hit('free', { limit: 5, hits: 9 })], ['over 0'], told);
+      it('count what fits of a denied request with `countDenied`', async () => {
+        const options = { countDenied: true };
+        await check([hit('spent', { limit: 1 })], ['ok 0'], options);
+        await check([hit('spent', { limit: 1 }), hit('free', { limit: 5 })], ['over 0', 'ok 4'], options);
+        await check([hit('free', { limit: 5, hits: 9 })], ['over 0'], options);
         await check([hit('free', { limit: 5 })], ['over 0']);
       });
 
-      it('see the first of two hits on one key when they weigh the second', async () => {
+      it('decide the second of two hits on one key by what the first has left', async () => {
         const twice = (limit: number) => [hit(`a${limit}`, { limit }), hit(`a${limit}`, { limit })];
         await check(twice(2), ['ok 0', 'ok 0']);
         await check(twice(1), ['ok 1', 'over 1']);
         await check([hit('a1', { limit: 1 })], ['ok 0']);
       });
 
-      it('weigh hits of more than one, and take none of them when there is room for a part', async () => {
+      it('count a hit of more than one, and nothing of it when only a part fits', async () => {
         await check([hit('a', { hits: 8 })], ['ok 2']);
         await check([hit('a', { hits: 3 })], ['over 2']);
         await check([hit('a', { hits: 2 })], ['ok 0']);
       });
 
-      it('deny hits that are more than the whole limit, and forget them', async () => {
+      it('deny a hit that is more than the whole limit, and remember nothing of it', async () => {
         await check([hit('a', { hits: 11 })], ['over 10']);
         await check([hit('a', { hits: 10 })], ['ok 0']);
       });
 
-      it('only look when there are no hits', async () => {
+      it('count nothing for a hit of 0', async () => {
         await check([hit('a', { limit: 1, hits: 0 })], ['ok 1']);
         await check([hit('a', { limit: 1 })], ['ok 0']);
         await check([hit('a', { limit: 1, hits: 0 })], ['ok 0']);
       });
 
-      it('deny everybody at a limit of 0, but not those who only look', async () => {
+      it('deny every hit at a limit of 0, but not a hit of 0', async () => {
         await check([hit('a', { limit: 0 })], ['over 0']);
         await check([hit('a', { limit: 0, hits: 0 })], ['ok 0']);
       });
 
-      it('do not deny for the sake of a limit in shadow mode', async () => {
+      it('do not deny because of a limit in shadow mode', async () => {
         const shadow = hit('shadow', { limit: 1, shadow: true });
         await check([shadow, hit('free')], ['ok 0', 'ok 9']);
         await check([shadow, hit('free')], ['over 0', 'ok 8']);
       });
 
-      it('count in shadow mode what there is room for, although the request is denied', async () => {
+      it('count what fits in shadow mode, although the request is denied', async () => {
         await check([hit('spent', { limit: 1 })], ['ok 0']);
         const shadow = (hits: number) => hit('shadow', { limit: 5, hits, shadow: true });
         await check([shadow(2), hit('spent', { limit: 1 })], ['ok 3', 'over 0']);
         await check([shadow(4)], ['over 0']);
       });
 
-      it('follow a limit that is raised or lowered', async () => {
+      it('apply a limit that is raised or lowered', async () => {
         await check([hit('a', { limit: 2, hits: 2 })], ['ok 0']);
         await check([hit('a', { limit: 1 })], ['over 0']);
         if (algorithm !== 'token_bucket') await check([hit('a', { limit: 4 })], ['ok 1']);
@@ -114,15 +114,15 @@ export function countersContract(name: string, open: () => Promise<OpenCounters>
 
       it('say how long to wait, in whole seconds', async () => {
         for (const hits of [1, 9, 1, 11]) {
-          const [count] = await take([hit('a', { hits })]);
-          assert.ok(Number.isInteger(count?.resetSeconds) && (count?.resetSeconds ?? 0) >= 1);
-          assert.ok((count?.resetSeconds ?? 0) <= 2 * year);
+          const [result] = await take([hit('a', { hits })]);
+          assert.ok(Number.isInteger(result?.resetSeconds) && (result?.resetSeconds ?? 0) >= 1);
+          assert.ok((result?.resetSeconds ?? 0) <= 2 * year);
         }
       });
 
       it('admit exactly the limit of many requests at once', async () => {
-        const counts = await Promise.all(Array.from({ length: 50 }, () => take([hit('a')])));
-        assert.equal(counts.filter(([count]) => count?.over === false).length, 10);
+        const results = await Promise.all(Array.from({ length: 50 }, () => take([hit('a')])));
+        assert.equal(results.filter(([result]) => result?.over === false).length, 10);
       });
     });
   }
@@ -136,7 +136,7 @@ export function countersContract(name: string, open: () => Promise<OpenCounters>
     const bucket = (hits: number) =>
       hitOf('bucket', { algorithm: 'token_bucket', windowSeconds: 86_400, limit: 2, burst: 5, hits });
 
-    it('hold as much in a token bucket as its burst', async () => {
+    it('admit the burst of a token bucket at once', async () => {
       assert.equal((await opened.counters.take([bucket(5)]))[0]?.over, false);
       assert.equal((await opened.counters.take([bucket(1)]))[0]?.over, true);
     });

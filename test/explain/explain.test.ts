@@ -89,7 +89,7 @@ async function startWorld(servers: TestServers) {
     ],
     rateLimitService: limitRecordOf(),
     limiter: {
-      ...(explain && { explain }),
+      explain,
       shouldRateLimit(request) {
         counted.push(request);
         return shouldRateLimit(request);

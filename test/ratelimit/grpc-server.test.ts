@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
-import { createLimiter, type Limiter, type RateLimitServer, serveRateLimit } from '#ratelimit';
-import { NotCounted } from '../../src/ratelimit/not-counted.ts';
+import { CountersUnavailable, createLimiter, type Limiter, type RateLimitServer, serveRateLimit } from '#ratelimit';
 import { domain, limit, node } from '../support/limits.ts';
 
 const limits = [domain('d', node('k', limit(1)))];
@@ -103,7 +102,7 @@ describe('the rate-limit server', () => {
   });
 
   it('says UNAVAILABLE while hits cannot be counted, and leaves it to the counters to log their outage', async () => {
-    await start({ shouldRateLimit: () => Promise.reject(new NotCounted('away')) });
+    await start({ shouldRateLimit: () => Promise.reject(new CountersUnavailable('away')) });
     await assert.rejects(call(rateLimit, hex('0a0164')), refusal(14, 'hits cannot be counted now'));
     assert.deepEqual(logged, []);
   });

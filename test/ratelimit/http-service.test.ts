@@ -3,8 +3,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import request, { type Test } from 'supertest';
-import { createLimiter, createRateLimitHttp, type Limiter, type RateLimitHttpOptions } from '#ratelimit';
-import { NotCounted } from '../../src/ratelimit/not-counted.ts';
+import {
+  CountersUnavailable,
+  createLimiter,
+  createRateLimitHttp,
+  type Limiter,
+  type RateLimitHttpOptions,
+} from '#ratelimit';
 import { domain, limit, node } from '../support/limits.ts';
 import { type Served, testServers } from '../support/serve.ts';
 
@@ -88,7 +93,7 @@ describe('the rate-limit service over HTTP', () => {
   });
 
   it('leaves it to the counters to log an outage of theirs', async () => {
-    await start({ limiter: { shouldRateLimit: () => Promise.reject(new NotCounted('away')) } });
+    await start({ limiter: { shouldRateLimit: () => Promise.reject(new CountersUnavailable('away')) } });
     await ask(asked).expect(500);
     assert.deepEqual(logged, []);
   });

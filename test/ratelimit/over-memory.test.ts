@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Hit } from '../../src/ratelimit/counters.ts';
+import type { Hit } from '../../src/ratelimit/counters/counters.ts';
 import { createOverMemory, type OverMemory, type SharedCount } from '../../src/ratelimit/over-memory.ts';
 import { hitOfThree as hit } from '../support/limits.ts';
 
@@ -35,9 +35,9 @@ describe('the memory of what is over', () => {
 
   it('denies what is over until the reset, and not a millisecond longer', () => {
     learn([hit()], [spent]);
-    assert.deepEqual(recall([hit()]), [{ over: true, remaining: 0, resetSeconds: 10, fromMemory: true }]);
+    assert.deepEqual(recall([hit()]), [{ over: true, remaining: 0, resetSeconds: 10, fromCache: true }]);
     nowMs += 9_998;
-    assert.deepEqual(recall([hit()]), [{ over: true, remaining: 0, resetSeconds: 1, fromMemory: true }]);
+    assert.deepEqual(recall([hit()]), [{ over: true, remaining: 0, resetSeconds: 1, fromCache: true }]);
     nowMs += 1;
     assert.equal(recall([hit()]), undefined);
   });
@@ -51,7 +51,7 @@ describe('the memory of what is over', () => {
     const hits = [hit({ key: 'spent' }), hit({ key: 'free' })];
     learn(hits, [spent, free]);
     assert.deepEqual(recall(hits), [
-      { over: true, remaining: 0, resetSeconds: 10, fromMemory: true },
+      { over: true, remaining: 0, resetSeconds: 10, fromCache: true },
       { over: false, remaining: 2, resetSeconds: 10 },
     ]);
   });

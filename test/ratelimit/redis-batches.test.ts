@@ -1,8 +1,8 @@
 /** Decisions that share one call of Redis: each is as if it had been asked for alone, after those before it. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Count, Hit, TakeOptions } from '../../src/ratelimit/counters.ts';
-import { createMemoryCounters } from '../../src/ratelimit/memory-counters.ts';
+import type { Hit, HitResult, TakeOptions } from '../../src/ratelimit/counters/counters.ts';
+import { createMemoryCounters } from '../../src/ratelimit/counters/memory.ts';
 import { describeWithRedis } from '../support/redis-counters.ts';
 
 interface Turn {
@@ -47,7 +47,7 @@ describeWithRedis('decisions that share a call of Redis', (redis) => {
       for (const { pauseMs, decisions: decided } of turns) {
         nowMs += pauseMs;
         const asked = decided.map(questionOf(kinds, 'all'));
-        const expected: (readonly Count[])[] = [];
+        const expected: (readonly HitResult[])[] = [];
         for (const question of asked) expected.push(await alone.take(...question));
         assert.deepEqual(await Promise.all(asked.map((question) => together.take(...question))), expected);
       }
@@ -63,10 +63,10 @@ describeWithRedis('decisions that share a call of Redis', (redis) => {
         const asked = decided.map(questionOf(kinds, 'windows'));
         const expected = asked.map((question) => memory.take(...question));
         const counted = await Promise.all(asked.map((question) => redis.take(...question)));
-        const isRecalled = counted.map((counts) => counts.some(({ fromMemory }) => fromMemory));
+        const isRecalled = counted.map((counts) => counts.some(({ fromCache }) => fromCache));
         recalled += isRecalled.filter(Boolean).length;
         // Remembered numbers may be older than what is decided in the same turn, for who is denied by them.
-        const told = (counts: readonly Count[], index: number) =>
+        const told = (counts: readonly HitResult[], index: number) =>
           isRecalled[index] ? isDenied(asked[index]?.[0] ?? [], counts) : counts;
         assert.deepEqual(counted.map(told), expected.map(told));
       }
@@ -147,6 +147,6 @@ function limitOf(kind: Kind, { limit, burst }: Pick<Hit, 'limit' | 'burst'>, rel
   return reloads === 'all' ? { limit, burst } : {};
 }
 
-function isDenied(hits: readonly Hit[], counts: readonly Count[]): boolean {
+function isDenied(hits: readonly Hit[], counts: readonly HitResult[]): boolean {
   return counts.some(({ over }, index) => over && hits[index]?.shadow === false);
 }

@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import type { Count, Counters, Hit } from '../../src/ratelimit/counters.ts';
-import { createMemoryCounters } from '../../src/ratelimit/memory-counters.ts';
+import type { Counters, Hit, HitResult } from '../../src/ratelimit/counters/counters.ts';
+import { createMemoryCounters } from '../../src/ratelimit/counters/memory.ts';
 import {
   openRedisCounters,
   type RedisCounters,
@@ -114,9 +114,9 @@ describeWithRedis('Redis counters', ({ url, open }) => {
       await own.start();
       const counters = await open({ url: own.url });
       await counters.take([hit({ hits: 3 })]);
-      assert.deepEqual(fates(await counters.take([hit()])), [{ over: true, fromMemory: false }]);
+      assert.deepEqual(fates(await counters.take([hit()])), [{ over: true, fromCache: false }]);
       await own.kill();
-      assert.deepEqual(fates(await counters.take([hit()])), [{ over: true, fromMemory: true }]);
+      assert.deepEqual(fates(await counters.take([hit()])), [{ over: true, fromCache: true }]);
       await assert.rejects(take(counters, [hit({ key: 'another' })]));
     } finally {
       await own.remove();
@@ -126,7 +126,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
   it('ask Redis every time when they may remember nothing', async () => {
     const counters = await open({ overMemoryMax: 0 });
     for (const _ of [1, 2, 3]) await counters.take([hit({ limit: 0, burst: 0 })]);
-    assert.deepEqual(fates(await counters.take([hit({ limit: 0, burst: 0 })])), [{ over: true, fromMemory: false }]);
+    assert.deepEqual(fates(await counters.take([hit({ limit: 0, burst: 0 })])), [{ over: true, fromCache: false }]);
   });
 
   it('load their script again after Redis has forgotten it', async () => {
@@ -336,12 +336,12 @@ async function scriptCalls(url: string): Promise<number> {
   return Number(/cmdstat_evalsha:calls=(\d+)/.exec(statistics)?.[1]);
 }
 
-async function take(counters: Counters, hits: readonly Hit[]): Promise<readonly Count[]> {
+async function take(counters: Counters, hits: readonly Hit[]): Promise<readonly HitResult[]> {
   return await counters.take(hits);
 }
 
-function fates(counts: readonly Count[]) {
-  return counts.map(({ over, fromMemory = false }) => ({ over, fromMemory }));
+function fates(counts: readonly HitResult[]) {
+  return counts.map(({ over, fromCache = false }) => ({ over, fromCache }));
 }
 
 async function until(condition: () => boolean): Promise<void> {
@@ -392,7 +392,7 @@ const limitOfKey = fc
   })
   .map((kind) => (kind.algorithm === 'token_bucket' ? kind : { ...kind, burst: kind.limit }));
 
-function withoutOrigin({ over, remaining, resetSeconds }: Count): Count {
+function withoutOrigin({ over, remaining, resetSeconds }: HitResult): HitResult {
   return { over, remaining, resetSeconds };
 }
 

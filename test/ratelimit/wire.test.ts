@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { loadSync, type MethodDefinition } from '@grpc/proto-loader';
 import fc from 'fast-check';
+import { windowSeconds } from '#config';
 import type { Decision, RateLimitRequest } from '#ratelimit';
 import { createProtocol, type ProtocolName } from '../../src/ratelimit/protocol.ts';
-import { unitSeconds } from '../../src/ratelimit/windows.ts';
 import { wireUnits } from '../../src/ratelimit/wire-units.ts';
 
 const names = ['v3', 'lyft'] as const satisfies readonly ProtocolName[];
@@ -57,7 +57,7 @@ const currentLimit = fc
   .map(({ unitMultiplier, name, ...limit }) => ({
     ...limit,
     ...(unitMultiplier > 1 && { unitMultiplier }),
-    windowSeconds: unitSeconds[limit.unit] * unitMultiplier,
+    windowSeconds: windowSeconds({ unit: limit.unit, unitMultiplier }),
     name: name || undefined,
   }));
 const status = fc.record(
@@ -132,7 +132,7 @@ const plainDecision = ({ overallCode, statuses }: Decision): Decision => ({
     currentLimit: limit && {
       requestsPerUnit: limit.requestsPerUnit,
       unit: limit.unit,
-      windowSeconds: unitSeconds[limit.unit],
+      windowSeconds: windowSeconds({ unit: limit.unit, unitMultiplier: 1 }),
       name: undefined,
     },
   })),

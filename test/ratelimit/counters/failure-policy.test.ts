@@ -1,15 +1,16 @@
+/** What a request gets while counters cannot be reached. */
 import assert from 'node:assert/strict';
-import type { Count, Counters, Hit } from '../../src/ratelimit/counters.ts';
-import { withFailurePolicy } from '../../src/ratelimit/failure-policy.ts';
-import { hitOfThree as hit } from '../support/limits.ts';
+import type { Counters, Hit, HitResult } from '../../../src/ratelimit/counters/counters.ts';
+import { withFailurePolicy } from '../../../src/ratelimit/counters/failure-policy.ts';
+import { hitOfThree as hit } from '../../support/limits.ts';
 
-const counted: Count = { over: false, remaining: 1, resetSeconds: 30 };
+const counted: HitResult = { over: false, remaining: 1, resetSeconds: 30 };
 
 describe('the failure policy', () => {
   let isDown: boolean;
   let lines: string[];
   let errors: unknown[];
-  let answer: readonly Count[];
+  let answer: readonly HitResult[];
   const away = new Error('away');
   const log = (_fields: object, message = '') => void lines.push(message);
 
@@ -29,15 +30,15 @@ describe('the failure policy', () => {
     return withFailurePolicy({ take, ...counters }, { failOpen, logger: { info: log, warn: log }, onError });
   }
 
-  it('lets requests pass, as if nobody had been there before', async () => {
-    const check = async (changes: Partial<Hit>, expected: Count) =>
+  it('lets requests pass as counters would that have counted nothing', async () => {
+    const check = async (changes: Partial<Hit>, expected: HitResult) =>
       assert.deepEqual(await create(true).take([hit(changes)]), [expected]);
     await check({}, { over: false, remaining: 2, resetSeconds: 1 });
     await check({ hits: 3 }, { over: false, remaining: 0, resetSeconds: 1 });
     await check({ algorithm: 'token_bucket', burst: 9 }, { over: false, remaining: 8, resetSeconds: 1 });
   });
 
-  it('denies what no counter could admit', async () => {
+  it('denies what no counter could ever admit', async () => {
     const check = async (changes: Partial<Hit>, remaining: number) =>
       assert.deepEqual(await create(true).take([hit(changes)]), [{ over: true, remaining, resetSeconds: 1 }]);
     await check({ limit: 0, burst: 0 }, 0);
@@ -45,7 +46,7 @@ describe('the failure policy', () => {
     await check({ algorithm: 'token_bucket', limit: 0, burst: 9 }, 0);
   });
 
-  it('takes nothing from the others when one denies, but a shadow', async () => {
+  it('shows other limits untouched when one denies, except shadow limits', async () => {
     const hits = [hit({ key: 'blocked', limit: 0 }), hit({ key: 'free' }), hit({ key: 'shadow', shadow: true })];
     const counts = await create(true).take(hits);
     assert.deepEqual(
@@ -54,14 +55,14 @@ describe('the failure policy', () => {
     );
   });
 
-  it('gives no answer when it is closed', async () => {
+  it('fails when it is closed, with one line in the log', async () => {
     const counters = create(false);
     for (const _ of [1, 2])
-      await assert.rejects(async () => counters.take([hit()]), { name: 'NotCounted', cause: away });
-    assert.deepEqual(lines, ['hits cannot be counted: the rate-limit service gives no answer']);
+      await assert.rejects(async () => counters.take([hit()]), { name: 'CountersUnavailable', cause: away });
+    assert.deepEqual(lines, ['hits cannot be counted: requests are not decided']);
   });
 
-  it('tells whoever keeps statistics of every failure, and the log of the first', async () => {
+  it('reports every failure to `onError`, and the first and the end to the log', async () => {
     const counters = create(true);
     for (const _ of [1, 2, 3]) await counters.take([hit()]);
     isDown = false;
@@ -70,21 +71,21 @@ describe('the failure policy', () => {
     assert.deepEqual(lines, ['hits cannot be counted: requests pass uncounted', 'hits are counted again']);
   });
 
-  it('does not take a remembered answer for the end of an outage', async () => {
+  it('does not take a cached result for the end of an outage', async () => {
     const counters = create(true);
     await counters.take([hit()]);
     isDown = false;
-    answer = [{ ...counted, over: true, fromMemory: true }];
+    answer = [{ ...counted, over: true, fromCache: true }];
     await counters.take([hit()]);
     assert.deepEqual(lines, ['hits cannot be counted: requests pass uncounted']);
   });
 
-  it('keeps an answer that comes at once', () => {
+  it('returns a result without a promise where the counters do', () => {
     const counters = create(true, { take: () => [counted] });
     assert.deepEqual(counters.take([hit()]), [counted]);
   });
 
-  it('lets readiness and closing through', async () => {
+  it('passes on readiness and closing', async () => {
     let closed = false;
     const close = async () => {
       closed = true;

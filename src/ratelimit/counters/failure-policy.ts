@@ -1,0 +1,64 @@
+/** What a request gets while counters cannot be reached: it passes uncounted, or it fails. */
+import { CountersUnavailable, type Logger } from '../limiter.ts';
+import type { Counters, Hit, HitResult, TakeOptions } from './counters.ts';
+
+export interface FailurePolicyOptions {
+  /** True: requests pass uncounted, but for those that no counter could ever admit. False: a `CountersUnavailable`. */
+  readonly failOpen: boolean;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** Called for each decision that the counters gave no answer for. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/**
+ * The same counters, which answer also when they cannot be reached: as counters would that have counted nothing, for one
+ * second. An outage is two lines in the log, however many requests it meets.
+ */
+export function withFailurePolicy(counters: Counters, { failOpen, logger, onError }: FailurePolicyOptions): Counters {
+  let failures = 0;
+
+  function fail(error: unknown, hits: readonly Hit[]): readonly HitResult[] {
+    failures += 1;
+    if (failures === 1) logger.warn({ err: error, failOpen }, failOpen ? passing : refusing);
+    onError?.(error);
+    if (!failOpen) throw new CountersUnavailable(refusing, { cause: error });
+    return uncounted(hits);
+  }
+
+  function succeed(results: readonly HitResult[]): readonly HitResult[] {
+    // A cached result does not show that the counters are back.
+    if (failures === 0 || results.some(({ fromCache }) => fromCache)) return results;
+    logger.info({ failures }, 'hits are counted again');
+    failures = 0;
+    return results;
+  }
+
+  return Object.freeze({
+    ...counters,
+    take(hits: readonly Hit[], options?: TakeOptions) {
+      const taken = counters.take(hits, options);
+      if (!(taken instanceof Promise)) return succeed(taken);
+      return taken.then(succeed, (error: unknown) => fail(error, hits));
+    },
+  });
+}
+
+const passing = 'hits cannot be counted: requests pass uncounted';
+const refusing = 'hits cannot be counted: requests are not decided';
+
+/** A limit of 0 denies without a counter, and so does one that is smaller than the hit. */
+function uncounted(hits: readonly Hit[]): readonly HitResult[] {
+  const denied = hits.some((hit) => !hit.shadow && neverFits(hit));
+  return hits.map((hit) => {
+    const taken = denied && !hit.shadow ? 0 : hit.hits;
+    return { over: neverFits(hit), remaining: Math.max(0, capacityOf(hit) - taken), resetSeconds: 1 };
+  });
+}
+
+function neverFits(hit: Hit): boolean {
+  return hit.hits > capacityOf(hit);
+}
+
+function capacityOf({ algorithm, limit, burst }: Hit): number {
+  return algorithm === 'token_bucket' && limit > 0 ? burst : limit;
+}

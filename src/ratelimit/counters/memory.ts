@@ -1,0 +1,285 @@
+/** Counters in this process: a bounded number of keys, expired windows dropped whole, the least useful key evicted first. */
+import {
+  algorithms,
+  type CounterAlgorithm,
+  type CounterState,
+  type Now,
+  windowNumberAfter,
+  windowNumberAt,
+} from './algorithms.ts';
+import type { Counters, Hit, HitResult, TakeOptions } from './counters.ts';
+
+export interface MemoryCountersOptions {
+  /** Keys remembered at once; about 250 bytes each. @default 100_000 */
+  readonly keysMax?: number;
+  /** Milliseconds since the epoch. @default Date.now */
+  readonly clock?: () => number;
+}
+
+export interface MemoryCounters extends Counters {
+  take(hits: readonly Hit[], options?: TakeOptions): readonly HitResult[];
+  /** Keys remembered now. */
+  size(): number;
+}
+
+/**
+ * Windows of the same length end together, so their counters expire together: expired windows go first and whole.
+ * Then goes the oldest counter of the lowest priority that has more than its share. The share (a sixteenth for each
+ * priority) leaves new clients room to be counted in, even when all other keys belong to clients that are being denied.
+ */
+export function createMemoryCounters({
+  keysMax = 100_000,
+  clock = Date.now,
+}: MemoryCountersOptions = {}): MemoryCounters {
+  const pairs: Readonly<Record<Hit['algorithm'], Map<number, WindowPair>>> = {
+    fixed_window: new Map(),
+    sliding_window: new Map(),
+    token_bucket: new Map(),
+  };
+  const share = Math.floor(keysMax / 16);
+
+  function take(hits: readonly Hit[], { countDenied = false }: TakeOptions = {}): readonly HitResult[] {
+    const nowMs = Math.floor(clock());
+    const [only] = hits;
+    // Most requests meet one limit: then there is nothing to return to other counters.
+    if (hits.length === 1 && only !== undefined) return [resultOf(attempt(only, countDenied || only.shadow, nowMs))];
+    const attempts = hits.map((hit) => attempt(hit, countDenied || hit.shadow, nowMs));
+    if (!countDenied && attempts.some(({ over, hit }) => over && !hit.shadow)) undo(attempts);
+    return attempts.map(resultOf);
+  }
+
+  /** Counts at once, so that a second hit on the same key sees the first; `undo` corrects it if the request is denied. */
+  function attempt(hit: Hit, takesPart: boolean, nowMs: number): Attempt {
+    const algorithm = algorithms[hit.algorithm];
+    const pair = pairFor(hit, algorithm, nowMs);
+    const now = { nowMs, windowNumber: pair.advance(nowMs) };
+    const known = pair.find(hit.key);
+    const counter = known ?? (needsNoCounter(hit) ? unstoredCounter(hit.key) : addTo(pair, hit.key, nowMs));
+    const available = algorithm.available(counter, hit, now);
+    const over = hit.hits > available;
+    const taken = !over || takesPart ? Math.min(hit.hits, available) : 0;
+    algorithm.add(counter, taken, hit, now);
+    return { hit, algorithm, pair, now, counter, seenBefore: known !== undefined, taken, over };
+  }
+
+  function pairFor(hit: Hit, algorithm: CounterAlgorithm, nowMs: number): WindowPair {
+    const seconds = algorithm.stateSeconds(hit);
+    const pair = pairs[hit.algorithm].get(seconds) ?? createWindowPair(seconds, algorithm, nowMs);
+    // Stored again when empty, because `makeRoom` may have dropped it.
+    if (pair.size() === 0) pairs[hit.algorithm].set(seconds, pair);
+    return pair;
+  }
+
+  function addTo(pair: WindowPair, key: string, nowMs: number): Counter {
+    if (size() >= keysMax) makeRoom(pair, nowMs);
+    return pair.add(key);
+  }
+
+  function makeRoom(needed: WindowPair, nowMs: number): void {
+    for (const bySeconds of Object.values(pairs)) {
+      for (const [seconds, pair] of bySeconds) {
+        pair.advance(nowMs);
+        if (pair.size() === 0 && pair !== needed) bySeconds.delete(seconds);
+      }
+    }
+    if (size() >= keysMax) evictLeastUseful();
+  }
+
+  function evictLeastUseful(): void {
+    const least = priorities.find((one) => sum((pair) => pair.sizeOf(one)) > share) ?? priority.overLimit;
+    for (const bySeconds of Object.values(pairs)) {
+      for (const pair of bySeconds.values()) if (pair.evict(least)) return;
+    }
+  }
+
+  function size(): number {
+    return sum((pair) => pair.size());
+  }
+
+  // There are as many pairs as window lengths in the configuration: a handful, however many keys.
+  function sum(of: (pair: WindowPair) => number): number {
+    let total = 0;
+    for (const bySeconds of Object.values(pairs)) for (const pair of bySeconds.values()) total += of(pair);
+    return total;
+  }
+
+  return Object.freeze({ take, size });
+}
+
+interface Attempt {
+  readonly hit: Hit;
+  readonly algorithm: CounterAlgorithm;
+  readonly pair: WindowPair;
+  readonly now: Now;
+  readonly counter: Counter;
+  readonly seenBefore: boolean;
+  readonly taken: number;
+  readonly over: boolean;
+}
+
+/** Each attempt returns its own hits: a shadow hit on the same key keeps what it took. */
+function undo(attempts: readonly Attempt[]): void {
+  for (const { hit, algorithm, counter, taken, now } of attempts)
+    if (!hit.shadow) algorithm.add(counter, -taken, hit, now);
+}
+
+function resultOf({ hit, algorithm, pair, now, counter: tried, seenBefore, over }: Attempt): HitResult {
+  // A hit of 0 on a new key sees what other hits of the same call have counted.
+  const counter = hit.hits === 0 ? (pair.find(hit.key) ?? tried) : tried;
+  const remaining = algorithm.available(counter, hit, now);
+  pair.promote(counter, priorityOf(hit, remaining, seenBefore, over));
+  return { over, remaining, resetSeconds: algorithm.resetSeconds(counter, hit, now, over) };
+}
+
+/** A hit that is more than a whole limit is over although its counter remembers nothing. */
+function priorityOf({ burst }: Hit, remaining: number, seenBefore: boolean, over: boolean): number {
+  if (remaining >= burst) return priority.seenOnce;
+  if (over) return priority.overLimit;
+  if (remaining === 0) return priority.exhausted;
+  return seenBefore ? priority.seenAgain : priority.seenOnce;
+}
+
+/** A hit of 0 only looks, and a limit of 0 denies without a counter. */
+function needsNoCounter({ hits, limit }: Hit): boolean {
+  return hits === 0 || limit === 0;
+}
+
+interface Counter extends CounterState {
+  readonly key: string;
+  priority: number;
+  /** Its neighbours in the list of its priority. */
+  before: Counter | undefined;
+  after: Counter | undefined;
+}
+
+/**
+ * What is lost when a counter is evicted, the least first: of a counter that was hit once, one hit; of a client that is
+ * being denied right now, the denial.
+ */
+const priority = Object.freeze({ seenOnce: 0, seenAgain: 1, exhausted: 2, overLimit: 3 });
+
+const priorities = Object.freeze(Object.values(priority));
+
+/** Of a counter that is in no list, because it was evicted or never stored; above all others, so it is never promoted. */
+const unstored = priorities.length;
+
+function unstoredCounter(key: string): Counter {
+  return { key, current: 0, previous: 0, priority: unstored, before: undefined, after: undefined };
+}
+
+type WindowPair = ReturnType<typeof createWindowPair>;
+
+/** The counters of one algorithm and one window length: the current window's, and the last one's while they still matter. */
+function createWindowPair(seconds: number, { usesLastWindow, roll }: CounterAlgorithm, nowMs: number) {
+  let number = windowNumberAt(nowMs, seconds);
+  let current = createCounterWindow();
+  let last: CounterWindow | undefined;
+
+  function begin(next: number): void {
+    last = usesLastWindow && next === number + 1 && current.size() > 0 ? current : undefined;
+    current = createCounterWindow();
+    number = next;
+  }
+
+  function moveFromLast(from: CounterWindow, counter: Counter): Counter {
+    from.remove(counter);
+    roll(counter);
+    return current.add(counter.key, counter);
+  }
+
+  return Object.freeze({
+    /** Drops expired windows; returns the number of the current one. */
+    advance(now: number): number {
+      const next = windowNumberAfter(number, now, seconds);
+      if (next !== number) begin(next);
+      return next;
+    },
+    size: () => current.size() + (last?.size() ?? 0),
+    sizeOf: (one: number) => current.sizeOf(one) + (last?.sizeOf(one) ?? 0),
+    /** Moves a counter of the last window into the current one. */
+    find(key: string): Counter | undefined {
+      const found = current.find(key);
+      if (found !== undefined || last === undefined) return found;
+      const earlier = last.find(key);
+      return earlier && moveFromLast(last, earlier);
+    },
+    add: (key: string) => current.add(key),
+    promote: (counter: Counter, to: number) => current.promote(counter, to),
+    /** Evicts the oldest counter of a priority, from the last window first; false when there is none. */
+    evict(one: number): boolean {
+      const from = last !== undefined && last.sizeOf(one) > 0 ? last : current;
+      return from.evict(one);
+    },
+  });
+}
+
+type CounterWindow = ReturnType<typeof createCounterWindow>;
+
+/** The counters of one window, by key and by priority. */
+function createCounterWindow() {
+  const counters = new Map<string, Counter>();
+  const lists = [createCounterList(), createCounterList(), createCounterList(), createCounterList()] as const;
+  const listOf = (one: number): CounterList => lists[one] ?? lists[priority.seenOnce];
+
+  function remove(counter: Counter): void {
+    listOf(counter.priority).remove(counter);
+    counters.delete(counter.key);
+    counter.priority = unstored;
+  }
+
+  return Object.freeze({
+    size: () => counters.size,
+    sizeOf: (one: number) => listOf(one).size(),
+    find: (key: string) => counters.get(key),
+    add(key: string, { current, previous }: CounterState = empty): Counter {
+      const seenOnce = priority.seenOnce;
+      const counter: Counter = { key, current, previous, priority: seenOnce, before: undefined, after: undefined };
+      counters.set(key, counter);
+      listOf(priority.seenOnce).append(counter);
+      return counter;
+    },
+    /** Never lowers a priority. */
+    promote(counter: Counter, to: number): void {
+      if (to <= counter.priority) return;
+      listOf(counter.priority).remove(counter);
+      counter.priority = to;
+      listOf(to).append(counter);
+    },
+    remove,
+    evict(one: number): boolean {
+      const counter = listOf(one).oldest();
+      if (counter !== undefined) remove(counter);
+      return counter !== undefined;
+    },
+  });
+}
+
+const empty: CounterState = Object.freeze({ current: 0, previous: 0 });
+
+type CounterList = ReturnType<typeof createCounterList>;
+
+/** A doubly linked list through the counters, the oldest first: a Set would walk over its holes to find its first member. */
+function createCounterList() {
+  let size = 0;
+  let first: Counter | undefined;
+  let last: Counter | undefined;
+  return {
+    size: () => size,
+    oldest: () => first,
+    append(counter: Counter): void {
+      counter.before = last;
+      counter.after = undefined;
+      if (last === undefined) first = counter;
+      else last.after = counter;
+      last = counter;
+      size += 1;
+    },
+    remove({ before, after }: Counter): void {
+      if (before === undefined) first = after;
+      else before.after = after;
+      if (after === undefined) last = before;
+      else after.before = before;
+      size -= 1;
+    },
+  };
+}

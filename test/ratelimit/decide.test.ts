@@ -1,0 +1,182 @@
+/** The limiter in this process, beyond what every limiter promises in test/contracts/limiter.ts. */
+import assert from 'node:assert/strict';
+import type { LimitDomain } from '#config';
+import { type Counters, createLimiter, createMemoryCounters, type Descriptor, type LimiterOptions } from '#ratelimit';
+import { descriptor, domain, limit, node, unlimited } from '../support/limits.ts';
+
+const limits = [domain('d', node('k', limit(1)))];
+const request = { domain: 'd', descriptors: [descriptor('k=v')] };
+
+describe('the limiter in this process', () => {
+  it('answers at once, without a promise', () => {
+    assert.ok(!(createLimiter({ limits }).shouldRateLimit(request) instanceof Promise));
+  });
+
+  it('answers with a promise when its counters do', async () => {
+    const memory = createMemoryCounters();
+    const counters: Counters = { take: (hits) => Promise.resolve(memory.take(hits)) };
+    const answer = createLimiter({ limits, counters }).shouldRateLimit(request);
+    assert.ok(answer instanceof Promise);
+    assert.equal((await answer).overallCode, 'OK');
+  });
+
+  it('does not use its counters for a descriptor without a limit', () => {
+    const counters: Counters = { take: () => assert.fail('asked') };
+    const answer = createLimiter({ limits, counters }).shouldRateLimit({
+      domain: 'd',
+      descriptors: [descriptor('x=y')],
+    });
+    assert.deepEqual(answer, {
+      overallCode: 'OK',
+      statuses: [{ code: 'OK', currentLimit: undefined, limitRemaining: 0, resetSeconds: undefined }],
+    });
+  });
+
+  it('shares nothing with another limiter unless it has the same counters', () => {
+    const counters = createMemoryCounters();
+    createLimiter({ limits, counters }).shouldRateLimit(request);
+    const code = (answer: unknown) => (answer as { overallCode: string }).overallCode;
+    assert.equal(code(createLimiter({ limits, counters }).shouldRateLimit(request)), 'OVER_LIMIT');
+    assert.equal(code(createLimiter({ limits }).shouldRateLimit(request)), 'OK');
+  });
+
+  it('fails when its counters return too few results', () => {
+    const limiter = createLimiter({ limits, counters: { take: () => [] } });
+    assert.throws(() => limiter.shouldRateLimit(request), /fewer results/);
+  });
+});
+
+describe('the limits of a descriptor', () => {
+  function setUp(own: LimitDomain['descriptors'], options: Partial<LimiterOptions> = {}) {
+    const counters = createMemoryCounters({ clock: () => 7_200_000 });
+    const limiter = createLimiter({ limits: [domain('d', ...own)], counters, ...options });
+    const ask = (...descriptors: Descriptor[]) => {
+      const decision = limiter.shouldRateLimit({ domain: 'd', descriptors });
+      assert.ok(!(decision instanceof Promise));
+      return decision;
+    };
+    const summary = (...descriptors: Descriptor[]) =>
+      ask(...descriptors).statuses.map(
+        ({ code, currentLimit, limitRemaining }) => `${code} ${currentLimit?.unit} ${limitRemaining}`,
+      );
+    return { ask, summary };
+  }
+  const k = descriptor('k=v');
+
+  it('all count, and the most restrictive is shown', () => {
+    const { summary } = setUp([node('k', [limit(2), limit(3, 'hour'), limit(1, 'day', { shadowMode: true })])]);
+    assert.deepEqual(summary(k), ['OK minute 1']);
+    assert.deepEqual(summary(k), ['OK minute 0']);
+    assert.deepEqual(summary(k), ['OVER_LIMIT minute 0']);
+  });
+
+  it('give the longest wait when several are over', () => {
+    const { summary } = setUp([node('k', [limit(1), limit(1, 'hour')])]);
+    summary(k);
+    assert.deepEqual(summary(k), ['OVER_LIMIT hour 0']);
+  });
+
+  it('let requests pass in shadow mode', () => {
+    const { ask, summary } = setUp([node('k', limit(1, 'minute', { shadowMode: true }))]);
+    assert.deepEqual([summary(k), summary(k)], [['OK minute 0'], ['OK minute 0']]);
+    assert.equal(ask(k).overallCode, 'OK');
+  });
+
+  it('are dropped for a request that also meets their replacement, but not for others', () => {
+    const { summary } = setUp([
+      node('all', limit(1, 'minute', { name: 'general' })),
+      node('k', limit(5, 'hour', { replaces: ['general'] })),
+      node('free', { ...unlimited, replaces: ['general'] }),
+    ]);
+    const all = descriptor('all=x');
+    assert.deepEqual(summary(all, k), ['OK undefined 0', 'OK hour 4']);
+    assert.deepEqual(summary(all, descriptor('free=x')), ['OK undefined 0', 'OK undefined 4294967295']);
+    assert.deepEqual([summary(all), summary(all)], [['OK minute 0'], ['OVER_LIMIT minute 0']]);
+  });
+
+  it('are replaced by the limit that comes with a descriptor, which needs no configured one', () => {
+    const { summary } = setUp([node('k', limit(9))]);
+    const own = { ...k, limit: { requestsPerUnit: 1, unit: 'hour' as const } };
+    assert.deepEqual([summary(own), summary(own), summary(k)], [['OK hour 0'], ['OVER_LIMIT hour 0'], ['OK minute 8']]);
+    assert.deepEqual(summary({ ...own, entries: descriptor('x=y').entries }), ['OK hour 0']);
+  });
+
+  it("count the hits of the descriptor in place of the request's, and nothing for 0", () => {
+    const { summary } = setUp([node('k', limit(9))]);
+    assert.deepEqual(summary({ ...k, hitsAddend: 4 }), ['OK minute 5']);
+    assert.deepEqual(summary({ ...k, hitsAddend: 0 }), ['OK minute 5']);
+    assert.deepEqual(summary(k), ['OK minute 4']);
+  });
+
+  it('count nothing of a denied request, except with `countDenied`', () => {
+    const own = [node('k', limit(9)), node('closed', limit(0))];
+    const remaining = (options: Partial<LimiterOptions>) => {
+      const { ask, summary } = setUp(own, options);
+      ask(k, descriptor('closed=x'));
+      return summary(k);
+    };
+    assert.deepEqual([remaining({}), remaining({ countDenied: true })], [['OK minute 8'], ['OK minute 7']]);
+  });
+
+  it('have windows of several units', () => {
+    const { ask } = setUp([node('k', limit(9, 'second', { unitMultiplier: 30 }))]);
+    assert.deepEqual(ask(k).statuses[0]?.currentLimit, {
+      requestsPerUnit: 9,
+      unit: 'second',
+      unitMultiplier: 30,
+      windowSeconds: 30,
+      name: undefined,
+    });
+  });
+
+  it('are in response headers on request: the one that is over, or has the least remaining', () => {
+    const { ask } = setUp([node('k', limit(2)), node('j', limit(9, 'hour'))], { responseHeaders: true });
+    const headers = () => ask(descriptor('j=1'), k).responseHeaders?.map(({ name, value }) => `${name}: ${value}`);
+    assert.deepEqual(headers(), ['RateLimit-Limit: 2', 'RateLimit-Remaining: 1', 'RateLimit-Reset: 60']);
+    headers();
+    assert.deepEqual(headers(), ['RateLimit-Limit: 2', 'RateLimit-Remaining: 0', 'RateLimit-Reset: 60']);
+    assert.deepEqual(ask(descriptor('x=y')).responseHeaders, []);
+    assert.equal(setUp([]).ask(k).responseHeaders, undefined);
+  });
+});
+
+describe('a reload of the limits', () => {
+  const own = (requests: number) => [domain('d', node('k', limit(requests)))];
+  const setUp = (counters: Counters = createMemoryCounters({ clock: () => 0 })) => {
+    const limiter = createLimiter({ limits: own(2), counters });
+    const check = async (...expected: string[]) => {
+      for (const code of expected) assert.equal((await limiter.shouldRateLimit(request)).overallCode, code);
+    };
+    return { limiter, check };
+  };
+
+  it('applies to the next request, and keeps the counters', async () => {
+    const { limiter, check } = setUp();
+    await check('OK', 'OK', 'OVER_LIMIT');
+    limiter.reload(own(3));
+    await check('OK', 'OVER_LIMIT');
+    limiter.reload(own(1));
+    await check('OVER_LIMIT');
+    limiter.reload([]);
+    await check('OK');
+  });
+
+  it('does not change a decision that has begun', async () => {
+    const memory = createMemoryCounters({ clock: () => 0 });
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const { limiter } = setUp({ take: (hits) => released.then(() => memory.take(hits)) });
+    const decision = limiter.shouldRateLimit(request);
+    limiter.reload(own(9));
+    release();
+    assert.equal((await decision).statuses[0]?.currentLimit?.requestsPerUnit, 2);
+  });
+
+  it('keeps the old limits when the new ones cannot be compiled', async () => {
+    const { limiter, check } = setUp();
+    assert.throws(() => limiter.reload([{ ...domain('d'), descriptors: undefined }] as never));
+    await check('OK', 'OK', 'OVER_LIMIT');
+  });
+});

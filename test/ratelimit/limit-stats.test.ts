@@ -1,0 +1,145 @@
+/** Sums for each limit, with a bounded number of series, and how full each limit is. */
+import assert from 'node:assert/strict';
+import type { LimitDomain } from '#config';
+import {
+  type Counters,
+  createLimiter,
+  createLimitStats,
+  createMemoryCounters,
+  type LimitStatsOptions,
+} from '#ratelimit';
+import { descriptor, domain, limit, node, unlimited } from '../support/limits.ts';
+
+function setUp(descriptors: LimitDomain['descriptors'], options: LimitStatsOptions & { counters?: Counters } = {}) {
+  const time = { nowMs: 0 };
+  const clock = () => time.nowMs;
+  const stats = createLimitStats({ clock, ...options });
+  const counters = options.counters ?? createMemoryCounters({ clock });
+  const limiter = createLimiter({ limits: [domain('d', ...descriptors)], counters, stats });
+  const hit = (...entries: string[]) =>
+    void limiter.shouldRateLimit({ domain: 'd', descriptors: [descriptor(...entries)] });
+  const totals = () => [...stats.all()].map(({ labels, sums }) => [labels.domain, labels.descriptor, sums.total]);
+  return { time, stats, limiter, hit, totals };
+}
+
+describe('limit stats', () => {
+  it('sum the hits of each limit: all, within, near from 80 % on, over', () => {
+    const { hit, stats } = setUp([node('k', limit(10)), node('x', limit(1))]);
+    for (let sent = 0; sent < 12; sent += 1) hit('k=v');
+    const [stat, ...others] = stats.all();
+    assert.deepEqual(stat?.labels, { domain: 'd', descriptor: 'k', limit: '10/60s' });
+    assert.deepEqual(stat?.sums, { total: 12, within: 10, near: 3, over: 2, overFromCache: 0, shadow: 0 });
+    assert.deepEqual(others, []);
+  });
+
+  it('keep the limits of a descriptor apart, by name where they have one, and shadow from denial', () => {
+    const { hit, stats } = setUp([node('k', [limit(1, 'minute', { shadowMode: true, name: 'try' }), limit(5)])]);
+    hit('k=v');
+    hit('k=v');
+    assert.deepEqual(
+      [...stats.all()].map(({ labels, sums }) => [labels.limit, sums.within, sums.over, sums.shadow]),
+      [
+        ['try', 1, 1, 1],
+        ['5/60s', 2, 0, 0],
+      ],
+    );
+  });
+
+  it('count what was over from the cache, and decisions without counters', () => {
+    const counters: Counters = {
+      take: (hits) => hits.map(() => ({ over: true, remaining: 0, resetSeconds: 1, fromCache: true })),
+    };
+    const { hit, stats } = setUp([node('k', limit(1))], { counters });
+    hit('k=v');
+    stats.failed();
+    assert.deepEqual([[...stats.all()][0]?.sums.overFromCache, stats.failures()], [1, 1]);
+  });
+
+  it('continue over a reload', () => {
+    const { hit, limiter, totals } = setUp([node('k', limit(10))]);
+    hit('k=v');
+    limiter.reload([domain('d', node('k', limit(10)))]);
+    hit('k=v');
+    assert.deepEqual(totals(), [['d', 'k', 2]]);
+  });
+
+  it('have no series for values, domains and limits that clients make up', () => {
+    const { hit, limiter, totals } = setUp([node('k', limit(10))]);
+    for (let value = 0; value < 50; value += 1) {
+      hit(`k=${value}`);
+      const own = { ...descriptor('k=v'), limit: { requestsPerUnit: value, unit: 'hour' as const } };
+      limiter.shouldRateLimit({ domain: `domain ${value}`, descriptors: [own] });
+    }
+    assert.deepEqual(totals(), [
+      ['d', 'k', 50],
+      ['*', '*', 50],
+    ]);
+  });
+
+  it('keep values apart with detailed_metric, up to a bound, and sum the rest', () => {
+    const { hit, totals } = setUp([{ ...node('k', limit(10)), detailedMetric: true }], { detailsMax: 2 });
+    for (const value of ['a', 'b', 'c', 'a', 'd']) hit(`k=${value}`);
+    assert.deepEqual(totals(), [
+      ['d', 'k=a', 2],
+      ['d', 'k=b', 1],
+      ['d', 'k', 2],
+    ]);
+  });
+});
+
+describe('the fullness of a limit', () => {
+  function fullnessOf(requestsPerUnit: number) {
+    const { stats, ...rest } = setUp([node('k', limit(requestsPerUnit))]);
+    return { ...rest, fullness: () => [...stats.all()].map((one) => one.fullness()) };
+  }
+
+  it('is that of the fullest counter, and 1 when one is over', () => {
+    const { hit, fullness } = fullnessOf(4);
+    assert.deepEqual(fullness(), []);
+    for (const value of ['a', 'a', 'b']) hit(`k=${value}`);
+    assert.deepEqual(fullness(), [0.5]);
+    for (const value of ['a', 'a', 'a', 'b']) hit(`k=${value}`);
+    assert.deepEqual(fullness(), [1]);
+  });
+
+  it('is 0 once the window has ended, and then starts again', () => {
+    const { hit, fullness, time } = fullnessOf(4);
+    for (let sent = 0; sent < 3; sent += 1) hit('k=a');
+    time.nowMs = 60_000;
+    assert.deepEqual(fullness(), [0]);
+    hit('k=b');
+    assert.deepEqual(fullness(), [0.25]);
+  });
+
+  it('is 1 for a limit of 0', () => {
+    const { hit, fullness } = fullnessOf(0);
+    hit('k=a');
+    assert.deepEqual(fullness(), [1]);
+  });
+});
+
+describe('the usages of configured limits', () => {
+  const [small, large] = [limit(4), limit(8, 'hour', { name: 'large' })];
+  const below = { ...node('path=/v1', limit(2)), detailedMetric: true };
+  const { hit, stats } = setUp([node('user', [small, large], below), node('free', unlimited)]);
+
+  before(() => {
+    for (let sent = 0; sent < 5; sent += 1) hit('user=ann');
+    for (const user of ['ann', 'ann', 'ann', 'bob']) hit(`user=${user}`, 'path=/v1');
+    hit('free=x');
+  });
+
+  it('keep several limits of one descriptor apart, by name or by number', () => {
+    assert.deepEqual(stats.usages()('d', 'user', small), { hits: 5, over: 1, fullness: 1 });
+    assert.deepEqual(stats.usages()('d', 'user', large), { hits: 5, over: 0, fullness: 0.5 });
+  });
+
+  it('join the values that a detailed metric keeps apart', () => {
+    assert.deepEqual(stats.usages()('d', 'user › path=/v1', limit(2)), { hits: 4, over: 1, fullness: 1 });
+  });
+
+  it('are undefined for limits that were never hit, or are not counted', () => {
+    assert.equal(stats.usages()('d', 'free', unlimited), undefined);
+    assert.equal(stats.usages()('other', 'user', small), undefined);
+  });
+});
