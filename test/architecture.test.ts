@@ -36,7 +36,7 @@ const lateLibraries = [
   ...['@grpc/grpc-js', '@grpc/proto-loader', '@grpc/reflection', 'grpc-health-check'],
   ...['undici', 'redis', 'pg', 'chokidar', 'prom-client'],
 ];
-const lateOwn = ['server/index.ts', 'cli/explain.ts'];
+const lateOwn = ['server/index.ts', 'cli/explain.ts', 'storage/sqlite.ts'];
 const mayLoadServerEarly = ['index.ts', 'cli/explain.ts'];
 
 /** Modules, and files. */
@@ -53,10 +53,10 @@ const longFunctionsToday = 8;
 
 /** What is over these bounds today. These numbers may only fall, and a line goes when its number is 0. */
 const today: Record<'filesInCircles' | 'filesInFolder', Readonly<Record<string, number>>> = {
-  filesInCircles: { config: 8, gateway: 6, ratelimit: 6, storage: 3, 'services/booking': 3, http: 2, proxy: 2 },
+  filesInCircles: { config: 8, gateway: 6, ratelimit: 6, 'services/booking': 3, http: 2, proxy: 2 },
   filesInFolder: {
     ...{ config: 84, ratelimit: 62, diag: 55, proxy: 45, gateway: 44, http: 39 },
-    ...{ rest: 18, routing: 18, 'services/booking': 25, storage: 17 },
+    ...{ rest: 18, routing: 18, 'services/booking': 25 },
   },
 };
 

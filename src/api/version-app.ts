@@ -24,8 +24,8 @@ export function createVersionApp(version: Version, { database, ...responses }: V
   const { messages, accounts } = createViews(version);
   const messageRows = kysely.selectFrom('messages').select(['id', 'account_id', 'subject', 'body', 'created_at']);
   const accountRows = kysely.selectFrom('accounts').select(['id', 'name']);
-  const firstMessage = database.first<MessageRow>(messageRows.where('id', '=', 0));
-  const firstAccount = database.first<AccountRow>(accountRows.where('id', '=', ''));
+  const firstMessage = database.prepareFirst<MessageRow>(messageRows.where('id', '=', 0));
+  const firstAccount = database.prepareFirst<AccountRow>(accountRows.where('id', '=', ''));
   // Only what the version shows can be searched, or `q` would tell of what it hides.
   const messageList = createListLanguage(messages, { searchable: [version.message.content.column] });
 

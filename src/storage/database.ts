@@ -1,57 +1,98 @@
-/** One open database: Kysely for everything, and a shorter way for the reads that every request makes. */
+/** The port: an open database, and the two errors that it throws. */
 import type { Compilable, Kysely } from 'kysely';
-import { StorageSetupError } from './errors.ts';
-import type { Dialect } from './migrations.ts';
-import { openPostgres } from './postgres.ts';
 import type { Tables } from './schema.ts';
+
+export type Dialect = 'sqlite' | 'postgres';
+
+export interface Database {
+  readonly dialect: Dialect;
+  /** Every query through it rejects with StorageUnavailable while the database is away or busy. */
+  readonly kysely: Kysely<Tables>;
+  /**
+   * Prepares a hot read, once, at start. It sees what is committed (in `sqlite::memory:`, which has one connection, also
+   * an open transaction); what another process commits may appear only in the next turn of the event loop. The values
+   * in the query only mark places: each call passes all of them anew, in the order of the SQL. Name the columns: a
+   * prepared `select *` fails in PostgreSQL as soon as a newer process adds one.
+   */
+  readonly prepareFirst: <Row>(query: Compilable<Row>) => PreparedRead<Row>;
+  /** Whether the database answers a query now; never rejects. */
+  readonly isReady: () => Promise<boolean>;
+  /** A second call does nothing. */
+  readonly close: () => Promise<void>;
+}
+
+/** Reads at most one row: SQLite returns it, PostgreSQL a promise of it. Throws or rejects StorageUnavailable. */
+export type PreparedRead<Row> = (...parameters: readonly Parameter[]) => Row | undefined | Promise<Row | undefined>;
+
+export type Parameter = string | number | null;
 
 export interface DatabaseOptions {
   /** `sqlite:./path`, `sqlite::memory:` or `postgres://user:password@host:port/database`. */
   readonly url: string;
-  /** Hears of connections that break while idle. */
+  /** Logs connections that break while idle. */
   readonly logger?: {
     readonly warn: (fields: object, message?: string) => void;
   };
 }
 
-/** A prepared read of at most one row: at once from SQLite, later from PostgreSQL. Throws or rejects StorageUnavailable. */
-export type First<Row> = (...parameters: readonly Parameter[]) => Row | undefined | Promise<Row | undefined>;
+/** The database cannot be reached, is too busy or is closed; a later attempt may succeed. Clients read 503. */
+export class StorageUnavailable extends Error {
+  override readonly name = 'StorageUnavailable';
 
-export type Parameter = string | number | null;
-
-export interface Database {
-  readonly dialect: Dialect;
-  /** Every query through it that finds the database away or busy rejects with StorageUnavailable. */
-  readonly kysely: Kysely<Tables>;
-  /**
-   * Prepares a hot read of what is committed, once, at start (in `sqlite::memory:`, with its one connection, it sees
-   * an open transaction as well). What another process commits may show in the next turn of the event loop only. The
-   * values in the query only mark the places: each call of the result hands in all of them anew, in the order in which
-   * they stand in the SQL. Name its columns: a prepared `select *` fails in PostgreSQL as soon as a newer process adds
-   * a column.
-   */
-  readonly first: <Row>(query: Compilable<Row>) => First<Row>;
-  /** Whether a query gets an answer now; never rejects. */
-  readonly isReady: () => Promise<boolean>;
-  /** For when nothing uses it any more. A second call does nothing. */
-  readonly close: () => Promise<void>;
-}
-
-/** Opens and migrates. Rejects with StorageSetupError, which names the place and the remedy. */
-export async function openDatabase({ url, logger }: DatabaseOptions): Promise<Database> {
-  if (url.startsWith('sqlite:')) {
-    // Late, because an older Node has no node:sqlite, and must be able to load the rest to say that it is too old.
-    const { openSqlite } = await import('./sqlite.ts');
-    return openSqlite(url.slice('sqlite:'.length));
+  constructor(cause: unknown) {
+    super('the database is unavailable', { cause });
   }
-  if (/^postgres(?:ql)?:\/\//.test(url)) return openPostgres(url, logger);
-  throw new StorageSetupError(
-    `cannot tell the kind of database from its URL (scheme ${JSON.stringify(schemeOf(url))}): ` +
-      'write sqlite:./path, sqlite::memory: or postgres://user:password@host:port/database',
-  );
 }
 
-/** Nothing behind the scheme is said: it may hold a password. */
-function schemeOf(url: string): string {
-  return /^[a-z][a-z0-9+.-]*:/i.exec(url)?.[0] ?? '';
+/** The database cannot be used as it is set up. The message is for an operator: it names the database and the remedy. */
+export class StorageSetupError extends Error {
+  override readonly name = 'StorageSetupError';
+}
+
+/** Turns a driver's error into StorageUnavailable where waiting can help; any other error is a bug and stays as it is. */
+export function translateDriverError(error: unknown): unknown {
+  return isUnavailable(error) ? new StorageUnavailable(error) : error;
+}
+
+/** Another connection has the write lock of the SQLite file (SQLITE_BUSY and its extended codes). */
+export function isSqliteBusy(error: unknown): boolean {
+  return sqliteCodeOf(error) === 5;
+}
+
+/** What the driver said, for an operator. */
+export function messageOf(error: unknown): string {
+  if (error instanceof StorageUnavailable) return messageOf(error.cause);
+  // Node reports a refused connection to a name with several addresses as an AggregateError without a message.
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join(', ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * PostgreSQL's classes 08 (connection), 40 (transaction rolled back because of another one), 53 (out of resources) and
+ * 57 (operator intervention: shutting down, cancelled by a time-out), 55P03 (lock not available), and the codes of sockets.
+ */
+const unavailableCode = /^(?:(?:08|40|53|57)[0-9A-Z]{3}$|55P03$|E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_))/;
+
+/** SQLite's result codes (sqlite.org/rescode.html): BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN, PROTOCOL. */
+const unavailableSqliteCodes: ReadonlySet<number | undefined> = new Set([5, 6, 8, 10, 13, 14, 15]);
+
+/** Errors without a code: pg's own, and those of node:sqlite after `close()`. */
+const unavailableMessage =
+  /^(?:timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client has encountered a connection error|Cannot use a pool after calling end|Client was closed|database is not open|statement has been finalized)/;
+
+function isUnavailable(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.some(isUnavailable);
+  if (unavailableSqliteCodes.has(sqliteCodeOf(error))) return true;
+  return unavailableCode.test(codeOf(error)) || (error instanceof Error && unavailableMessage.test(error.message));
+}
+
+/** The primary code; the higher bits of an extended code hold details. Undefined if the error is not SQLite's. */
+function sqliteCodeOf(error: unknown): number | undefined {
+  if (codeOf(error) !== 'ERR_SQLITE_ERROR') return undefined;
+  return Number((error as { readonly errcode?: unknown }).errcode) & 0xff;
+}
+
+function codeOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return '';
+  return String(error.code);
 }

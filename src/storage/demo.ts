@@ -1,21 +1,21 @@
-/** Demo data: rows by table, for a database that is still empty. */
+/** Demo rows for a database that is still empty, checked table by table. */
+import { createHash } from 'node:crypto';
 import { type Kysely, sql, type Transaction } from 'kysely';
-import type { Database } from './database.ts';
-import { createDemoTables, type DemoRow, type DemoTable } from './demo-tables.ts';
-import { StorageSetupError } from './errors.ts';
+import { z } from 'zod';
+import { type Database, StorageSetupError } from './database.ts';
 import type { Tables } from './schema.ts';
 
-/** As a configuration has them, unchecked. */
+/** Rows by table, as a configuration has them, unchecked. */
 export type DemoRows = Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>;
 
 export interface LoadDemoOptions {
-  /** The time of rows that do not say their own, in milliseconds since 1970. */
+  /** The creation time of rows that name none, in milliseconds since 1970. */
   readonly nowMs: number;
 }
 
 /**
- * Puts the rows into an empty database, all or none; a database with a row in any table is left alone, and the answer
- * is false. Rejects with StorageSetupError, which names table, row and column of each bad value.
+ * Inserts all rows or none, and only into an empty database: returns false if any table has a row. Rejects with
+ * StorageSetupError, which names table, row and column of each bad value.
  */
 export async function loadDemo(database: Database, demo: DemoRows, { nowMs }: LoadDemoOptions): Promise<boolean> {
   const tables = createDemoTables(new Date(nowMs).toISOString());
@@ -24,7 +24,7 @@ export async function loadDemo(database: Database, demo: DemoRows, { nowMs }: Lo
     await lock(database, transaction);
     if (!(await isEmpty(transaction, [...tables.keys()]))) return false;
     for (const [table, values] of rows) await insert(transaction, table, values);
-    if (database.dialect === 'postgres') await countMessagesOn(transaction);
+    if (database.dialect === 'postgres') await advanceMessageIds(transaction);
     return true;
   });
 }
@@ -34,7 +34,8 @@ type CheckedRows = ReadonlyMap<keyof Tables, readonly DemoRow[]>;
 function checkDemo(tables: ReadonlyMap<keyof Tables, DemoTable>, demo: DemoRows): CheckedRows {
   const faults: string[] = [];
   for (const name of Object.keys(demo)) {
-    if (!tables.has(name as keyof Tables)) faults.push(`${name} is no table; known: ${[...tables.keys()].join(', ')}`);
+    if (!tables.has(name as keyof Tables))
+      faults.push(`unknown table ${name}; known: ${[...tables.keys()].join(', ')}`);
   }
   const checked = new Map<keyof Tables, readonly DemoRow[]>();
   for (const [name, table] of tables) checked.set(name, checkTable(name, table, demo[name] ?? [], checked, faults));
@@ -57,9 +58,9 @@ function checkTable(
     const { success, data, error } = columns.safeParse(row);
     for (const issue of error?.issues ?? []) fault(columnOf(issue), issue.message);
     if (!success) continue;
-    if (ids.has(data['id'])) fault('id', `${data['id']} is the id of an earlier row`);
+    if (ids.has(data['id'])) fault('id', `${data['id']} is already the id of an earlier row`);
     if (reference && !known?.has(data[reference.column])) {
-      fault(reference.column, `${data[reference.column]} is no id in ${reference.table}`);
+      fault(reference.column, `there is no ${data[reference.column]} in ${reference.table}`);
     }
     ids.add(data['id']);
     good.push(data);
@@ -72,7 +73,7 @@ function columnOf(issue: { readonly code?: string; readonly path: readonly Prope
   return keys.length === 0 ? 'the whole row' : keys.map(String).join(', ');
 }
 
-/** Two processes that start at once must not both find the database empty. In SQLite the transaction itself is the lock. */
+/** Two processes that start at once must not both find the database empty. SQLite's transaction is a lock already. */
 async function lock(database: Database, transaction: Transaction<Tables>): Promise<void> {
   if (database.dialect === 'postgres') await sql`select pg_advisory_xact_lock(7236825601)`.execute(transaction);
 }
@@ -92,7 +93,89 @@ async function insert(kysely: Kysely<Tables>, table: keyof Tables, rows: readonl
   }
 }
 
-/** PostgreSQL numbers new messages by a sequence that rows with numbers of their own do not move. */
-async function countMessagesOn(kysely: Kysely<Tables>): Promise<void> {
+/** PostgreSQL numbers new messages by a sequence, which rows with given numbers do not advance. */
+async function advanceMessageIds(kysely: Kysely<Tables>): Promise<void> {
   await sql`select setval(pg_get_serial_sequence('messages', 'id'), max(id)) from messages`.execute(kysely);
+}
+
+interface DemoTable {
+  readonly columns: z.ZodType<DemoRow>;
+  /** The column that names a row of another table by its id. */
+  readonly reference?: { readonly column: string; readonly table: keyof Tables };
+}
+
+type DemoRow = Readonly<Record<string, string | number>>;
+
+/** In the order of insertion: a row comes after the one that it refers to. `createdAt` is RFC 3339. */
+function createDemoTables(createdAt: string): ReadonlyMap<keyof Tables, DemoTable> {
+  const text = z.string().min(1);
+  const id = z.uuid().toLowerCase();
+  const written = z.iso.datetime().default(createdAt);
+  const offer = {
+    units: z.int32().min(0).default(1),
+    price: z.int32().min(0).max(10_000_000).default(5_000),
+    currency,
+  };
+  const roomType = { id, hotel_id: id, name: text, guests: z.int32().min(1).default(2), ...offer };
+  const car = { id, model: text, class: text, city: text, pickup_place: text.optional(), ...offer };
+  const message = { id: z.int32().min(1), account_id: text, subject: text, body: text, created_at: written };
+  const booking = {
+    id,
+    user: text,
+    status: z.enum(['pending', 'confirmed', 'cancelled']),
+    version: z.int32().min(1).default(1),
+    created_at: written,
+    price: z.int32().min(0).default(0),
+    currency,
+  };
+  const stay = { room_type: text.default('standard'), guests: z.int32().min(1).default(1) };
+  return new Map<keyof Tables, DemoTable>([
+    ['hotels', { columns: z.strictObject({ id, name: text, city: text }) }],
+    ['room_types', { columns: z.strictObject(roomType), reference: { column: 'hotel_id', table: 'hotels' } }],
+    [
+      'cars',
+      { columns: z.strictObject(car).transform((row) => ({ ...row, pickup_place: row.pickup_place ?? row.city })) },
+    ],
+    [
+      'hotel_bookings',
+      bookingTable({ ...booking, hotel_id: id, ...stay }, '', { column: 'hotel_id', table: 'hotels' }),
+    ],
+    ['car_bookings', bookingTable({ ...booking, car_id: id }, midnight, { column: 'car_id', table: 'cars' })],
+    ['accounts', { columns: z.strictObject({ id: text, name: text }) }],
+    ['messages', { columns: z.strictObject(message), reference: { column: 'account_id', table: 'accounts' } }],
+  ]);
+}
+
+const midnight = 'T00:00:00.000Z';
+const dayMs = 86_400_000;
+
+const currency = z
+  .string()
+  .regex(/^[A-Z]{3}$/)
+  .default('EUR');
+
+/** A demo booking is for the day on which it was made, takes no unit, and has nothing to refund. */
+function bookingTable(
+  columns: Readonly<Record<string, z.ZodType<string | number>>>,
+  time: string,
+  reference: NonNullable<DemoTable['reference']>,
+): DemoTable {
+  const row = z.strictObject(columns).transform((booking): DemoRow => {
+    const madeAt = String(booking['created_at']);
+    const nextDay = new Date(Date.parse(madeAt) + dayMs).toISOString();
+    return {
+      ...booking,
+      reference: referenceOf(String(booking['id'])),
+      starts_at: madeAt.slice(0, 10) + time,
+      ends_at: nextDay.slice(0, 10) + time,
+      policy: '[]',
+      ...(booking['status'] === 'cancelled' && { refund: 0 }),
+    };
+  });
+  return { columns: row, reference };
+}
+
+/** The same at each start; hexadecimal digits are letters of a reference too. */
+function referenceOf(id: string): string {
+  return createHash('sha256').update(id).digest('hex').slice(0, 8).toUpperCase();
 }

@@ -1,24 +1,25 @@
-/** Where rows live: one database, SQLite or PostgreSQL, behind Kysely, with its tables, pages and demo data. */
+/** Where rows live: one database, SQLite or PostgreSQL, through Kysely, with its tables, pages and demo data. */
 export {
   type Database,
   type DatabaseOptions,
-  type First,
-  openDatabase,
+  type PreparedRead,
+  StorageSetupError,
+  StorageUnavailable,
 } from './database.ts';
 export { type DemoRows, loadDemo } from './demo.ts';
-export { StorageSetupError, StorageUnavailable } from './errors.ts';
+export { openDatabase } from './open-database.ts';
 export type {
   AccountRow,
-  AnswerRow,
   BookingRow,
   BookingStatus,
   CarBookingRow,
   CarRow,
-  DayRow,
   HotelBookingRow,
   HotelRow,
   MessageRow,
   RoomTypeRow,
+  StoredResponseRow,
   Tables,
+  TakenUnitRow,
 } from './schema.ts';
 export { type Page, selectPage } from './select-page.ts';

@@ -1,12 +1,9 @@
-/** The way from an empty database to today's tables; what has been released here is never edited, only followed. */
-import { type Kysely, sql } from 'kysely';
+/** The way from an empty database to today's tables. A released migration is never edited; changes are new migrations. */
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
-import { createInventory } from './inventory-migration.ts';
-import { createIndexes, createWords, type Dialect, type Words } from './migration-words.ts';
+import type { Dialect } from './database.ts';
 
-export type { Dialect };
-
-/** Runs what has not run yet, up to a migration's name or all. Throws what the database threw; nothing of the run is left then. */
+/** Runs the migrations that have not run yet: all, or up to the one named. If one fails, throws its error and rolls back all. */
 export async function migrate<Any>(kysely: Kysely<Any>, dialect: Dialect, upTo?: string): Promise<void> {
   const provider = { getMigrations: async () => createMigrations(dialect) };
   const migrator = new Migrator({ db: kysely, provider });
@@ -16,15 +13,15 @@ export async function migrate<Any>(kysely: Kysely<Any>, dialect: Dialect, upTo?:
 
 /** By name, in alphabetical order. */
 function createMigrations(dialect: Dialect): Record<string, Migration> {
-  const words = createWords(dialect);
+  const dialectSql = createDialectSql(dialect);
   return {
-    '0001-bookings': { up: (kysely) => createBookings(kysely, words) },
-    '0002-messages': { up: (kysely) => createMessages(kysely, words) },
-    '0003-inventory': { up: (kysely) => createInventory(kysely, words) },
+    '0001-bookings': { up: (kysely) => createBookings(kysely, dialectSql) },
+    '0002-messages': { up: (kysely) => createMessages(kysely, dialectSql) },
+    '0003-inventory': { up: (kysely) => createInventory(kysely, dialectSql) },
   };
 }
 
-async function createBookings(kysely: Kysely<unknown>, { text }: Words): Promise<void> {
+async function createBookings(kysely: Kysely<unknown>, { text }: DialectSql): Promise<void> {
   await sql`create table hotels (id ${text} not null primary key, name ${text} not null, city ${text} not null)`.execute(
     kysely,
   );
@@ -53,7 +50,7 @@ async function createBookings(kysely: Kysely<unknown>, { text }: Words): Promise
   });
 }
 
-async function createMessages(kysely: Kysely<unknown>, { text, serial }: Words): Promise<void> {
+async function createMessages(kysely: Kysely<unknown>, { text, serial }: DialectSql): Promise<void> {
   await sql`create table accounts (id ${text} not null primary key, name ${text} not null)`.execute(kysely);
   await sql`create table messages (
     id ${serial},
@@ -66,7 +63,7 @@ async function createMessages(kysely: Kysely<unknown>, { text, serial }: Words):
 }
 
 interface BookingTable {
-  readonly text: Words['text'];
+  readonly text: RawBuilder<unknown>;
   readonly table: string;
   readonly owner: string;
   readonly owners: string;
@@ -84,4 +81,216 @@ async function createBookingTable(
     version integer not null default 1 check (version >= 1),
     created_at ${text} not null
   )`.execute(kysely);
+}
+
+async function createInventory(kysely: Kysely<unknown>, dialectSql: DialectSql): Promise<void> {
+  await createRoomTypes(kysely, dialectSql);
+  await countCars(kysely, dialectSql);
+  await renewBookings(kysely, dialectSql, {
+    bookings: 'hotel_bookings',
+    owner: 'hotel_id',
+    owners: 'hotels',
+    time: '',
+    more: [
+      { name: 'room_type', type: sql`${dialectSql.text} not null`, before: sql`'standard'` },
+      { name: 'guests', type: sql`integer not null check (guests >= 1)`, before: sql`1` },
+    ],
+  });
+  const cars = { bookings: 'car_bookings', owner: 'car_id', owners: 'cars' };
+  await renewBookings(kysely, dialectSql, { ...cars, time: 'T00:00:00.000Z', more: [] });
+  await createDays(kysely, dialectSql, { table: 'hotel_nights', offers: 'room_types', bookings: 'hotel_bookings' });
+  await createDays(kysely, dialectSql, { table: 'car_days', offers: 'cars', bookings: 'car_bookings' });
+  await createAnswers(kysely, dialectSql);
+}
+
+const unitColumn = sql`units integer not null check (units >= 0)`;
+/** In minor units such as cents; 90 days at the highest price still fit into 32 bits. */
+const priceColumn = sql`price integer not null check (price between 0 and 10000000)`;
+const currency = sql`check (currency in (upper(currency)) and length(currency) = 3)`;
+
+/** An older hotel can still be booked by its id alone: it gets one room type, which an operator can edit. */
+async function createRoomTypes(kysely: Kysely<unknown>, { text }: DialectSql): Promise<void> {
+  await sql`create table room_types (
+    id ${text} not null primary key,
+    hotel_id ${text} not null references hotels (id),
+    name ${text} not null,
+    guests integer not null check (guests >= 1),
+    ${unitColumn}, ${priceColumn}, currency ${text} not null ${currency},
+    unique (hotel_id, name), unique (id, units)
+  )`.execute(kysely);
+  await createIndexes(kysely, { room_types: ['hotel_id'] });
+  await sql`insert into room_types (id, hotel_id, name, guests, units, price, currency)
+    select id, id, 'standard', 2, 10, 10000, 'EUR' from hotels`.execute(kysely);
+}
+
+/** Until then, each row was one car. */
+async function countCars(kysely: Kysely<unknown>, { text }: DialectSql): Promise<void> {
+  const columns = [
+    sql`pickup_place ${text} not null default ''`,
+    sql`units integer not null default 1 check (units >= 0)`,
+    sql`price integer not null default 5000 check (price between 0 and 10000000)`,
+    sql`currency ${text} not null default 'EUR' ${currency}`,
+  ];
+  for (const column of columns) await sql`alter table cars add column ${column}`.execute(kysely);
+  await sql`update cars set pickup_place = city`.execute(kysely);
+  await sql`create unique index cars_units on cars (id, units)`.execute(kysely);
+}
+
+interface BookingsRenewal {
+  readonly bookings: string;
+  readonly owner: string;
+  readonly owners: string;
+  /** What follows the date in the columns of the beginning and the end. */
+  readonly time: string;
+  /** Columns that only these bookings have, with their value in older rows. */
+  readonly more: readonly {
+    readonly name: string;
+    readonly type: RawBuilder<unknown>;
+    readonly before: RawBuilder<unknown>;
+  }[];
+}
+
+/**
+ * In a new table, since SQLite cannot add a `not null` column without a default. Older bookings have no day and no
+ * price: they become bookings of the day on which they were made, free of charge, and take no unit.
+ */
+async function renewBookings(
+  kysely: Kysely<unknown>,
+  { text, dayAfter }: DialectSql,
+  { bookings, owner, owners, time, more }: BookingsRenewal,
+): Promise<void> {
+  const [table, old, ownerColumn] = [sql.table(bookings), sql.table(`${bookings}_before`), sql.ref(owner)];
+  for (const column of ['user', owner]) await sql`drop index ${sql.ref(`${bookings}_by_${column}`)}`.execute(kysely);
+  await sql`alter table ${table} rename to ${old}`.execute(kysely);
+  await sql`create table ${table} (
+    id ${text} not null primary key,
+    ${ownerColumn} ${text} not null references ${sql.table(owners)} (id),
+    "user" ${text} not null,
+    status ${text} not null check (status in ('pending', 'confirmed', 'cancelled')),
+    version integer not null default 1 check (version >= 1),
+    created_at ${text} not null,
+    reference ${text} not null unique check (length(reference) = 8),
+    starts_at ${text} not null,
+    ends_at ${text} not null check (ends_at > starts_at),
+    price integer not null check (price >= 0),
+    currency ${text} not null ${currency},
+    policy ${text} not null,
+    expires_at ${text} check (expires_at is null or status <> 'confirmed'),
+    refund integer check ((refund is not null) = (status = 'cancelled') and refund between 0 and price)
+    ${sql.join(
+      more.map(({ name, type }) => sql`, ${sql.ref(name)} ${type}`),
+      sql``,
+    )}
+  )`.execute(kysely);
+  const comma = sql`, `;
+  const [names, values] = [more.map(({ name }) => sql.ref(name)), more.map(({ before }) => before)];
+  const kept = [sql`id`, ownerColumn, sql`"user"`, sql`status`, sql`version`, sql`created_at`];
+  const added = ['reference', 'starts_at', 'ends_at', 'price', 'currency', 'policy', 'refund'].map((name) =>
+    sql.ref(name),
+  );
+  await sql`insert into ${table} (${sql.join([...kept, ...added, ...names], comma)})
+    select ${sql.join(kept, comma)}, ${countedReference},
+      substr(created_at, 1, 10) || ${sql.lit(time)}, ${dayAfter(sql`substr(created_at, 1, 10)`)} || ${sql.lit(time)},
+      0, 'EUR', '[]', case when status = 'cancelled' then 0 end
+      ${sql.join(
+        values.map((value) => sql`, ${value}`),
+        sql``,
+      )}
+    from (select *, row_number() over (order by id) as place from ${old}) as numbered`.execute(kysely);
+  await sql`drop table ${old}`.execute(kysely);
+  const columns = { [bookings]: [owner] };
+  await createIndexes(kysely, columns);
+  for (const order of ['created_at', 'starts_at'])
+    await sql`create index ${sql.ref(`${bookings}_by_user_${order}`)} on ${table} ("user", ${sql.ref(order)}, id)`.execute(
+      kysely,
+    );
+  await sql`create index ${sql.ref(`${bookings}_by_user`)} on ${table} ("user", id)`.execute(kysely);
+}
+
+/** Eight letters of Crockford's base 32 (no I, L, O, U), made from the row's number so that all differ but look random. */
+const countedReference = sql.join(
+  [35, 30, 25, 20, 15, 10, 5, 0].map(
+    (bit) =>
+      sql`substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', cast((((place * 387420489) >> ${sql.lit(bit)}) & 31) as integer) + 1, 1)`,
+  ),
+  sql` || `,
+);
+
+interface Days {
+  readonly table: string;
+  readonly offers: string;
+  readonly bookings: string;
+}
+
+/**
+ * Which booking has which unit of an offer on which day. The key lets a unit be taken once a day; the check, whose
+ * `units` follows the offer, allows no unit beyond those that exist. So no row can hold one booking too many.
+ */
+async function createDays(
+  kysely: Kysely<unknown>,
+  { text }: DialectSql,
+  { table, offers, bookings }: Days,
+): Promise<void> {
+  await sql`create table ${sql.table(table)} (
+    offer_id ${text} not null,
+    day integer not null,
+    unit integer not null,
+    units integer not null,
+    booking_id ${text} not null references ${sql.table(bookings)} (id) on delete cascade,
+    held_until ${text},
+    primary key (offer_id, day, unit),
+    foreign key (offer_id, units) references ${sql.table(offers)} (id, units) on update cascade,
+    check (unit between 1 and units)
+  )`.execute(kysely);
+  await sql`create index ${sql.ref(`${table}_by_booking_id`)} on ${sql.table(table)} (booking_id)`.execute(kysely);
+}
+
+/** Responses to requests that a client may repeat. */
+async function createAnswers(kysely: Kysely<unknown>, { text }: DialectSql): Promise<void> {
+  await sql`create table answers (
+    id ${text} not null primary key,
+    fingerprint ${text} not null,
+    body ${text} not null,
+    created_at ${text} not null
+  )`.execute(kysely);
+  await createIndexes(kysely, { answers: ['created_at'] });
+}
+
+/** The fragments that differ between the dialects. */
+interface DialectSql {
+  readonly text: RawBuilder<unknown>;
+  readonly serial: RawBuilder<unknown>;
+  /** Day and result as `2026-12-31`. */
+  readonly dayAfter: (day: RawBuilder<unknown>) => RawBuilder<unknown>;
+}
+
+/**
+ * Text compares byte by byte in both dialects, so that a list has the same order in both, independent of the locale of a
+ * PostgreSQL cluster. The number of a message is never used again, not even after the last message is deleted.
+ */
+function createDialectSql(dialect: Dialect): DialectSql {
+  if (dialect === 'sqlite') {
+    return {
+      text: sql`text`,
+      serial: sql`integer primary key autoincrement`,
+      dayAfter: (day) => sql`date(${day}, '+1 day')`,
+    };
+  }
+  return {
+    text: sql`text collate "C"`,
+    serial: sql`integer generated by default as identity primary key`,
+    dayAfter: (day) => sql`to_char(cast(${day} as date) + 1, 'YYYY-MM-DD')`,
+  };
+}
+
+/** Each index ends with the key, so that a filtered list is read from it already in order. */
+async function createIndexes(
+  kysely: Kysely<unknown>,
+  columnsByTable: Record<string, readonly string[]>,
+): Promise<void> {
+  for (const [table, columns] of Object.entries(columnsByTable)) {
+    for (const column of columns) {
+      await kysely.schema.createIndex(`${table}_by_${column}`).on(table).columns([column, 'id']).execute();
+    }
+  }
 }

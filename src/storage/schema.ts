@@ -1,4 +1,4 @@
-/** The tables, as the migrations leave them: what a row holds when read, and what may be left out when written. */
+/** The tables as types: what a row holds when read, and what may be left out when written. */
 import type { Generated } from 'kysely';
 
 export type BookingStatus = 'pending' | 'confirmed' | 'cancelled';
@@ -10,12 +10,12 @@ export interface HotelRow {
   readonly city: string;
 }
 
-/** What can be booked: so many of a kind, at a price for each day. */
+/** What can be booked: a number of units, at a price for each day. */
 interface OfferRow {
   readonly id: string;
-  /** How many there are of it. */
+  /** How many of them exist. */
   readonly units: number;
-  /** For one day, in minor units of the currency, such as cents. */
+  /** Per day, in minor units of the currency, such as cents. */
   readonly price: number;
   /** ISO 4217. */
   readonly currency: string;
@@ -23,7 +23,7 @@ interface OfferRow {
 
 export interface RoomTypeRow extends OfferRow {
   readonly hotel_id: string;
-  /** No two room types of a hotel have the same. */
+  /** Unique within the hotel. */
   readonly name: string;
   /** How many sleep in one room. */
   readonly guests: number;
@@ -36,35 +36,35 @@ export interface CarRow extends OfferRow {
   readonly pickup_place: string;
 }
 
-/** What a booking has whatever it is for. */
+/** The columns that bookings of hotels and cars share. */
 export interface BookingRow {
   readonly id: string;
-  /** Whose it is: the `X-Travel-User` who made it. */
+  /** Its owner: the `X-Travel-User` who made it. */
   readonly user: string;
   readonly status: BookingStatus;
-  /** Counts the changes, from 1: what an ETag is made of. */
+  /** Counts the changes, from 1; ETags are made of it. */
   readonly version: number;
   /** RFC 3339, UTC, as are all times. */
   readonly created_at: string;
-  /** Eight letters and digits that nobody mishears. */
+  /** Eight letters and digits that are easy to tell apart when read aloud. */
   readonly reference: string;
   /** Hotels: a date. Cars: a time. */
   readonly starts_at: string;
   readonly ends_at: string;
-  /** Of the whole booking, in minor units. */
+  /** For the whole booking, in minor units. */
   readonly price: number;
   readonly currency: string;
-  /** JSON: `[{ "before": <time>, "refund": <minor units> }]`, in the order of time. */
+  /** JSON: `[{ "before": <time>, "refund": <minor units> }]`, earliest first. */
   readonly policy: string;
-  /** Of a pending booking that lapses. */
+  /** When a pending booking lapses. */
   readonly expires_at: string | null;
-  /** In minor units; of cancelled bookings alone. */
+  /** In minor units; only cancelled bookings have one. */
   readonly refund: number | null;
 }
 
 export interface HotelBookingRow extends BookingRow {
   readonly hotel_id: string;
-  /** The name that it had when it was booked. */
+  /** Its name at the time of booking. */
   readonly room_type: string;
   readonly guests: number;
 }
@@ -74,24 +74,24 @@ export interface CarBookingRow extends BookingRow {
 }
 
 /** One unit of an offer, taken for one day. */
-export interface DayRow {
+export interface TakenUnitRow {
   readonly offer_id: string;
   /** Days since 1970-01-01, UTC. */
   readonly day: number;
-  /** From 1: a place among the units, no door. */
+  /** From 1 to `units`. It counts places and names no particular room or car. */
   readonly unit: number;
-  /** How many units there are, which keeps `unit` among them. */
+  /** How many units the offer has; a check keeps `unit` within it. */
   readonly units: number;
   readonly booking_id: string;
-  /** From this time on the unit is free, whatever the row says. */
+  /** From this time on the unit is free, although the row is still there. */
   readonly held_until: string | null;
 }
 
-/** An answer that a repeated request is to get again. */
-export interface AnswerRow {
-  /** Digest of who asked, where, and under which key. */
+/** A response that a repeated request gets again. */
+export interface StoredResponseRow {
+  /** Digest of the user, the URL and the idempotency key. */
   readonly id: string;
-  /** Digest of what was asked. */
+  /** Digest of the request. */
   readonly fingerprint: string;
   /** JSON. */
   readonly body: string;
@@ -120,9 +120,9 @@ export interface Tables {
   readonly cars: Defaulted<CarRow, 'pickup_place' | 'units' | 'price' | 'currency'>;
   readonly hotel_bookings: Defaulted<HotelBookingRow, 'version'>;
   readonly car_bookings: Defaulted<CarBookingRow, 'version'>;
-  readonly hotel_nights: DayRow;
-  readonly car_days: DayRow;
-  readonly answers: AnswerRow;
+  readonly hotel_nights: TakenUnitRow;
+  readonly car_days: TakenUnitRow;
+  readonly answers: StoredResponseRow;
   readonly accounts: AccountRow;
   readonly messages: Defaulted<MessageRow, 'id'>;
 }

@@ -1,21 +1,19 @@
-/** A page of a list and the number of all its rows, the same way for every service. */
-import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
-import type { ListQuery, Scalar } from '#query';
-import { comesAfter } from './comes-after.ts';
-import type { Database } from './database.ts';
-import type { Dialect } from './migrations.ts';
+/** A page of a list and its total: by offset, or by the rows after a given one. */
+import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
+import type { ListQuery, Order, Scalar } from '#query';
+import type { Database, Dialect } from './database.ts';
 
 export interface Page<Row> {
   readonly items: readonly Row[];
-  /** Of all rows that the query and the filters leave, on whatever page; undefined if the list is not to be counted. */
+  /** The number of rows on all pages; undefined if the list is not to be counted. */
   readonly total: number | undefined;
-  /** Whether there are rows behind these, where it does not follow from `total`: with `after`, and uncounted. */
+  /** Whether more rows follow, where `total` does not say: with `after`, and without a count. */
   readonly hasMore?: boolean;
 }
 
 /**
- * `query` says which table, columns and rows there are at all (such as those of one user); `list` asks for some of
- * them. A column that `list` names may also be a computed one, if `query` selects from a subquery.
+ * `query` selects the table, its columns and the rows that may be seen at all (such as those of one user); `list`
+ * selects among these. Columns that `list` names may be computed ones if `query` selects from a subquery.
  */
 export async function selectPage<DB, TB extends keyof DB, Row extends object>(
   database: Pick<Database, 'dialect'>,
@@ -24,8 +22,8 @@ export async function selectPage<DB, TB extends keyof DB, Row extends object>(
 ): Promise<Page<Row>> {
   const { dialect } = database;
   const { limit, after, isCounted = true } = list;
-  const matching = narrow(dialect, query, list);
-  // Where no total says whether there is more, one row too many does.
+  const matching = applyFilters(dialect, query, list);
+  // Without a total to say so, one row more than the limit shows that there are more.
   const ahead = after === undefined && isCounted ? 0 : 1;
   const found = (await pageOf(dialect, matching, { ...list, limit: limit + ahead }).execute()) as Row[];
   const items = found.slice(0, limit);
@@ -33,18 +31,16 @@ export async function selectPage<DB, TB extends keyof DB, Row extends object>(
   return ahead === 0 ? { items, total } : { items, total, hasMore: found.length > limit };
 }
 
-/** The rows that `list` does not filter away. */
-export function narrow<DB, TB extends keyof DB, Row extends object>(
+export function applyFilters<DB, TB extends keyof DB, Row extends object>(
   dialect: Dialect,
   query: SelectQueryBuilder<DB, TB, Row>,
   { filters, search }: ListQuery<NoInfer<Row>>,
 ): SelectQueryBuilder<DB, TB, Row> {
-  let narrowed = query;
-  for (const { column, value } of filters) narrowed = narrowed.where(equals(column, value));
-  return search === undefined ? narrowed : narrowed.where(contains(dialect, search.columns, search.text));
+  let filtered = query;
+  for (const { column, value } of filters) filtered = filtered.where(equals(column, value));
+  return search === undefined ? filtered : filtered.where(contains(dialect, search.columns, search.text));
 }
 
-/** The rows of the page, in order. */
 export function pageOf<DB, TB extends keyof DB, Row extends object>(
   dialect: Dialect,
   query: SelectQueryBuilder<DB, TB, Row>,
@@ -53,19 +49,17 @@ export function pageOf<DB, TB extends keyof DB, Row extends object>(
   let ordered = query;
   for (const { column, descending } of sort) ordered = ordered.orderBy(sql.ref(column), descending ? 'desc' : 'asc');
   if (after === undefined) return ordered.limit(limit).offset(offset);
-  const behind = after.length === 0 ? ordered : ordered.where(comesAfter(dialect, sort, after));
-  return behind.limit(limit);
+  const following = after.length === 0 ? ordered : ordered.where(rowsAfter(dialect, sort, after));
+  return following.limit(limit);
 }
 
-function equals(column: string, value: Scalar) {
-  return sql<SqlBool>`${sql.ref(column)} = ${value}`;
-}
+type Condition = RawBuilder<SqlBool>;
 
 /**
- * The columns compare byte by byte in PostgreSQL (see migrations.ts), which knows the letters of ASCII alone; the
- * database's own collation knows them all.
+ * In PostgreSQL the columns compare byte by byte (see migrations.ts), and `lower` then handles only ASCII; the database's
+ * default collation handles all letters.
  */
-function contains(dialect: Dialect, columns: readonly string[], text: string) {
+function contains(dialect: Dialect, columns: readonly string[], text: string): Condition {
   const pattern = `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
   const anyCase = dialect === 'postgres' ? sql` collate "default"` : sql``;
   const tests = columns.map(
@@ -74,7 +68,7 @@ function contains(dialect: Dialect, columns: readonly string[], text: string) {
   return sql<SqlBool>`(${sql.join(tests, sql` or `)})`;
 }
 
-/** A page that is not full ends the list, and says where without asking again. */
+/** A page that is not full is the last one, so that no second query is needed. */
 function totalFrom(found: number, { offset, limit, after }: ListQuery<never>): number | undefined {
   const isFromStart = after === undefined || after.length === 0;
   return isFromStart && found < limit && (found > 0 || offset === 0) ? offset + found : undefined;
@@ -83,6 +77,57 @@ function totalFrom(found: number, { offset, limit, after }: ListQuery<never>): n
 async function count<DB, TB extends keyof DB, Row>(query: SelectQueryBuilder<DB, TB, Row>): Promise<number> {
   const counted = query.clearSelect().select(sql<number | string>`count(*)`.as('total'));
   const { total } = (await counted.executeTakeFirstOrThrow()) as { total: number | string };
-  // PostgreSQL counts in 64 bits, which pg gives as text.
+  // PostgreSQL counts in 64 bits, which pg returns as text.
   return Number(total);
+}
+
+type SortColumn = Omit<Order<object>, 'column'> & { readonly column: string };
+
+/** The condition of the rows after a given one, in a form that an index answers without reading the rows before. */
+function rowsAfter(dialect: Dialect, sort: readonly SortColumn[], values: readonly Scalar[]): Condition {
+  return isUniform(sort) ? tupleAfter(sort, values) : stepsAfter(dialect, sort, values);
+}
+
+/** Both databases compare row values column by column, and find the position in an index. */
+function isUniform(sort: readonly SortColumn[]): boolean {
+  return sort.every(({ descending, isNullable }) => descending === sort[0]?.descending && isNullable !== true);
+}
+
+function tupleAfter(sort: readonly SortColumn[], values: readonly Scalar[]): Condition {
+  const columns = sql.join(sort.map(({ column }) => sql.ref(column)));
+  const sign = sort[0]?.descending === true ? sql`<` : sql`>`;
+  return sql<SqlBool>`(${columns}) ${sign} (${sql.join(values)})`;
+}
+
+/** Equal in the first n columns and after the given row in the next one, for each n. The first column bounds the index. */
+function stepsAfter(dialect: Dialect, sort: readonly SortColumn[], values: readonly Scalar[]): Condition {
+  const equal = sort.map(({ column }, index) => equals(column, values[index] ?? null));
+  const steps = sort.map((order, index) =>
+    and([...equal.slice(0, index), isAfter(dialect, order, values[index] ?? null)]),
+  );
+  const [first] = sort;
+  const isBounded = first !== undefined && first.isNullable !== true;
+  const bound = isBounded ? [sql<SqlBool>`${sql.ref(first.column)} ${signOf(first)}= ${values[0] ?? null}`] : [];
+  return and([...bound, sql<SqlBool>`(${sql.join(steps, sql` or `)})`]);
+}
+
+function signOf({ descending }: SortColumn): RawBuilder<unknown> {
+  return descending ? sql`<` : sql`>`;
+}
+
+function equals(column: string, value: Scalar): Condition {
+  return value === null ? sql<SqlBool>`${sql.ref(column)} is null` : sql<SqlBool>`${sql.ref(column)} = ${value}`;
+}
+
+/** Null is the least value of SQLite and the greatest of PostgreSQL. */
+function isAfter(dialect: Dialect, order: SortColumn, value: Scalar): Condition {
+  const column = sql.ref(order.column);
+  const isNullLast = (dialect === 'sqlite') === order.descending;
+  if (value === null) return isNullLast ? sql<SqlBool>`1 = 0` : sql<SqlBool>`${column} is not null`;
+  const passed = sql<SqlBool>`${column} ${signOf(order)} ${value}`;
+  return order.isNullable === true && isNullLast ? sql<SqlBool>`(${passed} or ${column} is null)` : passed;
+}
+
+function and(conditions: readonly Condition[]): Condition {
+  return sql<SqlBool>`(${sql.join(conditions, sql` and `)})`;
 }

@@ -1,108 +1,134 @@
-/** Rows in a SQLite file or in memory, through node:sqlite. */
+/** SQLite through node:sqlite: durable settings, a reader beside the writer, prepared reads, and waiting for a busy file. */
 import { mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Compilable, Kysely, SqliteDialect } from 'kysely';
-import type { Database, First } from './database.ts';
-import { messageOf, StorageSetupError, translateDriverError } from './errors.ts';
-import { guardDialect } from './guarded-dialect.ts';
+import {
+  type Database,
+  isSqliteBusy,
+  messageOf,
+  type PreparedRead,
+  StorageSetupError,
+  translateDriverError,
+} from './database.ts';
+import { createStatementCache, extendDialect } from './dialect.ts';
 import { migrate } from './migrations.ts';
-import { patiently } from './patience.ts';
-import { rememberStatements } from './remembered-statements.ts';
 import type { Tables } from './schema.ts';
-import { createSharedView, type SharedView } from './shared-view.ts';
 
 const memory = ':memory:';
 
-/** How long SQLite itself blocks the thread for a lock; longer waits leave the event loop free (see patience.ts). */
+/** How long SQLite itself blocks the thread for a lock; `retryWhileBusy` waits longer without blocking. */
 const blockMs = 10;
 
 /** `path` is what follows `sqlite:`. */
 export async function openSqlite(path: string): Promise<Database> {
-  const place = placeOf(path);
+  const file = fileOf(path);
   try {
-    return await open(place);
+    return await open(file);
   } catch (error) {
     throw new StorageSetupError(
-      `cannot use the database file ${place}: ${messageOf(error)}. ` +
+      `cannot use the database file ${file}: ${messageOf(error)}. ` +
         'Let DATABASE_URL name a SQLite file in a directory that this user can write to, or sqlite::memory:',
       { cause: error },
     );
   }
 }
 
-async function open(place: string): Promise<Database> {
-  if (place !== memory) mkdirSync(dirname(place), { recursive: true });
-  const handle = new DatabaseSync(place, { timeout: blockMs });
-  let reader = handle;
+function fileOf(path: string): string {
+  if (path === memory) return memory;
+  if (path !== '' && !path.startsWith('//')) return resolve(path);
+  throw new StorageSetupError(
+    `sqlite:${path} names no file: write sqlite:./path, sqlite:/absolute/path or sqlite::memory:`,
+  );
+}
+
+async function open(file: string): Promise<Database> {
+  if (file !== memory) mkdirSync(dirname(file), { recursive: true });
+  const writer = new DatabaseSync(file, { timeout: blockMs });
+  let reader = writer;
   try {
-    await prepareHandle(handle);
-    reader = openReader(handle, place);
-    // With a single connection the one view would be a transaction around what others write.
-    const view = reader === handle ? undefined : createSharedView(reader);
-    const dialect = new SqliteDialect({ database: rememberStatements(handle) });
-    // Immediate: a transaction that reads before it writes could otherwise lose its chance to write in between.
-    const kysely = new Kysely<Tables>({
-      dialect: guardDialect(dialect, { around: (ask) => guarded(ask, view), begin: 'begin immediate' }),
-    });
-    await migrateAlone(handle, kysely);
-    return createDatabase({ handle, reader, view, kysely });
+    await configure(writer);
+    // On a single connection, a read would see what another request's transaction has not committed yet.
+    if (file !== memory) reader = new DatabaseSync(file, { readOnly: true, timeout: blockMs });
+    // On the writer, the snapshot would be a transaction around what others write.
+    const snapshot = reader === writer ? undefined : createReadSnapshot(reader);
+    const kysely = openKysely(writer, snapshot);
+    await migrateAlone(writer, kysely);
+    return createDatabase({ writer, reader, snapshot, kysely });
   } catch (error) {
-    closeAll(reader, handle);
+    closeAll(reader, writer);
     throw error;
   }
 }
 
-async function prepareHandle(handle: DatabaseSync): Promise<void> {
-  await patiently(() => handle.exec('pragma journal_mode = WAL'));
+async function configure(writer: DatabaseSync): Promise<void> {
+  await retryWhileBusy(() => writer.exec('pragma journal_mode = WAL'));
   // FULL: a confirmed booking survives a power cut. NORMAL would lose the last ones in WAL mode.
-  handle.exec('pragma synchronous = FULL');
-  handle.exec('pragma foreign_keys = ON');
-  // SQLite's own lower() knows ASCII alone, and a search for "zürich" is to find "ZÜRICH".
-  handle.function('lower', { deterministic: true }, (text) => (typeof text === 'string' ? text.toLowerCase() : text));
+  writer.exec('pragma synchronous = FULL');
+  writer.exec('pragma foreign_keys = ON');
+  // SQLite's own lower() handles only ASCII, but a search for "zürich" must find "ZÜRICH".
+  writer.function('lower', { deterministic: true }, (text) => (typeof text === 'string' ? text.toLowerCase() : text));
+}
+
+function openKysely(writer: DatabaseSync, snapshot: ReadSnapshot | undefined): Kysely<Tables> {
+  const dialect = new SqliteDialect({ database: createStatementCache(writer) });
+  return new Kysely<Tables>({
+    dialect: extendDialect(dialect, {
+      around: (run) => runStatement(run, snapshot),
+      // Immediate: a transaction that reads first could otherwise be refused the write lock when it comes to write.
+      begin: 'begin immediate',
+      needsRollback: () => writer.isOpen && writer.isTransaction,
+    }),
+  });
+}
+
+async function runStatement<T>(run: () => Promise<T>, snapshot: ReadSnapshot | undefined): Promise<T> {
+  try {
+    return await retryWhileBusy(run);
+  } catch (error) {
+    throw translateDriverError(error);
+  } finally {
+    snapshot?.end();
+  }
 }
 
 /**
- * Kysely takes no lock for SQLite; the write lock of the file keeps two processes that start at once apart. When a
- * migration fails, closing the handle rolls all of it back.
+ * Kysely takes no lock for SQLite; the write lock of the file keeps apart two processes that start at once. When a
+ * migration fails, closing the connection rolls all of it back.
  */
-async function migrateAlone(handle: DatabaseSync, kysely: Kysely<Tables>): Promise<void> {
-  await patiently(() => handle.exec('begin immediate'));
+async function migrateAlone(writer: DatabaseSync, kysely: Kysely<Tables>): Promise<void> {
+  await retryWhileBusy(() => writer.exec('begin immediate'));
   await migrate(kysely, 'sqlite');
-  handle.exec('commit');
-}
-
-/** On the one handle, a read could see what a transaction of another request has not committed yet. */
-function openReader(handle: DatabaseSync, place: string): DatabaseSync {
-  return place === memory ? handle : new DatabaseSync(place, { readOnly: true, timeout: blockMs });
+  writer.exec('commit');
 }
 
 interface Parts {
-  readonly handle: DatabaseSync;
+  /** In memory, writer and reader are the same connection. */
+  readonly writer: DatabaseSync;
   readonly reader: DatabaseSync;
-  readonly view: SharedView | undefined;
+  readonly snapshot: ReadSnapshot | undefined;
   readonly kysely: Kysely<Tables>;
 }
 
-function createDatabase({ handle, reader, view, kysely }: Parts): Database {
+function createDatabase({ writer, reader, snapshot, kysely }: Parts): Database {
   return Object.freeze({
     dialect: 'sqlite',
     kysely,
-    first: <Row>(query: Compilable<Row>) => createFirst<Row>(reader, view, query.compile().sql),
+    prepareFirst: <Row>(query: Compilable<Row>) => prepareFirst<Row>(reader, snapshot, query.compile().sql),
     isReady: async () => canRead(reader),
     async close() {
-      closeAll(reader, handle);
+      closeAll(reader, writer);
     },
   } satisfies Database);
 }
 
-/** In memory they are the same connection. */
-function closeAll(reader: DatabaseSync, handle: DatabaseSync): void {
+function closeAll(reader: DatabaseSync, writer: DatabaseSync): void {
   if (reader.isOpen) reader.close();
-  if (handle.isOpen) handle.close();
+  if (writer.isOpen) writer.close();
 }
 
-/** Asks for something that stands in the file. */
+/** Reads the schema's version, which is in the file and not in memory. */
 function canRead(reader: DatabaseSync): boolean {
   try {
     return reader.prepare('pragma schema_version').get() !== undefined;
@@ -111,14 +137,14 @@ function canRead(reader: DatabaseSync): boolean {
   }
 }
 
-function createFirst<Row>(reader: DatabaseSync, view: SharedView | undefined, sql: string): First<Row> {
-  // The driver would look the name of each column up at each read.
+function prepareFirst<Row>(reader: DatabaseSync, snapshot: ReadSnapshot | undefined, sql: string): PreparedRead<Row> {
   const statement = reader.prepare(sql);
+  // As arrays, because the driver looks up the name of each column at each read.
   const names = statement.columns().map(({ name }) => name);
   statement.setReturnArrays(true);
-  return function first(...parameters) {
+  return function readFirst(...parameters) {
     try {
-      view?.enter();
+      snapshot?.begin();
       const values = statement.get(...parameters) as unknown as readonly unknown[] | undefined;
       return values && (rowOf(names, values) as Row);
     } catch (error) {
@@ -133,20 +159,58 @@ function rowOf(names: readonly string[], values: readonly unknown[]): Record<str
   return row;
 }
 
-async function guarded<T>(ask: () => Promise<T>, view: SharedView | undefined): Promise<T> {
-  try {
-    return await patiently(ask);
-  } catch (error) {
-    throw translateDriverError(error);
-  } finally {
-    view?.leave();
-  }
+export interface ReadSnapshot {
+  /** Before each read. From the second read of a turn on, all of them see what was committed by then. */
+  readonly begin: () => void;
+  /** After a write of this process, so that the next read sees it. */
+  readonly end: () => void;
 }
 
-function placeOf(path: string): string {
-  if (path === memory) return memory;
-  if (path !== '' && !path.startsWith('//')) return resolve(path);
-  throw new StorageSetupError(
-    `sqlite:${path} names no file: write sqlite:./path, sqlite:/absolute/path or sqlite::memory:`,
-  );
+/**
+ * Lets the reads of one turn of the event loop share a transaction. Outside of one, SQLite locks and unlocks the file
+ * around each read: two system calls, and half of what the read costs.
+ */
+export function createReadSnapshot(reader: DatabaseSync): ReadSnapshot {
+  const [begin, commit] = [reader.prepare('begin'), reader.prepare('commit')];
+  let readsInTurn = 0;
+
+  function end(): void {
+    readsInTurn = 0;
+    // `isTransaction` throws on a closed connection, and from setImmediate that would end the process.
+    if (reader.isOpen && reader.isTransaction) commit.run();
+  }
+
+  return Object.freeze({
+    begin() {
+      readsInTurn += 1;
+      if (readsInTurn === 1) setImmediate(end);
+      else if (readsInTurn === 2) begin.run();
+    },
+    end,
+  });
+}
+
+export interface RetryOptions {
+  /** @default 100, which with the pauses is about five seconds */
+  readonly attempts?: number;
+  /** In milliseconds. @default a timer */
+  readonly wait?: (pauseMs: number) => Promise<unknown>;
+}
+
+/**
+ * Runs a statement again while another connection has the file's write lock, without blocking the event loop, which
+ * the owner of the lock may need to release it. A statement that found the file busy has done nothing.
+ */
+export async function retryWhileBusy<T>(
+  run: () => T | Promise<T>,
+  { attempts = 100, wait = sleep }: RetryOptions = {},
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await run();
+    } catch (error) {
+      if (attempt >= attempts || !isSqliteBusy(error)) throw error;
+      await wait(Math.min(attempt, 50));
+    }
+  }
 }

@@ -8,8 +8,8 @@ import { createRepresentations } from '#http';
 import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
 import { type Database, openDatabase } from '#storage';
+import { createStatementCache } from '../../src/storage/dialect.ts';
 import { migrate } from '../../src/storage/migrations.ts';
-import { rememberStatements } from '../../src/storage/remembered-statements.ts';
 import type { ScratchDatabase } from '../support/scratch-databases.ts';
 
 const hotelId = '10000000-0000-4000-8000-000000000001';
@@ -99,7 +99,7 @@ async function fillOld(url: string): Promise<void> {
   const isSqlite = url.startsWith('sqlite:');
   const kysely = new Kysely<unknown>({
     dialect: isSqlite
-      ? new SqliteDialect({ database: rememberStatements(new DatabaseSync(url.slice('sqlite:'.length))) })
+      ? new SqliteDialect({ database: createStatementCache(new DatabaseSync(url.slice('sqlite:'.length))) })
       : new PostgresDialect({ pool: new pg.Pool({ connectionString: url }) }),
   });
   await migrate(kysely, isSqlite ? 'sqlite' : 'postgres', '0002-messages');

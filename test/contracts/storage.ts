@@ -133,7 +133,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
     describe('first', () => {
       it('finds the row of its parameters, and nothing where there is none', async () => {
         await loadDemo(database, demo, { nowMs });
-        const find = database.first(
+        const find = database.prepareFirst(
           database.kysely
             .selectFrom('hotel_bookings')
             .select(['id', 'status'])
@@ -148,14 +148,16 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
 
       it('keeps several reads apart', async () => {
         await loadDemo(database, demo, { nowMs });
-        const hotel = database.first(database.kysely.selectFrom('hotels').select('name').where('id', '=', ''));
-        const message = database.first(database.kysely.selectFrom('messages').select('subject').where('id', '=', 0));
+        const hotel = database.prepareFirst(database.kysely.selectFrom('hotels').select('name').where('id', '=', ''));
+        const message = database.prepareFirst(
+          database.kysely.selectFrom('messages').select('subject').where('id', '=', 0),
+        );
         assert.deepEqual({ ...(await hotel(hotelId)) }, { name: 'Astoria' });
         assert.deepEqual({ ...(await message(5)) }, { subject: 'Hello' });
       });
 
       itShared('does not see what another request has not committed yet', async () => {
-        const find = database.first(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
+        const find = database.prepareFirst(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
         await database.kysely.transaction().execute(async (transaction) => {
           await transaction.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
           assert.equal(await find('a'), undefined);
@@ -357,7 +359,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
     });
 
     it('says StorageUnavailable when it is asked after it was closed', async () => {
-      const find = database.first(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
+      const find = database.prepareFirst(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
       await database.close();
       await assert.rejects(async () => find('a'), StorageUnavailable);
       await assert.rejects(database.kysely.selectFrom('accounts').selectAll().execute(), StorageUnavailable);

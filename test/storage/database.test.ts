@@ -1,32 +1,52 @@
-/** A URL says which database is opened, and a bad one says what to write instead. */
+/** An error of a driver means either that the database is away, or that we have a bug. */
 import assert from 'node:assert/strict';
-import { openDatabase, StorageSetupError } from '#storage';
+import { isSqliteBusy, messageOf, StorageUnavailable, translateDriverError } from '../../src/storage/database.ts';
 
-describe('openDatabase', () => {
-  const refuse = (url: string, message: RegExp) =>
-    assert.rejects(openDatabase({ url }), (error) => {
-      assert.ok(error instanceof StorageSetupError);
-      assert.match(error.message, message);
-      assert.doesNotMatch(error.message, /secret/);
-      return true;
-    });
+const withCode = (code: string) => Object.assign(new Error(code), { code });
+const sqliteError = (errcode: number) => Object.assign(withCode('ERR_SQLITE_ERROR'), { errcode });
 
-  it('opens what the scheme names', async () => {
-    const database = await openDatabase({ url: 'sqlite::memory:' });
-    assert.equal(database.dialect, 'sqlite');
-    await database.close();
+/** SQLite's result codes, extended ones among them (sqlite.org/rescode.html). */
+const [genericError, busy, readOnly, full, cannotOpen] = [1, 5, 8, 13, 14];
+const [busySnapshot, ioErrorRead, constraintForeignKey] = [517, 266, 787];
+
+describe('translateDriverError', () => {
+  const check = (error: unknown, isUnavailable: boolean) => {
+    const translated = translateDriverError(error);
+    assert.equal(translated instanceof StorageUnavailable, isUnavailable, messageOf(error));
+    assert.equal(translated instanceof StorageUnavailable ? translated.cause : translated, error);
+  };
+
+  it('returns StorageUnavailable for a SQLite file that is locked, gone, full or broken', () => {
+    for (const code of [busy, busySnapshot, readOnly, ioErrorRead, full, cannotOpen]) check(sqliteError(code), true);
   });
 
-  it('names the known forms where it cannot tell the kind, and never a password', async () => {
-    await refuse('mysql://root:secret@localhost/db', /"mysql:".*sqlite:\.\/path, sqlite::memory: or postgres:/);
-    await refuse('./data/frontdesk.db', /scheme ""/);
-    await refuse('', /sqlite:\.\/path/);
+  it('returns StorageUnavailable for a PostgreSQL server that is down, stopping, full or slow', () => {
+    for (const code of ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOTFOUND']) check(withCode(code), true);
+    for (const code of ['57P01', '08006', '40P01', '53300', '57014', '55P03']) check(withCode(code), true);
+    check(new Error('timeout exceeded when trying to connect'), true);
+    check(new Error('Connection terminated unexpectedly'), true);
+    check(new AggregateError([withCode('ECONNREFUSED'), withCode('ECONNREFUSED')]), true);
   });
 
-  it('refuses a SQLite URL that names no file', async () => {
-    await refuse('sqlite:', /names no file/);
-    await refuse('sqlite://data/frontdesk.db', /write sqlite:\.\/path/);
+  it('returns every other error as it is', () => {
+    for (const code of [constraintForeignKey, genericError]) check(sqliteError(code), false);
+    for (const code of ['23505', '42P01', '5', '']) check(withCode(code), false);
+    for (const error of [new TypeError('x is not a function'), undefined, 'ECONNREFUSED']) check(error, false);
   });
+});
 
-  it('refuses a PostgreSQL URL that cannot be read', () => refuse('postgres://demo:secret@ho st/db', /percent-encode/));
+it('isSqliteBusy is true only for a lock of another connection', () => {
+  assert.ok(isSqliteBusy(sqliteError(busy)) && isSqliteBusy(sqliteError(busySnapshot)));
+  assert.ok(!isSqliteBusy(sqliteError(genericError)) && !isSqliteBusy(null));
+});
+
+it('messageOf returns what the driver said, also from inside other errors', () => {
+  for (const [error, expected] of [
+    [new Error('a'), 'a'],
+    ['a', 'a'],
+    [new StorageUnavailable(new Error('a')), 'a'],
+    [new AggregateError([new Error('a'), new Error('b')], ''), 'a, b'],
+  ] as const) {
+    assert.equal(messageOf(error), expected);
+  }
 });

@@ -1,4 +1,4 @@
-/** Demo data that cannot be used says which table, row and column is at fault, and leaves the database empty. */
+/** Demo rows that cannot be used are refused with table, row and column, and nothing is inserted. */
 import assert from 'node:assert/strict';
 import { type Database, type DemoRows, loadDemo, openDatabase, StorageSetupError } from '#storage';
 
@@ -15,60 +15,80 @@ describe('loadDemo', () => {
 
   afterEach(() => database.close());
 
-  const refuse = async (demo: DemoRows, ...lines: readonly RegExp[]) => {
-    await assert.rejects(loadDemo(database, demo, { nowMs: 0 }), (error) => {
-      assert.ok(error instanceof StorageSetupError);
-      const said = error.message.split('\n').slice(1);
-      assert.equal(said.length, lines.length, error.message);
-      for (const [index, line] of lines.entries()) assert.match(said[index] ?? '', line);
-      return true;
-    });
-    assert.deepEqual(await database.kysely.selectFrom('hotels').selectAll().execute(), []);
-  };
-
-  it('takes no rows for what they are', async () => {
+  it('accepts no rows at all', async () => {
     assert.equal(await loadDemo(database, {}, { nowMs: 0 }), true);
   });
 
-  it('names a table that is none, and those that are', async () => {
-    await refuse(
-      { hotels: [hotel], hotles: [] },
-      /hotles is no table; known: hotels, room_types, cars, hotel_bookings/,
-    );
-    await refuse({ constructor: [] as never }, /constructor is no table/);
-  });
-
-  it('names a column that is unknown, missing or bad, all at once', async () => {
-    await refuse(
-      { hotels: [hotel, { id: 'x', nme: 'A', city: 5 }] },
-      /hotels, row 2, id: Invalid UUID/,
-      /hotels, row 2, name: .*expected string/,
-      /hotels, row 2, city: .*expected string/,
-      /hotels, row 2, nme: Unrecognized key/,
-    );
-  });
-
-  it('names a row that is none', async () => {
-    await refuse({ hotels: ['x'] as never }, /hotels, row 1, the whole row: .*expected object/);
-  });
-
-  it('names an id that is given twice', async () => {
-    await refuse({ hotels: [hotel, { ...hotel, id: id.toUpperCase() }] }, /hotels, row 2, id: .* earlier row/);
-  });
-
-  it('names a reference to nothing', async () => {
-    await refuse({ hotel_bookings: [booking] }, /hotel_bookings, row 1, hotel_id: .* is no id in hotels/);
-    const message = { id: 1, account_id: 'nobody', subject: 's', body: 'b' };
-    await refuse({ messages: [message] }, /messages, row 1, account_id: nobody is no id in accounts/);
-  });
-
-  it('names a status, a version and a time that are none', async () => {
-    const bad = { ...booking, status: 'lost', version: 0, created_at: 'yesterday' };
-    await refuse(
-      { hotels: [hotel], hotel_bookings: [bad] },
-      /status: .*"confirmed"/,
-      /version: Too small/,
-      /created_at: .*datetime/,
+  it('fills in what a booking leaves out, and makes ids lower-case', async () => {
+    const car = { id, model: 'Polo', class: 'economy', city: 'Bern' };
+    const carBooking = { id: id.toUpperCase(), car_id: id.toUpperCase(), user: 'demo', status: 'cancelled' };
+    await loadDemo(database, { cars: [car], car_bookings: [carBooking] }, { nowMs: 0 });
+    const row = await database.kysely.selectFrom('car_bookings').selectAll().executeTakeFirstOrThrow();
+    assert.deepEqual(
+      { ...row },
+      {
+        id,
+        car_id: id,
+        user: 'demo',
+        status: 'cancelled',
+        version: 1,
+        created_at: '1970-01-01T00:00:00.000Z',
+        reference: 'A6E5CBF4',
+        starts_at: '1970-01-01T00:00:00.000Z',
+        ends_at: '1970-01-02T00:00:00.000Z',
+        price: 0,
+        currency: 'EUR',
+        policy: '[]',
+        expires_at: null,
+        refund: 0,
+      },
     );
   });
+
+  const refuse = (title: string, demo: DemoRows, ...lines: readonly RegExp[]) =>
+    it(`refuses ${title}`, async () => {
+      await assert.rejects(loadDemo(database, demo, { nowMs: 0 }), (error) => {
+        assert.ok(error instanceof StorageSetupError);
+        const faults = error.message.split('\n').slice(1);
+        assert.equal(faults.length, lines.length, error.message);
+        for (const [index, line] of lines.entries()) assert.match(faults[index] ?? '', line);
+        return true;
+      });
+      assert.deepEqual(await database.kysely.selectFrom('hotels').selectAll().execute(), []);
+    });
+
+  const unknownTable = /unknown table hotles; known: hotels, room_types, cars, hotel_bookings/;
+  refuse('an unknown table, and lists the known ones', { hotels: [hotel], hotles: [] }, unknownTable);
+  refuse('a table named like a property of objects', { constructor: [] as never }, /unknown table constructor/);
+  refuse(
+    'unknown, missing and bad columns, all at once',
+    { hotels: [hotel, { id: 'x', nme: 'A', city: 5 }] },
+    /hotels, row 2, id: Invalid UUID/,
+    /hotels, row 2, name: .*expected string/,
+    /hotels, row 2, city: .*expected string/,
+    /hotels, row 2, nme: Unrecognized key/,
+  );
+  refuse('a row that is no object', { hotels: ['x'] as never }, /hotels, row 1, the whole row: .*expected object/);
+  refuse(
+    'an id that is used twice',
+    { hotels: [hotel, { ...hotel, id: id.toUpperCase() }] },
+    /hotels, row 2, id: .* already the id of an earlier row/,
+  );
+  refuse(
+    'a booking of a hotel that is missing',
+    { hotel_bookings: [booking] },
+    /hotel_bookings, row 1, hotel_id: there is no .* in hotels/,
+  );
+  refuse(
+    'a message of an account that is missing',
+    { messages: [{ id: 1, account_id: 'nobody', subject: 's', body: 'b' }] },
+    /messages, row 1, account_id: there is no nobody in accounts/,
+  );
+  refuse(
+    'a bad status, version and time',
+    { hotels: [hotel], hotel_bookings: [{ ...booking, status: 'lost', version: 0, created_at: 'yesterday' }] },
+    /status: .*"confirmed"/,
+    /version: Too small/,
+    /created_at: .*datetime/,
+  );
 });

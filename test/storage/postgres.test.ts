@@ -1,48 +1,38 @@
-/** A PostgreSQL server that is away, or goes away, is an error to read and not the end of us. */
+/** A PostgreSQL server that is away is an error with a remedy, and one that goes away does not end the process. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
-import { createServer } from 'node:net';
 import pg from 'pg';
 import { openDatabase, StorageSetupError } from '#storage';
+import { createPostgresDatabase } from '../support/scratch-databases.ts';
 
 describe('a PostgreSQL database', () => {
-  it('that cannot be reached is named with the remedy, without its password', async () => {
-    const url = `postgres://demo:secret@127.0.0.1:${await closedPort()}/frontdesk`;
+  it('that refuses connections is named with the remedy, without its password', async () => {
+    // A port that no server has: a connection to port 1 needs a privileged process to accept it.
+    const url = 'postgres://demo:secret@127.0.0.1:1/frontdesk';
     await assert.rejects(openDatabase({ url }), (error) => {
       assert.ok(error instanceof StorageSetupError);
-      assert.match(error.message, /127\.0\.0\.1:\d+\/frontdesk: .*ECONNREFUSED.*let DATABASE_URL name/);
+      assert.match(error.message, /127\.0\.0\.1:1\/frontdesk: .*ECONNREFUSED.*let DATABASE_URL name/);
       assert.doesNotMatch(error.message, /secret/);
       return true;
     });
   });
 
-  it('that breaks its connections is used again over new ones', async function () {
-    const url = process.env['TEST_POSTGRES_URL'];
-    if (url === undefined) this.skip();
-    const name = `frontdesk_break_${process.pid}`;
-    const admin = new pg.Client(url);
-    await admin.connect();
-    await admin.query(`create database ${name}`);
-    const place = new URL(url);
-    place.pathname = name;
+  it('whose connections break is used again over new ones', async function () {
+    const server = process.env['TEST_POSTGRES_URL'];
+    if (server === undefined) this.skip();
+    const place = await createPostgresDatabase(server);
     const warnings = new EventEmitter();
     const logger = { warn: (_: object, message?: string) => void warnings.emit('warning', message) };
-    const database = await openDatabase({ url: place.href, logger });
+    const database = await openDatabase({ url: place.url, logger });
     const warning = once(warnings, 'warning');
+    const admin = new pg.Client(server);
+    await admin.connect();
+    const name = new URL(place.url).pathname.slice(1);
     await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+    await admin.end();
     assert.match(String(await warning), /connection to the database broke/);
     assert.equal(await database.isReady(), true);
     await database.close();
-    await admin.query(`drop database ${name} with (force)`);
-    await admin.end();
+    await place.remove();
   });
 });
-
-function closedPort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
-}

@@ -1,80 +1,218 @@
-/** A page costs no more questions than it must; what it holds is in the storage contract. */
+/** Pages behind a row are those that offsets give, on both databases and in every order, and cost no query too many. */
 import assert from 'node:assert/strict';
-import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
+import { DatabaseSync } from 'node:sqlite';
+import fc from 'fast-check';
+import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely';
+import pg from 'pg';
 import type { ListQuery } from '#query';
-import { type Database, openDatabase, selectPage, type Tables } from '#storage';
-import { narrow, pageOf } from '../../src/storage/select-page.ts';
+import { selectPage } from '#storage';
+import { createStatementCache } from '../../src/storage/dialect.ts';
+import { applyFilters, pageOf } from '../../src/storage/select-page.ts';
 
-const everything: ListQuery<{ id: string; name: string }> = {
-  offset: 0,
-  limit: 2,
-  fields: undefined,
-  filters: [],
-  search: undefined,
-  sort: [{ column: 'id', descending: false }],
-};
+interface Place {
+  readonly id: number;
+  readonly city: string;
+  readonly stars: number;
+  readonly seen: string | null;
+}
 
-describe('selectPage', () => {
-  let database: Database;
+interface Opened {
+  readonly dialect: 'sqlite' | 'postgres';
+  readonly kysely: Kysely<{ readonly places: Place }>;
+}
 
-  beforeEach(async () => {
-    database = await openDatabase({ url: 'sqlite::memory:' });
-    const names = ['a', 'b', 'c'];
-    await database.kysely
-      .insertInto('accounts')
-      .values(names.map((name) => ({ id: name, name })))
-      .execute();
+type Sort = ListQuery<Place>['sort'];
+
+const byId: Sort = [{ column: 'id', descending: false }];
+
+const listOf = (list: Partial<ListQuery<Place>>): ListQuery<Place> => ({
+  ...{ offset: 0, limit: 100, fields: undefined, filters: [], search: undefined, sort: byId },
+  ...list,
+});
+
+const tableIn = (text: string) =>
+  `create table places (id int primary key, city text${text} not null, stars int not null, seen text${text})`;
+
+function openInMemory(): Kysely<{ readonly places: Place }> {
+  return new Kysely({ dialect: new SqliteDialect({ database: createStatementCache(new DatabaseSync(':memory:')) }) });
+}
+
+const places = fc.uniqueArray(
+  fc.record({
+    id: fc.integer({ min: 1, max: 1000 }),
+    city: fc.constantFrom('', 'Bern', 'bern', 'Ulm', 'Ulm ', 'Zürich', '10', '9'),
+    stars: fc.integer({ min: -2, max: 2 }),
+    seen: fc.constantFrom(null, 'a', 'b'),
+  }),
+  { selector: ({ id }) => id, maxLength: 25 },
+);
+
+const sorts = fc
+  .uniqueArray(fc.constantFrom('city', 'stars', 'seen'), { maxLength: 3 })
+  .chain((columns) =>
+    fc.tuple(
+      ...[...columns, 'id' as const].map((column) =>
+        fc.record({ column: fc.constant(column), descending: fc.boolean() }),
+      ),
+    ),
+  )
+  .map((orders) => orders.map((order) => ({ ...order, isNullable: order.column === 'seen' })));
+
+function describePages({ dialect, kysely }: Opened): void {
+  const query = kysely.selectFrom('places').selectAll();
+  const page = (list: Partial<ListQuery<Place>>) => selectPage({ dialect }, query, listOf(list));
+
+  const fill = async (rows: readonly Place[]) => {
+    await kysely.deleteFrom('places').execute();
+    if (rows.length > 0) await kysely.insertInto('places').values(rows).execute();
+  };
+
+  /** All rows, page by page; `between` runs after each page. */
+  async function walk(sort: Sort, limit: number, between = async () => {}): Promise<Place[]> {
+    const rows: Place[] = [];
+    for (let after: ListQuery<Place>['after'] = []; ; ) {
+      const { items, hasMore } = await page({ sort, limit, after, isCounted: false });
+      assert.ok(items.length <= limit);
+      rows.push(...items);
+      const last = items.at(-1);
+      if (hasMore !== true || last === undefined) return rows;
+      assert.ok(rows.length < 200, 'the walk does not end');
+      after = sort.map(({ column }) => last[column]);
+      await between();
+    }
+  }
+
+  it('walks through the same rows in the same order as one large page', async () => {
+    await fc.assert(
+      fc.asyncProperty(places, sorts, fc.integer({ min: 1, max: 6 }), async (rows, sort, limit) => {
+        await fill(rows);
+        assert.deepEqual(await walk(sort, limit), (await page({ sort })).items);
+      }),
+      { numRuns: 60 },
+    );
   });
 
-  afterEach(() => database.close());
+  it('neither repeats nor skips a row while others are inserted', async () => {
+    await fc.assert(
+      fc.asyncProperty(places, places, sorts, async (rows, more, sort) => {
+        await fill(rows);
+        const before = (await page({ sort })).items.map(({ id }) => id);
+        const others = more.map((one) => ({ ...one, id: one.id + 1000 }));
+        const walked = await walk(sort, 2, async () => {
+          const next = others.pop();
+          if (next !== undefined) await kysely.insertInto('places').values(next).execute();
+        });
+        const ids = walked.map(({ id }) => id);
+        assert.equal(new Set(ids).size, ids.length);
+        assert.deepEqual(
+          ids.filter((id) => id <= 1000),
+          before,
+        );
+      }),
+      { numRuns: 40 },
+    );
+  });
 
-  const check = async (list: Partial<typeof everything>, total: number, questions: number) => {
+  it('counts the whole list on every page, unless the client wants no count', async () => {
+    await fill([1, 2, 3, 4, 5].map((id) => ({ id, city: 'Ulm', stars: 0, seen: null })));
+    const check = async (
+      list: Partial<ListQuery<Place>>,
+      ids: readonly number[],
+      total?: number,
+      hasMore?: boolean,
+    ) => {
+      const { items, ...rest } = await page({ limit: 2, ...list });
+      const expected = { ids, total, ...(hasMore !== undefined && { hasMore }) };
+      assert.deepEqual({ ids: items.map(({ id }) => id), ...rest }, expected);
+    };
+    await check({ after: [] }, [1, 2], 5, true);
+    await check({ after: [4] }, [5], 5, false);
+    await check({ after: [3], isCounted: false }, [4, 5], undefined, false);
+    await check({ offset: 2, isCounted: false }, [3, 4], undefined, true);
+    await check({ offset: 3, isCounted: false }, [4, 5], undefined, false);
+    await check({ after: [1], filters: [{ column: 'stars', value: 1 }] }, [], 0, false);
+  });
+}
+
+describe('selectPage on SQLite', () => {
+  const kysely = openInMemory();
+  before(() => sql.raw(tableIn('')).execute(kysely));
+  after(() => kysely.destroy());
+  describePages({ dialect: 'sqlite', kysely });
+
+  it('finds the row after another one by an index, whether the order has one direction or two', async () => {
+    await sql`create index places_by_city on places (city, id)`.execute(kysely);
+    const plan = async (descending: boolean) => {
+      const sort = [{ column: 'city', descending: false } as const, { column: 'id', descending } as const];
+      const list = listOf({ sort, after: ['Ulm', 5] });
+      const { query, ...compiled } = pageOf('sqlite', kysely.selectFrom('places').selectAll(), list).compile();
+      const explained = { ...compiled, query, sql: `explain query plan ${compiled.sql}` };
+      const { rows } = await kysely.executeQuery<{ detail: string }>(explained);
+      return rows.map(({ detail }) => detail).join('; ');
+    };
+    assert.match(await plan(false), /^SEARCH places USING INDEX places_by_city \(\(city,id\)>\(\?,\?\)\)$/);
+    assert.match(await plan(true), /^SEARCH places USING INDEX places_by_city \(city>\?\)/);
+  });
+});
+
+const server = process.env['TEST_POSTGRES_URL'];
+
+describe('selectPage on PostgreSQL', () => {
+  if (server === undefined) {
+    it('is tested where TEST_POSTGRES_URL names a server');
+    return;
+  }
+  // A temporary table belongs to one connection, and goes with it.
+  const pool = new pg.Pool({ connectionString: server, max: 1, idleTimeoutMillis: 0 });
+  const kysely = new Kysely<{ readonly places: Place }>({ dialect: new PostgresDialect({ pool }) });
+  before(() => sql.raw(tableIn(' collate "C"').replace('create', 'create temporary')).execute(kysely));
+  after(() => kysely.destroy());
+  describePages({ dialect: 'postgres', kysely });
+});
+
+describe('the queries of a page', () => {
+  const kysely = openInMemory();
+  before(async () => {
+    await sql.raw(tableIn('')).execute(kysely);
+    const rows = [1, 2, 3].map((id) => ({ id, city: 'Ulm', stars: 0, seen: null }));
+    await kysely.insertInto('places').values(rows).execute();
+  });
+  after(() => kysely.destroy());
+
+  const check = async (list: Partial<ListQuery<Place>>, total: number, queries: number) => {
     let asked = 0;
-    const counting = database.kysely.withPlugin({
+    const counting = kysely.withPlugin({
       transformQuery({ node }) {
         asked += 1;
         return node;
       },
       transformResult: async ({ result }) => result,
     });
-    const accounts = counting.selectFrom('accounts').select(['id', 'name']);
-    const page = await selectPage(database, accounts, { ...everything, ...list });
-    assert.deepEqual([page.total, asked], [total, questions]);
+    const query = counting.selectFrom('places').selectAll();
+    const page = await selectPage({ dialect: 'sqlite' }, query, listOf({ limit: 2, ...list }));
+    assert.deepEqual([page.total, asked], [total, queries]);
   };
 
-  it('asks once when the page is not full, for then it ends the list', async () => {
+  it('are one when the page is not full, since the list ends there', async () => {
     await check({ limit: 20 }, 3, 1);
     await check({ offset: 2 }, 3, 1);
-    await check({ filters: [{ column: 'name', value: 'x' }] }, 0, 1);
+    await check({ filters: [{ column: 'city', value: 'x' }] }, 0, 1);
   });
 
-  it('asks for the total when the page is full or past the end', async () => {
+  it('are two when the page is full or past the end, since the total must be counted', async () => {
     await check({}, 3, 2);
     await check({ offset: 1 }, 3, 2);
     await check({ offset: 9 }, 3, 2);
   });
-});
 
-describe('the SQL of a page', () => {
-  const postgres = new Kysely<Tables>({
-    dialect: {
-      createAdapter: () => new PostgresAdapter(),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: (kysely) => new PostgresIntrospector(kysely),
-      createQueryCompiler: () => new PostgresQueryCompiler(),
-    },
-  });
-
-  it('searches by the letters of the database’s own collation in PostgreSQL, with LIKE’s signs escaped', () => {
-    const list = { ...everything, search: { text: '5%_\\', columns: ['name', 'id'] as const } };
-    const query = postgres.selectFrom('accounts').select(['id', 'name']);
-    const { sql, parameters } = pageOf('postgres', narrow('postgres', query, list), list).compile();
-    assert.equal(
-      sql,
-      'select "id", "name" from "accounts" where ' +
-        `(lower("name" collate "default") like lower($1) escape '\\' or lower("id" collate "default") like lower($2) escape '\\') ` +
-        'order by "id" asc limit $3 offset $4',
-    );
-    assert.deepEqual(parameters, ['%5\\%\\_\\\\%', '%5\\%\\_\\\\%', 2, 0]);
+  it('search in PostgreSQL by its default collation, with the wildcards of LIKE escaped', () => {
+    const list = listOf({ limit: 2, search: { text: '5%_\\', columns: ['city', 'seen'] } });
+    // Its SQL is the same as SQLite's but for the marks of parameters.
+    const query = applyFilters('postgres', kysely.selectFrom('places').select('id'), list as ListQuery<{ id: number }>);
+    const compiled = pageOf('postgres', query, listOf({ limit: 2 }) as ListQuery<{ id: number }>).compile();
+    const test = (column: string) => `lower("${column}" collate "default") like lower(?) escape '\\'`;
+    const where = `(${test('city')} or ${test('seen')})`;
+    assert.equal(compiled.sql, `select "id" from "places" where ${where} order by "id" asc limit ? offset ?`);
+    assert.deepEqual(compiled.parameters, ['%5\\%\\_\\\\%', '%5\\%\\_\\\\%', 2, 0]);
   });
 });

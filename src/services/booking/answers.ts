@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { problem } from '#http';
-import type { AnswerRow, Database, Tables } from '#storage';
+import type { Database, StoredResponseRow, Tables } from '#storage';
 
 const keptMs = 24 * 3_600_000;
 /** More than one insert adds, so that the table shrinks to what is young. */
@@ -69,7 +69,7 @@ async function claim(transaction: Kysely<Tables>, id: string): Promise<void> {
   if (rows[0]?.claimed !== true) throw stillRunning();
 }
 
-async function find(transaction: Kysely<Tables>, id: string, nowMs: number): Promise<AnswerRow | undefined> {
+async function find(transaction: Kysely<Tables>, id: string, nowMs: number): Promise<StoredResponseRow | undefined> {
   return transaction
     .selectFrom('answers')
     .selectAll()
@@ -78,13 +78,13 @@ async function find(transaction: Kysely<Tables>, id: string, nowMs: number): Pro
     .executeTakeFirst();
 }
 
-function replay<Answer>(known: AnswerRow, fingerprint: string): Answer {
+function replay<Answer>(known: StoredResponseRow, fingerprint: string): Answer {
   if (known.fingerprint !== fingerprint) throw problem('idempotency-mismatch');
   return JSON.parse(known.body) as Answer;
 }
 
 /** In place of one that is too old to be given. */
-async function store(transaction: Kysely<Tables>, { id, ...row }: AnswerRow): Promise<void> {
+async function store(transaction: Kysely<Tables>, { id, ...row }: StoredResponseRow): Promise<void> {
   const insertion = transaction.insertInto('answers').values({ id, ...row });
   await insertion.onConflict((conflict) => conflict.column('id').doUpdateSet(row)).execute();
 }

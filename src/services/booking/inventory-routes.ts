@@ -34,7 +34,7 @@ export function inventoryRoutes<Row extends Thing>(
   const own = createArguments(trade, hasGuests);
   const told = tellInventory(trade);
   const titles = titlesOf(trade);
-  const first = database.first<Row>(all(kysely).where('id', '=', ''));
+  const first = database.prepareFirst<Row>(all(kysely).where('id', '=', ''));
   const enrich = (rows: readonly Row[], asked: Asked | undefined) =>
     withOffers(kysely, trade, rows, wantedOf(trade, asked), clock());
   return [

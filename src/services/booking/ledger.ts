@@ -40,7 +40,7 @@ export function createLedger<Row extends BookingRow>({ database, trade, clock }:
   const answers = createAnswers(database);
   const ownedAt = (now: string, user: string) => bookingsAt<Row>(kysely, trade, now).where(sql.ref('user'), '=', user);
   // Somebody else's booking is not found, so that ids tell nothing.
-  const first = database.first<Row>(ownedAt('', '').where(sql.ref('id'), '=', ''));
+  const first = database.prepareFirst<Row>(ownedAt('', '').where(sql.ref('id'), '=', ''));
   const now = createNow(clock);
 
   return Object.freeze({

@@ -1,6 +1,6 @@
 /** The units of an offer, day by day: which are free, and who takes them. */
 import { type Kysely, sql } from 'kysely';
-import type { DayRow, Tables } from '#storage';
+import type { Tables, TakenUnitRow } from '#storage';
 import type { Offer, Stay, Trade } from './trade.ts';
 
 export interface Taking {
@@ -39,7 +39,7 @@ async function freshUnits(
 ): Promise<ReadonlyMap<number, ReadonlySet<number>>> {
   const now = new Date(nowMs).toISOString();
   const read = async () => {
-    const { rows } = await sql<DayRow>`select day, unit, booking_id, held_until from ${sql.table(trade.days)}
+    const { rows } = await sql<TakenUnitRow>`select day, unit, booking_id, held_until from ${sql.table(trade.days)}
       where offer_id = ${offer.id} and day >= ${stay.firstDay} and day < ${stay.endDay}`.execute(kysely);
     return rows;
   };
@@ -49,7 +49,7 @@ async function freshUnits(
   return unitsByDay(lapsed.size === 0 ? rows : await read());
 }
 
-function bookingOf({ booking_id }: DayRow): string {
+function bookingOf({ booking_id }: TakenUnitRow): string {
   return booking_id;
 }
 
@@ -70,7 +70,7 @@ export async function keepUnits(kysely: Kysely<Tables>, { days }: Trade, booking
   await sql`update ${sql.table(days)} set held_until = null where booking_id = ${bookingId}`.execute(kysely);
 }
 
-function unitsByDay(rows: readonly DayRow[]): ReadonlyMap<number, ReadonlySet<number>> {
+function unitsByDay(rows: readonly TakenUnitRow[]): ReadonlyMap<number, ReadonlySet<number>> {
   const byDay = new Map<number, Set<number>>();
   for (const { day, unit } of rows) byDay.set(day, (byDay.get(day) ?? new Set()).add(unit));
   return byDay;

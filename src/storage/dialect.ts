@@ -1,0 +1,90 @@
+/** What we add to Kysely's dialects: node:sqlite in the shape that Kysely expects, prepared statements kept, errors in our terms. */
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  type Dialect as KyselyDialect,
+  type SqliteDatabase,
+  type SqliteStatement,
+} from 'kysely';
+
+export interface DialectOptions {
+  /** Runs a statement, or the wait for a connection; it may run it again and throw another error. */
+  readonly around: <T>(run: () => Promise<T>) => Promise<T>;
+  /** The statement that begins a transaction. @default the dialect's */
+  readonly begin?: string;
+  /** Whether a failed transaction is still open and needs a rollback. @default always */
+  readonly needsRollback?: () => boolean;
+}
+
+/** Kysely takes from the dialect's own adapter whether it must let only one user at a time have the connection. */
+export function extendDialect(dialect: KyselyDialect, options: DialectOptions): KyselyDialect {
+  return {
+    createDriver: () => extendDriver(dialect.createDriver(), options),
+    createQueryCompiler: () => dialect.createQueryCompiler(),
+    createAdapter: () => dialect.createAdapter(),
+    createIntrospector: (kysely) => dialect.createIntrospector(kysely),
+  };
+}
+
+function extendDriver(driver: Driver, { around, begin, needsRollback = () => true }: DialectOptions): Driver {
+  const extended = new WeakSet<DatabaseConnection>();
+  return {
+    init: () => driver.init(),
+    async acquireConnection() {
+      const connection = await around(() => driver.acquireConnection());
+      if (!extended.has(connection)) extendConnection(connection, around);
+      extended.add(connection);
+      return connection;
+    },
+    async beginTransaction(connection, settings) {
+      if (begin === undefined) return driver.beginTransaction(connection, settings);
+      await connection.executeQuery(CompiledQuery.raw(begin));
+    },
+    commitTransaction: (connection) => driver.commitTransaction(connection),
+    async rollbackTransaction(connection) {
+      // SQLite has rolled back by itself when the disk is full. Another rollback would fail, and hide the first error.
+      if (needsRollback()) await driver.rollbackTransaction(connection);
+    },
+    releaseConnection: (connection) => driver.releaseConnection(connection),
+    destroy: () => driver.destroy(),
+  };
+}
+
+/** In place, because the drivers know their connections by identity. */
+function extendConnection(connection: DatabaseConnection, around: DialectOptions['around']): void {
+  const executeQuery = connection.executeQuery.bind(connection);
+  connection.executeQuery = (query) => around(() => executeQuery(query));
+}
+
+/** Clients choose filters and orders, and so the SQL: beyond this many texts, the least recently used is dropped. */
+const statementsMax = 256;
+
+/** A node:sqlite connection as Kysely expects it, with each SQL text prepared once. */
+export function createStatementCache(connection: DatabaseSync, max: number = statementsMax): SqliteDatabase {
+  const statements = new Map<string, SqliteStatement>();
+  return {
+    close: () => connection.close(),
+    prepare(sql) {
+      const known = statements.get(sql);
+      const statement = known ?? prepare(connection, sql);
+      if (known !== undefined) statements.delete(sql);
+      else if (statements.size >= max) statements.delete(statements.keys().next().value ?? '');
+      statements.set(sql, statement);
+      return statement;
+    },
+  };
+}
+
+/** `iterate` keeps its statement busy until it ends, so each caller gets a new one. */
+function prepare(connection: DatabaseSync, sql: string): SqliteStatement {
+  const statement = connection.prepare(sql);
+  return {
+    reader: statement.columns().length > 0,
+    all: (parameters) => statement.all(...(parameters as SQLInputValue[])),
+    run: (parameters) => statement.run(...(parameters as SQLInputValue[])),
+    iterate: (parameters) =>
+      connection.prepare(sql).iterate(...(parameters as SQLInputValue[])) as IterableIterator<unknown>,
+  };
+}

@@ -1,0 +1,24 @@
+/** Opens the database that a URL names, and loads its driver only then. */
+import { type Database, type DatabaseOptions, StorageSetupError } from './database.ts';
+
+/** Opens and migrates. Rejects with StorageSetupError, which names the database and the remedy. */
+export async function openDatabase({ url, logger }: DatabaseOptions): Promise<Database> {
+  if (url.startsWith('sqlite:')) {
+    // Late, because an older Node has no node:sqlite, and must load everything else to say that it is too old.
+    const { openSqlite } = await import('./sqlite.ts');
+    return openSqlite(url.slice('sqlite:'.length));
+  }
+  if (/^postgres(?:ql)?:\/\//.test(url)) {
+    const { openPostgres } = await import('./postgres.ts');
+    return openPostgres(url, logger);
+  }
+  throw new StorageSetupError(
+    `unknown kind of database in DATABASE_URL (scheme ${JSON.stringify(schemeOf(url))}): ` +
+      'write sqlite:./path, sqlite::memory: or postgres://user:password@host:port/database',
+  );
+}
+
+/** The scheme alone, since the rest may hold a password. */
+function schemeOf(url: string): string {
+  return /^[a-z][a-z0-9+.-]*:/i.exec(url)?.[0] ?? '';
+}

@@ -1,0 +1,139 @@
+/** What our dialect adds to Kysely's: retries, immediate transactions, errors that stay visible, and kept statements. */
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Kysely, SqliteDialect, sql } from 'kysely';
+import { type Database, openDatabase, StorageUnavailable } from '#storage';
+import { createStatementCache, type DialectOptions, extendDialect } from '../../src/storage/dialect.ts';
+
+describe('extendDialect', () => {
+  const open = (options: DialectOptions) => {
+    const prepared: string[] = [];
+    const cache = createStatementCache(new DatabaseSync(':memory:'));
+    const prepare = (text: string) => {
+      prepared.push(text);
+      return cache.prepare(text);
+    };
+    const dialect = new SqliteDialect({ database: { close: cache.close, prepare } });
+    return { kysely: new Kysely<unknown>({ dialect: extendDialect(dialect, options) }), prepared };
+  };
+
+  it('runs `around` once for each connection and each statement, however often a connection is used', async () => {
+    let runs = 0;
+    const { kysely, prepared } = open({
+      around: (run) => {
+        runs += 1;
+        return run();
+      },
+    });
+    for (let time = 0; time < 3; time += 1) await sql`select 1`.execute(kysely);
+    assert.deepEqual([prepared.length, runs], [3, 6]);
+    await kysely.destroy();
+  });
+
+  it('lets `around` run a failed statement again', async () => {
+    const { kysely, prepared } = open({ around: (run) => run().catch(run) });
+    await assert.rejects(sql`select nonsense`.execute(kysely), /no such column/);
+    assert.equal(prepared.length, 2);
+    await kysely.destroy();
+  });
+
+  for (const begin of ['begin immediate', undefined]) {
+    it(`begins a transaction with ${begin === undefined ? 'the statement of the dialect' : 'the statement given'}`, async () => {
+      const { kysely, prepared } = open({ around: (run) => run(), ...(begin !== undefined && { begin }) });
+      await kysely.transaction().execute((transaction) => sql`select 1`.execute(transaction));
+      assert.deepEqual(prepared, [begin ?? 'begin', 'select 1', 'commit']);
+      await kysely.destroy();
+    });
+  }
+});
+
+describe('a transaction in SQLite', () => {
+  let database: Database;
+
+  beforeEach(async () => {
+    database = await openDatabase({ url: 'sqlite::memory:' });
+  });
+
+  afterEach(() => database.close());
+
+  const insert = (kysely: Database['kysely'], id: string, name = 'A') =>
+    kysely.insertInto('accounts').values({ id, name }).execute();
+  const ids = async () => {
+    const rows = await database.kysely.selectFrom('accounts').select('id').execute();
+    return rows.map(({ id }) => id);
+  };
+
+  it('that fills the disk is StorageUnavailable, not the error of a rollback that SQLite has done already', async () => {
+    const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(database.kysely);
+    await sql`pragma max_page_count = ${sql.lit((rows[0]?.page_count ?? 0) + 4)}`.execute(database.kysely);
+    const filling = database.kysely.transaction().execute(async (transaction) => {
+      for (let id = 0; id < 100; id += 1) await insert(transaction, String(id), 'x'.repeat(4_000));
+    });
+    await assert.rejects(filling, (error) => error instanceof StorageUnavailable && /full/.test(String(error.cause)));
+    assert.deepEqual(await ids(), []);
+    await database.kysely.transaction().execute((transaction) => insert(transaction, 'a'));
+    assert.deepEqual(await ids(), ['a']);
+  });
+
+  it('holds back the statements of other requests until it ends, though there is one connection', async () => {
+    const failing = database.kysely.transaction().execute(async (transaction) => {
+      await insert(transaction, 'rolled back');
+      await nextTurn();
+      throw new Error('on purpose');
+    });
+    const other = insert(database.kysely, 'other');
+    await assert.rejects(failing, /on purpose/);
+    await other;
+    assert.deepEqual(await ids(), ['other']);
+  });
+});
+
+describe('createStatementCache', () => {
+  const check = (max: number, asked: string, prepared: string) => {
+    const seen: string[] = [];
+    const connection = {
+      prepare(sql: string) {
+        seen.push(sql);
+        return { columns: () => [{}], all: () => [sql] };
+      },
+    } as unknown as DatabaseSync;
+    const cache = createStatementCache(connection, max);
+    for (const sql of asked) assert.deepEqual(cache.prepare(sql).all([]), [sql]);
+    assert.equal(seen.join(''), prepared);
+  };
+
+  it('prepares a text once, and drops the least recently used beyond its bound', () => {
+    check(9, 'aaba', 'ab');
+    check(2, 'abacab', 'abcb');
+    check(2, 'abbab', 'ab');
+  });
+
+  describe('on a real connection', () => {
+    let connection: DatabaseSync;
+
+    beforeEach(() => {
+      connection = new DatabaseSync(':memory:');
+    });
+
+    afterEach(() => connection.close());
+
+    it('keeps nothing that could not be prepared', () => {
+      const cache = createStatementCache(connection);
+      assert.throws(() => cache.prepare('select * from t'), /no such table/);
+      connection.exec('create table t (id); insert into t values (1)');
+      assert.equal([...cache.prepare('select * from t').all([])].length, 1);
+    });
+
+    it('lets two readers iterate over the same SQL at once', () => {
+      connection.exec('create table t (id); insert into t values (1), (2)');
+      const cache = createStatementCache(connection);
+      const next = (rows: Iterator<unknown>) => (rows.next().value as { id: number }).id;
+      const [one, two] = [0, 1].map(() => cache.prepare('select id from t').iterate([])) as [
+        IterableIterator<unknown>,
+        IterableIterator<unknown>,
+      ];
+      assert.deepEqual([next(one), next(two), next(one), next(two)], [1, 1, 2, 2]);
+    });
+  });
+});
