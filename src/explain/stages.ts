@@ -4,6 +4,7 @@ import type { AuthService, HeaderRules, Mapping } from '#config';
 import {
   type AuthBody,
   type ConfiguredAuthService,
+  createIdentity,
   createPortQuestion,
   describeTarget,
   type Facts,
@@ -16,7 +17,6 @@ import {
 import { announcesBody, problem } from '#http';
 import {
   createHeaderRules,
-  createIdentity,
   createRequestHead,
   createRetryRules,
   forwardedHeaders,

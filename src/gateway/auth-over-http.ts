@@ -13,7 +13,7 @@ import {
   type UpstreamResponse,
   wholeBody,
 } from '#proxy';
-import type { AuthBody } from './auth-body.ts';
+import type { AuthBody } from './auth/body.ts';
 import { createAuthCache, mayBeKept } from './auth-cache.ts';
 import { type AuthQuestion, createPutQuestion } from './auth-question.ts';
 import type { AskAuth } from './authenticate.ts';

@@ -2,11 +2,11 @@
 import type { AuthPort } from '#auth';
 import type { AuthService, Mapping } from '#config';
 import type { Logger } from '#http';
-import { createIdentity } from '#proxy';
 import { createAuthOverHttp } from './auth-over-http.ts';
 import { createPutQuestion, type PutQuestion } from './auth-question.ts';
 import { type Authenticate, type AuthenticationOptions, askInProcess, createAuthentication } from './authenticate.ts';
 import type { Holdings } from './holdings.ts';
+import { createIdentity } from './identity.ts';
 import type { Target } from './target.ts';
 
 /** An AuthService of the records. */

@@ -4,9 +4,10 @@ import type { Context } from 'koa';
 import type { AuthAnswer, AuthPort } from '#auth';
 import type { AuthService } from '#config';
 import { exchangeOf, type Logger, logRequest, type ProblemSlug, problem } from '#http';
-import { clientIsGone, type Identity } from '#proxy';
-import { type AuthBody, readAuthBody } from './auth-body.ts';
+import { clientIsGone } from '#proxy';
+import { type AuthBody, readAuthBody } from './auth/body.ts';
 import type { Facts } from './facts.ts';
+import type { Identity } from './identity.ts';
 
 /** Asks the auth service about a request; answers at once when it can, and never throws. `body`: where the record includes it. */
 export type AskAuth = (ctx: Context, facts: Facts, body: AuthBody | undefined) => AuthAnswer | Promise<AuthAnswer>;

@@ -2,13 +2,14 @@
 import type { Context, Middleware } from 'koa';
 import type { Mapping, RateLimitService, Version } from '#config';
 import { type Logger, silentLogger } from '#http';
-import { type ClusterRegistry, createClusters, createIdentity, type Identity } from '#proxy';
+import { type ClusterRegistry, createClusters } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import { createTable, type Table } from '#routing';
 import type { ConfiguredAuthService } from './auth-services.ts';
 import type { AuthCounts } from './authenticate.ts';
 import type { Forward } from './forward-local.ts';
 import { createHoldings, type Holdings } from './holdings.ts';
+import { createIdentity, type Identity } from './identity.ts';
 import { createJourney } from './journey.ts';
 import { createLimitation, type LimitCounts } from './limit.ts';
 import { createPreflights, type Preflights } from './preflights.ts';

@@ -1,5 +1,5 @@
 /** The edge: routes a request to its service after asking who it is and whether it may. */
-export type { AuthBody } from './auth-body.ts';
+export type { AuthBody } from './auth/body.ts';
 export { upstreamRequest } from './auth-over-http.ts';
 export type { AuthQuestion } from './auth-question.ts';
 export type { ConfiguredAuthService } from './auth-services.ts';
@@ -16,6 +16,7 @@ export {
   type GatewaySnapshot,
 } from './gateway.ts';
 export { headerPairs } from './header-pairs.ts';
+export { createIdentity } from './identity.ts';
 export { refuseMethod } from './journey.ts';
 export type { LimitCounts } from './limit.ts';
 export { createResolve, type Resolve, type ResolverOptions } from './resolve.ts';

@@ -1,9 +1,9 @@
 /** A request's way through the gateway: each stage once, and no further than the first that answers. */
 import type { Context, Middleware } from 'koa';
 import { exchangeOf, problem } from '#http';
-import type { Identity } from '#proxy';
 import type { Match, Table } from '#routing';
 import { type Facts, factsOf } from './facts.ts';
+import type { Identity } from './identity.ts';
 import type { Limitation } from './limit.ts';
 import type { Preflights } from './preflights.ts';
 import type { ReadyRoute } from './route.ts';

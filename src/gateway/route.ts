@@ -1,13 +1,14 @@
 /** A mapping made ready: everything about it that a request needs, worked out once. */
 import { foldsCase, type LabelGroup, type Mapping, mappingDefaults, type Redirect, type Source } from '#config';
 import type { Logger } from '#http';
-import { type Cluster, createHeaderRules, type HeaderEdits, type Identity, type Shadow } from '#proxy';
+import { type Cluster, createHeaderRules, type HeaderEdits, type Shadow } from '#proxy';
 import { createRedirection, createRewrite, type Redirection, type Rewrite, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth-services.ts';
 import { type Cors, createCors } from './cors.ts';
 import { createLocalForward, type Forward } from './forward-local.ts';
 import { hasRules, withHeaderRules } from './header-stage.ts';
 import type { Holdings } from './holdings.ts';
+import type { Identity } from './identity.ts';
 import { createDescribe, type Describe } from './labels.ts';
 import { createRedirect } from './redirect.ts';
 import { conditionsOf } from './route-listing.ts';

@@ -1,9 +1,9 @@
 /** Every route of a gateway: those of the records, and those that the server brings itself. */
 import type { Logger } from '#http';
-import type { Identity } from '#proxy';
 import { createAuthStages } from './auth-services.ts';
 import type { GatewayCounts, GatewayOptions } from './gateway.ts';
 import type { Holdings } from './holdings.ts';
+import type { Identity } from './identity.ts';
 import { type ReadyRoute, routeOfInternal, routeOfMapping } from './route.ts';
 
 export interface RoutesParts {

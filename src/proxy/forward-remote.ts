@@ -10,9 +10,9 @@ import { passOnHints } from './early-hints.ts';
 import { upstreamProblem } from './failures.ts';
 import { createHandshakes, switchOver } from './forward-upgrade.ts';
 import { createHeaderRules } from './header-rules.ts';
-import type { Identity } from './identity.ts';
 import { createRequestBody } from './request-body.ts';
 import { createRetryRules } from './retry.ts';
+import type { IdentityNames } from './upstream-headers.ts';
 import { createRequestHead } from './upstream-request.ts';
 import { countFailure, createUpstreamCounts, type UpstreamCounts } from './upstream-tally.ts';
 
@@ -26,7 +26,7 @@ export interface ForwardOptions {
   /** How long a body may rest, either way, in milliseconds; 0: without end. A stream of events may for ever, unless the mapping says so itself. */
   readonly idleTimeoutMs: number;
   readonly bodyBytesMax: number;
-  readonly identity: Identity;
+  readonly identity: IdentityNames;
   readonly logger: Logger;
   /** Counted up. @default nobody counts */
   readonly counts?: UpstreamCounts;

@@ -4,12 +4,10 @@ export type { Attempt, AttemptOutcome, Cluster, ClusterSnapshot, ClusterSpec } f
 export { type ClusterLease, type ClusterRegistry, type ClustersOptions, createClusters } from './clusters.ts';
 export { createForward, type ForwardOptions } from './forward-remote.ts';
 export { createHeaderRules, type HeaderEdits } from './header-rules.ts';
-export { createIdentity, type Identity } from './identity.ts';
-export { type PeekedBody, peekBody } from './peek-body.ts';
 export { wholeBody } from './request-body.ts';
 export { createRetryRules, isIdempotent } from './retry.ts';
 export { createShadow, type Shadow, type ShadowCounts, type ShadowOptions } from './shadow.ts';
 export type { Timer } from './timer.ts';
-export { forwardedHeaders, type PublicAddress, publicAddress } from './upstream-headers.ts';
+export { forwardedHeaders, type IdentityNames, type PublicAddress, publicAddress } from './upstream-headers.ts';
 export { createRequestHead, type RequestHead } from './upstream-request.ts';
 export { createUpstreamCounts, type UpstreamCounts } from './upstream-tally.ts';

@@ -8,9 +8,9 @@ import { createRewrite, rewritePrefixes } from '#routing';
 import { copyBody } from './body-copy.ts';
 import type { Attempt, Cluster } from './cluster.ts';
 import { createHeaderRules } from './header-rules.ts';
-import type { Identity } from './identity.ts';
 import { sendCopy } from './shadow-exchange.ts';
 import { type Timer, unrefTimer } from './timer.ts';
+import type { IdentityNames } from './upstream-headers.ts';
 import { forwardedHeaders, publicAddress, upstreamRequestHeaders, viaOf } from './upstream-headers.ts';
 
 export interface ShadowOptions {
@@ -20,7 +20,7 @@ export interface ShadowOptions {
   readonly cluster: Cluster;
   /** Put before every path: `''`, or `/base`. */
   readonly path: string;
-  readonly identity: Identity;
+  readonly identity: IdentityNames;
   readonly logger: Logger;
   /** Until the whole answer, in milliseconds; 0: without end. */
   readonly timeoutMs: number;

@@ -3,7 +3,14 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { exchangeOf, problem, type Trace, traceHeaders, traceOf } from '#http';
 import { crossesHops, nominatedBy } from './hop-by-hop.ts';
-import type { Identity } from './identity.ts';
+
+/** Names of headers that only an auth service may set. */
+export interface IdentityNames {
+  /** True for one of these names, in lower case. */
+  readonly has: (name: string) => boolean;
+  /** True for a name that CGI and WSGI read as one of these; `name` has `-` in place of each `_`. */
+  readonly isReadAs: (name: string) => boolean;
+}
 
 /**
  * Beside `x-forwarded-*`: what the gateway itself writes, and what some frameworks believe over the request line, the
@@ -23,7 +30,7 @@ const untold = new Set([
 ]);
 
 /** The client's headers that cross to an upstream: names and values in turn, as undici takes them. */
-export function upstreamRequestHeaders(headers: IncomingHttpHeaders, identity: Identity): string[] {
+export function upstreamRequestHeaders(headers: IncomingHttpHeaders, identity: IdentityNames): string[] {
   const nominated = nominatedBy(headers.connection);
   const list: string[] = [];
   for (const name in headers) {
@@ -34,7 +41,7 @@ export function upstreamRequestHeaders(headers: IncomingHttpHeaders, identity: I
 }
 
 /** `_` and `-` are the same to CGI and WSGI, so what may not cross may not in the other spelling either. */
-function crossesToUpstream(name: string, nominated: ReadonlySet<string>, identity: Identity): boolean {
+function crossesToUpstream(name: string, nominated: ReadonlySet<string>, identity: IdentityNames): boolean {
   const spelt = name.includes('_') ? name.replaceAll('_', '-') : name;
   if (identity.isReadAs(spelt) || (spelt !== name && nominated.has(name))) return false;
   return crossesHops(spelt, nominated) && !untold.has(spelt) && !spelt.startsWith('x-forwarded-');

@@ -5,14 +5,19 @@ import type { Mapping } from '#config';
 import { pathOf, problem, searchOf, type Trace } from '#http';
 import { createRewrite, type PathRule, rewritePrefixes } from '#routing';
 import { createHeaderRules } from './header-rules.ts';
-import type { Identity } from './identity.ts';
-import { forwardedHeaders, publicAddress, upstreamRequestHeaders, viaOf } from './upstream-headers.ts';
+import {
+  forwardedHeaders,
+  type IdentityNames,
+  publicAddress,
+  upstreamRequestHeaders,
+  viaOf,
+} from './upstream-headers.ts';
 
 export interface UpstreamTarget {
   readonly mapping: Pick<Mapping, 'hostRewrite' | 'requestHeaders'> & PathRule;
   /** Put before every path: `''`, or `/base`. */
   readonly path: string;
-  readonly identity: Identity;
+  readonly identity: IdentityNames;
 }
 
 export interface RequestHead {

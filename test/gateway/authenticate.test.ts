@@ -5,7 +5,7 @@ import type { AuthAnswer, AuthPort, AuthRequest } from '#auth';
 import { factsOf } from '#gateway';
 import { Problem } from '#http';
 import { askInProcess, createAuthentication } from '../../src/gateway/authenticate.ts';
-import { createIdentity } from '../../src/proxy/identity.ts';
+import { createIdentity } from '../../src/gateway/identity.ts';
 import {
   authRecordOf,
   type EdgeOptions,

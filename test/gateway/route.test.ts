@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import type { Redirect } from '#config';
 import { createTraffic, type Facts, type Target } from '#gateway';
 import { silentLogger } from '#http';
-import { createClusters, createIdentity } from '#proxy';
+import { createClusters } from '#proxy';
 import { createAuthStages } from '../../src/gateway/auth-services.ts';
 import { createGatewayCounts } from '../../src/gateway/gateway.ts';
 import { createHoldings } from '../../src/gateway/holdings.ts';
+import { createIdentity } from '../../src/gateway/identity.ts';
 import { type RouteParts, routeOfInternal, routeOfMapping } from '../../src/gateway/route.ts';
 import { authRecordOf, labelled, mappingOf } from '../support/edge.ts';
 

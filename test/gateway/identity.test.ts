@@ -1,6 +1,6 @@
 /** Who the caller is, is the auth service's word alone. */
 import assert from 'node:assert/strict';
-import { createIdentity } from '../../src/proxy/identity.ts';
+import { createIdentity } from '../../src/gateway/identity.ts';
 
 const identity = createIdentity(['x-travel-user', 'x-travel-role']);
 

@@ -1,22 +1,19 @@
-/** Headers that say who the caller is: only the auth service may set them. */
+/** Headers that say who the caller is: removed from what clients send, set from an auth service's answer. */
 import type { IncomingHttpHeaders } from 'node:http';
+import type { IdentityNames } from '#proxy';
 
-export interface Identity {
-  /** Takes what the client sent under these names off the request, before anything else reads it. */
+export interface Identity extends IdentityNames {
+  /** Removes the client's headers of these names, before anything else reads them. */
   readonly strip: (headers: IncomingHttpHeaders) => void;
-  /** Copies from the auth service's answer what it is allowed to set. */
+  /** Copies the headers of these names from an auth service's answer. */
   readonly set: (headers: IncomingHttpHeaders, answered: Readonly<Record<string, string>>) => void;
-  /** Who the request is by, for the log: the first of these headers. */
+  /** The user, for the log: the value of the first of these headers. */
   readonly userOf: (headers: IncomingHttpHeaders) => string | undefined;
-  /** True for one of these names, in lower case: what it holds after `strip` is the auth service's word. */
-  readonly has: (name: string) => boolean;
-  /** True for what CGI and WSGI cannot tell from one of these names; `name` with `-` for each `_`. */
-  readonly isReadAs: (name: string) => boolean;
 }
 
 /**
  * `names`: in lower case, as `allowed_authorization_headers` lists them. `reserved`: names that services of this process
- * believe, and that no client may send even where no auth service sets them.
+ * trust, and that no client may send even where no auth service sets them.
  */
 export function createIdentity(names: readonly string[], reserved: readonly string[] = []): Identity {
   const [userHeader] = names;

@@ -1,0 +1,70 @@
+/** The beginning of a request's body, read ahead for the auth service and put back for the next reader. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Context } from 'koa';
+import type { AuthService } from '#config';
+import { markBodyWhole, problem } from '#http';
+
+export interface AuthBody {
+  readonly bytes: Buffer;
+  /** False: the body has more bytes, which the auth service does not see. */
+  readonly isWhole: boolean;
+}
+
+const noBody: AuthBody = Object.freeze({ bytes: Buffer.alloc(0), isWhole: true });
+
+/** Leaves the body readable. Undefined when the client disconnects; throws `body-too-large`. */
+export async function readAuthBody(
+  { req, res }: Context,
+  { maxBytes, allowPartial }: NonNullable<AuthService['includeBody']>,
+): Promise<AuthBody | undefined> {
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = req.headers;
+  if (coding === undefined && Number(length) === 0) return noBody;
+  if (!allowPartial && Number(length) > maxBytes) throw tooLarge(maxBytes);
+  const peeked = await peekBody(req, res, maxBytes);
+  if (peeked === undefined || peeked.isWhole) return peeked;
+  if (!allowPartial) throw tooLarge(maxBytes);
+  return { bytes: peeked.bytes.subarray(0, maxBytes), isWhole: false };
+}
+
+function tooLarge(maxBytes: number) {
+  return problem('body-too-large', {
+    detail: `The body may have ${maxBytes} bytes at most, since it is shown to the auth service.`,
+    headers: { Connection: 'close' },
+  });
+}
+
+/** Reads until the body ends or exceeds `bytesMax`, so `bytes` may be longer by one chunk. Undefined when the client disconnects. */
+async function peekBody(req: IncomingMessage, res: ServerResponse, bytesMax: number): Promise<AuthBody | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  while (length <= bytesMax) {
+    const chunk: Buffer | null = req.read();
+    if (chunk !== null) {
+      chunks.push(chunk);
+      length += chunk.length;
+    } else if (req.complete) break;
+    else if (!(await hasMore(req))) return undefined;
+  }
+  const bytes = Buffer.concat(chunks);
+  putBack(req, res, bytes);
+  return { bytes, isWhole: length <= bytesMax };
+}
+
+/** Node drops an unread body, but not one that was partly read: the rest would block the next request on the connection. */
+function putBack(req: IncomingMessage, res: ServerResponse, bytes: Buffer): void {
+  if (bytes.length > 0) req.unshift(bytes);
+  markBodyWhole(req);
+  res.once('finish', () => req.resume());
+}
+
+/** Waits for more bytes or the end; false when neither will come. */
+function hasMore(req: IncomingMessage): Promise<boolean> {
+  if (req.destroyed) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const settle = () => {
+      req.removeListener('readable', settle).removeListener('close', settle).removeListener('error', settle);
+      resolve(!req.destroyed || req.complete);
+    };
+    req.once('readable', settle).once('close', settle).once('error', settle);
+  });
+}
