@@ -1,15 +1,53 @@
-/** What a client of a booking service does, so that the cases can say it in a word. */
+/** A client of the booking services, and how hotels and cars differ for it. */
 import assert from 'node:assert/strict';
 import type { Test } from 'supertest';
-import type { BookingKind, InventoryItem, Offer, Stay } from './booking-kinds.ts';
-import { below, call, callAsDemo, type OpenDesk } from './desk.ts';
+import {
+  below,
+  call,
+  callAsDemo,
+  carBooking,
+  guestsCarBooking,
+  guestsHotelBooking,
+  hotelBooking,
+  type OpenDesk,
+} from './desk.ts';
+
+/** Something that can be booked: the fields of a request for it, and how many there are. */
+export interface Offer {
+  readonly request: Readonly<Record<string, string>>;
+  readonly units: number;
+}
+
+/** From when to when, under the names of its kind. */
+export type Stay = Readonly<Record<string, string>>;
+
+export interface BookingKind {
+  readonly prefix: '/v1/hotels' | '/v1/cars';
+  readonly product: 'hotel_id' | 'car_id';
+  /** The ends of a stay: fields of a booking, and arguments of the list. */
+  readonly ends: readonly [from: string, to: string];
+  /** A stay of so many nights or days that begins so many days from now. */
+  readonly stay: (daysAhead: number, length?: number) => Stay;
+  readonly demos: string;
+  readonly guests: string;
+  readonly offersOf: (item: InventoryItem) => readonly Offer[];
+  /** How many are left of an offer, as an item shows it for a stay. */
+  readonly leftOf: (item: InventoryItem, offer: Offer) => number;
+}
+
+export interface InventoryItem {
+  readonly id: string;
+  readonly room_types?: readonly { readonly name: string; readonly rooms: number; readonly guests: number }[];
+  readonly count?: number;
+  readonly availability?: unknown;
+}
 
 export interface Money {
   readonly amount: string;
   readonly currency: string;
 }
 
-/** What both services answer alike; dates stand beside these under the names of their kind. */
+/** What both services answer; the dates have the names of their kind. */
 export interface Booking extends Readonly<Record<string, unknown>> {
   readonly id: string;
   readonly status: string;
@@ -27,16 +65,20 @@ export interface BookingClient {
   readonly kind: BookingKind;
   /** A stay that no other case books. @default one night or day long */
   readonly nextStay: (length?: number) => Stay;
-  /** Of all that the service has several of, what there is least of. */
+  /** The offer with the fewest units, but more than one. */
   readonly scarcest: () => Promise<Offer>;
+  /** The body of a booking that can be made. */
+  readonly newRequest: () => Promise<object>;
   /** A POST of a booking by `user`, whose password is the name. @default demo */
   readonly post: (body: string | object, user?: string) => Test;
   /** A POST that must be answered with 201. */
   readonly book: (body: object) => Promise<Booking>;
+  /** A new booking, and its entity tag. */
+  readonly bookNew: (more?: object) => Promise<{ readonly booking: Booking; readonly tag: string }>;
   /** A POST for each unit of the offer, so that it is sold out for the stay. */
   readonly bookAll: (offer: Offer, stay: Stay) => Promise<readonly Booking[]>;
   readonly change: (booking: Booking, body: object, ifMatch?: string) => Test;
-  readonly read: (booking: Booking) => Test;
+  readonly read: (booking: Booking, user?: string) => Test;
   /** How many are left of the offer in a stay, as the item itself says. */
   readonly left: (offer: Offer, stay: Stay) => Promise<number>;
   /** The path of a booking below the desk's base URL. */
@@ -44,10 +86,12 @@ export interface BookingClient {
 }
 
 export function createBookingClient(desk: OpenDesk, kind: BookingKind): BookingClient {
-  const { prefix, thing, offersOf, leftOf } = kind;
+  const { prefix, product, offersOf, leftOf } = kind;
+  const nextStay = createCalendar(kind);
   const post = (body: string | object, user = 'demo') =>
     call(desk, `${prefix}/bookings/`, 'post').auth(user, user).type('json').send(body);
   const pathOf = ({ url }: Booking) => below(desk, new URL(url).pathname);
+  const read = (booking: Booking, user = 'demo') => call(desk, pathOf(booking)).auth(user, user);
 
   async function book(body: object): Promise<Booking> {
     const { status, body: booking } = await post(body);
@@ -55,30 +99,30 @@ export function createBookingClient(desk: OpenDesk, kind: BookingKind): BookingC
     return booking;
   }
 
+  async function scarcest(): Promise<Offer> {
+    const { body } = await callAsDemo(desk, `${prefix}/?limit=100`).expect(200);
+    const offers = (body.items as InventoryItem[]).flatMap(offersOf).filter(({ units }) => units > 1);
+    const [least] = offers.toSorted((a, b) => a.units - b.units);
+    assert.ok(least !== undefined, `nothing is offered at ${prefix}/`);
+    return least;
+  }
+
+  const newRequest = async () => ({ ...(await scarcest()).request, ...nextStay() });
+
   return {
-    desk,
-    kind,
-    nextStay: createCalendar(kind),
-    post,
-    book,
-    pathOf,
-    read: (booking) => callAsDemo(desk, pathOf(booking)),
+    ...{ desk, kind, nextStay, scarcest, newRequest, post, book, pathOf, read },
+    async bookNew(more = {}) {
+      const booking = await book({ ...(await newRequest()), ...more });
+      return { booking, tag: String((await read(booking).expect(200)).headers['etag']) };
+    },
     change(booking, body, ifMatch) {
       const patch = callAsDemo(desk, pathOf(booking), 'patch').type('json').send(body);
       return ifMatch === undefined ? patch : patch.set('If-Match', ifMatch);
     },
-    async scarcest() {
-      const { body } = await callAsDemo(desk, `${prefix}/?limit=100`).expect(200);
-      const offers = (body.items as InventoryItem[]).flatMap(offersOf).filter(({ units }) => units > 1);
-      const [least] = offers.toSorted((a, b) => a.units - b.units);
-      assert.ok(least !== undefined, `nothing is offered at ${prefix}/`);
-      return least;
-    },
-    async bookAll({ request, units }, stay) {
-      return Promise.all(Array.from({ length: units }, () => book({ ...request, ...stay })));
-    },
+    bookAll: ({ request, units }, stay) =>
+      Promise.all(Array.from({ length: units }, () => book({ ...request, ...stay }))),
     async left(offer, stay) {
-      const path = `${prefix}/${offer.request[thing]}?${new URLSearchParams(stay)}`;
+      const path = `${prefix}/${offer.request[product]}?${new URLSearchParams(stay)}`;
       return leftOf((await callAsDemo(desk, path).expect(200)).body, offer);
     },
   };
@@ -93,3 +137,39 @@ function createCalendar({ stay }: BookingKind): BookingClient['nextStay'] {
     return stay(daysAhead, length);
   };
 }
+
+/** An ISO date, so many days from today in UTC. */
+export function dateIn(days: number): string {
+  return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+}
+
+const hotels: BookingKind = {
+  prefix: '/v1/hotels',
+  product: 'hotel_id',
+  ends: ['check_in', 'check_out'],
+  stay: (daysAhead, length = 1) => ({ check_in: dateIn(daysAhead), check_out: dateIn(daysAhead + length) }),
+  demos: hotelBooking,
+  guests: guestsHotelBooking,
+  offersOf: ({ id, room_types = [] }) =>
+    room_types.map(({ name, rooms }) => ({ request: { hotel_id: id, room_type: name }, units: rooms })),
+  leftOf({ availability }, { request }) {
+    const rows = (availability ?? []) as { room_type: string; rooms_left: number }[];
+    return rows.find(({ room_type }) => room_type === request['room_type'])?.rooms_left ?? 0;
+  },
+};
+
+const cars: BookingKind = {
+  prefix: '/v1/cars',
+  product: 'car_id',
+  ends: ['pickup_at', 'dropoff_at'],
+  stay: (daysAhead, length = 1) => ({
+    pickup_at: `${dateIn(daysAhead)}T09:00:00Z`,
+    dropoff_at: `${dateIn(daysAhead + length - 1)}T18:30:00Z`,
+  }),
+  demos: carBooking,
+  guests: guestsCarBooking,
+  offersOf: ({ id, count = 0 }) => [{ request: { car_id: id }, units: count }],
+  leftOf: ({ availability }) => (availability as { cars_left: number } | undefined)?.cars_left ?? 0,
+};
+
+export const bookingKinds: readonly BookingKind[] = [hotels, cars];

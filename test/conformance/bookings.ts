@@ -1,83 +1,248 @@
-/** Sections 2, 3 and 4: hotels, cars and the caller's bookings, through the gateway. */
+/** Bookings of hotels and cars: who reads them, how they are made, and which requests are refused. */
 import assert from 'node:assert/strict';
+import { parse } from 'yaml';
 import { bareProblem } from '../support/error-body.ts';
-import {
-  call,
-  callAsDemo,
-  carBooking,
-  guestsCarBooking,
-  guestsHotelBooking,
-  hotelBooking,
-  type OpenDesk,
-  uuid,
-} from './desk.ts';
+import { type BookingClient, dateIn, type Money } from './booking-client.ts';
+import { absentBooking, below, call, callAsDemo, mountPath, pointersOf, uuid } from './desk.ts';
 
-const services = [
-  { prefix: '/v1/hotels', booking: hotelBooking, thing: 'hotel_id', guests: guestsHotelBooking },
-  { prefix: '/v1/cars', booking: carBooking, thing: 'car_id', guests: guestsCarBooking },
-];
+export function bookingCases(client: BookingClient): void {
+  describe(`bookings at ${client.kind.prefix}`, () => {
+    readCases(client);
+    creationCases(client);
+    stayCases(client);
+    bodyCases(client);
+  });
+}
 
-export function bookingCases(desk: OpenDesk): void {
-  for (const { prefix, booking, thing, guests } of services) {
-    describe(`bookings at ${prefix}`, () => {
-      it('answers 200 and the confirmed booking, its three fields of old among others', async () => {
-        const { body } = await callAsDemo(desk, `${prefix}/bookings/${booking}`)
-          .expect(200)
-          .expect('Content-Type', 'application/json');
-        assert.deepEqual(Object.keys(body).slice(0, 3), ['id', thing, 'status']);
-        assert.equal(body.id, booking);
-        assert.match(body[thing], uuid);
-        assert.equal(body.status, 'confirmed');
-      });
+function readCases({ desk, kind }: BookingClient): void {
+  const { prefix, product, demos, guests } = kind;
+  const idsOf = async (user: string) => {
+    const { body } = await call(desk, `${prefix}/bookings/`).auth(user, user).expect(200);
+    return body.items.map(({ id }: { id: string }) => id);
+  };
 
-      for (const path of [prefix, `${prefix}/`]) {
-        it(`answers 200 and a page to GET ${path}, without a redirect`, async () => {
-          const { body } = await callAsDemo(desk, path).expect(200);
-          assert.ok(body.items.length > 0);
-          for (const { id } of body.items) assert.match(id, uuid);
-        });
-      }
+  it('are read by their id, which begins the body with the product and the status', async () => {
+    for (const id of [demos, demos.toUpperCase()]) {
+      const { body } = await callAsDemo(desk, `${prefix}/bookings/${id}`).expect(200);
+      assert.deepEqual(Object.keys(body).slice(0, 3), ['id', product, 'status']);
+      assert.deepEqual([body.id, body.status], [demos, 'confirmed']);
+      assert.match(body[product], uuid);
+    }
+  });
 
-      it('lists the bookings of the caller and nobody else', async () => {
-        const ids = async (user: string) => {
-          const { body } = await call(desk, `${prefix}/bookings/`).auth(user, user).expect(200);
-          return body.items.map(({ id }: { id: string }) => id);
-        };
-        const [demos, guest] = [await ids('demo'), await ids('guest')];
-        assert.ok(demos.includes(booking) && !demos.includes(guests));
-        assert.ok(guest.includes(guests) && !guest.includes(booking));
-      });
+  it('belong to one user: others do not see them', async () => {
+    const [demo, guest] = [await idsOf('demo'), await idsOf('guest')];
+    assert.ok(demo.includes(demos) && !demo.includes(guests));
+    assert.ok(guest.includes(guests) && !guest.includes(demos));
+    await callAsDemo(desk, `${prefix}/bookings/${guests}`).expect(bareProblem('not-found'));
+    await call(desk, `${prefix}/bookings/${guests}`).auth('guest', 'guest').expect(200);
+  });
 
-      it("answers 404 to somebody else's booking and 200 to its owner", async () => {
-        await callAsDemo(desk, `${prefix}/bookings/${guests}`).expect(bareProblem('not-found'));
-        await call(desk, `${prefix}/bookings/${guests}`).auth('guest', 'guest').expect(200);
-      });
+  it('are those of the authenticated user, not of a header that the client sends', async () => {
+    for (const name of ['X-Travel-User', 'x-travel-user', 'X-TRAVEL-USER', 'x_travel_user']) {
+      await callAsDemo(desk, `${prefix}/bookings/${guests}`).set(name, 'guest').expect(404);
+      await callAsDemo(desk, `${prefix}/bookings/${demos}`).set(name, 'guest').expect(200);
+    }
+    await call(desk, `${prefix}/bookings/${guests}`).set('X-Travel-User', 'guest').expect(401);
+  });
 
-      it('takes no word from the client on who it is', async () => {
-        for (const name of ['X-Travel-User', 'x-travel-user', 'X-TRAVEL-USER', 'x_travel_user']) {
-          await callAsDemo(desk, `${prefix}/bookings/${guests}`).set(name, 'guest').expect(404);
-          await callAsDemo(desk, `${prefix}/bookings/${booking}`).set(name, 'guest').expect(200);
-        }
-        await call(desk, `${prefix}/bookings/${guests}`).set('X-Travel-User', 'guest').expect(401);
-      });
+  it('are 404 under any other id', async () => {
+    for (const id of [absentBooking, 'no-uuid', demos.slice(1), `${demos}0`, '%27'])
+      await callAsDemo(desk, `${prefix}/bookings/${id}`).expect(bareProblem('not-found'));
+  });
 
-      it('finds a booking by its UUID in capitals, which is the same UUID', async () => {
-        const { body } = await callAsDemo(desk, `${prefix}/bookings/${booking.toUpperCase()}`).expect(200);
-        assert.equal(body.id, booking);
-      });
+  it('are pending, confirmed or cancelled', async () => {
+    const { body } = await callAsDemo(desk, `${prefix}/bookings/`).expect(200);
+    const statuses = new Set(body.items.map(({ status }: { status: string }) => status));
+    assert.deepEqual([...statuses].sort(), ['cancelled', 'confirmed', 'pending']);
+    await callAsDemo(desk, `${prefix}/bookings/?status=lost`).expect(400);
+  });
+}
 
-      for (const id of ['00000000-0000-4000-8000-000000000000', 'no-uuid', booking.slice(1), `${booking}0`, '%27']) {
-        it(`answers 404 to a booking that is not there: ${id}`, async () => {
-          await callAsDemo(desk, `${prefix}/bookings/${id}`).expect(bareProblem('not-found'));
-        });
-      }
+/** Crockford's base32: no I, L, O or U. */
+const reference = /^[\dA-HJKMNP-TV-Z]{4}-[\dA-HJKMNP-TV-Z]{4}$/;
 
-      it('knows only the states pending, confirmed and cancelled', async () => {
-        const { body } = await callAsDemo(desk, `${prefix}/bookings/`).expect(200);
-        const states = new Set(body.items.map(({ status }: { status: string }) => status));
-        assert.deepEqual([...states].sort(), ['cancelled', 'confirmed', 'pending']);
-        await callAsDemo(desk, `${prefix}/bookings/?status=lost`).expect(400);
-      });
+function creationCases(client: BookingClient): void {
+  const { desk, kind } = client;
+  const { prefix, product, ends } = kind;
+
+  it('are made with 201, which gives the URL and what a GET of it gives', async () => {
+    const { request } = await client.scarcest();
+    const stay = client.nextStay(2);
+    const { status, headers, body } = await client.post({ ...request, ...stay });
+    assert.equal(status, 201, JSON.stringify(body));
+    assert.match(body.id, uuid);
+    assert.equal(body.url, `${desk().gatewayUrl}${prefix}/bookings/${body.id}`);
+    assert.equal(headers['location'], body.url);
+    assert.deepEqual([body[product], body.status], [request[product], 'confirmed']);
+    assert.match(body.reference, reference);
+    assert.match(body.price.amount, /^\d+\.\d\d$/);
+    assert.match(body.price.currency, /^[A-Z]{3}$/);
+    for (const end of ends) assert.equal(Date.parse(body[end]), Date.parse(stay[end] ?? ''), end);
+    assert.ok(Math.abs(Date.parse(body.created_at) - Date.now()) < 60_000, body.created_at);
+    assert.ok(!('expires_at' in body) && !('refund' in body));
+    assert.deepEqual((await client.read(body).expect(200)).body, body);
+    const listed = await callAsDemo(desk, `${prefix}/bookings/?id=${body.id}`).expect(200);
+    assert.deepEqual(listed.body.items, [body]);
+  });
+
+  it('take one unit, cost the price shown before, and differ in their reference', async () => {
+    const offer = await client.scarcest();
+    const stay = client.nextStay(3);
+    assert.equal(await client.left(offer, stay), offer.units);
+    const item = `${prefix}/${offer.request[product]}?${new URLSearchParams(stay)}`;
+    const { body } = await callAsDemo(desk, item).expect(200);
+    const booking = await client.book({ ...offer.request, ...stay });
+    assert.ok(JSON.stringify(body.availability).includes(JSON.stringify(booking.price)));
+    assert.equal(await client.left(offer, stay), offer.units - 1);
+    assert.notEqual((await client.bookNew()).booking.reference, booking.reference);
+  });
+
+  it('have a refund policy: everything until two days before, then half, then nothing', async () => {
+    const stay = client.nextStay();
+    const booking = await client.book({ ...(await client.scarcest()).request, ...stay });
+    const [free, half, ...others] = booking.cancellation_policy;
+    const beginsAt = Date.parse(stay[ends[0]] ?? '');
+    const cents = (of: Money | undefined) => Math.round(Number(of?.amount) * 100);
+    assert.deepEqual(free?.refund, booking.price);
+    assert.equal(beginsAt - Date.parse(free?.before ?? ''), 48 * 3_600_000);
+    assert.equal(cents(half?.refund), Math.floor(cents(booking.price) / 2));
+    assert.equal(Date.parse(half?.before ?? ''), beginsAt);
+    for (const { refund } of others) assert.equal(Number(refund.amount), 0);
+  });
+
+  it('answer in the media type and with the fields asked for', async () => {
+    const yaml = await client.post(await client.newRequest()).set('Accept', 'application/yaml');
+    const { id, status } = parse(yaml.text);
+    assert.deepEqual([yaml.status, status], [201, 'confirmed']);
+    assert.ok(yaml.headers['location']?.endsWith(`/bookings/${id}`));
+    const path = `${prefix}/bookings/?fields=id,url`;
+    const { body } = await callAsDemo(desk, path, 'post')
+      .send(await client.newRequest())
+      .expect(201);
+    assert.deepEqual(Object.keys(body), ['id', 'url']);
+  });
+
+  it('are not made when the answer cannot be given', async () => {
+    const offer = await client.scarcest();
+    const stay = client.nextStay();
+    const body = { ...offer.request, ...stay };
+    await client.post(body).set('Accept', 'image/png').expect(406);
+    await callAsDemo(desk, `${prefix}/bookings/?fields=colour`, 'post').send(body).expect(400);
+    assert.equal(await client.left(offer, stay), offer.units);
+  });
+
+  it('redirect a POST without the slash by 308, which keeps the body', async () => {
+    const answer = await callAsDemo(desk, `${prefix}/bookings`, 'post').send({}).expect(308);
+    assert.equal(below(desk, answer.headers['location'] ?? ''), `${prefix}/bookings/`);
+  });
+
+  it('without dates are for the next free night or day', async () => {
+    const { request } = await client.scarcest();
+    const alone = { [product]: request[product] };
+    const bookings = [await client.book(alone), await client.book(alone)];
+    const [from = '', next = ''] = bookings.map((booking) => String(booking[ends[0]]).slice(0, 10));
+    assert.ok(from >= dateIn(0) && from <= next, `${from} ${next}`);
+    for (const { status, [ends[0]]: begin, [ends[1]]: end } of bookings) {
+      assert.equal(status, 'confirmed');
+      assert.ok(Date.parse(String(end)) - Date.parse(String(begin)) <= 86_400_000);
+    }
+  });
+}
+
+function stayCases(client: BookingClient): void {
+  const { desk, kind } = client;
+  const { prefix, product, ends, stay } = kind;
+  const [from, to] = ends;
+  const { [from]: start = '', [to]: end = '' } = stay(40, 2);
+  const { [to]: farEnd = '' } = stay(40, 92);
+  const { [from]: past = '', [to]: pastEnd = '' } = stay(-3, 2);
+  const in9999 = (date: string) => date.replace(/^\d{4}/, '9999');
+
+  const impossible: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    'ends before it begins': { [from]: end, [to]: start },
+    'begins and does not end': { [from]: start },
+    'ends and does not begin': { [to]: end },
+    'is longer than 90 nights or days': { [from]: start, [to]: farEnd },
+    'lies in the past': { [from]: past, [to]: pastEnd },
+    'lies at the end of the calendar': { [from]: in9999(start), [to]: in9999(end) },
+    'is not on the calendar': { [from]: start.replace(/-\d\d-\d\d/, '-02-30'), [to]: end },
+  };
+
+  for (const [what, dates] of Object.entries(impossible)) {
+    it(`are refused for a stay that ${what}, and so is a list`, async () => {
+      const { request } = await client.scarcest();
+      const { body } = await client.post({ ...request, ...dates }).expect(400);
+      assert.ok(body.errors.length > 0);
+      for (const pointer of pointersOf(body)) assert.ok([`/${from}`, `/${to}`].includes(pointer), pointer);
+      if (what !== 'lies in the past') await callAsDemo(desk, `${prefix}/?${new URLSearchParams(dates)}`).expect(400);
     });
   }
+
+  it('are refused for a product that does not exist', async () => {
+    const { status, body } = await client.post({ [product]: absentBooking });
+    assert.ok([400, 404].includes(status), JSON.stringify(body));
+  });
+}
+
+function bodyCases(client: BookingClient): void {
+  const { desk, kind } = client;
+  const { prefix, product, ends } = kind;
+  const authorization = `Basic ${btoa('demo:demo')}`;
+  const send = (body: Buffer<ArrayBuffer>, headers = {}) =>
+    fetch(`${desk().gatewayUrl}${prefix}/bookings/`, { method: 'POST', body, headers: { authorization, ...headers } });
+
+  it('take a body of JSON in UTF-8, and refuse other media types with 415', async () => {
+    for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])
+      await client
+        .post(JSON.stringify(await client.newRequest()))
+        .set('Content-Type', type)
+        .expect(201);
+    const others = ['text/plain', 'application/x-www-form-urlencoded', 'application/xml', 'application/jsonx'];
+    for (const type of [...others, 'application/json; charset=iso-8859-1']) {
+      const { headers, body } = await client.post('{}').set('Content-Type', type).expect(415);
+      assert.match(headers['accept'] ?? '', /^application\/json\b/);
+      assert.equal(body.code, 415);
+    }
+    assert.equal((await send(Buffer.from('{}'))).status, 415);
+  });
+
+  it('refuse a body of more than 1 MiB with 413', async () => {
+    const text = JSON.stringify(await client.newRequest());
+    assert.equal((await client.post(text.padEnd(1_048_577)).expect(413)).body.code, 413);
+    await client.post(text.padEnd(1_048_576)).expect(201);
+  });
+
+  for (const text of ['', '{', '{"a":}', '[]', '"text"', 'null', '1', '{}{}', "{'a':1}"]) {
+    it(`refuse a body that is no JSON object: ${text}`, async () => {
+      const { body } = await client.post(text).expect(400);
+      assert.equal(body.message, '400: Bad Request');
+      assert.ok(body.detail !== undefined || body.errors !== undefined);
+    });
+  }
+
+  it('refuse a body that is not UTF-8', async () => {
+    const bytes = Buffer.from(`{"${product}":"\u00ff"}`, 'latin1');
+    const { status } = await send(bytes, { 'content-type': 'application/json' });
+    // A host app that has decoded the body itself leaves nothing to judge.
+    assert.ok(status === 400 || (status === 500 && mountPath(desk) !== ''), String(status));
+  });
+
+  it('report every fault of a body at once, each by its JSON pointer', async () => {
+    const wrong = { [product]: 'no-uuid', [ends[0]]: 'soon', [ends[1]]: 7, hold: 'yes', 'colour/tone~1': 'red' };
+    const { body } = await client.post(wrong).expect(400);
+    // RFC 6901: `~` is written ~0, `/` is written ~1.
+    const expected = [`/${product}`, `/${ends[0]}`, `/${ends[1]}`, '/hold', '/colour~1tone~01'];
+    assert.deepEqual([...new Set(pointersOf(body))].sort(), expected.sort());
+    for (const { detail } of body.errors) assert.ok(detail.length > 0);
+    assert.equal((await client.post({}).expect(400)).body.errors[0].pointer, `/${product}`);
+  });
+
+  it('refuse fields that are unknown or not for clients to set', async () => {
+    const { request } = await client.scarcest();
+    for (const name of ['__proto__', 'constructor', 'toString', 'status', 'price', 'id', 'user']) {
+      const text = JSON.stringify(request).replace('{', `{"${name}":{"amount":"0.01"},`);
+      assert.deepEqual(pointersOf((await client.post(text).expect(400)).body), [`/${name}`]);
+    }
+  });
 }

@@ -1,4 +1,4 @@
-/** A desk under test, as its users see it: base URLs and nothing of its inside. */
+/** A desk under test as its users see it: base URLs, and requests to them. */
 import request, { type Test } from 'supertest';
 
 export interface Desk {
@@ -11,12 +11,12 @@ export interface Desk {
   readonly close: () => Promise<void>;
 }
 
-/** The desk is there when the cases run, not yet when they are declared. */
+/** The desk exists when the cases run, not yet when they are declared. */
 export type OpenDesk = () => Desk;
 
 export type Method = 'get' | 'head' | 'post' | 'put' | 'patch' | 'delete' | 'options';
 
-/** A request of nobody in particular; redirects are not followed. */
+/** A request without credentials; redirects are not followed. */
 export function call(desk: OpenDesk, path: string, method: Method = 'get'): Test {
   return request(desk().gatewayUrl)[method](path);
 }
@@ -31,16 +31,22 @@ export function mountPath(desk: OpenDesk): string {
   return new URL(desk().gatewayUrl).pathname.replace(/\/$/, '');
 }
 
-/** A path-absolute link of an answer, as a path below the base URL. */
+/** Turns a path-absolute link of an answer into a path below the base URL. */
 export function below(desk: OpenDesk, link: string): string {
   const mount = mountPath(desk);
   if (!link.startsWith(`${mount}/`)) throw new Error(`${link} leads out of ${mount}`);
   return link.slice(mount.length);
 }
 
+/** The `pointer` of each entry of `errors`. */
+export function pointersOf(body: { readonly errors: readonly { readonly pointer: string }[] }): string[] {
+  return body.errors.map(({ pointer }) => pointer);
+}
+
 export const hotelBooking = '0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01';
 export const carBooking = '0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a02';
 export const guestsHotelBooking = '43b7a3a6-9a8d-4a03-980d-7b71d8f56413';
 export const guestsCarBooking = '3139d32c-93cd-49bf-9c94-1cf0dc98d2c1';
+export const absentBooking = '00000000-0000-4000-8000-000000000000';
 
 export const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;

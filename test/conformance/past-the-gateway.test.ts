@@ -1,29 +1,33 @@
-/** The booking services by themselves, as somebody meets them who finds their port: nobody is known there. */
+/** The booking services without the gateway: they know no user but the one in the identity header. */
+import assert from 'node:assert/strict';
 import request from 'supertest';
 import { desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
-import { bookingKinds } from './booking-kinds.ts';
+import { bookingKinds } from './booking-client.ts';
 
-describe('a booking service that is called past the gateway', () => {
+describe('a booking service called without the gateway', () => {
   const open = desksOf(testServers());
 
-  for (const { prefix, guests, thing } of bookingKinds) {
-    it(`answers 401 to whoever names no user, in reads and in writes: ${prefix}`, async () => {
+  for (const { prefix, guests, product } of bookingKinds) {
+    it(`answers 401 to reads and writes without an identity header: ${prefix}`, async () => {
       const desk = await open({ only: [prefix === '/v1/hotels' ? 'hotel' : 'car'] });
       const url = (await desk.listen()).gateway?.url ?? '';
-      for (const path of ['/bookings/', `/bookings/${guests}`]) {
-        const { body } = await request(url).get(path).expect(401);
-        if (body.message !== '401: Unauthorized') throw new Error(JSON.stringify(body));
-      }
-      const [item] = (await request(url).get('/').set('X-Travel-User', 'guest').expect(200)).body.items;
-      const order = { [thing]: item.id };
-      await request(url).post('/bookings/').send(order).expect(401);
-      await request(url).post('/bookings/').set('X-Travel-User', '').send(order).expect(401);
-      const patch = () => request(url).patch(`/bookings/${guests}`).set('If-Match', '*').send({ status: 'cancelled' });
-      await patch().expect(401);
-      await patch().set('X-Travel-User', 'demo').expect(404);
-      await request(url).get(`/bookings/${guests}`).set('X-Travel-User', 'guest').expect(200);
-      await request(url).post('/bookings/').set('X-Travel-User', 'guest').send(order).expect(201);
+      const as = (user?: string) => (user === undefined ? {} : { 'X-Travel-User': user });
+      const get = (path: string, user?: string) => request(url).get(path).set(as(user));
+      const [item] = (await get('/', 'guest').expect(200)).body.items;
+      const post = (user?: string) =>
+        request(url)
+          .post('/bookings/')
+          .set(as(user))
+          .send({ [product]: item.id });
+      const patch = (user?: string) =>
+        request(url).patch(`/bookings/${guests}`).set(as(user)).set('If-Match', '*').send({ status: 'cancelled' });
+      for (const path of ['/bookings/', `/bookings/${guests}`])
+        assert.equal((await get(path).expect(401)).body.message, '401: Unauthorized');
+      for (const refused of [post(), post(''), patch()]) await refused.expect(401);
+      await patch('demo').expect(404);
+      await get(`/bookings/${guests}`, 'guest').expect(200);
+      await post('guest').expect(201);
     });
   }
 });

@@ -1,136 +1,118 @@
-/** Section 4, rules 2 to 4, and the settled points on paths: redirects, boundaries, and paths that mean two things. */
+/** Paths and methods: the canonical slash, whole segments, ambiguous paths, and 405 with what is allowed. */
 import assert from 'node:assert/strict';
 import { bareProblem } from '../support/error-body.ts';
 import { rawRequest, sendRaw } from '../support/raw-client.ts';
-import { below, call, callAsDemo, carBooking, hotelBooking, mountPath, type OpenDesk } from './desk.ts';
+import { below, call, callAsDemo, carBooking, hotelBooking, type Method, mountPath, type OpenDesk } from './desk.ts';
 
-const collections = [
-  '/v1',
-  '/v2',
-  '/v1/messages',
-  '/v2/messages',
-  '/v1/accounts',
-  '/v1/accounts/demo/messages',
-  '/v1/hotels/bookings',
-  '/v1/cars/bookings',
-  '/gateway/v0/diag',
-];
+const bookings = ['/v1/hotels/bookings', '/v1/cars/bookings'];
+const bookingItems = [`/v1/hotels/bookings/${hotelBooking}`, `/v1/cars/bookings/${carBooking}`];
+const versioned = ['/v1', '/v2', '/v1/messages', '/v2/messages', '/v1/accounts', '/v1/accounts/demo/messages'];
+const collections = [...versioned, ...bookings, '/gateway/v0/diag'];
+const items = ['/v1/messages/1', '/v2/messages/1', '/v1/accounts/demo', ...bookingItems];
 
-const items = [
-  '/v1/messages/1/',
-  '/v2/messages/1/',
-  '/v1/accounts/demo/',
-  `/v1/hotels/bookings/${hotelBooking}/`,
-  `/v1/cars/bookings/${carBooking}/`,
-  '/v1//',
-  '/v1/messages//',
-  '/v1/hotels/bookings//',
-];
-
-/** Paths as bytes, with what they must come to; each is asked for with good credentials. */
-const rawPaths: readonly (readonly [string, number])[] = [
-  ['/v1/../v2/messages/1', 400],
-  ['/v1/./messages/1', 400],
-  ['/v1/messages/..', 400],
-  ['/v1/messages/.', 400],
-  ['/v1/%2e%2e/v2/messages/1', 400],
-  ['/v1/%2E%2E/v2/messages/1', 400],
-  ['/v1/.%2e/v2/messages/1', 400],
-  ['/v1/%252e%252e/v2/messages/1', 400],
-  ['/v1/..%2fv2/messages/1', 400],
-  ['/v1/..;/v2/messages/1', 400],
-  ['/v1/hotels/../cars', 400],
-  ['/v1/hotels/%2e%2e/cars', 400],
-  ['/v1\\messages\\1', 400],
-  ['/v1/messages%5c1', 400],
-  ['/v1/messages/1%00', 400],
-  ['/v1/messages/1%0d%0aX-Forged:1', 400],
-  ['/v1/messages/%', 400],
-  ['/v1/messages/%zz', 400],
-  ['//v1/messages/1', 200],
-  ['///v1/messages/1', 200],
-  ['//v1/hotels', 200],
-  ['/%76%31/messages/1', 200],
-  ['/v1/%6dessages/1', 200],
-  ['/v1/messages/%31', 200],
-  ['/v1/...', 404],
-  ['/v1//messages/1', 404],
-  ['/v1/messages%2F1', 404],
-  ['/v1/hotels%2Fbookings', 404],
-];
+/** Paths as bytes, by the status that they must get with good credentials. */
+const rawPaths: Readonly<Record<number, readonly string[]>> = {
+  400: [
+    ...['/v1/../v2/messages/1', '/v1/./messages/1', '/v1/messages/..', '/v1/messages/.', '/v1/hotels/../cars'],
+    ...['/v1/%2e%2e/v2/messages/1', '/v1/%2E%2E/v2/messages/1', '/v1/.%2e/v2/messages/1', '/v1/hotels/%2e%2e/cars'],
+    ...['/v1/%252e%252e/v2/messages/1', '/v1/..%2fv2/messages/1', '/v1/..;/v2/messages/1'],
+    ...['/v1\\messages\\1', '/v1/messages%5c1', '/v1/messages/1%00', '/v1/messages/1%0d%0aX-Forged:1'],
+    ...['/v1/messages/%', '/v1/messages/%zz'],
+  ],
+  200: [
+    ...['//v1/messages/1', '///v1/messages/1', '//v1/hotels'],
+    ...['/%76%31/messages/1', '/v1/%6dessages/1', '/v1/messages/%31'],
+  ],
+  404: ['/v1/...', '/v1//messages/1', '/v1/messages%2F1', '/v1/hotels%2Fbookings'],
+};
 
 export function pathCases(desk: OpenDesk): void {
-  describe('the canonical slash', () => {
-    for (const path of collections) {
-      it(`redirects ${path} to its slash for good, keeping query and mount path`, async () => {
+  /** Client libraries would normalise the path first. */
+  const sendBytes = (path: string) => {
+    const authorization = `Authorization: Basic ${btoa('demo:demo')}`;
+    return sendRaw(
+      Number(new URL(desk().gatewayUrl).port),
+      rawRequest(`GET ${mountPath(desk)}${path}`, [authorization]),
+    );
+  };
+
+  describe('paths', () => {
+    it('of collections end in a slash: 308 leads there with query and mount path', async () => {
+      for (const path of collections) {
         const { headers } = await callAsDemo(desk, `${path}?limit=1&q=a%20b`).expect(308);
         assert.equal(headers['location'], `${mountPath(desk)}${path}/?limit=1&q=a%20b`);
-      });
-    }
-
-    it('leads to an answer when the redirect is followed', async () => {
+      }
       const { headers } = await call(desk, '/v1/accounts/demo/messages?limit=1').expect(308);
       const { body } = await call(desk, below(desk, headers['location'] ?? '')).expect(200);
       assert.equal(body.items.length, 1);
     });
 
-    it('redirects only what would answer: a path without any meaning is 404', async () => {
-      for (const path of ['/v1/nowhere', '/v1/hotels/nowhere', '/v1/accounts/demo/nowhere']) {
-        await callAsDemo(desk, path).expect(404);
-      }
+    it('of items have no slash, and no path has an empty segment: 404', async () => {
+      for (const path of [...items, '/v1/', '/v1/messages/', '/v1/hotels/bookings/'])
+        await callAsDemo(desk, `${path}/`).expect(bareProblem('not-found'));
     });
 
-    for (const path of items) {
-      it(`answers 404 and the error body to ${path}`, async () => {
-        await callAsDemo(desk, path).expect(bareProblem('not-found'));
-      });
-    }
-  });
-
-  describe('prefixes', () => {
-    for (const path of [
-      '/v1/hotelsx',
-      '/v1/hotels-x',
-      '/v1/carsx/',
-      '/v1/hotel',
-      '/v1/hotels.json',
-      '/v1/hotels;a=1',
-    ]) {
-      it(`match whole segments: ${path} is 404`, async () => {
+    it('that no resource has are 404 without a redirect', async () => {
+      for (const path of ['/v1/nowhere', '/v1/hotels/nowhere', '/v1/accounts/demo/nowhere'])
         await callAsDemo(desk, path).expect(404);
+    });
+
+    it('match whole segments, in the case in which they are written', async () => {
+      const longer = ['/v1/hotelsx', '/v1/hotels-x', '/v1/carsx/', '/v1/hotel', '/v1/hotels.json', '/v1/hotels;a=1'];
+      const capitals = ['/V1/hotels', '/v1/Hotels', '/V1/messages/1', '/v1/Messages/1', '/gateway/v0/DIAG/'];
+      for (const path of [...longer, ...capitals]) await callAsDemo(desk, path).expect(404);
+    });
+
+    for (const [status, paths] of Object.entries(rawPaths)) {
+      it(`that servers read differently are made plain or refused: ${status}`, async () => {
+        for (const path of paths) assert.equal(/^HTTP\/1\.1 (\d+)/.exec(await sendBytes(path))?.[1], status, path);
       });
     }
 
-    for (const path of ['/V1/hotels', '/v1/Hotels', '/V1/messages/1', '/v1/Messages/1', '/gateway/v0/DIAG/']) {
-      it(`tell capitals from small letters: ${path} is 404`, async () => {
-        await callAsDemo(desk, path).expect(404);
-      });
-    }
-  });
-
-  describe('paths that could be read in two ways', () => {
-    for (const [path, status] of rawPaths) {
-      it(`${status === 400 ? 'are refused' : `come to ${status}`}: ${path}`, async () => {
-        assert.equal(await rawStatus(desk, path), status);
-      });
-    }
-
-    it('never lead to another host by a redirect', async () => {
-      const answer = await sendTo(desk, '//evil.example/%2e%2e/v1/messages');
+    it('never redirect to another host', async () => {
+      const answer = await sendBytes('//evil.example/%2e%2e/v1/messages');
       assert.doesNotMatch(answer, /^location: *(?:\/\/|\/\\|http)/im);
-      const collapsed = await sendTo(desk, '///v1/messages');
-      assert.match(collapsed, new RegExp(`^location: ${mountPath(desk)}/v1/messages/\\r$`, 'im'));
+      const location = new RegExp(`^location: ${mountPath(desk)}/v1/messages/\\r$`, 'im');
+      assert.match(await sendBytes('///v1/messages'), location);
     });
   });
-}
 
-async function rawStatus(desk: OpenDesk, path: string): Promise<number> {
-  return Number(/^HTTP\/1\.1 (\d+)/.exec(await sendTo(desk, path))?.[1]);
-}
+  describe('methods', () => {
+    const probes = ['/gateway/v0/check_alive', '/gateway/v0/check_ready'];
+    const problems = ['/gateway/v0/problems/', '/gateway/v0/problems/not-found'];
+    const hotels = ['/v1/hotels', '/v1/hotels/bdd640fb-0667-4ad1-9c80-317fa3b1799d', '/v1/cars/'];
+    const readOnly = ['/v1/', '/v1/messages/', '/v2/messages/1', '/v1/accounts/', '/v2/accounts/demo'];
 
-/** Past every client library, since each would tidy the path first. */
-function sendTo(desk: OpenDesk, path: string): Promise<string> {
-  const { port } = new URL(desk().gatewayUrl);
-  const authorization = `Authorization: Basic ${Buffer.from('demo:demo').toString('base64')}`;
-  return sendRaw(Number(port), rawRequest(`GET ${mountPath(desk)}${path}`, [authorization]));
+    function check(path: string, write?: 'post' | 'patch'): void {
+      const allow = ['GET', 'HEAD', 'OPTIONS', ...(write === undefined ? [] : [write.toUpperCase()])].join(', ');
+
+      it(`of ${path} are ${allow}; HEAD answers like GET without the body`, async () => {
+        for (const method of (['post', 'put', 'patch', 'delete'] as const).filter((other) => other !== write)) {
+          const { body } = await callAsDemo(desk, path, method).expect(405).expect('Allow', allow);
+          assert.deepEqual([body.code, body.message], [405, '405: Method Not Allowed']);
+        }
+        const { text } = await callAsDemo(desk, path, 'options').expect(204).expect('Allow', allow);
+        const get = await callAsDemo(desk, path).expect(200);
+        const head = await callAsDemo(desk, path, 'head').expect(200);
+        assert.deepEqual([text, head.text ?? ''], ['', '']);
+        for (const name of ['content-type', 'vary', 'link', 'cache-control'])
+          assert.equal(head.headers[name], get.headers[name], name);
+      });
+    }
+
+    for (const path of [...readOnly, ...hotels, '/v1/accounts/demo/messages/', '/gateway/v0/diag/']) check(path);
+    for (const path of [...probes, ...problems]) check(path);
+    for (const path of bookings) check(`${path}/`, 'post');
+    for (const path of bookingItems) check(path, 'patch');
+
+    it('that are refused may have a body', async () => {
+      await callAsDemo(desk, '/v1/messages/', 'post').send({ content: 'hello' }).expect(405);
+      await callAsDemo(desk, '/v1/hotels/', 'post').send({ hotel_id: 'x' }).expect(405);
+    });
+
+    it('are 404, not 405, where there is no resource', async () => {
+      for (const path of ['/v3/messages/', '/v1/nowhere', '/v1/hotels/no/where'])
+        for (const method of ['post', 'options'] satisfies Method[]) await callAsDemo(desk, path, method).expect(404);
+    });
+  });
 }

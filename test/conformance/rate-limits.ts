@@ -1,60 +1,50 @@
-/** Section 8: ten requests a minute for each value of the label header, and what the client is told of it. */
+/** Rate limits: what clients of the gateway see, and the rate-limit service over gRPC and over HTTP. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { Response, Test } from 'supertest';
+import { status } from '@grpc/grpc-js';
+import request, { type Response, type Test } from 'supertest';
 import { bareProblem } from '../support/error-body.ts';
+import { createStranger, type Stranger } from '../support/grpc-stranger.ts';
 import { call, callAsDemo, type OpenDesk } from './desk.ts';
 
 export function rateLimitCases(desk: OpenDesk): void {
   const labelled = (value: string) => callAsDemo(desk, '/v1/hotels').set('X-Gateway-Test-Allow', value);
 
   describe('rate limits', () => {
-    it('lets ten labelled requests a minute pass and refuses the next with 429', async () => {
+    it('pass ten requests a minute for each value of the label, and answer 429 to the next', async () => {
       const { passed, refused } = await exhaust(labelled);
-      // The minute may turn once on the way, and then the count starts again.
+      // When the minute ends in between, the count starts again.
       assert.deepEqual(passed.map(remaining).slice(-10), [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
-      assert.equal(refused.status, 429);
-    });
-
-    it('tells a refused client what happened, when to come back and what its quota is', async () => {
-      const { refused } = await exhaust(labelled);
       bareProblem('too-many-requests')(refused);
-      assert.equal(refused.headers['content-type'], 'application/json');
-      assert.match(refused.headers['retry-after'] ?? '', /^(?:[1-9]|[1-5]\d|60)$/);
-      assert.match(refused.headers['ratelimit-policy'] ?? '', /(?:^|, )"x-gateway-test-allow";q=10;w=60(?:,|$)/);
-      assert.match(refused.headers['ratelimit'] ?? '', /(?:^|, )"x-gateway-test-allow";r=0;t=\d+(?:,|$)/);
-    });
-
-    it('counts each value of the header for itself', async () => {
-      const { passed } = await exhaust(labelled);
-      assert.ok(passed.length >= 10);
+      const { headers } = refused;
+      assert.equal(headers['content-type'], 'application/json');
+      assert.match(headers['retry-after'] ?? '', /^(?:[1-9]|[1-5]\d|60)$/);
+      assert.match(headers['ratelimit-policy'] ?? '', /(?:^|, )"x-gateway-test-allow";q=10;w=60(?:,|$)/);
+      assert.match(headers['ratelimit'] ?? '', /(?:^|, )"x-gateway-test-allow";r=0;t=\d+(?:,|$)/);
       await labelled(randomUUID()).expect(200);
     });
 
-    it('tells what is left on every response whose request was counted, errors included', async () => {
+    it('are shown on every response that was counted, errors included', async () => {
       const absent = () => callAsDemo(desk, '/v1/hotels/nowhere').set('x-gateway-test-allow', randomUUID());
       const answer = await untilCounted(absent);
-      assert.equal(answer.status, 404);
-      assert.equal(remaining(answer), 9);
+      assert.deepEqual([answer.status, remaining(answer)], [404, 9]);
     });
 
-    it('counts nothing before the caller is known', async () => {
+    it('do not count requests that authentication refuses', async () => {
       const value = randomUUID();
-      for (let sent = 0; sent < 12; sent += 1) {
+      for (let sent = 0; sent < 12; sent += 1)
         await call(desk, '/v1/hotels').set('x-gateway-test-allow', value).expect(401);
-      }
       await labelled(value).expect(200);
     });
 
-    it('knows the user: requests without the label count for the user alone', async () => {
+    it('count requests without the label for the user', async () => {
       const { headers } = await untilCounted(() => callAsDemo(desk, '/v1/hotels'));
       assert.equal(headers['ratelimit-policy'], '"x-travel-user";q=6000;w=60');
     });
 
-    it('says nothing of limits where a mapping has no labels', async () => {
+    it('are not mentioned when the mapping has no labels', async () => {
       const { headers } = await callAsDemo(desk, '/v1/cars').set('x-gateway-test-allow', randomUUID()).expect(200);
-      assert.equal(headers['ratelimit'], undefined);
-      assert.equal(headers['ratelimit-policy'], undefined);
+      assert.deepEqual([headers['ratelimit'], headers['ratelimit-policy']], [undefined, undefined]);
     });
   });
 }
@@ -64,10 +54,7 @@ interface Exhausted {
   readonly refused: Response;
 }
 
-/**
- * Sends with one new value until it is refused. A rate-limit service that is late lets requests pass uncounted, as it
- * should; on a busy machine that can happen, and then it is tried again with another value.
- */
+/** Sends with a new value until it is refused. A late rate-limit service lets requests pass uncounted; then it tries another value. */
 async function exhaust(labelled: (value: string) => Test): Promise<Exhausted> {
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const found = await untilRefused(labelled, randomUUID());
@@ -83,7 +70,7 @@ async function untilRefused(labelled: (value: string) => Test, value: string): P
     if (answer.status !== 200) return { passed, refused: answer };
     if (remaining(answer) === undefined) return undefined;
     passed.push(answer);
-    assert.ok(passed.length <= 20, 'more than two minutes hold passed');
+    assert.ok(passed.length <= 20, 'more passed than two minutes allow');
   }
 }
 
@@ -92,10 +79,98 @@ async function untilCounted(send: () => Test): Promise<Response> {
     const answer = await send();
     if (answer.headers['ratelimit'] !== undefined) return answer;
   }
-  throw new Error('no response tells of a limit');
+  throw new Error('no response shows a limit');
 }
 
 function remaining({ headers }: Response): number | undefined {
   const found = /"x-gateway-test-allow";r=(\d+)/.exec(headers['ratelimit'] ?? '');
   return found === null ? undefined : Number(found[1]);
+}
+
+export const rateLimitServices = ['pb.lyft.ratelimit.RateLimitService', 'envoy.service.ratelimit.v3.RateLimitService'];
+const reflection = ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1alpha.ServerReflection'];
+
+const labelOf = (value: string) => [{ entries: [{ key: 'x-gateway-test-allow', value }] }];
+
+/** As a client finds the service that has none of our files. */
+export function rateLimitServiceCases(desk: OpenDesk): void {
+  describe('the rate-limit service over gRPC', () => {
+    let stranger: Stranger;
+
+    before(() => {
+      stranger = createStranger(desk().ratelimitUrl);
+    });
+
+    after(() => stranger.close());
+
+    it('lists its services by reflection and reports them healthy', async () => {
+      const services = [...rateLimitServices, 'grpc.health.v1.Health', ...reflection].sort();
+      for (const version of ['v1', 'v1alpha'] as const)
+        assert.deepEqual(await stranger.listServices(version), services);
+      for (const service of ['', ...rateLimitServices])
+        assert.deepEqual(await stranger.checkHealth(service), { status: 'SERVING' });
+    });
+
+    for (const service of rateLimitServices) {
+      it(`decides as ${service}`, async () => {
+        const decide = (message: object) => stranger.call(service, 'ShouldRateLimit', message);
+        const codeFor = async (message: object) => Reflect.get(await decide(message), 'overallCode');
+        assert.deepEqual(await decide({ domain: 'gateway' }), { overallCode: 'OK' });
+        const unknown = [{ entries: [{ key: 'unknown', value: 'x' }] }];
+        for (const domain of ['gateway', 'unknown'])
+          assert.equal(await codeFor({ domain, descriptors: unknown }), 'OK');
+        for (const message of [{}, { domain: '', descriptors: unknown }])
+          await assert.rejects(decide(message), { code: status.INVALID_ARGUMENT });
+        const codes: unknown[] = [];
+        const [value, other] = [randomUUID(), randomUUID()];
+        // The minute may end once in between.
+        for (let sent = 0; sent < 21; sent += 1)
+          codes.push(await codeFor({ domain: 'gateway', descriptors: labelOf(value) }));
+        assert.deepEqual(codes.slice(0, 10), Array(10).fill('OK'));
+        assert.ok(codes.includes('OVER_LIMIT'));
+        assert.equal(await codeFor({ domain: 'gateway', descriptors: labelOf(other) }), 'OK');
+      });
+    }
+  });
+}
+
+/** The proto3 JSON rendering of the same messages. */
+export function rateLimitHttpCases(desk: OpenDesk): void {
+  describe('the rate-limit service over HTTP', () => {
+    const decide = (body: object): Test => request(desk().ratelimitHttpUrl).post('/json').send(body);
+
+    it('answers 200 or 429 with the code, and 400 to an empty domain', async () => {
+      await decide({ domain: 'gateway' }).expect(200, { overallCode: 'OK' });
+      await decide({}).expect(400, { code: 400, message: '400: Bad Request', detail: 'domain must not be empty' });
+      const message = { domain: 'gateway', descriptors: labelOf(randomUUID()) };
+      const { body } = await decide({ ...message, hits_addend: 11 });
+      assert.equal(body.overallCode, 'OVER_LIMIT');
+      const statuses: number[] = [];
+      // The minute may end once in between.
+      for (const hitsAddend of ['10', 10, 10]) statuses.push((await decide({ ...message, hitsAddend })).status);
+      assert.equal(statuses[0], 200);
+      assert.ok(statuses.includes(429));
+    });
+
+    it('shares its counters with gRPC', async () => {
+      const stranger = createStranger(desk().ratelimitUrl);
+      const message = { domain: 'gateway', descriptors: labelOf(randomUUID()), hitsAddend: 10 };
+      await decide(message).expect(200);
+      const codes: unknown[] = [];
+      for (let sent = 0; sent < 2; sent += 1)
+        codes.push(
+          Reflect.get(await stranger.call(rateLimitServices[1] ?? '', 'ShouldRateLimit', message), 'overallCode'),
+        );
+      stranger.close();
+      assert.ok(codes.includes('OVER_LIMIT'));
+      await decide(message).expect(429);
+    });
+
+    it('shows its health, its limits and its metrics', async () => {
+      const get = async (path: string) => (await request(desk().ratelimitHttpUrl).get(path).expect(200)).text;
+      assert.equal(await get('/healthcheck'), 'OK');
+      assert.match(await get('/rlconfig'), /^gateway\.x-gateway-test-allow: unit=MINUTE requests_per_unit=10,/m);
+      assert.match(await get('/metrics'), /^frontdesk_ratelimit_hits_total\{domain="gateway",/m);
+    });
+  });
 }

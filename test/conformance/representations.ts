@@ -1,82 +1,107 @@
-/** Section 1.5 and the settled point on representations: one choice by `Accept`, for what is there and what is not. */
+/** Representations: JSON, YAML or HTML by `Accept`, and entity tags for each of them. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { callAsDemo, hotelBooking, type OpenDesk } from './desk.ts';
 
-const resources = ['/v1/messages/1', '/v2/messages/', '/v1/hotels', `/v1/hotels/bookings/${hotelBooking}`];
+const booking = `/v1/hotels/bookings/${hotelBooking}`;
+const resources = ['/v1/messages/1', '/v2/messages/', '/v1/hotels', booking];
 
 /** Answered by a version, by a service, and by the gateway itself. */
 const absent = ['/v1/messages/999', '/v1/hotels/bookings/none', '/v9/messages/1'];
 
+const json = 'application/json';
+const yaml = 'application/yaml';
+const problem = 'application/problem+json';
 const html = 'text/html; charset=utf-8';
 
 /** `Accept`, then the type of a normal response and of an error. */
 const choices: readonly (readonly [string | undefined, string, string])[] = [
-  [undefined, 'application/json', 'application/json'],
-  ['*/*', 'application/json', 'application/json'],
-  ['application/*', 'application/json', 'application/json'],
-  ['application/json', 'application/json', 'application/json'],
-  ['APPLICATION/JSON', 'application/json', 'application/json'],
-  ['application/json; charset=utf-8', 'application/json', 'application/json'],
-  ['nonsense', 'application/json', 'application/json'],
-  ['application/yaml', 'application/yaml', 'application/yaml'],
-  ['application/json;q=0.5, application/yaml', 'application/yaml', 'application/yaml'],
-  ['application/json;q=0, */*', 'application/yaml', 'application/problem+json'],
+  [undefined, json, json],
+  ['*/*', json, json],
+  ['application/*', json, json],
+  ['APPLICATION/JSON', json, json],
+  ['application/json; charset=utf-8', json, json],
+  ['nonsense', json, json],
+  [yaml, yaml, yaml],
+  ['application/json;q=0.5, application/yaml', yaml, yaml],
+  ['application/json;q=0, */*', yaml, problem],
   ['text/html', html, html],
   ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', html, html],
-  ['application/json, application/problem+json', 'application/json', 'application/problem+json'],
+  ['application/json, application/problem+json', json, problem],
 ];
 
 export function representationCases(desk: OpenDesk): void {
-  const ask = (path: string, accept: string | undefined) => {
-    const asked = callAsDemo(desk, path);
-    return accept === undefined ? asked : asked.set('Accept', accept);
+  const get = (path: string, accept?: string) => {
+    const sent = callAsDemo(desk, path);
+    return accept === undefined ? sent : sent.set('Accept', accept);
   };
 
   describe('representations', () => {
     for (const [accept, type, errorType] of choices) {
       it(`are ${type} (errors: ${errorType}) for Accept: ${accept ?? 'nothing'}`, async () => {
-        for (const path of resources) await ask(path, accept).expect(200).expect('Content-Type', type);
-        for (const path of absent) await ask(path, accept).expect(404).expect('Content-Type', errorType);
+        for (const path of resources) await get(path, accept).expect(200).expect('Content-Type', type);
+        for (const path of absent) await get(path, accept).expect(404).expect('Content-Type', errorType);
       });
     }
 
-    it('say the same in YAML as in JSON', async () => {
-      for (const path of resources) {
-        const { body } = await ask(path, 'application/json');
-        const { text } = await ask(path, 'application/yaml');
-        assert.deepEqual(parse(text), body);
-      }
+    it('have the same content in YAML and in JSON', async () => {
+      for (const path of resources) assert.deepEqual(parse((await get(path, yaml)).text), (await get(path, json)).body);
     });
 
-    it('are a page for people with a browser, without a script and with a policy against them', async () => {
+    it('are pages without a script in HTML, and their policy forbids scripts', async () => {
       for (const path of [...resources, ...absent]) {
-        const { text, headers } = await ask(path, 'text/html');
+        const { text, headers } = await get(path, 'text/html');
         assert.match(text, /^<!doctype html>/i);
         assert.doesNotMatch(text, /<script/i);
         assert.match(headers['content-security-policy'] ?? '', /default-src 'none'/);
       }
     });
 
-    for (const accept of ['image/png', 'application/xml', 'text/plain, image/*']) {
-      it(`cannot be made for Accept: ${accept}: 406 lists what there is, in JSON`, async () => {
+    it('are 406 for other media types, with the list of those that exist', async () => {
+      for (const accept of ['image/png', 'application/xml', 'text/plain, image/*'])
         for (const path of resources) {
-          const { body } = await ask(path, accept).expect(406).expect('Content-Type', 'application/json');
-          assert.equal(body.code, 406);
-          assert.equal(body.message, '406: Not Acceptable');
-          for (const type of ['application/json', 'application/yaml', 'text/html'])
-            assert.ok(body.detail.includes(type));
+          const { body } = await get(path, accept).expect(406).expect('Content-Type', json);
+          assert.deepEqual([body.code, body.message], [406, '406: Not Acceptable']);
+          for (const type of [json, yaml, 'text/html']) assert.ok(body.detail.includes(type));
         }
+    });
+
+    it('vary by Accept, whatever the answer is', async () => {
+      for (const path of [...resources, ...absent])
+        for (const accept of [undefined, yaml, 'image/png']) {
+          const { headers } = await get(path, accept);
+          assert.match(headers['vary'] ?? '', /(?:^|, *)accept(?:,|$)/i, `${path} for ${accept}`);
+        }
+    });
+  });
+
+  describe('conditional requests', () => {
+    const tagOf = async (path: string, accept = json) => String((await get(path, accept).expect(200)).headers['etag']);
+
+    for (const path of [...resources, '/v1/accounts/demo', `${booking}?fields=status`]) {
+      it(`get 304 for the tag of this representation, and 200 for any other: ${path}`, async () => {
+        const tag = await tagOf(path);
+        assert.match(tag, /^(?:W\/)?"[^"]+"$/);
+        for (const known of [tag, `"other", ${tag}`, `W/${tag}`, '*']) {
+          const { text, headers } = await get(path).set('If-None-Match', known).expect(304);
+          assert.deepEqual([text ?? '', headers['etag']], ['', tag]);
+          assert.match(headers['vary'] ?? '', /accept/i);
+        }
+        await callAsDemo(desk, path, 'head').set('If-None-Match', tag).expect(304);
+        await get(path).set('If-None-Match', '"other"').expect(200);
+        await get(path, 'text/html').set('If-None-Match', tag).expect(200);
+        const tags = await Promise.all([yaml, 'text/html'].map((type) => tagOf(path, type)));
+        assert.equal(new Set([tag, ...tags]).size, 3);
       });
     }
 
-    it('are told to depend on Accept, whatever comes of it', async () => {
-      for (const path of [...resources, ...absent]) {
-        for (const accept of [undefined, 'application/yaml', 'image/png']) {
-          const { headers } = await ask(path, accept);
-          assert.match(headers['vary'] ?? '', /(?:^|, *)accept(?:,|$)/i, `${path} for ${accept}`);
-        }
-      }
+    it('have another tag for a partial response', async () => {
+      assert.notEqual(await tagOf(booking), await tagOf(`${booking}?fields=status`));
+    });
+
+    it('need credentials like any request', async () => {
+      const tag = await tagOf(booking);
+      await get(booking).auth('demo', 'wrong').set('If-None-Match', tag).expect(401);
     });
   });
 }

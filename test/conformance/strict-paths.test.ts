@@ -1,14 +1,11 @@
-/** Paths that a service may read as another: what comes of them at a desk as it stands, and with `STRICT_PATHS`. */
+/** Paths that services may read differently, with `STRICT_PATHS` and without it. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import request from 'supertest';
-import { type Server, startServer, startServers } from '../support/frontdesk-process.ts';
+import { authRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { rawRequest, sendRaw } from '../support/raw-client.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
+import { testServers } from '../support/serve.ts';
 
-/** What a service that normalises would read as `/admin` or what is below it, and what makes it so. */
+/** A service that normalises reads each as `/admin` or a path below it. */
 const ambiguous = [
   ['/admin%2Fx', 'an encoded slash'],
   ['/admin%252fx', 'an encoded slash'],
@@ -19,71 +16,52 @@ const ambiguous = [
 ] as const;
 
 describe('an open mapping beside a guarded one of the same service', () => {
-  const writeFiles = temporaryFiles();
-  const upstream = createServer((req, res) => void res.end(`seen: ${req.url}`));
-  let desks: readonly Server[] = [];
+  const servers = testServers(after);
+  const open = desksOf(servers);
+  const urls = { usual: '', strict: '', admin: '' };
 
-  before(async function () {
-    this.timeout(30_000);
-    await once(upstream.listen(0, '127.0.0.1'), 'listening');
-    const { port } = upstream.address() as AddressInfo;
-    const mapping = `apiVersion: gateway/v1\nkind: Mapping\nservice: 127.0.0.1:${port}\nrewrite: ''\n`;
-    const env = {
-      ADMIN_PORT: '0',
-      CONFIG_DIR: await writeFiles({
-        'services/guarded.yaml': `${mapping}name: guarded\nprefix: /admin\n`,
-        'services/open.yaml': `${mapping}name: open\nprefix: /\nbypass_auth: true\n`,
-        'services/auth.yaml':
-          'apiVersion: gateway/v1\nkind: AuthService\nname: auth\nauth_service: auth\nproto: http\n',
-      }),
-    };
-    const only = ['--only', 'gateway,auth'];
-    desks = await startServers([
-      startServer(only, { env: { ...env, STRICT_PATHS: 'true' } }),
-      startServer(only, { env }),
-    ]);
+  before(async () => {
+    const { port } = await servers.http((req, res) => void res.end(`seen: ${req.url}`));
+    const service = `127.0.0.1:${port}`;
+    const records = [
+      mappingRecord('guarded', '/admin', service, { rewrite: '' }),
+      mappingRecord('open', '/', service, { rewrite: '', bypass_auth: true }),
+      authRecord,
+    ];
+    for (const strictPaths of [false, true]) {
+      const desk = await open({ config: { records }, only: ['gateway', 'auth'], adminPort: 0, strictPaths });
+      const { gateway, admin } = await desk.listen();
+      urls[strictPaths ? 'strict' : 'usual'] = gateway?.url ?? '';
+      urls.admin = admin?.url ?? '';
+    }
   });
 
-  after(async () => {
-    upstream.close();
-    await Promise.all(desks.map((desk) => desk.stop()));
-  });
-
-  const strict = () => desks[0]?.gatewayUrl ?? '';
-  const usual = () => desks[1]?.gatewayUrl ?? '';
-
-  /** Past every client library, since each would tidy the path first. */
+  /** Client libraries would normalise the path first. */
   const send = (url: string, path: string) => sendRaw(Number(new URL(url).port), rawRequest(`GET ${path}`));
 
   for (const [path, found] of ambiguous) {
-    it(`passes ${path} as it stands to the open one`, async () => {
-      const answer = await send(usual(), path);
-      assert.match(answer, /^HTTP\/1\.1 200 /);
-      assert.ok(answer.includes(`seen: ${path}`), answer);
-    });
-
-    it(`refuses ${path} with STRICT_PATHS, and says why`, async () => {
-      const answer = await send(strict(), path);
-      assert.match(answer, /^HTTP\/1\.1 400 /);
-      assert.ok(answer.includes('/gateway/v0/problems/bad-path') && answer.includes(found), answer);
+    it(`passes ${path} unchanged to the open one; STRICT_PATHS refuses it and says why`, async () => {
+      const passed = await send(urls.usual, path);
+      assert.match(passed, /^HTTP\/1\.1 200 /);
+      assert.ok(passed.includes(`seen: ${path}`), passed);
+      const refused = await send(urls.strict, path);
+      assert.match(refused, /^HTTP\/1\.1 400 /);
+      assert.ok(refused.includes('/gateway/v0/problems/bad-path') && refused.includes(found), refused);
     });
   }
 
-  for (const [name, url] of [
-    ['without', usual],
-    ['with', strict],
-  ] as const)
-    it(`serves what can be read in one way only, ${name} STRICT_PATHS`, async () => {
+  for (const name of ['usual', 'strict'] as const) {
+    it(`serves paths that can be read in one way only: ${name}`, async () => {
       for (const path of ['/', '/open/', '/open?a=b%2Fc;d//e', '/caf%C3%A9/a%20b', '/100%25'])
-        await request(url()).get(path).expect(200, `seen: ${path}`);
-      assert.ok((await send(url(), '//open')).includes('seen: /open'));
+        await request(urls[name]).get(path).expect(200, `seen: ${path}`);
+      assert.ok((await send(urls[name], '//open')).includes('seen: /open'));
       for (const path of ['/admin', '/admin/', '//admin/x', '/%61dmin'])
-        assert.match(await send(url(), path), /^HTTP\/1\.1 401 /, path);
+        assert.match(await send(urls[name], path), /^HTTP\/1\.1 401 /, path);
     });
+  }
 
-  it('refuses such a path at the admin port as well', async () => {
-    const url = desks[0]?.adminUrl ?? '';
-    assert.match(await send(url, '/metrics;x=1'), /^HTTP\/1\.1 400 /);
-    assert.match(await send(url, '/metrics'), /^HTTP\/1\.1 200 /);
+  it('are refused at the admin port as well', async () => {
+    assert.match(await send(urls.admin, '/metrics;x=1'), /^HTTP\/1\.1 400 /);
+    assert.match(await send(urls.admin, '/metrics'), /^HTTP\/1\.1 200 /);
   });
 });

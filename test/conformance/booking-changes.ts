@@ -1,0 +1,214 @@
+/** Changes of a booking: confirmed, cancelled, held and sold out, under a precondition (RFC 9110 section 13.1.1). */
+import assert from 'node:assert/strict';
+import { bareProblem } from '../support/error-body.ts';
+import type { BookingClient } from './booking-client.ts';
+import { absentBooking, call, callAsDemo } from './desk.ts';
+
+const cancelled = { status: 'cancelled' };
+const confirmed = { status: 'confirmed' };
+
+export function bookingChangeCases(client: BookingClient): void {
+  describe(`changing a booking at ${client.kind.prefix}`, () => {
+    preconditionCases(client);
+    statusCases(client);
+    refusalCases(client);
+  });
+  describe(`availability at ${client.kind.prefix}`, () => {
+    soldOutCases(client);
+    raceCases(client);
+  });
+}
+
+function preconditionCases(client: BookingClient): void {
+  it('needs If-Match: 428 without it', async () => {
+    const { booking } = await client.bookNew();
+    const { body } = await client.change(booking, cancelled).expect(428);
+    assert.equal(body.message, '428: Precondition Required');
+    assert.match(body.detail, /If-Match/);
+    assert.deepEqual((await client.read(booking)).body, booking);
+  });
+
+  it('is refused for another tag, a weak tag and a malformed tag', async () => {
+    const { booking, tag } = await client.bookNew();
+    for (const other of ['"other"', `W/${tag}`]) await client.change(booking, cancelled, other).expect(412);
+    for (const other of ['"other", "another"', tag.slice(0, -1), tag.slice(1, -1)]) {
+      const { status } = await client.change(booking, cancelled, other);
+      assert.ok([400, 412].includes(status), `${other}: ${status}`);
+    }
+    assert.deepEqual((await client.read(booking)).body, booking);
+  });
+
+  it('is made when one of the tags matches, or with *', async () => {
+    for (const ifMatch of [(tag: string) => `"other", ${tag}`, () => '*']) {
+      const { booking, tag } = await client.bookNew();
+      await client.change(booking, cancelled, ifMatch(tag)).expect(200);
+    }
+  });
+
+  it('gives the booking a new tag; the old one is refused from then on', async () => {
+    const { booking, tag } = await client.bookNew({ hold: true });
+    const { headers } = await client.change(booking, confirmed, tag).expect(200);
+    assert.notEqual(headers['etag'], tag);
+    assert.equal((await client.read(booking)).headers['etag'], headers['etag']);
+    await client.change(booking, cancelled, tag).expect(412);
+    await client.change(booking, cancelled, String(headers['etag'])).expect(200);
+  });
+}
+
+function statusCases(client: BookingClient): void {
+  const newOffer = async () => ({ offer: await client.scarcest(), stay: client.nextStay() });
+
+  it('to cancelled gives the refund of its policy and frees the unit', async () => {
+    const { offer, stay } = await newOffer();
+    for (const hold of [true, false]) {
+      const booking = await client.book({ ...offer.request, ...stay, hold });
+      const { body } = await client.change(booking, cancelled, '*').expect(200);
+      assert.deepEqual((await client.read(booking)).body, body);
+      if (!hold) assert.deepEqual(body, { ...booking, ...cancelled, refund: booking.price });
+      assert.equal(await client.left(offer, stay), offer.units);
+    }
+  });
+
+  it('to cancelled twice is 200 and changes nothing', async () => {
+    const { booking, tag } = await client.bookNew();
+    const first = await client.change(booking, cancelled, tag).expect(200);
+    for (const ifMatch of [String(first.headers['etag']), tag, '*']) {
+      const again = await client.change(booking, cancelled, ifMatch).expect(200);
+      assert.deepEqual([again.body, again.headers['etag']], [first.body, first.headers['etag']]);
+    }
+  });
+
+  it('from cancelled to confirmed is 409', async () => {
+    const { booking } = await client.bookNew();
+    await client.change(booking, cancelled, '*').expect(200);
+    const { body } = await client.change(booking, confirmed, '*').expect(409);
+    assert.equal(body.message, '409: Conflict');
+    assert.ok(body.detail.includes('cancelled'), body.detail);
+    assert.equal((await client.read(booking)).body.status, 'cancelled');
+  });
+
+  it('from a hold of 15 minutes to confirmed keeps unit, price and reference', async () => {
+    const { offer, stay } = await newOffer();
+    const held = await client.book({ ...offer.request, ...stay, hold: true });
+    assert.equal(held.status, 'pending');
+    assert.equal(Date.parse(held.expires_at ?? '') - Date.parse(held.created_at), 15 * 60_000);
+    assert.equal(await client.left(offer, stay), offer.units - 1);
+    const { body } = await client.change(held, confirmed, '*').expect(200);
+    assert.ok(!('expires_at' in body));
+    assert.deepEqual([body.status, body.price, body.reference], ['confirmed', held.price, held.reference]);
+    assert.equal(await client.left(offer, stay), offer.units - 1);
+  });
+}
+
+function refusalCases(client: BookingClient): void {
+  const { desk, kind } = client;
+
+  it('is refused for a body that is not a change of status', async () => {
+    const { booking } = await client.bookNew();
+    for (const [body, pointer] of [
+      [{}, '/status'],
+      [{ status: 'lost' }, '/status'],
+      [{ status: null }, '/status'],
+      [{ ...cancelled, guests: 2 }, '/guests'],
+      [{ ...cancelled, price: { amount: '0.01', currency: 'EUR' } }, '/price'],
+    ] as const) {
+      const answer = await client.change(booking, body, '*').expect(400);
+      assert.equal(answer.body.errors[0].pointer, pointer);
+    }
+    const patch = callAsDemo(desk, client.pathOf(booking), 'patch').set('If-Match', '*');
+    await patch.type('text/plain').send(JSON.stringify(cancelled)).expect(415).expect('Accept', 'application/json');
+    assert.deepEqual((await client.read(booking)).body, booking);
+  });
+
+  it('is 404 for a booking of another user, as for one that does not exist', async () => {
+    const { booking } = await client.bookNew();
+    const patch = (path: string, user: string, ifMatch = '*') =>
+      call(desk, path, 'patch').auth(user, user).set('If-Match', ifMatch).send(cancelled);
+    for (const ifMatch of ['*', '"1-json"'])
+      await patch(client.pathOf(booking), 'guest', ifMatch).expect(bareProblem('not-found'));
+    for (const id of [kind.guests, absentBooking, 'no-uuid'])
+      await patch(`${kind.prefix}/bookings/${id}`, 'demo').expect(bareProblem('not-found'));
+    assert.deepEqual((await client.read(booking)).body, booking);
+  });
+
+  it('is 401 without credentials, as is a new booking; an identity header changes nothing', async () => {
+    const { booking } = await client.bookNew();
+    await call(desk, client.pathOf(booking), 'patch').set('If-Match', '*').send(cancelled).expect(401);
+    await call(desk, `${kind.prefix}/bookings/`, 'post').send({}).expect(401);
+    const { body } = await client.post(await client.newRequest(), 'guest').set('X-Travel-User', 'demo');
+    await client.read(body, 'demo').expect(404);
+    await client.read(body, 'guest').expect(200);
+  });
+}
+
+function soldOutCases(client: BookingClient): void {
+  const { desk, kind } = client;
+  const { prefix, product, ends } = kind;
+
+  it('ends at the last unit: 409 with up to five alternatives that can be booked', async () => {
+    const offer = await client.scarcest();
+    const stay = client.nextStay();
+    await client.bookAll(offer, stay);
+    assert.equal(await client.left(offer, stay), 0);
+    const wanted: Record<string, unknown> = { ...offer.request, ...stay };
+    const { body } = await client.post(wanted).expect(409);
+    assert.equal(body.message, '409: Conflict');
+    assert.ok(body.detail.length > 0);
+    assert.ok(body.alternatives.length >= 1 && body.alternatives.length <= 5);
+    for (const alternative of body.alternatives) {
+      const fields = Object.keys(wanted).map((name) => [name, alternative[name] ?? wanted[name]]);
+      const booking = await client.book(Object.fromEntries(fields));
+      await client.change(booking, cancelled, '*').expect(200);
+    }
+  });
+
+  it('ends for every stay that overlaps one that is sold out, and for no other', async () => {
+    const offer = await client.scarcest();
+    const stay = client.nextStay(6);
+    const first = Math.round((Date.parse(stay[ends[0]] ?? '') - Date.now()) / 86_400_000);
+    const within = (from: number, length: number) => ({ ...offer.request, ...kind.stay(first + from, length) });
+    await client.bookAll(offer, kind.stay(first + 2, 2));
+    for (const [from = 0, length] of [
+      [0, 6],
+      [0, 3],
+      [1, 2],
+      [2, 1],
+      [3, 1],
+      [3, 3],
+    ])
+      await client.post(within(from, length ?? 1)).expect(409);
+    await client.book(within(0, 2));
+    await client.book(within(4, 2));
+  });
+
+  it('shows in the list for a stay, with prices', async () => {
+    const offer = await client.scarcest();
+    const stay = client.nextStay();
+    const idsFor = async (of: object) => {
+      const path = `${prefix}/?limit=100&${new URLSearchParams({ ...of })}`;
+      const { body } = await callAsDemo(desk, path).expect(200);
+      for (const item of body.items) assert.ok(JSON.stringify(item.availability).includes('"amount"'));
+      return body.items.map(({ id }: { id: string }) => id);
+    };
+    const id = offer.request[product];
+    assert.ok((await idsFor(stay)).includes(id));
+    const { body } = await callAsDemo(desk, `${prefix}/${id}`).expect(200);
+    for (const one of kind.offersOf(body)) await client.bookAll(one, stay);
+    assert.ok(!(await idsFor(stay)).includes(id));
+    assert.ok((await idsFor(client.nextStay())).includes(id));
+  });
+}
+
+function raceCases(client: BookingClient): void {
+  it('gives the last unit to one of 64 requests that come at the same moment', async () => {
+    const offer = await client.scarcest();
+    const stay = client.nextStay(2);
+    await client.bookAll({ ...offer, units: offer.units - 1 }, stay);
+    const race = Array.from({ length: 64 }, async () => client.post({ ...offer.request, ...stay }));
+    const answers = await Promise.all(race);
+    const statuses = answers.map(({ status }) => status).sort();
+    assert.deepEqual(statuses, [201, ...Array.from({ length: 63 }, () => 409)]);
+    for (const { status, body } of answers) if (status === 409) assert.ok(body.alternatives.length > 0);
+    assert.equal(await client.left(offer, stay), 0);
+  });
+}

@@ -1,0 +1,98 @@
+/** Safe retries: requests with the same idempotency key and body make one booking. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { BookingClient } from './booking-client.ts';
+
+const keyHeader = 'Idempotency-Key';
+
+export function bookingRetryCases(client: BookingClient): void {
+  const newRequest = async () => ({ body: await client.newRequest(), key: randomUUID() });
+  const send = (body: object, key: string, user?: string) => client.post(body, user).set(keyHeader, key);
+
+  describe(`a retry at ${client.kind.prefix}`, () => {
+    it('gets the stored answer and books nothing, with and without quotes, even after a change', async () => {
+      for (const [first, again] of [
+        ['"', '"'],
+        ['', ''],
+        ['"', ''],
+      ]) {
+        const offer = await client.scarcest();
+        const stay = client.nextStay();
+        const key = randomUUID();
+        const body = { ...offer.request, ...stay };
+        const made = await send(body, `${first}${key}${first}`).expect(201);
+        assert.equal(made.headers['idempotent-replayed'], undefined);
+        const replay = async () => {
+          const replayed = await send(body, `${again}${key}${again}`).expect(201);
+          assert.equal(replayed.headers['idempotent-replayed'], 'true');
+          assert.deepEqual(replayed.body, made.body);
+          for (const name of ['location', 'etag', 'content-type'])
+            assert.equal(replayed.headers[name], made.headers[name], name);
+        };
+        await replay();
+        assert.equal(await client.left(offer, stay), offer.units - 1);
+        await client.change(made.body, { status: 'cancelled' }, '*').expect(200);
+        await replay();
+      }
+    });
+
+    it('while the first request runs gets 409, or its answer', async () => {
+      const { body, key } = await newRequest();
+      const answers = await Promise.all(Array.from({ length: 16 }, async () => send(body, key)));
+      const made = answers.filter(({ status }) => status === 201);
+      assert.equal(new Set(made.map((answer) => answer.body.id)).size, 1);
+      assert.equal(made.filter(({ headers }) => headers['idempotent-replayed'] === undefined).length, 1);
+      for (const { status, headers } of answers.filter((answer) => !made.includes(answer)))
+        assert.deepEqual([status, headers['retry-after']], [409, '1']);
+      await send(body, key).expect(201);
+    });
+
+    it('with another body is refused with 422', async () => {
+      const { body, key } = await newRequest();
+      await send(body, key).expect(201);
+      for (const other of [await client.newRequest(), { ...body, hold: true }])
+        assert.equal((await send(other, key).expect(422)).body.code, 422);
+    });
+
+    it('of another user, and a request without a key, is another booking', async () => {
+      const { body, key } = await newRequest();
+      const first = await send(body, key).expect(201);
+      const second = await send(await client.newRequest(), key, 'guest').expect(201);
+      assert.equal(second.headers['idempotent-replayed'], undefined);
+      const third = await client.book(body);
+      assert.equal(new Set([first.body.id, second.body.id, third.id]).size, 3);
+    });
+
+    it('with the same X-Request-ID alone is another booking', async () => {
+      const { body, key } = await newRequest();
+      const ids = new Set<string>();
+      for (let sent = 0; sent < 2; sent += 1) {
+        const made = await client.post(body).set('X-Request-ID', key).expect(201);
+        assert.equal(made.headers['idempotent-replayed'], undefined);
+        ids.add(made.body.id);
+      }
+      assert.equal(ids.size, 2);
+    });
+
+    it('has a key of 1 to 255 characters', async () => {
+      const { body } = await newRequest();
+      for (const key of ['""', `"${'k'.repeat(256)}"`, '"a" "b"', '"unfinished']) await send(body, key).expect(400);
+      const key = randomUUID().padEnd(255, 'k');
+      const made = await send(body, key).expect(201);
+      assert.equal((await send(body, key).expect(201)).body.id, made.body.id);
+    });
+
+    it('after a refusal is tried again: refusals are not stored', async () => {
+      const offer = await client.scarcest();
+      const stay = client.nextStay();
+      const body = { ...offer.request, ...stay };
+      const [taken] = await client.bookAll(offer, stay);
+      const key = randomUUID();
+      await send({ ...body, colour: 'red' }, key).expect(400);
+      await send(body, key).expect(409);
+      assert.ok(taken !== undefined);
+      await client.change(taken, { status: 'cancelled' }, '*').expect(200);
+      await send(body, key).expect(201);
+    });
+  });
+}
