@@ -3,9 +3,43 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Problem } from '#http';
-import type { Attempt, AttemptOutcome } from './cluster.ts';
 import { CallAborted } from './failures.ts';
 import { createResponseBody, type ResponseBody, type ResponseSink } from './response-body.ts';
+
+/** One place at one address. */
+export interface AttemptPlace {
+  /**
+   * As undici's, to be called once. Only connecting has a time-out. A caller that gives up before `onRequestStart`
+   * releases the place, and aborts in `onRequestStart` should it still be called. `fresh`: on a new connection, after one
+   * that was open before has failed.
+   */
+  readonly dispatch: (
+    options: Dispatcher.DispatchOptions,
+    handler: Dispatcher.DispatchHandler,
+    connection?: 'fresh' | undefined,
+  ) => void;
+  /**
+   * True when the connection was open before: a reset before any response may then be the idle time-out of the service.
+   * To be asked when the request has failed, before anything else is awaited.
+   */
+  readonly isReused: () => boolean;
+  /** For the health of the address, as soon as it is known; only the first call counts. */
+  readonly reportOutcome: (outcome: AttemptOutcome) => void;
+  /**
+   * Gives the place back, after the end of the body or of the connection that has switched protocols. A request that
+   * waits for a connection then never begins, and its handler is not called. A second call does nothing.
+   */
+  readonly release: () => void;
+}
+
+export interface Attempt extends AttemptPlace {
+  readonly origin: string;
+}
+
+/** Response headers with this status, or a failure before them. An attempt that was given up has no outcome. */
+export type AttemptOutcome =
+  | { readonly kind: 'answered'; readonly status: number }
+  | { readonly kind: 'failed'; readonly cause: unknown };
 
 export interface ResponseHead {
   readonly status: number;
@@ -29,9 +63,9 @@ export interface AttemptListener {
 /** Ends the attempt, whether it waits for a connection, for a response or for the rest of a body; later it does nothing. */
 export type Abandon = (because: () => Error) => void;
 
-/** Settles and releases `attempt`. `isFresh`: on a new connection. */
+/** Reports the outcome and releases the place. `isFresh`: on a new connection. */
 export function startAttempt(
-  attempt: Attempt,
+  place: AttemptPlace,
   options: Dispatcher.DispatchOptions,
   { onInterim, onResponse, onFailure }: AttemptListener,
   isFresh = false,
@@ -45,14 +79,20 @@ export function startAttempt(
   function abandon(because: () => Error): void {
     if (isOver || abandonedFor !== undefined) return;
     abandonedFor = because();
-    attempt.settle(outcomeOf(abandonedFor));
-    if (abort === undefined) attempt.release();
+    reportFailure(abandonedFor);
+    if (abort === undefined) place.release();
     else abort(abandonedFor);
+  }
+
+  /** A client that goes away, or sends too much, says nothing about the address. */
+  function reportFailure(cause: Error): void {
+    const isClients = cause instanceof Problem || (cause instanceof CallAborted && cause.code === 'ECONNRESET');
+    if (!isClients) place.reportOutcome({ kind: 'failed', cause });
   }
 
   function end(): void {
     isOver = true;
-    attempt.release();
+    place.release();
   }
 
   const handler: Dispatcher.DispatchHandler = {
@@ -69,7 +109,7 @@ export function startAttempt(
         onInterim?.(status, rawHeaders);
         return;
       }
-      attempt.settle({ kind: 'answered', status });
+      place.reportOutcome({ kind: 'answered', status });
       const resume = () => controller.resume();
       const body = createResponseBody(resume, () => abandon(unwanted));
       sink = body;
@@ -77,8 +117,8 @@ export function startAttempt(
     },
     onRequestUpgrade(controller, status, headers, connection) {
       isOver = true;
-      attempt.settle({ kind: 'answered', status });
-      connection.once('error', () => connection.destroy()).once('close', attempt.release);
+      place.reportOutcome({ kind: 'answered', status });
+      connection.once('error', () => connection.destroy()).once('close', place.release);
       const rawHeaders = controller.rawHeaders as readonly Buffer[];
       const noBody = createResponseBody(ignore, () => connection.destroy());
       onResponse({ status, message: '', headers, rawHeaders }, noBody, connection);
@@ -91,21 +131,15 @@ export function startAttempt(
       sink?.end((controller.rawTrailers ?? []) as readonly Buffer[]);
     },
     onResponseError(_controller, cause) {
-      const isRace = !hasResponseBegun && attempt.isReused();
-      attempt.settle(outcomeOf(cause));
+      const isRace = !hasResponseBegun && place.isReused();
+      if (abandonedFor === undefined) reportFailure(cause);
       end();
       if (sink !== undefined) sink.fail(cause);
       else if (abandonedFor === undefined) onFailure(cause, isRace);
     },
   };
-  attempt.dispatch(options, handler, isFresh ? 'fresh' : undefined);
+  place.dispatch(options, handler, isFresh ? 'fresh' : undefined);
   return abandon;
-}
-
-/** A client that goes away, or sends too much, says nothing about the address. */
-function outcomeOf(cause: Error): AttemptOutcome {
-  const isClients = cause instanceof Problem || (cause instanceof CallAborted && cause.code === 'ECONNRESET');
-  return isClients ? { kind: 'abandoned' } : { kind: 'failed', cause };
 }
 
 function unwanted(): CallAborted {

@@ -12,6 +12,12 @@ export class CallAborted extends Error {
   }
 }
 
+/** A circuit breaker refuses the request: enough are under way. */
+export class CircuitOpen extends Error {
+  override readonly name = 'CircuitOpen';
+  readonly code = 'OVERFLOW';
+}
+
 export function timedOut(message: string): CallAborted {
   return new CallAborted('ETIMEDOUT', message);
 }

@@ -5,7 +5,7 @@ import { exchangeOf, type Logger, Problem, type TracedCall, traceOf } from '#htt
 import { rewritePrefixes } from '#routing';
 import { answerWith } from './answer.ts';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
-import type { Cluster } from './cluster.ts';
+import type { Cluster } from './cluster/cluster.ts';
 import { passOnHints } from './early-hints.ts';
 import { upstreamProblem } from './failures.ts';
 import { createHandshakes, switchOver } from './forward-upgrade.ts';

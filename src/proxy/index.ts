@@ -1,13 +1,20 @@
 /** How other servers are reached: streamed both ways, bounded in time and number, and silent to clients about why it failed. */
+
+export type { Attempt, AttemptOutcome } from './attempt.ts';
 export { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
-export type { Attempt, AttemptOutcome, Cluster, ClusterSnapshot, ClusterSpec } from './cluster.ts';
-export { type ClusterLease, type ClusterRegistry, type ClustersOptions, createClusters } from './clusters.ts';
+export type { Cluster, ClusterSnapshot, ClusterSpec } from './cluster/cluster.ts';
+export type { Timer } from './cluster/health-check.ts';
+export {
+  type ClusterLease,
+  type ClusterRegistry,
+  type ClusterRegistryOptions,
+  createClusters,
+} from './cluster/registry.ts';
 export { createForward, type ForwardOptions } from './forward-remote.ts';
 export { createHeaderRules, type HeaderEdits } from './header-rules.ts';
 export { wholeBody } from './request-body.ts';
 export { createRetryRules, isIdempotent } from './retry.ts';
 export { createShadow, type Shadow, type ShadowCounts, type ShadowOptions } from './shadow.ts';
-export type { Timer } from './timer.ts';
 export { forwardedHeaders, type IdentityNames, type PublicAddress, publicAddress } from './upstream-headers.ts';
 export { createRequestHead, type RequestHead } from './upstream-request.ts';
 export { createUpstreamCounts, type UpstreamCounts } from './upstream-tally.ts';

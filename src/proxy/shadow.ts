@@ -1,40 +1,44 @@
-/** Copies of requests for a second service, of which the client notices nothing, whatever becomes of them. */
+/** Copies of requests for a second service, body included; the client notices nothing, and the responses are dropped. */
+import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
-import type { Dispatcher } from 'undici';
 import type { Mapping } from '#config';
 import { isBodyWhole, type Logger, pathOf, searchOf } from '#http';
 import { createRewrite, rewritePrefixes } from '#routing';
-import { copyBody } from './body-copy.ts';
-import type { Attempt, Cluster } from './cluster.ts';
+import type { Attempt } from './attempt.ts';
+import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts';
+import type { Cluster } from './cluster/cluster.ts';
 import { createHeaderRules } from './header-rules.ts';
-import { sendCopy } from './shadow-exchange.ts';
-import { type Timer, unrefTimer } from './timer.ts';
-import type { IdentityNames } from './upstream-headers.ts';
-import { forwardedHeaders, publicAddress, upstreamRequestHeaders, viaOf } from './upstream-headers.ts';
+import { wholeBody } from './request-body.ts';
+import {
+  forwardedHeaders,
+  type IdentityNames,
+  publicAddress,
+  upstreamRequestHeaders,
+  viaOf,
+} from './upstream-headers.ts';
 
 export interface ShadowOptions {
   /** The record with `shadow: true`. */
   readonly mapping: Mapping;
-  /** Its circuit breakers bound the copies under way. */
+  /** Its circuit breakers bound how many copies there are at a time. */
   readonly cluster: Cluster;
   /** Put before every path: `''`, or `/base`. */
   readonly path: string;
   readonly identity: IdentityNames;
   readonly logger: Logger;
-  /** Until the whole answer, in milliseconds; 0: without end. */
+  /** Until the end of the response, in milliseconds; 0: no limit. */
   readonly timeoutMs: number;
   /** A request with a larger body is not copied. @default 64 KiB */
   readonly bodyBytesMax?: number;
-  readonly timer?: Timer;
 }
 
 export interface ShadowCounts {
-  /** Sent on their way. */
+  /** Sent. */
   copies: number;
-  /** Of them, those without a whole answer. */
+  /** Of these, the ones without a whole response. */
   failures: number;
-  /** Not sent: too many under way, a path that cannot be rewritten, or a body that is too large, broke off, or was read before or never. */
+  /** Not sent: too many at a time, a path that cannot be rewritten, or a body that is too large, broke off, or was read before or never. */
   skipped: number;
 }
 
@@ -45,71 +49,72 @@ export interface Shadow {
 }
 
 export function createShadow(options: ShadowOptions): Shadow {
-  const { mapping, cluster, identity, logger, timeoutMs, timer = unrefTimer, bodyBytesMax = 64 * 1024 } = options;
+  const { mapping, cluster, identity, logger, timeoutMs, bodyBytesMax = 64 * 1024 } = options;
   const rewrite = createRewrite(mapping);
   const { matchedPrefix } = rewritePrefixes(mapping);
   const rules = createHeaderRules(mapping.requestHeaders);
   const counts: ShadowCounts = { copies: 0, failures: 0, skipped: 0 };
+  const callOptions: CallOptions = { timeoutMs, repeat: 'never' };
 
-  function requestTo(origin: string, ctx: Context): Dispatcher.DispatchOptions {
+  function requestFor(ctx: Context, place: Attempt): UpstreamRequest {
     const path = rewrite(pathOf(ctx.url));
     if (path === undefined) throw new TypeError('the path cannot be rewritten');
     const address = publicAddress(ctx);
     const headers = upstreamRequestHeaders(ctx.req.headers, identity);
     headers.push(...forwardedHeaders(ctx, address, address.path + matchedPrefix), 'via', viaOf(ctx.req));
-    headers.push('host', shadowHost(mapping.hostRewrite ?? authorityOf(origin)));
+    headers.push('host', shadowHost(mapping.hostRewrite ?? authorityOf(place.origin)));
     return {
-      method: ctx.method as Dispatcher.HttpMethod,
+      method: ctx.method,
       path: options.path + path + searchOf(ctx.url),
       headers: rules.editList(headers, ctx),
+      body: undefined,
+      place,
     };
   }
 
-  function send(attempt: Attempt, request: Dispatcher.DispatchOptions): void {
+  function send(request: UpstreamRequest): void {
     counts.copies += 1;
-    sendCopy(attempt, request, { timeoutMs, timer, onFailure });
+    dropResponse(request).catch((cause: unknown) => {
+      counts.failures += 1;
+      logger.debug?.({ mapping: mapping.name, err: cause }, 'a copy of a request failed');
+    });
   }
 
-  function onFailure(cause: unknown): void {
-    counts.failures += 1;
-    logger.debug?.({ mapping: mapping.name, err: cause }, 'a copy of a request failed');
+  async function dropResponse(request: UpstreamRequest): Promise<void> {
+    const deadlineMs = performance.now() + timeoutMs;
+    const { body } = await callUpstream(cluster, request, callOptions);
+    await body.drain(timeoutMs === 0 ? 0 : Math.max(1, deadlineMs - performance.now()));
   }
 
-  function skip(cause: unknown): void {
+  function skip(cause: unknown, place?: Attempt): void {
+    place?.release();
     counts.skipped += 1;
     logger.debug?.({ mapping: mapping.name, err: cause }, 'a request was not copied');
   }
 
-  function skipTaken(attempt: Attempt, cause: unknown): void {
-    attempt.settle({ kind: 'abandoned' });
-    attempt.release();
-    skip(cause);
-  }
-
-  /** The place is taken before the body is there: what is held of bodies is bounded by the same circuit breaker. */
-  function place(ctx: Context, attempt: Attempt): void {
+  /** The place is taken before the body arrives, so the circuit breaker also bounds the memory for bodies. */
+  function sendFrom(place: Attempt, ctx: Context): void {
     const { req } = ctx;
-    const request = requestTo(attempt.origin, ctx);
+    const request = requestFor(ctx, place);
     if (!hasBody(req)) {
-      send(attempt, request);
+      send(request);
       return;
     }
     if (!isBodyWhole(req) || Number(req.headers['content-length']) > bodyBytesMax) throw unfitBody(bodyBytesMax);
     copyBody(req, bodyBytesMax, (body) => {
-      if (body === undefined) skipTaken(attempt, unfitBody(bodyBytesMax));
-      else send(attempt, { ...request, body });
+      if (body === undefined) skip(unfitBody(bodyBytesMax), place);
+      else send({ ...request, body: wholeBody(body) });
     });
   }
 
   return Object.freeze({
     copy(ctx: Context) {
-      let attempt: Attempt | undefined;
+      let place: Attempt | undefined;
       try {
-        attempt = cluster.attempt();
-        place(ctx, attempt);
+        place = cluster.attempt();
+        sendFrom(place, ctx);
       } catch (cause) {
-        if (attempt === undefined) skip(cause);
-        else skipTaken(attempt, cause);
+        skip(cause, place);
       }
     },
     counts,
@@ -122,6 +127,54 @@ function hasBody({ headers }: IncomingMessage): boolean {
 
 function unfitBody(bytesMax: number): RangeError {
   return new RangeError(`the body has more than ${bytesMax} bytes, broke off, or was read before or never`);
+}
+
+/**
+ * Calls `done` with the whole body once it was read, or with undefined when it has more than `bytesMax` bytes, breaks off
+ * or is not read. It neither starts nor slows the reading: Node does not count a listener for `data` that is added through
+ * EventEmitter as a reader. The bytes are copied into one buffer: a client that sends them one by one would otherwise make
+ * us keep an object for each.
+ */
+function copyBody(req: IncomingMessage, bytesMax: number, done: (body: Uint8Array | undefined) => void): void {
+  let copy: Buffer | undefined;
+  let bytes = 0;
+
+  function end(body: Uint8Array | undefined): void {
+    req.removeListener('data', onData);
+    req.removeListener('end', onEnd);
+    req.removeListener('close', onClose);
+    copy = undefined;
+    done(body);
+  }
+
+  function onData(chunk: Buffer): void {
+    copy ??= Buffer.allocUnsafe(sizeOf(req, bytesMax));
+    if (bytes + chunk.length > copy.length) {
+      end(undefined);
+      return;
+    }
+    copy.set(chunk, bytes);
+    bytes += chunk.length;
+  }
+
+  /** Node drops an unread body after the response, and the listeners for `data` with it. */
+  function onEnd(): void {
+    const isWhole = req.listeners('data').includes(onData);
+    end(isWhole ? (copy?.subarray(0, bytes) ?? Buffer.alloc(0)) : undefined);
+  }
+
+  function onClose(): void {
+    end(undefined);
+  }
+
+  EventEmitter.prototype.on.call(req, 'data', onData);
+  req.on('end', onEnd);
+  req.on('close', onClose);
+}
+
+function sizeOf({ headers }: IncomingMessage, bytesMax: number): number {
+  const declared = headers['content-length'];
+  return declared === undefined ? bytesMax : Math.min(bytesMax, Number(declared));
 }
 
 function authorityOf(origin: string): string {

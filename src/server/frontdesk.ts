@@ -79,8 +79,8 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations, 
     ...(auth && { auth: auth.app }),
   });
 
-  const untraced = tracing?.untraced;
-  const clusters = createClusters({ logger, untraced, ...(settled.dormant && { timer: () => () => {} }) });
+  const withoutTracing = tracing?.untraced;
+  const clusters = createClusters({ logger, withoutTracing, ...(settled.dormant && { timer: () => () => {} }) });
   const counts = createGatewayCounts();
   const traffic = createTraffic({ clock });
   const own = createOwnRoutes(generations, {

@@ -7,7 +7,7 @@ import type { Mapping } from '#config';
 import { createAddresses, createExchange } from '#http';
 import { createClusters, createShadow, type ShadowOptions } from '#proxy';
 import { createIdentity } from '../../src/gateway/identity.ts';
-import { breakersOf, createManualTime, specOf } from '../support/clusters.ts';
+import { breakersOf, specOf } from '../support/clusters.ts';
 import { mappingOf } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { createSignal } from '../support/signal.ts';
@@ -15,7 +15,7 @@ import { startUpstream } from '../support/upstream.ts';
 
 const servers = testServers();
 
-interface Setup extends Partial<Pick<ShadowOptions, 'bodyBytesMax' | 'timer'>> {
+interface Setup extends Partial<Pick<ShadowOptions, 'bodyBytesMax' | 'timeoutMs'>> {
   readonly mapping?: Partial<Mapping>;
   readonly path?: string;
   /** What the service in front does beside the copy. */
@@ -191,13 +191,9 @@ describe('a shadow', () => {
     const silent = await servers.tcp((socket) => {
       socket.once('data', arrived.give).once('close', closed.give);
     });
-    const time = createManualTime();
-    const front = await startShadowed(silent.origin, { timer: time.timer });
+    const front = await startShadowed(silent.origin, { timeoutMs: 100 });
     await fetch(`${front.origin}/v1/hotels`);
-    await arrived.given;
-    assert.equal(front.cluster.snapshot().activeRequests, 1);
-    time.advance(1000);
-    await closed.given;
+    await Promise.all([arrived.given, closed.given, front.hasLogged(1)]);
     assert.equal(front.cluster.snapshot().activeRequests, 0);
     assert.deepEqual(front.shadow.counts, { copies: 1, failures: 1, skipped: 0 });
   });

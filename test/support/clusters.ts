@@ -69,7 +69,7 @@ export function exchangeOn(
         onRequestStart() {},
         onResponseStart(_controller, statusCode) {
           status = statusCode;
-          attempt.settle({ kind: 'answered', status });
+          attempt.reportOutcome({ kind: 'answered', status });
         },
         onResponseData: (_controller, chunk) => void chunks.push(chunk),
         onResponseEnd() {
@@ -77,7 +77,7 @@ export function exchangeOn(
           resolve({ status, body, isReused: attempt.isReused(), origin: attempt.origin });
         },
         onResponseError(_controller, cause) {
-          attempt.settle({ kind: 'failed', cause });
+          attempt.reportOutcome({ kind: 'failed', cause });
           reject(Object.assign(cause, { isReused: attempt.isReused() }));
         },
       },

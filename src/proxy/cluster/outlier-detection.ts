@@ -1,32 +1,32 @@
-/** Addresses that fail several times in a row are left out for a while. */
+/** Addresses that fail several times in a row are ejected for a while, longer each time. */
 import type { OutlierDetection } from '#config';
 
-/** The record of one address. */
-export interface Conduct {
-  /** Failures in a row. */
+/** Of one address. */
+export interface OutlierState {
+  /** In a row. */
   failures: number;
-  /** Ejections, less one for each base time that it has stood since. */
+  /** Ejections, less one for each base time without one. */
   ejections: number;
-  /** On the clock; the past: it is in. */
+  /** On the clock; in the past when it is not ejected. */
   ejectedUntilMs: number;
 }
 
-/** Envoy's: however often an address has failed, it gets another chance after five minutes. */
+/** As Envoy has it: however often an address has failed, it gets another chance after five minutes. */
 const ejectionMsMax = 300_000;
 
-export function newConduct(): Conduct {
+export function createOutlierState(): OutlierState {
   return { failures: 0, ejections: 0, ejectedUntilMs: Number.NEGATIVE_INFINITY };
 }
 
-export function isEjected({ ejectedUntilMs }: Conduct, nowMs: number): boolean {
+export function isEjected({ ejectedUntilMs }: OutlierState, nowMs: number): boolean {
   return nowMs < ejectedUntilMs;
 }
 
-/** Counts one outcome of `address`, one of `all`; true when that was one failure too many, and it is ejected. */
-export function judge(
+/** Counts one outcome of `address`, one of `all`; true when it is ejected for that. */
+export function recordOutcome(
   rule: OutlierDetection,
-  address: Conduct,
-  all: readonly Conduct[],
+  address: OutlierState,
+  all: readonly OutlierState[],
   hasFailed: boolean,
   nowMs: number,
 ): boolean {
@@ -39,15 +39,15 @@ export function judge(
   return true;
 }
 
-/** One may go if any may, and one stays whatever the percentage says. */
+/** At least one where ejecting is allowed at all, and never the last address. */
 function ejectionsMax({ maxEjectionPercent }: OutlierDetection, addresses: number): number {
   if (maxEjectionPercent === 0) return 0;
   return Math.min(addresses - 1, Math.max(1, Math.floor((addresses * maxEjectionPercent) / 100)));
 }
 
-function eject({ baseEjectionTimeMs }: OutlierDetection, address: Conduct, nowMs: number): void {
-  const stoodMs = nowMs - address.ejectedUntilMs;
-  address.ejections = Math.max(0, address.ejections - Math.floor(stoodMs / baseEjectionTimeMs)) + 1;
+function eject({ baseEjectionTimeMs }: OutlierDetection, address: OutlierState, nowMs: number): void {
+  const sinceMs = nowMs - address.ejectedUntilMs;
+  address.ejections = Math.max(0, address.ejections - Math.floor(sinceMs / baseEjectionTimeMs)) + 1;
   address.failures = 0;
   const longestMs = Math.max(ejectionMsMax, baseEjectionTimeMs);
   address.ejectedUntilMs = nowMs + Math.min(longestMs, baseEjectionTimeMs * address.ejections);

@@ -1,6 +1,6 @@
 /** A program that asks an HTTPS service by several names and says what came of each: what a process trusts is settled when it starts. */
 import { createClusters } from '#proxy';
-import { ask, breakersOf, specOf } from '../support/clusters.ts';
+import { ask, breakersOf, specOf } from '../../support/clusters.ts';
 
 async function main([origin = '', ...names]: readonly string[]): Promise<void> {
   const clusters = createClusters();

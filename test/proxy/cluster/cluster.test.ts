@@ -3,18 +3,18 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type ClustersOptions, createClusters } from '#proxy';
-import { ask, breakersOf, createManualTime, exchangeOn, healthCheckOf, specOf } from '../support/clusters.ts';
-import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { type ClusterRegistryOptions, createClusters } from '#proxy';
+import { ask, breakersOf, createManualTime, exchangeOn, healthCheckOf, specOf } from '../../support/clusters.ts';
+import { testServers } from '../../support/serve.ts';
+import { createSignal } from '../../support/signal.ts';
+import { startUpstream } from '../../support/upstream.ts';
 
 const servers = testServers();
 
 /** Who follows another on it waits until the connection is free, instead of opening a second. */
 const oneConnection = breakersOf({ maxConnections: 1 });
 
-function openClusters(options?: ClustersOptions) {
+function openClusters(options?: ClusterRegistryOptions) {
   const clusters = createClusters(options);
   servers.later(clusters.close);
   return clusters;
@@ -305,36 +305,20 @@ describe('a cluster of several addresses', () => {
     );
   });
 
-  it('counts a 5xx as a failure, and what was abandoned as nothing', () => {
+  it('counts each 5xx as a failure, by the first outcome of an attempt alone; what has no outcome ends no row', () => {
     const { cluster } = openClusters().acquire(
       specOf(['http://127.0.0.1:1', 'http://127.0.0.1:2'], {
-        outlierDetection: { consecutive5xx: 1, baseEjectionTimeMs: 1000, maxEjectionPercent: 50 },
+        outlierDetection: { consecutive5xx: 2, baseEjectionTimeMs: 1000, maxEjectionPercent: 50 },
       }),
     );
-    const settle = (outcome: Parameters<ReturnType<typeof cluster.attempt>['settle']>[0]) => {
-      const attempt = cluster.attempt();
-      attempt.settle(outcome);
-      attempt.settle({ kind: 'answered', status: 500 });
-      attempt.release();
+    const attempt = (...statuses: readonly number[]) => {
+      const place = cluster.attempt(['http://127.0.0.1:2']);
+      for (const status of statuses) place.reportOutcome({ kind: 'answered', status });
+      place.release();
+      return cluster.snapshot().addresses[0]?.health;
     };
-    const isEjected = () => cluster.snapshot().addresses.some(({ health }) => health === 'ejected');
-    for (const outcome of [{ kind: 'abandoned' }, { kind: 'answered', status: 499 }] as const) settle(outcome);
-    assert.equal(isEjected(), false);
-    settle({ kind: 'answered', status: 500 });
-    assert.equal(isEjected(), true);
-  });
-
-  it('takes what was abandoned for no end of a row of failures', () => {
-    const origins = ['http://127.0.0.1:1', 'http://127.0.0.1:2'] as const;
-    const outlierDetection = { consecutive5xx: 2, baseEjectionTimeMs: 1000, maxEjectionPercent: 50 };
-    const { cluster } = openClusters().acquire(specOf(origins, { outlierDetection }));
-    const failed = { kind: 'answered', status: 500 } as const;
-    for (const outcome of [failed, { kind: 'abandoned' } as const, failed]) {
-      const attempt = cluster.attempt([origins[0]]);
-      attempt.settle(outcome);
-      attempt.release();
-    }
-    assert.equal(cluster.snapshot().addresses[1]?.health, 'ejected');
+    const seen = [attempt(500), attempt(499, 500), attempt(500), attempt(), attempt(599)];
+    assert.deepEqual(seen, ['unknown', 'unknown', 'unknown', 'unknown', 'ejected']);
   });
 
   it('follows its origins as they come and go, and finishes what runs at those that are gone', async () => {

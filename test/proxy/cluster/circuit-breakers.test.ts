@@ -1,11 +1,13 @@
 /** How much a cluster may have under way: exact counts, whatever comes and goes. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type Breakers, createBreakers, type Load } from '../../src/proxy/breakers.ts';
-import { Overflow } from '../../src/proxy/overflow.ts';
-import { breakersOf } from '../support/clusters.ts';
+import { type CircuitBreakers, createCircuitBreakers } from '../../../src/proxy/cluster/circuit-breakers.ts';
+import { CircuitOpen } from '../../../src/proxy/failures.ts';
+import { breakersOf } from '../../support/clusters.ts';
 
 const limits = { maxConnections: 2, maxPendingRequests: 3, maxRequests: 6, maxRetries: 3 };
+
+type Load = Parameters<CircuitBreakers['enter']>[0];
 
 interface Model {
   readonly active: [number, number];
@@ -31,9 +33,9 @@ function leaveModel(model: Model, address: 0 | 1): 'leave' | 'nothing' {
 
 const same = {
   nothing() {},
-  enter: (breakers: Breakers, load: Load) => breakers.enter(load),
-  leave: (breakers: Breakers, load: Load) => breakers.leave(load),
-  refuse: (breakers: Breakers, load: Load) => assert.throws(() => breakers.enter(load), Overflow),
+  enter: (breakers: CircuitBreakers, load: Load) => breakers.enter(load),
+  leave: (breakers: CircuitBreakers, load: Load) => breakers.leave(load),
+  refuse: (breakers: CircuitBreakers, load: Load) => assert.throws(() => breakers.enter(load), CircuitOpen),
 };
 
 describe('circuit breakers', () => {
@@ -41,7 +43,7 @@ describe('circuit breakers', () => {
     const step = fc.record({ isEnter: fc.boolean(), address: fc.constantFrom(0 as const, 1 as const) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
-        const breakers = createBreakers('hotel', limits);
+        const breakers = createCircuitBreakers('hotel', limits);
         const loads = [{ activeRequests: 0 }, { activeRequests: 0 }] as const;
         const model: Model = { active: [0, 0], refused: 0 };
         for (const { isEnter, address } of steps) {
@@ -56,16 +58,16 @@ describe('circuit breakers', () => {
   });
 
   it('say whose they are and what there is enough of, with the code of the table of failures', () => {
-    const breakers = createBreakers('hotel', breakersOf({ maxConnections: 1, maxPendingRequests: 0 }));
+    const breakers = createCircuitBreakers('hotel', breakersOf({ maxConnections: 1, maxPendingRequests: 0 }));
     const load = { activeRequests: 0 };
     breakers.enter(load);
     const message = 'hotel has 0 requests waiting for a connection already';
-    assert.throws(() => breakers.enter(load), { name: 'Overflow', code: 'OVERFLOW', message });
+    assert.throws(() => breakers.enter(load), { name: 'CircuitOpen', code: 'OVERFLOW', message });
   });
 
   function check(what: string, fields: Parameters<typeof breakersOf>[0], activeRequests: number, expected: number) {
     it(`let ${expected} retries run at once ${what}`, () => {
-      const breakers = createBreakers('hotel', breakersOf(fields));
+      const breakers = createCircuitBreakers('hotel', breakersOf(fields));
       const load = { activeRequests: 0 };
       for (let count = 0; count < activeRequests; count += 1) breakers.enter(load);
       let taken = 0;
@@ -81,7 +83,7 @@ describe('circuit breakers', () => {
   check('where the record allows none', { maxRetries: 0 }, 100, 0);
 
   it('get a retry back once, however often it is given back', () => {
-    const breakers = createBreakers('hotel', breakersOf({ maxRetries: 2 }));
+    const breakers = createCircuitBreakers('hotel', breakersOf({ maxRetries: 2 }));
     const [one, other] = [breakers.takeRetry(), breakers.takeRetry()];
     assert.equal(breakers.takeRetry(), undefined);
     one?.();

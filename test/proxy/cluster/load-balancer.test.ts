@@ -1,7 +1,7 @@
 /** Which of several addresses comes next: fair to each, whatever comes and goes beside it. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type Candidate, createBalance } from '../../src/proxy/balance.ts';
+import { type Candidate, createLoadBalancer } from '../../../src/proxy/cluster/load-balancer.ts';
 
 interface Place extends Candidate {
   activeRequests: number;
@@ -18,14 +18,14 @@ function placesOf(count: number): Place[] {
 const always = () => true;
 const never = () => false;
 
-describe('a balance', () => {
+describe('a load balancer', () => {
   it('gives each address the same number of turns', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 5 }), (count, rounds) => {
         const places = placesOf(count);
-        const balance = createBalance<Place>('round_robin');
-        const picks = Array.from({ length: count * rounds }, () => balance.pick(places, always, []));
-        for (const place of places) assert.equal(picks.filter((pick) => pick === place).length, rounds);
+        const pick = createLoadBalancer<Place>('round_robin');
+        const picks = Array.from({ length: count * rounds }, () => pick(places, always, []));
+        for (const place of places) assert.equal(picks.filter((one) => one === place).length, rounds);
       }),
     );
   });
@@ -35,8 +35,8 @@ describe('a balance', () => {
     fc.assert(
       fc.property(outs, (turns) => {
         const places = placesOf(6);
-        const balance = createBalance<Place>('round_robin');
-        const picks = turns.map((out) => balance.pick(places, (place) => !out.includes(places.indexOf(place)), []));
+        const pick = createLoadBalancer<Place>('round_robin');
+        const picks = turns.map((out) => pick(places, (place) => !out.includes(places.indexOf(place)), []));
         for (const [turn, pick] of picks.entries()) assert.ok(!turns[turn]?.includes(places.indexOf(pick)));
         const ofStaying = picks.filter((pick) => places.indexOf(pick) < 2);
         for (const [turn, pick] of ofStaying.entries()) assert.notEqual(pick, ofStaying[turn + 1]);
@@ -47,16 +47,16 @@ describe('a balance', () => {
   it('prefers what is available to what is untried, and what is untried to what was tried', () => {
     const places = placesOf(3);
     const [first, second, third] = places as [Place, Place, Place];
-    const balance = createBalance<Place>('round_robin');
+    const pick = createLoadBalancer<Place>('round_robin');
     const isFirst = (place: Place) => place === first;
-    assert.equal(balance.pick(places, isFirst, [first.origin]), first);
-    assert.equal(balance.pick(places, always, [first.origin, third.origin]), second);
+    assert.equal(pick(places, isFirst, [first.origin]), first);
+    assert.equal(pick(places, always, [first.origin, third.origin]), second);
   });
 
   it('uses all addresses where none is available', () => {
     const places = placesOf(3);
-    const balance = createBalance<Place>('round_robin');
-    const picks = Array.from({ length: 3 }, () => balance.pick(places, never, []));
+    const pick = createLoadBalancer<Place>('round_robin');
+    const picks = Array.from({ length: 3 }, () => pick(places, never, []));
     assert.equal(new Set(picks).size, 3);
   });
 
@@ -65,9 +65,9 @@ describe('a balance', () => {
       fc.property(fc.array(fc.nat(3), { minLength: 1, maxLength: 8 }), (loads) => {
         const places = placesOf(loads.length);
         for (const [index, place] of places.entries()) place.activeRequests = loads[index] ?? 0;
-        const balance = createBalance<Place>('least_request');
+        const pick = createLoadBalancer<Place>('least_request');
         const least = places.filter(({ activeRequests }) => activeRequests === Math.min(...loads));
-        const picks = Array.from({ length: least.length }, () => balance.pick(places, always, []));
+        const picks = Array.from({ length: least.length }, () => pick(places, always, []));
         assert.deepEqual(new Set(picks), new Set(least));
       }),
     );

@@ -1,17 +1,22 @@
 /** Addresses that fail several times in a row: left out for a while, longer each time, and never all of them. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type Conduct, isEjected, judge, newConduct } from '../../src/proxy/outlier.ts';
+import {
+  createOutlierState,
+  isEjected,
+  type OutlierState,
+  recordOutcome,
+} from '../../../src/proxy/cluster/outlier-detection.ts';
 
 const rule = { consecutive5xx: 3, baseEjectionTimeMs: 1000, maxEjectionPercent: 50 };
 
-function conductsOf(count: number): [Conduct, ...Conduct[]] {
-  return Array.from({ length: count }, newConduct) as [Conduct, ...Conduct[]];
+function statesOf(count: number): [OutlierState, ...OutlierState[]] {
+  return Array.from({ length: count }, createOutlierState) as [OutlierState, ...OutlierState[]];
 }
 
 /** Fails as often as it takes; true when that ejected it. */
-function fail(conduct: Conduct, all: readonly Conduct[], nowMs: number, times = rule.consecutive5xx): boolean {
-  const judged = Array.from({ length: times }, () => judge(rule, conduct, all, true, nowMs));
+function fail(state: OutlierState, all: readonly OutlierState[], nowMs: number, times = rule.consecutive5xx): boolean {
+  const judged = Array.from({ length: times }, () => recordOutcome(rule, state, all, true, nowMs));
   return judged.includes(true);
 }
 
@@ -34,45 +39,46 @@ function judgeModel(model: readonly Model[], index: number, hasFailed: boolean, 
 
 describe('outlier ejection', () => {
   it('follows the last of the failures in a row, and no answer in between', () => {
-    const all = conductsOf(2);
+    const all = statesOf(2);
     assert.equal(fail(all[0], all, 0, 2), false);
-    judge(rule, all[0], all, false, 0);
+    recordOutcome(rule, all[0], all, false, 0);
     assert.equal(fail(all[0], all, 0, 2), false);
-    assert.equal(judge(rule, all[0], all, true, 0), true);
+    assert.equal(recordOutcome(rule, all[0], all, true, 0), true);
     assert.equal(isEjected(all[0], 999), true);
     assert.equal(isEjected(all[0], 1000), false);
   });
 
   it('lasts longer each time, up to five minutes', () => {
-    const all = conductsOf(2);
-    const [conduct] = all;
+    const all = statesOf(2);
+    const [state] = all;
     const lasts: number[] = [];
     let nowMs = 0;
     for (let time = 0; time < 302; time += 1) {
-      assert.equal(fail(conduct, all, nowMs), true);
-      lasts.push(conduct.ejectedUntilMs - nowMs);
-      nowMs = conduct.ejectedUntilMs;
+      assert.equal(fail(state, all, nowMs), true);
+      lasts.push(state.ejectedUntilMs - nowMs);
+      nowMs = state.ejectedUntilMs;
     }
     assert.deepEqual(lasts.slice(0, 3), [1000, 2000, 3000]);
     assert.deepEqual(lasts.slice(-3), [300_000, 300_000, 300_000]);
   });
 
   it('forgets one ejection for each base time that the address has stood', () => {
-    const all = conductsOf(2);
-    const [conduct] = all;
-    for (let time = 0; time < 3; time += 1) fail(conduct, all, conduct.ejections === 0 ? 0 : conduct.ejectedUntilMs);
-    assert.equal(conduct.ejections, 3);
-    const nowMs = conduct.ejectedUntilMs + 2 * rule.baseEjectionTimeMs;
-    fail(conduct, all, nowMs);
-    assert.equal(conduct.ejectedUntilMs - nowMs, 2000);
+    const all = statesOf(2);
+    const [state] = all;
+    for (let time = 0; time < 3; time += 1) fail(state, all, state.ejections === 0 ? 0 : state.ejectedUntilMs);
+    assert.equal(state.ejections, 3);
+    const nowMs = state.ejectedUntilMs + 2 * rule.baseEjectionTimeMs;
+    fail(state, all, nowMs);
+    assert.equal(state.ejectedUntilMs - nowMs, 2000);
   });
 
   it('leaves an address alone that is the only one, and all with a threshold or percentage of 0', () => {
-    const [alone] = conductsOf(1);
+    const [alone] = statesOf(1);
     assert.equal(fail(alone, [alone], 0, 10), false);
     for (const off of [{ consecutive5xx: 0 }, { maxEjectionPercent: 0 }]) {
-      const all = conductsOf(3);
-      for (let time = 0; time < 10; time += 1) assert.equal(judge({ ...rule, ...off }, all[0], all, true, 0), false);
+      const all = statesOf(3);
+      for (let time = 0; time < 10; time += 1)
+        assert.equal(recordOutcome({ ...rule, ...off }, all[0], all, true, 0), false);
     }
   });
 
@@ -85,10 +91,11 @@ describe('outlier ejection', () => {
       [10, 35, 3],
       [10, 100, 9],
     ] as const) {
-      const all = conductsOf(count);
-      for (const conduct of all)
-        for (let time = 0; time < 3; time += 1) judge({ ...rule, maxEjectionPercent: percent }, conduct, all, true, 0);
-      assert.equal(all.filter((conduct) => isEjected(conduct, 0)).length, most, `${count} addresses, ${percent} %`);
+      const all = statesOf(count);
+      for (const state of all)
+        for (let time = 0; time < 3; time += 1)
+          recordOutcome({ ...rule, maxEjectionPercent: percent }, state, all, true, 0);
+      assert.equal(all.filter((state) => isEjected(state, 0)).length, most, `${count} addresses, ${percent} %`);
     }
   });
 
@@ -100,16 +107,16 @@ describe('outlier ejection', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-        const all = conductsOf(4);
+        const all = statesOf(4);
         const model = all.map(() => ({ row: 0, times: 0, until: Number.NEGATIVE_INFINITY }));
         let nowMs = 0;
         for (const { index, hasFailed, waitMs } of steps) {
           nowMs += waitMs;
-          judge(rule, all[index] as Conduct, all, hasFailed, nowMs);
+          recordOutcome(rule, all[index] as OutlierState, all, hasFailed, nowMs);
           judgeModel(model, index, hasFailed, nowMs);
         }
         assert.deepEqual(
-          all.map((conduct) => isEjected(conduct, nowMs)),
+          all.map((state) => isEjected(state, nowMs)),
           model.map(({ until }) => until > nowMs),
         );
         assert.deepEqual(

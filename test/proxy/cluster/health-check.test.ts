@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { type Cluster, createClusters } from '#proxy';
-import { ask, createManualTime, healthCheckOf, specOf } from '../support/clusters.ts';
-import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
-import { type Reached, startUpstream } from '../support/upstream.ts';
+import { ask, createManualTime, healthCheckOf, specOf } from '../../support/clusters.ts';
+import { testServers } from '../../support/serve.ts';
+import { createSignal } from '../../support/signal.ts';
+import { type Reached, startUpstream } from '../../support/upstream.ts';
 
 const servers = testServers();
 

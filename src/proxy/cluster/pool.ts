@@ -1,0 +1,149 @@
+/** The connections to one address: a bounded number, the last used first, and a queue when all of them are busy. */
+import {
+  type Connection,
+  type ConnectionListener,
+  type ConnectionOptions,
+  type Connector,
+  createConnector,
+  openConnection,
+  type PooledRequest,
+  send,
+} from './connection.ts';
+
+export interface Pool {
+  readonly run: (request: PooledRequest) => void;
+  /** Takes the request out of the queue, or gives up the connection that it has switched to another protocol. */
+  readonly end: (request: PooledRequest) => void;
+  /** Ends idle connections at once and the others after their requests; later requests still run, each on a new connection. */
+  readonly close: () => Promise<void>;
+}
+
+export function createPool(options: ConnectionOptions, connectionsMax: number): Pool {
+  const queue = new Set<PooledRequest>();
+  const connections = createConnections(options, connectionsMax, onFree);
+
+  function start(connection: Connection, request: PooledRequest): void {
+    send(connection, request, () => onFree(connection));
+  }
+
+  /** The socket of an upgrade is lost to its connection, and counts until the request ends. */
+  function onFree(connection: Connection): void {
+    const { request } = connection;
+    if (request === undefined) return;
+    connection.request = undefined;
+    if (request.state === 'running' && request.options.upgrade) {
+      request.state = 'switched';
+      connections.countSwitched(1);
+    }
+    if (queue.size > 0 && connections.areWithinBounds()) startNext(connection);
+    else connections.putBack(connection);
+  }
+
+  function startNext(connection: Connection): void {
+    const [request] = queue;
+    if (request === undefined) return;
+    queue.delete(request);
+    if (connection.isBroken || (request.isFresh && connection.isConnected)) {
+      connections.drop(connection);
+      run(request);
+    } else start(connection, request);
+  }
+
+  function run(request: PooledRequest): void {
+    const connection = connections.take(request.isFresh);
+    if (connection === undefined) queue.add(request);
+    else start(connection, request);
+  }
+
+  return Object.freeze({
+    run,
+    end(request: PooledRequest) {
+      queue.delete(request);
+      const wasSwitched = request.state === 'switched';
+      request.state = 'over';
+      if (!wasSwitched) return;
+      connections.countSwitched(-1);
+      const connection = queue.size > 0 ? connections.take(false) : undefined;
+      if (connection !== undefined) startNext(connection);
+    },
+    close: connections.close,
+  });
+}
+
+/**
+ * How many connections there are, and which are idle. undici's own Pool looks through all its clients for each request,
+ * keeps them forever, and loses one to a request that it refuses; so the pool is ours, of undici's clients.
+ */
+function createConnections(options: ConnectionOptions, connectionsMax: number, onFree: ConnectionListener['onFree']) {
+  const idle: Connection[] = [];
+  const all = new Set<Connection>();
+  const listener: ConnectionListener = { onFree, onClosed };
+  let connector: Connector | undefined;
+  let closing = 0;
+  let switched = 0;
+  let closed: Promise<void> | undefined;
+  let whenEmpty = () => {};
+
+  function open(): Connection | undefined {
+    if (all.size + switched >= connectionsMax) return undefined;
+    connector ??= createConnector(options);
+    const connection = openConnection(options.origin, connector, listener);
+    all.add(connection);
+    return connection;
+  }
+
+  /** If need be in place of one that is idle. */
+  function openFresh(): Connection | undefined {
+    const connection = open();
+    const oldest = connection === undefined ? idle.shift() : undefined;
+    if (oldest === undefined) return connection;
+    drop(oldest);
+    return open();
+  }
+
+  function onClosed(connection: Connection): void {
+    const index = connection.request === undefined ? idle.indexOf(connection) : -1;
+    if (index === -1) return;
+    idle.splice(index, 1);
+    drop(connection);
+  }
+
+  function drop(connection: Connection): void {
+    const { client, isBroken } = connection;
+    all.delete(connection);
+    closing += 1;
+    void (isBroken ? client.destroy() : client.close()).then(() => {
+      closing -= 1;
+      if (isEmpty()) whenEmpty();
+    });
+  }
+
+  function isEmpty(): boolean {
+    return all.size + closing === 0;
+  }
+
+  return {
+    /** The one that was used last, or a new one. Undefined: all are busy. */
+    take: (isFresh: boolean) => (isFresh ? openFresh() : (idle.pop() ?? open())),
+    /** Stays idle until it is taken again, or ends when it has no socket. */
+    putBack(connection: Connection) {
+      if (connection.isConnected && closed === undefined) idle.push(connection);
+      else drop(connection);
+    },
+    drop,
+    /** A switched socket counts although no connection has it. */
+    countSwitched(change: 1 | -1) {
+      switched += change;
+    },
+    /** False when switched sockets have taken the places of connections. */
+    areWithinBounds: () => all.size + switched <= connectionsMax,
+    close() {
+      closed ??= new Promise<void>((resolve) => {
+        whenEmpty = resolve;
+        for (const connection of idle.splice(0)) drop(connection);
+        if (isEmpty()) resolve();
+      });
+      return closed;
+    },
+  };
+}
