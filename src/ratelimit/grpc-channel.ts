@@ -57,7 +57,7 @@ export function openChannel({ target, path, timeoutMs, clock, random, lookup }: 
       breaker.failed(admission);
     } else {
       silentSinceMs = undefined;
-      breaker.succeeded();
+      breaker.answered();
     }
     return answer;
   }

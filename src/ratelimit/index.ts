@@ -2,6 +2,7 @@
 export type { Counters, Hit, HitResult, TakeOptions } from './counters/counters.ts';
 export { type FailurePolicyOptions, withFailurePolicy } from './counters/failure-policy.ts';
 export { createMemoryCounters, type MemoryCounters, type MemoryCountersOptions } from './counters/memory.ts';
+export { openRedisCounters, type RedisCounters, type RedisCountersOptions } from './counters/redis.ts';
 export { createLimiter, type LimiterOptions, type LocalLimiter } from './decide.ts';
 export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc-client.ts';
 export { type RateLimitServer, type RateLimitServerOptions, serveRateLimit } from './grpc-server.ts';
@@ -35,4 +36,3 @@ export {
   type RateLimitSums,
 } from './metrics.ts';
 export type { ProtocolName } from './protocol.ts';
-export { openRedisCounters, type RedisCounters, type RedisCountersOptions } from './redis-counters.ts';

@@ -12,11 +12,11 @@ if (url === undefined) {
   });
 } else {
   const silent = { info() {}, warn() {} };
-  // Once with remembered answers, once with a question each time: nobody must see the difference.
-  for (const overMemoryMax of [10_000, 0]) {
-    countersContract(`in Redis, remembering ${overMemoryMax}`, async () => {
+  // With and without the cache of exhausted limits: there must be no difference.
+  for (const overLimitCacheMax of [10_000, 0]) {
+    countersContract(`in Redis, caching ${overLimitCacheMax}`, async () => {
       const keyPrefix = `frontdesk-test-${randomUUID()}:`;
-      const counters = await openRedisCounters({ url, keyPrefix, overMemoryMax, timeoutMs: 5_000, logger: silent });
+      const counters = await openRedisCounters({ url, keyPrefix, overLimitCacheMax, timeoutMs: 5_000, logger: silent });
       return {
         counters,
         async close() {

@@ -1,6 +1,6 @@
-/** Whether a service is worth asking: open, refused for a while, then one probe at a time. */
+/** A breaker: open, refused for a while, then one probe at a time; and a deadline that ignores stalls of this process. */
 import assert from 'node:assert/strict';
-import { createBreaker } from '../../src/ratelimit/breaker.ts';
+import { createBreaker, startDeadline } from '../../src/ratelimit/breaker.ts';
 
 function setUp(random = 0) {
   const time = { nowMs: 0 };
@@ -9,7 +9,7 @@ function setUp(random = 0) {
 }
 
 describe('a breaker', () => {
-  it('admits everybody while nothing has failed', () => {
+  it('admits every request while nothing has failed', () => {
     const { admit } = setUp();
     assert.deepEqual([admit(), admit()], ['open', 'open']);
   });
@@ -23,12 +23,12 @@ describe('a breaker', () => {
     assert.deepEqual([admit(), admit()], ['probe', 'refused']);
   });
 
-  it('admits everybody again after an answer', () => {
-    const { admit, failed, succeeded, time } = setUp();
+  it('admits every request again after an answer', () => {
+    const { admit, failed, answered, time } = setUp();
     failed('open');
     time.nowMs = 100;
     admit();
-    succeeded();
+    answered();
     assert.deepEqual([admit(), admit()], ['open', 'open']);
   });
 
@@ -58,5 +58,51 @@ describe('a breaker', () => {
     assert.equal(admit(), 'refused');
     time.nowMs = 67;
     assert.equal(admit(), 'probe');
+  });
+
+  it('takes time-outs for a failure only when they go on for a second without an answer', () => {
+    const { admit, timedOut, answered, time } = setUp();
+    assert.equal(timedOut('open'), false);
+    time.nowMs = 999;
+    assert.equal(timedOut('open'), false);
+    answered();
+    time.nowMs = 1_500;
+    assert.equal(timedOut('open'), false);
+    assert.equal(admit(), 'open');
+    time.nowMs = 2_500;
+    assert.equal(timedOut('open'), true);
+    assert.equal(admit(), 'refused');
+  });
+
+  it('takes the time-out of a probe for a failure', () => {
+    const { admit, failed, timedOut, time } = setUp();
+    failed('open');
+    time.nowMs = 100;
+    assert.equal(timedOut(admit()), true);
+    time.nowMs = 299;
+    assert.equal(admit(), 'refused');
+  });
+});
+
+describe('a deadline', () => {
+  it('is not over when only this process was busy for so long', async () => {
+    let isOver = false;
+    const over = new Promise<void>((resolve) => {
+      startDeadline(40, () => {
+        isOver = true;
+        resolve();
+      });
+    });
+    const untilMs = performance.now() + 200;
+    while (performance.now() < untilMs);
+    // By then the event loop has run what was due, and has read what had arrived.
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    assert.equal(isOver, false);
+    await over;
+  });
+
+  it('does not call back once it is stopped', async () => {
+    startDeadline(1, () => assert.fail('called back'))();
+    await new Promise((resolve) => setTimeout(resolve, 20));
   });
 });

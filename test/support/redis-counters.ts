@@ -1,15 +1,15 @@
-/** Tests of counters on a Redis of their own, where there is a redis-server to start. */
+/** Runs tests of Redis counters on a Redis that they start, where a redis-server is installed. */
 import { randomUUID } from 'node:crypto';
 import {
   openRedisCounters,
   type RedisCounters,
   type RedisCountersOptions,
-} from '../../src/ratelimit/redis-counters.ts';
+} from '../../src/ratelimit/counters/redis.ts';
 import { createRedisServer, hasRedisServer, type RedisServer } from './redis-server.ts';
 
 export interface RedisOfTests {
   readonly url: () => string;
-  /** Closed after the test. Unless `options` say otherwise, no other test knows its keys. */
+  /** Closed after the test. Unless `options` say otherwise, with keys that no other test uses. */
   readonly open: (options?: Partial<RedisCountersOptions>) => Promise<RedisCounters>;
 }
 
@@ -43,7 +43,7 @@ function redisForAll(): RedisOfTests {
   return {
     url,
     async open(options = {}) {
-      // A patient deadline: the machine may be busy, and no test is about how fast it is.
+      // A long deadline: the machine may be busy, and no test is about its speed.
       const patient = { url: url(), timeoutMs: 5_000, keyPrefix: `${randomUUID()}:`, logger: silent };
       const counters = await openRedisCounters({ ...patient, ...options });
       opened.push(counters);

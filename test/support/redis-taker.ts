@@ -1,5 +1,5 @@
 /** A process that takes hits from limits in Redis as fast as it can, says how many it got, and ends by itself. */
-import { openRedisCounters } from '../../src/ratelimit/redis-counters.ts';
+import { openRedisCounters } from '../../src/ratelimit/counters/redis.ts';
 
 const [url = '', keyPrefix = '', limit = '', attempts = ''] = process.argv.slice(2);
 const silent = { info() {}, warn() {} };
@@ -7,7 +7,7 @@ const counters = await openRedisCounters({ url, keyPrefix, timeoutMs: 5_000, log
 const yearSeconds = 365 * 86_400;
 const common = { windowSeconds: yearSeconds, limit: Number(limit), burst: Number(limit), hits: 1, shadow: false };
 
-// Nobody starts before everybody is there.
+// All processes start together.
 process.stdout.write('ready\n');
 await new Promise((resolve) => process.stdin.once('data', resolve));
 process.stdin.destroy();

@@ -1,17 +1,24 @@
+/** Counters in Redis beyond the contract: shared, batched, and what they do while Redis is away. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import type { Counters, Hit, HitResult } from '../../src/ratelimit/counters/counters.ts';
-import { createMemoryCounters } from '../../src/ratelimit/counters/memory.ts';
+import type { Counters, Hit, HitResult } from '../../../src/ratelimit/counters/counters.ts';
+import { createMemoryCounters } from '../../../src/ratelimit/counters/memory.ts';
 import {
   openRedisCounters,
   type RedisCounters,
   type RedisCountersOptions,
-} from '../../src/ratelimit/redis-counters.ts';
-import { describeWithRedis, silent } from '../support/redis-counters.ts';
-import { askRedis, createRedisServer, hasRedisServer, keysOfRedis, type RedisServer } from '../support/redis-server.ts';
+} from '../../../src/ratelimit/counters/redis.ts';
+import { describeWithRedis, silent } from '../../support/redis-counters.ts';
+import {
+  askRedis,
+  createRedisServer,
+  hasRedisServer,
+  keysOfRedis,
+  type RedisServer,
+} from '../../support/redis-server.ts';
 
 const year = 365 * 86_400;
 
@@ -29,7 +36,7 @@ function hit(changes: Partial<Hit> = {}): Hit {
 }
 
 describe('Redis counters without Redis', () => {
-  it('say what a URL looks like when they are given none', async () => {
+  it('say what a URL looks like when theirs is invalid', async () => {
     for (const url of ['', 'localhost:6379', 'http://localhost'])
       await assert.rejects(openRedisCounters({ url, logger: silent }), /redis:\/\/host:6379/);
   });
@@ -46,13 +53,6 @@ describeWithRedis('Redis counters', ({ url, open }) => {
         algorithm,
       );
   }).timeout(30_000);
-
-  it('count nothing of a request that is denied', async () => {
-    const counters = await open();
-    await counters.take([hit({ key: 'spent', hits: 3 })]);
-    const [spent, other] = await counters.take([hit({ key: 'spent' }), hit({ key: 'other' })]);
-    assert.deepEqual([spent?.over, other?.over, other?.remaining], [true, false, 3]);
-  });
 
   it('ask once for all decisions of a turn, and make them in their order', async () => {
     const counters = await open();
@@ -72,7 +72,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     assert.equal((await scriptCalls(url())) - before, 1);
   });
 
-  it('ask several times for very many decisions of a turn, so that nobody else waits long for Redis', async () => {
+  it('split very many decisions of a turn into several calls, so that no other client waits long for Redis', async () => {
     const counters = await open();
     await counters.take([hit({ key: 'other' })]);
     const before = await scriptCalls(url());
@@ -82,7 +82,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     assert.equal((await scriptCalls(url())) - before, 12);
   });
 
-  it('give no answer to who counts in a key that holds something else, and one to all others of the turn', async () => {
+  it('fail a decision whose key holds something else, and no other of the turn', async () => {
     const keyPrefix = `${randomUUID()}:`;
     const counters = await open({ keyPrefix });
     await askRedis(url(), ['RPUSH', `${keyPrefix}fixed_window:${year}:taken`, 'a list']);
@@ -101,14 +101,14 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     );
   });
 
-  it('say what Redis says when it lets them count but not read', async () => {
+  it('fail with the message of Redis when they may not read', async () => {
     const rights = ['~*', '-@all', '+evalsha', '+eval', '+ping', '+client', '+hello', '+time', '+set'];
     await askRedis(url(), ['ACL', 'SETUSER', 'blind', 'on', '>hush', ...rights]);
     const counters = await open({ url: url().replace('//', '//blind:hush@') });
     await assert.rejects(take(counters, [hit()]), /ACL|permission|can't run/i);
   });
 
-  it('answer from memory what is over, also to a process that cannot reach Redis any more', async () => {
+  it('deny from the cache what is over, also when Redis is gone', async () => {
     const own = await createRedisServer();
     try {
       await own.start();
@@ -123,13 +123,13 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     }
   });
 
-  it('ask Redis every time when they may remember nothing', async () => {
-    const counters = await open({ overMemoryMax: 0 });
+  it('ask Redis every time with a cache of 0', async () => {
+    const counters = await open({ overLimitCacheMax: 0 });
     for (const _ of [1, 2, 3]) await counters.take([hit({ limit: 0, burst: 0 })]);
     assert.deepEqual(fates(await counters.take([hit({ limit: 0, burst: 0 })])), [{ over: true, fromCache: false }]);
   });
 
-  it('load their script again after Redis has forgotten it', async () => {
+  it('load their script again after Redis has dropped it', async () => {
     const counters = await open();
     await counters.take([hit()]);
     await askRedis(url(), ['SCRIPT', 'FLUSH']);
@@ -160,7 +160,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     assert.deepEqual(await keysOfRedis(url(), keyPrefix), []);
   });
 
-  it('start anew when the configuration changes the window or the algorithm of a key', async () => {
+  it('start with a new counter when the window or the algorithm of a key changes', async () => {
     const counters = await open();
     for (const change of [{}, { windowSeconds: 86_400 * 30 }, { algorithm: 'token_bucket' }] as const) {
       const [count] = await counters.take([hit(change)]);
@@ -198,7 +198,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     }
   });
 
-  it('keep keys apart that UTF-8 cannot', async () => {
+  it('keep keys apart that UTF-8 cannot tell apart', async () => {
     const counters = await open();
     for (const key of ['\ud800', '\ud801', '\ufffd']) {
       const [count] = await counters.take([hit({ key })]);
@@ -206,13 +206,13 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     }
   });
 
-  it('count as counters in memory do while time stands still, remembered answers included', async () => {
+  it('count as counters in memory do while time stands still, with the cache', async () => {
     await assertSameAsMemory(open, fc.constant(0), {});
   }).timeout(60_000);
 
   it('count as counters in memory do while time goes on', async () => {
-    // What is remembered here is asked for again only after it has reset, so its numbers may be older.
-    await assertSameAsMemory(open, fc.nat(4_000), { overMemoryMax: 0 });
+    // Without the cache, whose numbers may be older.
+    await assertSameAsMemory(open, fc.nat(4_000), { overLimitCacheMax: 0 });
   }).timeout(60_000);
 });
 
@@ -263,7 +263,7 @@ if (hasRedisServer()) {
       assert.deepEqual(lines, ['there is no connection to Redis', 'the connection to Redis is back']);
     });
 
-    it('fail what it was asked when it is killed', async () => {
+    it('fail the pending decisions when it is killed', async () => {
       await server.start();
       const running = await open({ timeoutMs: 60_000 });
       server.freeze();
@@ -274,14 +274,14 @@ if (hasRedisServer()) {
       await pending;
     });
 
-    it('wait for a frozen one no longer than the deadline, then not at all, and come back by themselves', async () => {
+    it('wait for a frozen server no longer than the deadline, then not at all, and reconnect', async () => {
       await server.start();
       const running = await open({ timeoutMs: 200 });
       await running.take([hit()]);
       server.freeze();
-      await assert.rejects(take(running, [hit()]), /said nothing for 200 ms/);
+      await assert.rejects(take(running, [hit()]), /did not answer within 200 ms/);
       nowMs += 2_000;
-      await assert.rejects(take(running, [hit()]), /said nothing for 200 ms/);
+      await assert.rejects(take(running, [hit()]), /did not answer within 200 ms/);
       await assert.rejects(take(running, [hit()]), /no connection/);
       server.thaw();
       await until(() => running.isReady());
@@ -291,7 +291,18 @@ if (hasRedisServer()) {
       assert.equal(count?.remaining, 2);
     });
 
-    it('leave a server that has become a replica for a new connection, and count as soon as they meet one to write to', async () => {
+    it('do not count time in which this process was busy', async () => {
+      await server.start();
+      const running = await open({ timeoutMs: 200 });
+      await running.take([hit()]);
+      const pending = take(running, [hit()]);
+      // The command must have left before the event loop is blocked for longer than the deadline.
+      await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+      block(600);
+      assert.equal((await pending)[0]?.remaining, 1);
+    });
+
+    it('replace the connection to a server that has become a replica, and count as soon as it is writable', async () => {
       await server.start();
       const running = await open();
       await running.take([hit()]);
@@ -303,7 +314,7 @@ if (hasRedisServer()) {
       await askRedis(server.url, ['REPLICAOF', 'NO', 'ONE']);
       nowMs += 10_000;
       assert.equal((await running.take([hit({ key: 'b' })]))[0]?.remaining, 2);
-      // Ours, and one for each question of this test.
+      // The new connection, and one for each command of this test.
       assert.equal((await connectionsTo(server.url)) - before, 1 + 3);
     });
 
@@ -315,7 +326,7 @@ if (hasRedisServer()) {
       assert.doesNotMatch(JSON.stringify(logged), /hush/);
     });
 
-    it('refuse everything once they are closed, as often as they are closed', async () => {
+    it('refuse everything once they are closed, also when closed twice', async () => {
       await server.start();
       const running = await open();
       await running.close();
@@ -344,6 +355,11 @@ function fates(counts: readonly HitResult[]) {
   return counts.map(({ over, fromCache = false }) => ({ over, fromCache }));
 }
 
+function block(ms: number): void {
+  const untilMs = performance.now() + ms;
+  while (performance.now() < untilMs);
+}
+
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
@@ -356,7 +372,7 @@ async function assertSameAsMemory(
 ): Promise<void> {
   let nowMs = 0;
   const clock = () => nowMs;
-  // What is the same for all hits of a key follows from the key.
+  // All hits of a key have the same limit.
   const limits = fc.array(limitOfKey, { minLength: 3, maxLength: 3 });
   const hits = fc.array(fc.record({ index: fc.nat(2), hits: fc.integer({ min: 1, max: 4 }) }), {
     minLength: 1,
@@ -365,7 +381,6 @@ async function assertSameAsMemory(
   const steps = fc.array(fc.record({ pause, hits, countDenied: fc.boolean() }), { maxLength: 20 });
   await fc.assert(
     fc.asyncProperty(limits, steps, async (kinds, requests) => {
-      // After every window of the runs before, whose clock the next run's must not step back behind.
       nowMs = Date.UTC(2026, 0, 1);
       const memory = createMemoryCounters({ clock });
       const redis = await open({ ...options, clock });
@@ -396,9 +411,9 @@ function withoutOrigin({ over, remaining, resetSeconds }: HitResult): HitResult 
   return { over, remaining, resetSeconds };
 }
 
-/** A process that is ready to take; the function lets it go, and gives what it was admitted by each algorithm. */
+/** A process that is ready to take hits; the function starts it, and returns how many each algorithm admitted. */
 function startTaker(url: string, prefix: string, limit: number, attempts: number) {
-  const script = fileURLToPath(new URL('../support/redis-taker.ts', import.meta.url));
+  const script = fileURLToPath(new URL('../../support/redis-taker.ts', import.meta.url));
   const node = ['--conditions=frontdesk-source', script];
   const child = spawn(process.execPath, [...node, url, prefix, String(limit), String(attempts)], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -1,16 +1,16 @@
-/** Decisions that share one call of Redis: each is as if it had been asked for alone, after those before it. */
+/** Decisions that share one script call: each is as if it had been made alone, after those before it. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Hit, HitResult, TakeOptions } from '../../src/ratelimit/counters/counters.ts';
-import { createMemoryCounters } from '../../src/ratelimit/counters/memory.ts';
-import { describeWithRedis } from '../support/redis-counters.ts';
+import type { Hit, HitResult, TakeOptions } from '../../../src/ratelimit/counters/counters.ts';
+import { createMemoryCounters } from '../../../src/ratelimit/counters/memory.ts';
+import { describeWithRedis } from '../../support/redis-counters.ts';
 
 interface Turn {
   readonly pauseMs: number;
   readonly decisions: readonly Decision[];
 }
 
-/** `index` is that of a key; `reloaded` what the limits files have made of each key's limit, or null where they left it. */
+/** `index` is that of a key; `reloaded` is the limit of each key after a reload, or null where it did not change. */
 interface Decision {
   readonly hits: readonly { readonly index: number; readonly hits: number; readonly shadow: boolean }[];
   readonly reloaded: readonly (Pick<Hit, 'limit' | 'burst'> | null)[];
@@ -20,69 +20,69 @@ interface Decision {
 describeWithRedis('decisions that share a call of Redis', (redis) => {
   let nowMs: number;
   const clock = () => nowMs;
-  const open = (overMemoryMax: number) => redis.open({ overMemoryMax, clock });
+  const open = (overLimitCacheMax: number) => redis.open({ overLimitCacheMax, clock });
 
   beforeEach(() => {
     nowMs = startMs;
   });
 
-  it('are counted as in memory, one after the other', async () => {
+  it('count as in memory, one after the other', async () => {
     const redis = await open(0);
     await assertEach(fc.nat(2_000_000), async (turns, kinds) => {
       nowMs = startMs;
       const memory = createMemoryCounters({ clock });
       for (const { pauseMs, decisions: decided } of turns) {
         nowMs += pauseMs;
-        const asked = decided.map(questionOf(kinds, 'windows'));
-        const expected = asked.map((question) => memory.take(...question));
-        assert.deepEqual(await Promise.all(asked.map((question) => redis.take(...question))), expected);
+        const asked = decided.map(callOf(kinds, 'windows'));
+        const expected = asked.map((call) => memory.take(...call));
+        assert.deepEqual(await Promise.all(asked.map((call) => redis.take(...call))), expected);
       }
     });
   }).timeout(30_000);
 
-  it('are counted as by calls of their own, also when the clock steps back and after a reload', async () => {
+  it('count as in separate calls, also when the clock steps back and after a reload', async () => {
     const [together, alone] = [await open(0), await open(0)];
     await assertEach(fc.integer({ min: -1_000_000, max: 2_000_000 }), async (turns, kinds) => {
       nowMs = startMs;
       for (const { pauseMs, decisions: decided } of turns) {
         nowMs += pauseMs;
-        const asked = decided.map(questionOf(kinds, 'all'));
+        const asked = decided.map(callOf(kinds, 'all'));
         const expected: (readonly HitResult[])[] = [];
-        for (const question of asked) expected.push(await alone.take(...question));
-        assert.deepEqual(await Promise.all(asked.map((question) => together.take(...question))), expected);
+        for (const call of asked) expected.push(await alone.take(...call));
+        assert.deepEqual(await Promise.all(asked.map((call) => together.take(...call))), expected);
       }
     });
   }).timeout(30_000);
 
-  it('are denied as in memory, also by what is remembered', async () => {
+  it('deny as in memory, also from the cache', async () => {
     const redis = await open(10_000);
-    let recalled = 0;
+    let cached = 0;
     await assertEach(fc.constant(0), async (turns, kinds) => {
       const memory = createMemoryCounters({ clock });
       for (const { decisions: decided } of turns) {
-        const asked = decided.map(questionOf(kinds, 'windows'));
-        const expected = asked.map((question) => memory.take(...question));
-        const counted = await Promise.all(asked.map((question) => redis.take(...question)));
-        const isRecalled = counted.map((counts) => counts.some(({ fromCache }) => fromCache));
-        recalled += isRecalled.filter(Boolean).length;
-        // Remembered numbers may be older than what is decided in the same turn, for who is denied by them.
-        const told = (counts: readonly HitResult[], index: number) =>
-          isRecalled[index] ? isDenied(asked[index]?.[0] ?? [], counts) : counts;
-        assert.deepEqual(counted.map(told), expected.map(told));
+        const asked = decided.map(callOf(kinds, 'windows'));
+        const expected = asked.map((call) => memory.take(...call));
+        const counted = await Promise.all(asked.map((call) => redis.take(...call)));
+        const isCached = counted.map((counts) => counts.some(({ fromCache }) => fromCache));
+        cached += isCached.filter(Boolean).length;
+        // The numbers of a cached denial may be older than what is decided in the same turn.
+        const comparable = (counts: readonly HitResult[], index: number) =>
+          isCached[index] ? isDenied(asked[index]?.[0] ?? [], counts) : counts;
+        assert.deepEqual(counted.map(comparable), expected.map(comparable));
       }
     });
-    assert.notEqual(recalled, 0);
+    assert.notEqual(cached, 0);
   }).timeout(30_000);
 });
 
-/** Near no border of a window. */
+/** Not near a border of any window. */
 const startMs = Date.UTC(2026, 0, 1) + 1_234_567;
 
 let run = 0;
 
 type Kind = Pick<Hit, 'key' | 'algorithm' | 'windowSeconds' | 'limit' | 'burst'>;
 
-/** Each run has keys of its own. */
+/** Each run uses other keys. */
 async function assertEach(
   pauseMs: fc.Arbitrary<number>,
   check: (turns: readonly Turn[], kinds: readonly Kind[]) => Promise<void>,
@@ -129,8 +129,8 @@ function numberTo(max: number): fc.Arbitrary<number> {
   return fc.oneof({ weight: 15, arbitrary: fc.nat(max) }, largest);
 }
 
-/** What a decision asks; a bucket of another limit is another one in memory, and in Redis the same. */
-function questionOf(kinds: readonly Kind[], reloads: 'windows' | 'all') {
+/** The arguments of `take`; a token bucket whose limit changed is a new one in memory, and the same one in Redis. */
+function callOf(kinds: readonly Kind[], reloads: 'windows' | 'all') {
   return (decision: Decision): [readonly Hit[], TakeOptions] => {
     const hits: Hit[] = [];
     for (const { index, ...rest } of decision.hits) {

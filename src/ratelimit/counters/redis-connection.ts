@@ -1,7 +1,7 @@
-/** A connection to Redis that comes and goes by itself, and never makes a caller wait longer than its deadline. */
+/** One Redis client that reconnects, and never keeps a caller longer than its deadline. */
 import type { RedisClientType } from 'redis';
-import { type Admission, type Breaker, createBreaker } from './breaker.ts';
-import type { Logger } from './limiter.ts';
+import { type Admission, createBreaker, startDeadline } from '../breaker.ts';
+import type { Logger } from '../limiter.ts';
 
 export interface RedisConnectionOptions {
   /** `redis://[user:password@]host[:port][/database]`, `rediss://…` for TLS. */
@@ -16,22 +16,16 @@ export interface RedisConnectionOptions {
 }
 
 export interface RedisConnection {
-  /** Rejects at once without a connection, and at the latest after `timeoutMs`; with Redis's own error if it has one. */
+  /** Rejects at once without a connection, and at the latest after `timeoutMs`; with the error of Redis if it has one. */
   send(command: readonly string[]): Promise<unknown>;
   isReady(): boolean;
   /** Ends the commands that run. May be called again. */
   close(): Promise<void>;
 }
 
-/** Redis may be slow now and then; silent for so long it is given up. */
-const silenceMsMax = 1_000;
-
-/** A start does not wait longer for Redis than this; it goes on without. */
-const firstConnectMsMax = 1_000;
-
 type Client = Pick<RedisClientType, 'connect' | 'destroy' | 'sendCommand' | 'isReady' | 'isOpen'>;
 
-/** Resolves when there is a connection, or when there is none for now. Rejects only for a URL that cannot be one. */
+/** Resolves when there is a connection, or none within a second. Rejects only for an invalid URL. */
 export async function openRedisConnection(options: RedisConnectionOptions): Promise<RedisConnection> {
   const { timeoutMs, clock, random } = options;
   const open = await loadClient(options);
@@ -39,50 +33,35 @@ export async function openRedisConnection(options: RedisConnectionOptions): Prom
   const first = open();
   let client = first.client;
   let closed = false;
-  let silentSinceMs: number | undefined;
 
   async function send(command: readonly string[]): Promise<unknown> {
     if (closed || !client.isReady) throw new Error('there is no connection to Redis');
     const admission = breaker.admit();
-    if (admission === 'refused') throw new Error('Redis is silent, and asked again in a while');
-    const startedMs = clock();
+    if (admission === 'refused') throw new Error('Redis did not answer, and is asked again in a while');
     const asked = client;
     try {
       const answer = await withDeadline(asked.sendCommand([...command], withoutTimer), timeoutMs);
-      learnAnswer(breaker);
+      breaker.answered();
       return answer;
     } catch (error) {
-      learnFailure(error, asked, admission, startedMs);
+      report(error, asked, admission);
       throw error;
     }
   }
 
-  function learnFailure(error: unknown, asked: Client, admission: Admission, startedMs: number): void {
-    if (error instanceof Late) learnSilence(asked, admission, startedMs);
-    // After a failover the name may lead to another server by now, which this connection would never meet.
-    else if (error instanceof Error && error.message.startsWith('READONLY')) abandon(asked, admission);
-    else if (asked.isReady) learnAnswer(breaker);
-    // A connection that broke makes itself known by not being ready; only a probe has more to tell.
+  function report(error: unknown, asked: Client, admission: Admission): void {
+    if (error instanceof TimedOut) {
+      if (breaker.timedOut(admission)) replace(asked);
+    } else if (error instanceof Error && error.message.startsWith('READONLY')) {
+      // After a failover the name may lead to another server, which this connection would never reach.
+      breaker.failed(admission);
+      replace(asked);
+    } else if (asked.isReady) breaker.answered();
+    // A broken connection is not ready, which refuses commands already; a probe must report that it has ended.
     else if (admission === 'probe') breaker.failed(admission);
   }
 
-  /** An error, too, is an answer. */
-  function learnAnswer({ succeeded }: Breaker): void {
-    silentSinceMs = undefined;
-    succeeded();
-  }
-
-  /** Being late is forgiven, until Redis has been silent for too long. */
-  function learnSilence(asked: Client, admission: Admission, startedMs: number): void {
-    silentSinceMs ??= startedMs;
-    if (admission === 'open' && clock() - silentSinceMs < silenceMsMax) return;
-    abandon(asked, admission);
-  }
-
-  /** It is asked again in a while, on a new connection. */
-  function abandon(asked: Client, admission: Admission): void {
-    silentSinceMs = undefined;
-    breaker.failed(admission);
+  function replace(asked: Client): void {
     if (closed || asked !== client) return;
     asked.destroy();
     client = open().client;
@@ -99,8 +78,11 @@ export async function openRedisConnection(options: RedisConnectionOptions): Prom
   });
 }
 
-/** The library has a timer for commands that it has not written yet; ours covers the whole of it. */
+/** The library's own timer covers only commands that are not written yet; ours covers the whole round trip. */
 const withoutTimer = Object.freeze({ timeout: 0 });
+
+/** A start does not wait longer for Redis. */
+const firstConnectMsMax = 1_000;
 
 interface Opening {
   readonly client: Client;
@@ -108,20 +90,20 @@ interface Opening {
   readonly settled: Promise<void>;
 }
 
-/** Loaded here, so that a process without Redis does not pay for the library. */
+/** Loads the library only in a process that uses Redis. */
 async function loadClient({ url, logger, random }: RedisConnectionOptions): Promise<() => Opening> {
   const { createClient } = await import('redis');
   const address = addressOf(url);
   const reconnectStrategy = (retries: number): number =>
     Math.min(1_000, 50 * 2 ** Math.min(retries, 10)) * (1 - random() / 3);
-  let told = false;
+  let isLogged = false;
 
   function open(): Opening {
     const client = createClient({
       url,
       disableOfflineQueue: true,
       maintNotifications: 'disabled',
-      // Between them they find a server that is gone without a word while nobody asks, and during a handshake.
+      // Together these notice a server that has vanished, also between commands and during a handshake.
       pingInterval: 2_000,
       socket: { connectTimeout: 1_000, socketTimeout: 5_000, reconnectStrategy },
     });
@@ -135,14 +117,14 @@ async function loadClient({ url, logger, random }: RedisConnectionOptions): Prom
       client.once('error', settle);
     });
     client.on('error', (error: Error) => {
-      // What fails because we closed it is no news; an outage is one line, not one for each attempt to end it.
+      // Our own close is no failure; an outage is one line, not one for each attempt to reconnect.
       if (!client.isOpen) return;
-      if (!told) logger.warn({ redis: address, err: error }, 'there is no connection to Redis');
-      told = true;
+      if (!isLogged) logger.warn({ redis: address, err: error }, 'there is no connection to Redis');
+      isLogged = true;
     });
     client.on('ready', () => {
-      if (told) logger.info({ redis: address }, 'the connection to Redis is back');
-      told = false;
+      if (isLogged) logger.info({ redis: address }, 'the connection to Redis is back');
+      isLogged = false;
     });
     // It rejects when the connection is closed before it was made; all else is an 'error' event.
     client.connect().catch(() => undefined);
@@ -151,18 +133,18 @@ async function loadClient({ url, logger, random }: RedisConnectionOptions): Prom
   return open;
 }
 
-/** For the log: the URL may hold a password. */
+/** For the log: the URL may contain a password. */
 function addressOf(url: string): string {
   const { protocol, host } = URL.canParse(url) ? new URL(url) : { protocol: '', host: '' };
   if (protocol === 'redis:' || protocol === 'rediss:') return host;
-  throw new Error('The URL of Redis is none: it has the form redis://host:6379, or rediss://host:6379 for TLS.');
+  throw new Error('The URL of Redis is invalid: it has the form redis://host:6379, or rediss://host:6379 for TLS.');
 }
 
-class Late extends Error {}
+class TimedOut extends Error {}
 
 function withDeadline<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Late(`Redis said nothing for ${timeoutMs} ms`)), timeoutMs);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
+    const stop = startDeadline(timeoutMs, () => reject(new TimedOut(`Redis did not answer within ${timeoutMs} ms`)));
+    work.then(resolve, reject).finally(stop);
   });
 }

@@ -1,0 +1,266 @@
+/** The Lua script with the three algorithms, its arguments, and how its answer is read. */
+import { createHash } from 'node:crypto';
+import type { Hit } from './counters.ts';
+import type { SharedResult } from './over-limit-cache.ts';
+
+/** One decision, as the script takes it. */
+export interface ScriptCall {
+  /** A counter for each hit. */
+  readonly keys: readonly string[];
+  readonly hits: readonly Hit[];
+  readonly countDenied: boolean;
+}
+
+/** The arguments of EVALSHA and EVAL behind the script; its decisions are made one after the other. `timeUs`: since the epoch, or undefined for the time of Redis. */
+export function argumentsOf(calls: readonly ScriptCall[], timeUs: number | undefined): string[] {
+  const keys = calls.flatMap((call) => call.keys);
+  return [String(keys.length), ...keys, String(timeUs ?? -1), JSON.stringify(calls.map(numbersOf))];
+}
+
+function numbersOf({ hits, countDenied }: ScriptCall): readonly (string | number)[] {
+  const numbers: (string | number)[] = [countDenied ? 1 : 0];
+  for (const { algorithm, windowSeconds, limit, burst, hits: taken, shadow } of hits)
+    numbers.push(algorithm, windowSeconds, limit, burst, taken, shadow ? 1 : 0);
+  return numbers;
+}
+
+/** In the arguments of a decision, behind its `countDenied`. */
+const argumentsPerHit = 6;
+
+/** Numbers in the answer for each hit: whether it is over, what remains, and the milliseconds until the reset. */
+const numbersPerHit = 3;
+
+/** The results of each decision; undefined where a key does not hold a counter. Throws for an answer that cannot be read. */
+export function readResults(answer: unknown, calls: readonly ScriptCall[]): (readonly SharedResult[] | undefined)[] {
+  const numbers = calls.reduce((sum, { keys }) => sum + keys.length * numbersPerHit, 0);
+  if (!Array.isArray(answer) || answer.length !== numbers || !answer.every(Number.isInteger))
+    throw new Error('the answer of Redis cannot be read');
+  let at = 0;
+  return calls.map(({ keys }) => {
+    const isCounted = keys.length === 0 || answer[at] !== notCounted;
+    const results: SharedResult[] = [];
+    for (const end = at + keys.length * numbersPerHit; at < end; at += numbersPerHit)
+      results.push({ over: answer[at] === 1, remaining: answer[at + 1], resetMs: answer[at + 2] });
+    return isCounted ? results : undefined;
+  });
+}
+
+/** In place of whether a hit is over. */
+const notCounted = -1;
+
+/** The name of the script in Redis. */
+export function digestOf(script: string): string {
+  return createHash('sha1').update(script).digest('hex');
+}
+
+/**
+ * The algorithms that `Hit` describes. Lua's numbers are those of JavaScript, so that counters in memory and in Redis agree
+ * to the last digit.
+ * `ARGV[1]` is the time in microseconds, or -1 for the server's own. Defines `nowUs`, `nowMs`, and `algorithms` by name:
+ * `read` makes a state of a text, of '' a new one, and `write` makes it a text again; `correct`, where there is one, must
+ * come before `available`, and `add` adds hits, or returns them below 0.
+ * Texts are whole numbers: `window count`, `window current previous` and, for a bucket, its `tat`.
+ */
+const algorithmsScript = `
+local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
+local format = string.format
+local nowUs = tonumber(ARGV[1])
+if nowUs < 0 then
+  local time = redis.call('TIME')
+  nowUs = tonumber(time[1]) * 1000000 + tonumber(time[2])
+end
+local nowMs = floor(nowUs / 1000)
+
+-- A clock that steps back over a border stays in the window it was in.
+local function windowAfter(last, windowMs)
+  local number = floor(nowMs / windowMs)
+  if number == last - 1 then return last end
+  return number
+end
+
+local fixed = {}
+function fixed.read(text, hit)
+  local number, count = string.match(text, '^(%d+) (%d+)$')
+  local last = tonumber(number or -1)
+  local current = windowAfter(last, hit.windowMs)
+  local isSame = current == last
+  return { number = current, count = isSame and tonumber(count) or 0, keepsLifetime = isSame }
+end
+function fixed.available(state, hit) return hit.limit - state.count end
+function fixed.add(state, hit, hits) state.count = state.count + hits end
+function fixed.untilEmpty(state, hit) return (state.number + 1) * hit.windowMs - nowMs end
+fixed.untilFits = fixed.untilEmpty
+fixed.lifetime = fixed.untilEmpty
+function fixed.write(state) return format('%.0f %.0f', state.number, state.count) end
+
+local sliding = {}
+function sliding.read(text, hit)
+  local number, current, previous = string.match(text, '^(%d+) (%d+) (%d+)$')
+  local last = tonumber(number or -1)
+  local state = { number = windowAfter(last, hit.windowMs), current = 0, previous = 0 }
+  if number and state.number == last then
+    state.current, state.previous, state.keepsLifetime = tonumber(current), tonumber(previous), true
+  elseif number and state.number == last + 1 then
+    state.previous = tonumber(current)
+  end
+  return state
+end
+local function restMs(state, hit) return min(hit.windowMs, (state.number + 1) * hit.windowMs - nowMs) end
+function sliding.available(state, hit)
+  return hit.limit - state.current - ceil(state.previous * restMs(state, hit) / hit.windowMs)
+end
+function sliding.add(state, hit, hits) state.current = state.current + hits end
+function sliding.untilEmpty(state, hit)
+  if state.current > 0 then return restMs(state, hit) + hit.windowMs end
+  return state.previous > 0 and restMs(state, hit) or 0
+end
+function sliding.untilFits(state, hit)
+  if hit.hits > hit.limit then return sliding.untilEmpty(state, hit) end
+  local spare = hit.limit - hit.hits - state.current
+  if spare >= 0 then
+    return state.previous > 0 and restMs(state, hit) - floor(spare * hit.windowMs / state.previous) or 0
+  end
+  -- In the next window, where the current hits are the previous ones.
+  local overlapMs = floor((hit.limit - hit.hits) * hit.windowMs / state.current)
+  return restMs(state, hit) + max(0, hit.windowMs - overlapMs)
+end
+function sliding.lifetime(state, hit) return (state.number + 2) * hit.windowMs - nowMs end
+function sliding.write(state) return format('%.0f %.0f %.0f', state.number, state.current, state.previous) end
+
+local bucket = {}
+local function intervalUs(hit) return ceil(hit.windowMs * 1000 / hit.limit) end
+function bucket.read(text) return { tat = tonumber(text) or 0 } end
+-- A time further ahead comes from a clock that has been set back since, or from a larger bucket: without the correction
+-- all would be denied until then. Decisions of one call may have buckets of different sizes, after a reload.
+function bucket.correct(state, hit)
+  local full = hit.limit > 0 and hit.burst * intervalUs(hit) or 0
+  state.corrected = state.corrected or state.tat > nowUs + full
+  state.tat = max(nowUs, min(state.tat, nowUs + full))
+end
+function bucket.available(state, hit)
+  if hit.limit == 0 then return 0 end
+  return floor((hit.burst * intervalUs(hit) - (state.tat - nowUs)) / intervalUs(hit))
+end
+function bucket.add(state, hit, hits)
+  if hits ~= 0 then state.tat = state.tat + hits * intervalUs(hit) end
+end
+function bucket.untilEmpty(state) return ceil((state.tat - nowUs) / 1000) end
+function bucket.untilFits(state, hit)
+  if hit.limit == 0 or hit.hits > hit.burst then return bucket.untilEmpty(state) end
+  return ceil((state.tat + (hit.hits - hit.burst) * intervalUs(hit) - nowUs) / 1000)
+end
+bucket.lifetime = bucket.untilEmpty
+function bucket.write(state) return format('%.0f', state.tat) end
+
+local algorithms = { fixed_window = fixed, sliding_window = sliding, token_bucket = bucket }
+`;
+
+/**
+ * KEYS: a counter for each hit of all decisions. ARGV: the time in microseconds, or -1 for the server's own; and as JSON an
+ * array for each decision: 1 to count what is denied as well, then for each hit its algorithm, window in seconds, limit,
+ * burst, hits, and 1 if it is a shadow.
+ * A key lives a second longer than it matters.
+ */
+export const countScript = `
+${algorithmsScript}
+local tenYearsMs = 315360000000
+
+-- What each key holds, read once and written once for all decisions of the call; false if that is no counter.
+local states = {}
+local function stateOf(key, algorithm, hit)
+  local state = states[key]
+  if state == nil then
+    local text = redis.pcall('GET', key) or ''
+    local isCounter = type(text) == 'string'
+    -- For any other error the call fails with the message of Redis.
+    if not isCounter and string.sub(text.err, 1, 9) ~= 'WRONGTYPE' then redis.call('GET', key) end
+    state = isCounter and algorithm.read(text, hit)
+    if state then state.stored = text end
+    states[key] = state
+  end
+  return state
+end
+
+local answer = {}
+local function report(over, remaining, untilResetMs)
+  local last = #answer
+  answer[last + 1], answer[last + 2], answer[last + 3] = over, remaining, untilResetMs
+end
+
+-- Counts the hit that begins at an argument of the decision at once, so that a second hit on the same key sees the first;
+-- undo corrects it if the decision is denied. Nil for a key that holds no counter.
+local function take(call, at, key)
+  local algorithm = algorithms[call[at]]
+  local hit = {
+    algorithm = algorithm,
+    windowMs = call[at + 1] * 1000,
+    limit = call[at + 2],
+    burst = call[at + 3],
+    hits = call[at + 4],
+    taken = call[at + 4],
+    takesWhatItCan = call[1] == 1 or call[at + 5] == 1,
+    over = false,
+  }
+  local state = stateOf(key, algorithm, hit)
+  if not state then return nil end
+  if algorithm.correct then algorithm.correct(state, hit) end
+  local available = max(0, algorithm.available(state, hit))
+  if hit.hits > available then
+    hit.over = true
+    hit.taken = hit.takesWhatItCan and available or 0
+  end
+  hit.state = state
+  algorithm.add(state, hit, hit.taken)
+  return hit
+end
+
+local function undo(hit)
+  hit.algorithm.add(hit.state, hit, -hit.taken)
+  hit.taken = 0
+end
+
+local function finish(hit)
+  local state, algorithm = hit.state, hit.algorithm
+  if hit.taken > 0 or state.corrected then state.hit = hit end
+  local untilReset = hit.over and algorithm.untilFits or algorithm.untilEmpty
+  report(hit.over and 1 or 0, max(0, algorithm.available(state, hit)), max(0, min(untilReset(state, hit), tenYearsMs)))
+end
+
+-- A decision with a key that holds no counter counts nothing, and has no result.
+local function decide(call, firstKey)
+  local hits = {}
+  local count = (#call - 1) / ${argumentsPerHit}
+  local denied, failed = false, false
+  for index = 1, count do
+    local at = ${argumentsPerHit} * (index - 1) + 2
+    local hit = take(call, at, KEYS[firstKey + index - 1])
+    failed = failed or not hit
+    denied = denied or hit and hit.over and call[at + 5] == 0
+    hits[#hits + 1] = hit
+  end
+  for _, hit in ipairs(hits) do
+    if failed or denied and not hit.takesWhatItCan then undo(hit) end
+  end
+  if failed then
+    for _ = 1, count do report(${notCounted}, ${notCounted}, ${notCounted}) end
+  else
+    for _, hit in ipairs(hits) do finish(hit) end
+  end
+  return firstKey + count
+end
+
+local firstKey = 1
+for _, call in ipairs(cjson.decode(ARGV[2])) do firstKey = decide(call, firstKey) end
+
+for key, state in pairs(states) do
+  local hit = state and state.hit
+  local text = hit and hit.algorithm.write(state)
+  if text and text ~= state.stored and state.keepsLifetime then
+    redis.call('SET', key, text, 'KEEPTTL')
+  elseif text and text ~= state.stored then
+    local lifetimeMs = min(hit.algorithm.lifetime(state, hit) + 1000, tenYearsMs)
+    redis.call('SET', key, text, 'PX', format('%.0f', lifetimeMs))
+  end
+end
+return answer
+`;
