@@ -7,9 +7,9 @@ export type { ExplainRequest, Explanation } from '#explain';
 export { createGateway, createResolve } from '#gateway';
 export {
   builtInFormatters,
-  createExchange,
   createProblemResponses,
   createRepresentations,
+  createRequestContext,
   createSafePath,
   type ErrorBody,
   type Fault,

@@ -2,7 +2,7 @@
 import { validateHeaderName } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
-import { createProblemResponses, exchangeOf, type Logger, type Problem, problem, silentLogger } from '#http';
+import { createProblemResponses, type Logger, type Problem, problem, requestContext, silentLogger } from '#http';
 import type { AuthAnswer, AuthPort } from './auth-port.ts';
 import type { Authenticator, Verdict } from './authenticator.ts';
 
@@ -124,7 +124,7 @@ function createApp(authenticator: Authenticator, refusals: Refusals, userHeader:
     const verdict = await authenticator.authenticate(ctx.req.headers.authorization);
     if (!ctx.req.complete) await closeOverMissingBody(ctx);
     if (verdict.kind !== 'user') throw refusals[verdict.kind].toProblem();
-    exchangeOf(ctx).user = verdict.name;
+    requestContext(ctx).user = verdict.name;
     writeIdentity(ctx, userHeader, verdict.name);
   });
   return app;

@@ -2,13 +2,13 @@
 import type { Context } from 'koa';
 import {
   createRepresentations,
-  exchangeOf,
   isRead,
   type Markup,
   problem,
   type Representations,
   redirectTo,
   represent,
+  requestContext,
 } from '#http';
 import { type Asset, readAssets } from './assets.ts';
 import { createDiagnosticsFormatters } from './page.ts';
@@ -40,7 +40,7 @@ export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup):
     rewrite: '',
     authenticated: true,
     async run(ctx) {
-      if (ctx.path === prefix) return redirectTo(ctx, `${exchangeOf(ctx).basePath}${prefix}/${ctx.search}`);
+      if (ctx.path === prefix) return redirectTo(ctx, `${requestContext(ctx).basePath}${prefix}/${ctx.search}`);
       const asset = assets.get(ctx.path.slice(prefix.length + 1));
       if (!isRead(ctx, asset === undefined ? `${prefix}/` : ctx.path)) return;
       if (asset !== undefined) return sendAsset(ctx, asset);

@@ -1,6 +1,6 @@
 /** The diagnostics as they change, for who keeps looking: `/gateway/v0/diag/events`, behind the auth service. */
 import type { Context } from 'koa';
-import { createRepresentations, exchangeOf, isRead, type Problem, problem } from '#http';
+import { createRepresentations, isRead, type Problem, problem, requestContext } from '#http';
 import { type Endpoint, root } from './diag-app.ts';
 import { createEventStreams, type EventStreamsOptions, type FullFor } from './event-streams.ts';
 import { readSelection } from './selection.ts';
@@ -54,7 +54,7 @@ export function createDiagnosticsEvents(
 
 /** The user that the auth service has named, or else the address: no name can be taken for an address. */
 function clientOf(ctx: Context): string {
-  const { user, addresses } = exchangeOf(ctx);
+  const { user, addresses } = requestContext(ctx);
   return user === undefined ? `address ${addresses.client(ctx.req)}` : `user ${user}`;
 }
 

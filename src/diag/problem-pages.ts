@@ -1,7 +1,6 @@
 /** What each problem means and what to do about it: the pages that `info_url` of an error points to. */
 import {
   createRepresentations,
-  exchangeOf,
   type Formatter,
   isRead,
   type ProblemKind,
@@ -11,6 +10,7 @@ import {
   problemTitle,
   redirectTo,
   represent,
+  requestContext,
 } from '#http';
 import { type Endpoint, root } from './diag-app.ts';
 import { type ProblemIndex, type ProblemPage, problemPageFormatters } from './problem-page.ts';
@@ -35,7 +35,8 @@ export function createProblemPages(): Endpoint {
     rewrite: '',
     authenticated: false,
     async run(ctx) {
-      if (ctx.path === prefix) return redirectTo(ctx, `${exchangeOf(ctx).basePath}${problemPagesPath}${ctx.search}`);
+      if (ctx.path === prefix)
+        return redirectTo(ctx, `${requestContext(ctx).basePath}${problemPagesPath}${ctx.search}`);
       const page = byPath.get(ctx.path);
       if (page === undefined) throw problem('not-found');
       if (!isRead(ctx, ctx.path)) return;

@@ -13,12 +13,12 @@ import {
   type Addresses,
   createAddresses,
   createSafePath,
-  exchangeOf,
   formatTraceparent,
   Problem,
   pathOf,
   problem,
   publicBase,
+  requestContext,
   sanitisePath,
   searchOf,
   traceOf,
@@ -75,7 +75,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
     const ended = version?.ended();
     const found = {
       ...candidateParts(verdicts, client.conceal, request),
-      version: versionPart(version, exchangeOf(ctx).rootPath),
+      version: versionPart(version, requestContext(ctx).rootPath),
     };
     const site = siteCors(ctx, entry.allowedOrigin(ctx));
     if (match === undefined)
@@ -118,7 +118,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
     if (faults.length > 0) throw problem('bad-argument', { errors: faults });
     const ctx = imagineRequest(request, entry.addresses);
     const pairs = headerPairs(ctx.req.headers);
-    const generated = [exchangeOf(ctx).requestId, formatTraceparent(traceOf(ctx))];
+    const generated = [requestContext(ctx).requestId, formatTraceparent(traceOf(ctx))];
     const client = { pairs, conceal: createConceal({ pairs, generated, identityHeaders }) };
     const explanation = { ...nothingYet, request: requestPart(ctx, request, identityHeaders, entry.strictPaths) };
     try {
@@ -170,7 +170,7 @@ function requestPart(
   strictPaths: boolean,
 ): RequestPart {
   const { req } = ctx;
-  const { addresses } = exchangeOf(ctx);
+  const { addresses } = requestContext(ctx);
   return {
     method,
     url,

@@ -9,7 +9,7 @@ import {
 } from 'node:http';
 import { isIP, Socket } from 'node:net';
 import Koa, { type Context } from 'koa';
-import { type Addresses, createExchange, type Fault, originForm } from '#http';
+import { type Addresses, createRequestContext, type Fault, originForm } from '#http';
 
 export interface ImaginedRequest {
   readonly method: string;
@@ -49,7 +49,7 @@ export function imagineRequest(imagined: ImaginedRequest, addresses: Addresses):
   const read = joined(hasHost ? lines : [['host', authority ?? 'localhost'], ...lines]);
   Object.assign(req, { method, url: originForm(url), httpVersion: '1.1', headers: read });
   const ctx = new Koa().createContext(req, new ServerResponse(req)) as Context;
-  createExchange(addresses)(ctx, async () => {});
+  createRequestContext(addresses)(ctx, async () => {});
   return ctx;
 }
 

@@ -14,7 +14,7 @@ import {
   type Target,
   upstreamRequest,
 } from '#gateway';
-import { announcesBody, problem } from '#http';
+import { hasBody, problem } from '#http';
 import {
   createHeaderRules,
   createRequestHead,
@@ -195,7 +195,7 @@ export function explainTarget(
   const target = source === undefined ? undefined : parts.resolve(mapping.service);
   const isAcross = target?.kind === 'remote';
   const sent = isAcross ? sentAcross(ctx, mapping, target, parts) : sentHere(ctx, facts, route);
-  if (isAcross) announcesBody(ctx.req.headers, parts.bodyBytesMax);
+  if (isAcross) hasBody(ctx.req.headers, parts.bodyBytesMax);
   return {
     kind: isAcross ? 'remote' : 'local',
     service: mapping.service,

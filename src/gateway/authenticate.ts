@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthAnswer, AuthPort } from '#auth';
 import type { AuthService } from '#config';
-import { exchangeOf, type Logger, logRequest, type ProblemSlug, problem } from '#http';
+import { type Logger, logRequest, type ProblemSlug, problem, requestContext } from '#http';
 import { clientIsGone } from '#proxy';
 import { type AuthBody, readAuthBody } from './auth/body.ts';
 import type { Facts } from './facts.ts';
@@ -58,7 +58,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     if (answer.outcome === 'allow') {
       counts.allowed += 1;
       identity.set(ctx.req.headers, answer.headers);
-      exchangeOf(ctx).user = identity.userOf(ctx.req.headers);
+      requestContext(ctx).user = identity.userOf(ctx.req.headers);
       return true;
     }
     if (answer.outcome === 'deny') {

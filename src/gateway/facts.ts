@@ -1,7 +1,7 @@
 /** What rules and labels read of a request, the dear parts no sooner than somebody asks for them. */
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
-import { type Addresses, exchangeOf, pathOf, searchOf } from '#http';
+import { type Addresses, pathOf, requestContext, searchOf } from '#http';
 import type { RequestAttributes } from '#routing';
 
 export type Facts = RequestAttributes;
@@ -22,7 +22,7 @@ export function factsOf(ctx: Context, { method, path }: Announced = {}): Facts {
   facts.search = searchOf(url);
   facts.headers = req.headers;
   facts.req = req;
-  facts.addresses = exchangeOf(ctx).addresses;
+  facts.addresses = requestContext(ctx).addresses;
   return facts;
 }
 

@@ -1,6 +1,6 @@
 /** To a service in this process: its middleware runs on the same context, with the path it expects. */
 import type { Context } from 'koa';
-import { exchangeOf, pathOf, problem, searchOf } from '#http';
+import { pathOf, problem, requestContext, searchOf } from '#http';
 import { createRewrite, type PathRule, rewritePrefixes } from '#routing';
 
 export type Forward = (ctx: Context) => Promise<void>;
@@ -12,7 +12,7 @@ export function createLocalForward(rule: PathRule, run: Forward): Forward {
   const { matchedPrefix } = rewritePrefixes(rule);
   return async function forwardLocal(ctx) {
     const { req } = ctx;
-    const exchange = exchangeOf(ctx);
+    const exchange = requestContext(ctx);
     const { basePath } = exchange;
     // Koa's own `path` and `search` would read the whole URL again, and once more after the change.
     const { url = '/' } = req;

@@ -1,6 +1,6 @@
 /** A request's way through the gateway: each stage once, and no further than the first that answers. */
 import type { Context, Middleware } from 'koa';
-import { exchangeOf, problem } from '#http';
+import { problem, requestContext } from '#http';
 import type { Match, Table } from '#routing';
 import { type Facts, factsOf } from './facts.ts';
 import type { Identity } from './identity.ts';
@@ -66,7 +66,7 @@ export function createJourney(parts: JourneyParts): Middleware {
 
   async function follow(ctx: Context, facts: Facts, match: Match<ReadyRoute>, version?: AgingVersion): Promise<void> {
     const { name, prefix, cors } = match.route;
-    const exchange = exchangeOf(ctx);
+    const exchange = requestContext(ctx);
     exchange.mapping = name;
     exchange.route = prefix;
     const run = match.route.editAnswer === undefined ? pass : answer;

@@ -1,7 +1,7 @@
 /** The stage that asks "may they?": counts what is labelled, tells the client, and refuses what is over. */
 import type { Context } from 'koa';
 import type { RateLimitService } from '#config';
-import { exchangeOf, type Logger, logRequest, problem } from '#http';
+import { type Logger, logRequest, problem, requestContext } from '#http';
 import type { Decision, Descriptor, Limiter } from '#ratelimit';
 import { tellLimits } from './ratelimit-headers.ts';
 import { retryAfterSeconds } from './retry-after.ts';
@@ -52,7 +52,7 @@ export function createLimitation({ record, limiter, counts, onSilence, logger }:
   function settleError(ctx: Context, cause: unknown): void {
     counts.error += 1;
     onSilence();
-    const { mapping } = exchangeOf(ctx);
+    const { mapping } = requestContext(ctx);
     const fields = { mapping, denied: record.failureModeDeny, err: cause };
     logRequest(logger, 'warn', ctx, fields, 'the rate-limit service gave no answer');
     if (record.failureModeDeny)

@@ -1,6 +1,6 @@
 /** Preflights of browsers: answered for the mapping that the request they announce would meet. */
 import type { Context } from 'koa';
-import { exchangeOf, pathOf, sanitisePath } from '#http';
+import { pathOf, requestContext, sanitisePath } from '#http';
 import type { Table } from '#routing';
 import { factsOf } from './facts.ts';
 import type { ReadyRoute } from './route.ts';
@@ -28,7 +28,7 @@ export function createPreflights({ match, routes }: Table<ReadyRoute>): Prefligh
   return Object.freeze({
     routeOf,
     answer(ctx: Context, { name, cors }: ReadyRoute) {
-      exchangeOf(ctx).mapping = name;
+      requestContext(ctx).mapping = name;
       cors?.answerPreflight(ctx);
     },
   });

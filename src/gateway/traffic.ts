@@ -1,6 +1,6 @@
 /** What comes of requests, route by route, from one configuration to the next; and the last that failed, with the reason. */
 import type { Context } from 'koa';
-import { type Exchange, endedStatus, exchangeOf, type Problem, pathOf } from '#http';
+import { endedStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
 import { createRouteTraffic, type RouteTraffic } from './route-traffic.ts';
 
 /** How far a request has come. */
@@ -73,7 +73,7 @@ export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOpti
     route.inFlight -= 1;
     route.count({ status, durationMs: nowMs - startedAtMs, refusedBy: refusalOf(passage, status) }, nowMs);
     if (status < 500) return;
-    failed.push(failureOf(ctx, exchangeOf(ctx), clock()));
+    failed.push(failureOf(ctx, requestContext(ctx), clock()));
     if (failed.length > failuresMax) failed.shift();
   }
 
@@ -110,7 +110,7 @@ function refusalOf({ stage }: Passage, status: number): 'auth' | 'limit' | undef
   return stage === 'service' || status === 499 || status >= 500 ? undefined : stage;
 }
 
-function failureOf({ method, originalUrl, res }: Context, exchange: Exchange, atMs: number): FailedRequest {
+function failureOf({ method, originalUrl, res }: Context, exchange: RequestContext, atMs: number): FailedRequest {
   const { requestId, mapping, problem } = exchange;
   return {
     atMs,

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import { foldsCase, type Mapping, type Version } from '#config';
-import { beforeHead, exchangeOf, type Problem, problem } from '#http';
+import { beforeHead, type Problem, problem, requestContext } from '#http';
 
 /** A version that a record speaks of. */
 export interface AgingVersion {
@@ -56,7 +56,7 @@ function createAgingVersion(record: Version, clock: () => number): AgingVersion 
   return Object.freeze({
     record,
     headers,
-    announce: (ctx: Context) => beforeHead(ctx.res, (res) => writeHeaders(res, headers(exchangeOf(ctx).rootPath))),
+    announce: (ctx: Context) => beforeHead(ctx.res, (res) => writeHeaders(res, headers(requestContext(ctx).rootPath))),
     ended: () => (clock() < endsAtMs ? undefined : problem('gone')),
   });
 }

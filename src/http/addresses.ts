@@ -1,7 +1,6 @@
-/** Where the client is and where it thinks we are: forwarded headers are believed from trusted proxies alone. */
+/** Where the client is and where it thinks we are: forwarded headers, believed from trusted proxies alone. */
 import type { IncomingMessage } from 'node:http';
-import { isIP, type Socket } from 'node:net';
-import { createPeerTrust, createSocketTrust, type PeerTrust, plainAddress } from './peers.ts';
+import { BlockList, isIP, type Socket } from 'node:net';
 
 export interface AddressOptions {
   /** The base of every absolute URL we write, such as `https://api.example.com`. @default the request's scheme and host */
@@ -15,7 +14,7 @@ export interface Addresses {
   readonly trusts: (request: IncomingMessage) => boolean;
   /** Scheme, host and port as the client sees them, without a slash at the end. */
   readonly origin: (request: IncomingMessage) => string;
-  /** The host that was asked for, in lower case and without port: `api.example.com`, `[::1]`; `''` when none can be read. */
+  /** The host that the client asked for, in lower case and without port: `api.example.com`, `[::1]`; `''` when none can be read. */
   readonly host: (request: IncomingMessage) => string;
   /** `http` or `https`, as the client sees it. */
   readonly scheme: (request: IncomingMessage) => string;
@@ -26,17 +25,17 @@ export interface Addresses {
 }
 
 export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptions = {}): Addresses {
-  const trustsPeer = createPeerTrust(trustedProxies);
-  const trustsSocket = createSocketTrust(trustsPeer);
+  const isTrustedProxy = createTrust(trustedProxies);
+  const isTrustedSocket = rememberBySocket(isTrustedProxy);
   const fixedOrigin = publicUrl?.replace(/\/+$/, '');
-  const trusts = trustedProxies.length === 0 ? () => false : ({ socket }: IncomingMessage) => trustsSocket(socket);
+  const trusts = trustedProxies.length === 0 ? () => false : ({ socket }: IncomingMessage) => isTrustedSocket(socket);
   const forwarded = (request: IncomingMessage, name: string) =>
     trusts(request) ? lastOf(request.headers[name]) : undefined;
-  const saidHost = (request: IncomingMessage) =>
+  const hostAndPort = (request: IncomingMessage) =>
     readableHost(forwarded(request, 'x-forwarded-host')) ?? readableHost(request.headers.host);
   const scheme = (request: IncomingMessage) => {
-    const said = forwarded(request, 'x-forwarded-proto')?.toLowerCase();
-    if (said === 'http' || said === 'https') return said;
+    const proto = forwarded(request, 'x-forwarded-proto')?.toLowerCase();
+    if (proto === 'http' || proto === 'https') return proto;
     return (request.socket as Socket & { encrypted?: boolean }).encrypted === true ? 'https' : 'http';
   };
   return Object.freeze({
@@ -44,60 +43,107 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
     scheme,
     origin(request: IncomingMessage) {
       if (fixedOrigin !== undefined) return fixedOrigin;
-      return `${scheme(request)}://${saidHost(request) ?? ownHost(request.socket)}`;
+      return `${scheme(request)}://${hostAndPort(request) ?? ownHost(request.socket)}`;
     },
-    host: (request: IncomingMessage) => hostName(saidHost(request) ?? ''),
+    host: (request: IncomingMessage) => hostName(hostAndPort(request) ?? ''),
     client(request: IncomingMessage) {
-      const peer = plainAddress(request.socket.remoteAddress ?? '');
-      return trusts(request) ? lastUntrusted(request.headers['x-forwarded-for'], peer, trustsPeer) : peer;
+      const peer = unmapIpv4(request.socket.remoteAddress ?? '');
+      return trusts(request) ? lastUntrusted(request.headers['x-forwarded-for'], peer, isTrustedProxy) : peer;
     },
     prefix(request: IncomingMessage) {
-      const said = forwarded(request, 'x-forwarded-prefix');
-      return said !== undefined && /^(?:\/[\w.~!$&'()*+,;=:@%-]+)+\/?$/.test(said) ? said.replace(/\/$/, '') : '';
+      const prefix = forwarded(request, 'x-forwarded-prefix');
+      if (prefix === undefined || !/^(?:\/[\w.~!$&'()*+,;=:@%-]+)+\/?$/.test(prefix)) return '';
+      return prefix.replace(/\/$/, '');
     },
   });
 }
 
-/** Each proxy appends, so the last value is the one our own proxy wrote. */
-function lastOf(value: string | readonly string[] | undefined): string | undefined {
-  return (
-    String(value ?? '')
-      .split(',')
-      .at(-1)
-      ?.trim() || undefined
-  );
+/** A host without its port and in lower case. The dot at the end of a full domain name does not make it another host. */
+export function hostName(host: string): string {
+  return host.replace(/:\d+$/, '').replace(/\.$/, '').toLowerCase();
 }
 
-/** A host that is more than a name and a port would let a client write our links (RFC 9110 section 7.2). */
+/** Each proxy appends, so the last value is the one that our own proxy wrote. */
+function lastOf(value: string | readonly string[] | undefined): string | undefined {
+  const last = String(value ?? '')
+    .split(',')
+    .at(-1)
+    ?.trim();
+  return last || undefined;
+}
+
+/** Only a name and a port: with anything else a client could write our links (RFC 9110 section 7.2). */
 function readableHost(host: string | undefined): string | undefined {
   return host !== undefined && /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(host) ? host : undefined;
 }
 
-/** The dot at the end of a full domain name changes nothing about which host it is. */
-function hostName(host: string): string {
-  return host.replace(/:\d+$/, '').replace(/\.$/, '').toLowerCase();
-}
-
 function ownHost({ localAddress = 'localhost', localPort }: Socket): string {
-  const address = plainAddress(localAddress);
+  const address = unmapIpv4(localAddress);
   return `${address.includes(':') ? `[${address}]` : address}${localPort === undefined ? '' : `:${localPort}`}`;
 }
 
-/** Reads the hops from our end: what stands left of an untrusted or unreadable hop is anybody's word. */
-function lastUntrusted(header: string | readonly string[] | undefined, peer: string, trusts: PeerTrust): string {
+/** False for text that is no IP address. */
+type IsTrustedProxy = (address: string | undefined) => boolean;
+
+/** Reads the hops from our end: any client can write what is to the left of an untrusted or unreadable hop. */
+function lastUntrusted(
+  header: string | readonly string[] | undefined,
+  peer: string,
+  isTrustedProxy: IsTrustedProxy,
+): string {
   const hops = String(header ?? '').split(',');
   let client = peer;
   for (const hop of hops.reverse()) {
     const address = hopAddress(hop.trim());
     if (address === undefined) return client;
     client = address;
-    if (!trusts(address)) return client;
+    if (!isTrustedProxy(address)) return client;
   }
   return client;
 }
 
-/** Some proxies write the port too (`203.0.113.7:4711`), which would make every connection another client. */
+/** Without the port that some proxies write (`203.0.113.7:4711`), which would make every connection another client. */
 function hopAddress(hop: string): string | undefined {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
-  return isIP(bare) === 0 ? undefined : plainAddress(bare);
+  return isIP(bare) === 0 ? undefined : unmapIpv4(bare);
+}
+
+/** Throws a TypeError for an entry that is neither an address nor a range. `::ffff:10.0.0.1`, from a dual-stack socket, counts as IPv4. */
+function createTrust(proxies: readonly string[]): IsTrustedProxy {
+  if (proxies.length === 0) return () => false;
+  const trusted = new BlockList();
+  for (const entry of proxies) addEntry(trusted, entry);
+  return (address = '') => {
+    const family = isIP(address);
+    return family !== 0 && trusted.check(address, family === 6 ? 'ipv6' : 'ipv4');
+  };
+}
+
+function addEntry(trusted: BlockList, entry: string): void {
+  const [address = '', bits, ...rest] = entry.split('/');
+  const family = isIP(address);
+  // A slash without a number after it would be read as /0 and trust the whole world.
+  const isRange = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 6 ? 128 : 32));
+  if (family === 0 || !isRange || rest.length > 0)
+    throw new TypeError(`"${entry}" is neither an IP address nor a CIDR range`);
+  const type = family === 6 ? 'ipv6' : 'ipv4';
+  if (bits === undefined) trusted.addAddress(address, type);
+  else trusted.addSubnet(address, Number(bits), type);
+}
+
+/** Checks a connection once: the check costs more than a request should. */
+function rememberBySocket(isTrustedProxy: IsTrustedProxy): (socket: Socket) => boolean {
+  const known = new WeakMap<Socket, boolean>();
+  return (socket) => {
+    let trusted = known.get(socket);
+    if (trusted === undefined) {
+      trusted = isTrustedProxy(socket.remoteAddress);
+      known.set(socket, trusted);
+    }
+    return trusted;
+  };
+}
+
+function unmapIpv4(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
 }

@@ -1,29 +1,17 @@
-/** How we speak HTTP: problems and where they become responses, representations, request ids, paths and addresses. */
-export { createAccessLog } from './access-log.ts';
+/** How we speak HTTP: problems and representations, bodies and preconditions, addresses, paths and traces, and the server. */
+export { type Addresses, type AddressOptions, createAddresses, hostName } from './addresses.ts';
 export {
-  type Addresses,
-  type AddressOptions,
-  createAddresses,
-} from './addresses.ts';
-export { answerMethod, isRead } from './allow.ts';
-export { beforeHead } from './before-head.ts';
-export { type BodySchema, createBodySchema, jsonPointer } from './body-schema.ts';
-export { answerClientErrors } from './client-errors.ts';
-export { endedStatus } from './ended-status.ts';
-export {
-  createExchange,
-  type Exchange,
-  exchangeOf,
-  publicBase,
-} from './exchange.ts';
-export {
-  builtInFormatters,
-  type Formatter,
-  htmlFormatter,
-  jsonFormatter,
-  withHtmlPage,
-  yamlFormatter,
-} from './formatters.ts';
+  type BodySchema,
+  bodyFromHost,
+  bodyTooLarge,
+  createBodySchema,
+  hasBody,
+  isBodyUnread,
+  jsonBodyBytesMax,
+  markBodyRestored,
+  readJsonBody,
+} from './body.ts';
+export { createRequestContext, publicBase, type RequestContext, requestContext, traceOf } from './context.ts';
 export {
   dataMarkup,
   escapeHtml,
@@ -35,37 +23,57 @@ export {
   phraseMarkup,
   proseMarkup,
 } from './html.ts';
-export { fingerprintOf, idempotencyKeyOf } from './idempotency-key.ts';
-export { announcesBody, bodyReadBefore, bodyTooLarge, isBodyWhole, markBodyWhole } from './incoming-body.ts';
+export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { isolate } from './isolate.ts';
-export { jsonBodyBytesMax, readJsonBody } from './json-body.ts';
-export { type Logger, silentLogger } from './logger.ts';
+export { createAccessLog, endedStatus, type Logger, logRequest, requestLogFields, silentLogger } from './log.ts';
+export { createSafePath, originForm, pathOf, type SafePathOptions, sanitisePath, searchOf } from './paths.ts';
 export { type Precondition, preconditionFailed, preconditionOf } from './precondition.ts';
 export {
+  bodyPointer,
   type ErrorBody,
   errorBody,
   type Fault,
   Problem,
   type ProblemOptions,
   problem,
+  queryFault,
+  queryPointer,
+  quote,
+  shorten,
 } from './problem.ts';
-export {
-  createProblemResponses,
-  type ProblemResponsesOptions,
-} from './problem-responses.ts';
+export { createProblemResponses, type ProblemResponsesOptions } from './problem-responses.ts';
 export { type ProblemKind, type ProblemSlug, problems, problemTitle } from './problems.ts';
-export { queryFault } from './query-fault.ts';
-export { redirectTo } from './redirect.ts';
-export { type RepresentOptions, represent } from './represent.ts';
 export {
+  builtInFormatters,
   createRepresentations,
+  type Formatter,
+  htmlFormatter,
+  jsonFormatter,
   type Representations,
+  withHtmlPage,
+  yamlFormatter,
 } from './representations.ts';
-export { logFieldsOf, logRequest } from './request-log.ts';
-export { originForm, pathOf, searchOf } from './request-target.ts';
-export { createSafePath, type SafePathOptions, sanitisePath } from './safe-path.ts';
-export { type HttpServer, type HttpServerOptions, serveHttp } from './serve.ts';
-export { type AnswerOptions, prepareAnswer, type StoredAnswer, sendAnswer } from './stored-answer.ts';
-export { type Trace, type TracedCall, traceHeaders, traceOf } from './trace.ts';
-export { boundTracestate, formatTraceparent, parseTraceparent, type TraceParent } from './trace-context.ts';
-export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './upgrades.ts';
+export {
+  answerOtherMethod,
+  isRead,
+  type RepresentOptions,
+  type ResponseOptions,
+  redirectTo,
+  renderResponse,
+  represent,
+  type StoredResponse,
+  sendStoredResponse,
+} from './respond.ts';
+export { answerClientErrors } from './server/client-errors.ts';
+export { type HttpServer, type HttpServerOptions, serveHttp } from './server/listen.ts';
+export { beforeHead } from './server/node-fixes.ts';
+export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './server/upgrades.ts';
+export {
+  boundTracestate,
+  formatTraceparent,
+  parseTraceparent,
+  type Trace,
+  type TracedCall,
+  type TraceParent,
+  traceHeaders,
+} from './trace.ts';

@@ -1,28 +1,40 @@
-/** One app inside another as if it were alone: its own state, its own end, nothing falls through. */
+/** Runs one app inside another as if it were alone: with its own state and parameters, and nothing falls through. */
 import type Koa from 'koa';
 import type { Context, Middleware } from 'koa';
 import compose from 'koa-compose';
 import { problem } from './problem.ts';
 
 /**
- * koa-mount hands on `ctx.state` and falls through to the outer app when the inner one does not answer; both would let
- * one service or version see another. What an isolated app leaves unanswered is `not-found`.
+ * koa-mount passes `ctx.state` on and falls through to the outer app when the inner one does not answer; both would let
+ * one service or version see another. Here an app that does not answer is `not-found`. koa-router merges what it finds
+ * into `ctx.params` and `ctx.matched`, so a host's router would leak into the app; both start empty, and are put back.
  */
 export function isolate(app: Koa | Middleware): (ctx: Context) => Promise<void> {
   const run = typeof app === 'function' ? app : compose(app.middleware);
   return async function isolated(ctx) {
-    const outerState = ctx.state;
+    const { state } = ctx;
+    const { params, matched } = ctx as Routed;
     ctx.state = {};
+    (ctx as Routed).params = undefined;
+    (ctx as Routed).matched = undefined;
     try {
-      await run(ctx as Parameters<typeof run>[0], fellThrough);
+      await run(ctx as Parameters<typeof run>[0], fallThrough);
     } finally {
-      ctx.state = outerState;
+      ctx.state = state;
+      (ctx as Routed).params = params;
+      (ctx as Routed).matched = matched;
     }
     if (isUnanswered(ctx)) throw problem('not-found');
   };
 }
 
-async function fellThrough(): Promise<void> {}
+/** The context as koa-router extends it. */
+interface Routed extends Context {
+  params?: unknown;
+  matched?: unknown;
+}
+
+async function fallThrough(): Promise<void> {}
 
 /** Koa starts every response at 404 without a body, and a handler that answers changes at least one of the two. */
 function isUnanswered(ctx: Context): boolean {

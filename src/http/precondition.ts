@@ -1,41 +1,49 @@
-/** `If-Match`: change it only if it is still what I read (RFC 9110 section 13.1.1). */
+/** Entity tags, and the preconditions `If-Match` and `If-None-Match` (RFC 9110 sections 8.8.3, 13.1.1 and 13.1.2). */
+import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import { type Problem, problem } from './problem.ts';
 
-/** What a client holds a change against. */
-export interface Precondition {
-  /** True for `*`, and when one of the listed tags is the one that `isCurrent` knows. Weak tags never match. */
-  readonly matches: (isCurrent: (opaque: string) => boolean) => boolean;
-}
+/** The strong tags that `If-Match` lists, without their quotes; `*` matches whatever there is. */
+export type Precondition = '*' | readonly string[];
 
-/** Throws `precondition-required` when the client holds nothing. What cannot be read matches nothing. */
+/** Throws `precondition-required` when the client sent no `If-Match`. An unreadable list is empty, and so matches nothing. */
 export function preconditionOf(ctx: Context): Precondition {
   const { 'if-match': ifMatch } = ctx.req.headers;
   if (ifMatch === undefined) {
-    throw problem('precondition-required', { detail: 'Send If-Match with the ETag that a GET of this gave you.' });
+    throw problem('precondition-required', { detail: 'Send If-Match with the ETag that a GET of this returned.' });
   }
-  if (ifMatch.trim() === '*') return anything;
-  const tags = parseEntityTags(ifMatch).filter(({ isWeak }) => !isWeak);
-  return { matches: (isCurrent) => tags.some(({ opaque }) => isCurrent(opaque)) };
+  if (ifMatch.trim() === '*') return '*';
+  return parseEntityTags(ifMatch)
+    .filter(({ isWeak }) => !isWeak)
+    .map(({ opaque }) => opaque);
 }
 
 export function preconditionFailed(): Problem {
-  return problem('precondition-failed', { detail: 'It has changed since: read it again and decide anew.' });
+  return problem('precondition-failed', { detail: 'It has changed since: read it again and decide again.' });
 }
 
-const anything: Precondition = { matches: () => true };
+/** True when `If-None-Match` lists the tag, compared weakly. */
+export function noneMatchFails(ifNoneMatch: string, tag: string): boolean {
+  if (ifNoneMatch.trim() === '*') return true;
+  return parseEntityTags(ifNoneMatch).some(({ opaque }) => tag === `"${opaque}"` || tag === `W/"${opaque}"`);
+}
+
+/** A strong tag for a representation without a version: a digest of its bytes. */
+export function digestTag(body: string): string {
+  return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+}
 
 export interface EntityTag {
   readonly isWeak: boolean;
-  /** What stands between the quotes. */
+  /** The text between the quotes. */
   readonly opaque: string;
 }
 
-/** The tags of a list, in order; none at all if any of it is no entity tag (section 8.8.3). */
+/** The tags of a list, in order; none at all if any of it is no entity tag. */
 export function parseEntityTags(text: string): readonly EntityTag[] {
   const tag = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*(?:,[ \t,]*|$)/y;
   const tags: EntityTag[] = [];
-  // Empty members are nothing (section 5.6.1.2).
+  // Empty members do not count (section 5.6.1.2).
   tag.lastIndex = /^[ \t,]*/.exec(text)?.[0].length ?? 0;
   while (tag.lastIndex < text.length) {
     const found = tag.exec(text);

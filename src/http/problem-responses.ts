@@ -1,27 +1,25 @@
-/** The one place where a throw becomes a response. */
+/** The middleware that turns whatever is thrown into a response. */
 import type { Context, Middleware, Next } from 'koa';
-import { exchangeOf } from './exchange.ts';
-import type { Formatter } from './formatters.ts';
-import type { Logger } from './logger.ts';
-import { asProblem, errorBody, type Problem } from './problem.ts';
+import { requestContext } from './context.ts';
+import { type Logger, logRequest } from './log.ts';
+import { errorBody, type Problem, problemOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
-import { createRepresentations, type Representations } from './representations.ts';
-import { logRequest } from './request-log.ts';
+import { createRepresentations, type Formatter, type Representations } from './representations.ts';
 
 export interface ProblemResponsesOptions {
   readonly representations?: Representations;
   /** @default the `error` event of the app, which Koa prints */
   readonly logger?: Logger;
-  /** Puts an error of another module in our terms; undefined leaves it to the default. */
-  readonly translate?: (thrown: unknown) => Problem | undefined;
+  /** Turns an error of another module into a problem; undefined leaves it to the default. */
+  readonly toProblem?: (thrown: unknown) => Problem | undefined;
   /**
-   * Where the pages about problems stand below the root of the server, with a slash at the end; each is named as its
-   * problem. @default nowhere: errors have no `info_url`
+   * The path of the pages about problems below the server's root, with a slash at the end; each page has the name of its
+   * problem. @default no pages: errors have no `info_url`
    */
-  readonly problemPages?: string | undefined;
+  readonly problemPagesPath?: string | undefined;
 }
 
-/** Headers that speak of the representation which the error replaces. */
+/** Headers that describe the representation which the error replaces. */
 const staleHeaders = [
   'Content-Encoding',
   'Content-Disposition',
@@ -39,26 +37,25 @@ const staleHeaders = [
 ];
 
 /**
- * Renders what is thrown below it as the error body, in the representation that `Accept` asks for. A `Problem` is told
- * to the client; anything else reads 500 and is told to the log, with its cause.
+ * Renders a thrown error as the error body, in the representation that `Accept` asks for. A `Problem` is shown to the
+ * client; any other error reads 500, and its cause goes to the log alone.
  */
 export function createProblemResponses(options: ProblemResponsesOptions = {}): Middleware {
-  const { representations = createRepresentations(), logger, translate, problemPages } = options;
+  const { representations = createRepresentations(), logger, toProblem, problemPagesPath } = options;
   return async function problemResponses(ctx: Context, next: Next) {
     try {
       await next();
     } catch (thrown) {
-      const found = translate?.(thrown) ?? asProblem(thrown);
-      if (!isDeparture(ctx, thrown)) report(ctx, found, thrown, logger);
+      const found = toProblem?.(thrown) ?? problemOf(thrown);
+      if (!isClientGone(ctx, thrown)) report(ctx, found, thrown, logger);
       if (ctx.headerSent) ctx.res.destroy();
-      else writeProblem(ctx, found, representations.chooseForError(ctx.req.headers.accept), problemPages);
+      else writeProblem(ctx, found, representations.chooseForError(ctx.req.headers.accept), problemPagesPath);
     }
   };
 }
 
-/** Writes the error body and the headers that belong to it, in place of whatever was prepared. */
-function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pages: string | undefined): void {
-  const body = errorBody(found, pages === undefined ? undefined : infoUrlOf(ctx, found, pages));
+function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesPath: string | undefined): void {
+  const body = errorBody(found, pagesPath === undefined ? undefined : infoUrlOf(ctx, found, pagesPath));
   for (const name of staleHeaders) ctx.remove(name);
   ctx.status = found.status;
   ctx.set({ 'Cache-Control': 'no-store', ...formatter.headers });
@@ -66,21 +63,18 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pages:
   ctx.vary('Accept');
   ctx.set('Content-Type', formatter.contentType);
   ctx.body = formatter.format(body, formatter.errorsOnly === true ? problemTitle(found.slug) : body.message);
-  // Whoever meant to write to the socket himself has not begun to, or the headers would be out.
+  // A handler may have turned this off to write to the socket itself; it has not begun, or the headers would have been sent.
   ctx.respond = true;
 }
 
-/**
- * Undefined where the status is not that of the table: somebody else chose it, such as an auth service that would rather
- * say 404, and the page would tell another story.
- */
-function infoUrlOf(ctx: Context, { slug, status }: Problem, pages: string): string | undefined {
+/** Undefined for a status that another party chose, such as an auth service that prefers 404: the page describes the table's. */
+function infoUrlOf(ctx: Context, { slug, status }: Problem, pagesPath: string): string | undefined {
   if (status !== problems[slug].status) return undefined;
-  const { addresses, rootPath } = exchangeOf(ctx);
-  return addresses.origin(ctx.req) + rootPath + pages + slug;
+  const { addresses, rootPath } = requestContext(ctx);
+  return addresses.origin(ctx.req) + rootPath + pagesPath + slug;
 }
 
-/** `Vary` is added to, since @koa/cors hands its own along with the error. */
+/** Adds to `Vary`, since @koa/cors attaches its own to the error. */
 function setHeader(ctx: Context, name: string, value: string | readonly string[]): void {
   const copy = Array.isArray(value) ? [...value] : String(value);
   if (name.toLowerCase() === 'vary') ctx.vary(copy);
@@ -88,20 +82,20 @@ function setHeader(ctx: Context, name: string, value: string | readonly string[]
 }
 
 function report(ctx: Context, found: Problem, thrown: unknown, logger: Logger | undefined): void {
-  const exchange = exchangeOf(ctx);
-  exchange.problem = found;
+  const context = requestContext(ctx);
+  context.problem = found;
   if (found.status < 500) return;
   if (logger === undefined) {
     ctx.app.emit('error', thrown instanceof Error ? thrown : found, ctx);
     return;
   }
-  const fields = { mapping: exchange.mapping, problem: found.slug, err: found.cause ?? thrown };
+  const fields = { mapping: context.mapping, problem: found.slug, err: found.cause ?? thrown };
   if (found.slug === 'internal') logRequest(logger, 'error', ctx, fields, 'a request failed unexpectedly');
   else logRequest(logger, 'warn', ctx, fields, found.message);
 }
 
-/** A client that leaves breaks what was reading from it or writing to it: the access log tells of it, and it is no fault. */
-function isDeparture(ctx: Context, thrown: unknown): boolean {
+/** A client that leaves breaks the streams from and to it. That is no fault, and the access log has it. */
+function isClientGone(ctx: Context, thrown: unknown): boolean {
   const { code } = Object(thrown) as { code?: unknown };
   return ctx.res.destroyed && ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(String(code));
 }

@@ -1,24 +1,24 @@
-/** The one error that a client may read: thrown anywhere, rendered in one middleware. */
+/** The one error that a client may read, its body, and pointers to what was wrong. */
 import { STATUS_CODES } from 'node:http';
 import { type ProblemSlug, problems } from './problems.ts';
 
-/** One fault among several: `pointer` is a JSON pointer (RFC 6901) such as `#/query/limit`. */
+/** One fault among several: `pointer` is a JSON pointer (RFC 6901) such as `/check_in` or, as a URI fragment, `#/query/limit`. */
 export interface Fault {
   readonly pointer: string;
   readonly detail: string;
 }
 
 export interface ProblemOptions {
-  /** For the client to read: what was wrong this time. */
+  /** For the client: what was wrong this time. */
   readonly detail?: string;
   readonly errors?: readonly Fault[];
-  /** Members of the error body beside those that every error has, such as `alternatives` (RFC 9457 section 3.2). */
+  /** More members of the error body, such as `alternatives` (RFC 9457 section 3.2). */
   readonly extension?: Readonly<Record<string, unknown>>;
-  /** Response headers that belong to the error, such as `Allow` or `Retry-After`. */
+  /** Response headers of the error, such as `Allow` or `Retry-After`. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** For the log, never for the client. */
   readonly cause?: unknown;
-  /** Where the status is settled elsewhere, as by an auth service. @default the table's */
+  /** For a status that another party chose, such as an auth service. @default that of the table of problems */
   readonly status?: number;
 }
 
@@ -31,6 +31,7 @@ export interface ErrorBody {
   readonly errors?: readonly Fault[];
 }
 
+/** Thrown anywhere; problem-responses.ts makes it a response. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly slug: ProblemSlug;
@@ -55,10 +56,10 @@ export function problem(slug: ProblemSlug, options?: ProblemOptions): Problem {
   return new Problem(slug, options);
 }
 
-type Told = Pick<Problem, 'status' | 'detail' | 'errors'> & Partial<Pick<Problem, 'extension'>>;
+type BodyParts = Pick<Problem, 'status' | 'detail' | 'errors'> & Partial<Pick<Problem, 'extension'>>;
 
 /** `infoUrl`: of the page about the problem. */
-export function errorBody({ status, detail, errors, extension }: Told, infoUrl?: string): ErrorBody {
+export function errorBody({ status, detail, errors, extension }: BodyParts, infoUrl?: string): ErrorBody {
   const standard = {
     code: status,
     message: `${status}: ${STATUS_CODES[status] ?? 'Unknown'}`,
@@ -66,12 +67,12 @@ export function errorBody({ status, detail, errors, extension }: Told, infoUrl?:
     ...(detail === undefined ? {} : { detail }),
     ...(errors === undefined ? {} : { errors }),
   };
-  // The standard ones first, and theirs are the values.
+  // Spread twice: the standard members come first, and an extension cannot replace them.
   return { ...standard, ...extension, ...standard };
 }
 
-/** Anything thrown, as a problem: what does not speak to the client is a bug, and reads 500. */
-export function asProblem(thrown: unknown): Problem {
+/** Anything thrown, as a problem: an error that is not meant for clients is a bug, and reads 500. */
+export function problemOf(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
   if (!isExposedHttpError(thrown)) return problem('internal', { cause: thrown });
   const { status, message, headers } = thrown;
@@ -83,21 +84,56 @@ export function asProblem(thrown: unknown): Problem {
   });
 }
 
+/** `/room/0`: points into a request body; the whole body is `''`. */
+export function bodyPointer(path: readonly PropertyKey[]): string {
+  return path.map((step) => `/${escapePointer(String(step))}`).join('');
+}
+
+/** `#/query/limit`: points to a query argument, as a URI fragment (RFC 6901 section 6); without a name to the whole query. */
+export function queryPointer(name: string | undefined): string {
+  return name === undefined ? '#/query' : `#/query/${encodeURIComponent(escapePointer(name))}`;
+}
+
+/** A fault of a query argument; of the whole query where `name` is empty. */
+export function queryFault(name: string, detail: string): Fault {
+  return { pointer: queryPointer(name === '' ? undefined : name), detail };
+}
+
+/** A client's own text, made short enough to be repeated to it. */
+export function quote(text: string): string {
+  return JSON.stringify(shorten(text));
+}
+
+const shortLengthMax = 40;
+
+/** At most 40 whole characters: half a surrogate pair could not be percent-encoded. */
+export function shorten(text: string): string {
+  const characters = [...text.slice(0, 2 * shortLengthMax + 2)];
+  return characters.length <= shortLengthMax ? text : `${characters.slice(0, shortLengthMax).join('')}…`;
+}
+
+/** RFC 6901 section 3. */
+function escapePointer(name: string): string {
+  return shorten(name).replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
 interface ExposedHttpError extends Error {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The errors of Koa and its libraries say with `expose` that a client may read their message (http-errors). */
+/** Koa and its libraries mark errors whose message a client may read with `expose` (http-errors). */
 function isExposedHttpError(thrown: unknown): thrown is ExposedHttpError {
   if (!(thrown instanceof Error)) return false;
   const { status, expose } = thrown as { status?: unknown; expose?: unknown };
   return expose === true && typeof status === 'number' && status >= 400 && status < 500;
 }
 
-/** Several problems share a status; of 400 there is a general one among them, of 409 and 422 there is none. That of 410 is of versions alone. */
+/** The problems with these statuses mean something narrower than the status: an error from elsewhere becomes `bad-request`. */
+const narrowStatuses = [400, 409, 410, 422];
+
 function slugOfStatus(status: number): ProblemSlug {
   const slugs = Object.keys(problems) as ProblemSlug[];
-  const isSpecial = [400, 409, 410, 422].includes(status);
-  return (isSpecial ? undefined : slugs.find((slug) => problems[slug].status === status)) ?? 'bad-request';
+  const found = narrowStatuses.includes(status) ? undefined : slugs.find((slug) => problems[slug].status === status);
+  return found ?? 'bad-request';
 }

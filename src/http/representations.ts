@@ -1,7 +1,24 @@
-/** Which representation a client gets: one choice by `Accept`, for normal and for error responses alike. */
+/** JSON, problem+json, YAML and HTML, and the choice among them by `Accept`, for normal and for error responses alike. */
 import Negotiator from 'negotiator';
-import { builtInFormatters, type Formatter } from './formatters.ts';
-import { problem } from './problem.ts';
+import { stringify } from 'yaml';
+import { dataMarkup, htmlDocument, pageHeaders } from './html.ts';
+import { type ErrorBody, problem } from './problem.ts';
+
+/** Makes one representation. Add your own to the list that `createRepresentations` takes. */
+export interface Formatter {
+  /** The media type that is negotiated, in lower case and without parameters. */
+  readonly type: string;
+  /** The value of `Content-Type`. */
+  readonly contentType: string;
+  /** A short word for entity tags: two representations of one version never share a tag. */
+  readonly tag: string;
+  /** True for a media type that is for errors alone. */
+  readonly errorsOnly?: boolean;
+  /** Headers that belong to the representation, such as a Content-Security-Policy. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** `title` heads the page for people; where `errorsOnly`, it is the problem's title. */
+  readonly format: (value: unknown, title: string) => string;
+}
 
 export interface Representations {
   /** The media types on offer for normal responses, in the server's order of preference. */
@@ -10,13 +27,73 @@ export interface Representations {
   readonly errorTypes: readonly string[];
   /** Throws `not-acceptable` with the list of what there is. */
   readonly choose: (accept: string | undefined) => Formatter;
-  /** Never refuses: an error that cannot be told in the client's terms is told in JSON (RFC 9457 section 3). */
+  /** Never refuses: an error that the client accepts in no type on offer comes as JSON (RFC 9457 section 3). */
   readonly chooseForError: (accept: string | undefined) => Formatter;
 }
 
-/** Negotiation costs microseconds and clients repeat themselves: answers are remembered, for headers of ordinary length. */
-const rememberedMax = 256;
-const rememberedLengthMax = 512;
+export const jsonFormatter: Formatter = {
+  type: 'application/json',
+  contentType: 'application/json',
+  tag: 'json',
+  format: (value) => JSON.stringify(value),
+};
+
+/**
+ * RFC 9457. One object serves both media types: clients ignore members that they do not know (section 3.2). A problem
+ * without a page has the type `about:blank`, which means no more than its status (section 4.2.1).
+ */
+export const problemJsonFormatter: Formatter = {
+  type: 'application/problem+json',
+  contentType: 'application/problem+json',
+  tag: 'problem',
+  errorsOnly: true,
+  format: (value, title) => {
+    const body = value as ErrorBody;
+    const { code: status, message, info_url: page } = body;
+    const kind =
+      page === undefined ? { type: 'about:blank', title: message.replace(/^\d+: /, '') } : { type: page, title };
+    return JSON.stringify({ ...kind, status, ...body });
+  },
+};
+
+/** RFC 9512. */
+export const yamlFormatter: Formatter = {
+  type: 'application/yaml',
+  contentType: 'application/yaml',
+  tag: 'yaml',
+  format: (value) => stringify(value, { aliasDuplicateObjects: false }),
+};
+
+const style = [
+  ':root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}',
+  'body{max-width:60rem;margin:2rem auto;padding:0 1rem}',
+  'dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem}',
+  'dt{font-weight:600}dd{margin:0;overflow-wrap:anywhere}',
+  'li{margin-bottom:.75rem}',
+].join('');
+
+/** For people with a browser: any value as a plain page. */
+export const htmlFormatter: Formatter = {
+  type: 'text/html',
+  contentType: 'text/html; charset=utf-8',
+  tag: 'html',
+  headers: pageHeaders({ style }),
+  format: (value, title) => htmlDocument({ title, style, main: dataMarkup(value) }),
+};
+
+/** In the order of the server's preference. */
+export const builtInFormatters: readonly Formatter[] = [
+  jsonFormatter,
+  problemJsonFormatter,
+  yamlFormatter,
+  htmlFormatter,
+];
+
+/** The built-in formatters, with another page for people in place of the plain one. */
+export function withHtmlPage(format: Formatter['format'], headers: Formatter['headers']): readonly Formatter[] {
+  const page = { ...htmlFormatter, format, ...(headers && { headers }) };
+  return builtInFormatters.map((formatter) => (formatter === htmlFormatter ? page : formatter));
+}
 
 export function createRepresentations(formatters: readonly Formatter[] = builtInFormatters): Representations {
   const normal = formatters.filter(({ errorsOnly }) => errorsOnly !== true);
@@ -43,6 +120,10 @@ export function createRepresentations(formatters: readonly Formatter[] = builtIn
 
 type Selection = (accept: string | undefined) => Formatter | undefined;
 
+const rememberedMax = 256;
+const rememberedLengthMax = 512;
+
+/** Negotiation costs microseconds and clients repeat themselves, so results are kept, for headers of ordinary length. */
 function remember(select: Selection): Selection {
   const remembered = new Map<string, Formatter>();
   return (accept = '') => {
@@ -61,26 +142,26 @@ function remember(select: Selection): Selection {
 }
 
 function negotiate(accept: string | undefined, formatters: readonly Formatter[]): Formatter | undefined {
-  const type = new Negotiator({
-    headers: { accept: readableAccept(accept) },
-  }).mediaType(formatters.map((one) => one.type));
+  const type = negotiatorOf(accept).mediaType(formatters.map((one) => one.type));
   return formatters.find((one) => one.type === type);
 }
 
-/** A client that lists an errors-only type beside the plain one wants its errors in it, whichever stands first. */
+/** A client that lists an errors-only type beside the plain one wants its errors in it, in whatever order it lists them. */
 function negotiateError(accept: string | undefined, formatters: readonly Formatter[]): Formatter | undefined {
   const chosen = negotiate(accept, formatters);
   if (chosen !== formatters[0]) return chosen;
-  const asked = new Negotiator({
-    headers: { accept: readableAccept(accept) },
-  }).mediaTypes();
-  return formatters.find(({ errorsOnly, type }) => errorsOnly === true && asked.includes(type)) ?? chosen;
+  const listed = negotiatorOf(accept).mediaTypes();
+  return formatters.find(({ errorsOnly, type }) => errorsOnly === true && listed.includes(type)) ?? chosen;
+}
+
+function negotiatorOf(accept: string | undefined): Negotiator {
+  return new Negotiator({ headers: { accept: readableAccept(accept) } });
 }
 
 /**
- * `Accept` without the parameters that no formatter of ours tells apart (`charset`, `version`), since negotiator takes
- * each as a different type. Ranges that are not media ranges are dropped; with none left, everything is acceptable
- * (RFC 9110 section 12.5.1).
+ * `Accept` without the parameters that no formatter of ours distinguishes (`charset`, `version`), since negotiator takes
+ * each for a different type. Drops what is no media range; with none left, everything is acceptable (RFC 9110 section
+ * 12.5.1).
  */
 function readableAccept(accept = ''): string {
   const ranges = accept.split(',').flatMap((part) => {
@@ -88,7 +169,7 @@ function readableAccept(accept = ''): string {
     if (!/^(?:\*\/\*|[\w!#$&^.+-]+\/(?:\*|[\w!#$&^.+-]+))$/.test(range)) return [];
     const quality = parameters.find((parameter) => /^q\s*=/.test(parameter))?.replace(/^q\s*=\s*/, '');
     if (quality === undefined) return [range];
-    // Java writes `q=.2` and scripts write `q=0.33333`: more than the grammar allows, and plain enough.
+    // Java writes `q=.2` and scripts write `q=0.33333`: outside the grammar, but clear.
     return /^(?:0?\.\d+|0\.?|1(?:\.0*)?)$/.test(quality) ? [`${range};q=${quality}`] : [];
   });
   return ranges.length === 0 ? '*/*' : ranges.join(',');

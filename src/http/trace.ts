@@ -1,47 +1,125 @@
-/** The trace that a request belongs to: the one that it came with, or a new one, under an id of ours for this part of it. */
-import type { IncomingHttpHeaders } from 'node:http';
-import type { Context } from 'koa';
-import { exchangeOf } from './exchange.ts';
-import { boundTracestate, formatTraceparent, parseTraceparent, type TraceParent } from './trace-context.ts';
-import type { TraceIds } from './trace-ids.ts';
+/** `traceparent` and `tracestate` (W3C Trace Context): read, written and bounded, and new ids. */
+import { randomFillSync } from 'node:crypto';
 
-/** `spanId` is ours: other servers are told it as their parent. */
+export interface TraceParent {
+  /** 32 hexadecimal digits in lower case, not all zero. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits in lower case, not all zero: the sender's span. */
+  readonly spanId: string;
+  /** 1: sampled, 2: the trace id is random. */
+  readonly flags: number;
+}
+
+/** `spanId` is ours; other servers get it as their parent. */
 export interface Trace extends TraceParent {
-  /** As `tracestate` goes on; undefined: nothing does. */
+  /** The `tracestate` to pass on; undefined: none. */
   readonly state: string | undefined;
-  /** Somebody traces, and is told of a call to another server, with its method; undefined: nobody does. */
+  /** Reports a call to another server, with its method, to the tracer; undefined where nothing traces. */
   readonly startCall: ((method: string) => TracedCall) | undefined;
 }
 
+/** A call to another server; one of `answered` and `failed` ends it. */
 export interface TracedCall {
-  /** What the other server is told in place of the request's own. */
+  /** The trace that the other server gets, in place of the request's. */
   readonly trace: Trace;
-  /** Either of them ends it. `origin`: scheme, host and port of who answered. */
+  /** `origin`: scheme, host and port of the server that answered. */
   readonly answered: (status: number, origin: string) => void;
   readonly failed: (cause: unknown) => void;
 }
 
-export function traceOf(ctx: Context): Trace {
-  const exchange = exchangeOf(ctx);
-  exchange.trace ??= openTrace(ctx.req.headers, exchange.traceIds);
-  return exchange.trace;
-}
-
-/** The headers that tell it to another server: names and values in turn. */
+/** The headers that pass the trace on to another server, as names and values in turn. */
 export function traceHeaders(trace: Trace): string[] {
   const list = ['traceparent', formatTraceparent(trace)];
   if (trace.state !== undefined) list.push('tracestate', trace.state);
   return list;
 }
 
-/** Whether it is sampled is said by who began it: what we begin ourselves nobody records. */
-function openTrace({ traceparent, tracestate }: IncomingHttpHeaders, ids: TraceIds): Trace {
-  const came = parseTraceparent(traceparent);
-  return {
-    traceId: came?.traceId ?? ids.traceId(),
-    spanId: ids.spanId(),
-    flags: came?.flags ?? 0,
-    state: came && boundTracestate(tracestate),
-    startCall: undefined,
-  };
+const fields = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(?:$|-)/;
+
+/** The whole length of version 00; later versions may add fields, which we ignore (section 4.3). */
+const lengthOfFirstVersion = 55;
+
+/** Undefined flags must not be passed on (section 3.2.2.5). */
+const knownFlags = 3;
+
+/** Undefined for an unreadable header. A header that came twice is unreadable, since Node joins the two with a comma. */
+export function parseTraceparent(header: string | readonly string[] | undefined): TraceParent | undefined {
+  if (typeof header !== 'string') return undefined;
+  const [, version, traceId = '', spanId = '', flags = ''] = fields.exec(header) ?? [];
+  if (version === undefined || (version === '00' && header.length !== lengthOfFirstVersion)) return undefined;
+  return { traceId, spanId, flags: Number.parseInt(flags, 16) & knownFlags };
+}
+
+/** In version 00. */
+export function formatTraceparent({ traceId, spanId, flags }: TraceParent): string {
+  return `00-${traceId}-${spanId}-0${flags & knownFlags}`;
+}
+
+const membersMax = 32;
+const lengthMax = 512;
+
+/** When the whole is too long, members longer than this go first (section 3.3.1.5). */
+const lengthOfLongMember = 128;
+
+const memberPattern = /^[\da-z][\da-z_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
+
+/** As much of `tracestate`, all its lines together, as may be passed on; undefined: none, or a member is malformed. */
+export function boundTracestate(header: string | readonly string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  const members = String(header)
+    .split(',')
+    .map((member) => member.trim())
+    .filter((member) => member !== '');
+  if (!members.every((member) => memberPattern.test(member))) return undefined;
+  return withinLength(members.slice(0, membersMax)).join(',') || undefined;
+}
+
+function withinLength(members: readonly string[]): readonly string[] {
+  if (lengthOf(members) <= lengthMax) return members;
+  const kept = members.filter(({ length }) => length <= lengthOfLongMember);
+  while (lengthOf(kept) > lengthMax) kept.pop();
+  return kept;
+}
+
+function lengthOf(members: readonly string[]): number {
+  return members.reduce((sum, { length }) => sum + length + 1, -1);
+}
+
+/** Makes new ids, unpredictable ones. */
+export interface TraceIds {
+  /** 32 hexadecimal digits in lower case, never all zero. */
+  readonly traceId: () => string;
+  /** 16 of them. */
+  readonly spanId: () => string;
+}
+
+/** Enough for 170 requests that each begin a trace. */
+const poolBytes = 4096;
+
+/**
+ * `fill` overwrites the whole buffer with random bytes. They are fetched many at a time, which makes an id three times
+ * cheaper; the pool is allocated at the first id.
+ */
+export function createTraceIds(fill: (bytes: Buffer) => unknown = randomFillSync): TraceIds {
+  let pool: Buffer | undefined;
+  let next = poolBytes;
+
+  function take(bytes: number): string {
+    pool ??= Buffer.allocUnsafeSlow(poolBytes);
+    if (next + bytes > poolBytes) {
+      fill(pool);
+      next = 0;
+    }
+    next += bytes;
+    return pool.toString('hex', next - bytes, next);
+  }
+
+  /** An id of zeros means "none" (section 3.2.2.3). */
+  function takeId(bytes: number): string {
+    let id = take(bytes);
+    while (/^0+$/.test(id)) id = take(bytes);
+    return id;
+  }
+
+  return Object.freeze({ traceId: () => takeId(16), spanId: () => takeId(8) });
 }

@@ -1,7 +1,7 @@
 /** Where Prometheus reads the metrics: one path, only read, in one format whatever it accepts. */
 import type { Context } from 'koa';
 import type { InternalRoute } from '#gateway';
-import { answerMethod, problem } from '#http';
+import { answerOtherMethod, problem } from '#http';
 import type { Metrics } from './metrics.ts';
 
 const allowed = ['GET', 'HEAD', 'OPTIONS'];
@@ -18,7 +18,7 @@ export function createMetricsRoute(metrics: Metrics, path = '/gateway/v0/metrics
     authenticated: true,
     async run(ctx: Context) {
       if (ctx.path !== path) throw problem('not-found');
-      if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return answerMethod(ctx, allowed);
+      if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return answerOtherMethod(ctx, allowed);
       const text = await metrics.text();
       ctx.set({ 'Content-Type': metrics.contentType, 'Cache-Control': 'no-store' });
       ctx.body = text;

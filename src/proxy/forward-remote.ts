@@ -1,7 +1,7 @@
 /** To a service across HTTP: streamed both ways, bounded in time, and silent about why it failed. */
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
-import { exchangeOf, type Logger, Problem, type TracedCall, traceOf } from '#http';
+import { type Logger, Problem, requestContext, type TracedCall, traceOf } from '#http';
 import { rewritePrefixes } from '#routing';
 import { answerWith } from './answer.ts';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
@@ -109,7 +109,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
       countFailure(counts, found);
       throw found;
     } finally {
-      exchangeOf(ctx).upstreamMs = clock() - startedAtMs;
+      requestContext(ctx).upstreamMs = clock() - startedAtMs;
       closeUnlessReceived(ctx);
     }
   }

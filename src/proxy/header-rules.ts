@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { HeaderRules, HeaderValue, HeaderVariable } from '#config';
-import { exchangeOf } from '#http';
+import { requestContext } from '#http';
 
 /** Each removes first and adds then. */
 export interface HeaderEdits {
@@ -55,7 +55,7 @@ function addTo(headers: IncomingHttpHeaders, name: string, value: string): void 
 /** What Envoy fills in where a value has it between percent signs, and we do too. */
 const variables: Readonly<Record<HeaderVariable, (ctx: Context) => string>> = {
   PROTOCOL: ({ req }) => `HTTP/${req.httpVersion}`,
-  DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: (ctx) => exchangeOf(ctx).addresses.client(ctx.req),
+  DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: (ctx) => requestContext(ctx).addresses.client(ctx.req),
 };
 
 function isVariable(name: string): name is HeaderVariable {

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { announcesBody, bodyReadBefore, bodyTooLarge, isBodyWhole, type Problem, problem } from '#http';
+import { bodyFromHost, bodyTooLarge, hasBody, isBodyUnread, type Problem, problem } from '#http';
 import { createIdleTimer } from './idle-timer.ts';
 
 export interface BodyWatcher {
@@ -33,8 +33,8 @@ export interface RequestBodyOptions {
 /** Undefined when the request has no body. Throws `body-too-large` and `body-consumed`; a stream that grows too large fails with the former. */
 export function createRequestBody(ctx: Context, options: RequestBodyOptions): RequestBody | undefined {
   const { req } = ctx;
-  if (!announcesBody(req.headers, options.bytesMax)) return undefined;
-  return isBodyWhole(req) ? streamed(req, options) : wholeBody(bodyReadBefore(ctx, options.bytesMax));
+  if (!hasBody(req.headers, options.bytesMax)) return undefined;
+  return isBodyUnread(req) ? streamed(req, options) : wholeBody(bodyFromHost(ctx, options.bytesMax));
 }
 
 /**

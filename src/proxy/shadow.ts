@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
-import { isBodyWhole, type Logger, pathOf, searchOf } from '#http';
+import { isBodyUnread, type Logger, pathOf, searchOf } from '#http';
 import { createRewrite, rewritePrefixes } from '#routing';
 import type { Attempt } from './attempt.ts';
 import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts';
@@ -100,7 +100,7 @@ export function createShadow(options: ShadowOptions): Shadow {
       send(request);
       return;
     }
-    if (!isBodyWhole(req) || Number(req.headers['content-length']) > bodyBytesMax) throw unfitBody(bodyBytesMax);
+    if (!isBodyUnread(req) || Number(req.headers['content-length']) > bodyBytesMax) throw unfitBody(bodyBytesMax);
     copyBody(req, bodyBytesMax, (body) => {
       if (body === undefined) skip(unfitBody(bodyBytesMax), place);
       else send({ ...request, body: wholeBody(body) });

@@ -1,7 +1,7 @@
 /** The headers of a request to an upstream: what may cross, and what the gateway adds. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
-import { exchangeOf, problem, type Trace, traceHeaders, traceOf } from '#http';
+import { problem, requestContext, type Trace, traceHeaders, traceOf } from '#http';
 import { crossesHops, nominatedBy } from './hop-by-hop.ts';
 
 /** Names of headers that only an auth service may set. */
@@ -61,7 +61,7 @@ export interface PublicAddress {
 }
 
 export function publicAddress(ctx: Context): PublicAddress {
-  const { addresses, basePath } = exchangeOf(ctx);
+  const { addresses, basePath } = requestContext(ctx);
   const [scheme = '', , host = '', ...path] = addresses.origin(ctx.req).split('/');
   return {
     scheme: scheme.slice(0, -1),
@@ -80,7 +80,7 @@ export function forwardedHeaders(
   publicPrefix: string,
   trace: Trace = traceOf(ctx),
 ): string[] {
-  const { addresses, requestId } = exchangeOf(ctx);
+  const { addresses, requestId } = requestContext(ctx);
   const { req } = ctx;
   const peer = (req.socket.remoteAddress ?? 'unknown').replace(/^::ffff:(?=\d+\.)/, '');
   const earlier = addresses.trusts(req) ? req.headers['x-forwarded-for'] : undefined;

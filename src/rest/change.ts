@@ -56,7 +56,7 @@ export function change<Row extends object, Input>(definition: ChangeDefinition<R
       const precondition = preconditionOf(ctx);
       const input = check(await readJsonBody(ctx));
       const requireCurrent = (row: Row) => {
-        if (!precondition.matches((opaque) => isTagOf(opaque, version(row)))) throw preconditionFailed();
+        if (precondition !== '*' && !precondition.some((tag) => isTagOf(tag, version(row)))) throw preconditionFailed();
       };
       const row = await definition.change(ctx, { input, requireCurrent });
       if (row === undefined) throw problem('not-found');

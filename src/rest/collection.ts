@@ -1,7 +1,7 @@
 /** Lists that clients page through. */
 import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
-import { exchangeOf, problem, publicBase, type Representations, represent } from '#http';
+import { problem, publicBase, type Representations, represent, requestContext } from '#http';
 import {
   formatCursor,
   formatLinkHeader,
@@ -91,7 +91,7 @@ function linksOf<Row extends object>(
   place: string,
 ): PageLinks {
   const { offset, limit, after, isCounted = true, sort } = query;
-  const at = { limit, path: exchangeOf(ctx).basePath + ctx.path, search: ctx.search };
+  const at = { limit, path: requestContext(ctx).basePath + ctx.path, search: ctx.search };
   if (after === undefined) return pageLinks({ ...at, offset, total: isCounted ? total : undefined, hasMore });
   const last = hasMore === true ? items.at(-1) : undefined;
   return walkLinks({ ...at, next: last && cursorOf(view, sort, last, place) });

@@ -5,13 +5,13 @@ import {
   createBodySchema,
   fingerprintOf,
   idempotencyKeyOf,
-  prepareAnswer,
   publicBase,
   type Representations,
   readJsonBody,
-  type StoredAnswer,
+  renderResponse,
+  type StoredResponse,
   searchOf,
-  sendAnswer,
+  sendStoredResponse,
 } from '#http';
 import { itemArguments, parseItemQuery, present, type View } from '#query';
 import { bodyProblems, commonAnswers, header, type Operation, pathParameters, type Told } from './operation.ts';
@@ -25,12 +25,12 @@ export interface CreationRequest<Row extends object, Input> {
   /** Of the body as it was sent: another one under the same key is another request. 43 characters. */
   readonly fingerprint: string;
   /** The answer to this request once the row is made: plain data, to be kept where the row is. */
-  readonly answerWith: (row: Row) => StoredAnswer;
+  readonly answerWith: (row: Row) => StoredResponse;
 }
 
 export interface Creation {
   /** From `answerWith`, now or when the request came first. */
-  readonly answer: StoredAnswer;
+  readonly answer: StoredResponse;
   /** True: this request made nothing, its answer is that of an earlier one. */
   readonly isReplayed: boolean;
 }
@@ -64,14 +64,14 @@ export function creation<Row extends object, Input>(definition: CreationDefiniti
       const input = check(body);
       const base = publicBase(ctx);
       const answerWith = (row: Row) =>
-        prepareAnswer(formatter, present(view, row, fields, `${base}/`), {
+        renderResponse(formatter, present(view, row, fields, `${base}/`), {
           title,
           version: version && tagOf(version(row), fields),
           status: 201,
           headers: { Location: `${base}${ctx.path}${encodeURIComponent(String(row[view.key]))}` },
         });
       const made = await create(ctx, { input, key, fingerprint: fingerprintOf(body), answerWith });
-      sendAnswer(ctx, made.answer, made.isReplayed);
+      sendStoredResponse(ctx, made.answer, made.isReplayed);
     };
   const operation = (): Operation => ({
     ...told,

@@ -1,6 +1,6 @@
 /** Routes that say what they are: for programs at `/openapi.json`, for people at `/docs/`. */
 import type { Context, Middleware, Next } from 'koa';
-import { exchangeOf, publicBase, type Representations, represent } from '#http';
+import { publicBase, type Representations, represent, requestContext } from '#http';
 import type { About } from './document.ts';
 import { createDocumentRepresentations, type DocumentRepresentations } from './document-representations.ts';
 import type { DocumentedRoute, ResourceRoute } from './route.ts';
@@ -33,7 +33,7 @@ function announce(route: DocumentedRoute): ResourceRoute {
     const run = route.answer(representations);
     return async function announceDocuments(ctx: Context, next: Next) {
       await run(ctx as Parameters<Middleware>[0], next);
-      const { basePath } = exchangeOf(ctx);
+      const { basePath } = requestContext(ctx);
       ctx.append('Link', `<${basePath}/openapi.json>; rel="service-desc", <${basePath}/docs/>; rel="service-doc"`);
     };
   };

@@ -4,14 +4,14 @@ import type { Context, Middleware, Next } from 'koa';
 import Koa from 'koa';
 import Router, { type Layer } from 'koa-router';
 import {
-  answerMethod,
+  answerOtherMethod,
   createProblemResponses,
-  exchangeOf,
   type ProblemResponsesOptions,
   pathOf,
   problem,
   type Representations,
   redirectTo,
+  requestContext,
 } from '#http';
 import type { ResourceRoute } from './route.ts';
 
@@ -81,7 +81,7 @@ function paramsOf(layer: Layer, path: string, captures: string[]): Record<string
 function answerUnmatched(ctx: Context, router: Router, path: string): void {
   const allowed = methodsOf(router, path);
   const isCollection = !path.endsWith('/') && methodsOf(router, `${path}/`).length > 0;
-  if (allowed.length > 0) answerMethod(ctx, allowed);
+  if (allowed.length > 0) answerOtherMethod(ctx, allowed);
   else if (isCollection) redirectToSlash(ctx);
   else throw problem('not-found');
 }
@@ -92,5 +92,5 @@ function methodsOf(router: Router, path: string): readonly string[] {
 }
 
 export function redirectToSlash(ctx: Context): void {
-  redirectTo(ctx, `${exchangeOf(ctx).basePath}${ctx.path}/${ctx.search}`);
+  redirectTo(ctx, `${requestContext(ctx).basePath}${ctx.path}/${ctx.search}`);
 }

@@ -3,7 +3,7 @@ import type Koa from 'koa';
 import type { Context, Middleware, Next } from 'koa';
 import compose from 'koa-compose';
 import mount from 'koa-mount';
-import { exchangeOf, isolate, problem } from '#http';
+import { isolate, problem, requestContext } from '#http';
 import { redirectToSlash } from './resource-app.ts';
 
 /** Apps by version, such as `{ v1, v2 }` for `/v1` and `/v2`. Any other prefix is `not-found`. */
@@ -14,14 +14,14 @@ export function createVersions(apps: Readonly<Record<string, Koa>>): Middleware 
 
 /** Where the host mounted us can be told from the path only before a mount of ours takes its part off. */
 function settleBase(ctx: Context, next: Next): Promise<void> {
-  exchangeOf(ctx);
+  requestContext(ctx);
   return next();
 }
 
 function mountVersion(prefix: string, app: Koa): Middleware {
   const run = isolate(app);
   const mounted = mount(prefix, async (ctx: Context) => {
-    const exchange = exchangeOf(ctx);
+    const exchange = requestContext(ctx);
     const { basePath } = exchange;
     exchange.basePath = basePath + prefix;
     try {

@@ -3,8 +3,8 @@ import type { Context, Middleware } from 'koa';
 import type { InternalRoute } from '#gateway';
 import {
   createAddresses,
-  createExchange,
   createProblemResponses,
+  createRequestContext,
   createSafePath,
   type ProblemResponsesOptions,
   problem,
@@ -38,6 +38,6 @@ export function createAdmin(
   }
 
   // The pages about problems are not served here.
-  const problems = createProblemResponses({ ...responses, problemPages: undefined });
-  return [createExchange(createAddresses(settings)), problems, createSafePath(settings), serveAdmin];
+  const problems = createProblemResponses({ ...responses, problemPagesPath: undefined });
+  return [createRequestContext(createAddresses(settings)), problems, createSafePath(settings), serveAdmin];
 }

@@ -8,7 +8,7 @@ import { type Authenticator, createAuthService, createReloadingAuthenticator, cr
 import { demoUsersAmong, loadTls, packageVersion, type Tls, type User } from '#config';
 import { problemPagesPath } from '#diag';
 import { createGatewayCounts, createTraffic, type Forward } from '#gateway';
-import { createRepresentations, isolate, type Logger, logFieldsOf } from '#http';
+import { createRepresentations, isolate, type Logger, requestLogFields } from '#http';
 import { createClusters } from '#proxy';
 import { createVersions } from '#rest';
 import { createCarService } from '#services/car';
@@ -62,7 +62,7 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations, 
   const { settings, configuration, logger, clock, has } = settled;
   const { limiter } = rateLimiting;
   const representations = createRepresentations();
-  const responses = { representations, logger, translate: storageProblem, problemPages: problemPagesPath };
+  const responses = { representations, logger, toProblem: storageProblem, problemPagesPath };
   const arrival = createArrival(settled, tracing?.middleware);
   const entry = [...arrival, ...createEntry(settled, responses, (ctx) => edges.answersPreflight(ctx))];
 
@@ -140,7 +140,7 @@ function assemble(settled: Settled, { tls, database, rateLimiting, generations, 
     middleware,
     demoUsers: demoUsersAmong(configuration.users),
     explain: edges.explain,
-    upgradesThrough: (handler: RequestListener = app.callback()) => upgrades.through(handler),
+    upgradesThrough: (handler: RequestListener = app.callback()) => upgrades.listener(handler),
     listen: listeners.open,
     close() {
       closing ??= closeAll();
@@ -170,7 +170,7 @@ function createHost(middleware: readonly Middleware[], logger: Logger): Koa {
   for (const one of middleware) app.use(one);
   return app.on('error', (error: Error, ctx?: Context) => {
     if (ctx?.req.socket.destroyed === true) return;
-    logger.error({ ...(ctx && logFieldsOf(ctx)), err: error }, 'a response broke off');
+    logger.error({ ...(ctx && requestLogFields(ctx)), err: error }, 'a response broke off');
   });
 }
 

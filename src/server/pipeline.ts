@@ -5,8 +5,8 @@ import type { EntrySettings } from '#explain';
 import {
   createAccessLog,
   createAddresses,
-  createExchange,
   createProblemResponses,
+  createRequestContext,
   createSafePath,
   type ProblemResponsesOptions,
 } from '#http';
@@ -14,7 +14,7 @@ import type { Settled } from './options.ts';
 
 /** On whichever listener: its id, its span where somebody traces, and the line in the log. */
 export function createArrival({ settings, logger }: Settled, tracing: Middleware | undefined): Middleware[] {
-  return [createExchange(createAddresses(settings)), ...(tracing ? [tracing] : []), createAccessLog(logger)];
+  return [createRequestContext(createAddresses(settings)), ...(tracing ? [tracing] : []), createAccessLog(logger)];
 }
 
 /** On the way to the gateway, in this order. `isAnswered`: a preflight that a mapping's own rule answers. */

@@ -1,7 +1,7 @@
 /** A span for each request: below the host's own where there is one, otherwise below what the client's headers name. */
 import type { Attributes, Span, Context as SpanContext, Tracer } from '@opentelemetry/api';
 import type { Context, Middleware, Next } from 'koa';
-import { boundTracestate, type Exchange, exchangeOf, type Problem, parseTraceparent, pathOf } from '#http';
+import { boundTracestate, type Problem, parseTraceparent, pathOf, type RequestContext, requestContext } from '#http';
 import { methodAttributes, setStatus, spanNameOf } from './conventions.ts';
 import { type Api, traceOfSpan } from './span-trace.ts';
 
@@ -10,7 +10,7 @@ export function createServerSpans(api: Api, tracer: Tracer): Middleware {
   const { context, trace, SpanKind, SpanStatusCode } = api;
 
   return function serverSpan(ctx: Context, next: Next) {
-    const exchange = exchangeOf(ctx);
+    const exchange = requestContext(ctx);
     const outer = context.active();
     const isInside = hasSpan(api, outer);
     const parent = isInside ? outer : withRemoteParent(api, outer, ctx);
@@ -52,7 +52,7 @@ function isOurs({ trace, isSpanContextValid }: Api, span: Span, parent: SpanCont
 }
 
 /** Without the query, which may hold secrets. */
-function attributesOf(ctx: Context, { addresses, basePath }: Exchange): Attributes {
+function attributesOf(ctx: Context, { addresses, basePath }: RequestContext): Attributes {
   const host = addresses.host(ctx.req);
   return {
     ...methodAttributes(ctx.method),
@@ -63,7 +63,7 @@ function attributesOf(ctx: Context, { addresses, basePath }: Exchange): Attribut
 }
 
 /** `basePath`: as it was at the beginning, since a service that the client left in the middle has another. */
-function endSpan(span: Span, ctx: Context, { route, problem }: Exchange, basePath: string, error: number): void {
+function endSpan(span: Span, ctx: Context, { route, problem }: RequestContext, basePath: string, error: number): void {
   if (route !== undefined) {
     span.setAttribute('http.route', basePath + route);
     span.updateName(spanNameOf(ctx.method, basePath + route));

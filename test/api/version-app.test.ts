@@ -20,9 +20,9 @@ for (const version of ['v1', 'v2'] as const) {
 
     async function openWithDatabase() {
       const database = await openDemoDatabase(servers, apiRows);
-      const translate = (thrown: unknown) =>
+      const toProblem = (thrown: unknown) =>
         thrown instanceof StorageUnavailable ? problem('storage-unavailable') : undefined;
-      const options = { database, representations: createRepresentations(), logger: silentLogger, translate };
+      const options = { database, representations: createRepresentations(), logger: silentLogger, toProblem };
       const app = createApi(options)[version];
       if (app === undefined) throw new Error(`no ${version}`);
       return { app: app.callback(), database };

@@ -16,7 +16,7 @@ import {
   hashPassword,
   type Verdict,
 } from '#auth';
-import { exchangeOf } from '#http';
+import { requestContext } from '#http';
 
 const demo = formatBasic('demo', 'sesame');
 const challenge = 'Basic realm="travel", charset="UTF-8"';
@@ -181,7 +181,7 @@ describe('the auth service over HTTP', () => {
     const seen: unknown[] = [];
     host.use(async (ctx, next) => {
       await next();
-      seen.push(exchangeOf(ctx).user);
+      seen.push(requestContext(ctx).user);
     });
     host.use(mount(app));
     for (const header of [demo, formatBasic('demo', 'guess')])

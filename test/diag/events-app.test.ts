@@ -4,7 +4,7 @@ import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { createDiagnosticsEvents } from '#diag';
-import { createAddresses, createExchange, createProblemResponses, exchangeOf, silentLogger } from '#http';
+import { createAddresses, createProblemResponses, createRequestContext, requestContext, silentLogger } from '#http';
 import { call, callAsDemo, desksOf } from '../support/desks.ts';
 import { readEvents } from '../support/event-reader.ts';
 import { eventually } from '../support/eventually.ts';
@@ -23,10 +23,10 @@ describe('createDiagnosticsEvents', () => {
     const { endpoint, close } = createDiagnosticsEvents(parts, options);
     servers.later(close);
     const app = new Koa()
-      .use(createExchange(createAddresses({ trustedProxies })))
+      .use(createRequestContext(createAddresses({ trustedProxies })))
       .use(createProblemResponses({ logger: silentLogger }))
       .use(async (ctx, next) => {
-        exchangeOf(ctx).user = ctx.get('x-user') || undefined;
+        requestContext(ctx).user = ctx.get('x-user') || undefined;
         await next();
       })
       .use(endpoint.run);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
 import fc from 'fast-check';
-import { createAddresses, exchangeOf } from '#http';
+import { createAddresses, requestContext } from '#http';
 import { faultsOfRequest, imagineRequest } from '../../src/explain/imagined-request.ts';
 import { sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
@@ -58,7 +58,7 @@ describe('imagineRequest', () => {
       addresses,
     );
     assert.deepEqual([ctx.url, addresses.origin(ctx.req)], ['/x?y', 'https://api.example']);
-    assert.equal(exchangeOf(ctx).requestId, 'mine');
+    assert.equal(requestContext(ctx).requestId, 'mine');
   });
 });
 

@@ -1,7 +1,7 @@
 /** A service in this process sees the path that it expects, and nobody sees that later. */
 import assert from 'node:assert/strict';
 import Koa, { type Context } from 'koa';
-import { exchangeOf, publicBase } from '#http';
+import { publicBase, requestContext } from '#http';
 import type { PathRule } from '#routing';
 import { createLocalForward } from '../../src/gateway/forward-local.ts';
 
@@ -20,7 +20,7 @@ describe('a service in this process', () => {
       })(ctx);
       assert.deepEqual(seen, { ...expected, base: `http://front.example${expected.base}` });
       assert.equal(ctx.url, asked);
-      assert.equal(exchangeOf(ctx).basePath, '');
+      assert.equal(requestContext(ctx).basePath, '');
     });
   }
 
@@ -38,7 +38,7 @@ describe('a service in this process', () => {
     });
     await assert.rejects(failing(ctx), /broken/);
     assert.equal(ctx.url, '/v1/hotels/x?y');
-    assert.equal(exchangeOf(ctx).basePath, '');
+    assert.equal(requestContext(ctx).basePath, '');
   });
 
   it('runs as it is where nothing is rewritten', () => {

@@ -4,7 +4,7 @@ import supertest from 'supertest';
 import type { AuthAnswer } from '#auth';
 import type { Mapping } from '#config';
 import { createGateway, createGatewayCounts, type GatewayOptions } from '#gateway';
-import { exchangeOf, isolate } from '#http';
+import { isolate, requestContext } from '#http';
 import { createClusters } from '#proxy';
 import type { Decision } from '#ratelimit';
 import {
@@ -101,7 +101,7 @@ describe('the journey of a request', () => {
       inside: [
         async (ctx, next) => {
           await next();
-          const { mapping, user } = exchangeOf(ctx);
+          const { mapping, user } = requestContext(ctx);
           seen.push({ mapping, user });
         },
       ],

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Middleware } from 'koa';
 import type { Redirect } from '#config';
-import { exchangeOf } from '#http';
+import { requestContext } from '#http';
 import { authRecordOf, type EdgeOptions, mappingOf, startEdge } from '../support/edge.ts';
 import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
@@ -22,7 +22,7 @@ describe('a mapping that is a redirect', () => {
     const seen: unknown[] = [];
     const edge = await setUp(
       { host: 'new.example', status: 308 },
-      { inside: [(ctx, next) => next().then(() => seen.push(exchangeOf(ctx).mapping))] },
+      { inside: [(ctx, next) => next().then(() => seen.push(requestContext(ctx).mapping))] },
     );
     for (const method of ['GET', 'HEAD', 'POST', 'DELETE']) {
       const answer = await fetch(`${edge.origin}/v1/hotels/x?y=%20&y=2`, { method, redirect: 'manual' });

@@ -3,7 +3,14 @@ import { once } from 'node:events';
 import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
-import { createAccessLog, createAddresses, createExchange, exchangeOf, type Logger, silentLogger } from '#http';
+import {
+  createAccessLog,
+  createAddresses,
+  createRequestContext,
+  type Logger,
+  requestContext,
+  silentLogger,
+} from '#http';
 import { withServer } from './raw-exchange.ts';
 
 type Line = Readonly<Record<string, unknown>>;
@@ -29,7 +36,7 @@ function keepingLogger() {
 function handlerOf(logger: Logger, ...middleware: readonly Middleware[]) {
   const app = new Koa();
   app.silent = true;
-  for (const one of [createExchange(createAddresses()), createAccessLog(logger), ...middleware]) app.use(one);
+  for (const one of [createRequestContext(createAddresses()), createAccessLog(logger), ...middleware]) app.use(one);
   return app.callback();
 }
 
@@ -37,7 +44,7 @@ describe('createAccessLog', () => {
   it('writes one line that tells who asked for what, where it went, how it ended and how long it took', async () => {
     const { logger, lines, firstLine } = keepingLogger();
     const handler = handlerOf(logger, (ctx) => {
-      Object.assign(exchangeOf(ctx), { user: 'demo', mapping: 'hotel', upstreamMs: 12.345 });
+      Object.assign(requestContext(ctx), { user: 'demo', mapping: 'hotel', upstreamMs: 12.345 });
       ctx.status = 201;
       ctx.body = 'made';
     });

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
+import fc from 'fast-check';
 import Koa from 'koa';
 import request from 'supertest';
 import { type AddressOptions, createAddresses } from '#http';
@@ -199,5 +201,58 @@ describe('createAddresses', () => {
     check('/travel//v1', '');
     check('https://evil.example', '');
     check('/"><script>', '');
+  });
+
+  describe('trusts', () => {
+    const from = (remoteAddress: string | undefined) => ({ socket: { remoteAddress } }) as unknown as IncomingMessage;
+
+    function check(trustedProxies: readonly string[], peer: string | undefined, expected: boolean) {
+      it(`${expected ? '' : 'not '}the peer ${peer} where the trusted proxies are [${trustedProxies.join(', ')}]`, () => {
+        assert.equal(createAddresses({ trustedProxies }).trusts(from(peer)), expected);
+      });
+    }
+
+    check([], '127.0.0.1', false);
+    check(['10.0.0.1'], '10.0.0.1', true);
+    check(['10.0.0.1'], '10.0.0.2', false);
+    check(['10.0.0.1'], '::ffff:10.0.0.1', true);
+    check(['::ffff:10.0.0.1'], '10.0.0.1', true);
+    check(['10.0.0.0/8'], '10.255.255.255', true);
+    check(['10.0.0.0/8'], '11.0.0.0', false);
+    check(['10.0.0.0/8', '192.0.2.7'], '192.0.2.7', true);
+    check(['0.0.0.0/0'], '203.0.113.7', true);
+    check(['::1'], '0:0:0:0:0:0:0:1', true);
+    check(['2001:db8::/32'], '2001:db8:1::7', true);
+    check(['2001:db8::/32'], '2001:db9::7', false);
+    check(['fe80::/10'], 'fe80::1%eth0', true);
+    check(['10.0.0.0/8'], undefined, false);
+    check(['10.0.0.0/8'], 'unknown', false);
+    check(['10.0.0.0/8'], '10.0.0.1:80', false);
+
+    for (const entry of [
+      '',
+      'loopback',
+      '10.0.0',
+      '10.0.0.0/',
+      '10.0.0.0/33',
+      '10.0.0.0/-1',
+      '10.0.0.0/8.5',
+      '10.0.0.0/0x8',
+      '10.0.0.0/8/8',
+      '::1/129',
+    ])
+      it(`refuses ${JSON.stringify(entry)} in the list, and names it`, () => {
+        const message = `"${entry}" is neither an IP address nor a CIDR range`;
+        assert.throws(() => createAddresses({ trustedProxies: [entry] }), { name: 'TypeError', message });
+      });
+
+    it('never throws at what a peer calls itself', () => {
+      const { trusts } = createAddresses({ trustedProxies: ['10.0.0.0/8', '::1'] });
+      fc.assert(
+        fc.property(fc.oneof(fc.string(), fc.ipV4(), fc.ipV6()), (peer) => {
+          assert.equal(typeof trusts(from(peer)), 'boolean');
+        }),
+      );
+    });
   });
 });

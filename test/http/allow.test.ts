@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import Koa from 'koa';
 import request from 'supertest';
-import { answerMethod, createProblemResponses } from '#http';
+import { answerOtherMethod, createProblemResponses } from '#http';
 
 describe('answerMethod', () => {
-  const app = new Koa().use(createProblemResponses()).use((ctx) => answerMethod(ctx, ['GET', 'HEAD', 'OPTIONS']));
+  const app = new Koa().use(createProblemResponses()).use((ctx) => answerOtherMethod(ctx, ['GET', 'HEAD', 'OPTIONS']));
 
   it('answers OPTIONS with 204, the methods and no body', async () => {
     const { text } = await request(app.callback()).options('/').expect(204).expect('Allow', 'GET, HEAD, OPTIONS');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { createBodySchema, type Fault, jsonPointer, Problem } from '#http';
+import { bodyPointer, createBodySchema, type Fault, Problem } from '#http';
 
 const check = createBodySchema(
   z.strictObject({
@@ -74,14 +74,14 @@ describe('createBodySchema', () => {
 
 describe('jsonPointer', () => {
   it('escapes what stands for something else (RFC 6901)', () => {
-    assert.equal(jsonPointer([]), '');
-    assert.equal(jsonPointer(['a', 0, 'b/c~d', '']), '/a/0/b~1c~0d/');
+    assert.equal(bodyPointer([]), '');
+    assert.equal(bodyPointer(['a', 0, 'b/c~d', '']), '/a/0/b~1c~0d/');
   });
 
   it('leads back to the names it was made of', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ maxLength: 30 })), (path) => {
-        const steps = jsonPointer(path).split('/').slice(1);
+        const steps = bodyPointer(path).split('/').slice(1);
         assert.deepEqual(
           steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~')),
           path,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { digestTag, noneMatchFails } from '../../src/http/conditional.ts';
+import { digestTag, noneMatchFails } from '../../src/http/precondition.ts';
 
 describe('noneMatchFails', () => {
   function check(ifNoneMatch: string, tag: string, expected: boolean) {

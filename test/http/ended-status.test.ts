@@ -54,7 +54,7 @@ describe('endedStatus', () => {
     const upgrades = createUpgrades(() => true);
     const { handler, status } = watched((req) => upgradeOf(req)?.accept('echo').resume());
     await withServer({ handler }, async ({ server, open }) => {
-      server.on('upgrade', upgrades.through(handler));
+      server.on('upgrade', upgrades.listener(handler));
       const socket = open();
       socket.write(head('Connection: Upgrade', 'Upgrade: echo'));
       await once(socket, 'data');

@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
-import { createAddresses, createExchange, createSafePath, exchangeOf, publicBase } from '#http';
+import { createAddresses, createRequestContext, createSafePath, publicBase, requestContext } from '#http';
 import { createSignal } from '../support/signal.ts';
 import { bodyOf, withServer } from './raw-exchange.ts';
 
@@ -14,14 +14,14 @@ function appOf(...middleware: readonly Middleware[]): Koa {
 }
 
 const tellBase: Middleware = (ctx) => {
-  ctx.body = { basePath: exchangeOf(ctx).basePath, publicBase: publicBase(ctx) };
+  ctx.body = { basePath: requestContext(ctx).basePath, publicBase: publicBase(ctx) };
 };
 
-const exchange = () => createExchange(createAddresses());
+const exchange = () => createRequestContext(createAddresses());
 
 describe('createExchange', () => {
   const handler = appOf(exchange(), (ctx) => {
-    ctx.body = exchangeOf(ctx).requestId;
+    ctx.body = requestContext(ctx).requestId;
   }).callback();
 
   function checkKept(id: string) {
@@ -96,16 +96,16 @@ describe('exchangeOf', () => {
       exchange(),
       async (ctx, next) => {
         await next();
-        ctx.body = exchangeOf(ctx).user;
+        ctx.body = requestContext(ctx).user;
       },
       mount('/v1', (ctx) => {
-        exchangeOf(ctx).user = 'demo';
+        requestContext(ctx).user = 'demo';
       }),
     ).callback();
     await request(handler).get('/v1/x').expect(200, 'demo');
   });
 
-  it('serves an app that runs without createExchange, and then trusts no proxy', async () => {
+  it('serves an app that runs without createRequestContext, and then trusts no proxy', async () => {
     await request(appOf(tellBase).callback())
       .get('/')
       .set('Host', 'desk.test')
@@ -117,7 +117,7 @@ describe('exchangeOf', () => {
 describe('the root path', () => {
   it('stays where the exchange was opened while the base path follows the running app', async () => {
     const inner: Middleware = (ctx) => {
-      const opened = exchangeOf(ctx);
+      const opened = requestContext(ctx);
       opened.basePath += '/v1';
       ctx.body = [opened.rootPath, opened.basePath];
     };
@@ -187,7 +187,7 @@ describe('the base path', () => {
   });
 
   it('begins with the prefix that a trusted proxy took off', async () => {
-    const trusting = createExchange(createAddresses({ trustedProxies: ['127.0.0.0/8', '::1'] }));
+    const trusting = createRequestContext(createAddresses({ trustedProxies: ['127.0.0.0/8', '::1'] }));
     await request(appOf(mount('/v1', appOf(trusting, tellBase))).callback())
       .get('/v1/x')
       .set({ Host: 'desk.test', 'X-Forwarded-Prefix': '/travel', 'X-Forwarded-Proto': 'https' })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parse } from 'yaml';
 import { builtInFormatters } from '#http';
-import { htmlFormatter, jsonFormatter, problemJsonFormatter, yamlFormatter } from '../../src/http/formatters.ts';
+import { htmlFormatter, jsonFormatter, problemJsonFormatter, yamlFormatter } from '../../src/http/representations.ts';
 
 describe('built-in formatters', () => {
   it('have a type in lower case without parameters, which their Content-Type begins with, and a tag of their own', () => {

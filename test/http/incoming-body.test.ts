@@ -3,25 +3,25 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Context } from 'koa';
-import { announcesBody, bodyReadBefore, isBodyWhole, markBodyWhole } from '#http';
+import { bodyFromHost, hasBody, isBodyUnread, markBodyRestored } from '#http';
 
 describe('announcesBody', () => {
   it('goes by the length and the transfer coding', () => {
-    assert.equal(announcesBody({}, 10), false);
-    assert.equal(announcesBody({ 'content-length': '0' }, 10), false);
-    assert.equal(announcesBody({ 'content-length': '10' }, 10), true);
-    assert.equal(announcesBody({ 'transfer-encoding': 'Chunked' }, 10), true);
+    assert.equal(hasBody({}, 10), false);
+    assert.equal(hasBody({ 'content-length': '0' }, 10), false);
+    assert.equal(hasBody({ 'content-length': '10' }, 10), true);
+    assert.equal(hasBody({ 'transfer-encoding': 'Chunked' }, 10), true);
   });
 
   it('refuses unread what is too large or packed', () => {
-    assert.throws(() => announcesBody({ 'content-length': '11' }, 10), { slug: 'body-too-large' });
-    assert.throws(() => announcesBody({ 'transfer-encoding': 'gzip, chunked' }, 10), { slug: 'bad-request' });
+    assert.throws(() => hasBody({ 'content-length': '11' }, 10), { slug: 'body-too-large' });
+    assert.throws(() => hasBody({ 'transfer-encoding': 'gzip, chunked' }, 10), { slug: 'bad-request' });
   });
 });
 
 describe('bodyReadBefore', () => {
   const read = (rawBody: unknown, headers: object = {}) =>
-    bodyReadBefore({ request: { rawBody }, req: { headers } } as unknown as Context, 10);
+    bodyFromHost({ request: { rawBody }, req: { headers } } as unknown as Context, 10);
 
   it('is what the parser kept', () => {
     assert.equal(read('{}'), '{}');
@@ -41,13 +41,13 @@ describe('isBodyWhole', () => {
   it('is true until somebody reads, and again once it is put back', async () => {
     const seen: boolean[] = [];
     const server = createServer((req, res) => {
-      seen.push(isBodyWhole(req));
+      seen.push(isBodyUnread(req));
       req.once('data', (chunk: Buffer) => {
-        seen.push(isBodyWhole(req));
+        seen.push(isBodyUnread(req));
         req.pause();
         req.unshift(chunk);
-        markBodyWhole(req);
-        seen.push(isBodyWhole(req));
+        markBodyRestored(req);
+        seen.push(isBodyUnread(req));
         res.end();
       });
     }).listen(0, '127.0.0.1');

@@ -6,7 +6,7 @@ import Koa, { type Middleware } from 'koa';
 import request from 'supertest';
 import { answerClientErrors, createProblemResponses, readJsonBody } from '#http';
 import { readAuthBody } from '../../src/gateway/auth/body.ts';
-import { inviteBodies } from '../../src/http/continue.ts';
+import { inviteBodies } from '../../src/http/server/node-fixes.ts';
 import { withServer } from './raw-exchange.ts';
 
 const bytesMax = 64;

@@ -7,8 +7,8 @@ import mount from 'koa-mount';
 import request from 'supertest';
 import {
   createAddresses,
-  createExchange,
   createProblemResponses,
+  createRequestContext,
   type Logger,
   type ProblemResponsesOptions,
   problem,
@@ -44,7 +44,7 @@ function throwing(thrown: unknown, { outside = [], inside = [], ...options }: Se
     throw thrown;
   };
   const responses = createProblemResponses({ logger: silentLogger, ...options });
-  for (const one of [createExchange(createAddresses()), ...outside, responses, ...inside, end]) app.use(one);
+  for (const one of [createRequestContext(createAddresses()), ...outside, responses, ...inside, end]) app.use(one);
   return app.callback();
 }
 
@@ -117,10 +117,10 @@ describe('createProblemResponses', () => {
   });
 
   describe('with pages about problems', () => {
-    const problemPages = '/help/problems/';
+    const problemPagesPath = '/help/problems/';
     const info_url = 'http://desk.test/help/problems/not-found';
     const ask = (thrown: unknown, accept = 'application/json') =>
-      request(throwing(thrown, { problemPages })).get('/').set({ Accept: accept, Host: 'desk.test' });
+      request(throwing(thrown, { problemPagesPath })).get('/').set({ Accept: accept, Host: 'desk.test' });
 
     it('names the one about this problem', async () => {
       const thrown = problem('not-found', { detail: 'No.' });
@@ -145,10 +145,10 @@ describe('createProblemResponses', () => {
     });
 
     it('finds them at the root, from however deep it renders', async () => {
-      const inner = new Koa().use(createProblemResponses({ problemPages })).use(() => {
+      const inner = new Koa().use(createProblemResponses({ problemPagesPath })).use(() => {
         throw problem('not-found');
       });
-      const outer = new Koa().use(createExchange(createAddresses())).use(mount('/v1', inner));
+      const outer = new Koa().use(createRequestContext(createAddresses())).use(mount('/v1', inner));
       const host = new Koa().use(mount('/travel', outer)).callback();
       const { body } = await request(host).get('/travel/v1/x').set('Host', 'desk.test').expect(404);
       assert.equal(body.info_url, 'http://desk.test/travel/help/problems/not-found');
@@ -349,12 +349,12 @@ describe('createProblemResponses', () => {
   });
 
   it('lets an app put the errors of others in its own terms', async () => {
-    const translate = (thrown: unknown) =>
+    const toProblem = (thrown: unknown) =>
       thrown instanceof RangeError ? problem('bad-argument', { detail: 'Too far.' }) : undefined;
-    await request(throwing(new RangeError('x'), { translate }))
+    await request(throwing(new RangeError('x'), { toProblem }))
       .get('/')
       .expect(400, { code: 400, message: '400: Bad Request', detail: 'Too far.' });
-    await request(throwing(new Error('x'), { translate }))
+    await request(throwing(new Error('x'), { toProblem }))
       .get('/')
       .expect(500);
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { STATUS_CODES } from 'node:http';
 import Koa from 'koa';
 import { errorBody, Problem, type ProblemSlug, problem, problems } from '#http';
-import { asProblem } from '../../src/http/problem.ts';
+import { problemOf } from '../../src/http/problem.ts';
 
 /** What `ctx.throw` throws. */
 function createHttpError(status: number, message = '', properties: Readonly<Record<string, unknown>> = {}): Error {
@@ -88,15 +88,15 @@ describe('the extension of a problem', () => {
   });
 });
 
-describe('asProblem', () => {
+describe('problemOf', () => {
   it('leaves a problem as it is', () => {
     const made = problem('not-found');
-    assert.equal(asProblem(made), made);
+    assert.equal(problemOf(made), made);
   });
 
   function checkTold(thrown: Error, slug: ProblemSlug, status: number, detail: string | undefined) {
     it(`tells the client of ${thrown.name}: ${status} as ${slug}${detail === undefined ? '' : `: ${detail}`}`, () => {
-      const found = asProblem(thrown);
+      const found = problemOf(thrown);
       assert.deepEqual([found.slug, found.status, found.detail, found.cause], [slug, status, detail, thrown]);
     });
   }
@@ -111,12 +111,12 @@ describe('asProblem', () => {
   checkTold(createHttpError(422), 'bad-request', 422, undefined);
 
   it('keeps the headers that an HTTP error brings', () => {
-    assert.deepEqual(asProblem(createHttpError(405, '', { headers: { Allow: 'GET' } })).headers, { Allow: 'GET' });
+    assert.deepEqual(problemOf(createHttpError(405, '', { headers: { Allow: 'GET' } })).headers, { Allow: 'GET' });
   });
 
   function checkHidden(what: string, thrown: unknown) {
     it(`makes ${what} an internal error that tells nothing but keeps its cause`, () => {
-      const found = asProblem(thrown);
+      const found = problemOf(thrown);
       assert.deepEqual([found.slug, found.status, found.cause], ['internal', 500, thrown]);
       assert.deepEqual(errorBody(found), { code: 500, message: '500: Internal Server Error' });
     });

@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict';
 import Koa, { type Context } from 'koa';
 import request from 'supertest';
-import { createAddresses, createExchange, exchangeOf, type Logger, logFieldsOf, logRequest, silentLogger } from '#http';
+import {
+  createAddresses,
+  createRequestContext,
+  type Logger,
+  logRequest,
+  requestContext,
+  requestLogFields,
+  silentLogger,
+} from '#http';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 
 async function during(run: (ctx: Context) => void): Promise<void> {
   const app = new Koa();
-  app.use(createExchange(createAddresses()));
+  app.use(createRequestContext(createAddresses()));
   app.use((ctx) => {
     run(ctx);
     ctx.status = 204;
@@ -23,7 +31,7 @@ describe('a line of the log that speaks of a request', () => {
     const lines: unknown[] = [];
     const logger: Logger = { ...silentLogger, isLevelEnabled: () => true, warn: (...line) => void lines.push(line) };
     await during((ctx) => {
-      assert.deepEqual(logFieldsOf(ctx), { requestId: 'one', traceId });
+      assert.deepEqual(requestLogFields(ctx), { requestId: 'one', traceId });
       logRequest(logger, 'warn', ctx, { reason: 'late' }, 'no answer');
     });
     assert.deepEqual(lines, [[{ requestId: 'one', traceId, reason: 'late' }, 'no answer']]);
@@ -33,7 +41,7 @@ describe('a line of the log that speaks of a request', () => {
     const logger: Logger = { ...silentLogger, isLevelEnabled: () => false, warn: () => assert.fail('written') };
     await during((ctx) => {
       logRequest(logger, 'warn', ctx, {}, 'no answer');
-      assert.equal(exchangeOf(ctx).trace, undefined);
+      assert.equal(requestContext(ctx).trace, undefined);
     });
   });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { pathOf } from '#http';
-import { originForm } from '../../src/http/request-target.ts';
+import { originForm } from '../../src/http/paths.ts';
 
 describe('pathOf', () => {
   function check(target: string, expected: string) {

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import Koa from 'koa';
 import request from 'supertest';
-import { createRepresentations, prepareAnswer, type StoredAnswer, sendAnswer } from '#http';
+import { createRepresentations, renderResponse, type StoredResponse, sendStoredResponse } from '#http';
 
 const representations = createRepresentations();
 
 const prepare = (accept?: string, version: string | undefined = '3') =>
-  prepareAnswer(
+  renderResponse(
     representations.choose(accept),
     { id: 'h1', name: '<Bären>' },
     {
@@ -18,9 +18,9 @@ const prepare = (accept?: string, version: string | undefined = '3') =>
     },
   );
 
-function send(answer: StoredAnswer, isReplayed: boolean) {
+function send(answer: StoredResponse, isReplayed: boolean) {
   const app = new Koa();
-  app.use((ctx) => sendAnswer(ctx, answer, isReplayed));
+  app.use((ctx) => sendStoredResponse(ctx, answer, isReplayed));
   return request(app.callback()).post('/').expect(201);
 }
 
@@ -49,7 +49,7 @@ describe('a stored answer', () => {
   });
 
   it('is tagged by its bytes where it has no version', () => {
-    const { headers } = prepareAnswer(
+    const { headers } = renderResponse(
       representations.choose(undefined),
       {},
       { title: '', version: undefined, status: 201, headers: {} },

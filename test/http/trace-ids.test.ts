@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createTraceIds } from '../../src/http/trace-ids.ts';
+import { createTraceIds } from '../../src/http/trace.ts';
 
 describe('new ids', () => {
   it('are of 32 and 16 hexadecimal digits in lower case, and none comes twice', () => {

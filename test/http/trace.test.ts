@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import Koa from 'koa';
 import request from 'supertest';
-import { createAddresses, createExchange, type Trace, traceHeaders, traceOf } from '#http';
+import { createAddresses, createRequestContext, type Trace, traceHeaders, traceOf } from '#http';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const parentId = 'b7ad6b7169203331';
@@ -10,7 +10,7 @@ const parentId = 'b7ad6b7169203331';
 async function traceFor(headers: Readonly<Record<string, string>>): Promise<Trace> {
   const seen: Trace[] = [];
   const app = new Koa();
-  app.use(createExchange(createAddresses()));
+  app.use(createRequestContext(createAddresses()));
   app.use(async (ctx, next) => {
     seen.push(traceOf(ctx));
     await next();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import Koa from 'koa';
-import { createAccessLog, createAddresses, createExchange, createProblemResponses, problem } from '#http';
+import { createAccessLog, createAddresses, createProblemResponses, createRequestContext, problem } from '#http';
 import { recordingLogger } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { createSignal } from '../support/signal.ts';
@@ -21,7 +21,7 @@ describe('a response that waits for its turn', () => {
     let ended = 0;
     const app = new Koa();
     app.silent = true;
-    app.use(createExchange(createAddresses())).use(createAccessLog(recordingLogger(log)));
+    app.use(createRequestContext(createAddresses())).use(createAccessLog(recordingLogger(log)));
     app.use((_ctx, next) =>
       next().finally(() => {
         ended += 1;
@@ -65,7 +65,7 @@ describe('a response that waits for its turn', () => {
 
   it('that had its turn closes once', async () => {
     const closes: string[] = [];
-    const app = new Koa().use(createExchange(createAddresses())).use(async (ctx) => {
+    const app = new Koa().use(createRequestContext(createAddresses())).use(async (ctx) => {
       ctx.res.on('close', () => closes.push(ctx.url));
       ctx.body = ctx.url;
     });

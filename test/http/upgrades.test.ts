@@ -174,7 +174,7 @@ describe('createUpgrades', () => {
     const switched = createUpgrades(() => true);
 
     async function hosting(handler: RequestListener) {
-      const server = createServer(handler).on('upgrade', switched.through(handler));
+      const server = createServer(handler).on('upgrade', switched.listener(handler));
       await once(server.listen(0, '127.0.0.1'), 'listening');
       servers.later(() => server.close());
       return (server.address() as { port: number }).port;

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import supertest from 'supertest';
 import type { Mapping } from '#config';
-import { exchangeOf } from '#http';
+import { requestContext } from '#http';
 import { type EdgeOptions, mappingOf, remote, startEdge } from '../support/edge.ts';
 import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
@@ -202,7 +202,7 @@ describe('a service across HTTP', () => {
       host: [
         async (ctx, next) => {
           await next();
-          times.push(exchangeOf(ctx).upstreamMs);
+          times.push(requestContext(ctx).upstreamMs);
         },
       ],
     });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import Koa, { type Context } from 'koa';
 import type { Mapping } from '#config';
-import { createAddresses, createExchange } from '#http';
+import { createAddresses, createRequestContext } from '#http';
 import { createClusters, createShadow, type ShadowOptions } from '#proxy';
 import { createIdentity } from '../../src/gateway/identity.ts';
 import { breakersOf, specOf } from '../support/clusters.ts';
@@ -39,7 +39,7 @@ async function startShadowed(origin: string, { mapping, path = '', answer = echo
   const shadow = createShadow({ mapping: record, cluster, path, identity, logger, timeoutMs: 1000, ...rest });
   const app = new Koa();
   app.silent = true;
-  app.use(createExchange(createAddresses())).use(async (ctx) => {
+  app.use(createRequestContext(createAddresses())).use(async (ctx) => {
     shadow.copy(ctx);
     await answer(ctx);
   });

@@ -5,7 +5,7 @@ import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { z } from 'zod';
-import { createExchange, createRepresentations } from '#http';
+import { createRepresentations, createRequestContext } from '#http';
 import { createView } from '#query';
 import { createResourceApp, documented, item } from '#rest';
 import { createAddresses } from '../../src/http/addresses.ts';
@@ -34,7 +34,7 @@ function createShelves(publicUrl?: string): Koa {
   const routes = documented(about, [
     item<Shelf>({ told, path: '/:id', title: 'Shelf', view, find: (ctx) => ({ id: ctx['params'].id }) }),
   ]);
-  const app = new Koa().use(createExchange(createAddresses({ publicUrl })));
+  const app = new Koa().use(createRequestContext(createAddresses({ publicUrl })));
   return app.use(mount(createResourceApp({ representations: createRepresentations(), routes })));
 }
 

@@ -78,16 +78,16 @@ describe('createResourceApp', () => {
   });
 
   it('puts the errors of other modules in the terms that it is given', async () => {
-    const translate = (thrown: unknown) =>
+    const toProblem = (thrown: unknown) =>
       thrown instanceof Error && thrown.message.includes('shelf')
         ? problem('storage-unavailable', { headers: { 'Retry-After': '1' } })
         : undefined;
     const quiet = { info() {}, warn() {}, error() {} };
-    await request(serve({ translate, logger: quiet }))
+    await request(serve({ toProblem, logger: quiet }))
       .get('/broken')
       .expect(503)
       .expect('Retry-After', '1');
-    await request(serve({ translate, logger: quiet }))
+    await request(serve({ toProblem, logger: quiet }))
       .get('/nowhere')
       .expect(404, notFound);
   });

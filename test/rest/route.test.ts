@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import request, { type Response } from 'supertest';
-import { createExchange } from '#http';
+import { createRequestContext } from '#http';
 import { createAddresses } from '../../src/http/addresses.ts';
 import { type Book, books, createBookApp } from './book-app.ts';
 
 /** Known by one address, so that tags which depend on it are the same at each request. */
 function serve(shelf?: () => readonly Book[]) {
   const app = new Koa();
-  app.use(createExchange(createAddresses({ publicUrl: 'https://library.test' })));
+  app.use(createRequestContext(createAddresses({ publicUrl: 'https://library.test' })));
   app.use(mount(createBookApp(shelf === undefined ? {} : { shelf })));
   return app.callback();
 }

@@ -1,7 +1,7 @@
 /** A shelf that can be filled and changed, for the tests of what writes: notes in memory, with a version each. */
 import type Koa from 'koa';
 import { z } from 'zod';
-import { createRepresentations, type Problem, problem, type StoredAnswer } from '#http';
+import { createRepresentations, type Problem, problem, type StoredResponse } from '#http';
 import { createListLanguage, createView, urlField } from '#query';
 import { change, collection, createResourceApp, creation, item, type ResourceAppOptions } from '#rest';
 
@@ -67,7 +67,7 @@ export function createShelf(options: Partial<ResourceAppOptions> = {}): Shelf {
         async create(_ctx, { input, key = '', fingerprint, answerWith }) {
           const known = kept.get(key);
           if (known !== undefined && known.fingerprint !== fingerprint) throw problem('idempotency-mismatch');
-          if (known !== undefined) return { answer: JSON.parse(known.answer) as StoredAnswer, isReplayed: true };
+          if (known !== undefined) return { answer: JSON.parse(known.answer) as StoredResponse, isReplayed: true };
           const answer = answerWith(add(input.text));
           if (key !== '') kept.set(key, { fingerprint, answer: JSON.stringify(answer) });
           return { answer, isReplayed: false };

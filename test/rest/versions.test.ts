@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import Koa, { type Context, type Middleware } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
-import { createProblemResponses, exchangeOf } from '#http';
+import { createProblemResponses, requestContext } from '#http';
 import { createVersions } from '#rest';
 import { createBookApp } from './book-app.ts';
 
@@ -18,7 +18,7 @@ function appOf(...middleware: readonly Middleware[]): Koa {
 /** A version that tells what it sees. */
 function mirror(name: string): Koa {
   return appOf((ctx) => {
-    ctx.body = { version: name, path: ctx.path, query: ctx.querystring, base: exchangeOf(ctx).basePath };
+    ctx.body = { version: name, path: ctx.path, query: ctx.querystring, base: requestContext(ctx).basePath };
   });
 }
 
@@ -162,7 +162,7 @@ describe('a version', () => {
     });
     const places: unknown[] = [];
     const host = async (ctx: Context, next: () => Promise<unknown>) => {
-      const place = () => places.push([ctx.url, ctx.path, exchangeOf(ctx).basePath]);
+      const place = () => places.push([ctx.url, ctx.path, requestContext(ctx).basePath]);
       place();
       try {
         await next();

@@ -7,8 +7,8 @@ import { createGateway, type Gateway, type GatewayOptions, type Target } from '#
 import {
   type AddressOptions,
   createAddresses,
-  createExchange,
   createProblemResponses,
+  createRequestContext,
   createSafePath,
   type Logger,
 } from '#http';
@@ -122,7 +122,7 @@ export async function startEdge(servers: TestServers, options: EdgeOptions): Pro
   });
   servers.later(gateway.close);
   const app = new Koa().on('error', (error) => void errors.push(error));
-  const ours = [createExchange(createAddresses(addresses)), createProblemResponses({ logger }), createSafePath()];
+  const ours = [createRequestContext(createAddresses(addresses)), createProblemResponses({ logger }), createSafePath()];
   for (const one of [...host, ...ours, ...inside, gateway.middleware]) app.use(one);
   const listener = app.callback();
   return { ...(await servers.http(listener)), gateway, listener, log, errors };

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthService } from '#config';
-import { markBodyWhole, problem } from '#http';
+import { markBodyRestored, problem } from '#http';
 
 export interface AuthBody {
   readonly bytes: Buffer;
@@ -53,7 +53,7 @@ async function peekBody(req: IncomingMessage, res: ServerResponse, bytesMax: num
 /** Node drops an unread body, but not one that was partly read: the rest would block the next request on the connection. */
 function putBack(req: IncomingMessage, res: ServerResponse, bytes: Buffer): void {
   if (bytes.length > 0) req.unshift(bytes);
-  markBodyWhole(req);
+  markBodyRestored(req);
   res.once('finish', () => req.resume());
 }
 

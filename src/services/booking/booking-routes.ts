@@ -1,7 +1,7 @@
 /** Bookings over HTTP: listed, read, made and changed, each by its owner alone. */
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { exchangeOf } from '#http';
+import { requestContext } from '#http';
 import { createListLanguage, type ListLanguageOptions, type View } from '#query';
 import { change, collection, creation, type DocumentedRoute, item } from '#rest';
 import { type BookingRow, selectPage } from '#storage';
@@ -61,7 +61,7 @@ export function bookingRoutes<Row extends BookingRow, Wish extends object>(
       async create(ctx, { input, key, fingerprint, answerWith }) {
         const user = ownerOf(ctx);
         const stay = stayIn(trade, input);
-        const scope = [trade.name, user, ctx.method, exchangeOf(ctx).basePath + ctx.path];
+        const scope = [trade.name, user, ctx.method, requestContext(ctx).basePath + ctx.path];
         const question = key === undefined ? undefined : { scope, key, fingerprint };
         const made = await ledger.book({ ...wanted(input), user, stay }, question, answerWith);
         return { answer: made.answer, isReplayed: made.replayed };

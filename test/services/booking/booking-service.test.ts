@@ -29,9 +29,9 @@ describe('a booking service', () => {
 
   async function open(): Promise<{ readonly app: Koa; readonly database: Database }> {
     const database = await openDemoDatabase(servers, rows);
-    const translate = (thrown: unknown) =>
+    const toProblem = (thrown: unknown) =>
       thrown instanceof StorageUnavailable ? problem('storage-unavailable') : undefined;
-    const options = { database, representations: createRepresentations(), logger: silentLogger, translate };
+    const options = { database, representations: createRepresentations(), logger: silentLogger, toProblem };
     return { app: createHotelService(options), database };
   }
 

@@ -1,19 +1,18 @@
-/** Requests that would switch their connection to another protocol: each is served like any other, until a stage accepts it. */
+/** Requests that ask to switch the protocol (RFC 9110 section 7.8): served like any other until a stage accepts them. */
 import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { type Problem, problem } from '../problem.ts';
 import { type ClientSocket, endWithProblem } from './client-errors.ts';
-import { type Problem, problem } from './problem.ts';
-import { canUpgrade, protocolsOf } from './upgrade-request.ts';
 
-/** What a client asks for beside its request. */
+/** The part of a request that asks for another protocol. */
 export interface Upgrade {
-  /** That it offers, best first, in lower case: `websocket`. */
+  /** That the client offers, best first, in lower case: `websocket`. */
   readonly protocols: readonly string[];
   /**
-   * Answers 101 with the headers that the response has by now, and gives the connection, before whose next bytes stand
-   * those that the client sent early. From here on it is the caller's, who must listen for its errors and end it; when it
-   * closes, so does the response.
+   * Answers 101 with the headers that are set on the response, and returns the connection, which first yields the bytes
+   * that the client sent early. From then on the caller owns it, must listen for its errors and end it; when it closes,
+   * so does the response.
    */
   readonly accept: (protocol: string) => Socket;
 }
@@ -22,11 +21,11 @@ export interface Upgrade {
 export type UpgradeListener = (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 export interface Upgrades {
-  /** True when a server may take the request off HTTP; otherwise it is an ordinary one, its body and all. */
-  readonly takes: (req: IncomingMessage) => boolean;
-  /** The listener that has requests answered by `handler`: when nobody accepts, with an ordinary response, the connection's last. */
-  readonly through: (handler: RequestListener) => UpgradeListener;
-  /** Lets the connections be for so long, then cuts them off. Who comes later reads `not-ready`. */
+  /** True when a server may take the request off HTTP; otherwise it is an ordinary one, with its body. */
+  readonly shouldUpgrade: (req: IncomingMessage) => boolean;
+  /** Passes requests to `handler`; one that no stage accepts gets an ordinary response, the connection's last. */
+  readonly listener: (handler: RequestListener) => UpgradeListener;
+  /** Gives open connections so much time, then cuts them off. Later requests read `not-ready`. */
   readonly close: (deadlineMs: number) => Promise<void>;
 }
 
@@ -41,7 +40,7 @@ export function upgradeOf(req: IncomingMessage): Upgrade | undefined {
   return (req as Carrier)[upgradeKey];
 }
 
-/** `isAllowed` knows the protocols that any route lets through, in lower case. */
+/** `isAllowed`: whether any route lets the protocol through, which comes in lower case. */
 export function createUpgrades(isAllowed: (protocol: string) => boolean): Upgrades {
   const open = new Set<Socket>();
   let closed = false;
@@ -61,9 +60,10 @@ export function createUpgrades(isAllowed: (protocol: string) => boolean): Upgrad
   }
 
   return Object.freeze({
-    takes: (req: IncomingMessage) => canUpgrade(req) && !isAnswering(req.socket) && protocolsOf(req).some(isAllowed),
-    through: (handler: RequestListener) => (req: IncomingMessage, duplex: Duplex, head: Buffer) => {
-      // Node's own servers give nothing else, whatever the event's type says.
+    shouldUpgrade: (req: IncomingMessage) =>
+      canUpgrade(req) && !isAnswering(req.socket) && protocolsOf(req).some(isAllowed),
+    listener: (handler: RequestListener) => (req: IncomingMessage, duplex: Duplex, head: Buffer) => {
+      // Node's own servers always pass a Socket, although the event's type is wider.
       const socket = duplex as Socket;
       socket.on('error', () => socket.destroy());
       const refused = refusal(req);
@@ -85,14 +85,28 @@ export function createUpgrades(isAllowed: (protocol: string) => boolean): Upgrad
   });
 }
 
-/** What Node's server does for a response of its own: the parser has let go of the connection. */
+/**
+ * HTTP/1.0 has no upgrade. For these requests Node does not check `Host`, and does not parse a body, so that one could
+ * not be distinguished from the bytes of the new protocol.
+ */
+function canUpgrade({ httpVersion, headers }: IncomingMessage): boolean {
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
+  return httpVersion === '1.1' && headers.host !== undefined && !hasBody;
+}
+
+function protocolsOf({ headers }: IncomingMessage): readonly string[] {
+  const names = (headers.upgrade ?? '').toLowerCase().split(',');
+  return names.map((name) => name.trim());
+}
+
+/** Does what Node's server does for a response of its own, since its parser has let go of the connection. */
 function openUpgrade(req: IncomingMessage, res: ServerResponse, socket: Socket): Upgrade {
   res.shouldKeepAlive = false;
   res.assignSocket(socket);
   const leave = () => socket.destroy();
   const drain = () => res.emit('drain');
   const finish = () => socket.resume().end(() => socket.destroy());
-  // It reads on, as much as it holds, and so hears when the other side leaves.
+  // The socket reads on, up to its buffer, and so notices when the client leaves.
   socket.once('end', leave).on('drain', drain);
   res.once('finish', finish);
   return {
@@ -111,7 +125,7 @@ function openUpgrade(req: IncomingMessage, res: ServerResponse, socket: Socket):
   };
 }
 
-/** A response that a client did not wait for is still on its way. */
+/** True while an earlier response is being sent, for which the client did not wait. */
 function isAnswering(socket: ClientSocket): boolean {
   return Boolean(socket._httpMessage);
 }

@@ -1,11 +1,9 @@
-/** A listening HTTP server: bounded in what it reads and how long it waits, and stopped without losing what runs. */
+/** A listening server, bounded in size and time, that stops without losing running requests. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { answerClientErrors } from './client-errors.ts';
-import { inviteBodies } from './continue.ts';
-import { endUntaken } from './untaken.ts';
-import { upgradableRequest } from './upgrade-request.ts';
+import { endIdleAnswers, inviteBodies } from './node-fixes.ts';
 import type { Upgrades } from './upgrades.ts';
 
 export interface HttpServerOptions {
@@ -19,36 +17,36 @@ export interface HttpServerOptions {
   readonly headerTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
-  /** How long an answer may wait for a client that takes nothing of it; 0: without end. */
+  /** How long a response may wait for a client that takes nothing of it; 0: without end. */
   readonly answerIdleTimeoutMs: number;
   /** PEM texts; undefined: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
-  /** Without them a request with `Upgrade` is an ordinary one. Who closes the server closes them as well. */
+  /** Closed by the caller, beside the server. @default none: a request with `Upgrade` is an ordinary one */
   readonly upgrades?: Upgrades | undefined;
 }
 
 export interface HttpServer {
   readonly port: number;
-  /** Stops accepting, lets what runs finish for so long, then cuts it off. */
+  /** Stops accepting, gives running requests the time to finish, then cuts them off. */
   readonly close: (deadlineMs: number) => Promise<void>;
 }
 
-/** Rejects when the port cannot be had, with a message that names it and the remedy. */
+/** Rejects when it cannot listen on the port, with a message that names it and the remedy. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const server = createListener(options);
   answerClientErrors(server);
   inviteBodies(server);
-  endUntaken(server, options.answerIdleTimeoutMs);
+  endIdleAnswers(server, options.answerIdleTimeoutMs);
   await listening(server, options);
   return Object.freeze({
     port: (server.address() as AddressInfo).port,
-    close: (deadlineMs: number) => closed(server, deadlineMs),
+    close: (deadlineMs: number) => closeServer(server, deadlineMs),
   });
 }
 
 function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions): Server {
   const settings = {
-    ...(upgrades && { IncomingMessage: upgradableRequest(upgrades.takes) }),
+    ...(upgrades && { shouldUpgradeCallback: upgrades.shouldUpgrade }),
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headerTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
@@ -57,7 +55,7 @@ function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions
   };
   const server =
     tls === undefined ? createServer(settings, handler) : createTlsServer({ ...settings, ...tls }, handler);
-  return upgrades === undefined ? server : server.on('upgrade', upgrades.through(handler));
+  return upgrades === undefined ? server : server.on('upgrade', upgrades.listener(handler));
 }
 
 function listening(server: Server, { host, port, portSetting }: HttpServerOptions): Promise<void> {
@@ -73,12 +71,12 @@ function listening(server: Server, { host, port, portSetting }: HttpServerOption
   });
 }
 
-async function closed(server: Server, deadlineMs: number): Promise<void> {
+/** `server.close()` keeps waiting for connections that fall idle after the call (Node docs, `closeIdleConnections`). */
+async function closeServer(server: Server, deadlineMs: number): Promise<void> {
   const finished = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
   server.prependListener('request', (_request, response) => response.setHeader('Connection', 'close'));
-  // A connection that falls idle only now would be kept alive, and waited for, until the deadline.
   const sweep = setInterval(() => server.closeIdleConnections(), 20);
   const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
   await finished;

@@ -1,9 +1,9 @@
-/** What never becomes a request still gets an error body: malformed, oversized and too slow ones. */
+/** An error body for what never becomes a request: malformed, oversized, too slow. */
 import type { Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { jsonFormatter } from './formatters.ts';
-import { errorBody, type Problem, problem } from './problem.ts';
-import type { ProblemSlug } from './problems.ts';
+import { errorBody, type Problem, problem } from '../problem.ts';
+import type { ProblemSlug } from '../problems.ts';
+import { jsonFormatter } from '../representations.ts';
 
 const slugOfCode: Readonly<Record<string, ProblemSlug>> = {
   HPE_HEADER_OVERFLOW: 'headers-too-large',
@@ -11,15 +11,20 @@ const slugOfCode: Readonly<Record<string, ProblemSlug>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
 };
 
-/** Node keeps the response that is being written here, and its own handler of client errors looks at it too. */
+/** `_httpMessage` is the response that is being written on the socket; Node's own handler of client errors reads it too. */
 export interface ClientSocket extends Duplex {
   readonly _httpMessage?: ServerResponse | null;
 }
 
-/** Node's parser speaks to the socket itself; there is no Accept header to go by, so the body is JSON. */
+/**
+ * Node's own 400 has no body, and with a listener closing the socket is up to us (nodejs/node#46584). The parser failed,
+ * so there is no Accept header, and the body is JSON.
+ */
 export function answerClientErrors(server: Server): void {
+  // Before the TLS handshake nothing can be written, and `end` would wait for ever (fastify/fastify#3251).
+  server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => socket.destroy());
   server.on('clientError', (error: NodeJS.ErrnoException, socket: ClientSocket) => {
-    // In the middle of a response, as when a chunk of the request body is malformed, ours would become a part of it.
+    // In the middle of a response, as when a chunk of the request body is malformed, our bytes would become part of it.
     if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent === true) {
       socket.destroy();
       return;
@@ -28,11 +33,11 @@ export function answerClientErrors(server: Server): void {
   });
 }
 
-/** The error body as the last response of a connection on which nobody speaks HTTP any more. */
+/** Writes the error body as the last response of the connection. */
 export function endWithProblem(socket: Duplex, found: Problem): void {
   const body = errorBody(found);
   const response = rawResponse(body.message.replace(': ', ' '), jsonFormatter.format(body, body.message));
-  // Left half open, a request that came late would still be carried out, and a silent peer would keep the socket.
+  // Left half open, a request that comes late would still be carried out, and a silent peer would keep the socket.
   socket.end(response, () => socket.destroy());
 }
 

@@ -1,0 +1,205 @@
+/** A JSON request body: whether there is one, read within bounds, checked against its schema. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { bodyPointer, type Fault, type Problem, problem } from './problem.ts';
+
+/** 1 MiB. */
+export const jsonBodyBytesMax = 1024 * 1024;
+
+/**
+ * The parsed body. Throws `unsupported-media-type`, `body-too-large`, `body-consumed`, and `bad-body` for one that is
+ * missing or is no JSON text (RFC 8259).
+ */
+export async function readJsonBody(ctx: Context, bytesMax: number = jsonBodyBytesMax): Promise<unknown> {
+  const { req } = ctx;
+  if (!hasBody(req.headers, bytesMax)) throw badBody('The body is missing: send a JSON object.');
+  refuseOtherTypes(ctx);
+  return parse(isBodyUnread(req) ? await readAll(req, bytesMax) : bodyFromHost(ctx, bytesMax));
+}
+
+/** Returns what the schema makes of a parsed body. Throws `bad-body`, whose `errors` have JSON pointers such as `/check_in`. */
+export type BodySchema<Input> = (body: unknown) => Input;
+
+/** Reports at most so many faults of a body. */
+const faultsMax = 20;
+
+/** Refuses unknown fields if the schema is strict (`z.strictObject`). */
+export function createBodySchema<Input>(schema: z.ZodType<Input>): BodySchema<Input> {
+  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  return function checkBody(body) {
+    const result = schema.safeParse(body);
+    const issues = result.success ? [] : result.error.issues.slice(0, faultsMax);
+    const faults = result.success
+      ? unstorableTexts(result.data)
+      : issues.flatMap((issue) => faultsOf(issue, body, known));
+    if (result.success && faults.length === 0) return result.data;
+    throw problem('bad-body', { errors: faults.slice(0, faultsMax) });
+  };
+}
+
+/** Decides by the headers alone. Throws the problem of a body that is refused before it is read. */
+export function hasBody(headers: IncomingHttpHeaders, bytesMax: number): boolean {
+  const { 'content-length': length, 'transfer-encoding': coding } = headers;
+  if (coding === undefined && (length === undefined || Number(length) === 0)) return false;
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw unknownCoding();
+  if (Number(length) > bytesMax) throw bodyTooLarge(bytesMax);
+  return true;
+}
+
+const restoredKey = Symbol('restored');
+
+interface Carrier {
+  [restoredKey]?: true;
+}
+
+/** False when a host or a stage has begun to read the body and has not put it back. */
+export function isBodyUnread(req: IncomingMessage): boolean {
+  return !req.readableDidRead || (req as Carrier)[restoredKey] === true;
+}
+
+/** For a stage that read ahead and has put back all that it read. */
+export function markBodyRestored(req: IncomingMessage): void {
+  (req as Carrier)[restoredKey] = true;
+}
+
+/**
+ * The body that a host's parser has read. koa-bodyparser and its successor keep it in `rawBody`, unpacked and decoded,
+ * which is of use only where it equals the bytes that were sent; otherwise throws `body-consumed`, or `body-too-large`.
+ */
+export function bodyFromHost(ctx: Context, bytesMax: number): Uint8Array | string {
+  const { rawBody } = ctx.request as { rawBody?: unknown };
+  const { 'content-length': length, 'content-encoding': encoding } = ctx.req.headers;
+  if (!(typeof rawBody === 'string' || rawBody instanceof Uint8Array)) throw problem('body-consumed');
+  const bytes = Buffer.byteLength(rawBody);
+  if (encoding !== undefined || (length !== undefined && Number(length) !== bytes)) throw problem('body-consumed');
+  if (bytes > bytesMax) throw bodyTooLarge(bytesMax);
+  return rawBody;
+}
+
+export function bodyTooLarge(bytesMax: number): Problem {
+  return problem('body-too-large', {
+    detail: `The body may have ${bytesMax} bytes at most.`,
+    headers: { Connection: 'close' },
+  });
+}
+
+/** Node decodes `chunked` alone; any coding inside it would reach the reader undecoded and unannounced. */
+function unknownCoding(): Problem {
+  return problem('bad-request', {
+    detail: 'The only transfer coding that is understood is chunked.',
+    headers: { Connection: 'close' },
+  });
+}
+
+/** JSON is UTF-8 between systems (RFC 8259 section 8.1), and nothing here decompresses a body. */
+function refuseOtherTypes(ctx: Context): void {
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = ctx.req.headers;
+  const [essence = '', ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());
+  if (essence !== 'application/json') {
+    throw unsupported(ctx, essence === '' ? 'The body has no Content-Type: send application/json.' : sendJson);
+  }
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  if (charset !== undefined && !/^charset=(?:utf-?8|"utf-?8")$/.test(charset)) {
+    throw unsupported(ctx, 'JSON is UTF-8: send it without another charset.');
+  }
+  if (encoding.trim().toLowerCase() !== 'identity') {
+    throw unsupported(ctx, 'Send the body as it is, without Content-Encoding.', { 'Accept-Encoding': 'identity' });
+  }
+}
+
+const sendJson = 'Send the body as application/json.';
+
+/** RFC 9110 section 15.5.16, and for PATCH RFC 5789 section 2.2. */
+function unsupported(ctx: Context, detail: string, headers: Readonly<Record<string, string>> = {}): Problem {
+  const accepted = 'application/json';
+  const patch: Readonly<Record<string, string>> = ctx.method === 'PATCH' ? { 'Accept-Patch': accepted } : {};
+  return problem('unsupported-media-type', { detail, headers: { Accept: accepted, ...patch, ...headers } });
+}
+
+/**
+ * Does not use `for await`, which destroys the request, and with it the response's connection, when it stops early. The
+ * rest of a body that grows too large is read and dropped: closing a connection over unread bytes resets it, and a reset
+ * can overtake the response.
+ */
+function readAll(req: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const stop = () => {
+      req.removeListener('data', onData).removeListener('end', onEnd);
+      req.removeListener('error', onError).removeListener('close', onClose);
+    };
+    const onData = (chunk: Buffer) => {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length <= bytesMax) return;
+      stop();
+      req.resume();
+      reject(bodyTooLarge(bytesMax));
+    };
+    const onEnd = () => {
+      stop();
+      resolve(Buffer.concat(chunks));
+    };
+    const onError = (error: Error) => {
+      stop();
+      reject(error);
+    };
+    const onClose = () => onError(Object.assign(new Error('the client broke off its body'), { code: 'ECONNRESET' }));
+    // A body that was read ahead and restored may have ended already, and a broken one emits nothing more.
+    if (req.readableEnded) onEnd();
+    else if (req.destroyed) onClose();
+    else req.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose);
+  });
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+function parse(body: Uint8Array | string): unknown {
+  try {
+    return JSON.parse(typeof body === 'string' ? body : utf8.decode(body));
+  } catch (cause) {
+    throw badBody('The body is not JSON text in UTF-8.', cause);
+  }
+}
+
+function badBody(detail: string, cause?: unknown): Problem {
+  return problem('bad-body', { detail, cause });
+}
+
+function faultsOf(issue: z.core.$ZodIssue, body: unknown, known: readonly string[]): Fault[] {
+  const { path, message } = issue;
+  if (issue.code === 'unrecognized_keys') {
+    const others = path.length === 0 ? `; known: ${known.join(', ')}` : '';
+    return issue.keys
+      .slice(0, faultsMax)
+      .map((key) => ({ pointer: bodyPointer([...path, key]), detail: `is no field here${others}` }));
+  }
+  const isMissing = issue.code === 'invalid_type' && valueAt(body, path) === undefined;
+  return [{ pointer: bodyPointer(path), detail: isMissing ? 'is missing' : message }];
+}
+
+function valueAt(body: unknown, path: readonly PropertyKey[]): unknown {
+  let value = body;
+  for (const step of path) value = Object.hasOwn(Object(value), step) ? Object(value)[step] : undefined;
+  return value;
+}
+
+/**
+ * Text that our databases cannot store: PostgreSQL has no NUL, and half a surrogate pair is no character. Keeps its own
+ * list instead of recursing, since a schema may let through what is nested deeper than the stack.
+ */
+function unstorableTexts(input: unknown): Fault[] {
+  const faults: Fault[] = [];
+  const rest: { readonly value: unknown; readonly path: readonly string[] }[] = [{ value: input, path: [] }];
+  for (let next = rest.pop(); next !== undefined && faults.length < faultsMax; next = rest.pop()) {
+    const { value, path } = next;
+    if (typeof value === 'string' && /[\0\p{Surrogate}]/u.test(value)) {
+      faults.push({ pointer: bodyPointer(path), detail: 'contains a NUL or half a surrogate pair' });
+    }
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [name, member] of Object.entries(value)) rest.push({ value: member, path: [...path, name] });
+  }
+  return faults;
+}
