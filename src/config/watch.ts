@@ -20,6 +20,8 @@ export interface WatchOptions extends LoadOptions {
 }
 
 export interface ConfigurationWatch {
+  /** Reads the directory now. Resolves when what it says was reported, if it is something else than before. */
+  readonly reload: () => Promise<void>;
   /** Reports nothing more. May be called again. */
   readonly close: () => Promise<void>;
 }
@@ -42,6 +44,7 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
   await ready(watcher);
   await reader.read();
   return Object.freeze({
+    reload: reader.read,
     async close() {
       await watcher.close();
       await reader.close();

@@ -1,79 +1,82 @@
-/** The gateway of a process over time: each configuration has one of its own, and a request finishes on the one that it met. */
+/** Holds the gateway of the configuration in force; a request finishes on the gateway that it met. */
 import type { Context } from 'koa';
-import type { Configuration } from '#config';
 import type { Explain, ExplainRequest } from '#explain';
-import type { GatewaySnapshot } from '#gateway';
-import type { Edge } from './open-gateway.ts';
-import type { Generations } from './reload.ts';
+import type { Gateway, GatewaySnapshot } from '#gateway';
 
-export interface Edges {
-  readonly middleware: (ctx: Context) => Promise<void>;
-  /** True for a preflight that a mapping of the gateway answers, which new requests meet. */
-  readonly answersPreflight: (ctx: Context) => boolean;
-  /** Of the gateway that new requests meet. */
-  readonly snapshot: () => GatewaySnapshot;
-  /** By the gateway that new requests meet. */
+/** A gateway, and what has to be closed with it. */
+export interface OpenGateway {
+  readonly gateway: Gateway;
   readonly explain: Explain;
+  readonly close: () => Promise<void>;
+}
+
+/** All but `replace` and `close` ask the gateway that new requests meet, and throw before there is one. */
+export interface GatewayHost {
+  readonly middleware: (ctx: Context) => Promise<void>;
+  /** True for a preflight that a mapping of the gateway answers. */
+  readonly answersPreflight: (ctx: Context) => boolean;
+  readonly snapshot: () => GatewaySnapshot;
+  readonly explain: Explain;
+  /** The gateway before it closes when its last request has ended. */
+  readonly replace: (next: OpenGateway) => void;
   /** Resolves when no request is left on any of them. */
   readonly close: () => Promise<void>;
 }
 
-interface Holder {
-  readonly edge: Edge;
-  running: number;
-  retired: boolean;
-}
-
-/** `open` makes the edge of a configuration, and throws when it cannot. */
-export function createEdges(generations: Generations, open: (configuration: Configuration) => Edge): Edges {
+/**
+ * Made empty, and given its first gateway afterwards: the gateway's own routes, such as the diagnostics, show the
+ * gateway that they are part of.
+ */
+export function createGatewayHost(): GatewayHost {
   const closing = new Set<Promise<void>>();
-  let current = holderOf(open(generations.current().configuration));
+  let inForce: Holder | undefined;
 
-  function close({ edge }: Holder): void {
-    const closed = edge.close().finally(() => closing.delete(closed));
+  function holder(): Holder {
+    if (inForce === undefined) throw new Error('no gateway is open yet');
+    return inForce;
+  }
+
+  function close(holder: Holder): void {
+    if (holder.isClosed) return;
+    holder.isClosed = true;
+    const closed = holder.open.close().finally(() => closing.delete(closed));
     closing.add(closed);
   }
 
-  function retire(holder: Holder): void {
-    holder.retired = true;
-    if (holder.running === 0) close(holder);
-  }
-
-  generations.follow((configuration) => {
-    const next = holderOf(open(configuration));
-    return () => {
-      retire(current);
-      current = next;
-    };
-  });
-
   return Object.freeze({
     async middleware(ctx: Context) {
-      const holder = current;
-      holder.running += 1;
+      const met = holder();
+      met.inFlight += 1;
       try {
-        await holder.edge.gateway.middleware(ctx, nothing);
+        await met.open.gateway.middleware(ctx, noNext);
       } finally {
-        holder.running -= 1;
-        if (holder.retired && holder.running === 0) close(holder);
+        met.inFlight -= 1;
+        if (met.isReplaced && met.inFlight === 0) close(met);
       }
     },
-    answersPreflight: (ctx: Context) => current.edge.gateway.answersPreflight(ctx),
-    snapshot: () => current.edge.gateway.snapshot(),
-    explain: (request: ExplainRequest) => current.edge.explain(request),
+    answersPreflight: (ctx: Context) => holder().open.gateway.answersPreflight(ctx),
+    snapshot: () => holder().open.gateway.snapshot(),
+    explain: (request: ExplainRequest) => holder().open.explain(request),
+    replace(open: OpenGateway) {
+      const last = inForce;
+      inForce = { open, inFlight: 0, isReplaced: false, isClosed: false };
+      if (last === undefined) return;
+      last.isReplaced = true;
+      if (last.inFlight === 0) close(last);
+    },
     async close() {
-      if (!current.retired) {
-        current.retired = true;
-        close(current);
-      }
+      if (inForce !== undefined) close(inForce);
       await Promise.all(closing);
     },
   });
 }
 
-function holderOf(edge: Edge): Holder {
-  return { edge, running: 0, retired: false };
+interface Holder {
+  readonly open: OpenGateway;
+  inFlight: number;
+  isReplaced: boolean;
+  isClosed: boolean;
 }
 
 /** A gateway answers every request. */
-async function nothing(): Promise<void> {}
+async function noNext(): Promise<void> {}

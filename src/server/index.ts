@@ -1,3 +1,3 @@
 /** The composition root: every module put together into one server, and run. */
-export { createFrontdesk } from './frontdesk.ts';
-export type { Frontdesk, FrontdeskOptions, Listeners, Listening } from './options.ts';
+export { createFrontdesk, openFrontdesk } from './frontdesk.ts';
+export { type Frontdesk, type FrontdeskOptions, type Listeners, type Listening, resolveOptions } from './options.ts';

@@ -1,4 +1,4 @@
-/** The library's face: what a host hands in, what it gets back, and the one place where options are settled. */
+/** The options that a host hands in, checked and completed once, and what it gets for them. */
 import type { RequestListener } from 'node:http';
 import type Koa from 'koa';
 import type { Middleware } from 'koa';
@@ -26,11 +26,11 @@ export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
   readonly demo?: boolean;
   /** pino, or anything of its shape. @default silent */
   readonly logger?: Logger;
-  /** Services of your own by the name that mappings use; each sees its path as the mapping rewrites it. @default {} */
+  /** The host's own services by the name that mappings use; each sees its path as the mapping rewrites it. @default {} */
   readonly services?: Readonly<Record<string, Koa | Middleware>>;
   /** Milliseconds since the epoch. @default Date.now */
   readonly clock?: () => number;
-  /** For questions alone: no file is watched, and nobody's health is asked after. @default false */
+  /** For `explain` alone: watches no file and checks the health of no service. @default false */
   readonly dormant?: boolean;
 }
 
@@ -52,9 +52,9 @@ export interface Listeners {
 }
 
 export interface Frontdesk {
-  /** A Koa app that holds nothing but `middleware`. */
+  /** A Koa app that has `middleware` and nothing else. */
   readonly app: Koa;
-  /** For another Koa app, mounted under whatever prefix. It answers every request. */
+  /** For another Koa app, mounted under any prefix. It answers every request. */
   readonly middleware: Middleware;
   /**
    * For the `upgrade` event of a host's server, where mappings say `allow_upgrade`: `handler` answers such requests, and
@@ -62,21 +62,26 @@ export interface Frontdesk {
    * @default app.callback()
    */
   readonly upgradesThrough: (handler?: RequestListener) => UpgradeListener;
-  /** What would become of a request: nobody is asked, and nothing is counted. Throws a Problem for what no client could send. */
+  /** What would become of a request; asks no service and counts nothing. Throws a Problem for what no client could send. */
   readonly explain: Explain;
-  /** Names of users whose passwords everybody can read: those of the demo. */
+  /** Names of users with the published passwords of the demo. */
   readonly demoUsers: readonly string[];
   /** May be called again, and gives the same listeners. Rejects with a message fit for a terminal; then nothing listens. */
   readonly listen: () => Promise<Listeners>;
-  /** Stops accepting, lets what runs finish within `shutdownTimeoutMs`, and closes everything in reverse order. May be called again. */
+  /** Reads the configuration directory now, without waiting for its change to be noticed. What is wrong with it is logged. */
+  readonly reload: () => Promise<void>;
+  /**
+   * Stops accepting, lets requests in flight finish within `shutdownTimeoutMs`, and closes everything in reverse order,
+   * all of it even when a part fails; then it rejects with that error. May be called again.
+   */
   readonly close: () => Promise<void>;
 }
 
-/** The options with nothing left open: what every part of the assembly reads. */
-export interface Settled {
+/** The options with every default filled in, and the configuration as it was at the start. */
+export interface Setup {
   readonly settings: Settings;
   readonly configuration: Configuration;
-  /** The configuration as it was read, with what is wrong with it. */
+  /** The configuration as it was read, with its errors. */
   readonly loaded: LoadedConfiguration;
   /** Where the configuration was read from; undefined: a program handed it in. */
   readonly configDirectory: string | undefined;
@@ -89,7 +94,7 @@ export interface Settled {
 }
 
 /** Rejects with an Error whose message names what is wrong, where, and the remedy. */
-export async function settleOptions(options: FrontdeskOptions): Promise<Settled> {
+export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> {
   const {
     config,
     only = moduleNames,
@@ -112,8 +117,8 @@ export async function settleOptions(options: FrontdeskOptions): Promise<Settled>
 
 function requireModules(only: readonly string[]): void {
   const known: readonly string[] = moduleNames;
-  const stranger = only.find((name) => !known.includes(name));
-  if (stranger !== undefined) throw new Error(`only: "${stranger}" is no module: choose from ${known.join(', ')}`);
+  const unknown = only.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`only: "${unknown}" is no module: choose from ${known.join(', ')}`);
   if (only.length === 0) throw new Error(`only: [] leaves nothing to run: choose from ${known.join(', ')}`);
 }
 

@@ -1,4 +1,4 @@
-/** The routes that the server brings itself: the versions of the API, the probes, the pages about problems, and what the gateway believes. */
+/** The routes that the server brings: API versions, probes, metrics, problem pages, diagnostics, explain. */
 import { namesSecret, packageVersion } from '#config';
 import {
   createDiagnostics,
@@ -8,97 +8,77 @@ import {
   createProblemPages,
 } from '#diag';
 import { createExplainEndpoint, explainForm } from '#explain';
-import { durationBoundsMs, type Forward, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
+import { durationBoundsMs, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
 import type { Representations } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { ClusterRegistry } from '#proxy';
 import { limitMetrics } from '#ratelimit';
-import type { Database } from '#storage';
-import type { Edges } from './gateway-host.ts';
+import type { GatewayHost } from './gateway-host.ts';
 import type { RateLimiting } from './rate-limiting.ts';
-import type { Generations } from './reload.ts';
-import { createReloads } from './reloads.ts';
+import type { LiveConfiguration } from './reload.ts';
+import type { Services } from './services.ts';
 
 export interface OwnRoutesParts {
-  /** Their names: `v1`. */
-  readonly versions: readonly string[];
-  /** The versions dispatcher. */
-  readonly api: Forward;
-  /** Undefined: nothing in this process needs one. */
-  readonly database: Database | undefined;
-  readonly rateLimiting: Pick<RateLimiting, 'limits' | 'stats' | 'isReady'>;
+  readonly configuration: LiveConfiguration;
+  readonly services: Pick<Services, 'versions' | 'api'>;
+  readonly rateLimiting: RateLimiting;
+  /** For check_ready. */
+  readonly isReady: () => Promise<boolean>;
   readonly representations: Representations;
   readonly traffic: Traffic;
   readonly clusters: Pick<ClusterRegistry, 'list' | 'snapshot'>;
   readonly counts: GatewayCounts;
-  /** Whether the gateway runs in this process. */
-  readonly hasGateway: boolean;
-  /** True from when it is asked to stop. */
-  readonly isClosing: () => boolean;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  /** Asked for at each request, since the gateway is made of these routes. */
-  readonly edges: () => Edges;
+  readonly gateway: Pick<GatewayHost, 'snapshot' | 'explain'>;
 }
 
 export interface OwnRoutes {
   readonly routes: readonly InternalRoute[];
-  /** Ends what is told for as long as somebody looks on. */
+  /** Ends the event streams. */
   readonly close: () => void;
 }
 
-export function createOwnRoutes(generations: Generations, parts: OwnRoutesParts): OwnRoutes {
-  const { versions, api, rateLimiting, representations, traffic, clusters, clock, edges } = parts;
+export function createOwnRoutes(parts: OwnRoutesParts): OwnRoutes {
+  const { configuration, services, rateLimiting, isReady, representations, traffic, clusters, clock, gateway } = parts;
   const startedAtMs = performance.now();
   const diagnostics = {
     version: packageVersion(),
     uptimeMs: () => performance.now() - startedAtMs,
     clock,
-    gateway: () => edges().snapshot(),
+    gateway: gateway.snapshot,
     clusters: clusters.list,
     nameClusters: createNameClusters(),
     traffic,
     limits: rateLimiting.limits,
     usages: rateLimiting.stats.usages,
-    configuration: generations,
+    configuration,
     namesSecret,
   };
   const events = createDiagnosticsEvents(diagnostics);
   const routes = [
-    ...versions.map((name) => ({
-      name: `api-${name}`,
-      prefix: `/${name}`,
-      rewrite: '',
-      authenticated: false,
-      run: api,
-    })),
-    ...createProbes(readinessOf(generations, parts), representations),
-    createMetricsRoute(createMetrics(metricsOf(generations, parts))),
+    ...services.versions.map((name) => versionRoute(name, services.api)),
+    ...createProbes(isReady, representations),
+    createMetricsRoute(createMetrics(metricsParts(parts))),
     createProblemPages(),
     createDiagnostics(diagnostics, explainForm('../explain')),
     events.endpoint,
-    createExplainEndpoint((request) => edges().explain(request)),
+    createExplainEndpoint(gateway.explain),
   ];
   return { routes, close: events.close };
 }
 
-function readinessOf({ current }: Generations, parts: OwnRoutesParts): () => Promise<boolean> {
-  const { database, rateLimiting, hasGateway, isClosing } = parts;
-  /** A gateway that lets requests pass without a decision is of use without its limiter. */
-  const needsLimiter = () =>
-    !hasGateway || current().configuration.rateLimitServices.some(({ failureModeDeny }) => failureModeDeny);
-  return async () =>
-    !isClosing() && (rateLimiting.isReady() || !needsLimiter()) && ((await database?.isReady()) ?? true);
+function versionRoute(name: string, run: InternalRoute['run']): InternalRoute {
+  return { name: `api-${name}`, prefix: `/${name}`, rewrite: '', authenticated: false, run };
 }
 
-function metricsOf(configuration: Generations, parts: OwnRoutesParts): MetricsParts {
-  const { rateLimiting, traffic, clusters, counts } = parts;
+function metricsParts({ configuration, rateLimiting, traffic, clusters, counts }: OwnRoutesParts): MetricsParts {
   return {
     version: packageVersion(),
     routes: { all: traffic.routes, durationBoundsMs },
     clusters: { all: clusters.snapshot },
     answers: counts,
     limits: { table: limitMetrics, stats: rateLimiting.stats },
-    configuration: { ...configuration, reloads: createReloads(configuration) },
+    configuration,
   };
 }

@@ -1,65 +1,143 @@
-/** What a request passes on its way in. */
+/** The order of all middleware, on each listener, in one array. */
 import cors from '@koa/cors';
-import type { Context, Middleware } from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
+import compose from 'koa-compose';
+import type { AuthService } from '#auth';
 import type { EntrySettings } from '#explain';
+import type { InternalRoute } from '#gateway';
 import {
   createAccessLog,
   createAddresses,
   createProblemResponses,
   createRequestContext,
   createSafePath,
+  isolate,
+  type Logger,
   type ProblemResponsesOptions,
+  problem,
+  requestLogFields,
 } from '#http';
-import type { Settled } from './options.ts';
+import type { Tracing } from '#tracing';
+import type { GatewayHost } from './gateway-host.ts';
+import type { Setup } from './options.ts';
 
-/** On whichever listener: its id, its span where somebody traces, and the line in the log. */
-export function createArrival({ settings, logger }: Settled, tracing: Middleware | undefined): Middleware[] {
-  return [createRequestContext(createAddresses(settings)), ...(tracing ? [tracing] : []), createAccessLog(logger)];
+export interface PipelineParts {
+  /** Undefined: the process has no tracing. */
+  readonly tracing: Pick<Tracing, 'middleware'> | undefined;
+  readonly problems: ProblemResponsesOptions;
+  readonly gateway: Pick<GatewayHost, 'middleware' | 'answersPreflight'>;
+  /** Undefined: it does not run in this process. */
+  readonly auth: Pick<AuthService, 'app'> | undefined;
+  /** The server's own, of which the admin port serves a few. */
+  readonly routes: readonly InternalRoute[];
 }
 
-/** On the way to the gateway, in this order. `isAnswered`: a preflight that a mapping's own rule answers. */
-export function createEntry(
-  { settings }: Settled,
-  responses: ProblemResponsesOptions,
-  isAnswered: (ctx: Context) => boolean,
-): Middleware[] {
+export type PipelineListener = 'gateway' | 'auth' | 'admin';
+
+/** Undefined: not in this process, or no setting asks for it. */
+export type Step = readonly [name: string, listeners: readonly PipelineListener[], run: Middleware | undefined];
+
+/** The app of each listener; what the gateway's runs, as one middleware, is what a host mounts. */
+export interface Pipeline {
+  readonly gateway: Koa;
+  readonly auth: Koa;
+  readonly admin: Koa;
+  readonly middleware: Middleware;
+}
+
+export function createPipeline(setup: Setup, parts: PipelineParts): Pipeline {
+  const steps = createSteps(setup, parts);
+  const app = (listener: PipelineListener) => createApp(stepsOf(steps, listener), setup.logger);
+  const middleware = compose(stepsOf(steps, 'gateway').map(([, , run]) => run)) as Middleware;
+  return { gateway: app('gateway'), auth: app('auth'), admin: app('admin'), middleware };
+}
+
+/** What each request goes through, from the first to the last. The app of a service goes on from there: see rest. */
+export function createSteps({ settings, logger }: Setup, parts: PipelineParts): readonly Step[] {
+  const { tracing, problems, gateway, auth, routes } = parts;
   return [
-    ...(settings.corsOrigins.length === 0 ? [] : [createCors(settings.corsOrigins, isAnswered)]),
-    createProblemResponses(responses),
-    createSafePath(settings),
+    ['request context', ['gateway', 'auth', 'admin'], createRequestContext(createAddresses(settings))],
+    ['tracing', ['gateway', 'auth'], tracing?.middleware],
+    // Not on the admin port: a line every few seconds would say only that the process is watched.
+    ['access log', ['gateway', 'auth'], createAccessLog(logger)],
+    ['CORS_ORIGINS', ['gateway'], createSiteCors(settings.corsOrigins, gateway.answersPreflight)],
+    ['problems', ['gateway'], createProblemResponses(problems)],
+    ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],
+    ['safe path', ['gateway', 'admin'], createSafePath(settings)],
+    // Matches, authenticates, limits and forwards: the order inside is the gateway's.
+    ['gateway', ['gateway'], gateway.middleware],
+    // Its answer depends on the credentials alone: neither an odd path nor a preflight may get another one.
+    ['auth service', ['auth'], auth && isolate(auth.app)],
+    ['metrics and probes', ['admin'], createAdminRoutes(routes)],
   ];
 }
 
+type ActiveStep = readonly [name: string, listeners: readonly PipelineListener[], run: Middleware];
+
+export function stepsOf(steps: readonly Step[], listener: PipelineListener): readonly ActiveStep[] {
+  return steps.filter((step): step is ActiveStep => step[1].includes(listener) && step[2] !== undefined);
+}
+
+function createApp(steps: readonly ActiveStep[], logger: Logger): Koa {
+  const app = new Koa();
+  for (const [, , run] of steps) app.use(run);
+  // Koa reports here what failed after the response had begun; a client that left, and closed its socket, is no failure.
+  return app.on('error', (error: Error, ctx?: Context) => {
+    if (ctx?.req.socket.destroyed === true) return;
+    logger.error({ ...(ctx && requestLogFields(ctx)), err: error }, 'a response was cut off');
+  });
+}
+
 /** What a script of another origin may read beside the safelisted headers. */
-const exposed = [
-  ...[
-    'ETag',
-    'Link',
-    'Location',
-    'Retry-After',
-    'X-Request-Id',
-    'RateLimit',
-    'RateLimit-Policy',
-    'Deprecation',
-    'Sunset',
-  ],
+const exposedHeaders = [
+  ...['ETag', 'Link', 'Location', 'Retry-After', 'X-Request-Id', 'RateLimit', 'RateLimit-Policy'],
+  ...['Deprecation', 'Sunset'],
   ...['Limit', 'Remaining', 'Reset'].flatMap((name) => [`RateLimit-${name}`, `X-RateLimit-${name}`]),
 ];
 
-/** Preflights end here, before anybody is asked for credentials, but for those that a mapping has rules of its own for. */
-function createCors(origins: readonly string[], isAnswered: (ctx: Context) => boolean): Middleware {
-  const answer = cors({ origin: (ctx) => allowedOrigin(origins, ctx), exposeHeaders: exposed });
-  return (ctx, next) => (isAnswered(ctx) ? next() : answer(ctx, next));
-}
-
-/** The settings of this middleware, for explanations. */
-export function createEntrySettings({ settings }: Settled): EntrySettings {
-  const addresses = createAddresses(settings);
-  const { corsOrigins, strictPaths } = settings;
-  return { addresses, allowedOrigin: (ctx) => allowedOrigin(corsOrigins, ctx), strictPaths };
+/** Answers preflights before any credentials are asked for, but for those that a mapping has a rule for. */
+function createSiteCors(
+  origins: readonly string[],
+  answersPreflight: GatewayHost['answersPreflight'],
+): Middleware | undefined {
+  if (origins.length === 0) return undefined;
+  const answer = cors({ origin: (ctx) => allowedOrigin(origins, ctx), exposeHeaders: exposedHeaders });
+  return function siteCors(ctx, next) {
+    return answersPreflight(ctx) ? next() : answer(ctx, next);
+  };
 }
 
 /** `''`: none. */
 function allowedOrigin(origins: readonly string[], ctx: Context): string {
   return origins.includes('*') ? '*' : (origins.find((origin) => origin === ctx.get('Origin')) ?? '');
+}
+
+/** The settings of the steps before the gateway, for explanations. */
+export function createEntrySettings({ settings }: Pick<Setup, 'settings'>): EntrySettings {
+  const addresses = createAddresses(settings);
+  const { corsOrigins, strictPaths } = settings;
+  return { addresses, allowedOrigin: (ctx) => allowedOrigin(corsOrigins, ctx), strictPaths };
+}
+
+/** What the admin port serves, by the path of the route that answers. */
+const adminPaths: ReadonlyMap<string, string> = new Map([
+  ...['metrics', 'check_alive', 'check_ready'].map((name) => [`/gateway/v0/${name}`, `/gateway/v0/${name}`] as const),
+  // Where Prometheus looks by default.
+  ['/metrics', '/gateway/v0/metrics'],
+]);
+
+/** Without credentials, and so nothing that reveals more. */
+function createAdminRoutes(routes: readonly InternalRoute[]): Middleware {
+  return async function serveAdmin(ctx: Context): Promise<void> {
+    const path = adminPaths.get(ctx.path);
+    const route = routes.find(({ prefix }) => prefix === path);
+    if (path === undefined || route === undefined) throw problem('not-found');
+    const { url } = ctx;
+    ctx.url = path + ctx.search;
+    try {
+      await route.run(ctx);
+    } finally {
+      ctx.url = url;
+    }
+  };
 }

@@ -1,9 +1,11 @@
-/** The rate-limit service of a process: its counters, its limiter, and the files that its limits come from. */
+/** The rate-limit service of this process: counters, limits and its HTTP interface; and the limiter that a record means. */
 import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
-import type { LimitDomain } from '#config';
+import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
+import type { Resolve } from '#gateway';
 import {
   type Counters,
+  connectRateLimit,
   createLimiter,
   createLimitStats,
   createMemoryCounters,
@@ -14,80 +16,103 @@ import {
   openRedisCounters,
   withFailurePolicy,
 } from '#ratelimit';
-import type { Settled } from './options.ts';
-import type { Generations } from './reload.ts';
+import type { Setup } from './options.ts';
+import type { LiveConfiguration } from './reload.ts';
 
 export interface RateLimiting {
   /** Undefined: it does not run in this process. */
   readonly limiter: Limiter | undefined;
-  /** Its face over HTTP; undefined as well when no setting asks for it. */
+  /** Its HTTP interface; undefined as well when no setting asks for it. */
   readonly http: RequestListener | undefined;
-  /** What it decides by. */
+  /** The limits in force. */
   readonly limits: () => readonly LimitDomain[];
   /** What became of them in this process. */
   readonly stats: LimitStats;
-  /** False while stopping, and while it would answer with an error because its counters are away. */
+  /** False while the process closes, and while the limiter would answer with an error because its counters are away. */
   readonly isReady: () => boolean;
-  /** It takes no more work on: from now on it says that it is not ready. */
-  readonly leave: () => void;
   readonly close: () => Promise<void>;
 }
 
-/** Rejects with an Error fit for a terminal when the counters cannot be opened. */
-export async function openRateLimiting(settled: Settled, generations: Generations): Promise<RateLimiting> {
-  const { settings, configuration, logger, has } = settled;
-  const limits = () => generations.current().configuration.limits;
-  if (!has('ratelimit')) return absent(limits);
-  const isHttp = settings.ratelimitHttpPort !== undefined;
+/** `closing` is aborted as soon as the process closes. Rejects with an Error fit for a terminal when the counters cannot be opened. */
+export async function openRateLimiting(
+  setup: Setup,
+  configuration: LiveConfiguration,
+  closing: AbortSignal,
+): Promise<RateLimiting> {
+  const { settings, logger, has } = setup;
+  const limits = () => configuration.current().configuration.limits;
+  if (!has('ratelimit')) return elsewhere(limits);
+  const hasHttp = settings.ratelimitHttpPort !== undefined;
   const stats = createLimitStats();
-  const metrics = isHttp ? await openRateLimitMetrics({ stats }) : undefined;
-  const counters = await openCounters(settled, stats.failed);
+  const metrics = hasHttp ? await openRateLimitMetrics({ stats }) : undefined;
+  const counters = await openCounters(setup, stats.failed);
   const limiter = createLimiter({
-    limits: configuration.limits,
+    limits: limits(),
     counters,
     countDenied: settings.ratelimitCountDenied,
     responseHeaders: settings.ratelimitResponseHeaders,
     stats,
   });
-  generations.onRead((isGood) => metrics?.loaded(isGood));
-  generations.follow((next) => () => {
+  configuration.onRead((isGood) => metrics?.loaded(isGood));
+  configuration.onChange((next) => () => {
     if (!isDeepStrictEqual(next.limits, limits())) limiter.reload(next.limits);
   });
-  let leaving = false;
-  // Who answers without Redis is of use without it.
-  const isReady = () => !leaving && (settings.ratelimitFailOpen || (counters.isReady?.() ?? true));
-  const http = createRateLimitHttp({ limiter, isReady, limits, metrics, logger });
-  return Object.freeze({
-    limiter,
-    http: isHttp ? http : undefined,
-    limits,
-    stats,
-    isReady,
-    leave() {
-      leaving = true;
-    },
-    async close() {
-      leaving = true;
-      await counters.close?.();
-    },
-  });
+  // Failing open, the limiter answers without Redis.
+  const isReady = () => !closing.aborted && (settings.ratelimitFailOpen || (counters.isReady?.() ?? true));
+  const http = hasHttp ? createRateLimitHttp({ limiter, isReady, limits, metrics, logger }) : undefined;
+  const close = async () => counters.close?.();
+  return { limiter, http, limits, stats, isReady, close };
 }
 
-function absent(limits: RateLimiting['limits']): RateLimiting {
-  return Object.freeze({
-    limiter: undefined,
-    http: undefined,
-    limits,
-    stats: createLimitStats(),
+function elsewhere(limits: RateLimiting['limits']): RateLimiting {
+  return {
+    ...{ limiter: undefined, http: undefined, limits, stats: createLimitStats() },
     isReady: () => true,
-    leave: () => {},
     close: async () => {},
-  });
+  };
 }
 
 /** In Redis the time is that of Redis, so that all who share it agree. */
-async function openCounters({ settings, logger, clock }: Settled, onError: () => void): Promise<Counters> {
+async function openCounters({ settings, logger, clock }: Setup, onError: () => void): Promise<Counters> {
   const { redisUrl: url, redisTimeoutMs: timeoutMs, ratelimitFailOpen: failOpen } = settings;
   if (url === undefined) return createMemoryCounters({ clock, keysMax: settings.ratelimitKeysMax });
   return withFailurePolicy(await openRedisCounters({ url, timeoutMs, logger }), { failOpen, logger, onError });
+}
+
+export interface ConnectedLimiter {
+  readonly limiter: Limiter | undefined;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * The limiter of this process, or one across gRPC. A process that does not listen, being embedded, asks its own in place
+ * of its listener.
+ */
+export function connectLimiter(
+  record: RateLimitService,
+  resolve: Resolve,
+  { limiter, listenerAddresses }: { limiter: Limiter | undefined; listenerAddresses: ReadonlyMap<string, string> },
+): ConnectedLimiter {
+  const reference = record.service;
+  const direct = resolve(reference);
+  const target = direct.kind === 'local' || reference.includes('://') ? direct : resolve(`grpc://${reference}`);
+  if (target.kind === 'local') return { limiter, close: async () => {} };
+  const client = connectRateLimit({
+    target: () => hostAndPort(target.origins()[0] ?? ''),
+    timeoutMs: record.timeoutMs,
+  });
+  const name = parseServiceReference(reference)?.host ?? '';
+  const own = name === 'ratelimit' ? limiter : undefined;
+  const isNotListening = () => !listenerAddresses.has(name);
+  const limiterOrOwn: Limiter = {
+    shouldRateLimit: (request) => (own !== undefined && isNotListening() ? own : client).shouldRateLimit(request),
+    ...(own?.explain && { explain: own.explain }),
+  };
+  return { limiter: limiterOrOwn, close: client.close };
+}
+
+/** Of `grpc://host:port`; URL drops the port of no scheme that it does not know. */
+function hostAndPort(origin: string): { host: string; port: number } {
+  const { hostname, port } = new URL(origin);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
 }

@@ -1,4 +1,4 @@
-/** The configuration of a process over time: what is in force, since when, and why the files as they are now are not. */
+/** The configuration over time: read, kept good, made ready, put into force in one turn, counted. */
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -13,112 +13,143 @@ import {
   watchConfiguration,
   withoutRecords,
 } from '#config';
-import type { Settled } from './options.ts';
-import { misnamedRecords } from './services.ts';
+import type { Setup } from './options.ts';
+import { checkServiceRoles } from './service-roles.ts';
 
 /** One configuration that was in force. Replicas with the same files have the same hash. */
 export interface Generation {
   /** From 1 at the start of the process. */
   readonly number: number;
-  /** The first 12 hexadecimal digits of the SHA-256 of what it says; worked out when it is first asked for. */
+  /** The first 12 hexadecimal digits of the SHA-256 of its records; computed at the first call. */
   readonly hash: () => string;
   /** Milliseconds since the epoch. */
   readonly appliedAtMs: number;
   readonly configuration: Configuration;
 }
 
-/**
- * Makes a new configuration ready, and gives the function that puts it into force. When all are ready all are put into
- * force within one turn, so that no request meets half of it; when one throws, nothing changes.
- */
-export type Follower = (configuration: Configuration) => () => void;
+/** Makes ready what a part of the server does with a configuration, and throws when it cannot. */
+export type Prepare = (configuration: Configuration) => Commit;
 
-export type ReadListener = (isGood: boolean, durationMs: number) => void;
+/** Puts what was made ready into force. Must not throw. */
+export type Commit = () => void;
 
-export interface Generations {
+/** How often the files have changed and were read. */
+export interface Reloads {
+  /** Without an error. */
+  readonly succeeded: number;
+  /** With at least one error, though the rest came into force. */
+  readonly failed: number;
+  /** Of the last one, from reading to being in force or refused; 0 before the first. */
+  readonly lastDurationMs: number;
+}
+
+export interface LiveConfiguration {
   readonly current: () => Generation;
-  /** Why the files as they are now are not what is in force, as far as they are not. */
+  /** What is wrong with the files as they are now, and so not in force. */
   readonly errors: () => readonly ConfigurationError[];
-  /** What is odd about them without being wrong. */
+  /** What is odd about the files without being wrong. */
   readonly notices: () => readonly ConfigurationError[];
-  readonly follow: (follower: Follower) => void;
-  /** Hears of each reading when it is in force, or refused: whether it was without an error, and how long all of it took. */
-  readonly onRead: (listener: ReadListener) => void;
-  /** From here on changes of the files are taken over; nothing to watch where a program handed the records in. */
+  readonly reloads: () => Reloads;
+  /**
+   * Prepares and commits at once, and again at each reload. When all parts are prepared, all commit within one turn, so
+   * that no request meets half of a configuration; when one throws, nothing changes.
+   */
+  readonly onChange: (prepare: Prepare) => void;
+  /** Called after each reading, when it is in force or refused. */
+  readonly onRead: (listener: (isGood: boolean) => void) => void;
+  /** From here on changed files are read. Does nothing where a program handed the records in. */
   readonly watch: () => Promise<void>;
+  /** Reads the files now, if they are watched. Resolves when they are in force or refused. */
+  readonly reload: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-export function createGenerations(settled: Settled): Generations {
-  const { configDirectory, settings, logger, clock } = settled;
-  const followers: Follower[] = [];
-  const listeners: ReadListener[] = [];
-  let { configuration, errors, notices } = firstOf(settled);
-  let current = generationOf(configuration, 1, clock());
+/** Throws an Error fit for a terminal when a record names a service of this process in a role that it cannot play. */
+export function createLiveConfiguration(setup: Setup): LiveConfiguration {
+  const { configDirectory, settings, logger, clock } = setup;
+  requireServiceRoles(setup);
+  const parts: Prepare[] = [];
+  const listeners: ((isGood: boolean) => void)[] = [];
+  let { errors, notices } = setup.loaded;
+  let current = createGeneration(setup.configuration, 1, clock());
+  let reloads: Reloads = { succeeded: 0, failed: 0, lastDurationMs: 0 };
   let watching: Promise<ConfigurationWatch> | undefined;
 
   function read(loaded: LoadedConfiguration, startedAtMs: number): void {
-    const wasBroken = errors.length > 0;
-    const good = admit(loaded, settled, current.configuration);
-    ({ configuration, errors, notices } = good);
-    const startedAt = performance.now();
-    const isNew = !isDeepStrictEqual(configuration, current.configuration);
-    const ready = isNew ? prepare() : undefined;
-    if (errors.length > 0) report(errors, 'what was good before stays');
-    if (ready !== undefined) apply(ready, startedAt);
-    else if (wasBroken && errors.length === 0)
-      logger.info({ generation: current.number }, 'the configuration is mended');
-    for (const listener of listeners) listener(errors.length === 0, performance.now() - startedAtMs);
+    const hadErrors = errors.length > 0;
+    const good = keepServable(loaded, setup, current.configuration);
+    ({ errors, notices } = good);
+    const preparedAtMs = performance.now();
+    const isNew = !isDeepStrictEqual(good.configuration, current.configuration);
+    const commits = isNew ? prepare(good.configuration) : undefined;
+    if (errors.length > 0) report('what was good before stays in force');
+    if (commits !== undefined) commit(good.configuration, commits, preparedAtMs);
+    else if (hadErrors && errors.length === 0)
+      logger.info({ generation: current.number }, 'the configuration has no errors any more');
+    count(performance.now() - startedAtMs);
   }
 
-  /** Undefined, and one error more, when it cannot be put into force. */
-  function prepare(): readonly (() => void)[] | undefined {
+  /** Undefined, with one error more, when it cannot be put into force. */
+  function prepare(configuration: Configuration): readonly Commit[] | undefined {
     try {
-      return followers.map((follower) => follower(configuration));
+      return parts.map((part) => part(configuration));
     } catch (thrown) {
       logger.error({ err: thrown }, 'the configuration cannot be put into force');
-      errors = [...errors, unfitError(thrown, settled)];
+      errors = [...errors, unusableError(thrown, setup)];
       return undefined;
     }
   }
 
-  function apply(ready: readonly (() => void)[], startedAt: number): void {
-    const wasGuarded = current.configuration.authServices.length > 0;
-    for (const putIntoForce of ready) putIntoForce();
-    current = generationOf(configuration, current.number + 1, clock());
+  function commit(configuration: Configuration, commits: readonly Commit[], preparedAtMs: number): void {
+    const hadAuth = current.configuration.authServices.length > 0;
+    for (const putIntoForce of commits) putIntoForce();
+    current = createGeneration(configuration, current.number + 1, clock());
     const { number: generation } = current;
-    const hash = current.hash();
-    const durationMs = Math.round(performance.now() - startedAt);
-    logger.info(
-      { generation, hash, mappings: configuration.mappings.length, durationMs },
-      'the configuration was read anew',
-    );
-    if (wasGuarded && configuration.authServices.length === 0)
+    const durationMs = Math.round(performance.now() - preparedAtMs);
+    const mappings = configuration.mappings.length;
+    logger.info({ generation, hash: current.hash(), mappings, durationMs }, 'configuration reloaded');
+    if (hadAuth && configuration.authServices.length === 0)
       logger.warn({ generation }, 'no record names an auth service any more: every mapping is open');
   }
 
-  function report(found: readonly ConfigurationError[], stays: string): void {
-    const told = `the configuration is broken, ${stays}:\n${formatErrors(found, resolve('.'))}`;
-    logger.error({ errors: found.length, generation: current.number }, told);
+  function count(lastDurationMs: number): void {
+    const isGood = errors.length === 0;
+    const { succeeded, failed } = reloads;
+    reloads = isGood
+      ? { succeeded: succeeded + 1, failed, lastDurationMs }
+      : { succeeded, failed: failed + 1, lastDurationMs };
+    for (const listener of listeners) listener(isGood);
+  }
+
+  function report(consequence: string): void {
+    const message = `the configuration has errors, ${consequence}:\n${formatErrors(errors, resolve('.'))}`;
+    logger.error({ errors: errors.length, generation: current.number }, message);
   }
 
   return Object.freeze({
     current: () => current,
     errors: () => errors,
     notices: () => notices,
-    follow: (follower: Follower) => void followers.push(follower),
-    onRead: (listener: ReadListener) => void listeners.push(listener),
+    reloads: () => reloads,
+    onChange(prepare: Prepare) {
+      prepare(current.configuration)();
+      parts.push(prepare);
+    },
+    onRead: (listener: (isGood: boolean) => void) => void listeners.push(listener),
     async watch() {
-      if (errors.length > 0) report(errors, 'the rest of it is served');
+      if (errors.length > 0) report('the rest of it is served');
       if (configDirectory === undefined) return;
       watching = watchConfiguration({
         directory: configDirectory,
         gatewayDomain: settings.gatewayDomain,
-        initial: settled.loaded,
+        initial: setup.loaded,
         onChange: read,
-        onError: (error) => logger.error({ err: error }, 'the configuration could not be watched or read anew'),
+        onError: (error) => logger.error({ err: error }, 'the configuration cannot be watched or read'),
       });
       await watching;
+    },
+    async reload() {
+      await (await watching)?.reload();
     },
     async close() {
       await (await watching)?.close();
@@ -126,26 +157,41 @@ export function createGenerations(settled: Settled): Generations {
   });
 }
 
-/** Throws an Error fit for a terminal when a record names a part of this process that cannot play its own. */
-function firstOf(settled: Settled): LoadedConfiguration {
-  const { configuration, loaded } = settled;
-  const refused = misnamedRecords(settled, configuration);
-  if (refused.length > 0) throw new Error(formatErrors(refused, resolve('.')));
-  return loaded;
+function requireServiceRoles(setup: Setup): void {
+  const errors = checkServiceRoles(setup, setup.configuration);
+  if (errors.length > 0) throw new Error(formatErrors(errors, resolve('.')));
 }
 
-/** What is good of the files, and in place of the rest what is in force. */
-function admit(loaded: LoadedConfiguration, settled: Settled, inForce: Configuration): LoadedConfiguration {
-  const directory = settled.configDirectory ?? '';
-  const good = keepGood(directory, withoutExposedUsers(loaded, inForce, settled), inForce);
-  const refused = misnamedRecords(settled, good.configuration);
+/** What is good of the files, and what is in force in place of the rest. */
+function keepServable(loaded: LoadedConfiguration, setup: Setup, inForce: Configuration): LoadedConfiguration {
+  const directory = setup.configDirectory ?? '';
+  const good = keepGood(directory, withoutExposedUsers(loaded, setup, inForce), inForce);
+  const refused = checkServiceRoles(setup, good.configuration);
   if (refused.length === 0) return good;
   const configuration = withoutRecords(good.configuration, refused);
   return keepGood(directory, { ...good, configuration, errors: [...good.errors, ...refused] }, inForce);
 }
 
-/** What the records say is right as far as it can be checked, and still one part of the process does not work with it. */
-function unfitError(thrown: unknown, { configDirectory = '' }: Settled): ConfigurationError {
+/** A server that is open to the network keeps the users that it had. */
+function withoutExposedUsers(
+  loaded: LoadedConfiguration,
+  { settings, configDirectory = '' }: Setup,
+  inForce: Configuration,
+): LoadedConfiguration {
+  const exposed = exposedDemoUsers(settings, loaded.configuration.users);
+  if (exposed.length === 0) return loaded;
+  const error: ConfigurationError = {
+    source: { file: `${configDirectory}/users.yaml`, line: 1 },
+    record: undefined,
+    message: `the passwords of the demo users ${exposed.join(' and ')} are published, and HOST=${settings.host} is open to the network`,
+    remedy: 'Give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true.',
+  };
+  const configuration = { ...loaded.configuration, users: inForce.users };
+  return { ...loaded, configuration, errors: [...loaded.errors, error] };
+}
+
+/** The records pass every check, and still a part of the server cannot use them. */
+function unusableError(thrown: unknown, { configDirectory = '' }: Setup): ConfigurationError {
   return {
     source: { file: configDirectory, line: 1 },
     record: undefined,
@@ -154,7 +200,7 @@ function unfitError(thrown: unknown, { configDirectory = '' }: Settled): Configu
   };
 }
 
-function generationOf(configuration: Configuration, number: number, appliedAtMs: number): Generation {
+function createGeneration(configuration: Configuration, number: number, appliedAtMs: number): Generation {
   let hash: string | undefined;
   return Object.freeze({
     number,
@@ -167,30 +213,12 @@ function generationOf(configuration: Configuration, number: number, appliedAtMs:
   });
 }
 
+/** Without the places of the records in files: replicas may have their directories elsewhere. */
 function hashOf(configuration: Configuration): string {
-  const said = JSON.stringify(configuration, (_key, value) => (isSource(value) ? undefined : value));
-  return createHash('sha256').update(said).digest('hex').slice(0, 12);
+  const text = JSON.stringify(configuration, (_key, value) => (isSource(value) ? undefined : value));
+  return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }
 
-/** Where a record stands is no part of what it says: replicas may have their directories elsewhere. */
 function isSource(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'file' in value && 'line' in value;
-}
-
-/** A server that is open to the network goes on with the users that it had. */
-function withoutExposedUsers(
-  loaded: LoadedConfiguration,
-  previous: Configuration,
-  { settings, configDirectory = '' }: Settled,
-): LoadedConfiguration {
-  const exposed = exposedDemoUsers(settings, loaded.configuration.users);
-  if (exposed.length === 0) return loaded;
-  const error: ConfigurationError = {
-    source: { file: `${configDirectory}/users.yaml`, line: 1 },
-    record: undefined,
-    message: `everybody knows the passwords of the demo users ${exposed.join(' and ')}, and HOST=${settings.host} is open to the network`,
-    remedy: 'Give them passwords of your own (frontdesk hash-password), or set ALLOW_DEMO_USERS=true.',
-  };
-  const configuration = { ...loaded.configuration, users: previous.users };
-  return { ...loaded, configuration, errors: [...loaded.errors, error] };
 }

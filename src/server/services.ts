@@ -1,55 +1,84 @@
-/** What runs in this process under which name, and the records that name it for a part that it cannot play. */
-import type { Configuration, ConfigurationError } from '#config';
-import { createResolve } from '#gateway';
-import type { Settled } from './options.ts';
+/** The services of this process: its database, hotel, car, api and auth, and those of the host. */
+import { isDeepStrictEqual } from 'node:util';
+import { createApi } from '#api';
+import {
+  type Authenticator,
+  type AuthService,
+  createAuthService,
+  createReloadingAuthenticator,
+  createUsers,
+} from '#auth';
+import type { Forward } from '#gateway';
+import { isolate, type Problem, type ProblemResponsesOptions, problem, type Representations } from '#http';
+import { createVersions } from '#rest';
+import { createCarService } from '#services/car';
+import { createHotelService } from '#services/hotel';
+import { type Database, loadDemo, openDatabase, StorageUnavailable } from '#storage';
+import type { Setup } from './options.ts';
+import type { LiveConfiguration } from './reload.ts';
 
-type Record = Configuration['mappings' | 'authServices' | 'rateLimitServices'][number];
-
-/** Whether a module or a service of the host's own with that name runs in this process; its listener is no matter. */
-export function isLocalService({ has, services }: Pick<Settled, 'has' | 'services'>, name: string): boolean {
-  return isHttp({ has, services }, name) || (name === 'ratelimit' && has('ratelimit'));
+export interface Services {
+  /** Undefined: it does not run in this process. */
+  readonly auth: AuthService | undefined;
+  /** The names of the API's versions: `v1`. */
+  readonly versions: readonly string[];
+  /** The dispatcher of the API's versions. */
+  readonly api: Forward;
+  /** Every HTTP service of this process, isolated, by the name that mappings use. */
+  readonly byName: Readonly<Record<string, Forward>>;
 }
 
-/** A service beside us that happens to have the name must not pass for the auth service. */
-export function misnamedRecords(settled: Settled, configuration: Configuration): readonly ConfigurationError[] {
-  if (!settled.has('gateway')) return [];
-  const resolve = createResolve({
-    isLocal: (name) => isLocalService(settled, name),
-    listenerOf: () => undefined,
-    addresses: {},
+export interface ServicesParts {
+  readonly configuration: LiveConfiguration;
+  /** Undefined: no module of this process needs one. */
+  readonly database: Database | undefined;
+  readonly problems: ProblemResponsesOptions & { readonly representations: Representations };
+}
+
+export function createServices(setup: Setup, { configuration, database, problems }: ServicesParts): Services {
+  const { logger, clock, has } = setup;
+  const auth = has('auth') ? createAuthService({ authenticator: createLiveUsers(configuration), logger }) : undefined;
+  const versions = has('api') && database ? createApi({ ...problems, database }) : {};
+  const api = isolate(createVersions(versions));
+  const apps = {
+    ...setup.services,
+    ...(has('hotel') && database && { hotel: createHotelService({ ...problems, database, clock }) }),
+    ...(has('car') && database && { car: createCarService({ ...problems, database, clock }) }),
+    ...(auth && { auth: auth.app }),
+  };
+  const isolated = Object.entries(apps).map(([name, app]) => [name, isolate(app)]);
+  const byName = { ...Object.fromEntries(isolated), ...(has('api') && { api }) };
+  return { auth, versions: Object.keys(versions), api, byName };
+}
+
+/** Remembers verified passwords until the users change. */
+function createLiveUsers(configuration: LiveConfiguration): Authenticator {
+  const { users } = configuration.current().configuration;
+  const authenticator = createReloadingAuthenticator({ users: createUsers(users) });
+  configuration.onChange((next) => {
+    if (isDeepStrictEqual(next.users, configuration.current().configuration.users)) return () => {};
+    const store = createUsers(next.users);
+    return () => authenticator.reload(store);
   });
-  const misnamed = (record: Record, reference: string, role: string, plays: (name: string) => boolean) => {
-    const target = resolve(reference);
-    return target.kind === 'remote' || plays(target.name) ? [] : [errorOf(record, target.name, role)];
-  };
-  return [
-    ...configuration.mappings
-      .filter(({ redirect }) => redirect === undefined)
-      .flatMap((mapping) =>
-        mapping.shadow
-          ? misnamed(mapping, mapping.service, 'shadow', () => false)
-          : misnamed(mapping, mapping.service, 'HTTP', (name) => isHttp(settled, name)),
-      ),
-    ...configuration.authServices.flatMap((record) =>
-      misnamed(record, record.authService, 'auth', (name) => name === 'auth'),
-    ),
-    ...configuration.rateLimitServices.flatMap((record) =>
-      misnamed(record, record.service, 'rate-limit', (name) => name === 'ratelimit'),
-    ),
-  ];
+  return authenticator;
 }
 
-const httpModules = ['hotel', 'car', 'api', 'auth'] as const;
-
-function isHttp({ has, services }: Pick<Settled, 'has' | 'services'>, name: string): boolean {
-  return Object.hasOwn(services, name) || httpModules.some((module) => module === name && has(module));
+/** With the demo's rows if the options say so. Undefined: no module of this process needs a database. Rejects with an Error fit for a terminal. */
+export async function openStorage(setup: Setup): Promise<Database | undefined> {
+  const { settings, configuration, logger, clock, demo, has } = setup;
+  if (!has('hotel') && !has('car') && !has('api')) return undefined;
+  const database = await openDatabase({ url: settings.databaseUrl, logger });
+  try {
+    if (demo) await loadDemo(database, configuration.demo, { nowMs: clock() });
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return database;
 }
 
-function errorOf({ kind, name, source }: Record, service: string, role: string): ConfigurationError {
-  return {
-    source,
-    record: `${kind} ${name}`,
-    message: `"${service}" in this process is no ${role} service`,
-    remedy: 'Name another one, or write host:port.',
-  };
+/** Undefined for any other error. */
+export function storageProblem(thrown: unknown): Problem | undefined {
+  if (!(thrown instanceof StorageUnavailable)) return undefined;
+  return problem('storage-unavailable', { headers: { 'Retry-After': '1' }, cause: thrown.cause });
 }

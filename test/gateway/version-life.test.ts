@@ -482,7 +482,7 @@ describe('a Version that changes under a running desk', () => {
     const log = createHeardLog();
     const desk = await open({ config, clock: () => sunset, logger: log.logger });
     const write = (more: object) => writeFile(join(config, 'services/v.yaml'), JSON.stringify(versionRecord(more)));
-    const taken = 'the configuration was read anew';
+    const taken = 'configuration reloaded';
     await call(desk, '/v1/messages/1').expect(200).expect(untold);
     await write({ sunset: '2030-01-01' });
     await log.said(taken);

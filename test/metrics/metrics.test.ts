@@ -244,7 +244,7 @@ describe('the metrics of a desk', () => {
     assert.deepEqual(countsOf(broken, 'a'), { 'requests_total 2xx': 1 });
 
     await write(own('b'));
-    await log.said('the configuration was read anew');
+    await log.said('configuration reloaded');
     const mended = await scrape(desk);
     assert.deepEqual(told(mended), { generation: 3, errors: 0, last_reload_success: 1, success: 1, error: 1 });
     assert.ok((mended['frontdesk_configuration_last_reload_duration_seconds'] ?? 0) > 0);

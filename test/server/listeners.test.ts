@@ -226,7 +226,7 @@ describe('listeners', () => {
       const desk = await open();
       await desk.close();
       await call(desk, '/v1/messages/1').expect(bareProblem('storage-unavailable'));
-      await assert.rejects(desk.listen(), /^Error: this desk is closed/);
+      await assert.rejects(desk.listen(), /^Error: this frontdesk is closed/);
     });
 
     it('waits for listeners that are just being opened', async () => {

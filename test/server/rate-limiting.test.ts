@@ -56,7 +56,7 @@ describe('the rate-limit service of a desk', () => {
     await ask(url, 'v').expect(200);
     await ask(url, 'v').expect(429);
     await writeFile(join(config, 'ratelimit/d.yaml'), limits(2));
-    await log.said('the configuration was read anew');
+    await log.said('configuration reloaded');
     await ask(url, 'v').expect(200);
     await ask(url, 'v').expect(429);
     assert.match((await request(url).get('/rlconfig')).text, /^d\.k: unit=YEAR requests_per_unit=2, /);
@@ -71,7 +71,7 @@ describe('the rate-limit service of a desk', () => {
     const desk = await open({ config, only: ['ratelimit', 'gateway', 'auth'] });
     const url = await urlOf(desk);
     await writeFile(join(config, 'ratelimit/d.yaml'), limits('many'));
-    await log.said(/what was good before stays:\n.*ratelimit\/d\.yaml:4 {2}domain d: .*\n {4}Write it so/);
+    await log.said(/what was good before stays in force:\n.*ratelimit\/d\.yaml:4 {2}domain d: .*\n {4}Write it so/);
     await ask(url, 'v').expect(200);
     await ask(url, 'v').expect(429);
     assert.match((await request(url).get('/metrics')).text, /^frontdesk_ratelimit_config_current 0$/m);
@@ -80,7 +80,7 @@ describe('the rate-limit service of a desk', () => {
     assert.equal(body.limits[0].limit, '1 per year');
 
     await writeFile(join(config, 'ratelimit/d.yaml'), limits(3));
-    await log.said('the configuration was read anew');
+    await log.said('configuration reloaded');
     assert.match((await request(url).get('/metrics')).text, /^frontdesk_ratelimit_config_current 1$/m);
     const mended = (await callAsDemo(desk, '/gateway/v0/diag/')).body;
     assert.deepEqual([mended.errors, mended.limits[0].limit], [[], '3 per year']);
@@ -92,7 +92,7 @@ describe('the rate-limit service of a desk', () => {
     await writeFile(join(config, 'ratelimit/d.yaml'), limits('many'));
     await log.said(/what was good before stays/);
     await writeFile(join(config, 'ratelimit/d.yaml'), limits(1));
-    await log.said('the configuration is mended');
+    await log.said('the configuration has no errors any more');
     await ask(url, 'v').expect(200);
   });
 

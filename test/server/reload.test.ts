@@ -4,8 +4,8 @@ import { readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Context } from 'koa';
 import { type Frontdesk, type FrontdeskOptions, hashPassword } from '../../src/index.ts';
-import { settleOptions } from '../../src/server/options.ts';
-import { createGenerations } from '../../src/server/reload.ts';
+import { resolveOptions } from '../../src/server/options.ts';
+import { createLiveConfiguration } from '../../src/server/reload.ts';
 import { authRecord, call, callAsDemo, desksOf, mappingRecord } from '../support/desks.ts';
 import { createHeardLog } from '../support/heard-log.ts';
 import { testServers } from '../support/serve.ts';
@@ -22,7 +22,7 @@ describe('a configuration directory that changes under a running desk', () => {
   const servers = testServers();
   const openDesk = desksOf(servers);
   const writeFiles = temporaryFiles();
-  const taken = 'the configuration was read anew';
+  const taken = 'configuration reloaded';
   const kept = /what was good before stays/;
 
   async function setUp(files: Readonly<Record<string, string>>, options: FrontdeskOptions = {}) {
@@ -106,7 +106,7 @@ describe('a configuration directory that changes under a running desk', () => {
     await call(desk, '/a/x').expect(200, '/x');
     await call(desk, '/b/x').expect(200, '/x');
     await write('services/x.yaml', yaml(own('a', '/a'), own('b', '/b')));
-    await log.said('the configuration is mended');
+    await log.said('the configuration has no errors any more');
   });
 
   it('opens nothing when the record of the auth service breaks', async () => {
@@ -176,7 +176,7 @@ describe('a configuration directory that changes under a running desk', () => {
     const files = { 'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')), 'users.yaml': users };
     const { desk, log, write } = await setUp(files, { host: '0.0.0.0' });
     await write('users.yaml', await readFile('config/users.yaml', 'utf8'));
-    await log.said(/demo users demo and guest, and HOST=0\.0\.0\.0 is open to the network/);
+    await log.said(/demo users demo and guest are published, and HOST=0\.0\.0\.0 is open to the network/);
     await callAsDemo(desk, '/a').expect(401);
     await call(desk, '/a').auth('ann', 'secret').expect(200);
   });
@@ -199,20 +199,20 @@ describe('a configuration directory that changes under a running desk', () => {
   it('is told of, and not in force, when one part of the desk cannot be made of it', async () => {
     const config = await writeFiles({ 'services/x.yaml': yaml(own('a', '/a')) });
     const log = createHeardLog();
-    const generations = createGenerations(await settleOptions({ config, logger: log.logger, services: { own: echo } }));
-    servers.later(generations.close);
-    generations.follow(({ mappings }) => {
+    const live = createLiveConfiguration(await resolveOptions({ config, logger: log.logger, services: { own: echo } }));
+    servers.later(live.close);
+    live.onChange(({ mappings }) => {
       if (mappings.length > 1) throw new TypeError('one is enough');
       return () => {};
     });
-    await generations.watch();
+    await live.watch();
     await writeFile(join(config, 'services/x.yaml'), yaml(own('a', '/a'), own('b', '/b')));
     await log.said(kept);
-    assert.equal(generations.current().number, 1);
-    assert.match(String(generations.errors()[0]?.message), /one is enough/);
+    assert.equal(live.current().number, 1);
+    assert.match(String(live.errors()[0]?.message), /one is enough/);
     await writeFile(join(config, 'services/x.yaml'), yaml(own('a', '/a')));
-    await log.said('the configuration is mended');
-    assert.deepEqual(generations.errors(), []);
+    await log.said('the configuration has no errors any more');
+    assert.deepEqual(live.errors(), []);
   });
 
   describe('at the start', () => {
