@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { built } from './built.ts';
+import { compileCache } from './compile-cache.ts';
 
 export interface Ended {
   /** Null when a signal ended it. */
@@ -127,7 +128,7 @@ export function startProgram(file: string, options: RunOptions = {}): Program {
 function startNode(args: readonly string[], { env = {}, input, cwd = repository }: RunOptions): Program {
   const child = spawn(process.execPath, args, {
     cwd,
-    env: { PATH: process.env['PATH'], ...env },
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: compileCache, ...env },
   });
   // A test run that breaks off takes its children with it.
   const kill = () => void child.kill('SIGKILL');
