@@ -3,7 +3,7 @@ import type Koa from 'koa';
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { type ProblemResponsesOptions, problem, type Representations } from '#http';
-import { createListLanguage, createView, type Field, urlField, type View } from '#query';
+import { createListParser, createView, type Field, urlField, type View } from '#query';
 import { type About, collection, createResourceApp, documented, index, item } from '#rest';
 import { type AccountRow, type Database, type MessageRow, selectPage } from '#storage';
 
@@ -27,7 +27,7 @@ export function createVersionApp(version: Version, { database, ...responses }: V
   const firstMessage = database.prepareFirst<MessageRow>(messageRows.where('id', '=', 0));
   const firstAccount = database.prepareFirst<AccountRow>(accountRows.where('id', '=', ''));
   // Only what the version shows can be searched, or `q` would tell of what it hides.
-  const messageList = createListLanguage(messages, { searchable: [version.message.content.column] });
+  const messageList = createListParser(messages, { searchable: [version.message.content.column] });
 
   async function accountOf(ctx: Context): Promise<AccountRow> {
     const account = await firstAccount(ctx['params'].id);
@@ -69,7 +69,7 @@ export function createVersionApp(version: Version, { database, ...responses }: V
         path: '/accounts/',
         title: 'Accounts',
         view: accounts,
-        language: createListLanguage(accounts, { searchable: ['name'] }),
+        language: createListParser(accounts, { searchable: ['name'] }),
         find: (_ctx, query) => selectPage(database, accountRows, query),
       }),
       item({

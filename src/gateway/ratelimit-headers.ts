@@ -44,7 +44,7 @@ function draft03Headers({ statuses }: Decision): ReturnType<TellLimits> {
   let least: Counted | undefined;
   let policies = '';
   for (const status of statuses) {
-    if (!isCounted(status)) continue;
+    if (!wantsTotal(status)) continue;
     if (least === undefined || status.limitRemaining < least.limitRemaining) least = status;
     const { requestsPerUnit, windowSeconds, name } = status.currentLimit;
     policies += `, ${requestsPerUnit};w=${windowSeconds}${name === undefined ? '' : `;name=${quoted(name)}`}`;
@@ -61,7 +61,7 @@ interface Counted extends DescriptorStatus {
   readonly currentLimit: CurrentLimit;
 }
 
-function isCounted(status: DescriptorStatus): status is Counted {
+function wantsTotal(status: DescriptorStatus): status is Counted {
   return status.currentLimit !== undefined;
 }
 

@@ -1,41 +1,49 @@
-/** A URL's search string as named arguments, and the rules that hold for every argument whatever its name. */
-import { type Fault, problem } from '#http';
+/** A search string as named arguments, the rules for all of them, and arguments that a service adds. */
+import type { z } from 'zod';
+import { type Fault, problem, queryPointer, quote } from '#http';
 
-/** Longer searches are refused whole. */
+/** Text as a value, or what is wrong with it. */
+export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly detail: string };
+
+/** Longer searches are refused as a whole. */
 const searchLengthMax = 4096;
 const argumentsMax = 32;
 
-/** The part of a search between two `&`, decoded; undefined if its percent-encoding is broken. */
+/** The part of a search between two `&`, decoded. */
 export interface Argument {
   readonly name: string;
   readonly value: string;
 }
 
 /**
- * The arguments of a search string, with or without its `?`. What is malformed, repeated or empty goes to `faults`
- * and not into the map.
+ * The arguments of a search string, with or without its `?`. Malformed, repeated and empty ones go to `faults` and not
+ * into the map.
  */
 export function readArguments(search: string, faults: Fault[]): ReadonlyMap<string, string> {
   const parts = splitSearch(search);
   const excess = excessOf(search, parts);
   if (excess !== undefined) {
-    faults.push({ pointer: '#/query', detail: excess });
+    faults.push({ pointer: queryPointer(undefined), detail: excess });
     return new Map();
   }
   const values = new Map<string, string>();
   const repeated = new Set<string>();
   for (const part of parts) {
     const argument = parseArgument(part);
-    const detail = argument === undefined ? encodingDetail(part) : faultOf(argument, values, repeated);
-    if (detail !== undefined) faults.push({ pointer: pointerTo(argument?.name), detail });
+    const detail = argument === undefined ? encodingFault(part) : faultOf(argument, values, repeated);
+    if (detail !== undefined) faults.push({ pointer: queryPointer(argument?.name), detail });
     if (argument !== undefined) values.set(argument.name, argument.value);
   }
   return new Map([...values].filter(([name, value]) => value !== '' && !repeated.has(name)));
 }
 
-/** Throws the one problem that tells all faults, if there is any. */
+/** Throws one problem with all faults, if there are any. */
 export function throwFaults(faults: readonly Fault[]): void {
   if (faults.length > 0) throw problem('bad-argument', { errors: faults });
+}
+
+export function unknownArgument(name: string, known: Iterable<string>): string {
+  return `${quote(name)} is no argument here; known: ${[...known].join(', ')}`;
 }
 
 /** The raw parts of a search string, in the client's order. */
@@ -44,35 +52,52 @@ export function splitSearch(search: string): string[] {
   return text === '' ? [] : text.split('&').filter((part) => part !== '');
 }
 
-/** `a+b=c%20d` is `a b` with value `c d` (application/x-www-form-urlencoded); without `=` the value is empty. */
+/**
+ * `a+b=c%20d` is `a b` with value `c d` (application/x-www-form-urlencoded); without `=` the value is empty. Undefined
+ * for broken percent-encoding.
+ */
 export function parseArgument(part: string): Argument | undefined {
-  // Bytes that a URL may not carry bare (RFC 3986, section 2) have already lost their meaning on the way here.
+  // A URL cannot carry other bytes unencoded (RFC 3986 section 2); by now it is unknown what they meant.
   if (!/^[\x21-\x7e]*$/.test(part)) return undefined;
   const equals = part.indexOf('=');
   const [name, value] = equals < 0 ? [part, ''] : [part.slice(0, equals), part.slice(equals + 1)];
   try {
     const argument = { name: decode(name), value: decode(value) };
-    // PostgreSQL cannot hold a NUL in text, and nothing of ours has one.
+    // PostgreSQL cannot store a NUL in text.
     return `${argument.name}${argument.value}`.includes('\0') ? undefined : argument;
   } catch {
     return undefined;
   }
 }
 
-/** `#/query/limit`: a JSON pointer as a URI fragment (RFC 6901, section 6). */
-export function pointerTo(name: string | undefined): string {
-  if (name === undefined) return '#/query';
-  return `#/query/${encodeURIComponent(shorten(name).replaceAll('~', '~0').replaceAll('/', '~1'))}`;
+/**
+ * Arguments that a service adds, such as the dates of a stay: a `z.object` whose fields take text and are optional. It
+ * may compare them with `refine` or `superRefine`, whose `path` names the argument at fault.
+ */
+export type ExtraSchema<Extra> = z.ZodObject & z.ZodType<Extra>;
+
+export interface ExtraArguments<Extra> {
+  readonly names: readonly string[];
+  /** The schema's output for no arguments. */
+  readonly defaults: Extra;
+  /** Parses all of them together. Undefined if there are faults, which are added. */
+  readonly read: (texts: Readonly<Record<string, string>>, faults: Fault[]) => Extra | undefined;
 }
 
-/** What a client sent, fit to be said back to it. */
-export function quote(text: string): string {
-  return JSON.stringify(shorten(text));
-}
-
-function shorten(text: string): string {
-  const characters = [...text];
-  return characters.length <= 40 ? text : `${characters.slice(0, 40).join('')}…`;
+/** Throws a ZodError at once if the schema does not accept an empty object. */
+export function createExtraArguments<Extra>(schema: ExtraSchema<Extra>): ExtraArguments<Extra> {
+  return Object.freeze({
+    names: Object.freeze(Object.keys(schema.shape)),
+    defaults: schema.parse({}) as Extra,
+    read(texts: Readonly<Record<string, string>>, faults: Fault[]) {
+      const result = schema.safeParse(texts);
+      if (result.success) return result.data as Extra;
+      for (const { path, message } of result.error.issues) {
+        faults.push({ pointer: queryPointer(path[0] === undefined ? undefined : String(path[0])), detail: message });
+      }
+      return undefined;
+    },
+  });
 }
 
 function decode(text: string): string {
@@ -85,11 +110,11 @@ function excessOf(search: string, parts: readonly string[]): string | undefined 
   return undefined;
 }
 
-function encodingDetail(part: string): string {
+function encodingFault(part: string): string {
   return `${quote(part)} is not percent-encoded UTF-8 text without NUL`;
 }
 
-/** A repetition is told once, at the second time. */
+/** Reports a repeated argument once, at its second value. */
 function faultOf(
   { name, value }: Argument,
   values: ReadonlyMap<string, string>,

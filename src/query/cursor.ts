@@ -1,64 +1,61 @@
-/** The argument `after`: the place behind one row of an order, as text that a client hands back. */
-import { quote } from './arguments.ts';
-import type { Order } from './list-query.ts';
-import type { Scalar } from './scalar.ts';
-import type { View, ViewField } from './view.ts';
+/** The argument `after`: the place after one row of a list, as text that a client sends back. */
+import { quote } from '#http';
+import type { Parsed } from './arguments.ts';
+import type { Order } from './fields.ts';
+import type { Scalar, View, ViewField } from './view.ts';
 
-/** Where a walk begins. No cursor reads so, since each begins with `W`. */
+/** Asks for the first page. No cursor equals it, since each begins with `W`. */
 export const cursorStart = 'start';
 
-/** A search string holds it, and all other arguments. */
+/** A search string has room for it, and for all other arguments. */
 const cursorLengthMax = 2048;
 
-export type CursorReading =
-  | { readonly ok: true; readonly values: readonly Scalar[] }
-  | { readonly ok: false; readonly detail: string };
-
-/** Undefined where the row's values are too long for a URL. `place` is as in `Field`. */
+/** Undefined where the row's values are too long for a URL. `baseUrl` is as in `Field`. */
 export function formatCursor<Row extends object>(
   view: View<Row>,
   sort: readonly Order<Row>[],
   row: Row,
-  place: string,
+  baseUrl: string,
 ): string | undefined {
-  const texts = sort.map(({ column }) => textOf(fieldOf(view, column), row[column] as Scalar, place));
+  const texts = sort.map(({ column }) => textOf(fieldOf(view, column), row[column] as Scalar, baseUrl));
   const text = Buffer.from(JSON.stringify([nameOf(sort), ...texts])).toString('base64url');
   return text.length <= cursorLengthMax ? text : undefined;
 }
 
-/** The values of the columns that `sort` names; each is one that a filter by the same field could have. */
+/** The values of the columns in `sort`; each is one that a filter by the same field accepts. */
 export function parseCursor<Row extends object>(
   view: View<Row>,
   sort: readonly Order<Row>[],
   text: string,
-  place: string,
-): CursorReading {
-  if (text === cursorStart) return { ok: true, values: Object.freeze([]) };
+  baseUrl: string,
+): Parsed<readonly Scalar[]> {
+  if (text === cursorStart) return { ok: true, value: Object.freeze([]) };
   const [name, ...texts] = decode(text) ?? [];
-  if (name === undefined || texts.length !== sort.length) return broken(text);
-  if (name !== nameOf(sort)) return { ok: false, detail: 'is of a list in another order: begin anew with after=start' };
+  if (name === undefined || texts.length !== sort.length) return unreadable(text);
+  if (name !== nameOf(sort))
+    return { ok: false, detail: 'is of a list in another order: begin again with after=start' };
   const values: Scalar[] = [];
   for (const [index, { column }] of sort.entries()) {
-    const reading = readValue(fieldOf(view, column), texts[index] ?? null, place);
-    if (reading === undefined) return broken(text);
-    values.push(reading.value);
+    const parsed = parseValue(fieldOf(view, column), texts[index] ?? null, baseUrl);
+    if (!parsed?.ok) return unreadable(text);
+    values.push(parsed.value);
   }
-  return { ok: true, values: Object.freeze(values) };
+  return { ok: true, value: Object.freeze(values) };
 }
 
-function broken(text: string): CursorReading {
+function unreadable(text: string): Parsed<never> {
   return {
     ok: false,
     detail: `${quote(text)} is no cursor of this list: take it from links.next, or begin with start`,
   };
 }
 
-/** The order, so that a cursor does not wander into a list with another one. */
+/** Part of each cursor, so that it is refused in a list with another order. */
 function nameOf<Row extends object>(sort: readonly Order<Row>[]): string {
   return sort.map(({ column, descending }) => (descending ? `-${column}` : column)).join();
 }
 
-/** The plainest field over the column: one that computes nothing, if there is one. */
+/** The field that shows the column as it is, or else one that computes its value from it. */
 function fieldOf<Row extends object>(view: View<Row>, column: string): ViewField<Row> {
   const fields = view.list.filter((field) => field.column === column);
   const field = fields.find(({ toPublic }) => toPublic === undefined) ?? fields[0];
@@ -66,20 +63,19 @@ function fieldOf<Row extends object>(view: View<Row>, column: string): ViewField
   return field;
 }
 
-function textOf<Row extends object>({ toPublic }: ViewField<Row>, value: Scalar, place: string): string | null {
+function textOf<Row extends object>({ toPublic }: ViewField<Row>, value: Scalar, baseUrl: string): string | null {
   if (value === null) return null;
-  return String(toPublic === undefined ? value : toPublic(value, place));
+  return String(toPublic === undefined ? value : toPublic(value, baseUrl));
 }
 
-function readValue<Row extends object>(
+function parseValue<Row extends object>(
   { isNullable, read }: ViewField<Row>,
   text: string | null,
-  place: string,
-): { readonly value: Scalar } | undefined {
-  if (text === null) return isNullable ? { value: null } : undefined;
-  // PostgreSQL cannot hold a NUL in text.
-  const reading = text.includes('\0') ? undefined : read(text, place);
-  return reading?.ok === true ? reading : undefined;
+  baseUrl: string,
+): Parsed<Scalar> | undefined {
+  if (text === null) return isNullable ? { ok: true, value: null } : undefined;
+  // PostgreSQL cannot store a NUL in text.
+  return text.includes('\0') ? undefined : read(text, baseUrl);
 }
 
 function decode(text: string): [string, ...(string | null)[]] | undefined {

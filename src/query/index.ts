@@ -1,26 +1,35 @@
-/** The language of lists: query arguments in, plain data out, and links back to text. */
+/** The queries of lists and items: search strings in, plain data out; rows back to public items, and pages to links. */
+export { createExtraArguments, type ExtraArguments, type ExtraSchema } from './arguments.ts';
 export { formatCursor } from './cursor.ts';
-export { type ItemQuery, parseItemQuery } from './item-language.ts';
-export { formatLinkHeader } from './link-header.ts';
+export type { Order } from './fields.ts';
+export { type ItemQuery, parseItemQuery } from './item.ts';
 export {
-  createListLanguage,
-  type ListLanguage,
-  type ListLanguageOptions,
-} from './list-language.ts';
-export type { Filter, ListQuery, Order, TextSearch } from './list-query.ts';
-export { createOwnReader, type OwnArguments, type OwnReader } from './own-arguments.ts';
-export { type PageLinks, type Position, pageLinks, type Walk, walkLinks } from './page.ts';
-export type { Scalar } from './scalar.ts';
+  createListParser,
+  type Filter,
+  type ListOptions,
+  type ListParser,
+  type ListQuery,
+  type TextSearch,
+} from './list.ts';
+export {
+  type CursorPage,
+  cursorLinks,
+  formatLinkHeader,
+  type OffsetPage,
+  offsetLinks,
+  type PageLinks,
+} from './page-links.ts';
 export { itemArguments, itemSchema } from './schemas.ts';
-export { urlField } from './url-field.ts';
 export {
   createView,
-  type Face,
+  type DerivedField,
   type Field,
+  type ItemShape,
   type PublicItem,
   type PublicValue,
-  present,
-  type ShownField,
+  type Scalar,
+  toPublicItem,
+  urlField,
   type View,
   type ViewDefinition,
   type ViewField,

@@ -1,33 +1,34 @@
-/** What items show and what the language takes, as schemas: for whoever describes the API. */
+/** What items show and what lists accept, as schemas for the API's description; and the limits of both. */
 import { z } from 'zod';
-import { limitMax, searchTextLengthMax } from './list-words.ts';
-import type { Column, Face, View } from './view.ts';
+import type { Column, ItemShape, View } from './view.ts';
 
 export const limitDefault = 20;
+export const limitMax = 100;
+export const searchTextLengthMax = 200;
 
-/** Of a whole item; with `fields` it holds fewer. */
-export function itemSchema({ shown }: Face): z.ZodObject {
+/** Of a whole item; with `fields` it has fewer members. */
+export function itemSchema({ shown }: ItemShape): z.ZodObject {
   return z.object(Object.fromEntries([...shown].map(([name, { schema }]) => [name, schema])));
 }
 
-/** The arguments of an item. `own`: those that its service adds. */
-export function itemArguments(face: Face, own: z.ZodObject | undefined): z.ZodObject {
-  return z.object({ ...own?.shape, fields: fieldsOf(face) });
+/** The arguments of an item. `extra`: those that its service adds. */
+export function itemArguments(shape: ItemShape, extra: z.ZodObject | undefined): z.ZodObject {
+  return z.object({ ...extra?.shape, fields: fieldsArgument(shape) });
 }
 
-/** The arguments of a list; each field of its items that is not made of others is a filter. */
+/** The arguments of a list; each field of its items that is a column is a filter. */
 export function listArguments<Row extends object>(
   view: View<Row>,
   searchable: readonly Column<Row>[],
-  own: z.ZodObject | undefined,
+  extra: z.ZodObject | undefined,
 ): z.ZodObject {
-  const filters = view.list.map(({ name, schema }) => [name, filterBy(name, schema)] as const);
+  const filters = view.list.map(({ name, schema }) => [name, filterArgument(name, schema)] as const);
   return z.object({
-    ...own?.shape,
-    ...(searchable.length > 0 && { q: textIn(view, searchable) }),
+    ...extra?.shape,
+    ...(searchable.length > 0 && { q: searchArgument(view, searchable) }),
     ...Object.fromEntries(filters),
-    sort: sortBy(view),
-    fields: fieldsOf(view),
+    sort: sortArgument(view),
+    fields: fieldsArgument(view),
     ...pageArguments(),
   });
 }
@@ -36,22 +37,22 @@ function pageArguments() {
   return {
     limit: argument(
       z.int().min(1).default(limitDefault),
-      `Items on a page. More than ${limitMax} is taken as ${limitMax}.`,
+      `Items on a page. More than ${limitMax} counts as ${limitMax}.`,
     ),
     offset: argument(z.int().min(0).default(0), 'Items to skip. Not together with `after`.'),
     after: argument(
       z.string().optional(),
-      'Walks in place of `offset`: `start`, then what `links.next` says. No page is dearer than another then.',
+      'Pages by cursor in place of `offset`: `start`, then the one in `links.next`. Every page costs the same then.',
     ),
     total: argument(z.boolean().default(true), 'Whether the items of all pages are counted.'),
   };
 }
 
-function filterBy(name: string, schema: z.ZodType): z.ZodType {
+function filterArgument(name: string, schema: z.ZodType): z.ZodType {
   return argument(schema.optional(), `Only items with this \`${name}\`.`);
 }
 
-function textIn<Row extends object>({ list }: View<Row>, searchable: readonly Column<Row>[]): z.ZodType {
+function searchArgument<Row extends object>({ list }: View<Row>, searchable: readonly Column<Row>[]): z.ZodType {
   const names = searchable.flatMap((column) => list.find((field) => field.column === column)?.name ?? []);
   const where = names.map((name) => `\`${name}\``).join(', ');
   return argument(
@@ -60,21 +61,21 @@ function textIn<Row extends object>({ list }: View<Row>, searchable: readonly Co
   );
 }
 
-function sortBy<Row extends object>({ fields }: View<Row>): z.ZodType {
+function sortArgument<Row extends object>({ fields }: View<Row>): z.ZodType {
   const names = [...fields.keys()];
   const terms = z.array(z.enum([...names, ...names.map((name) => `-${name}`)])).min(1);
-  return argument(terms.optional(), 'Fields to sort by, the weightiest first; `-` is descending.', separated);
+  return argument(terms.optional(), 'Fields to sort by, the most important first; `-` is descending.', commaSeparated);
 }
 
-function fieldsOf({ shown }: Face): z.ZodType {
+function fieldsArgument({ shown }: ItemShape): z.ZodType {
   const names = z.array(z.enum([...shown.keys(), '*'])).min(1);
-  return argument(names.optional(), 'Items then hold these alone, also where their schema requires more.', separated);
+  const description = 'Items then have only these fields, even where their schema requires more.';
+  return argument(names.optional(), description, commaSeparated);
 }
 
-/** A list in one argument, with commas between. */
-const separated = { style: 'form', explode: false };
+const commaSeparated = { style: 'form', explode: false };
 
-/** What is said of an argument is not said of its schema. */
+/** In OpenAPI the description belongs to the parameter, not to its schema. */
 function argument(schema: z.ZodType, description: string, more: object = {}): z.ZodType {
   return schema.meta({ param: { description, ...more } });
 }

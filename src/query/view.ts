@@ -1,8 +1,11 @@
-/** The public face of a row: which columns a client sees, under which names, in which order. */
-import type { z } from 'zod';
-import { createScalarReader, type Reading, type Scalar } from './scalar.ts';
+/** The public view of a row: names, schemas, computed fields, and text to typed values. */
+import { z } from 'zod';
+import type { Parsed } from './arguments.ts';
 
 export type Column<Row extends object> = keyof Row & string;
+
+/** What a column of a row, and a field of an item, can be. */
+export type Scalar = string | number | boolean | null;
 
 /** What an item can show: a scalar, or plain data made of scalars, such as a price. */
 export type PublicValue = Scalar | readonly PublicValue[] | { readonly [name: string]: PublicValue };
@@ -11,67 +14,66 @@ export type PublicValue = Scalar | readonly PublicValue[] | { readonly [name: st
 export type PublicItem = Readonly<Record<string, PublicValue>>;
 
 /**
- * One public field over one column. With `toPublic` and `fromPublic` the public value is computed, and then the two
- * are a codec: `fromPublic(String(toPublic(value, place)), place)` is `value`, so that the field can be filtered by.
- * `place` is whatever absolute URL the caller hands to `present` and to the parser, ending in a slash.
+ * One public field over one column. With `toPublic` and `fromPublic` the public value is computed, and the two are a
+ * codec: `fromPublic(String(toPublic(value, baseUrl)), baseUrl)` is `value`, so that the field works as a filter.
+ * `baseUrl` is an absolute URL with a slash at the end, which the caller passes to `toPublicItem` and to the parser.
  */
 export type Field<Row extends object> = {
   readonly [C in Column<Row>]: {
     readonly column: C;
-    /** Of the public value: checks what a filter asks for, and documents the field. */
+    /** Of the public value: checks filters, and documents the field. */
     readonly schema: z.ZodType<Scalar>;
-    readonly toPublic?: (value: Row[C], place: string) => Scalar;
-    /** Gets text that the schema has passed; undefined when no row can have it. */
-    readonly fromPublic?: (text: string, place: string) => Row[C] | undefined;
+    readonly toPublic?: (value: Row[C], baseUrl: string) => Scalar;
+    /** Gets text that the schema has accepted; undefined when no row can have it. */
+    readonly fromPublic?: (text: string, baseUrl: string) => Row[C] | undefined;
   };
 }[Column<Row>];
 
-/** A public field that is made of the row and only shown: no filter and no order knows it. Undefined: this item has none. */
-export interface ShownField<Row extends object> {
-  /** Of what it shows, and so optional where items may have none; documents the field. */
+/** A public field that is computed from the whole row: shown, but no filter and no order. Undefined: this item has none. */
+export interface DerivedField<Row extends object> {
+  /** Documents the field; optional where items may have none. */
   readonly schema: z.ZodType;
-  readonly show: (row: Row, place: string) => PublicValue | undefined;
+  readonly show: (row: Row, baseUrl: string) => PublicValue | undefined;
 }
 
 export interface ViewDefinition<Row extends object> {
-  /** A column without duplicates: the tie-breaker of every order. */
+  /** A unique column: the tie-breaker of every order. */
   readonly key: Column<Row>;
-  /** What one item is called where the API is described: `HotelBooking`. @default it has no name there */
+  /** The name of an item in the API's description: `HotelBooking`. @default none */
   readonly name?: string;
   /** By public name (`snake_case`), in the order in which items show them. */
-  readonly fields: Readonly<Record<string, Field<Row> | ShownField<Row>>>;
+  readonly fields: Readonly<Record<string, Field<Row> | DerivedField<Row>>>;
 }
 
-/** A field of a view that has been made: what its text means is settled. */
 export interface ViewField<Row extends object> {
   readonly name: string;
   readonly column: Column<Row>;
   readonly schema: z.ZodType<Scalar>;
-  readonly toPublic: ((value: Scalar, place: string) => Scalar) | undefined;
+  readonly toPublic: ((value: Scalar, baseUrl: string) => Scalar) | undefined;
   /** Text of a filter as the column's value. */
-  readonly read: (text: string, place: string) => Reading;
-  /** Whether a row may hold null there. */
+  readonly read: (text: string, baseUrl: string) => Parsed<Scalar>;
+  /** Whether a row may have null there. */
   readonly isNullable: boolean;
 }
 
-export interface View<Row extends object> extends Face {
+export interface View<Row extends object> extends ItemShape {
   readonly key: Column<Row>;
-  /** What can be filtered and sorted by, in order, by public name. */
+  /** The fields to filter and sort by, in order, by public name. */
   readonly fields: ReadonlyMap<string, ViewField<Row>>;
   readonly list: readonly ViewField<Row>[];
   /** All that an item shows, in order. */
-  readonly shown: ReadonlyMap<string, ShownField<Row>>;
-  /** Whether anything shown depends on the place. */
-  readonly isPlaced: boolean;
+  readonly shown: ReadonlyMap<string, DerivedField<Row>>;
+  /** Whether any field may depend on the base URL. */
+  readonly usesBaseUrl: boolean;
 }
 
-/** As much of a view as its items look like, whatever their rows are. */
-export interface Face {
+/** The part of a view that describes its items, independent of their rows. */
+export interface ItemShape {
   readonly name: string | undefined;
-  readonly shown: ReadonlyMap<string, Pick<ShownField<never>, 'schema'>>;
+  readonly shown: ReadonlyMap<string, Pick<DerivedField<never>, 'schema'>>;
 }
 
-/** Settles a view, once, at start. Throws a TypeError when a name or a schema cannot be used. */
+/** Made once, at start. Throws a TypeError when a name or a schema cannot be used. */
 export function createView<Row extends object>({ key, name: itemName, fields }: ViewDefinition<Row>): View<Row> {
   const entries = Object.entries(fields);
   for (const [name] of entries) checkName(name);
@@ -83,35 +85,81 @@ export function createView<Row extends object>({ key, name: itemName, fields }: 
     fields: byName,
     list: Object.freeze(list),
     shown: new Map(entries.map(([name, field]) => [name, 'show' in field ? field : shownOf(byName.get(name))])),
-    isPlaced: entries.some(([, field]) => 'show' in field || field.toPublic !== undefined),
+    usesBaseUrl: entries.some(([, field]) => 'show' in field || field.toPublic !== undefined),
   });
 }
 
 /** A row as a client sees it: the fields asked for (undefined: all), in the view's order. */
-export function present<Row extends object>(
+export function toPublicItem<Row extends object>(
   view: View<Row>,
   row: Row,
   fields: readonly string[] | undefined,
-  place: string,
+  baseUrl: string,
 ): PublicItem {
   const item: Record<string, PublicValue> = {};
   for (const [name, { show }] of view.shown) {
     if (fields !== undefined && !fields.includes(name)) continue;
-    const value = show(row, place);
+    const value = show(row, baseUrl);
     if (value !== undefined) item[name] = value;
   }
   return item;
 }
 
-/** Field's own type ties the codec to its column; inside a view the column is known by name only. */
+export interface UrlFieldOptions<Row extends object> {
+  readonly column: Column<Row>;
+  /** Of the column, so that the URL works as a filter. */
+  readonly schema: z.ZodType<Scalar>;
+  /** From the base URL to the collection, such as `messages/`. @default '' */
+  readonly path?: string;
+}
+
+/** The field with an item's URL: `url: urlField<MessageRow>({ column: 'id', schema: z.int32(), path: 'messages/' })`. */
+export function urlField<Row extends object>({ column, schema, path = '' }: UrlFieldOptions<Row>): Field<Row> {
+  const readKey = createScalarReader(schema);
+  const field = {
+    column,
+    schema: z.url(),
+    toPublic: (value: Scalar, baseUrl: string) => `${baseUrl}${path}${encodeURIComponent(String(value))}`,
+    fromPublic(text: string, baseUrl: string): Scalar | undefined {
+      const collection = `${baseUrl}${path}`;
+      if (!text.startsWith(collection)) return undefined;
+      const key = decodeSegment(text.slice(collection.length));
+      const parsed = key === undefined ? undefined : readKey(key);
+      return parsed?.ok ? parsed.value : undefined;
+    },
+  };
+  return field as unknown as Field<Row>;
+}
+
+/** A whole number without sign, exponent or blanks; undefined if it is none. Beyond 2^53 it is approximate. */
+export function parseWholeNumber(text: string): number | undefined {
+  return /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+/** Parses text strictly, as the schema wants it. Throws at once if the schema is of no scalar. */
+export function createScalarReader(schema: z.ZodType<Scalar>): (text: string) => Parsed<Scalar> {
+  const kind = kindOf(schema);
+  return function readScalar(text) {
+    const candidate = kind.fromText(text);
+    if (candidate === undefined) return { ok: false, detail: `must be ${kind.name}` };
+    const result = schema.safeParse(candidate);
+    if (result.success) return { ok: true, value: result.data };
+    return {
+      ok: false,
+      detail: result.error.issues[0]?.message ?? 'is not valid',
+    };
+  };
+}
+
+/** Without the link between codec and column that `Field` has: inside a view the column is known by name only. */
 interface LooseField<Row extends object> {
   readonly column: Column<Row>;
   readonly schema: z.ZodType<Scalar>;
-  readonly toPublic?: (value: Scalar, place: string) => Scalar;
-  readonly fromPublic?: (text: string, place: string) => Scalar | undefined;
+  readonly toPublic?: (value: Scalar, baseUrl: string) => Scalar;
+  readonly fromPublic?: (text: string, baseUrl: string) => Scalar | undefined;
 }
 
-/** A name of digits would jump the order of an object's keys, and `__proto__` would vanish from it. */
+/** In an object a name of digits would come before all others, and `__proto__` would vanish. */
 function checkName(name: string): void {
   if (!/^[a-z][a-z0-9_]*$/.test(name)) throw new TypeError(`a view's field cannot be named ${JSON.stringify(name)}`);
 }
@@ -123,30 +171,70 @@ function createField<Row extends object>(name: string, field: Field<Row>): ViewF
     column,
     schema,
     toPublic,
-    read: createFilterReader(schema, fromPublic),
+    read: createFieldReader(schema, fromPublic),
     isNullable: schema.safeParse(null).success,
   });
 }
 
-function shownOf<Row extends object>(field: ViewField<Row> | undefined): ShownField<Row> {
+function shownOf<Row extends object>(field: ViewField<Row> | undefined): DerivedField<Row> {
   if (field === undefined) throw new TypeError('a view shows only what it defines');
   const { column, schema, toPublic } = field;
   if (toPublic === undefined) return { schema, show: (row) => row[column] as Scalar };
-  return { schema, show: (row, place) => toPublic(row[column] as Scalar, place) };
+  return { schema, show: (row, baseUrl) => toPublic(row[column] as Scalar, baseUrl) };
 }
 
-function createFilterReader(
+function createFieldReader(
   schema: z.ZodType<Scalar>,
-  fromPublic: ((text: string, place: string) => Scalar | undefined) | undefined,
-): (text: string, place: string) => Reading {
+  fromPublic: ((text: string, baseUrl: string) => Scalar | undefined) | undefined,
+): (text: string, baseUrl: string) => Parsed<Scalar> {
   const readScalar = createScalarReader(schema);
   if (fromPublic === undefined) return readScalar;
-  return function readComputed(text, place) {
-    const reading = readScalar(text);
-    if (!reading.ok) return reading;
-    const value = fromPublic(String(reading.value), place);
+  return function readComputed(text, baseUrl) {
+    const parsed = readScalar(text);
+    if (!parsed.ok) return parsed;
+    const value = fromPublic(String(parsed.value), baseUrl);
     return value === undefined
       ? { ok: false, detail: 'is not a value that an item here can have' }
       : { ok: true, value };
   };
+}
+
+function decodeSegment(text: string): string | undefined {
+  if (/[/?#]/.test(text)) return undefined;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+interface Kind {
+  readonly name: string;
+  readonly fromText: (text: string) => Scalar | undefined;
+}
+
+const kinds: ReadonlyMap<unknown, Kind> = new Map([
+  ['string', { name: 'text', fromText: (text: string) => text }],
+  ['integer', { name: 'an integer', fromText: (text: string) => parseNumber(text, /^-?\d+$/) }],
+  ['number', { name: 'a number', fromText: (text: string) => parseNumber(text, /^-?\d+(?:\.\d+)?$/) }],
+  ['boolean', { name: 'true or false', fromText: parseBoolean }],
+]);
+
+/** Reads the type from the schema's JSON Schema, which sees through refinements, enums, literals and nullable. */
+function kindOf(schema: z.ZodType<Scalar>): Kind {
+  const json = z.toJSONSchema(schema);
+  const types = (json.anyOf ?? [json]).flatMap(({ type }) => type);
+  const kind = kinds.get(types.find((type) => type !== 'null'));
+  if (kind === undefined) throw new TypeError('a field of a view needs the schema of a string, a number or a boolean');
+  return kind;
+}
+
+function parseNumber(text: string, pattern: RegExp): number | undefined {
+  if (!pattern.test(text)) return undefined;
+  const number = Number(text);
+  return Math.abs(number) <= Number.MAX_SAFE_INTEGER ? number : undefined;
+}
+
+function parseBoolean(text: string): boolean | undefined {
+  return text === 'true' ? true : text === 'false' ? false : undefined;
 }

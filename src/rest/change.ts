@@ -12,7 +12,7 @@ import {
   represent,
   searchOf,
 } from '#http';
-import { itemArguments, parseItemQuery, present, type View } from '#query';
+import { itemArguments, parseItemQuery, toPublicItem, type View } from '#query';
 import { bodyProblems, commonAnswers, keySchema, type Operation, pathParameters, type Told } from './operation.ts';
 import { type DocumentedRoute, type Eventually, type Guard, tagOf } from './route.ts';
 
@@ -60,7 +60,7 @@ export function change<Row extends object, Input>(definition: ChangeDefinition<R
       };
       const row = await definition.change(ctx, { input, requireCurrent });
       if (row === undefined) throw problem('not-found');
-      const shown = present(view, row, fields, `${publicBase(ctx)}/`);
+      const shown = toPublicItem(view, row, fields, `${publicBase(ctx)}/`);
       represent(ctx, formatter, shown, { title, version: tagOf(version(row), fields) });
     };
   const operation = (): Operation => ({

@@ -3,15 +3,15 @@ import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
 import { problem, publicBase, type Representations, represent, requestContext } from '#http';
 import {
+  cursorLinks,
   formatCursor,
   formatLinkHeader,
-  type ListLanguage,
+  type ListParser,
   type ListQuery,
+  offsetLinks,
   type PageLinks,
-  pageLinks,
-  present,
+  toPublicItem,
   type View,
-  walkLinks,
 } from '#query';
 import {
   commonAnswers,
@@ -42,7 +42,7 @@ export interface CollectionDefinition<Row extends object, Own = unknown> {
   /** For people, such as `Hotel bookings`. */
   readonly title: string;
   readonly view: View<Row>;
-  readonly language: ListLanguage<Row, Own>;
+  readonly language: ListParser<Row, Own>;
   /** Throws the problem of a collection that is not there. */
   readonly find: (ctx: Context, query: ListQuery<Row, Own>) => Eventually<Rows<Row>>;
 }
@@ -61,12 +61,13 @@ export function collection<Row extends object, Own = unknown>(
       const place = `${publicBase(ctx)}/`;
       const query = language(ctx.search, place);
       const rows = await find(ctx, query);
-      const { offset, limit, fields, after, isCounted = true } = query;
+      const { offset, limit, fields, after, wantsTotal = true } = query;
       const links = linksOf(ctx, view, query, rows, place);
-      ctx.set('Link', formatLinkHeader(links));
-      const items = rows.items.map((row) => present(view, row, fields, place));
+      const link = formatLinkHeader(links);
+      if (link !== undefined) ctx.set('Link', link);
+      const items = rows.items.map((row) => toPublicItem(view, row, fields, place));
       const position = after === undefined ? { offset, limit } : { limit };
-      const total = isCounted ? { total: rows.total } : {};
+      const total = wantsTotal ? { total: rows.total } : {};
       represent(ctx, formatter, { items, ...position, ...total, links }, { title });
     };
   const operation = (): Operation => ({
@@ -78,7 +79,9 @@ export function collection<Row extends object, Own = unknown>(
     status: 200,
     gives: 'page',
     face: view,
-    answers: commonAnswers().extend({ Link: header(z.string(), 'The links of the page (RFC 8288).') }),
+    answers: commonAnswers().extend({
+      Link: header(z.string().optional(), 'The links of the page (RFC 8288), unless they are longer than 4 KiB.'),
+    }),
   });
   return { method: 'GET', path, answer, operation };
 }
@@ -90,11 +93,11 @@ function linksOf<Row extends object>(
   { items, total, hasMore }: Rows<Row>,
   place: string,
 ): PageLinks {
-  const { offset, limit, after, isCounted = true, sort } = query;
+  const { offset, limit, after, wantsTotal = true, sort } = query;
   const at = { limit, path: requestContext(ctx).basePath + ctx.path, search: ctx.search };
-  if (after === undefined) return pageLinks({ ...at, offset, total: isCounted ? total : undefined, hasMore });
+  if (after === undefined) return offsetLinks({ ...at, offset, total: wantsTotal ? total : undefined, hasMore });
   const last = hasMore === true ? items.at(-1) : undefined;
-  return walkLinks({ ...at, next: last && cursorOf(view, sort, last, place) });
+  return cursorLinks({ ...at, next: last && cursorOf(view, sort, last, place) });
 }
 
 /** A list that ended here without a word would be taken for whole. */

@@ -13,7 +13,7 @@ import {
   searchOf,
   sendStoredResponse,
 } from '#http';
-import { itemArguments, parseItemQuery, present, type View } from '#query';
+import { itemArguments, parseItemQuery, toPublicItem, type View } from '#query';
 import { bodyProblems, commonAnswers, header, type Operation, pathParameters, type Told } from './operation.ts';
 import { type DocumentedRoute, type Eventually, type Guard, tagOf } from './route.ts';
 
@@ -64,7 +64,7 @@ export function creation<Row extends object, Input>(definition: CreationDefiniti
       const input = check(body);
       const base = publicBase(ctx);
       const answerWith = (row: Row) =>
-        renderResponse(formatter, present(view, row, fields, `${base}/`), {
+        renderResponse(formatter, toPublicItem(view, row, fields, `${base}/`), {
           title,
           version: version && tagOf(version(row), fields),
           status: 201,

@@ -1,19 +1,19 @@
 /** The schemas of what every route answers alike: items and pages by view, links, and problems. */
 import { z } from 'zod';
-import { type Face, itemSchema } from '#query';
+import { type ItemShape, itemSchema } from '#query';
 
 /** By name, as components of a document; the schemas of each view are made once, so that they can be referred to. */
 export interface DocumentSchemas {
-  readonly item: (face: Face) => z.ZodObject;
-  readonly page: (face: Face) => z.ZodObject;
+  readonly item: (face: ItemShape) => z.ZodObject;
+  readonly page: (face: ItemShape) => z.ZodObject;
   readonly named: () => Readonly<Record<string, z.ZodObject>>;
 }
 
 export function createDocumentSchemas(): DocumentSchemas {
-  const items = new Map<Face, z.ZodObject>();
-  const pages = new Map<Face, z.ZodObject>();
-  const item = (face: Face) => remember(items, face, () => itemSchema(face));
-  const page = (face: Face) => remember(pages, face, () => pageOf(item(face)));
+  const items = new Map<ItemShape, z.ZodObject>();
+  const pages = new Map<ItemShape, z.ZodObject>();
+  const item = (face: ItemShape) => remember(items, face, () => itemSchema(face));
+  const page = (face: ItemShape) => remember(pages, face, () => pageOf(item(face)));
   const named = () => ({
     ...namesOf(items, ''),
     ...namesOf(pages, 'Page'),
@@ -31,7 +31,7 @@ function remember<Key, Value>(made: Map<Key, Value>, key: Key, make: () => Value
 }
 
 /** Those of a view without a name stand where they are used. */
-function namesOf(made: ReadonlyMap<Face, z.ZodObject>, ending: string): Readonly<Record<string, z.ZodObject>> {
+function namesOf(made: ReadonlyMap<ItemShape, z.ZodObject>, ending: string): Readonly<Record<string, z.ZodObject>> {
   const entries = [...made].flatMap(([{ name }, schema]) => (name === undefined ? [] : [[name + ending, schema]]));
   return Object.fromEntries(entries);
 }

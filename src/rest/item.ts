@@ -3,13 +3,13 @@ import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
 import { problem, publicBase, type Representations, represent, searchOf } from '#http';
 import {
-  createOwnReader,
+  createExtraArguments,
   createView,
+  type ExtraSchema,
   type Field,
   itemArguments,
-  type OwnArguments,
   parseItemQuery,
-  present,
+  toPublicItem,
   type View,
 } from '#query';
 import {
@@ -32,7 +32,7 @@ export interface ItemDefinition<Row extends object, Own = unknown> {
   /** Changes whenever the row does; makes the entity tag. @default a digest of the representation */
   readonly version?: (row: Row) => string | number;
   /** Arguments beside `fields`. @default none */
-  readonly own?: OwnArguments<Own>;
+  readonly own?: ExtraSchema<Own>;
   /** `own` is what the client asked, if the item has arguments. Undefined: there is no such thing, or it is not the caller's to see. */
   readonly find: (ctx: Context, own: Own | undefined) => Eventually<Row | undefined>;
 }
@@ -40,16 +40,16 @@ export interface ItemDefinition<Row extends object, Own = unknown> {
 /** One thing under its id. */
 export function item<Row extends object, Own = unknown>(definition: ItemDefinition<Row, Own>): DocumentedRoute {
   const { told, path, title, view, version, own, find } = definition;
-  const reader = own && createOwnReader(own);
+  const reader = own && createExtraArguments(own);
   const answer = (representations: Representations): Middleware =>
     async function answerItem(ctx: Context) {
       const formatter = representations.choose(ctx.req.headers.accept);
       const query = parseItemQuery(view, searchOf(ctx.req.url ?? '/'), reader);
-      const found = find(ctx, query.own);
+      const found = find(ctx, query.extra);
       const row = found instanceof Promise ? await found : found;
       if (row === undefined) throw problem('not-found');
       // Most views write no URL, and then nobody asks where we are.
-      const shown = present(view, row, query.fields, view.isPlaced ? `${publicBase(ctx)}/` : '');
+      const shown = toPublicItem(view, row, query.fields, view.usesBaseUrl ? `${publicBase(ctx)}/` : '');
       represent(ctx, formatter, shown, { title, version: version && tagOf(version(row), query.fields) });
     };
   const operation = (): Operation => ({

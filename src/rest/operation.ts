@@ -1,7 +1,7 @@
 /** What a route says of itself when it is asked: an operation of the API as plain data, from the schemas that hold it. */
 import { z } from 'zod';
 import type { ProblemSlug } from '#http';
-import type { Face } from '#query';
+import type { ItemShape } from '#query';
 
 /** What does not follow from the rest of a definition. Texts for people are in CommonMark. */
 export interface Told {
@@ -27,7 +27,7 @@ export interface Operation extends Told {
   readonly status: 200 | 201;
   /** What a success gives: one item, or a page of them. */
   readonly gives: 'item' | 'page';
-  readonly face: Face;
+  readonly face: ItemShape;
   /** Response headers of a success. */
   readonly answers: z.ZodObject;
 }

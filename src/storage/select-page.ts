@@ -21,13 +21,13 @@ export async function selectPage<DB, TB extends keyof DB, Row extends object>(
   list: ListQuery<NoInfer<Row>>,
 ): Promise<Page<Row>> {
   const { dialect } = database;
-  const { limit, after, isCounted = true } = list;
+  const { limit, after, wantsTotal = true } = list;
   const matching = applyFilters(dialect, query, list);
   // Without a total to say so, one row more than the limit shows that there are more.
-  const ahead = after === undefined && isCounted ? 0 : 1;
+  const ahead = after === undefined && wantsTotal ? 0 : 1;
   const found = (await pageOf(dialect, matching, { ...list, limit: limit + ahead }).execute()) as Row[];
   const items = found.slice(0, limit);
-  const total = isCounted ? (totalFrom(items.length, list) ?? (await count(matching))) : undefined;
+  const total = wantsTotal ? (totalFrom(items.length, list) ?? (await count(matching))) : undefined;
   return ahead === 0 ? { items, total } : { items, total, hasMore: found.length > limit };
 }
 

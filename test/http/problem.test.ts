@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { STATUS_CODES } from 'node:http';
 import Koa from 'koa';
-import { errorBody, Problem, type ProblemSlug, problem, problems } from '#http';
+import { errorBody, Problem, type ProblemSlug, problem, problems, queryPointer, quote } from '#http';
 import { problemOf } from '../../src/http/problem.ts';
 
 /** What `ctx.throw` throws. */
@@ -136,4 +136,23 @@ describe('problemOf', () => {
   checkHidden('a string', 'secret');
   checkHidden('null', null);
   checkHidden('undefined', undefined);
+});
+
+describe('queryPointer', () => {
+  const check = (name: string | undefined, expected: string) => assert.equal(queryPointer(name), expected);
+
+  it('is a JSON pointer as a URI fragment', () => {
+    check('limit', '#/query/limit');
+    check('a/b~c d', '#/query/a~1b~0c%20d');
+    check(undefined, '#/query');
+  });
+
+  it('is short for a long name', () => assert.ok(queryPointer('x'.repeat(1000)).length < 70));
+});
+
+describe('quote', () => {
+  it('shortens between characters, never inside of one', () => {
+    assert.equal(quote('😀'.repeat(41)), `"${'😀'.repeat(40)}…"`);
+    assert.equal(quote('a"b'), '"a\\"b"');
+  });
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { type Fault, Problem } from '#http';
-import { parseArgument, pointerTo, quote, readArguments, throwFaults } from '../../src/query/arguments.ts';
+import { parseArgument, readArguments, throwFaults } from '../../src/query/arguments.ts';
 
 function read(search: string): { readonly values: Record<string, string>; readonly faults: readonly Fault[] } {
   const faults: Fault[] = [];
@@ -99,25 +99,6 @@ describe('parseArgument', () => {
         assert.deepEqual(parseArgument(new URLSearchParams([[name, value]]).toString()), { name, value });
       }),
     );
-  });
-});
-
-describe('pointerTo', () => {
-  const check = (name: string | undefined, expected: string) => assert.equal(pointerTo(name), expected);
-
-  it('is a JSON pointer as a URI fragment', () => {
-    check('limit', '#/query/limit');
-    check('a/b~c d', '#/query/a~1b~0c%20d');
-    check(undefined, '#/query');
-  });
-
-  it('is short for a long name', () => assert.ok(pointerTo('x'.repeat(1000)).length < 70));
-});
-
-describe('quote', () => {
-  it('shortens between characters, never inside of one', () => {
-    assert.equal(quote('😀'.repeat(41)), `"${'😀'.repeat(40)}…"`);
-    assert.equal(quote('a"b'), '"a\\"b"');
   });
 });
 

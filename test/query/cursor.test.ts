@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { Problem } from '#http';
-import { createListLanguage, createView, formatCursor, urlField } from '#query';
+import { createListParser, createView, formatCursor, urlField } from '#query';
 import { createHotelView, type Hotel, hotel, place } from './hotel-view.ts';
 
 const view = createHotelView();
-const parse = createListLanguage(view, { defaultSort: [{ column: 'name', descending: false }] });
+const parse = createListParser(view, { defaultSort: [{ column: 'name', descending: false }] });
 
 function detailOf(search: string): string {
   try {
@@ -72,7 +72,7 @@ describe('a cursor', () => {
         id: { column: 'id', schema: z.int32() },
       },
     });
-    const sort = createListLanguage(placed)('', '').sort;
+    const sort = createListParser(placed)('', '').sort;
     assert.equal(
       formatCursor(placed, sort, { id: 3 }, 'http://a/'),
       formatCursor(placed, sort, { id: 3 }, 'http://b/'),
@@ -138,7 +138,7 @@ describe('a cursor', () => {
       key: 'id',
       fields: { id: { column: 'id', schema: z.int32() }, seen: { column: 'seen', schema: z.string().nullable() } },
     });
-    const read = createListLanguage(nullable);
+    const read = createListParser(nullable);
     const { sort } = read('?sort=seen', '');
     assert.deepEqual(sort[0], { column: 'seen', descending: false, isNullable: true });
     const cursor = formatCursor(nullable, sort, { id: 1, seen: null }, '');
@@ -148,8 +148,8 @@ describe('a cursor', () => {
 
 describe('total', () => {
   it('can be left out', () => {
-    assert.equal(parse('?total=false', place).isCounted, false);
-    assert.notEqual(parse('?total=true', place).isCounted, false);
+    assert.equal(parse('?total=false', place).wantsTotal, false);
+    assert.notEqual(parse('?total=true', place).wantsTotal, false);
     assert.throws(() => parse('?total=no', place), { slug: 'bad-argument' });
   });
 });
@@ -160,6 +160,6 @@ describe('the order of a list', () => {
       key: 'id',
       fields: { id: { column: 'id', schema: z.int32() } },
     });
-    assert.throws(() => createListLanguage(hidden, { defaultSort: [{ column: 'at', descending: true }] }), TypeError);
+    assert.throws(() => createListParser(hidden, { defaultSort: [{ column: 'at', descending: true }] }), TypeError);
   });
 });

@@ -1,7 +1,7 @@
 /** `fields` names the members of a partial item. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { parseFields } from '../../src/query/fields.ts';
+import { parseFields, parseSort } from '../../src/query/fields.ts';
 import { createHotelView } from './hotel-view.ts';
 
 const view = createHotelView();
@@ -9,7 +9,7 @@ const names = [...view.fields.keys()];
 
 describe('parseFields', () => {
   const check = (text: string, fields: readonly string[] | undefined) =>
-    assert.deepEqual(parseFields(view, text), { ok: true, fields });
+    assert.deepEqual(parseFields(view, text), { ok: true, value: fields });
 
   const refuse = (text: string, detail: string) => assert.deepEqual(parseFields(view, text), { ok: false, detail });
 
@@ -46,10 +46,45 @@ describe('parseFields', () => {
         const reading = parseFields(view, asked.join(','));
         assert.ok(reading.ok);
         assert.deepEqual(
-          reading.fields ?? names,
+          reading.value ?? names,
           names.filter((name) => asked.includes(name)),
         );
       }),
     );
   });
+});
+
+describe('parseSort', () => {
+  const check = (text: string, ...expected: readonly [column: string, descending: boolean][]) =>
+    assert.deepEqual(parseSort(view, text), {
+      ok: true,
+      value: expected.map(([column, descending]) => ({ column, descending })),
+    });
+
+  const refuse = (text: string, detail: RegExp) => {
+    const reading = parseSort(view, text);
+    assert.ok(!reading.ok, `took ${text}`);
+    assert.match(reading.detail, detail);
+  };
+
+  it('gives columns by weight and ends with the key', () => {
+    check('city', ['town', false], ['id', false]);
+    check('-city,name', ['town', true], ['name', false], ['id', false]);
+  });
+
+  it('adds no key where the client named it', () => {
+    check('-id', ['id', true]);
+    check('id,name', ['id', false], ['name', false]);
+  });
+
+  it('sorts a computed field by its column', () => check('code', ['stars', false], ['id', false]));
+
+  it('names what it does not know and what it knows', () => {
+    refuse('town', /"town" is no field; known: id, name/);
+    refuse('name,', /"" is no field/);
+    refuse('--name', /"-name" is no field/);
+    refuse('+name', /"\+name" is no field/);
+  });
+
+  it('refuses a field that is named twice', () => refuse('name,-name', /names name more than once/));
 });

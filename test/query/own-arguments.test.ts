@@ -1,7 +1,7 @@
 /** Arguments of a service's own are read together, beside those of every list and item. */
 import assert from 'node:assert/strict';
 import { z } from 'zod';
-import { createListLanguage, createOwnReader, parseItemQuery } from '#query';
+import { createExtraArguments, createListParser, parseItemQuery } from '#query';
 import { createHotelView, place } from './hotel-view.ts';
 
 const view = createHotelView();
@@ -18,12 +18,12 @@ const own = z
     context.addIssue({ code: 'custom', path, message: 'is missing beside the other' });
   });
 
-const parseList = createListLanguage(view, { own });
-const reader = createOwnReader(own);
+const parseList = createListParser(view, { extra: own });
+const reader = createExtraArguments(own);
 
 const readings = {
-  'a list': (search: string) => parseList(search, place).own,
-  'an item': (search: string) => parseItemQuery(view, search, reader).own,
+  'a list': (search: string) => parseList(search, place).extra,
+  'an item': (search: string) => parseItemQuery(view, search, reader).extra,
 };
 
 for (const [what, read] of Object.entries(readings)) {
@@ -72,11 +72,11 @@ for (const [what, read] of Object.entries(readings)) {
 describe('createListLanguage', () => {
   it('refuses at start an argument that has the name of another', () => {
     for (const name of ['city', 'limit', 'after']) {
-      assert.throws(() => createListLanguage(view, { own: z.object({ [name]: z.string().optional() }) }), TypeError);
+      assert.throws(() => createListParser(view, { extra: z.object({ [name]: z.string().optional() }) }), TypeError);
     }
   });
 
   it('refuses at start arguments that are not optional', () => {
-    assert.throws(() => createListLanguage(view, { own: z.object({ day: z.string() }) }));
+    assert.throws(() => createListParser(view, { extra: z.object({ day: z.string() }) }));
   });
 });

@@ -1,7 +1,7 @@
 /** Text of an argument becomes a value only if it is written as that value is written. */
 import assert from 'node:assert/strict';
 import { z } from 'zod';
-import { createScalarReader, parseWholeNumber, type Scalar } from '../../src/query/scalar.ts';
+import { createScalarReader, parseWholeNumber, type Scalar } from '../../src/query/view.ts';
 
 describe('createScalarReader', () => {
   const check = (schema: z.ZodType<Scalar>, text: string, expected: Scalar) =>

@@ -1,16 +1,16 @@
 /** The schemas say what the language does: the same names, the same bounds, the same fields. */
 import assert from 'node:assert/strict';
 import { z } from 'zod';
-import { createListLanguage, itemArguments, itemSchema, type ListLanguageOptions, present } from '#query';
+import { createListParser, itemArguments, itemSchema, type ListOptions, toPublicItem } from '#query';
 import { createHotelView, type Hotel, hotel, place } from './hotel-view.ts';
 
 const view = createHotelView();
-const own = z.object({ near: z.string().optional() });
+const extra = z.object({ near: z.string().optional() });
 
 /** What a refusal says that it knows. */
-function knownTo(options: ListLanguageOptions<Hotel, { near?: string | undefined }>): string[] {
+function knownTo(options: ListOptions<Hotel, { near?: string | undefined }>): string[] {
   try {
-    createListLanguage(view, options)('?nonsense=1', place);
+    createListParser(view, options)('?nonsense=1', place);
   } catch (problem) {
     const [{ detail }] = (problem as { errors: [{ detail: string }] }).errors;
     return detail.replace(/^.*known: /, '').split(', ');
@@ -19,15 +19,15 @@ function knownTo(options: ListLanguageOptions<Hotel, { near?: string | undefined
 }
 
 describe('the schema of a list', () => {
-  for (const options of [{}, { searchable: ['name' as const], own }]) {
+  for (const options of [{}, { searchable: ['name' as const], extra }]) {
     it(`names each argument that the language knows, and no other: ${Object.keys(options).join() || 'plain'}`, () => {
-      const { shape } = createListLanguage(view, options).schema();
+      const { shape } = createListParser(view, options).schema();
       assert.deepEqual(Object.keys(shape).sort(), knownTo(options).sort());
     });
   }
 
   it('has the bounds and the defaults of the language', () => {
-    const language = createListLanguage(view, { searchable: ['name'] });
+    const language = createListParser(view, { searchable: ['name'] });
     const schema = language.schema();
     const { limit, offset, total } = schema.parse({}) as Record<string, unknown>;
     const plain = language('', place);
@@ -54,7 +54,7 @@ describe('the schema of a list', () => {
   });
 
   it('sorts by what the language sorts by', () => {
-    const language = createListLanguage(view);
+    const language = createListParser(view);
     const { sort } = language.schema().shape as { sort: z.ZodType };
     for (const term of ['city', '-city']) {
       assert.ok(sort.safeParse([term]).success);
@@ -66,13 +66,13 @@ describe('the schema of a list', () => {
 
 describe('the schema of an item', () => {
   it('is met by what the view shows, and by nothing less', () => {
-    const whole = present(view, hotel, undefined, place);
+    const whole = toPublicItem(view, hotel, undefined, place);
     assert.deepEqual(itemSchema(view).parse(whole), whole);
     assert.ok(!itemSchema(view).safeParse({ ...whole, id: undefined }).success);
   });
 
   it('has arguments: the fields, and what its service adds', () => {
-    const { shape } = itemArguments(view, own);
+    const { shape } = itemArguments(view, extra);
     assert.deepEqual(Object.keys(shape), ['near', 'fields']);
     const { fields } = shape as { fields: z.ZodType };
     assert.ok(fields.safeParse(['city', '*']).success);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { createListLanguage, createView, present, urlField } from '#query';
+import { createListParser, createView, toPublicItem, urlField } from '#query';
 
 interface Row {
   readonly id: string;
@@ -11,19 +11,19 @@ interface Row {
 const place = 'https://example.test/api/v1/';
 const url = urlField<Row>({ column: 'id', schema: z.string().min(1), path: 'things/' });
 const view = createView<Row>({ key: 'id', fields: { url } });
-const parse = createListLanguage(view);
+const parse = createListParser(view);
 const filterFor = (text: string) => parse(`?url=${encodeURIComponent(text)}`, place).filters[0]?.value;
 
 describe('urlField', () => {
   it('shows the place, the path and the encoded key', () => {
-    assert.deepEqual(present(view, { id: 'a b/c' }, undefined, place), { url: `${place}things/a%20b%2Fc` });
+    assert.deepEqual(toPublicItem(view, { id: 'a b/c' }, undefined, place), { url: `${place}things/a%20b%2Fc` });
   });
 
   it('finds the key again in every URL that it made', () => {
     const key = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 50 }).filter((text) => !text.includes('\0'));
     fc.assert(
       fc.property(key, (id) => {
-        assert.equal(filterFor(String(present(view, { id }, undefined, place)['url'])), id);
+        assert.equal(filterFor(String(toPublicItem(view, { id }, undefined, place)['url'])), id);
       }),
     );
   });
@@ -33,7 +33,7 @@ describe('urlField', () => {
       key: 'id',
       fields: { url: urlField({ column: 'id', schema: z.int32() }) },
     });
-    const { filters } = createListLanguage(numbered)(`url=${place}12`, place);
+    const { filters } = createListParser(numbered)(`url=${place}12`, place);
     assert.deepEqual(filters, [{ column: 'id', value: 12 }]);
   });
 

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { createListLanguage, createView, parseItemQuery, present } from '#query';
+import { createListParser, createView, parseItemQuery, toPublicItem } from '#query';
 import { createHotelView, hotel, place } from './hotel-view.ts';
 
 const view = createHotelView();
 
 describe('present', () => {
   const check = (fields: readonly string[] | undefined, expected: object) => {
-    const item = present(view, hotel, fields, place);
+    const item = toPublicItem(view, hotel, fields, place);
     assert.deepEqual(item, expected);
     assert.deepEqual(Object.keys(item), Object.keys(expected));
   };
@@ -25,16 +25,16 @@ describe('present', () => {
 
   it('shows no column that the view does not name', () => {
     const row = { ...hotel, secret: 'x' };
-    assert.ok(!('secret' in present(view, row, undefined, place)));
-    assert.deepEqual(present(view, row, ['secret', 'town', '__proto__'], place), {});
+    assert.ok(!('secret' in toPublicItem(view, row, undefined, place)));
+    assert.deepEqual(toPublicItem(view, row, ['secret', 'town', '__proto__'], place), {});
   });
 
   it('shows of any choice of fields the same values as the whole item does', () => {
-    const whole = present(view, hotel, undefined, place);
+    const whole = toPublicItem(view, hotel, undefined, place);
     fc.assert(
       fc.property(fc.subarray(Object.keys(whole)), (names) => {
         const expected = Object.fromEntries(Object.entries(whole).filter(([name]) => names.includes(name)));
-        assert.deepEqual(present(view, hotel, names, place), expected);
+        assert.deepEqual(toPublicItem(view, hotel, names, place), expected);
       }),
     );
   });
@@ -44,7 +44,7 @@ describe('present', () => {
       key: 'id',
       fields: { self: { column: 'id', schema: z.string(), toPublic: (id, at) => `${at}${id}` } },
     });
-    assert.deepEqual(present(placed, { id: 3 }, undefined, 'http://a/'), { self: 'http://a/3' });
+    assert.deepEqual(toPublicItem(placed, { id: 3 }, undefined, 'http://a/'), { self: 'http://a/3' });
   });
 });
 
@@ -65,16 +65,16 @@ describe('a field that is only shown', () => {
   });
 
   it('stands in its place, as plain data, and is absent where there is none', () => {
-    assert.deepEqual(Object.entries(present(rooms, { id: 1, cents: 250 }, undefined, 'x/')), [
+    assert.deepEqual(Object.entries(toPublicItem(rooms, { id: 1, cents: 250 }, undefined, 'x/')), [
       ['price', { amount: '2.50', at: 'x/' }],
       ['id', 1],
     ]);
-    assert.deepEqual(present(rooms, { id: 1, cents: null }, undefined, 'x/'), { id: 1 });
+    assert.deepEqual(toPublicItem(rooms, { id: 1, cents: null }, undefined, 'x/'), { id: 1 });
   });
 
   it('can be asked for by name, but neither filtered nor sorted by', () => {
     assert.deepEqual(parseItemQuery(rooms, '?fields=price').fields, ['price']);
-    const parse = createListLanguage(rooms);
+    const parse = createListParser(rooms);
     assert.throws(() => parse('?price=1', ''), { slug: 'bad-argument' });
     assert.throws(() => parse('?sort=price', ''), {
       errors: [{ pointer: '#/query/sort', detail: '"price" is no field; known: id' }],
@@ -82,8 +82,11 @@ describe('a field that is only shown', () => {
   });
 
   it('makes the view depend on the place, as a computed field does', () => {
-    assert.deepEqual([rooms.isPlaced, view.isPlaced], [true, true]);
-    assert.equal(createView<Room>({ key: 'id', fields: { id: { column: 'id', schema: z.int32() } } }).isPlaced, false);
+    assert.deepEqual([rooms.usesBaseUrl, view.usesBaseUrl], [true, true]);
+    assert.equal(
+      createView<Room>({ key: 'id', fields: { id: { column: 'id', schema: z.int32() } } }).usesBaseUrl,
+      false,
+    );
   });
 });
 

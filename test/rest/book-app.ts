@@ -2,7 +2,7 @@
 import type Koa from 'koa';
 import { z } from 'zod';
 import { createRepresentations, problem } from '#http';
-import { createListLanguage, createView, urlField } from '#query';
+import { createListParser, createView, urlField } from '#query';
 import { collection, createResourceApp, index, item, type ResourceAppOptions, type Told } from '#rest';
 
 export interface Book {
@@ -28,7 +28,7 @@ const view = createView<Book>({
   },
 });
 
-const language = createListLanguage(view);
+const language = createListParser(view);
 
 type BookAppOptions = Partial<Omit<ResourceAppOptions, 'routes'>> & {
   /** Read anew at each request. */

@@ -2,7 +2,7 @@
 import type Koa from 'koa';
 import { z } from 'zod';
 import { createRepresentations, type Problem, problem, type StoredResponse } from '#http';
-import { createListLanguage, createView, urlField } from '#query';
+import { createListParser, createView, urlField } from '#query';
 import { change, collection, createResourceApp, creation, item, type ResourceAppOptions } from '#rest';
 
 export interface Note {
@@ -53,7 +53,7 @@ export function createShelf(options: Partial<ResourceAppOptions> = {}): Shelf {
         path: '/notes/',
         title: 'Notes',
         view,
-        language: createListLanguage(view),
+        language: createListParser(view),
         find: () => ({ items: [...notes.values()], total: notes.size }),
       }),
       creation({

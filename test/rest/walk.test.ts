@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import request from 'supertest';
 import { z } from 'zod';
 import { createRepresentations } from '#http';
-import { createListLanguage, createView } from '#query';
+import { createListParser, createView } from '#query';
 import { collection, createResourceApp } from '#rest';
 import { type AccountRow, type Database, openDatabase, selectPage } from '#storage';
 
@@ -147,7 +147,7 @@ function createAccounts(database: Database): RequestListener {
     path: '/accounts/',
     title: 'Accounts',
     view,
-    language: createListLanguage(view, { searchable: ['name'] }),
+    language: createListParser(view, { searchable: ['name'] }),
     find: (_ctx, query) => selectPage(database, database.kysely.selectFrom('accounts').selectAll(), query),
   });
   return createResourceApp({ representations: createRepresentations(), routes: [accounts] }).callback();

@@ -71,7 +71,7 @@ function describePages({ dialect, kysely }: Opened): void {
   async function walk(sort: Sort, limit: number, between = async () => {}): Promise<Place[]> {
     const rows: Place[] = [];
     for (let after: ListQuery<Place>['after'] = []; ; ) {
-      const { items, hasMore } = await page({ sort, limit, after, isCounted: false });
+      const { items, hasMore } = await page({ sort, limit, after, wantsTotal: false });
       assert.ok(items.length <= limit);
       rows.push(...items);
       const last = items.at(-1);
@@ -127,9 +127,9 @@ function describePages({ dialect, kysely }: Opened): void {
     };
     await check({ after: [] }, [1, 2], 5, true);
     await check({ after: [4] }, [5], 5, false);
-    await check({ after: [3], isCounted: false }, [4, 5], undefined, false);
-    await check({ offset: 2, isCounted: false }, [3, 4], undefined, true);
-    await check({ offset: 3, isCounted: false }, [4, 5], undefined, false);
+    await check({ after: [3], wantsTotal: false }, [4, 5], undefined, false);
+    await check({ offset: 2, wantsTotal: false }, [3, 4], undefined, true);
+    await check({ offset: 3, wantsTotal: false }, [4, 5], undefined, false);
     await check({ after: [1], filters: [{ column: 'stars', value: 1 }] }, [], 0, false);
   });
 }

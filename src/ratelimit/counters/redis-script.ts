@@ -37,11 +37,11 @@ export function readResults(answer: unknown, calls: readonly ScriptCall[]): (rea
     throw new Error('the answer of Redis cannot be read');
   let at = 0;
   return calls.map(({ keys }) => {
-    const isCounted = keys.length === 0 || answer[at] !== notCounted;
+    const wantsTotal = keys.length === 0 || answer[at] !== notCounted;
     const results: SharedResult[] = [];
     for (const end = at + keys.length * numbersPerHit; at < end; at += numbersPerHit)
       results.push({ over: answer[at] === 1, remaining: answer[at + 1], resetMs: answer[at + 2] });
-    return isCounted ? results : undefined;
+    return wantsTotal ? results : undefined;
   });
 }
 

@@ -1,18 +1,18 @@
 /** What clients see of a booking, whatever it is for. */
 
 import { z } from 'zod';
-import { type Field, type ShownField, urlField } from '#query';
+import { type DerivedField, type Field, urlField } from '#query';
 import type { BookingRow } from '#storage';
 import { money, moneyFor, moneyOf } from './money.ts';
 import type { Step } from './policy.ts';
 import { readReference, showReference } from './reference.ts';
 import { bookingStatus } from './status.ts';
 
-type Fields = Readonly<Record<string, Field<BookingRow> | ShownField<BookingRow>>>;
+type Fields = Readonly<Record<string, Field<BookingRow> | DerivedField<BookingRow>>>;
 
 export interface BookingFields<Row extends BookingRow> {
   readonly first: Readonly<Record<string, Field<Row>>>;
-  readonly last: Readonly<Record<string, Field<Row> | ShownField<Row>>>;
+  readonly last: Readonly<Record<string, Field<Row> | DerivedField<Row>>>;
 }
 
 /** Those of a trade stand between: what was booked, and when. */

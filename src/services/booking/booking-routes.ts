@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { requestContext } from '#http';
-import { createListLanguage, type ListLanguageOptions, type View } from '#query';
+import { createListParser, type ListOptions, type View } from '#query';
 import { change, collection, creation, type DocumentedRoute, item } from '#rest';
 import { type BookingRow, selectPage } from '#storage';
 import { badBody, type Order } from './choose.ts';
@@ -15,7 +15,7 @@ import { idOf } from './uuid.ts';
 
 export interface BookingsDefinition<Row extends BookingRow, Wish extends object> {
   readonly view: View<Row>;
-  readonly list: ListLanguageOptions<Row>;
+  readonly list: ListOptions<Row>;
   /** Of the body that asks for a booking; it may hold both ends of a stay and `hold`. */
   readonly schema: z.ZodType<Wish>;
   readonly wanted: (wish: Wish) => Pick<Order, 'thingId' | 'offerName' | 'guests' | 'hold'>;
@@ -47,7 +47,7 @@ export function bookingRoutes<Row extends BookingRow, Wish extends object>(
       path: '/bookings/',
       title: titles.bookings,
       view,
-      language: createListLanguage(view, list),
+      language: createListParser(view, list),
       find: (ctx, query) => selectPage(database, ledger.ownedBy(ownerOf(ctx)), query),
     }),
     creation<Row, Wish>({

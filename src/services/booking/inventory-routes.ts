@@ -1,7 +1,7 @@
 /** The inventory over HTTP: what there is, and what is left of it for a stay. */
 import type { Kysely, SelectQueryBuilder } from 'kysely';
 import { z } from 'zod';
-import { createListLanguage, type ListLanguageOptions, type ListQuery, type View } from '#query';
+import { createListParser, type ListOptions, type ListQuery, type View } from '#query';
 import { collection, type DocumentedRoute, item } from '#rest';
 import { selectPage, type Tables } from '#storage';
 import { type Offered, type Wanted, withOffers } from './inventory.ts';
@@ -21,7 +21,7 @@ export interface InventoryDefinition<Row extends Thing> {
   /** Names its columns: it is prepared once, and must outlive a column that a migration adds. */
   readonly all: (kysely: Kysely<Tables>) => SelectQueryBuilder<Tables, keyof Tables, Row>;
   readonly view: View<Row & Offered>;
-  readonly list: Pick<ListLanguageOptions<Row & Offered>, 'searchable' | 'defaultSort'>;
+  readonly list: Pick<ListOptions<Row & Offered>, 'searchable' | 'defaultSort'>;
   /** @default false */
   readonly hasGuests?: boolean;
 }
@@ -43,15 +43,15 @@ export function inventoryRoutes<Row extends Thing>(
       path: '/',
       title: titles.things,
       view,
-      language: createListLanguage<Row & Offered, Asked>(view, { ...list, own }),
+      language: createListParser<Row & Offered, Asked>(view, { ...list, extra: own }),
       async find(_ctx, query) {
-        const { stay, guests } = wantedOf(trade, query.own);
+        const { stay, guests } = wantedOf(trade, query.extra);
         const isNarrowed = stay !== undefined || guests !== undefined;
         const free = hasRoom(trade, stay, guests ?? 1, new Date(clock()).toISOString());
         const rows = isNarrowed ? all(kysely).where(free) : all(kysely);
         // The columns that a view can filter and sort by are those of the row.
         const page = await selectPage(database, rows, query as unknown as ListQuery<Row>);
-        return { ...page, items: await enrich(page.items, query.own) };
+        return { ...page, items: await enrich(page.items, query.extra) };
       },
     }),
     item<Row & Offered, Asked>({

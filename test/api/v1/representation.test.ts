@@ -1,7 +1,7 @@
 /** Version 1 shows a message by its subject line. */
 import assert from 'node:assert/strict';
 import { v1 } from '#api/v1';
-import { createView, present } from '#query';
+import { createView, toPublicItem } from '#query';
 import type { MessageRow } from '#storage';
 
 const row: MessageRow = {
@@ -16,6 +16,6 @@ describe('v1', () => {
   const view = createView<MessageRow>({ key: 'id', fields: v1.message });
 
   it('shows the subject as content, and nothing else of its own', () => {
-    assert.deepEqual(present(view, row, undefined, ''), { content: 'Hello' });
+    assert.deepEqual(toPublicItem(view, row, undefined, ''), { content: 'Hello' });
   });
 });

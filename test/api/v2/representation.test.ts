@@ -1,7 +1,7 @@
 /** Version 2 shows a message by its full text, and says when it was written. */
 import assert from 'node:assert/strict';
 import { v2 } from '#api/v2';
-import { createView, present } from '#query';
+import { createView, toPublicItem } from '#query';
 import type { MessageRow } from '#storage';
 
 const row: MessageRow = {
@@ -16,7 +16,7 @@ describe('v2', () => {
   const view = createView<MessageRow>({ key: 'id', fields: v2.message });
 
   it('shows the text as content, and the time', () => {
-    assert.deepEqual(present(view, row, undefined, ''), { content: 'Text', created_at: row.created_at });
+    assert.deepEqual(toPublicItem(view, row, undefined, ''), { content: 'Text', created_at: row.created_at });
   });
 
   it('takes the time as a filter, in the form in which it is shown', () => {

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { Problem } from '#http';
-import { createListLanguage, createView, type ListQuery } from '#query';
+import { createListParser, createView, type ListQuery } from '#query';
 import { createHotelView, type Hotel, place } from './hotel-view.ts';
 
 const view = createHotelView();
-const parse = createListLanguage(view, {
+const parse = createListParser(view, {
   searchable: ['name', 'town'],
   defaultSort: [{ column: 'name', descending: false }],
 });
@@ -105,7 +105,7 @@ describe('createListLanguage', () => {
   });
 
   it('knows no q where nothing can be searched', () => {
-    const quiet = createListLanguage(view);
+    const quiet = createListParser(view);
     assert.throws(() => quiet('?q=a', place), { slug: 'bad-argument' });
     assert.deepEqual(quiet('', place).sort, [{ column: 'id', descending: false }]);
   });
@@ -152,6 +152,6 @@ describe('createListLanguage', () => {
 
   it('refuses at start a view whose field would hide an argument', () => {
     const hiding = createView<{ id: number }>({ key: 'id', fields: { limit: { column: 'id', schema: z.int32() } } });
-    assert.throws(() => createListLanguage(hiding), TypeError);
+    assert.throws(() => createListParser(hiding), TypeError);
   });
 });

@@ -1,17 +1,17 @@
 /** Links lead through a collection page by page, without repeating or skipping. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createListLanguage, type PageLinks, pageLinks, walkLinks } from '#query';
+import { createListParser, cursorLinks, formatLinkHeader, offsetLinks, type PageLinks } from '#query';
 import { createHotelView, place } from './hotel-view.ts';
 
-const parse = createListLanguage(createHotelView(), { searchable: ['name'] });
+const parse = createListParser(createHotelView(), { searchable: ['name'] });
 const path = '/travel/v1/hotels/';
 const searchOf = (link: string) => link.slice(link.indexOf('?'));
 const counts = { limit: fc.integer({ min: 1, max: 100 }), total: fc.integer({ min: 0, max: 1000 }) };
 
 /** The offsets that the links lead to. */
 function offsets(offset: number, limit: number, total: number): Record<string, number> {
-  const links = pageLinks({ offset, limit, total, path, search: '' });
+  const links = offsetLinks({ offset, limit, total, path, search: '' });
   return Object.fromEntries(
     Object.entries(links).map(([relation, link]) => [relation, parse(searchOf(link), place).offset]),
   );
@@ -68,7 +68,7 @@ describe('pageLinks', () => {
   });
 
   it('keeps the other arguments in their order and says offset and limit last', () => {
-    const links = pageLinks({
+    const links = offsetLinks({
       offset: 0,
       limit: 5,
       total: 9,
@@ -81,7 +81,7 @@ describe('pageLinks', () => {
   it('says the limit that holds, not the one that was asked for', () => {
     const { limit } = parse('?limit=500', place);
     assert.equal(
-      pageLinks({ offset: 0, limit, total: 9, path, search: '?limit=500' }).self,
+      offsetLinks({ offset: 0, limit, total: 9, path, search: '?limit=500' }).self,
       `${path}?offset=0&limit=100`,
     );
   });
@@ -92,7 +92,7 @@ describe('pageLinks', () => {
       fc.property(text, text, counts.limit, fc.nat(500), (q, city, limit, offset) => {
         const search = `?${new URLSearchParams({ q, city, limit: String(limit), offset: String(offset), fields: 'id,city' })}`;
         const query = parse(search, place);
-        const links: PageLinks = pageLinks({ offset, limit, total: 300, path, search });
+        const links: PageLinks = offsetLinks({ offset, limit, total: 300, path, search });
         for (const link of Object.values<string>({ ...links })) {
           assert.ok(link.startsWith(`${path}?`));
           assert.deepEqual({ ...parse(searchOf(link), place), offset }, query);
@@ -104,7 +104,7 @@ describe('pageLinks', () => {
 
 describe('pageLinks without a total', () => {
   const links = (offset: number, hasMore: boolean) =>
-    pageLinks({ offset, limit: 20, total: undefined, hasMore, path, search: '?total=false' });
+    offsetLinks({ offset, limit: 20, total: undefined, hasMore, path, search: '?total=false' });
 
   it('leaves out last, and goes on for as long as there is more', () => {
     assert.deepEqual(links(20, true), {
@@ -120,7 +120,7 @@ describe('pageLinks without a total', () => {
 describe('walkLinks', () => {
   it('go on behind the last row, and begin anew from the start', () => {
     const search = '?city=Bern&after=Wabc&limit=5&total=false';
-    assert.deepEqual(walkLinks({ limit: 5, next: 'Wdef', path, search }), {
+    assert.deepEqual(cursorLinks({ limit: 5, next: 'Wdef', path, search }), {
       self: `${path}?city=Bern&total=false&after=Wabc&limit=5`,
       first: `${path}?city=Bern&total=false&after=start&limit=5`,
       next: `${path}?city=Bern&total=false&after=Wdef&limit=5`,
@@ -128,9 +128,46 @@ describe('walkLinks', () => {
   });
 
   it('end on the last page', () => {
-    assert.deepEqual(Object.keys(walkLinks({ limit: 5, next: undefined, path, search: '?after=start' })), [
+    assert.deepEqual(Object.keys(cursorLinks({ limit: 5, next: undefined, path, search: '?after=start' })), [
       'self',
       'first',
     ]);
+  });
+});
+
+describe('formatLinkHeader', () => {
+  it('gives each link with its relation', () => {
+    const links = offsetLinks({ offset: 0, limit: 20, total: 30, path: '/v1/hotels/', search: '' });
+    assert.equal(
+      formatLinkHeader(links),
+      '</v1/hotels/?offset=0&limit=20>; rel="self", </v1/hotels/?offset=0&limit=20>; rel="first", ' +
+        '</v1/hotels/?offset=20&limit=20>; rel="next", </v1/hotels/?offset=20&limit=20>; rel="last"',
+    );
+  });
+
+  it('holds the same links and nothing else, whatever the query', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.nat(100), (search, offset) => {
+        const links = offsetLinks({ offset, limit: 20, total: 70, path: '/v1/hotels/', search });
+        const header = formatLinkHeader(links);
+        if (header === undefined) return;
+        assert.match(header, /^[\x20-\x7e]*$/);
+        const found = [...header.matchAll(/<([^<>]*)>; rel="([a-z]+)"(?:, |$)/g)].map(([, link, name]) => [name, link]);
+        assert.deepEqual(Object.fromEntries(found), links);
+      }),
+    );
+  });
+
+  it('is left out beyond 4 KiB, which a proxy in front of us would take for our failure', () => {
+    const headerOf = (length: number) =>
+      formatLinkHeader(cursorLinks({ limit: 1, next: undefined, path: '/', search: `?name=${'x'.repeat(length)}` }));
+    const empty = headerOf(0)?.length ?? 0;
+    const most = Math.floor((4096 - empty) / 2);
+    assert.equal(headerOf(most)?.length, 4095);
+    assert.equal(headerOf(most + 1), undefined);
+    assert.equal(
+      formatLinkHeader(offsetLinks({ offset: 0, limit: 1, total: 9, path: '/', search: `?name=${'"'.repeat(2000)}` })),
+      undefined,
+    );
   });
 });
