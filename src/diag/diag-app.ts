@@ -1,15 +1,6 @@
 /** The gateway's own endpoints: diagnostics for people and machines, and two probes for whatever watches the process. */
 import type { Context } from 'koa';
-import {
-  createRepresentations,
-  isRead,
-  type Markup,
-  problem,
-  type Representations,
-  redirectTo,
-  represent,
-  requestContext,
-} from '#http';
+import { createRepresentations, isRead, type Markup, redirectTo, represent, requestContext } from '#http';
 import { type Asset, readAssets } from './assets.ts';
 import { createDiagnosticsFormatters } from './page.ts';
 import { readSelection } from './selection.ts';
@@ -56,21 +47,4 @@ export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup):
 /** The tag is a digest, so that a browser asks and is told that it has it already. */
 function sendAsset(ctx: Context, { contentType, body }: Asset): void {
   represent(ctx, { type: contentType, contentType, tag: 'asset', format: () => body }, body, { title: '' });
-}
-
-/** `check_alive` answers while the process does; `check_ready` only while it can serve. Both are open. */
-export function createProbes(isReady: () => Promise<boolean>, representations: Representations): readonly Endpoint[] {
-  const probe = (name: string, state: string, holds: () => Promise<boolean>): Endpoint => ({
-    name,
-    prefix: `${root}/${name}`,
-    rewrite: '',
-    authenticated: false,
-    async run(ctx) {
-      if (!isRead(ctx, `${root}/${name}`)) return;
-      if (!(await holds())) throw problem('not-ready', { headers: { 'Retry-After': '1' } });
-      ctx.set('Cache-Control', 'no-store');
-      represent(ctx, representations.choose(ctx.req.headers.accept), { status: state }, { title: state });
-    },
-  });
-  return [probe('check_alive', 'alive', async () => true), probe('check_ready', 'ready', isReady)];
 }

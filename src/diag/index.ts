@@ -1,5 +1,5 @@
 /** What the gateway believes, for people and for whatever watches the process. */
-export { createDiagnostics, createProbes, type Endpoint } from './diag-app.ts';
+export { createDiagnostics, type Endpoint } from './diag-app.ts';
 export type { Diagnostics } from './diagnostics.ts';
 export { createDiagnosticsEvents, type DiagnosticsEvents } from './events-app.ts';
 export { createProblemPages, problemPagesPath } from './problem-pages.ts';

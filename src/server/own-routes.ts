@@ -1,12 +1,6 @@
 /** The routes that the server brings: API versions, probes, metrics, problem pages, diagnostics, explain. */
 import { namesSecret, packageVersion } from '#config';
-import {
-  createDiagnostics,
-  createDiagnosticsEvents,
-  createNameClusters,
-  createProbes,
-  createProblemPages,
-} from '#diag';
+import { createDiagnostics, createDiagnosticsEvents, createNameClusters, createProblemPages } from '#diag';
 import { createExplainEndpoint, explainForm } from '#explain';
 import { durationBoundsMs, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
 import type { Representations } from '#http';
@@ -14,6 +8,7 @@ import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { ClusterRegistry } from '#proxy';
 import { limitMetrics } from '#ratelimit';
 import type { GatewayHost } from './gateway-host.ts';
+import { createProbes } from './probes.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
 import type { Services } from './services.ts';

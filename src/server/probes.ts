@@ -1,8 +1,30 @@
-/** What "ready" means, for check_ready. */
+/** check_alive and check_ready, open to everyone, and what "ready" means. */
+import type { InternalRoute } from '#gateway';
+import { isRead, problem, type Representations, represent } from '#http';
 import type { Database } from '#storage';
 import type { Setup } from './options.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
+
+/** `check_alive` answers while the process does; `check_ready` only while it can serve. */
+export function createProbes(
+  isReady: () => Promise<boolean>,
+  representations: Representations,
+): readonly InternalRoute[] {
+  const probe = (name: string, status: string, holds: () => Promise<boolean>): InternalRoute => {
+    const prefix = `/gateway/v0/${name}`;
+    return {
+      ...{ name, prefix, rewrite: '', authenticated: false },
+      async run(ctx) {
+        if (!isRead(ctx, prefix)) return;
+        if (!(await holds())) throw problem('not-ready', { headers: { 'Retry-After': '1' } });
+        ctx.set('Cache-Control', 'no-store');
+        represent(ctx, representations.choose(ctx.req.headers.accept), { status }, { title: status });
+      },
+    };
+  };
+  return [probe('check_alive', 'alive', async () => true), probe('check_ready', 'ready', isReady)];
+}
 
 export interface ReadinessParts {
   readonly configuration: LiveConfiguration;

@@ -5,9 +5,9 @@ import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { parse } from 'yaml';
-import { createDiagnostics, createProbes, type Endpoint } from '#diag';
+import { createDiagnostics, type Endpoint } from '#diag';
 import { explainForm } from '#explain';
-import { createProblemResponses, createRepresentations, silentLogger } from '#http';
+import { createProblemResponses, silentLogger } from '#http';
 import { call, callAsDemo, desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { parts } from './diagnostics-parts.ts';
@@ -59,45 +59,6 @@ describe('createDiagnostics', () => {
     await request(app).post('/gateway/v0/diag/').expect(405).expect('Allow', methods);
     await request(app).options('/gateway/v0/diag/').expect(204).expect('Allow', methods);
     await request(app).head('/gateway/v0/diag/').expect(200);
-  });
-});
-
-describe('createProbes', () => {
-  function probesOf(isReady: () => Promise<boolean>) {
-    const [alive, ready] = createProbes(isReady, createRepresentations());
-    if (alive === undefined || ready === undefined) throw new Error('two probes are expected');
-    return { alive, ready };
-  }
-
-  it('are open', () => {
-    const { alive, ready } = probesOf(async () => true);
-    assert.deepEqual([alive.prefix, alive.authenticated], ['/gateway/v0/check_alive', false]);
-    assert.deepEqual([ready.prefix, ready.authenticated], ['/gateway/v0/check_ready', false]);
-  });
-
-  it('answer 200 and are never kept', async () => {
-    const { alive, ready } = probesOf(async () => true);
-    await request(appOf(alive).callback())
-      .get('/gateway/v0/check_alive')
-      .expect(200, { status: 'alive' })
-      .expect('Cache-Control', 'no-store');
-    await request(appOf(ready).callback()).get('/gateway/v0/check_ready').expect(200, { status: 'ready' });
-  });
-
-  it('tell readiness from life: 503 with Retry-After while what it needs is away', async () => {
-    const { alive, ready } = probesOf(async () => false);
-    await request(appOf(alive).callback()).get('/gateway/v0/check_alive').expect(200);
-    await request(appOf(ready).callback())
-      .get('/gateway/v0/check_ready')
-      .expect(503, { code: 503, message: '503: Service Unavailable' })
-      .expect('Retry-After', '1');
-  });
-
-  it('are only read, and have one path', async () => {
-    const app = appOf(probesOf(async () => true).alive).callback();
-    await request(app).delete('/gateway/v0/check_alive').expect(405).expect('Allow', methods);
-    await request(app).options('/gateway/v0/check_alive').expect(204).expect('Allow', methods);
-    await request(app).get('/gateway/v0/check_alive/').expect(404);
   });
 });
 

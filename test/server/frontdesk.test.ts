@@ -1,5 +1,6 @@
 /** The library's face: a desk made of options, as a program makes it that embeds or runs one. */
 import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
 import Koa, { type Context, type Middleware, type Next } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
@@ -8,11 +9,13 @@ import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord } fro
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { bareProblem } from '../support/error-body.ts';
 import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 
 const booking = '0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01';
 
 describe('createFrontdesk', () => {
   const open = desksOf(testServers());
+  const writeFiles = temporaryFiles();
 
   describe('with a directory', () => {
     it('serves what the records in it say', async () => {
@@ -139,6 +142,15 @@ describe('createFrontdesk', () => {
       });
       await request(host.callback()).get('/v1/silent').auth('ann', 'secret').expect(404);
     });
+  });
+
+  it('closes what is open when a later part cannot be made', async () => {
+    const directory = await writeFiles();
+    const services = { unusable: { middleware: ['no function'] } as unknown as Koa };
+    const databaseUrl = `sqlite:${directory}/data.db`;
+    await assert.rejects(open({ databaseUrl, services, config: { records: [] } }), /composed of functions/);
+    // SQLite removes data.db-wal with its last connection.
+    assert.deepEqual(await readdir(directory), ['data.db']);
   });
 
   describe('with a logger', () => {

@@ -1,10 +1,12 @@
 /** A desk's listeners as its users find them: where they are, when they cannot be, and how they go. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { mock } from 'node:test';
 import type { Context } from 'koa';
 import request from 'supertest';
+import { createFrontdesk } from '../../src/index.ts';
 import { call, callAsDemo, desksOf, mappingRecord } from '../support/desks.ts';
 import { bareProblem } from '../support/error-body.ts';
 import { createStranger } from '../support/grpc-stranger.ts';
@@ -91,32 +93,32 @@ describe('listeners', () => {
         .expect(200);
     });
 
-    const taken = [
+    const settings = [
       ['port', 'PORT'],
       ['authPort', 'AUTH_PORT'],
       ['ratelimitPort', 'RATELIMIT_PORT'],
       ['ratelimitHttpPort', 'RATELIMIT_HTTP_PORT'],
       ['adminPort', 'ADMIN_PORT'],
     ] as const;
-    for (const [option, setting] of taken) {
+    for (const [option, setting] of settings) {
       it(`names ${setting} when that port is taken, and then nothing listens`, async () => {
         const { port } = await servers.tcp(() => {});
-        const free = await Promise.all([servers.refusing(), servers.refusing(), servers.refusing()]);
-        const [gatewayPort, authPort, ratelimitPort] = free.map((one) => one.port);
-        const ports = { port: gatewayPort, authPort, ratelimitPort, [option]: port };
-        const desk = await open(ports);
+        const free = { ratelimitHttpPort: 0, adminPort: 0 };
+        const desk = await open({ ...free, [option]: port });
+        const listened = mock.method(Server.prototype, 'listen');
         await assert.rejects(desk.listen(), new RegExp(`127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\).*\\b${setting}\\b`));
-        for (const one of free) assert.equal(await refuses(one.port), true);
+        listened.mock.restore();
+        for (const one of listened.mock.calls) assert.equal((one.this as Server).listening, false);
       });
     }
 
-    it('can be tried again once the port is free', async () => {
-      const { port } = await servers.refusing();
-      const [first, second] = [await open({ port }), await open({ port })];
-      await first.listen();
-      await assert.rejects(second.listen(), /EADDRINUSE/);
-      await first.close();
-      assert.equal((await second.listen()).gateway?.port, port);
+    it('can be called again after it has failed', async () => {
+      const desk = await open();
+      const listened = mock.method(Server.prototype, 'listen', throwing('not yet'), { times: 1 });
+      await assert.rejects(desk.listen(), /not yet/);
+      listened.mock.restore();
+      const { gateway } = await desk.listen();
+      assert.equal(await refuses(gateway?.port ?? 0), false);
     });
 
     it('says which setting is at fault when the address is not of this machine', async () => {
@@ -229,6 +231,22 @@ describe('listeners', () => {
       await assert.rejects(desk.listen(), /^Error: this frontdesk is closed/);
     });
 
+    it('closes everything else when one part cannot be closed, and rejects with its error', async () => {
+      const desk = await createFrontdesk({
+        ...{ port: 0, authPort: 0, ratelimitPort: 0 },
+        databaseUrl: 'sqlite::memory:',
+      });
+      const { gateway, auth, ratelimit } = await desk.listen();
+      const cannotClose = mock.method(Server.prototype, 'close', throwing('no close today'), { times: 1 });
+      await assert.rejects(desk.close(), /no close today/);
+      const left = cannotClose.mock.calls[0]?.this as Server;
+      cannotClose.mock.restore();
+      assert.equal((left.address() as AddressInfo).port, gateway?.port);
+      await new Promise((resolve) => left.close(resolve));
+      for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), true);
+      await call(desk, '/v1/messages/1').expect(bareProblem('storage-unavailable'));
+    });
+
     it('waits for listeners that are just being opened', async () => {
       const desk = await open();
       const opening = desk.listen();
@@ -237,6 +255,12 @@ describe('listeners', () => {
     });
   });
 });
+
+function throwing(message: string): () => never {
+  return () => {
+    throw new Error(message);
+  };
+}
 
 /** True when nothing listens there. */
 function refuses(port: number): Promise<boolean> {

@@ -1,13 +1,62 @@
-/** CORS for the whole desk and CORS of one mapping: where both speak, the mapping does. */
+/** The order of the middleware on each listener, and CORS for the whole server beside CORS of one mapping. */
 import assert from 'node:assert/strict';
 import request from 'supertest';
+import { silentLogger } from '#http';
 import { createFrontdesk } from '../../src/index.ts';
+import { type FrontdeskOptions, resolveOptions } from '../../src/server/options.ts';
+import { createSteps, type PipelineListener, type PipelineParts, stepsOf } from '../../src/server/pipeline.ts';
 import { mappingRecord } from '../support/desks.ts';
+
+describe('the order of the middleware', () => {
+  const run = async () => {};
+  const parts = {
+    tracing: { middleware: run },
+    problems: { logger: silentLogger },
+    gateway: { middleware: run, answersPreflight: () => false },
+    auth: { app: run },
+    routes: [],
+  } as unknown as PipelineParts;
+
+  async function check(
+    listener: PipelineListener,
+    expected: readonly string[],
+    options: FrontdeskOptions = {},
+    changes: Partial<PipelineParts> = {},
+  ): Promise<void> {
+    const setup = await resolveOptions({ config: { records: [] }, ...options });
+    const steps = stepsOf(createSteps(setup, { ...parts, ...changes }), listener);
+    assert.deepEqual(
+      steps.map(([name]) => name),
+      expected,
+    );
+  }
+
+  it('on the gateway', () =>
+    check('gateway', ['request context', 'tracing', 'access log', 'CORS_ORIGINS', 'problems', 'safe path', 'gateway'], {
+      corsOrigins: ['*'],
+    }));
+
+  it('on the gateway without tracing and CORS_ORIGINS', () =>
+    check(
+      'gateway',
+      ['request context', 'access log', 'problems', 'safe path', 'gateway'],
+      {},
+      { tracing: undefined },
+    ));
+
+  it('on the auth service, whose answer depends on the credentials alone', () =>
+    check('auth', ['request context', 'tracing', 'access log', 'auth service'], { corsOrigins: ['*'] }));
+
+  it('on the admin port', () =>
+    check('admin', ['request context', 'problems without pages', 'safe path', 'metrics and probes'], {
+      corsOrigins: ['*'],
+    }));
+});
 
 const everywhere = 'https://everywhere.example';
 const here = 'https://here.example';
 
-describe('a desk with origins, and a mapping with origins of its own', () => {
+describe('CORS_ORIGINS, and a mapping with its own origins', () => {
   const own = { own: () => {} };
   const cors = { origins: [here], methods: ['PUT'], credentials: true };
   const records = [mappingRecord('strict', '/strict', 'own', { cors }), mappingRecord('plain', '/plain', 'own')];
