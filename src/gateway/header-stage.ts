@@ -8,11 +8,11 @@ type Rules = Pick<Mapping, 'requestHeaders' | 'responseHeaders'>;
 export function withHeaderRules({ requestHeaders, responseHeaders }: Rules, forward: Forward): Forward {
   if (!hasRules(requestHeaders) && !hasRules(responseHeaders)) return forward;
   const { editRequest } = createHeaderRules(requestHeaders);
-  const { editAnswer } = createHeaderRules(responseHeaders);
+  const { editResponse } = createHeaderRules(responseHeaders);
   return async function forwardEdited(ctx) {
     editRequest(ctx);
     await forward(ctx);
-    editAnswer(ctx);
+    editResponse(ctx);
   };
 }
 

@@ -60,7 +60,7 @@ export function createJourney(parts: JourneyParts): Middleware {
       isEdited = await pass(ctx, facts, match, version);
       return isEdited;
     } finally {
-      if (!isEdited && !ctx.headerSent) match.route.editAnswer?.(ctx);
+      if (!isEdited && !ctx.headerSent) match.route.editResponse?.(ctx);
     }
   }
 
@@ -69,7 +69,7 @@ export function createJourney(parts: JourneyParts): Middleware {
     const exchange = requestContext(ctx);
     exchange.mapping = name;
     exchange.route = prefix;
-    const run = match.route.editAnswer === undefined ? pass : answer;
+    const run = match.route.editResponse === undefined ? pass : answer;
     if (cors === undefined) await run(ctx, facts, match, version);
     else await cors.around(ctx, () => run(ctx, facts, match, version));
   }

@@ -47,7 +47,7 @@ export interface ReadyRoute extends Route {
   readonly auth: AuthStage | undefined;
   readonly forward: Forward;
   /** What the mapping says of the headers of answers, for those that are not its service's; undefined: nothing. */
-  readonly editAnswer: HeaderEdits['editAnswer'] | undefined;
+  readonly editResponse: HeaderEdits['editResponse'] | undefined;
   /** Of a mapping that gets copies. */
   readonly shadowing: Shadow | undefined;
   /** What came of its requests, across configurations. */
@@ -157,7 +157,9 @@ function routeOf(mapping: Route['mapping'], way: Way, rest: Rest): ReadyRoute {
     idleTimeoutMs: way.idleTimeoutMs,
     cluster: way.cluster,
     forward: way.forward,
-    editAnswer: hasRules(mapping.responseHeaders) ? createHeaderRules(mapping.responseHeaders).editAnswer : undefined,
+    editResponse: hasRules(mapping.responseHeaders)
+      ? createHeaderRules(mapping.responseHeaders).editResponse
+      : undefined,
     shadowing: way.shadowing,
     traffic: way.traffic,
   });

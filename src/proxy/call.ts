@@ -6,7 +6,7 @@ import type { Dispatcher } from 'undici';
 import { type Abandon, type Attempt, type AttemptListener, type ResponseHead, startAttempt } from './attempt.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { clientGone, failureOf, timedOut } from './failures.ts';
-import { firstValue } from './raw-headers.ts';
+import { firstValue } from './hop-by-hop.ts';
 import { type RequestBody, uploadTimedOut } from './request-body.ts';
 import type { ResponseBody } from './response-body.ts';
 import { backOffMs, isIdempotent, type RetryRules, retryAfterMs } from './retry.ts';

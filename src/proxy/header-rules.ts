@@ -1,17 +1,17 @@
-/** add_… and remove_… headers of a mapping, ready to be applied to requests and answers. */
+/** The add_… and remove_… headers of a mapping, compiled, for requests and responses. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { HeaderRules, HeaderValue, HeaderVariable } from '#config';
 import { requestContext } from '#http';
 
-/** Each removes first and adds then. */
+/** Each removes first and then adds. */
 export interface HeaderEdits {
   /** Of a request that stays in this process: on Node's own object. */
   readonly editRequest: (ctx: Context) => void;
-  /** Of a request to an upstream: names in lower case and values in turn; gives the list, or another one. */
+  /** Of a request to an upstream: names in lower case and values in turn; returns the list, or another one. */
   readonly editList: (list: string[], ctx: Context) => string[];
-  /** Of an answer whose headers are not sent yet. */
-  readonly editAnswer: (ctx: Context) => void;
+  /** Of a response whose headers are not sent yet. */
+  readonly editResponse: (ctx: Context) => void;
 }
 
 interface Addition {
@@ -20,7 +20,7 @@ interface Addition {
   readonly text: (ctx: Context) => string;
 }
 
-/** `rules`: of headers that neither frame the message nor belong to one connection. */
+/** `rules` must not name headers that frame the message or belong to one connection. */
 export function createHeaderRules(rules: HeaderRules): HeaderEdits {
   if (rules.add.length === 0 && rules.remove.length === 0) return untouched;
   const additions = rules.add.map(additionOf);
@@ -36,23 +36,27 @@ export function createHeaderRules(rules: HeaderRules): HeaderEdits {
       for (const { name, text } of additions) kept.push(name, text(ctx));
       return kept;
     },
-    editAnswer(ctx: Context) {
+    editResponse(ctx: Context) {
       for (const name of removed) ctx.res.removeHeader(name);
       for (const { name, text } of additions) ctx.res.appendHeader(name, text(ctx));
     },
   });
 }
 
-const untouched: HeaderEdits = Object.freeze({ editRequest() {}, editList: (list: string[]) => list, editAnswer() {} });
+const untouched: HeaderEdits = Object.freeze({
+  editRequest() {},
+  editList: (list: string[]) => list,
+  editResponse() {},
+});
 
-/** As Node joins what comes in several lines. */
+/** As Node joins several lines of one header. */
 function addTo(headers: IncomingHttpHeaders, name: string, value: string): void {
   const present = headers[name];
   if (Array.isArray(present)) headers[name] = [...present, value];
   else headers[name] = present === undefined ? value : `${present}${name === 'cookie' ? '; ' : ', '}${value}`;
 }
 
-/** What Envoy fills in where a value has it between percent signs, and we do too. */
+/** Envoy's names for what a value may have between percent signs. */
 const variables: Readonly<Record<HeaderVariable, (ctx: Context) => string>> = {
   PROTOCOL: ({ req }) => `HTTP/${req.httpVersion}`,
   DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: (ctx) => requestContext(ctx).addresses.client(ctx.req),
@@ -62,7 +66,7 @@ function isVariable(name: string): name is HeaderVariable {
   return Object.hasOwn(variables, name);
 }
 
-/** `%%` is one percent sign, and between two of them stands a variable; what is neither stays as it is. */
+/** `%NAME%` is a variable and `%%` one percent sign; the rest stays as it is. */
 function additionOf({ name, value, append }: HeaderValue): Addition {
   const parts = value.split(/(%[A-Z_]*%)/).map((part) => {
     const name = part.slice(1, -1);

@@ -1,4 +1,4 @@
-/** Header hygiene: what belongs to one connection never crosses to the next (RFC 9110 section 7.6.1). */
+/** Which headers belong to one connection and never cross to the next (RFC 9110 section 7.6.1), and raw header bytes as text. */
 
 const hopByHop = new Set([
   'connection',
@@ -23,7 +23,21 @@ export function nominatedBy(connection: string | readonly string[] | undefined):
 
 const none: ReadonlySet<string> = new Set();
 
-/** `name` in lower case; `nominated` as `nominatedBy` gives it. */
-export function crossesHops(name: string, nominated: ReadonlySet<string>): boolean {
+/** `name` in lower case; `nominated` as `nominatedBy` returns it. */
+export function crossesHops(name: string, nominated: ReadonlySet<string> = none): boolean {
   return !hopByHop.has(name) && !nominated.has(name);
+}
+
+/** The first value under a lower-case name; `rawHeaders` are names and values in turn. */
+export function firstValue(rawHeaders: readonly Buffer[], name: string): string | undefined {
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const found = rawHeaders[index];
+    if (found?.length === name.length && textOf(found).toLowerCase() === name) return textOf(rawHeaders[index + 1]);
+  }
+  return undefined;
+}
+
+/** Byte for byte, since header values have no defined encoding (RFC 9110 section 5.5). */
+export function textOf(bytes: Buffer | undefined): string {
+  return bytes === undefined ? '' : bytes.toString('latin1');
 }

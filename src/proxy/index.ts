@@ -10,11 +10,17 @@ export {
   type ClusterRegistryOptions,
   createClusters,
 } from './cluster/registry.ts';
-export { createForward, type ForwardOptions } from './forward-remote.ts';
+export { createUpstreamCounts, type UpstreamCounts } from './failures.ts';
+export { createForward, type ForwardOptions } from './forward.ts';
 export { createHeaderRules, type HeaderEdits } from './header-rules.ts';
 export { wholeBody } from './request-body.ts';
+export {
+  createRequestHead,
+  forwardedHeaders,
+  type IdentityNames,
+  type PublicAddress,
+  publicAddress,
+  type RequestHead,
+} from './request-headers.ts';
 export { createRetryRules, isIdempotent } from './retry.ts';
 export { createShadow, type Shadow, type ShadowCounts, type ShadowOptions } from './shadow.ts';
-export { forwardedHeaders, type IdentityNames, type PublicAddress, publicAddress } from './upstream-headers.ts';
-export { createRequestHead, type RequestHead } from './upstream-request.ts';
-export { createUpstreamCounts, type UpstreamCounts } from './upstream-tally.ts';

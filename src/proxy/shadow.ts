@@ -3,20 +3,12 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
-import { isBodyUnread, type Logger, pathOf, searchOf } from '#http';
-import { createRewrite, rewritePrefixes } from '#routing';
+import { isBodyUnread, type Logger } from '#http';
 import type { Attempt } from './attempt.ts';
 import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
-import { createHeaderRules } from './header-rules.ts';
 import { wholeBody } from './request-body.ts';
-import {
-  forwardedHeaders,
-  type IdentityNames,
-  publicAddress,
-  upstreamRequestHeaders,
-  viaOf,
-} from './upstream-headers.ts';
+import { createRequestHead, type IdentityNames } from './request-headers.ts';
 
 export interface ShadowOptions {
   /** The record with `shadow: true`. */
@@ -49,27 +41,17 @@ export interface Shadow {
 }
 
 export function createShadow(options: ShadowOptions): Shadow {
-  const { mapping, cluster, identity, logger, timeoutMs, bodyBytesMax = 64 * 1024 } = options;
-  const rewrite = createRewrite(mapping);
-  const { matchedPrefix } = rewritePrefixes(mapping);
-  const rules = createHeaderRules(mapping.requestHeaders);
+  const { mapping, cluster, logger, timeoutMs, bodyBytesMax = 64 * 1024 } = options;
+  const { hostRewrite } = mapping;
+  const shadowMapping = { ...mapping, hostRewrite: hostRewrite === undefined ? undefined : shadowHost(hostRewrite) };
+  const headOf = createRequestHead({ ...options, mapping: shadowMapping });
   const counts: ShadowCounts = { copies: 0, failures: 0, skipped: 0 };
   const callOptions: CallOptions = { timeoutMs, repeat: 'never' };
 
   function requestFor(ctx: Context, place: Attempt): UpstreamRequest {
-    const path = rewrite(pathOf(ctx.url));
-    if (path === undefined) throw new TypeError('the path cannot be rewritten');
-    const address = publicAddress(ctx);
-    const headers = upstreamRequestHeaders(ctx.req.headers, identity);
-    headers.push(...forwardedHeaders(ctx, address, address.path + matchedPrefix), 'via', viaOf(ctx.req));
-    headers.push('host', shadowHost(mapping.hostRewrite ?? authorityOf(place.origin)));
-    return {
-      method: ctx.method,
-      path: options.path + path + searchOf(ctx.url),
-      headers: rules.editList(headers, ctx),
-      body: undefined,
-      place,
-    };
+    const { path, headers } = headOf(ctx);
+    if (hostRewrite === undefined) headers.push('host', shadowHost(authorityOf(place.origin)));
+    return { method: ctx.req.method ?? 'GET', path, headers, body: undefined, place };
   }
 
   function send(request: UpstreamRequest): void {

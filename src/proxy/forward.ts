@@ -1,34 +1,31 @@
-/** To a service across HTTP: streamed both ways, bounded in time, and silent about why it failed. */
+/** Forwards a request to a service across HTTP: prepares it, calls the service, puts the response on the context; times the call and counts its failures. */
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import { type Logger, Problem, requestContext, type TracedCall, traceOf } from '#http';
 import { rewritePrefixes } from '#routing';
-import { answerWith } from './answer.ts';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
-import { passOnHints } from './early-hints.ts';
-import { upstreamProblem } from './failures.ts';
-import { createHandshakes, switchOver } from './forward-upgrade.ts';
+import { countFailure, createUpstreamCounts, type UpstreamCounts, upstreamProblem } from './failures.ts';
 import { createHeaderRules } from './header-rules.ts';
 import { createRequestBody } from './request-body.ts';
+import { createRequestHead, type IdentityNames } from './request-headers.ts';
+import { forwardEarlyHints, sendResponse } from './response.ts';
 import { createRetryRules } from './retry.ts';
-import type { IdentityNames } from './upstream-headers.ts';
-import { createRequestHead } from './upstream-request.ts';
-import { countFailure, createUpstreamCounts, type UpstreamCounts } from './upstream-tally.ts';
+import { handshakeOf, switchProtocols } from './upgrade.ts';
 
 export interface ForwardOptions {
   readonly mapping: Mapping;
   readonly cluster: Cluster;
   /** Put before every path: `''`, or `/base`. */
   readonly path: string;
-  /** From the end of the request until the response headers, in milliseconds, all attempts included; 0: without end. */
+  /** From the end of the request until the response headers, in milliseconds, all attempts included; 0: no limit. */
   readonly timeoutMs: number;
-  /** How long a body may rest, either way, in milliseconds; 0: without end. A stream of events may for ever, unless the mapping says so itself. */
+  /** How long a body may pause, either way, in milliseconds; 0: no limit. A stream of events has none but the mapping's own. */
   readonly idleTimeoutMs: number;
   readonly bodyBytesMax: number;
   readonly identity: IdentityNames;
   readonly logger: Logger;
-  /** Counted up. @default nobody counts */
+  /** Counted up. @default not counted */
   readonly counts?: UpstreamCounts;
   /** From 0 up to 1. */
   readonly random?: () => number;
@@ -36,7 +33,7 @@ export interface ForwardOptions {
   readonly clock?: () => number;
 }
 
-/** Throws the Problem of what fails before there are response headers; what fails later breaks the client's connection. */
+/** Throws the Problem of a failure before the response headers; a later one breaks the client's connection. */
 export function createForward(options: ForwardOptions): (ctx: Context) => Promise<void> {
   const { mapping, idleTimeoutMs, bodyBytesMax, random = Math.random, clock = now } = options;
   const { cluster, timeoutMs, logger } = options;
@@ -49,32 +46,32 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   const callOptions: CallOptions = { timeoutMs, repeat: 'idempotent', retries };
   const headOf = createRequestHead(options);
   const innerPrefix = options.path + rewritePrefixes(mapping).replacement;
-  const answerRules = createHeaderRules(mapping.responseHeaders);
+  const responseRules = createHeaderRules(mapping.responseHeaders);
   const bodyOptions = { bytesMax: bodyBytesMax, idleTimeoutMs };
-  const handshakeOf = createHandshakes(mapping.allowUpgrade);
   const eventsIdleTimeoutMs = mapping.idleTimeoutMs ?? 0;
 
-  return async function forwardRemote(ctx) {
-    const call = traceOf(ctx).startCall?.(ctx.req.method ?? 'GET');
-    const { request, handshake, publicPrefix } = prepare(ctx, call);
-    const answer = await ask(ctx, request, call);
-    if (answer === undefined) return;
-    const restoration = { publicPrefix, innerPrefix, upstreamOrigin: answer.origin };
-    if (handshake !== undefined && answer.connection !== undefined) {
-      const edit = answerRules.editAnswer;
-      switchOver(ctx, handshake, answer.head, answer.connection, { restoration, edit, idleTimeoutMs });
+  return async function forward(ctx) {
+    const span = traceOf(ctx).startCall?.(ctx.req.method ?? 'GET');
+    const { request, handshake, publicPrefix } = prepare(ctx, span);
+    const response = await call(ctx, request, span);
+    if (response === undefined) return;
+    const { head, connection, origin } = response;
+    const restoration = { publicPrefix, innerPrefix, upstreamOrigin: origin };
+    if (handshake !== undefined && connection !== undefined) {
+      const edit = responseRules.editResponse;
+      switchProtocols(ctx, handshake, head, connection, { restoration, edit, idleTimeoutMs });
       return;
     }
-    answerWith(ctx, answer, { restoration, idleTimeoutMs, eventsIdleTimeoutMs });
-    answerRules.editAnswer(ctx);
+    sendResponse(ctx, response, { restoration, idleTimeoutMs, eventsIdleTimeoutMs });
+    responseRules.editResponse(ctx);
   };
 
-  /** A call that cannot be made ends here. */
-  function prepare(ctx: Context, call: TracedCall | undefined) {
+  /** The span of a request that cannot be sent ends here. */
+  function prepare(ctx: Context, span: TracedCall | undefined) {
     try {
-      const { path, headers, publicPrefix } = headOf(ctx, call?.trace);
+      const { path, headers, publicPrefix } = headOf(ctx, span?.trace);
       const body = createRequestBody(ctx, bodyOptions);
-      const handshake = handshakeOf(ctx.req);
+      const handshake = handshakeOf(ctx.req, mapping.allowUpgrade);
       const request: UpstreamRequest = {
         method: ctx.req.method ?? 'GET',
         path,
@@ -82,32 +79,32 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
         body,
         upgrade: handshake?.protocol,
         client: ctx.res,
-        onInterim: (status, rawHeaders) => passOnHints(ctx, status, rawHeaders),
+        onInterim: (status, rawHeaders) => forwardEarlyHints(ctx, status, rawHeaders),
       };
       return { request, handshake, publicPrefix };
     } catch (cause) {
-      call?.failed(cause);
+      span?.failed(cause);
       throw cause;
     }
   }
 
-  /** Undefined when the client has left: then there is nobody to answer, and no fault of the upstream's to tell. */
-  async function ask(
+  /** Undefined when the client is gone: it needs no response, and the upstream is not to blame. */
+  async function call(
     ctx: Context,
     request: UpstreamRequest,
-    call: TracedCall | undefined,
+    span: TracedCall | undefined,
   ): Promise<UpstreamResponse | undefined> {
     const startedAtMs = clock();
     try {
-      const answer = await callUpstream(cluster, request, callOptions);
-      call?.answered(answer.head.status, answer.origin);
-      return answer;
+      const response = await callUpstream(cluster, request, callOptions);
+      span?.answered(response.head.status, response.origin);
+      return response;
     } catch (cause) {
-      call?.failed(cause);
+      span?.failed(cause);
       if (clientIsGone(ctx)) return undefined;
-      const found = cause instanceof Problem ? cause : upstreamProblem(cause);
-      countFailure(counts, found);
-      throw found;
+      const failure = cause instanceof Problem ? cause : upstreamProblem(cause);
+      countFailure(counts, failure);
+      throw failure;
     } finally {
       requestContext(ctx).upstreamMs = clock() - startedAtMs;
       closeUnlessReceived(ctx);
@@ -119,7 +116,7 @@ function now(): number {
   return performance.now();
 }
 
-/** What a client is still sending when it is answered would be read as its next request. */
+/** The rest of a request body that arrives after the response would be read as the next request. */
 function closeUnlessReceived({ req, res }: Context): void {
   if (!req.complete && !res.headersSent) res.setHeader('Connection', 'close');
 }

@@ -1,7 +1,10 @@
-/** The headers of a request to an upstream: what may cross, and what the gateway adds. */
+/** The path and the headers of a request to an upstream: what may cross from the client, and what the gateway adds. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
-import { problem, requestContext, type Trace, traceHeaders, traceOf } from '#http';
+import type { Mapping } from '#config';
+import { pathOf, problem, requestContext, searchOf, type Trace, traceHeaders, traceOf } from '#http';
+import { createRewrite, type PathRule, rewritePrefixes } from '#routing';
+import { createHeaderRules } from './header-rules.ts';
 import { crossesHops, nominatedBy } from './hop-by-hop.ts';
 
 /** Names of headers that only an auth service may set. */
@@ -12,11 +15,53 @@ export interface IdentityNames {
   readonly isReadAs: (name: string) => boolean;
 }
 
+export interface RequestHeadOptions {
+  readonly mapping: Pick<Mapping, 'hostRewrite' | 'requestHeaders'> & PathRule;
+  /** Put before every path: `''`, or `/base`. */
+  readonly path: string;
+  readonly identity: IdentityNames;
+}
+
+export interface RequestHead {
+  /** With its query. */
+  readonly path: string;
+  /** Names in lower case and values in turn. Without a `host` it is that of the address. */
+  readonly headers: string[];
+  /** The part of the path, as the client sees it, that the service does not. */
+  readonly publicPrefix: string;
+}
+
+/** `trace` goes to the service, by default the request's own. Throws `bad-path` and `loop-detected`. */
+export type HeadOfRequest = (ctx: Context, trace?: Trace) => RequestHead;
+
+/** The function that it returns sends nothing and changes nothing. */
+export function createRequestHead({ mapping, path: basePath, identity }: RequestHeadOptions): HeadOfRequest {
+  const rewrite = createRewrite(mapping);
+  const { matchedPrefix } = rewritePrefixes(mapping);
+  const { editList } = createHeaderRules(mapping.requestHeaders);
+
+  function pathFor({ url = '/' }: IncomingMessage): string {
+    const path = rewrite(pathOf(url));
+    if (path === undefined) throw problem('bad-path');
+    const search = searchOf(url);
+    return basePath + path + (search === '?' ? '' : search);
+  }
+
+  return function requestHead(ctx, trace) {
+    const address = publicAddress(ctx);
+    const publicPrefix = address.path + matchedPrefix;
+    const headers = crossingHeaders(ctx.req.headers, identity);
+    headers.push(...forwardedHeaders(ctx, address, publicPrefix, trace), 'via', viaOf(ctx.req));
+    if (mapping.hostRewrite !== undefined) headers.push('host', mapping.hostRewrite);
+    return { path: pathFor(ctx.req), headers: editList(headers, ctx), publicPrefix };
+  };
+}
+
 /**
  * Beside `x-forwarded-*`: what the gateway itself writes, and what some frameworks believe over the request line, the
  * connection or their own environment (`proxy` is `HTTP_PROXY` to CGI, CVE-2016-5385).
  */
-const untold = new Set([
+const blockedHeaders = new Set([
   'forwarded',
   'host',
   'proxy',
@@ -30,7 +75,7 @@ const untold = new Set([
 ]);
 
 /** The client's headers that cross to an upstream: names and values in turn, as undici takes them. */
-export function upstreamRequestHeaders(headers: IncomingHttpHeaders, identity: IdentityNames): string[] {
+function crossingHeaders(headers: IncomingHttpHeaders, identity: IdentityNames): string[] {
   const nominated = nominatedBy(headers.connection);
   const list: string[] = [];
   for (const name in headers) {
@@ -40,11 +85,11 @@ export function upstreamRequestHeaders(headers: IncomingHttpHeaders, identity: I
   return list;
 }
 
-/** `_` and `-` are the same to CGI and WSGI, so what may not cross may not in the other spelling either. */
+/** CGI and WSGI read `_` and `-` as the same, so a blocked name is blocked in both spellings. */
 function crossesToUpstream(name: string, nominated: ReadonlySet<string>, identity: IdentityNames): boolean {
   const spelt = name.includes('_') ? name.replaceAll('_', '-') : name;
   if (identity.isReadAs(spelt) || (spelt !== name && nominated.has(name))) return false;
-  return crossesHops(spelt, nominated) && !untold.has(spelt) && !spelt.startsWith('x-forwarded-');
+  return crossesHops(spelt, nominated) && !blockedHeaders.has(spelt) && !spelt.startsWith('x-forwarded-');
 }
 
 function push(list: string[], name: string, value: string | readonly string[] | undefined): void {
@@ -52,7 +97,7 @@ function push(list: string[], name: string, value: string | readonly string[] | 
   else for (const one of value ?? []) list.push(name, one);
 }
 
-/** Where the client believes the running app to be. */
+/** Where the running app is for the client. */
 export interface PublicAddress {
   readonly scheme: string;
   readonly host: string;
@@ -72,7 +117,7 @@ export function publicAddress(ctx: Context): PublicAddress {
 
 /**
  * What an upstream or an auth service may know of the client, from the connection or from a proxy that is trusted.
- * `publicPrefix` is what the path lost on its way, `trace` what goes on in place of the client's own.
+ * `publicPrefix` is what the path has lost, `trace` what is sent in place of the client's own.
  */
 export function forwardedHeaders(
   ctx: Context,
@@ -99,24 +144,24 @@ export function forwardedHeaders(
   return list;
 }
 
-/** Who we are in a `Via` (RFC 9110 section 7.6.3). */
+/** The gateway's name in a `Via` (RFC 9110 section 7.6.3). */
 const pseudonym = 'frontdesk';
 
-/** A gateway behind a gateway is a chain; more of them than this are a circle. */
-const passagesMax = 4;
+/** A few gateways in a row are a chain; more of them are a loop. */
+const hopsMax = 4;
 
-/** What the next hop is told to have come through. Throws `loop-detected`. */
-export function viaOf({ headers, httpVersion }: IncomingMessage): string {
+/** Throws `loop-detected`. */
+function viaOf({ headers, httpVersion }: IncomingMessage): string {
   const own = `${httpVersion} ${pseudonym}`;
   const { via } = headers;
   if (via === undefined) return own;
-  if (passagesIn(via) > passagesMax) throw problem('loop-detected');
+  if (ownHopsIn(via) > hopsMax) throw problem('loop-detected');
   return `${via}, ${own}`;
 }
 
-function passagesIn(via: string): number {
+function ownHopsIn(via: string): number {
   return via.split(',').filter((hop) => hop.trim().split(/[ \t]+/)[1] === pseudonym).length;
 }
 
-/** What the client is told that its answer has come through. */
-export const answerVia = `1.1 ${pseudonym}`;
+/** In the response to the client. */
+export const responseVia = `1.1 ${pseudonym}`;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa, { type Context } from 'koa';
 import supertest from 'supertest';
-import { forwardedHeaders } from '../../src/proxy/upstream-headers.ts';
+import { forwardedHeaders } from '../../src/proxy/request-headers.ts';
 import { authRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
 import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';

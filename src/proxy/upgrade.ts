@@ -1,0 +1,93 @@
+/** Switches client and service to another protocol after a 101, and joins their connections from then on. */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Context } from 'koa';
+import { type Upgrade, upgradeOf } from '#http';
+import type { PathRestoration } from '#routing';
+import type { ResponseHead } from './attempt.ts';
+import { clientIsGone } from './call.ts';
+import { upstreamProblem } from './failures.ts';
+import { firstValue } from './hop-by-hop.ts';
+import { createIdleTimer } from './idle-timer.ts';
+import { copyResponseHeaders } from './response.ts';
+
+/** What the client offers and the mapping allows. */
+export interface Handshake {
+  /** In lower case. */
+  readonly protocol: string;
+  readonly upgrade: Upgrade;
+}
+
+/** `allowed`: in lower case. Of several protocols that a client offers, the first allowed one is asked for. */
+export function handshakeOf(req: IncomingMessage, allowed: readonly string[]): Handshake | undefined {
+  if (allowed.length === 0) return undefined;
+  const upgrade = upgradeOf(req);
+  const protocol = upgrade?.protocols.find((one) => allowed.includes(one));
+  return upgrade === undefined || protocol === undefined ? undefined : { upgrade, protocol };
+}
+
+export interface SwitchOptions {
+  readonly restoration: PathRestoration;
+  /** The mapping's edits of the response headers. */
+  readonly edit: (ctx: Context) => void;
+  /** How long the connection may be idle in both directions, in milliseconds; 0: no limit. */
+  readonly idleTimeoutMs: number;
+}
+
+/** Sends the 101 and joins the connections. Throws `upstream-failed` for a response that cannot be sent. */
+export function switchProtocols(
+  ctx: Context,
+  { protocol, upgrade }: Handshake,
+  { rawHeaders }: ResponseHead,
+  connection: Duplex,
+  { restoration, edit, idleTimeoutMs }: SwitchOptions,
+): void {
+  try {
+    requireProtocol(protocol, firstValue(rawHeaders, 'upgrade'));
+    copyResponseHeaders(ctx.res, rawHeaders, restoration);
+    edit(ctx);
+  } catch (cause) {
+    connection.destroy();
+    throw upstreamProblem(cause);
+  }
+  if (clientIsGone(ctx)) {
+    connection.destroy();
+    return;
+  }
+  ctx.respond = false;
+  joinConnections(upgrade.accept(protocol), connection, idleTimeoutMs);
+}
+
+/** The client could not speak a protocol that it did not ask for. */
+function requireProtocol(expected: string, switched: string | undefined): void {
+  if (switched?.trim().toLowerCase() === expected) return;
+  throw new Error(`the service switched to ${switched}, not to ${expected}`);
+}
+
+/**
+ * Either side may end its half and still receive the rest. When one breaks off, both are closed; so are they after
+ * `idleTimeoutMs` without a byte in either direction (0: no limit).
+ */
+function joinConnections(one: Duplex, other: Duplex, idleTimeoutMs: number): void {
+  const idle = createIdleTimer(idleTimeoutMs, breakOff);
+
+  function breakOff(): void {
+    one.destroy();
+    other.destroy();
+  }
+
+  function pipe(from: Duplex, to: Duplex): void {
+    // undici's sockets would answer an end with their own, and bytes on their way would be lost.
+    from.allowHalfOpen = true;
+    from.on('data', idle.touch).on('error', breakOff);
+    from.once('close', () => {
+      if (!from.readableEnded || !from.writableFinished) breakOff();
+      if (to.closed) idle.stop();
+    });
+    from.pipe(to);
+  }
+
+  pipe(one, other);
+  pipe(other, one);
+  idle.touch();
+}
