@@ -1,8 +1,8 @@
 /** "Book a room, rent a car": the README's own lines, run by a shell with curl, as somebody new to frontdesk would. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { type Server, startServer } from './support/frontdesk-process.ts';
-import { type Heard, hasCurl, parseStory, runStory, type Story } from './support/shell-story.ts';
+import { type Server, startServer } from './support/programs/frontdesk-process.ts';
+import { type Heard, hasCurl, parseStory, runStory, type Story } from './support/programs/shell-story.ts';
 import { temporaryFiles } from './support/temporary-files.ts';
 
 const story = readStory();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import request from 'supertest';
 import { createApi } from '#api';
 import { createRepresentations } from '#http';
-import { openDemoDatabase } from '../support/demo-database.ts';
+import { openDemoDatabase } from '../support/databases.ts';
 import { testServers } from '../support/serve.ts';
 import { apiRows } from './api-rows.ts';
 

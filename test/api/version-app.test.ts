@@ -5,7 +5,7 @@ import request from 'supertest';
 import { createApi } from '#api';
 import { createRepresentations, problem, silentLogger } from '#http';
 import { StorageUnavailable } from '#storage';
-import { openDemoDatabase } from '../support/demo-database.ts';
+import { openDemoDatabase } from '../support/databases.ts';
 import { testServers } from '../support/serve.ts';
 import { apiRows } from './api-rows.ts';
 

@@ -220,7 +220,7 @@ describe('verification', () => {
 
 describe('the memory of an authenticator', () => {
   it('holds neither a password nor a header, right or wrong', async () => {
-    const script = fileURLToPath(new URL('../support/secret-searcher.ts', import.meta.url));
+    const script = fileURLToPath(new URL('./secret-searcher.ts', import.meta.url));
     const { stdout } = await promisify(execFile)(process.execPath, [...process.execArgv, script]);
     const { found, held, isRemembered } = JSON.parse(stdout);
     assert.deepEqual(found, [false, false, false, false, true], `of which only ${held} is held on purpose`);

@@ -1,7 +1,7 @@
 /** The rows of bookings made and read, in SQLite and, where TEST_POSTGRES_URL names a server, in PostgreSQL. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createPostgresDatabase } from '../support/scratch-databases.ts';
+import { createPostgresDatabase } from '../support/databases.ts';
 import { booking } from './booking.ts';
 import { writeInventory } from './booking-orders.ts';
 import type { Child } from './child.ts';

@@ -5,7 +5,7 @@ import { mkdirSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../support/free-port.ts';
+import { freePort } from '../support/programs/free-port.ts';
 import { orderBody } from './booking-orders.ts';
 import { type Child, root, startChild } from './child.ts';
 import type { LoadOrder, LoadReport } from './load.ts';

@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { nginx } from '../support/nginx-process.ts';
+import { nginx } from '../support/programs/proxy-process.ts';
 import type { Child } from './child.ts';
 import type { Parts } from './servers.ts';
 
-export { hasNginx } from '../support/nginx-process.ts';
+export { hasNginx } from '../support/programs/proxy-process.ts';
 
 /** One process, as the other proxies have one. */
 export function startNginx(port: number, directory: string, parts: Parts): Child {

@@ -2,7 +2,7 @@
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../support/free-port.ts';
+import { freePort } from '../support/programs/free-port.ts';
 import { type Child, root, startChild } from './child.ts';
 import { writeConfiguration } from './configuration.ts';
 import { startFrontdesk } from './servers.ts';

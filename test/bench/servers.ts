@@ -1,6 +1,6 @@
 /** The servers under test: how each is started. */
 import { join } from 'node:path';
-import { freePort } from '../support/free-port.ts';
+import { freePort } from '../support/programs/free-port.ts';
 import { type Child, root, startChild } from './child.ts';
 import { type ConfigurationKind, writeConfiguration } from './configuration.ts';
 

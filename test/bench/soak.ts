@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../support/free-port.ts';
+import { freePort } from '../support/programs/free-port.ts';
 import { writeConfiguration } from './configuration.ts';
 import { untilReady } from './measure.ts';
 import { startFrontdesk, startParts } from './servers.ts';

@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../support/free-port.ts';
+import { freePort } from '../support/programs/free-port.ts';
 import type { Child } from './child.ts';
 import { median, untilReady } from './measure.ts';
 import { startFrontdesk } from './servers.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { accessFaults, describeInBrowser } from '../support/browser.ts';
+import { accessFaults, describeInBrowser } from './browser.ts';
 import { demo, isLive, mappingText, openWatchedDesk, reads, type WatchedDesk } from './watched-desk.ts';
 
 const phone = { viewport: { width: 390, height: 844 } };

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import type { Page } from 'playwright-core';
-import { describeInBrowser } from '../support/browser.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/waiting.ts';
+import { describeInBrowser } from './browser.ts';
 import { figureOf, isLive, openWatchedDesk, reads, rowOf, type WatchedDesk } from './watched-desk.ts';
 
 describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, visit }) => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeInBrowser } from '../support/browser.ts';
+import { describeInBrowser } from './browser.ts';
 import { demo, isLive, mappingText, openWatchedDesk, type WatchedDesk } from './watched-desk.ts';
 
 const isForReadme = process.env.UPDATE_PICTURE === '1';

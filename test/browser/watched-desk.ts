@@ -4,8 +4,8 @@ import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { createFrontdesk, type Frontdesk } from '../../src/index.ts';
-import { eventually } from '../support/eventually.ts';
 import type { TestServers } from '../support/serve.ts';
+import { eventually } from '../support/waiting.ts';
 
 export interface WatchedDesk {
   readonly config: string;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { requireSettings } from '#config';
 import { type Asked, explainOnce } from '../../src/cli/explain.ts';
-import { runsTogether } from '../support/frontdesk-process.ts';
+import { runsTogether } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 

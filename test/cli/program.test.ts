@@ -17,7 +17,7 @@ import {
   type Server,
   scratch,
   startServer,
-} from '../support/frontdesk-process.ts';
+} from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 

@@ -1,7 +1,7 @@
 /** Authentication: what the gateway refuses, and what the auth service answers to other proxies. */
 import assert from 'node:assert/strict';
 import request from 'supertest';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 import { call, callAsDemo, carBooking, hotelBooking, type Method, type OpenDesk } from './desk.ts';
 
 const challenge = 'Basic realm="travel", charset="UTF-8"';

@@ -1,5 +1,5 @@
 /** Everything in one process, as `npm start` has it; the gateway asks for limits over gRPC. */
-import { startServer } from '../support/frontdesk-process.ts';
+import { startServer } from '../support/programs/frontdesk-process.ts';
 import { conformance } from './conformance.ts';
 
 conformance('one process', async () => {

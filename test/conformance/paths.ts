@@ -1,7 +1,7 @@
 /** Paths and methods: the canonical slash, whole segments, ambiguous paths, and 405 with what is allowed. */
 import assert from 'node:assert/strict';
 import { bareProblem } from '../support/error-body.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 import { below, call, callAsDemo, carBooking, hotelBooking, type Method, mountPath, type OpenDesk } from './desk.ts';
 
 const bookings = ['/v1/hotels/bookings', '/v1/cars/bookings'];

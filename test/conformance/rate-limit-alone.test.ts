@@ -5,7 +5,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Server, startServer } from '../support/frontdesk-process.ts';
+import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
 import { conformance } from './conformance.ts';
 
 describe('the rate-limit service alone', () => {

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { status } from '@grpc/grpc-js';
 import request, { type Response, type Test } from 'supertest';
 import { bareProblem } from '../support/error-body.ts';
-import { createStranger, type Stranger } from '../support/grpc-stranger.ts';
+import { createStranger, type Stranger } from '../support/wire/grpc-stranger.ts';
 import { call, callAsDemo, type OpenDesk } from './desk.ts';
 
 export function rateLimitCases(desk: OpenDesk): void {

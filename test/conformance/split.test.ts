@@ -1,5 +1,5 @@
 /** A process for each module, with the same records: they find each other through SERVICE_ADDRESSES. */
-import { startServer, startServers } from '../support/frontdesk-process.ts';
+import { startServer, startServers } from '../support/programs/frontdesk-process.ts';
 import { conformance } from './conformance.ts';
 
 conformance('separate processes', async () => {

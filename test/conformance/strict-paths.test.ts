@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import request from 'supertest';
 import { authRecord, desksOf, mappingRecord } from '../support/desks.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 /** A service that normalises reads each as `/admin` or a path below it. */
 const ambiguous = [

@@ -7,7 +7,7 @@ import { createRepresentations } from '#http';
 import { createCarService } from '#services/car';
 import { createHotelService } from '#services/hotel';
 import { type Database, openDatabase, type Tables } from '#storage';
-import type { ScratchDatabase } from '../support/scratch-databases.ts';
+import type { ScratchDatabase } from '../support/databases.ts';
 import { openWorld } from './booking-world.ts';
 
 interface Asked {

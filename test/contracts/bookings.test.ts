@@ -1,5 +1,5 @@
 /** The contracts of bookings on SQLite and, where TEST_POSTGRES_URL names a server, PostgreSQL. */
-import { describeOnDatabases } from '../support/scratch-databases.ts';
+import { describeOnDatabases } from '../support/databases.ts';
 import { bookingPlansContract } from './booking-plans.ts';
 import { bookingsContract } from './bookings.ts';
 import { inventoryMigrationContract } from './inventory-migration.ts';

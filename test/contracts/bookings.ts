@@ -8,7 +8,7 @@ import type { Question } from '../../src/services/booking/answers.ts';
 import type { Order } from '../../src/services/booking/choose.ts';
 import { stayOf } from '../../src/services/booking/stay.ts';
 import { dayMs } from '../../src/services/booking/trade.ts';
-import type { ScratchDatabase } from '../support/scratch-databases.ts';
+import type { ScratchDatabase } from '../support/databases.ts';
 import { availabilityContract } from './availability.ts';
 import { make, nights, openWorld, orderOf, refuse, startMs, today, type World } from './booking-world.ts';
 

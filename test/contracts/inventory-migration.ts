@@ -10,7 +10,7 @@ import { createHotelService } from '#services/hotel';
 import { type Database, openDatabase } from '#storage';
 import { createStatementCache } from '../../src/storage/dialect.ts';
 import { migrate } from '../../src/storage/migrations.ts';
-import type { ScratchDatabase } from '../support/scratch-databases.ts';
+import type { ScratchDatabase } from '../support/databases.ts';
 
 const hotelId = '10000000-0000-4000-8000-000000000001';
 const carId = '10000000-0000-4000-8000-000000000002';

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createPostgresDatabase } from '../support/scratch-databases.ts';
+import { createPostgresDatabase } from '../support/databases.ts';
 import { describeStorage } from './storage.ts';
 
 describeStorage({ name: 'SQLite in memory', shared: false }, async () => ({

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { mock } from 'node:test';
 import { createEventStreams, type EventStreams, type EventStreamsOptions } from '../../src/diag/event-streams.ts';
-import { readEvents } from '../support/event-reader.ts';
-import { eventually } from '../support/eventually.ts';
 import { testServers } from '../support/serve.ts';
+import { eventually } from '../support/waiting.ts';
+import { readEvents } from '../support/wire/event-reader.ts';
 
 describe('streams of events', () => {
   const servers = testServers();

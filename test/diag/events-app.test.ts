@@ -6,9 +6,9 @@ import request from 'supertest';
 import { createDiagnosticsEvents } from '#diag';
 import { createAddresses, createProblemResponses, createRequestContext, requestContext, silentLogger } from '#http';
 import { call, callAsDemo, desksOf } from '../support/desks.ts';
-import { readEvents } from '../support/event-reader.ts';
-import { eventually } from '../support/eventually.ts';
 import { testServers } from '../support/serve.ts';
+import { eventually } from '../support/waiting.ts';
+import { readEvents } from '../support/wire/event-reader.ts';
 import { parts } from './diagnostics-parts.ts';
 
 const path = '/gateway/v0/diag/events';

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import type { Frontdesk } from '../../src/index.ts';
 import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
-import { readEvents } from '../support/event-reader.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { readEvents } from '../support/wire/event-reader.ts';
 
 const path = '/gateway/v0/diag/';
 /** Each secret has it, and nothing else. */

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { familiesOf } from '../../src/metrics/metrics.ts';
 import { parts } from '../metrics/metrics-parts.ts';
-import { hasPromtool, promtool } from '../support/promtool.ts';
+import { hasPromtool, promtool } from '../support/programs/promtool.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
 interface Rules {

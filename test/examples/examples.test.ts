@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import request from 'supertest';
-import { type Program, startProgram, startServer } from '../support/frontdesk-process.ts';
-import { createStranger } from '../support/grpc-stranger.ts';
+import { type Program, startProgram, startServer } from '../support/programs/frontdesk-process.ts';
+import { createStranger } from '../support/wire/grpc-stranger.ts';
 
 describe('the example', function () {
   this.timeout(20_000);

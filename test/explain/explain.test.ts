@@ -6,9 +6,9 @@ import { createExplain, type ExplainRequest, type Explanation } from '#explain';
 import { createLimiter, type RateLimitRequest } from '#ratelimit';
 import { authRecordOf, labelled, limitRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
 import { domain, limit, node } from '../support/limits.ts';
-import { sendRaw } from '../support/raw-client.ts';
 import { type TestServers, testServers } from '../support/serve.ts';
 import { type Reached, startUpstream } from '../support/upstream.ts';
+import { sendRaw } from '../support/wire/raw-client.ts';
 
 const exactly = (value: string) => ({ kind: 'exact', value }) as const;
 

@@ -4,8 +4,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import fc from 'fast-check';
 import { createAddresses, requestContext } from '#http';
 import { faultsOfRequest, imagineRequest } from '../../src/explain/imagined-request.ts';
-import { sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
+import { sendRaw } from '../support/wire/raw-client.ts';
 
 const names = [
   'Accept',

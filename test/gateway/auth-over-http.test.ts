@@ -6,10 +6,10 @@ import { connect } from 'node:net';
 import supertest from 'supertest';
 import type { AuthService } from '#config';
 import { authRecordOf, type EdgeOptions, mappingOf, remote, startEdge } from '../support/edge.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { type Served, testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { createSignal } from '../support/waiting.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 type Answer = (res: ServerResponse) => void;
 

@@ -5,10 +5,10 @@ import { connect } from 'node:net';
 import type { AuthService } from '#config';
 import { isolate } from '#http';
 import { authRecordOf, type EdgeOptions, remote, startEdge } from '../support/edge.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { createSignal } from '../support/waiting.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 describe('an auth service that is shown the body', () => {
   const servers = testServers();

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import type { RateLimitService } from '#config';
 import { connectRateLimit } from '#ratelimit';
 import { labelled, limitRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
-import { startRateLimitStranger } from '../support/rate-limit-stranger.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { startRateLimitStranger } from '../support/wire/rate-limit-stranger.ts';
 
 const [OK, OVER_LIMIT, MINUTE] = [1, 2, 2];
 const tenAMinute = { requestsPerUnit: 10, unit: MINUTE };

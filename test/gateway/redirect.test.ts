@@ -4,8 +4,8 @@ import type { Middleware } from 'koa';
 import type { Redirect } from '#config';
 import { requestContext } from '#http';
 import { authRecordOf, type EdgeOptions, mappingOf, startEdge } from '../support/edge.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 describe('a mapping that is a redirect', () => {
   const servers = testServers();

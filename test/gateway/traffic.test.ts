@@ -11,9 +11,9 @@ import {
   remote,
   startEdge,
 } from '../support/edge.ts';
-import { eventually } from '../support/eventually.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { eventually } from '../support/waiting.ts';
 
 describe('the traffic of a gateway', () => {
   const servers = testServers();

@@ -9,12 +9,12 @@ import { parse } from 'yaml';
 import { formatExplanation } from '#explain';
 import { type Frontdesk, type FrontdeskOptions, hashPassword } from '../../src/index.ts';
 import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
-import { createHeardLog } from '../support/heard-log.ts';
-import { askToSwitch, speak } from '../support/peer.ts';
 import { testServers } from '../support/serve.ts';
-import { startSwitchingUpstream } from '../support/switching-upstream.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { createHeardLog } from '../support/waiting.ts';
+import { askToSwitch, speak } from '../support/wire/peer.ts';
+import { startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 
 const day = 86_400_000;
 const deprecation = Date.UTC(2026, 5, 30);

@@ -4,8 +4,8 @@ import type { RequestListener } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { serveHttp } from '#http';
-import { httpLimits } from '../support/http-limits.ts';
-import { createSignal } from '../support/signal.ts';
+import { createSignal } from '../support/waiting.ts';
+import { httpLimits } from '../support/wire/http-limits.ts';
 import { everything } from './raw-exchange.ts';
 
 const announced = 'POST / HTTP/1.1\r\nHost: desk.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n';

@@ -4,7 +4,7 @@ import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { createAddresses, createRequestContext, createSafePath, publicBase, requestContext } from '#http';
-import { createSignal } from '../support/signal.ts';
+import { createSignal } from '../support/waiting.ts';
 import { bodyOf, withServer } from './raw-exchange.ts';
 
 function appOf(...middleware: readonly Middleware[]): Koa {

@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { type HttpServer, type HttpServerOptions, serveHttp } from '#http';
-import { httpLimits } from '../support/http-limits.ts';
+import { httpLimits } from '../support/wire/http-limits.ts';
 import { bodyOf, everything } from './raw-exchange.ts';
 
 /** Longer than mocha waits: a test that ends has not waited for it. */

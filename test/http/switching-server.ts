@@ -1,8 +1,8 @@
 /** A server that may switch protocols, and what it does with those who ask. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createUpgrades, type HttpServerOptions, serveHttp, type Upgrades, upgradeOf } from '#http';
-import { httpLimits } from '../support/http-limits.ts';
 import type { TestServers } from '../support/serve.ts';
+import { httpLimits } from '../support/wire/http-limits.ts';
 
 /** Accepts whoever can be accepted, and sends back what comes; tells the others what they asked. */
 export const echo: RequestListener = (req, res) => {

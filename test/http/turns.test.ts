@@ -5,7 +5,7 @@ import Koa from 'koa';
 import { createAccessLog, createAddresses, createProblemResponses, createRequestContext, problem } from '#http';
 import { recordingLogger } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
+import { createSignal } from '../support/waiting.ts';
 
 describe('a response that waits for its turn', () => {
   const servers = testServers();

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { Agent, get, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { type HttpServerOptions, serveHttp } from '#http';
-import { httpLimits } from '../support/http-limits.ts';
 import { testServers } from '../support/serve.ts';
+import { httpLimits } from '../support/wire/http-limits.ts';
 
 /** More than the buffers of two sockets hold. */
 const large = Buffer.alloc(32 * 1024 * 1024);

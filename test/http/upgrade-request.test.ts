@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { speak } from '../support/peer.ts';
 import { testServers } from '../support/serve.ts';
+import { speak } from '../support/wire/peer.ts';
 import { echo, switchingServer } from './switching-server.ts';
 
 const http = ['GET', 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket'];

@@ -5,10 +5,10 @@ import { Readable } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import Koa from 'koa';
 import { createAccessLog, createUpgrades, type Logger, upgradeOf } from '#http';
-import { makeCertificate } from '../support/certificate.ts';
-import { askToSwitch, peerOf, speak } from '../support/peer.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { makeCertificate } from '../support/wire/certificate.ts';
+import { askToSwitch, peerOf, speak } from '../support/wire/peer.ts';
 import { bodyOf } from './raw-exchange.ts';
 import { echo, switchingServer } from './switching-server.ts';
 

@@ -9,17 +9,15 @@ import { packageVersion } from '#config';
 import { durationBoundsMs } from '#gateway';
 import { createMetrics } from '#metrics';
 import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
-import { built } from '../support/built.ts';
 import { authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
-import { eventually } from '../support/eventually.ts';
-import { startProgram } from '../support/frontdesk-process.ts';
-import { createHeardLog } from '../support/heard-log.ts';
-import { hasPromtool, promtool } from '../support/promtool.ts';
+import { built } from '../support/programs/built.ts';
+import { startProgram } from '../support/programs/frontdesk-process.ts';
+import { hasPromtool, promtool } from '../support/programs/promtool.ts';
 import { among, type Series, scrape } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { createHeardLog, createSignal, eventually } from '../support/waiting.ts';
 import { parts } from './metrics-parts.ts';
 
 const ok = async (ctx: Context) => {

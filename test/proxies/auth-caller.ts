@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import request from 'supertest';
-import { freePort } from '../support/free-port.ts';
-import { type Server, startServer } from '../support/frontdesk-process.ts';
-import { type ProxyProcess, type ProxyProgram, startProxy } from '../support/proxy-process.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
+import { freePort } from '../support/programs/free-port.ts';
+import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
+import { type ProxyProcess, type ProxyProgram, startProxy } from '../support/programs/proxy-process.ts';
 import { testServers } from '../support/serve.ts';
 import { type Reached, startUpstream, type Upstream } from '../support/upstream.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 import { readProxyRecipe } from './recipe.ts';
 
 export interface AuthCaller {

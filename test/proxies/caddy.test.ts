@@ -1,5 +1,5 @@
 /** Caddy asks the auth service with forward_auth, where it is installed. */
-import { caddy, hasCaddy } from '../support/caddy-process.ts';
+import { caddy, hasCaddy } from '../support/programs/proxy-process.ts';
 import { authCallerCases } from './auth-caller.ts';
 
 describe('Caddy in front of a service, with the auth service beside it', () => {

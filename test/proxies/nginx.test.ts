@@ -1,5 +1,5 @@
 /** nginx asks the auth service with auth_request, where it is installed. */
-import { hasNginx, nginx } from '../support/nginx-process.ts';
+import { hasNginx, nginx } from '../support/programs/proxy-process.ts';
 import { authCallerCases } from './auth-caller.ts';
 
 describe('nginx in front of a service, with the auth service beside it', () => {

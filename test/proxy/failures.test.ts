@@ -7,8 +7,8 @@ import { errors } from 'undici';
 import { Problem, problems } from '#http';
 import { type Failure, failures, upstreamProblem } from '../../src/proxy/failures.ts';
 import { mappingOf, remote, startEdge } from '../support/edge.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { type Served, testServers } from '../support/serve.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 describe('a service that fails', () => {
   const servers = testServers();

@@ -8,11 +8,11 @@ import type { RetryPolicy } from '#config';
 import { problems } from '#http';
 import { createClusters } from '#proxy';
 import { failures } from '../../src/proxy/failures.ts';
-import { makeCertificate } from '../support/certificate.ts';
 import { type EdgeOptions, mappingOf, remote, startEdge } from '../support/edge.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { makeCertificate } from '../support/wire/certificate.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\n';
 

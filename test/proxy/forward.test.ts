@@ -8,10 +8,10 @@ import supertest from 'supertest';
 import type { Mapping } from '#config';
 import { requestContext } from '#http';
 import { type EdgeOptions, mappingOf, remote, startEdge } from '../support/edge.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { createSignal } from '../support/waiting.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 describe('a service across HTTP', () => {
   const servers = testServers();

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import type { HeaderRules, HeaderValue } from '#config';
 import { mappingOf, remote, startEdge } from '../support/edge.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const added = (name: string, value: string, append = true): HeaderValue => ({ name, value, append });
 

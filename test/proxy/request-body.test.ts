@@ -9,11 +9,11 @@ import supertest from 'supertest';
 import { serveHttp } from '#http';
 import { createRequestBody } from '../../src/proxy/request-body.ts';
 import { remote, startEdge } from '../support/edge.ts';
-import { httpLimits } from '../support/http-limits.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { createSignal } from '../support/waiting.ts';
+import { httpLimits } from '../support/wire/http-limits.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const bodyBytesMax = 1000;
 

@@ -5,9 +5,9 @@ import Koa, { type Context } from 'koa';
 import supertest from 'supertest';
 import { forwardedHeaders } from '../../src/proxy/request-headers.ts';
 import { authRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const hopByHop = [
   'keep-alive',

@@ -6,10 +6,10 @@ import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type EdgeOptions, mappingOf, remote, startEdge } from '../support/edge.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { createSignal } from '../support/waiting.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 describe('an answer', () => {
   const servers = testServers();

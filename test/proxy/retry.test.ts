@@ -7,9 +7,9 @@ import type { RetryCondition, RetryPolicy } from '#config';
 import { createClusters } from '#proxy';
 import { backOffMs, createRetryRules, retryAfterMs } from '../../src/proxy/retry.ts';
 import { type EdgeOptions, mappingOf, startEdge } from '../support/edge.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { type Served, testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
+import { createSignal } from '../support/waiting.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const policyOf = (...retryOn: readonly RetryCondition[]): RetryPolicy => ({
   retryOn,

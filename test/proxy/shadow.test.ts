@@ -10,8 +10,8 @@ import { createIdentity } from '../../src/gateway/identity.ts';
 import { breakersOf, specOf } from '../support/clusters.ts';
 import { mappingOf } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { createSignal } from '../support/waiting.ts';
 
 const servers = testServers();
 

@@ -16,12 +16,12 @@ import {
   remote,
   startEdge,
 } from '../support/edge.ts';
-import { httpLimits } from '../support/http-limits.ts';
-import { askToSwitch, speak } from '../support/peer.ts';
-import { rawRequest } from '../support/raw-client.ts';
 import { type Served, testServers } from '../support/serve.ts';
-import { bytesOf, startSwitchingUpstream, switching } from '../support/switching-upstream.ts';
 import { startUpstream } from '../support/upstream.ts';
+import { httpLimits } from '../support/wire/http-limits.ts';
+import { askToSwitch, speak } from '../support/wire/peer.ts';
+import { rawRequest } from '../support/wire/raw-client.ts';
+import { bytesOf, startSwitchingUpstream, switching } from '../support/wire/switching-upstream.ts';
 
 const path = '/v1/hotels/chat?room=1';
 const handshake = ['Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version: 13'];

@@ -4,7 +4,7 @@ import { mock } from 'node:test';
 import { connectRateLimit, type RateLimitClient } from '#ratelimit';
 import { openChannel } from '../../src/ratelimit/grpc-channel.ts';
 import { descriptor } from '../support/limits.ts';
-import { type RateLimitStranger, startRateLimitStranger } from '../support/rate-limit-stranger.ts';
+import { type RateLimitStranger, startRateLimitStranger } from '../support/wire/rate-limit-stranger.ts';
 
 const request = { domain: 'd', descriptors: [descriptor('k=v')] };
 const ok = { overallCode: 1 };

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { loadFileDescriptorSetFromBuffer, loadSync, type PackageDefinition } from '@grpc/proto-loader';
 import { createLimiter, serveRateLimit } from '#ratelimit';
 import { cursorOver, readTag, readText, skipField } from '../../src/ratelimit/wire-reader.ts';
-import { createStranger } from '../support/grpc-stranger.ts';
+import { createStranger } from '../support/wire/grpc-stranger.ts';
 
 const inProto = (name: string) => fileURLToPath(new URL(`../../proto/${name}`, import.meta.url));
 

@@ -1,7 +1,7 @@
 /** The recipe "Bring Ambassador files": what `check` tells of them, and who answers when they are served. */
 import assert from 'node:assert/strict';
+import { type Heard, hasCurl, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
-import { type Heard, hasCurl, onPorts, parseStory, runShell, runStory } from '../support/shell-story.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { readRecipe, readRun } from './page.ts';

@@ -6,13 +6,13 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { freePort } from '../support/free-port.ts';
-import { type Program, startProgram } from '../support/frontdesk-process.ts';
-import { askToSwitch, speak } from '../support/peer.ts';
+import { freePort } from '../support/programs/free-port.ts';
+import { type Program, startProgram } from '../support/programs/frontdesk-process.ts';
+import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
-import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/shell-story.ts';
-import { type SwitchingUpstream, startSwitchingUpstream } from '../support/switching-upstream.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { askToSwitch, speak } from '../support/wire/peer.ts';
+import { type SwitchingUpstream, startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 import { readRecipe } from './page.ts';
 import { begin, stepCases, withPassword } from './steps.ts';
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type Heard, hasCurl, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
-import { type Heard, hasCurl, parseStory, runStory } from '../support/shell-story.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { readRecipe } from './page.ts';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runFrontdesk } from '../support/frontdesk-process.ts';
+import { runFrontdesk } from '../support/programs/frontdesk-process.ts';
+import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
-import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/shell-story.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { readRecipe } from './page.ts';

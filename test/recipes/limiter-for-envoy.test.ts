@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfiguration } from '#config';
-import type { Server } from '../support/frontdesk-process.ts';
-import { createStranger, type Stranger } from '../support/grpc-stranger.ts';
+import type { Server } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { createStranger, type Stranger } from '../support/wire/grpc-stranger.ts';
 import { readRecipe } from './page.ts';
 import { serve } from './steps.ts';
 

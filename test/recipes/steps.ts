@@ -1,8 +1,8 @@
 /** The steps of a recipe as the cases of a test. */
 import assert from 'node:assert/strict';
-import { type Server, startServer } from '../support/frontdesk-process.ts';
+import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
+import { type Heard, parseStory, runShell, type ShellOptions, type Story } from '../support/programs/shell-story.ts';
 import type { TestServers } from '../support/serve.ts';
-import { type Heard, parseStory, runShell, type ShellOptions, type Story } from '../support/shell-story.ts';
 import { serveCommands, withoutServe } from './page.ts';
 
 /** A case for each step: every answer to it has the status that it begins with. */

@@ -5,7 +5,7 @@ import request from 'supertest';
 import { call, desksOf, mappingRecord } from '../support/desks.ts';
 import { scrape, seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
+import { createSignal } from '../support/waiting.ts';
 
 describe('the admin port', () => {
   const servers = testServers();

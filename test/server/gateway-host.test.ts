@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
 import { createGatewayHost, type OpenGateway } from '../../src/server/gateway-host.ts';
-import { createSignal } from '../support/signal.ts';
+import { createSignal } from '../support/waiting.ts';
 
 const ctx = {} as Context;
 

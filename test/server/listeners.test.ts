@@ -9,10 +9,10 @@ import request from 'supertest';
 import { createFrontdesk } from '../../src/index.ts';
 import { call, callAsDemo, desksOf, mappingRecord } from '../support/desks.ts';
 import { bareProblem } from '../support/error-body.ts';
-import { createStranger } from '../support/grpc-stranger.ts';
 import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { createSignal } from '../support/waiting.ts';
+import { createStranger } from '../support/wire/grpc-stranger.ts';
 
 describe('listeners', () => {
   const servers = testServers();

@@ -1,8 +1,8 @@
 /** Many who want the last room at the same moment, at two servers that share a database: one of them gets it. */
 import assert from 'node:assert/strict';
-import { type Server, startServers } from '../support/frontdesk-process.ts';
-import { type Answer, dateIn, listRoomTypes, postOrder, startHotels } from '../support/hotel-client.ts';
-import { describeOnDatabases, type ScratchDatabase } from '../support/scratch-databases.ts';
+import { describeOnDatabases, type ScratchDatabase } from '../support/databases.ts';
+import { type Server, startServers } from '../support/programs/frontdesk-process.ts';
+import { type Answer, dateIn, listRoomTypes, postOrder, startHotels } from './hotel-client.ts';
 
 const clients = 64;
 

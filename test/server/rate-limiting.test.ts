@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import request, { type Test } from 'supertest';
 import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
 import { authRecord, call, callAsDemo, desksOf, limitRecord } from '../support/desks.ts';
-import { createStranger } from '../support/grpc-stranger.ts';
-import { createHeardLog } from '../support/heard-log.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { createHeardLog } from '../support/waiting.ts';
+import { createStranger } from '../support/wire/grpc-stranger.ts';
 
 const limits = (requests: number | string) =>
   `domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: year, requests_per_unit: ${requests} }\n`;

@@ -7,10 +7,9 @@ import { type Frontdesk, type FrontdeskOptions, hashPassword } from '../../src/i
 import { resolveOptions } from '../../src/server/options.ts';
 import { createLiveConfiguration } from '../../src/server/reload.ts';
 import { authRecord, call, callAsDemo, desksOf, mappingRecord } from '../support/desks.ts';
-import { createHeardLog } from '../support/heard-log.ts';
 import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/signal.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { createHeardLog, createSignal } from '../support/waiting.ts';
 
 const own = (name: string, prefix: string, more: object = {}) =>
   mappingRecord(name, prefix, 'own', { bypass_auth: true, ...more });

@@ -4,9 +4,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import request from 'supertest';
 import { authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const parentId = 'b7ad6b7169203331';

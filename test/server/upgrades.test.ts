@@ -10,10 +10,10 @@ import mount from 'koa-mount';
 import { WebSocket } from 'undici';
 import { type FrontdeskOptions, hashPassword } from '../../src/index.ts';
 import { authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
-import { askToSwitch, speak } from '../support/peer.ts';
 import { testServers } from '../support/serve.ts';
-import { type Asked, startSwitchingUpstream } from '../support/switching-upstream.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { askToSwitch, speak } from '../support/wire/peer.ts';
+import { type Asked, startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
 
 const credentials = { authorization: `Basic ${btoa('ann:secret')}` };
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import pg from 'pg';
 import { openDatabase, StorageSetupError } from '#storage';
-import { createPostgresDatabase } from '../support/scratch-databases.ts';
+import { createPostgresDatabase } from '../support/databases.ts';
 
 describe('a PostgreSQL database', () => {
   it('that refuses connections is named with the remedy, without its password', async () => {

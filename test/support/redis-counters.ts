@@ -5,7 +5,7 @@ import {
   type RedisCounters,
   type RedisCountersOptions,
 } from '../../src/ratelimit/counters/redis.ts';
-import { createRedisServer, hasRedisServer, type RedisServer } from './redis-server.ts';
+import { createRedisServer, hasRedisServer, type RedisServer } from './programs/redis-server.ts';
 
 export interface RedisOfTests {
   readonly url: () => string;

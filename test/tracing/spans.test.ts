@@ -28,9 +28,9 @@ import request from 'supertest';
 import type { FrontdeskOptions } from '../../src/index.ts';
 import { authRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
-import { rawRequest, sendRaw } from '../support/raw-client.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const parentId = 'b7ad6b7169203331';

@@ -6,8 +6,8 @@ import type { Socket } from 'node:net';
 import { type ClusterRegistryOptions, createClusters } from '#proxy';
 import { ask, breakersOf, createManualTime, exchangeOn, healthCheckOf, specOf } from '../../support/clusters.ts';
 import { testServers } from '../../support/serve.ts';
-import { createSignal } from '../../support/signal.ts';
 import { startUpstream } from '../../support/upstream.ts';
+import { createSignal } from '../../support/waiting.ts';
 
 const servers = testServers();
 

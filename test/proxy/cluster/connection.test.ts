@@ -7,10 +7,10 @@ import type { TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createClusters } from '#proxy';
-import { makeCertificate } from '../../support/certificate.ts';
 import { ask, specOf } from '../../support/clusters.ts';
 import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
+import { makeCertificate } from '../../support/wire/certificate.ts';
 
 const program = fileURLToPath(new URL('ask-over-tls.ts', import.meta.url));
 

@@ -5,8 +5,8 @@ import type { ServerResponse } from 'node:http';
 import { type Cluster, createClusters } from '#proxy';
 import { ask, createManualTime, healthCheckOf, specOf } from '../../support/clusters.ts';
 import { testServers } from '../../support/serve.ts';
-import { createSignal } from '../../support/signal.ts';
 import { type Reached, startUpstream } from '../../support/upstream.ts';
+import { createSignal } from '../../support/waiting.ts';
 
 const servers = testServers();
 

@@ -11,14 +11,14 @@ import {
   type RedisCounters,
   type RedisCountersOptions,
 } from '../../../src/ratelimit/counters/redis.ts';
-import { describeWithRedis, silent } from '../../support/redis-counters.ts';
 import {
   askRedis,
   createRedisServer,
   hasRedisServer,
   keysOfRedis,
   type RedisServer,
-} from '../../support/redis-server.ts';
+} from '../../support/programs/redis-server.ts';
+import { describeWithRedis, silent } from '../../support/redis-counters.ts';
 
 const year = 365 * 86_400;
 
@@ -413,7 +413,7 @@ function withoutOrigin({ over, remaining, resetSeconds }: HitResult): HitResult 
 
 /** A process that is ready to take hits; the function starts it, and returns how many each algorithm admitted. */
 function startTaker(url: string, prefix: string, limit: number, attempts: number) {
-  const script = fileURLToPath(new URL('../../support/redis-taker.ts', import.meta.url));
+  const script = fileURLToPath(new URL('./redis-taker.ts', import.meta.url));
   const node = ['--conditions=frontdesk-source', script];
   const child = spawn(process.execPath, [...node, url, prefix, String(limit), String(attempts)], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -5,7 +5,7 @@ import request, { type Response } from 'supertest';
 import { createRepresentations, problem, silentLogger } from '#http';
 import { createHotelService } from '#services/hotel';
 import { type Database, StorageUnavailable } from '#storage';
-import { openDemoDatabase } from '../../support/demo-database.ts';
+import { openDemoDatabase } from '../../support/databases.ts';
 import { testServers } from '../../support/serve.ts';
 
 const ritz = '10000000-0000-4000-8000-000000000001';

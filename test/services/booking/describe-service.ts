@@ -5,7 +5,7 @@ import request from 'supertest';
 import { createRepresentations } from '#http';
 import type { BookingServiceOptions } from '#services/booking';
 import type { DemoRows } from '#storage';
-import { openDemoDatabase } from '../../support/demo-database.ts';
+import { openDemoDatabase } from '../../support/databases.ts';
 import { testServers } from '../../support/serve.ts';
 
 type Row = Readonly<Record<string, unknown>>;

@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { compileCache } from '../compile-cache.ts';
 import { built } from './built.ts';
-import { compileCache } from './compile-cache.ts';
 
 export interface Ended {
   /** Null when a signal ended it. */
@@ -114,7 +114,7 @@ export async function startServers(starting: readonly Promise<Server>[]): Promis
   throw failure.reason;
 }
 
-const repository = fileURLToPath(new URL('../..', import.meta.url));
+const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const main = built('main.js');
 
 /** What `npx frontdesk` stands for in a shell. */

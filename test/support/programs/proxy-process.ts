@@ -1,4 +1,4 @@
-/** Somebody else's proxy in a process of its own, with what it needs in a directory that goes with it. */
+/** nginx and Caddy in processes of their own, with their files in a directory that is removed with them. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -6,6 +6,43 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+
+export function hasCaddy(): boolean {
+  return isInstalled('caddy', 'version');
+}
+
+/** What it is given is a site. */
+export const caddy: ProxyProgram = {
+  command: 'caddy',
+  configure: (recipe, directory) =>
+    ['{', 'admin off', 'auto_https off', `storage file_system ${directory}`, '}', recipe].join('\n'),
+  args: (configFile) => ['run', '--config', configFile, '--adapter', 'caddyfile'],
+};
+
+export function hasNginx(): boolean {
+  return isInstalled('nginx', '-v');
+}
+
+const temporaryPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+
+/** What it is given belongs within `http`. */
+export const nginx: ProxyProgram = {
+  command: 'nginx',
+  configure: (recipe, directory) =>
+    [
+      'daemon off;',
+      'master_process off;',
+      'error_log stderr;',
+      `pid ${directory}/pid;`,
+      'events {}',
+      'http {',
+      'access_log off;',
+      ...temporaryPaths.map((name) => `${name}_temp_path ${directory}/${name};`),
+      recipe,
+      '}',
+    ].join('\n'),
+  args: (configFile, directory) => ['-e', 'stderr', '-p', directory, '-c', configFile],
+};
 
 export interface ProxyProcess {
   readonly origin: string;

@@ -1,6 +1,6 @@
 /** A client of `frontdesk serve --only hotel`, which believes the header that says who is calling. */
 import assert from 'node:assert/strict';
-import { type Server, startServer } from './frontdesk-process.ts';
+import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
 
 export interface Order {
   readonly hotel_id: string;

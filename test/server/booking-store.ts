@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Server } from './frontdesk-process.ts';
+import type { Server } from '../support/programs/frontdesk-process.ts';
 import {
   type Answer,
   cancelBooking,
@@ -13,7 +13,7 @@ import {
   type RoomType,
 } from './hotel-client.ts';
 
-export interface Ledger {
+export interface BookingStore {
   /** One order of something under a new key, and at times its cancellation. False: the connection broke before an answer. */
   readonly order: (server: Server, user: string) => Promise<boolean>;
   /** Sends the orders since the last time again, with the same keys, answered or not; then the cancellations. */
@@ -46,7 +46,7 @@ interface Entry {
 /** Few enough that some of them are sold out. */
 const nightCount = 30;
 
-export function createLedger(roomTypes: readonly RoomType[]): Ledger {
+export function createBookingStore(roomTypes: readonly RoomType[]): BookingStore {
   const entries: Entry[] = [];
   const unsettled: Entry[] = [];
   const dates = Array.from({ length: nightCount + 1 }, (_, day) => dateIn(60 + day));
@@ -68,7 +68,7 @@ export function createLedger(roomTypes: readonly RoomType[]): Ledger {
     },
     bookings: () => acknowledged(entries),
     nights: () => dates.slice(1).map((checkOut, night) => nightOf([dates[night] ?? '', checkOut], roomTypes, entries)),
-  } satisfies Ledger);
+  } satisfies BookingStore);
 }
 
 async function settle(server: Server, entry: Entry): Promise<void> {

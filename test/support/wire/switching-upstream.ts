@@ -1,8 +1,8 @@
 /** A service behind the gateway that switches protocols when it is asked to, and remembers who asked how. */
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Served, TestServers } from '../serve.ts';
 import { type Peer, peerOf } from './peer.ts';
-import type { Served, TestServers } from './serve.ts';
 
 export interface Asked {
   readonly url: string;

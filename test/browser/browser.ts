@@ -4,8 +4,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Suite } from 'mocha';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { type TestServers, testServers } from './serve.ts';
-import { temporaryFiles } from './temporary-files.ts';
+import { type TestServers, testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 
 const executablePath = '/usr/bin/chromium';
 const args = [

@@ -1,5 +1,5 @@
 /** A process that takes hits from limits in Redis as fast as it can, says how many it got, and ends by itself. */
-import { openRedisCounters } from '../../src/ratelimit/counters/redis.ts';
+import { openRedisCounters } from '../../../src/ratelimit/counters/redis.ts';
 
 const [url = '', keyPrefix = '', limit = '', attempts = ''] = process.argv.slice(2);
 const silent = { info() {}, warn() {} };

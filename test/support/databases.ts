@@ -1,9 +1,22 @@
-/** Databases that several processes share: a SQLite file and, where TEST_POSTGRES_URL names a server, one in PostgreSQL. */
+/** Databases for tests: in memory with a few rows, and those that several processes share, in SQLite and PostgreSQL. */
+
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import { type Database, type DemoRows, loadDemo, openDatabase } from '#storage';
+import type { TestServers } from './serve.ts';
+
+/** The time of rows that do not say their own. */
+export const demoTimeMs = Date.UTC(2030, 0, 1);
+
+export async function openDemoDatabase(servers: TestServers, rows: DemoRows): Promise<Database> {
+  const database = await openDatabase({ url: 'sqlite::memory:' });
+  servers.later(database.close);
+  await loadDemo(database, rows, { nowMs: demoTimeMs });
+  return database;
+}
 
 export interface ScratchDatabase {
   /** For DATABASE_URL. */

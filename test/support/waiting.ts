@@ -1,0 +1,54 @@
+/** Waiting for an event: polling, a signal that a test gives, and a logger that can be waited for. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * What `check` gives once it throws no more; its last error when it still does after `giveUpMs`, which is five seconds.
+ * Between two checks there are `pauseMs`: more than five where a check takes from what it waits for.
+ */
+export async function eventually<T>(check: () => T | Promise<T>, giveUpMs = 5_000, pauseMs = 5): Promise<T> {
+  const giveUpAtMs = performance.now() + giveUpMs;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (performance.now() > giveUpAtMs) throw error;
+      await sleep(pauseMs);
+    }
+  }
+}
+
+export function createHeardLog() {
+  let lines: string[] = [];
+  let heard = () => {};
+  const line = (_fields: object, message = '') => {
+    lines.push(message);
+    heard();
+  };
+  const matches = (wanted: string | RegExp) => (text: string) =>
+    typeof wanted === 'string' ? text === wanted : wanted.test(text);
+  return {
+    logger: { info: line, warn: line, error: line },
+    /** What was said until then is forgotten. */
+    async said(wanted: string | RegExp): Promise<void> {
+      while (!lines.some(matches(wanted))) {
+        await new Promise<void>((resolve) => {
+          heard = resolve;
+        });
+      }
+      lines = [];
+    },
+  };
+}
+
+export interface Signal {
+  readonly give: () => void;
+  readonly given: Promise<void>;
+}
+
+export function createSignal(): Signal {
+  let give = () => {};
+  const given = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  return { give: () => give(), given };
+}
