@@ -1,4 +1,4 @@
-/** The diagnostics in a real browser: what somebody sees who is woken up by them. */
+/** The diagnostics page in a browser: live figures, errors as they come and go, and how it works without a stream. */
 import assert from 'node:assert/strict';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,18 +18,18 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
 
   const connection = (page: Page) => page.locator('#connection').textContent();
 
-  /** Gone as soon as a page is loaded anew. */
+  /** Gone when the page is loaded again. */
   const mark = (page: Page) => page.evaluate('globalThis.isTheSamePage = true');
   const isTheSame = (page: Page) => page.evaluate('globalThis.isTheSamePage === true');
 
-  it('is for those who log in', async () => {
+  it('needs credentials', async () => {
     assert.equal((await fetch(desk.diagnostics)).status, 401);
     const { page } = await visit(desk.diagnostics);
     assert.match(await page.title(), /frontdesk diagnostics$/);
     await isLive(page);
   });
 
-  it('shows the figures of a route as traffic flows, and what was refused', async () => {
+  it('updates the figures of a route, refused requests included', async () => {
     const { page } = await visit(desk.diagnostics);
     await isLive(page);
     await mark(page);
@@ -45,7 +45,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     assert.ok(await isTheSame(page));
   });
 
-  it('shows what is wrong with a record as soon as it is broken, and no more once it is mended', async () => {
+  it('shows the error of a record as soon as it is broken, and removes it when it is fixed', async () => {
     const { page } = await visit(desk.diagnostics);
     await isLive(page);
     await mark(page);
@@ -97,7 +97,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await isLive(page);
   });
 
-  it('asks now and then where there is no stream, says so when nobody answers, and comes back', async () => {
+  it('polls when there is no stream, shows when no answer comes, and recovers', async () => {
     const { page, context } = await visit(desk.diagnostics, {
       async prepare(page, context) {
         await page.clock.install();
@@ -121,7 +121,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await eventually(async () => assert.doesNotMatch(await page.title(), /^Connection lost/));
   });
 
-  it('asks as well where it was opened by an address with a name and a password in it', async () => {
+  it('polls as well when the address has a name and a password in it', async () => {
     const opened = new URL(desk.diagnostics);
     Object.assign(opened, { username: 'demo', password: 'demo' });
     const { page } = await visit(opened.href, {
@@ -133,7 +133,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await reads(page, '#connection', /^Live by asking/);
   });
 
-  it('does not look live when the server speaks of what it does not know, and says what to do', async () => {
+  it('asks to reload the page when the server sends data that it does not know', async () => {
     const { page, context } = await visit(desk.diagnostics, { expected: /TypeError/ });
     await isLive(page);
     const strange = { status: 200, contentType: 'text/event-stream', body: 'event: diagnostics\ndata: {}\n\n' };
@@ -146,7 +146,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await isLive(page);
   });
 
-  it('lives below the path of a host application as well', async () => {
+  it('works below the path of a host application', async () => {
     const host = new Koa().use(mount('/travel', desk.middleware));
     const { origin } = await servers.http(host.callback());
     const { page } = await visit(`${origin}/travel/gateway/v0/diag`);
@@ -158,7 +158,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await isLive(page);
   });
 
-  it('is whole without script: the figures, the filter and the explanation', async () => {
+  it('works without script: figures, filter and explanation', async () => {
     const { page } = await visit(desk.diagnostics, { javaScriptEnabled: false });
     await desk.send('/v1/cars/');
     assert.equal(await connection(page), 'Not live');

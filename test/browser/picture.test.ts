@@ -1,4 +1,4 @@
-/** The picture of the diagnostics in the README. `UPDATE_PICTURE=1` makes it anew, of five minutes of traffic. */
+/** The picture of the diagnostics in the README. `UPDATE_PICTURE=1` takes it again, after five minutes of traffic. */
 import assert from 'node:assert/strict';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ describeInBrowser('the picture of the diagnostics', function ({ servers, writeFi
   });
 });
 
-/** What lies below the checkout is named by a short path. */
+/** A directory below the checkout is shown by a short path. */
 async function shortDirectory(): Promise<string> {
   await mkdir('data/config', { recursive: true });
   return 'data/config';
@@ -46,7 +46,7 @@ const paths = [
   ...['/v1/messages/1', '/v2/messages/1', '/v2/accounts/demo', '/v1/trains'],
 ];
 
-/** More and less by turns; now and then somebody forgets his password. */
+/** Traffic that rises and falls, with a failed login now and then. */
 async function keepBusy({ send }: WatchedDesk): Promise<void> {
   const untilMs = performance.now() + trafficMs;
   for (let turn = 0; turn === 0 || performance.now() < untilMs; turn += 1) {

@@ -1,4 +1,4 @@
-/** A desk with the demo's configuration in a directory of its own, and a mapping to a service that is away. */
+/** A desk with a copy of the demo's configuration and a mapping to a service that refuses connections. */
 import assert from 'node:assert/strict';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ export const demo = Object.freeze({ authorization: `Basic ${btoa('demo:demo')}` 
 export async function openWatchedDesk(servers: TestServers, config: string, records = ''): Promise<WatchedDesk> {
   const { origin: away } = await servers.refusing();
   await cp('config', config, { recursive: true });
-  await beMorePatient(join(config, 'services/ratelimit.yaml'));
+  await extendTimeout(join(config, 'services/ratelimit.yaml'));
   await writeFile(
     join(config, 'services/more.yaml'),
     `${mappingText('away', '/away', away)}bypass_auth: true\n${records}`,
@@ -43,8 +43,8 @@ export async function openWatchedDesk(servers: TestServers, config: string, reco
   };
 }
 
-/** The page tells for minutes that the rate-limit service gave no answer in its 100 ms, and a browser may take longer than that. */
-async function beMorePatient(file: string): Promise<void> {
+/** A time-out of the rate-limit service would show on the page for minutes, and a busy browser can cause one in 100 ms. */
+async function extendTimeout(file: string): Promise<void> {
   const text = await readFile(file, 'utf8');
   await writeFile(file, text.replace('service: grpc://ratelimit', '$&\n      timeout_ms: 10000'));
 }
@@ -61,9 +61,7 @@ export async function figureOf(row: Locator, name: string): Promise<string> {
   return (await row.locator(`[data-figure="${name}"]`).first().textContent()) ?? '';
 }
 
-/** A browser, a desk and a watcher of files share what the machine has. */
 const patienceMs = 15_000;
-/** Each look at a page is work for the browser and for us. */
 const pauseMs = 50;
 
 /** Waits until the text of what `selector` finds matches. */
