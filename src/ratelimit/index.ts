@@ -4,8 +4,9 @@ export { type FailurePolicyOptions, withFailurePolicy } from './counters/failure
 export { createMemoryCounters, type MemoryCounters, type MemoryCountersOptions } from './counters/memory.ts';
 export { openRedisCounters, type RedisCounters, type RedisCountersOptions } from './counters/redis.ts';
 export { createLimiter, type LimiterOptions, type LocalLimiter } from './decide.ts';
-export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc-client.ts';
-export { type RateLimitServer, type RateLimitServerOptions, serveRateLimit } from './grpc-server.ts';
+export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc/client.ts';
+export type { ProtocolName } from './grpc/codec.ts';
+export { type RateLimitServer, type RateLimitServerOptions, serveRateLimit } from './grpc/server.ts';
 export { createRateLimitHttp, type RateLimitHttpOptions } from './http-service.ts';
 export {
   createLimitStats,
@@ -35,4 +36,3 @@ export {
   type RateLimitMetrics,
   type RateLimitSums,
 } from './metrics.ts';
-export type { ProtocolName } from './protocol.ts';

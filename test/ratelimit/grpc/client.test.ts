@@ -1,11 +1,15 @@
-/** The client across gRPC, among services that misbehave: every call settles, and none waits for a service that is down. */
+/** The distant limiter, with services that misbehave: every call settles, and none waits for a service that is down. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import dns from 'node:dns';
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { mock } from 'node:test';
 import { connectRateLimit, InvalidRequest, type RateLimitClient, type RateLimitClientOptions } from '#ratelimit';
-import { descriptor } from '../support/limits.ts';
+import { descriptor } from '../../support/limits.ts';
+import { startRateLimitStranger } from '../../support/rate-limit-stranger.ts';
+import { holdRefusingPort, type RefusingPort } from '../../support/refusing-port.ts';
 
 const request = { domain: 'd', descriptors: [descriptor('k=v')] };
 const allowed = { overallCode: 'OK', statuses: [] };
@@ -22,6 +26,7 @@ function answer(stream: http2.ServerHttp2Stream, frame: Buffer = ok, trailers: o
 describe('the rate-limit client', () => {
   const open: { server: Server | http2.Http2Server; sockets: Set<Socket> }[] = [];
   const clients: RateLimitClient[] = [];
+  const refusingPorts: RefusingPort[] = [];
   const time = { nowMs: 0 };
 
   beforeEach(() => {
@@ -30,6 +35,7 @@ describe('the rate-limit client', () => {
   afterEach(async () => {
     await Promise.all(clients.splice(0).map((client) => client.close()));
     await Promise.all(open.splice(0).map(stop));
+    for (const { close } of refusingPorts.splice(0)) close();
   });
 
   async function stop({ server, sockets }: (typeof open)[number]): Promise<void> {
@@ -38,10 +44,7 @@ describe('the rate-limit client', () => {
     await closed;
   }
 
-  async function listen(
-    server: Server | http2.Http2Server,
-    port = 0,
-  ): Promise<{ port: number; connections: () => number }> {
+  async function listen(server: Server | http2.Http2Server): Promise<{ port: number; connections: () => number }> {
     const sockets = new Set<Socket>();
     let connections = 0;
     server.on('connection', (socket: Socket) => {
@@ -49,12 +52,12 @@ describe('the rate-limit client', () => {
       sockets.add(socket.on('error', () => {}));
     });
     open.push({ server, sockets });
-    server.listen(port, '127.0.0.1');
+    server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return { port: (server.address() as AddressInfo).port, connections: () => connections };
   }
 
-  function serve(onStream: (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => void, port = 0) {
+  function serve(onStream: (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => void) {
     const server = http2.createServer();
     server.on('sessionError', () => {});
     server.on('stream', (stream, headers) =>
@@ -63,7 +66,7 @@ describe('the rate-limit client', () => {
         headers,
       ),
     );
-    return listen(server, port);
+    return listen(server);
   }
 
   function client(port: number, options: Partial<RateLimitClientOptions> = {}): RateLimitClient {
@@ -78,11 +81,20 @@ describe('the rate-limit client', () => {
     return made;
   }
 
-  async function freePort(): Promise<number> {
-    const { port } = await listen(createServer());
-    const last = open.pop();
-    if (last !== undefined) await stop(last);
-    return port;
+  /** A service that is down, until `serve` gives the port to which the client connects next. */
+  async function down(options: Partial<RateLimitClientOptions> = {}) {
+    const refusing = await holdRefusingPort();
+    refusingPorts.push(refusing);
+    let { port } = refusing;
+    const asked = client(0, { target: () => ({ host: '127.0.0.1', port }), ...options });
+    return {
+      asked,
+      async comeBack() {
+        const service = await serve((stream) => answer(stream));
+        port = service.port;
+        return service;
+      },
+    };
   }
 
   /** What the log reads of a call to a service that behaves so. */
@@ -98,7 +110,7 @@ describe('the rate-limit client', () => {
   }
 
   describe('asks', () => {
-    it('with the headers that gRPC wants, its deadline among them', async () => {
+    it('with the headers of gRPC, and ten times its own deadline', async () => {
       const { port } = await serve((stream, headers) => {
         assert.deepEqual(
           [headers[':method'], headers[':path'], headers['content-type'], headers['te'], headers['grpc-timeout']],
@@ -107,7 +119,7 @@ describe('the rate-limit client', () => {
             '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit',
             'application/grpc',
             'trailers',
-            '5000m',
+            '50000m',
           ],
         );
         answer(stream);
@@ -115,7 +127,7 @@ describe('the rate-limit client', () => {
       assert.deepEqual(await client(port).shouldRateLimit(request), allowed);
     });
 
-    it('many things over one connection', async () => {
+    it('all over one connection', async () => {
       const { port, connections } = await serve((stream) => answer(stream));
       const asked = client(port);
       await Promise.all(Array.from({ length: 50 }, () => asked.shouldRateLimit(request)));
@@ -160,7 +172,7 @@ describe('the rate-limit client', () => {
         'it answered with HTTP status 503',
       ));
 
-    it('answers something that is not gRPC', () =>
+    it('answers with something else than gRPC', () =>
       check((stream) => {
         stream.respond({ ':status': 200, 'content-type': 'text/html' });
         stream.end('<h1>It works!</h1>');
@@ -178,7 +190,7 @@ describe('the rate-limit client', () => {
     it('sends no message', () =>
       check((stream) => answer(stream, Buffer.alloc(0)), 'its answer is not one uncompressed message'));
 
-    it('sends a message that means nothing', () =>
+    it('sends bytes that are no message', () =>
       check((stream) => answer(stream, Buffer.from([0, 0, 0, 0, 1, 0xff])), 'its answer cannot be read'));
 
     it('sends an empty message', () => check((stream) => answer(stream, Buffer.alloc(5)), 'its answer cannot be read'));
@@ -198,11 +210,11 @@ describe('the rate-limit client', () => {
         stream.write(Buffer.from([0, 0, 0]), () => stream.session?.destroy());
       }, /./));
 
-    it('says GOAWAY with an error', () =>
+    it('sends GOAWAY with an error', () =>
       check((stream) => stream.session?.goaway(http2.constants.NGHTTP2_ENHANCE_YOUR_CALM), /./));
   });
 
-  it('rejects with an InvalidRequest when the service finds the request invalid', async () => {
+  it('rejects with an InvalidRequest when the service refuses the request as invalid', async () => {
     const { port } = await serve((stream) =>
       stream.respond({ ...grpc, 'grpc-status': '3', 'grpc-message': 'too%20long' }, { endStream: true }),
     );
@@ -210,14 +222,14 @@ describe('the rate-limit client', () => {
   });
 
   describe('keeps its deadline when the service', () => {
-    it('says nothing', async () => {
+    it('does not answer', async () => {
       const { port } = await serve(() => {});
-      await assert.rejects(client(port, { timeoutMs: 20 }).shouldRateLimit(request), /it said nothing for 20 ms/);
+      await assert.rejects(client(port, { timeoutMs: 20 }).shouldRateLimit(request), /it did not answer within 20 ms/);
     });
 
-    it('accepts the connection and says nothing at all', async () => {
+    it('accepts the connection and never speaks', async () => {
       const { port } = await listen(createServer());
-      await assert.rejects(client(port, { timeoutMs: 20 }).shouldRateLimit(request), /it said nothing for 20 ms/);
+      await assert.rejects(client(port, { timeoutMs: 20 }).shouldRateLimit(request), /it did not answer within 20 ms/);
     });
 
     it('stalls in the middle of an answer', async () => {
@@ -225,8 +237,88 @@ describe('the rate-limit client', () => {
         stream.respond(grpc);
         stream.write(Buffer.from([0, 0, 0]));
       });
-      await assert.rejects(client(port, { timeoutMs: 20 }).shouldRateLimit(request), /it said nothing for 20 ms/);
+      await assert.rejects(client(port, { timeoutMs: 20 }).shouldRateLimit(request), /it did not answer within 20 ms/);
     });
+  });
+
+  it('does not count time in which this process was busy', async () => {
+    const { port } = await serve((stream) => answer(stream));
+    const asked = client(port, { timeoutMs: 200 });
+    await asked.shouldRateLimit(request);
+    const pending = asked.shouldRateLimit(request);
+    await new Promise((resolve) => setImmediate(resolve));
+    const untilMs = performance.now() + 600;
+    while (performance.now() < untilMs);
+    assert.deepEqual(await pending, allowed);
+  });
+
+  describe('a connect', () => {
+    afterEach(() => mock.restoreAll());
+
+    it('is given up when it takes more than a second, and the call learns why', async () => {
+      // The name is never found: the connect lasts until it is given up.
+      mock.method(dns, 'lookup', () => {});
+      const asked = client(0, { target: () => ({ host: 'nowhere.example', port: 1 }) });
+      await assert.rejects(asked.shouldRateLimit(request), /no connection within 1000 ms/);
+      await assert.rejects(asked.shouldRateLimit(request), /it is down.*no connection within 1000 ms/);
+    });
+
+    it('may take longer than a call waits for it; what timed out meanwhile is never sent', async () => {
+      let streams = 0;
+      const { port, connections } = await serve((stream) => {
+        streams += 1;
+        answer(stream);
+      });
+      let found = (_error: null, _addresses: readonly object[]) => {};
+      mock.method(dns, 'lookup', (_host: string, _options: object, callback: typeof found) => {
+        found = callback;
+      });
+      const asked = client(port, { target: () => ({ host: 'slow.example', port }), timeoutMs: 100 });
+      await assert.rejects(asked.shouldRateLimit(request), /did not answer within 100 ms/);
+      found(null, [{ address: '127.0.0.1', family: 4 }]);
+      assert.deepEqual(await asked.shouldRateLimit(request), allowed);
+      assert.deepEqual([streams, connections()], [1, 1]);
+    });
+  });
+
+  it('costs a service that is killed its running calls, then one call for each retry until it is back', async () => {
+    let hold = false;
+    const stranger = () => startRateLimitStranger(() => (hold ? new Promise<object>(() => {}) : { overallCode: 1 }));
+    const [first, refusing] = [await stranger(), await holdRefusingPort()];
+    refusingPorts.push(refusing);
+    let { port } = first;
+    const asked = client(0, { target: () => ({ host: '127.0.0.1', port }) });
+    const outcomes = async () => {
+      const counts = { answered: 0, failed: 0, refused: 0 };
+      const ask = () =>
+        asked.shouldRateLimit(request).then(
+          () => (counts.answered += 1),
+          ({ message }: Error) => (counts[/it is down/.test(message) ? 'refused' : 'failed'] += 1),
+        );
+      await Promise.all(Array.from({ length: 50 }, ask));
+      return Object.values(counts);
+    };
+    assert.deepEqual(await outcomes(), [50, 0, 0]);
+
+    hold = true;
+    const underWay = outcomes();
+    port = refusing.port;
+    setImmediate(first.stop);
+    assert.deepEqual(await underWay, [0, 50, 0]);
+    assert.deepEqual(await outcomes(), [0, 0, 50]);
+    time.nowMs = 100;
+    assert.deepEqual(await outcomes(), [0, 1, 49]);
+
+    hold = false;
+    const second = await stranger();
+    ({ port } = second);
+    time.nowMs = 299;
+    assert.deepEqual(await outcomes(), [0, 0, 50]);
+    time.nowMs = 300;
+    assert.deepEqual(await outcomes(), [1, 0, 49]);
+    assert.deepEqual(await outcomes(), [50, 0, 0]);
+    await asked.close();
+    second.stop();
   });
 
   describe('survives a service that', () => {
@@ -238,11 +330,11 @@ describe('the rate-limit client', () => {
     it('resets the connection', () => survives((socket) => socket.resetAndDestroy()));
     it('hangs up', () => survives((socket) => socket.end()));
     it('speaks HTTP/1', () => survives((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')));
-    it('talks rubbish', () => survives((socket) => socket.write(Buffer.alloc(1_000, 0xa5))));
+    it('sends noise', () => survives((socket) => socket.write(Buffer.alloc(1_000, 0xa5))));
   });
 
   describe('when the service goes away', () => {
-    it('lets the call that runs finish after a GOAWAY, and takes a new connection for the next', async () => {
+    it('lets a running call finish after a GOAWAY, and opens a new connection for the next', async () => {
       const { port, connections } = await serve((stream) => {
         stream.session?.goaway();
         setImmediate(() => answer(stream));
@@ -267,10 +359,9 @@ describe('the rate-limit client', () => {
     });
 
     it('is refused, then rejects at once, and recovers by itself', async () => {
-      const port = await freePort();
-      const asked = client(port);
+      const { asked, comeBack } = await down();
       await assert.rejects(asked.shouldRateLimit(request), /ECONNREFUSED/);
-      const { connections } = await serve((stream) => answer(stream), port);
+      const { connections } = await comeBack();
       await assert.rejects(asked.shouldRateLimit(request), /it is down, and asked again in a while \(.*ECONNREFUSED/);
       assert.equal(connections(), 0);
       time.nowMs += 100;
@@ -279,23 +370,22 @@ describe('the rate-limit client', () => {
     });
 
     it('sends one call to find out whether it is back, and lets no other wait for it', async () => {
-      const port = await freePort();
-      const asked = client(port);
+      const { asked, comeBack } = await down();
       await assert.rejects(asked.shouldRateLimit(request));
-      await serve((stream) => answer(stream), port);
+      await comeBack();
       time.nowMs += 100;
       const probe = asked.shouldRateLimit(request);
       await assert.rejects(asked.shouldRateLimit(request), /it is down/);
       assert.deepEqual(await probe, allowed);
     });
 
-    it('gives up a connection that answers nothing for a second', async () => {
+    it('gives up a connection without an answer for a second', async () => {
       let silent = true;
       const { port, connections } = await serve((stream) => {
         if (!silent) answer(stream);
       });
       const asked = client(port, { timeoutMs: 200 });
-      const late = () => assert.rejects(asked.shouldRateLimit(request), /it said nothing for 200 ms/);
+      const late = () => assert.rejects(asked.shouldRateLimit(request), /it did not answer within 200 ms/);
       const refused = () => assert.rejects(asked.shouldRateLimit(request), /it is down/);
       await late();
       time.nowMs += 999;
@@ -321,17 +411,17 @@ describe('the rate-limit client', () => {
     ['says DEADLINE_EXCEEDED', (stream) => stream.respond({ ...grpc, 'grpc-status': '4' }, { endStream: true })],
     ['resets the stream with CANCEL', (stream) => stream.close(http2.constants.NGHTTP2_CANCEL)],
   ] as const satisfies [string, (stream: http2.ServerHttp2Stream) => void][])
-    it(`takes it for silence when the service keeps the deadline before we do, and ${how}`, async () => {
+    it(`takes it for a time-out when the service ends the call at its deadline, and ${how}`, async () => {
       const { port } = await serve(end);
       const asked = client(port);
       await assert.rejects(asked.shouldRateLimit(request), /it ended the call at its deadline/);
       time.nowMs += 1_000;
-      await assert.rejects(asked.shouldRateLimit(request), /it said nothing for 5000 ms/);
+      await assert.rejects(asked.shouldRateLimit(request), /it ended the call at its deadline/);
       await assert.rejects(asked.shouldRateLimit(request), /it is down/);
     });
 
   describe('closed', () => {
-    it('rejects the calls that run and those that come', async () => {
+    it('rejects running calls and later ones', async () => {
       let reached = () => {};
       const asking = new Promise<void>((resolve) => {
         reached = resolve;
@@ -345,14 +435,14 @@ describe('the rate-limit client', () => {
       await assert.rejects(asked.shouldRateLimit(request), /the client is closed/);
     });
 
-    it('before it was used, or twice, has nothing to do', async () => {
+    it('before it was used, or twice, does nothing', async () => {
       const asked = client(1);
       await asked.close();
       await asked.close();
     });
   });
 
-  it('does not keep the process alive when it was forgotten', async () => {
+  it('does not keep the process alive when it is not closed', async () => {
     const { port } = await serve((stream) => answer(stream));
     const program = `
       import { connectRateLimit } from '#ratelimit';

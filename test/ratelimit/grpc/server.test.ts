@@ -1,10 +1,10 @@
-/** The rate-limit port as the clients of others see it: a generic gRPC client that knows nothing of ours. */
+/** The rate-limit port, as a generic gRPC client sees it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
 import { CountersUnavailable, createLimiter, type Limiter, type RateLimitServer, serveRateLimit } from '#ratelimit';
-import { domain, limit, node } from '../support/limits.ts';
+import { domain, limit, node } from '../../support/limits.ts';
 
 const limits = [domain('d', node('k', limit(1)))];
 const rateLimit = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
@@ -57,7 +57,7 @@ describe('the rate-limit server', () => {
     return answer;
   }
 
-  it('answers a request that has only a domain, in both packages', async () => {
+  it('answers a request with only a domain, in both packages', async () => {
     await start();
     for (const path of [rateLimit, '/pb.lyft.ratelimit.RateLimitService/ShouldRateLimit'])
       assert.equal((await call(path, hex('0a0164'))).toString('hex'), '0801');
@@ -71,27 +71,27 @@ describe('the rate-limit server', () => {
     assert.equal(lyft.subarray(0, 2).toString('hex'), '0802');
   });
 
-  it('says INVALID_ARGUMENT and why, to a request without a domain', async () => {
+  it('answers INVALID_ARGUMENT with the reason to a request without a domain', async () => {
     await start();
     await assert.rejects(call(rateLimit, Buffer.alloc(0)), refusal(3, 'domain must not be empty'));
     assert.deepEqual(logged, []);
   });
 
-  it('says INVALID_ARGUMENT and names the bound, to a request that is too large', async () => {
+  it('answers INVALID_ARGUMENT with the bound to a request that is too large', async () => {
     await start();
     const descriptors = Buffer.concat(Array.from({ length: 65 }, () => hex('1200')));
     const expected = refusal(3, 'descriptors has 65 descriptors, more than 64');
     await assert.rejects(call(rateLimit, Buffer.concat([hex('0a0164'), descriptors])), expected);
   });
 
-  it('refuses a message of more than a mebibyte, and bytes that are no message', async () => {
+  it('refuses a message of more than 1 MiB, and bytes that are no message', async () => {
     await start();
     await assert.rejects(call(rateLimit, Buffer.alloc(1_048_577)), { code: 8 });
     await assert.rejects(call(rateLimit, hex('0aff')), { code: 13 });
     assert.equal((await call(rateLimit, hex('0a0164'))).toString('hex'), '0801');
   });
 
-  it('says INTERNAL without the reason when the limiter fails, and logs the reason', async () => {
+  it('answers INTERNAL without the reason when the limiter fails, and logs the reason', async () => {
     for (const fail of [() => Promise.reject(new Error('secret')), () => assert.fail('secret')]) {
       await start({ shouldRateLimit: fail });
       await assert.rejects(call(rateLimit, hex('0a0164')), refusal(13, 'the rate-limit service could not decide'));
@@ -101,13 +101,13 @@ describe('the rate-limit server', () => {
     }
   });
 
-  it('says UNAVAILABLE while hits cannot be counted, and leaves it to the counters to log their outage', async () => {
+  it('answers UNAVAILABLE while hits cannot be counted, and logs nothing: the counters do', async () => {
     await start({ shouldRateLimit: () => Promise.reject(new CountersUnavailable('away')) });
     await assert.rejects(call(rateLimit, hex('0a0164')), refusal(14, 'hits cannot be counted now'));
     assert.deepEqual(logged, []);
   });
 
-  it('tells its health, of itself and of each service', async () => {
+  it('answers health checks for itself and each service', async () => {
     await start();
     const check = async (service: string, expected: string) => {
       const name = Buffer.from(service);
@@ -122,7 +122,7 @@ describe('the rate-limit server', () => {
     await check('', '0801');
   });
 
-  it('tells who watches its health of each change, once', async () => {
+  it('sends each change of its health once to a watch', async () => {
     await start();
     const watch = client.makeServerStreamRequest('/grpc.health.v1.Health/Watch', identity, identity, Buffer.alloc(0));
     watch.on('error', () => {});
@@ -138,7 +138,7 @@ describe('the rate-limit server', () => {
     assert.deepEqual(heard, ['0801', '0802', '0801']);
   });
 
-  it('knows nothing of the health of other services, and lists that of its own', async () => {
+  it('does not know the health of other services, and lists that of its own', async () => {
     await start();
     const stranger = Buffer.concat([hex('0a01'), Buffer.from('x')]);
     await assert.rejects(call('/grpc.health.v1.Health/Check', stranger), refusal(5, 'there is no service "x" here'));
@@ -155,14 +155,14 @@ describe('the rate-limit server', () => {
     assert.deepEqual(heard, ['0803']);
   });
 
-  it('tells who watches that it stops, and does not wait for them to leave', async () => {
+  it('ends watches with NOT_SERVING when it stops, and does not wait for them', async () => {
     await start();
     const watch = client.makeServerStreamRequest('/grpc.health.v1.Health/Watch', identity, identity, Buffer.alloc(0));
     const heard: string[] = [];
     watch.on('data', (status: Buffer) => heard.push(status.toString('hex')));
     await once(watch, 'data');
     const ended = once(watch, 'status');
-    // No test waits for so long: it would fail by its own deadline.
+    // Much longer than the test's own deadline.
     await server.close(600_000);
     const [{ code }] = await ended;
     assert.deepEqual([heard, code], [['0801', '0802'], 0]);
@@ -195,7 +195,7 @@ describe('the rate-limit server', () => {
     });
   });
 
-  it('rejects when its host is not of this machine', async () => {
+  it('rejects when its host is not an address of this machine', async () => {
     await start();
     const foreign = serveRateLimit({
       limiter: createLimiter({ limits }),
@@ -206,7 +206,7 @@ describe('the rate-limit server', () => {
     await assert.rejects(foreign, { code: 'EADDRNOTAVAIL' });
   });
 
-  it('lets a call that runs finish while it closes, and gives its port back', async () => {
+  it('lets a running call finish while it closes, then releases its port', async () => {
     let answer = () => {};
     let asked = () => {};
     const running = new Promise<void>((resolve) => {
@@ -230,7 +230,7 @@ describe('the rate-limit server', () => {
     next.close();
   });
 
-  it('ends at the deadline a call that does not finish, and connections that never spoke', async () => {
+  it('ends at the deadline a call that does not finish', async () => {
     let asked = () => {};
     const running = new Promise<void>((resolve) => {
       asked = resolve;
@@ -241,12 +241,35 @@ describe('the rate-limit server', () => {
         return new Promise(() => {});
       },
     });
-    const silent = connect(server.port, '127.0.0.1');
-    const gone = once(silent.resume(), 'close');
     const pending = assert.rejects(call(rateLimit, hex('0a0164')), { code: 14 });
     await running;
     await server.close(20);
-    await Promise.all([pending, gone]);
+    await pending;
+  });
+
+  it('does not wait for connections that never spoke', async () => {
+    await start();
+    const silent = connect(server.port, '127.0.0.1');
+    await once(silent, 'connect');
+    const gone = once(silent.resume(), 'close');
+    // The server has accepted it when it has answered a later one.
+    await call(rateLimit, hex('0a0164'));
+    client.close();
+    // Much longer than the test's own deadline.
+    await server.close(600_000);
+    await gone;
+  });
+
+  it('refuses more than 100 watches of its health at once', async () => {
+    await start();
+    const watch = () =>
+      client
+        .makeServerStreamRequest('/grpc.health.v1.Health/Watch', identity, identity, Buffer.alloc(0))
+        .on('error', () => {});
+    const watches = Array.from({ length: 100 }, watch);
+    await Promise.all(watches.map((one) => once(one, 'data')));
+    await assert.rejects(once(watch(), 'data'), { code: 8 });
+    for (const one of watches) one.cancel();
   });
 
   it('may be closed twice', async () => {
@@ -254,7 +277,7 @@ describe('the rate-limit server', () => {
     await Promise.all([server.close(), server.close()]);
   });
 
-  it('survives a client that speaks no HTTP/2', async () => {
+  it('survives a client that does not speak HTTP/2', async () => {
     await start();
     const rude = connect(server.port, '127.0.0.1', () => rude.end('GET / HTTP/1.1\r\n\r\n'));
     rude.on('error', () => {}).resume();

@@ -1,26 +1,26 @@
-/** What a client learns of the rate-limit port that knows nothing beforehand: as strict as the standard runtimes are. */
+/** Reflection on the rate-limit port, read as strictly as the standard runtimes do. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { loadFileDescriptorSetFromBuffer, loadSync, type PackageDefinition } from '@grpc/proto-loader';
 import { createLimiter, serveRateLimit } from '#ratelimit';
-import { cursorOver, readTag, readText, skipField } from '../../src/ratelimit/wire-reader.ts';
-import { createStranger } from '../support/wire/grpc-stranger.ts';
+import { createStranger } from '../../support/wire/grpc-stranger.ts';
 
-const inProto = (name: string) => fileURLToPath(new URL(`../../proto/${name}`, import.meta.url));
+const inProto = (name: string) => fileURLToPath(new URL(`../../../proto/${name}`, import.meta.url));
 
-/** Name and imports of a FileDescriptorProto, its fields 1 and 3 (google/protobuf/descriptor.proto). */
+/** Name and imports of a FileDescriptorProto, its fields 1 and 3; all that it has are texts and messages, with their length before them. */
 function headOf(file: Buffer): { readonly name: string; readonly imports: readonly string[] } {
-  const cursor = cursorOver(file);
-  const imports: string[] = [];
-  let name = '';
-  while (cursor.at < cursor.end) {
-    const tag = readTag(cursor);
-    if (tag === 0x0a) name = readText(cursor);
-    else if (tag === 0x1a) imports.push(readText(cursor));
-    else skipField(cursor, tag);
+  const texts = new Map<number, string[]>();
+  for (let at = 0; at < file.length; ) {
+    const field = file.readUInt8(at) >> 3;
+    let [length, shift] = [0, 0];
+    do length += (file.readUInt8(++at) & 0x7f) << (7 * shift++);
+    while (file.readUInt8(at) >= 0x80);
+    at += 1;
+    texts.set(field, [...(texts.get(field) ?? []), file.toString('utf8', at, at + length)]);
+    at += length;
   }
-  return { name, imports };
+  return { name: texts.get(1)?.[0] ?? '', imports: texts.get(3) ?? [] };
 }
 
 /** The messages and enums of the rate-limit protocol, by name. */
@@ -69,11 +69,11 @@ describe('reflection on the rate-limit port', () => {
       }
     });
 
-  it('describes the files as they are, with the names of fields that they have', () => {
+  it('describes the files as they are, with the names of their fields', () => {
     const files = ['envoy/service/ratelimit/v3/rls.proto', 'ratelimit.proto'];
     const written = typesOf(loadSync(files, { includeDirs: [inProto('')], keepCase: true }));
     assert.ok('envoy.service.ratelimit.v3.RateLimitRequest' in written);
-    const told = loadFileDescriptorSetFromBuffer(readFileSync(inProto('descriptors.binpb')), { keepCase: true });
-    assert.deepEqual(typesOf(told), written);
+    const described = loadFileDescriptorSetFromBuffer(readFileSync(inProto('descriptors.binpb')), { keepCase: true });
+    assert.deepEqual(typesOf(described), written);
   });
 });

@@ -1,8 +1,8 @@
-/** The rate-limit service on a port of its own, in plain text. */
+/** `serveRateLimit`: the gRPC server of rate limiting on its port, loaded late, and stopped by a deadline. */
 import { createServer, type Server as Listener, type Socket } from 'node:net';
-import { loadGrpc } from './grpc-library.ts';
-import { addServices } from './grpc-services.ts';
-import type { Limiter, Logger } from './limiter.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Limiter, Logger } from '../limiter.ts';
+import { addServices, loadGrpc } from './services.ts';
 
 export interface RateLimitServerOptions {
   readonly limiter: Limiter;
@@ -15,9 +15,9 @@ export interface RateLimitServerOptions {
 
 export interface RateLimitServer {
   readonly port: number;
-  /** What the health service answers; it starts with SERVING. */
+  /** The answer of the health service, SERVING at first. */
   setServing(serving: boolean): void;
-  /** Takes no more calls, lets those that run finish for so long, then ends them. May be called again. @default 5_000 */
+  /** Takes no more calls, and ends those that still run after `deadlineMs`. May be called again. @default 5_000 */
   close(deadlineMs?: number): Promise<void>;
 }
 
@@ -26,8 +26,8 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
   const library = await loadGrpc();
   const { Server, ServerCredentials } = library.grpc;
   const server = new Server(serverOptions);
-  const health = addServices(server, library, options);
-  // We listen ourselves: the library's own listening hides the system's error code and prints to the console.
+  const health = await addServices(server, library, options);
+  // The library's own listening hides the system's error code and prints to the console.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const sockets = new Set<Socket>();
   const listener = createServer((socket) => {
@@ -36,7 +36,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     injector.injectConnection(socket);
   });
   const port = await listen(listener, options.host ?? '127.0.0.1', options.port);
-  // Such as too many open files while accepting: the service goes on with the connections it has.
+  // For example too many open files: the service continues with the connections it has.
   listener.on('error', (error) => options.logger.error({ err: error }, 'the rate-limit server could not accept'));
   health.setServing(true);
 
@@ -44,10 +44,12 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     health.setServing(false);
     health.endWatches();
     const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
-    // From Node 24 on, its callback no longer waits for running calls: the connections that end with them do.
+    // On Node 24 its callback does not wait for running calls; `closed` does, as each connection ends with its last call.
     server.tryShutdown(() => {});
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
-    await withDeadline(closed, deadlineMs);
+    const deadline = new AbortController();
+    await Promise.race([closed, delay(deadlineMs, undefined, { signal: deadline.signal }).catch(() => {})]);
+    deadline.abort();
     server.forceShutdown();
     for (const socket of sockets) socket.destroy();
     await closed;
@@ -68,7 +70,7 @@ const serverOptions = Object.freeze({
   // Above the largest request within the bounds that a gateway can send; headers have node:http2's bound of 64 KiB.
   'grpc.max_receive_message_length': 1_048_576,
   'grpc.max_concurrent_streams': 1_000,
-  // A client that vanished without a word gives its connection back within a minute and a half.
+  // The connection of a client that has vanished is closed within a minute and a half.
   'grpc.keepalive_time_ms': 60_000,
   'grpc.keepalive_timeout_ms': 20_000,
   'grpc.enable_channelz': 0,
@@ -91,13 +93,4 @@ function listenError(cause: NodeJS.ErrnoException, host: string, port: number): 
       ? 'another process has the port; stop it or choose another port (0 picks a free one)'
       : 'choose another host or port';
   return Object.assign(new Error(`${where}: ${remedy}.`, { cause }), { code: cause.code });
-}
-
-async function withDeadline(work: Promise<void>, deadlineMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, deadlineMs);
-  });
-  await Promise.race([work, deadline]);
-  clearTimeout(timer);
 }

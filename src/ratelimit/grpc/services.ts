@@ -1,0 +1,188 @@
+/** What the rate-limit port serves: ShouldRateLimit in both packages, health, and reflection over all of it. */
+import { readFileSync } from 'node:fs';
+import type {
+  handleServerStreamingCall,
+  handleUnaryCall,
+  Server,
+  ServerWritableStream,
+  ServiceError,
+} from '@grpc/grpc-js';
+import { checkBounds } from '../check-request.ts';
+import {
+  CountersUnavailable,
+  type Decision,
+  InvalidRequest,
+  type Limiter,
+  type Logger,
+  type RateLimitRequest,
+} from '../limiter.ts';
+import { loadCodec } from './codec.ts';
+
+/** The libraries of a gRPC server, loaded late: they take a sixth of a process's start, and most processes have no such server. */
+export interface GrpcLibrary {
+  readonly grpc: typeof import('@grpc/grpc-js');
+  readonly reflection: typeof import('@grpc/reflection');
+  readonly health: typeof import('grpc-health-check');
+}
+
+export async function loadGrpc(): Promise<GrpcLibrary> {
+  return {
+    grpc: await import('@grpc/grpc-js'),
+    reflection: await import('@grpc/reflection'),
+    health: await import('grpc-health-check'),
+  };
+}
+
+export interface GrpcServicesOptions {
+  readonly limiter: Limiter;
+  readonly logger: Pick<Logger, 'error'>;
+}
+
+export async function addServices(
+  server: Server,
+  library: GrpcLibrary,
+  options: GrpcServicesOptions,
+): Promise<HealthService> {
+  const codecs = [await loadCodec('v3'), await loadCodec('lyft')];
+  const handler = { ShouldRateLimit: shouldRateLimit(options, library.grpc.status) };
+  for (const { definition } of codecs) server.addService(definition, handler);
+  addReflection(server, library);
+  return addHealth(
+    server,
+    library,
+    codecs.map(({ service }) => service),
+  );
+}
+
+type Status = GrpcLibrary['grpc']['status'];
+
+/** Answers without a promise when the limiter does: a promise would cost as much as the decision. */
+function shouldRateLimit(
+  { limiter, logger }: GrpcServicesOptions,
+  status: Status,
+): handleUnaryCall<RateLimitRequest, Decision> {
+  return ({ request }, callback) => {
+    const fail = (error: unknown) => callback(statusOf(error, status, logger));
+    let decision: Decision | Promise<Decision>;
+    try {
+      checkBounds(request);
+      decision = limiter.shouldRateLimit(request);
+    } catch (error) {
+      fail(error);
+      return;
+    }
+    if (decision instanceof Promise) decision.then((later) => callback(null, later), fail);
+    else callback(null, decision);
+  };
+}
+
+/** The client learns only what is wrong with its request. */
+function statusOf(error: unknown, status: Status, logger: Pick<Logger, 'error'>): Partial<ServiceError> {
+  if (error instanceof InvalidRequest) return { code: status.INVALID_ARGUMENT, details: error.message };
+  if (error instanceof CountersUnavailable) return { code: status.UNAVAILABLE, details: 'hits cannot be counted now' };
+  logger.error({ err: error }, 'the rate-limit service could not decide');
+  return { code: status.INTERNAL, details: 'the rate-limit service could not decide' };
+}
+
+export interface HealthService {
+  setServing(serving: boolean): void;
+  /** Ends all watches: a server that stops would wait for them. */
+  endWatches(): void;
+}
+
+interface HealthRequest {
+  readonly service: string;
+}
+
+interface HealthResponse {
+  readonly status: 'SERVING' | 'NOT_SERVING' | 'SERVICE_UNKNOWN';
+}
+
+type WatchCall = ServerWritableStream<HealthRequest, HealthResponse>;
+
+/** Each costs memory for as long as its client likes. */
+const watchesMax = 100;
+
+/**
+ * `grpc.health.v1` for the server itself (`''`) and each of its services, which are ready together or not; starts with
+ * NOT_SERVING. Only the definition is the library's: its service remembers every name that a client ever watched, repeats
+ * what has not changed, and ends no watch.
+ */
+function addHealth(server: Server, { grpc, health }: GrpcLibrary, services: readonly string[]): HealthService {
+  const names = new Set(['', ...services]);
+  const watches = new Set<WatchCall>();
+  let status: HealthResponse['status'] = 'NOT_SERVING';
+
+  const check: handleUnaryCall<HealthRequest, HealthResponse> = ({ request: { service } }, callback) => {
+    if (names.has(service)) callback(null, { status });
+    else callback({ code: grpc.status.NOT_FOUND, details: `there is no service ${JSON.stringify(service)} here` });
+  };
+
+  const watch: handleServerStreamingCall<HealthRequest, HealthResponse> = (call) => {
+    if (watches.size >= watchesMax) {
+      call.emit('error', { code: grpc.status.RESOURCE_EXHAUSTED, details: `there are ${watchesMax} watches already` });
+      return;
+    }
+    watches.add(call);
+    call.once('cancelled', () => watches.delete(call));
+    call.write({ status: names.has(call.request.service) ? status : 'SERVICE_UNKNOWN' });
+  };
+
+  const list: handleUnaryCall<object, { readonly statuses: Readonly<Record<string, HealthResponse>> }> = (
+    _call,
+    callback,
+  ) => callback(null, { statuses: Object.fromEntries([...names].map((name) => [name, { status }])) });
+
+  server.addService(health.service, { check, watch, list });
+  return Object.freeze({
+    setServing(serving: boolean): void {
+      const next = serving ? 'SERVING' : 'NOT_SERVING';
+      if (next === status) return;
+      status = next;
+      for (const call of watches) if (names.has(call.request.service)) call.write({ status });
+    },
+    endWatches(): void {
+      for (const call of watches) call.end();
+      watches.clear();
+    },
+  });
+}
+
+/**
+ * Serves both versions of reflection, from files that protoc has compiled: what proto-loader makes of them has no imports
+ * and the JavaScript names of fields, which standard runtimes refuse. The same three levels up from src/ratelimit/grpc and
+ * from dist/ratelimit/grpc. After a change of a file, with protoc 3.21 or newer:
+ *
+ *     protoc -Iproto -Igrpc=node_modules/grpc-health-check/proto -Inode_modules/@grpc/reflection/build/proto \
+ *       --include_imports --descriptor_set_out=proto/descriptors.binpb \
+ *       envoy/service/ratelimit/v3/rls.proto ratelimit.proto grpc/health/v1/health.proto \
+ *       grpc/reflection/v1/reflection.proto grpc/reflection/v1alpha/reflection.proto
+ */
+function addReflection(server: Server, { reflection }: GrpcLibrary): void {
+  const bytes = readFileSync(new URL('../../../proto/descriptors.binpb', import.meta.url));
+  // The service reads only the files, whatever kind of definition they come with.
+  const format = 'Protocol Buffer 3 EnumDescriptorProto';
+  const files = { format, type: {}, fileDescriptorProtos: filesOf(bytes) } as const;
+  new reflection.ReflectionService({ files }).addToServer(server);
+}
+
+/** A FileDescriptorSet is a list of files: a tag (`0x0a`), the length as a varint, and the file's bytes. */
+function filesOf(bytes: Buffer): Buffer[] {
+  const files: Buffer[] = [];
+  let at = 0;
+  while (at < bytes.length) {
+    let length = 0;
+    let shift = 0;
+    let byte: number;
+    at += 1;
+    do {
+      byte = bytes.readUInt8(at);
+      at += 1;
+      length += (byte & 0x7f) << shift;
+      shift += 7;
+    } while (byte >= 0x80);
+    files.push(bytes.subarray(at, at + length));
+    at += length;
+  }
+  return files;
+}
