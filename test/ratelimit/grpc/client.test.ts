@@ -8,8 +8,8 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { mock } from 'node:test';
 import { connectRateLimit, InvalidRequest, type RateLimitClient, type RateLimitClientOptions } from '#ratelimit';
 import { descriptor } from '../../support/limits.ts';
-import { startRateLimitStranger } from '../../support/rate-limit-stranger.ts';
-import { holdRefusingPort, type RefusingPort } from '../../support/refusing-port.ts';
+import { startRateLimitStranger } from '../../support/wire/rate-limit-stranger.ts';
+import { holdRefusingPort, type RefusingPort } from '../../support/wire/refusing-port.ts';
 
 const request = { domain: 'd', descriptors: [descriptor('k=v')] };
 const allowed = { overallCode: 'OK', statuses: [] };
