@@ -14,7 +14,7 @@ export interface Endpoint {
   readonly rewrite: '';
   readonly authenticated: boolean;
   /** Its answers last for as long as somebody looks on. */
-  readonly isUncounted?: boolean;
+  readonly isLongLived?: boolean;
   readonly run: (ctx: Context) => Promise<void>;
 }
 

@@ -32,7 +32,7 @@ export function createDiagnosticsEvents(
       prefix,
       rewrite: '',
       authenticated: true,
-      isUncounted: true,
+      isLongLived: true,
       async run(ctx) {
         if (!isRead(ctx, prefix)) return;
         representations.choose(ctx.req.headers.accept);

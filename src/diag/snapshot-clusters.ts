@@ -1,10 +1,10 @@
 /** Services across HTTP as rows, each with the routes whose requests go there. */
 
 import { concealText } from '#config';
-import type { Route } from '#gateway';
+import type { RouteSnapshot } from '#gateway';
 import type { ClusterRow } from './diagnostics.ts';
 
-export type Cluster = NonNullable<Route['cluster']>;
+export type Cluster = NonNullable<RouteSnapshot['transport']['cluster']>;
 
 export interface KnownCluster {
   /** As the service; the second for the same service has ` #2` behind it. */
@@ -14,11 +14,14 @@ export interface KnownCluster {
 }
 
 /** In the order in which routes lead to them; then those that no route leads to, such as auth services. */
-export type NameClusters = (routes: readonly Route[], others: readonly Cluster[]) => ReadonlyMap<Cluster, KnownCluster>;
+export type NameClusters = (
+  routes: readonly RouteSnapshot[],
+  others: readonly Cluster[],
+) => ReadonlyMap<Cluster, KnownCluster>;
 
 /** The routes of a configuration are one list for as long as it is in force: they are gone through when it is first seen. */
 export function createNameClusters(): NameClusters {
-  const namings = new WeakMap<readonly Route[], Naming>();
+  const namings = new WeakMap<readonly RouteSnapshot[], Naming>();
   return (routes, others) => {
     const naming = namings.get(routes) ?? namingOf(routes);
     namings.set(routes, naming);
@@ -35,9 +38,12 @@ interface Naming {
   readonly counts: Map<string, number>;
 }
 
-function namingOf(routes: readonly Route[]): Naming {
+function namingOf(routes: readonly RouteSnapshot[]): Naming {
   const naming: Naming = { known: new Map(), counts: new Map() };
-  for (const { cluster, mapping } of routes) {
+  for (const {
+    transport: { cluster },
+    mapping,
+  } of routes) {
     if (cluster === undefined) continue;
     const { mappings } = naming.known.get(cluster) ?? meet(naming, cluster, mapping.service);
     mappings.push(mapping.name);

@@ -1,11 +1,11 @@
 /** What a filter picks: routes, their clusters and services, and others that hold it themselves. */
 
 import { concealText } from '#config';
-import type { GatewaySnapshot, Route } from '#gateway';
+import type { GatewaySnapshot, RouteSnapshot } from '#gateway';
 import type { Cluster, KnownCluster } from './snapshot-clusters.ts';
 
 export interface Picks {
-  readonly routes: readonly Route[];
+  readonly routes: readonly RouteSnapshot[];
   readonly clusters: readonly (readonly [Cluster, KnownCluster])[];
   readonly services: GatewaySnapshot['services'];
 }
@@ -13,13 +13,15 @@ export interface Picks {
 /** `filter` must not be empty. */
 export function pick(
   filter: string,
-  routes: readonly Route[],
+  routes: readonly RouteSnapshot[],
   clusters: ReadonlyMap<Cluster, KnownCluster>,
   services: GatewaySnapshot['services'],
 ): Picks {
   const holds = holding(filter.toLowerCase());
-  const picked = routes.filter(({ name, prefix, mapping, target }) => holds(name, prefix, mapping.service, target()));
-  const led = new Set(picked.map(({ cluster }) => cluster));
+  const picked = routes.filter(({ name, prefix, mapping, transport }) =>
+    holds(name, prefix, mapping.service, transport.describe()),
+  );
+  const led = new Set(picked.map(({ transport }) => transport.cluster));
   const roles = new Set(picked.map(({ name }) => `Mapping ${name}`));
   return {
     routes: picked,

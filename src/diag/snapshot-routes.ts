@@ -1,7 +1,7 @@
 /** Routes as rows, in the order in which they are tried, each with what came of its requests. */
 
 import { concealText } from '#config';
-import type { Route, RouteTraffic } from '#gateway';
+import type { RouteSnapshot, RouteTraffic } from '#gateway';
 import type { RouteRow } from './diagnostics.ts';
 import type { TrafficRow } from './diagnostics-traffic.ts';
 import { type Cluster, isUnfit, type KnownCluster } from './snapshot-clusters.ts';
@@ -13,8 +13,9 @@ export interface RouteRowParts {
   readonly time: TrafficTime;
 }
 
-export function routeRow(route: Route, { clusters, trafficOf, time }: RouteRowParts): RouteRow {
-  const { name, prefix, mapping, cluster, labels, timeoutMs, source } = route;
+export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time }: RouteRowParts): RouteRow {
+  const { name, prefix, mapping, transport, labels, source } = route;
+  const { cluster } = transport;
   const traffic = trafficRow(trafficOf(name), cluster !== undefined, time);
   const known = cluster && clusters.get(cluster);
   return {
@@ -23,10 +24,10 @@ export function routeRow(route: Route, { clusters, trafficOf, time }: RouteRowPa
     conditions: route.conditions(),
     rewrite: mapping.rewrite,
     service: concealText(mapping.service),
-    target: concealText(route.target()),
+    target: concealText(transport.describe()),
     authenticated: route.auth !== undefined,
     labels: labels.map((group) => group.labels.map((label) => label.name).join(' + ')),
-    timeout_ms: timeoutMs,
+    timeout_ms: transport.timeouts?.timeoutMs,
     source: source && `${source.file}:${source.line}`,
     internal: route.internal === true,
     cluster: known && concealText(known.name),

@@ -44,7 +44,7 @@ export const rowsMax = 1_000;
 /** Nothing changes by being looked at. */
 export function readDiagnostics(parts: DiagnosticsParts, selection: Selection = everything): Diagnostics {
   const { version, configuration, traffic } = parts;
-  const { routes, services, versions, auth, ratelimit, silences } = parts.gateway();
+  const { routes, services, versions, auth, ratelimit, lastUnanswered } = parts.gateway();
   const { filter, offset } = selection;
   const { number: generation, hash, appliedAtMs } = configuration.current();
   const uptimeMs = parts.uptimeMs();
@@ -76,8 +76,8 @@ export function readDiagnostics(parts: DiagnosticsParts, selection: Selection = 
     versions: versions.map(versionRow),
     ...{ limits, limits_total: countLimits(domains) },
     failures: traffic.failures().map(failureRow),
-    auth: auth && { ...auth, last_error_at: timeOf(silences.auth) },
-    ratelimit: ratelimit && { ...ratelimit, last_error_at: timeOf(silences.ratelimit) },
+    auth: auth && { ...auth, last_error_at: timeOf(lastUnanswered.auth) },
+    ratelimit: ratelimit && { ...ratelimit, last_error_at: timeOf(lastUnanswered.ratelimit) },
   };
 }
 

@@ -1,14 +1,6 @@
 /** Explains a request with the gateway's own functions in the gateway's own order, without sending or counting it. */
 import type { Context } from 'koa';
-import {
-  type AgingVersion,
-  type Facts,
-  factsOf,
-  type Gateway,
-  headerPairs,
-  type ReadyRoute,
-  refuseMethod,
-} from '#gateway';
+import { attributesOf, type Gateway, headerPairs, type Route, refuseMethod, type VersionLifecycle } from '#gateway';
 import {
   type Addresses,
   createAddresses,
@@ -17,13 +9,12 @@ import {
   Problem,
   pathOf,
   problem,
-  publicBase,
   requestContext,
   sanitisePath,
   searchOf,
   traceOf,
 } from '#http';
-import type { Match, RouteVerdict } from '#routing';
+import type { RequestAttributes, RouteVerdict } from '#routing';
 import { type Conceal, createConceal } from './conceal.ts';
 import type {
   CorsPart,
@@ -33,6 +24,7 @@ import type {
   MappingPart,
   Outcome,
   RequestPart,
+  ShadowPart,
   VersionPart,
 } from './explanation.ts';
 import { faultsOfRequest, imagineRequest } from './imagined-request.ts';
@@ -52,13 +44,13 @@ export interface EntrySettings {
 
 /** @default entry: trusts no proxy and permits no origin */
 export function createExplain({ parts }: Gateway, entry: EntrySettings = closedEntry()): Explain {
-  const { table, preflights, identity, identityHeaders, versionOf } = parts;
+  const { table, preflightRoute, identity, identityHeaders, versionOf } = parts;
   const checkPath = createSafePath(entry);
 
   /** What ends before a mapping is looked for; undefined: the request goes on. */
   function explainEntry(ctx: Context): Partial<Explanation> | undefined {
     const site = siteCors(ctx, entry.allowedOrigin(ctx));
-    if (site !== undefined && isPreflight(ctx) && preflights.routeOf(ctx) === undefined)
+    if (site !== undefined && isPreflight(ctx) && preflightRoute(ctx) === undefined)
       return { cors: site, outcome: preflightOutcome };
     checkPath(ctx, nothing);
     refuseMethod(ctx.method);
@@ -67,50 +59,45 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
   }
 
   function explainMatch(ctx: Context, request: ExplainRequest, client: ClientHeaders): Partial<Explanation> {
-    const preflight = preflights.routeOf(ctx) !== undefined;
-    const facts = preflight ? announcedBy(ctx) : factsOf(ctx);
-    const verdicts = table.explain(facts);
-    const match = table.match(facts, firstShare);
-    const version = versionOf?.(facts.path, match?.route);
+    const preflight = preflightRoute(ctx) !== undefined;
+    const attributes = preflight ? announcedBy(ctx) : attributesOf(ctx);
+    const verdicts = table.explain(attributes);
+    const match = table.match(attributes, firstShare);
+    const version = versionOf?.(attributes.path, match?.route);
     const ended = version?.ended();
+    const site = siteCors(ctx, entry.allowedOrigin(ctx));
     const found = {
       ...candidateParts(verdicts, client.conceal, request),
       version: versionPart(version, requestContext(ctx).rootPath),
     };
-    const site = siteCors(ctx, entry.allowedOrigin(ctx));
     if (match === undefined)
       return { ...found, cors: site, outcome: refused('routing', ended ?? problem('not-found')) };
     const { route, shadow } = match;
-    const partOf = (one: ReadyRoute) => mappingPart(verdictOf(one, verdicts), client.conceal);
+    const partOf = (one: Route) => mappingPart(verdictOf(one, verdicts), client.conceal);
     const matched = { ...found, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };
     if (preflight) return { ...matched, outcome: preflightOutcome };
     if (ended !== undefined) return { ...matched, outcome: refused('routing', ended) };
-    const copied = shadow && { ...partOf(shadow), url: urlOfCopy(shadow, facts) };
-    return { ...matched, shadow: copied, ...explainStages(ctx, facts, match, request, client) };
+    const copy = shadow && shadowPart(ctx, shadow, partOf(shadow));
+    return { ...matched, shadow: copy, ...explainStages(ctx, attributes, route, request, client) };
   }
 
   function explainStages(
     ctx: Context,
-    facts: Facts,
-    { route }: Match<ReadyRoute>,
+    attributes: RequestAttributes,
+    route: Route,
     { user }: ExplainRequest,
     client: ClientHeaders,
   ): Partial<Explanation> {
-    const auth = explainAuth(parts, ctx, facts, route, client.conceal);
-    if (user !== undefined) identifyAs(parts, ctx, route, user);
-    if (route.redirection !== undefined) return { auth, ...redirected(ctx, facts, route) };
-    const asked = { auth, rate_limit: explainLimit(parts, facts, route, client.conceal) };
+    const auth = explainAuth(parts, ctx, attributes, route, client.conceal);
+    if (user !== undefined) identifyAs(ctx, route, user);
+    if (route.transport.location !== undefined) return { auth, ...redirected(ctx, route) };
+    const asked = { auth, rate_limit: explainLimit(parts, attributes, route, client.conceal) };
     try {
-      return { ...asked, target: explainTarget(parts, ctx, facts, route, client), outcome: { kind: 'forwarded' } };
+      const target = explainTarget(parts, ctx, attributes, route, client);
+      return { ...asked, target, outcome: { kind: 'forwarded' } };
     } catch (thrown) {
       return { ...asked, outcome: refused('forwarding', thrown) };
     }
-  }
-
-  function urlOfCopy({ mapping, rewritten }: ReadyRoute, { path, search }: Facts): string {
-    const target = parts.resolve(mapping.service);
-    const base = target.kind === 'remote' ? (target.origins()[0] ?? '') + target.path : '';
-    return base + (rewritten(path) ?? '') + search;
   }
 
   return function explain(request) {
@@ -186,11 +173,7 @@ function requestPart(
 }
 
 /** Counts the mappings that lose by their path alone, and lists them only with `all`: they may be thousands. */
-function candidateParts(
-  verdicts: readonly RouteVerdict<ReadyRoute>[],
-  conceal: Conceal,
-  { all = false }: ExplainRequest,
-) {
+function candidateParts(verdicts: readonly RouteVerdict<Route>[], conceal: Conceal, { all = false }: ExplainRequest) {
   const listed = verdicts.filter(({ outcome, by }) => all || outcome !== 'lost' || by !== 'path');
   return {
     candidates: listed.map((verdict) => ({
@@ -202,10 +185,7 @@ function candidateParts(
   };
 }
 
-function mappingPart(
-  { route, reason }: Pick<RouteVerdict<ReadyRoute>, 'route' | 'reason'>,
-  conceal: Conceal,
-): MappingPart {
+function mappingPart({ route, reason }: Pick<RouteVerdict<Route>, 'route' | 'reason'>, conceal: Conceal): MappingPart {
   return {
     name: route.name,
     prefix: route.prefix,
@@ -215,13 +195,13 @@ function mappingPart(
   };
 }
 
-function verdictOf(route: ReadyRoute, verdicts: readonly RouteVerdict<ReadyRoute>[]) {
+function verdictOf(route: Route, verdicts: readonly RouteVerdict<Route>[]) {
   const verdict = verdicts.find((one) => one.route === route);
   return { route, reason: verdict?.reason ?? '' };
 }
 
 /** `root`: the public path of the gateway, without a slash at the end. */
-function versionPart(version: AgingVersion | undefined, root: string): VersionPart | undefined {
+function versionPart(version: VersionLifecycle | undefined, root: string): VersionPart | undefined {
   if (version === undefined) return undefined;
   const { record, headers, ended } = version;
   const { deprecation, sunset, link } = headers(root);
@@ -240,11 +220,11 @@ function isPreflight({ method, req }: Context): boolean {
 }
 
 /** The attributes of the request that a preflight announces. */
-function announcedBy(ctx: Context): Facts {
-  return factsOf(ctx, { method: ctx.req.headers['access-control-request-method'] });
+function announcedBy(ctx: Context): RequestAttributes {
+  return attributesOf(ctx, { method: ctx.req.headers['access-control-request-method'] });
 }
 
-function mappingCors({ req }: Context, { cors, mapping }: ReadyRoute, preflight: boolean): CorsPart | undefined {
+function mappingCors({ req }: Context, { cors, mapping }: Route, preflight: boolean): CorsPart | undefined {
   if (cors === undefined) return undefined;
   const { origin } = req.headers;
   const headers = headerParts(cors.headersFor(origin, preflight));
@@ -262,9 +242,21 @@ function headerParts(headers: Readonly<Record<string, string>>): readonly Header
   return Object.entries(headers).map(([name, value]) => ({ name, value }));
 }
 
-function redirected(ctx: Context, { path, search }: Facts, { mapping, redirection }: ReadyRoute): Partial<Explanation> {
-  const location = redirection?.({ path, search }, publicBase(ctx));
-  if (location === undefined) return { outcome: refused('forwarding', problem('bad-path')) };
-  const { status = 301 } = mapping.redirect ?? {};
-  return { redirect: { status, location }, outcome: { kind: 'redirect', status } };
+function redirected(ctx: Context, { mapping, transport }: Route): Partial<Explanation> {
+  try {
+    const { status = 301 } = mapping.redirect ?? {};
+    return { redirect: { status, location: transport.location?.(ctx) ?? '' }, outcome: { kind: 'redirect', status } };
+  } catch (thrown) {
+    return { outcome: refused('forwarding', thrown) };
+  }
+}
+
+/** Undefined where the path cannot be rewritten: then no copy is sent. */
+function shadowPart(ctx: Context, { transport }: Route, mapping: MappingPart): ShadowPart | undefined {
+  try {
+    const [origin = ''] = transport.origins?.() ?? [];
+    return { ...mapping, url: origin + transport.preview(ctx).path };
+  } catch {
+    return undefined;
+  }
 }

@@ -137,6 +137,8 @@ export type RateLimitPart =
     };
 
 export interface DescriptorPart {
+  /** True: it counts before authentication, refused requests too. */
+  readonly before_auth: boolean;
   readonly entries: readonly { readonly key: string; readonly value: string }[];
   /** Undefined: only the service that decides knows them. */
   readonly limits: readonly LimitPart[] | undefined;

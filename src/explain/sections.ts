@@ -169,8 +169,11 @@ function limitRows(limit: RateLimitPart): string[][] {
     ['name', `${name} (${source})`],
     ['decided by', by],
     ['domain', domain],
-    ...descriptors.flatMap(({ entries, limits }) => [
-      ['descriptor', entries.map(({ key, value }) => `${key}=${value}`).join(' › ')],
+    ...descriptors.flatMap(({ entries, limits, before_auth: isFirst }) => [
+      [
+        'descriptor',
+        `${entries.map(({ key, value }) => `${key}=${value}`).join(' › ')}${isFirst ? ', before authentication' : ''}`,
+      ],
       ...limitsRows(limits, by),
     ]),
     ['over', limit.on_over_limit],

@@ -1,13 +1,13 @@
-/** Which scripts of other origins may call a mapping (the CORS protocol of the Fetch standard). */
+/** A mapping's CORS headers and its answers to preflights (the CORS protocol of the Fetch standard). */
 import type { Context } from 'koa';
 import type { CorsRule } from '#config';
 
 export interface Cors {
-  /** Around all that may answer: refusals and errors can be read by the script as well, and the mapping has the last word. */
+  /** Sets the headers on every outcome, so that scripts can read refusals and errors too; they replace those of the service. */
   readonly around: (ctx: Context, run: () => Promise<unknown>) => Promise<void>;
   /** Answers the preflight, with or without permission. */
   readonly answerPreflight: (ctx: Context) => void;
-  /** What the headers of an answer to this origin are; for a preflight those that permit the request. Pure. */
+  /** The headers of a response to this origin; of a preflight those that permit the request. Pure. */
   readonly headersFor: (origin: string | undefined, preflight: boolean) => CorsHeaders;
 }
 
@@ -47,7 +47,7 @@ export function createCors(rule: CorsRule): Cors {
       try {
         await run();
       } catch (thrown) {
-        forgetCors(thrown);
+        removeCors(thrown);
         throw thrown;
       } finally {
         if (!ctx.headerSent) write(ctx, false);
@@ -62,7 +62,7 @@ export function createCors(rule: CorsRule): Cors {
 
 const none: CorsHeaders = Object.freeze({});
 
-/** With `*` any origin may read what is open to everybody, and nothing that needs credentials. */
+/** With `*`, scripts of any origin may read responses, but send no credentials. */
 function commonHeaders({ credentials, origins }: CorsRule): CorsHeaders {
   return credentials && !origins.includes('*') ? { 'Access-Control-Allow-Credentials': 'true' } : none;
 }
@@ -75,8 +75,8 @@ function isCors(name: string): boolean {
   return name.toLowerCase().startsWith('access-control-');
 }
 
-/** @koa/cors, in a service of this process, hands its headers on with what is thrown through it. */
-function forgetCors(thrown: unknown): void {
+/** @koa/cors, in a service of this process, adds its headers to errors that pass through it. */
+function removeCors(thrown: unknown): void {
   if (!(thrown instanceof Error) || !('headers' in thrown)) return;
   const others = Object.entries(Object(thrown.headers)).filter(([name]) => !isCors(name));
   thrown.headers = Object.fromEntries(others);

@@ -1,183 +1,225 @@
-/** The edge: match, authenticate, limit, forward, once for each request and in this order. */
+/** Makes a gateway of records and of the server's own routes: match, authenticate, limit and forward each request. */
 import type { Context, Middleware } from 'koa';
-import type { Mapping, RateLimitService, Version } from '#config';
+import { type Mapping, mappingDefaults, type RateLimitService, type Version } from '#config';
 import { type Logger, silentLogger } from '#http';
-import { type ClusterRegistry, createClusters } from '#proxy';
+import { type Cluster, type ClusterRegistry, type ClusterSpec, createClusters } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import { createTable, type Table } from '#routing';
-import type { ConfiguredAuthService } from './auth-services.ts';
-import type { AuthCounts } from './authenticate.ts';
-import type { Forward } from './forward-local.ts';
-import { createHoldings, type Holdings } from './holdings.ts';
+import { type AuthCounts, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
+import { createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createIdentity, type Identity } from './identity.ts';
-import { createJourney } from './journey.ts';
-import { createLimitation, type LimitCounts } from './limit.ts';
-import { createPreflights, type Preflights } from './preflights.ts';
-import type { InternalRoute, ReadyRoute, Route } from './route.ts';
-import { createRoutes, usualBodyBytesMax } from './routes.ts';
-import { describeTarget, type Target } from './target.ts';
-import { createTraffic, type Traffic } from './traffic.ts';
-import { createVersionLife, type VersionOf } from './version-life.ts';
+import { createLimitStage, type LimitCounts } from './limits/stage.ts';
+import { createInternalRoute, createRoute, type InternalRoute, type Route } from './route.ts';
+import { describeTarget, type Resolve } from './target.ts';
+import { createTraffic, type Traffic } from './traffic/traffic.ts';
+import { clusterSpec, type Handler, type Transport } from './transport.ts';
+import { createVersionLifecycles, type VersionOf } from './version-lifecycle.ts';
 
 export interface GatewayOptions {
   readonly mappings: readonly Mapping[];
-  /** Without one every mapping is open. Without a default one internal routes that need it are not served. @default [] */
+  /** Without auth services every mapping is open; without a default one, internal routes that need it are not served. @default [] */
   readonly authServices?: readonly ConfiguredAuthService[];
   readonly rateLimitService?: RateLimitService | undefined;
-  /** Required beside `rateLimitService`: the limiter in this process or across gRPC. */
+  /** Required with `rateLimitService`: the limiter in this process or across gRPC. */
   readonly limiter?: Limiter | undefined;
-  /** Where a service reference leads. */
-  readonly resolve: (service: string) => Target;
+  readonly resolve: Resolve;
   /** The isolated app of each module in this process. */
-  readonly services: Readonly<Record<string, Forward>>;
+  readonly services: Readonly<Record<string, Handler>>;
   readonly internalRoutes?: readonly InternalRoute[];
-  /** Parts of the API that are on their way out. @default [] */
+  /** Versions of the API that are deprecated or have an end. @default [] */
   readonly versions?: readonly Version[];
   /** Milliseconds since the epoch. @default Date.now */
   readonly clock?: () => number;
-  /** Lower-case names that no client may send, beside those of the auth services. @default [] */
+  /** Lower-case names of headers that no client may send, besides those of the auth services. @default [] */
   readonly identityHeaders?: readonly string[];
-  /** Until an upstream's response headers, in milliseconds, where the mapping does not say. @default 3000 */
+  /** Until an upstream's response headers, in milliseconds, for mappings that do not set it. @default 3000 */
   readonly timeoutMs?: number;
   /** @default 3000 */
   readonly connectTimeoutMs?: number;
-  /** How long a body may rest, either way, in milliseconds; 0: without end. @default 300_000 */
+  /** The longest pause in a body, in milliseconds; 0: no limit. @default 300_000 */
   readonly idleTimeoutMs?: number;
   /** @default 1 MiB */
   readonly bodyBytesMax?: number;
-  /** Shared with gateways before and after this one, and closed by whoever made it. @default its own */
+  /** Shared with earlier and later gateways; the caller closes it. @default one that this gateway closes */
   readonly clusters?: ClusterRegistry | undefined;
-  /** Counted up, across the gateways that share it. @default its own */
+  /** Counted up, across the gateways that share it. @default new counts */
   readonly counts?: GatewayCounts | undefined;
-  /** Shared with gateways before and after this one. @default its own */
+  /** Shared with earlier and later gateways. @default a new one */
   readonly traffic?: Traffic | undefined;
   readonly logger?: Logger;
 }
 
-/** What auth and rate-limit services answered since the start. */
+/** The decisions of auth and rate-limit services since the start. */
 export interface GatewayCounts {
   readonly auth: AuthCounts;
   readonly ratelimit: LimitCounts;
-  readonly silences: Silences;
+  readonly lastUnanswered: LastUnanswered;
 }
 
-/** When each last gave no answer, in milliseconds since the epoch. */
-export interface Silences {
+/** When each service last gave no answer, in milliseconds since the epoch. */
+export interface LastUnanswered {
   auth: number | undefined;
   ratelimit: number | undefined;
 }
 
 export function createGatewayCounts(): GatewayCounts {
-  const silences = { auth: undefined, ratelimit: undefined };
-  return { auth: { allowed: 0, denied: 0, error: 0 }, ratelimit: { ok: 0, over: 0, error: 0 }, silences };
+  return {
+    auth: { allowed: 0, denied: 0, error: 0 },
+    ratelimit: { ok: 0, over: 0, error: 0 },
+    lastUnanswered: { auth: undefined, ratelimit: undefined },
+  };
 }
 
-/** What the gateway believes, for the diagnostics page. Nothing in it changes when it is read. */
+/** The state of the gateway, for the diagnostics. Reading it changes nothing. */
 export interface GatewaySnapshot {
   /** In the order in which they are tried. */
-  readonly routes: readonly Route[];
-  /** Whom the records name, and where that leads. */
+  readonly routes: readonly RouteSnapshot[];
   readonly versions: readonly Version[];
+  /** The services that records name, and where each reference leads. */
   readonly services: readonly { readonly role: string; readonly service: string; readonly target: () => string }[];
   readonly auth: Readonly<AuthCounts> | undefined;
   readonly ratelimit: Readonly<LimitCounts> | undefined;
-  readonly silences: Readonly<Silences>;
+  readonly lastUnanswered: Readonly<LastUnanswered>;
 }
 
-/** What requests run through. Read-only: explanations ask the same functions. */
+export type RouteSnapshot = Pick<Route, RouteField> & {
+  readonly auth: object | undefined;
+  readonly transport: Pick<Transport, 'describe' | 'timeouts'> & {
+    readonly cluster: Pick<Cluster, 'snapshot'> | undefined;
+  };
+};
+type RouteField = 'name' | 'prefix' | 'precedence' | 'internal' | 'mapping' | 'source' | 'conditions' | 'labels';
+
+/** The parts that requests run through. Read-only, for explanations. */
 export interface GatewayParts {
-  readonly table: Table<ReadyRoute>;
-  readonly preflights: Preflights;
+  readonly table: Table<Route>;
+  readonly preflightRoute: PreflightRoute;
   readonly identity: Identity;
-  /** Lower-case names that no client may send. */
+  /** Lower-case names of headers that no client may send. */
   readonly identityHeaders: readonly string[];
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
   readonly authServices: readonly ConfiguredAuthService[];
   readonly rateLimitService: RateLimitService | undefined;
   readonly limiter: Limiter | undefined;
-  readonly resolve: (service: string) => Target;
+  readonly resolve: Resolve;
   readonly bodyBytesMax: number;
 }
 
 export interface Gateway {
-  /** Answers every request: what no route matches is `not-found`. It must stand behind `createSafePath`. */
+  /** Answers every request: one without a route gets `not-found`. Requires `createSafePath` in front. */
   readonly middleware: Middleware;
-  /** True for a preflight of a request whose mapping has a CORS rule: then nobody else may answer it. */
+  /** True for a preflight that a mapping's CORS rule answers; no middleware in front may answer it. */
   readonly answersPreflight: (ctx: Context) => boolean;
-  /** For explanations. */
   readonly parts: GatewayParts;
   readonly snapshot: () => GatewaySnapshot;
-  /** Gives back the clusters. To be called when no request is left on it. */
+  /** Releases what it shares with other gateways. Call it when no request is left on this one. */
   readonly close: () => Promise<void>;
 }
 
-/** Throws TypeError when a part is missing without which requests would pass that must not. */
+/** Throws TypeError when a part is missing without which requests would pass unchecked. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { authServices = [], rateLimitService, logger = silentLogger, counts = createGatewayCounts() } = options;
-  const { resolve, bodyBytesMax = usualBodyBytesMax, versions = [], clock = Date.now } = options;
+  const { authServices = [], rateLimitService, limiter, resolve, versions = [], clock = Date.now } = options;
+  const { logger = silentLogger, counts = createGatewayCounts(), traffic = createTraffic() } = options;
+  const { clusters = createClusters({ logger }), bodyBytesMax = 1024 * 1024 } = options;
+  // Releases on an error what was acquired before; `move` keeps it for `close`.
+  using acquired = new DisposableStack();
   const identityHeaders = [...new Set(strippedNames(options))];
   const identity = createIdentity([], identityHeaders);
-  const limitation = rateLimitService && createLimitation(limitationOf(rateLimitService, options, counts));
-  const { clusters = createClusters({ logger }), traffic = createTraffic() } = options;
-  const holdings = createHoldings(clusters, traffic);
-  const parts = { identity, holdings, counts, logger };
-  const { made, table } = holding(holdings, () => {
-    const made = createRoutes(options, parts);
-    return { made, table: createTable(made) };
-  });
-  const preflights = createPreflights(table);
-  const versionOf = versions.length === 0 ? undefined : createVersionLife(versions, clock);
-  let named: GatewaySnapshot['services'] | undefined;
+  const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, options, counts));
+  const routes = createRoutes({ ...options, clusters, counts, traffic, bodyBytesMax }, identity, acquired);
+  const table = createTable(routes);
+  const preflightRoute = createPreflightRoute(table);
+  const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
+  const held = acquired.move();
+  let services: GatewaySnapshot['services'] | undefined;
   return Object.freeze({
-    middleware: createJourney({ table, preflights, identity, limitation, traffic, versionOf }),
-    answersPreflight: (ctx: Context) => preflights.routeOf(ctx) !== undefined,
+    middleware: createHandle({ table, preflightRoute, identity, askLimiter, traffic, versionOf }),
+    answersPreflight: (ctx: Context) => preflightRoute(ctx) !== undefined,
     parts: {
-      ...{ table, preflights, identity, identityHeaders, versionOf },
-      ...{ authServices, rateLimitService, limiter: options.limiter, resolve, bodyBytesMax },
+      ...{ table, preflightRoute, identity, identityHeaders, versionOf },
+      ...{ authServices, rateLimitService, limiter, resolve, bodyBytesMax },
     },
     snapshot() {
-      named ??= servicesOf(made, options);
+      services ??= servicesOf(routes, options);
       const auth = authServices.length === 0 ? undefined : counts.auth;
-      const ratelimit = limitation && counts.ratelimit;
-      return { routes: table.routes, versions, services: named, auth, ratelimit, silences: counts.silences };
+      const ratelimit = rateLimitService && counts.ratelimit;
+      return { routes: table.routes, versions, services, auth, ratelimit, lastUnanswered: counts.lastUnanswered };
     },
     async close() {
-      holdings.release();
+      held.dispose();
       if (options.clusters === undefined) await clusters.close();
     },
   });
 }
 
-/** What one auth service may set is taken from clients on the routes of all of them, and on open ones. */
+/** The identity headers of all auth services are stripped on every route, open ones too. */
 function strippedNames({ authServices = [], identityHeaders = [] }: GatewayOptions): string[] {
   return [...authServices.flatMap(({ record }) => record.allowedAuthorizationHeaders), ...identityHeaders];
 }
 
-function limitationOf(
+function limitStageOptions(
   record: RateLimitService,
   { limiter, logger = silentLogger, clock = Date.now }: GatewayOptions,
-  { ratelimit: counts, silences }: GatewayCounts,
+  { ratelimit: counts, lastUnanswered }: GatewayCounts,
 ) {
   if (limiter === undefined)
     throw new TypeError(`the rate-limit service "${record.service}" is named but no limiter was handed in`);
-  const onSilence = () => {
-    silences.ratelimit = clock();
+  const onUnanswered = () => {
+    lastUnanswered.ratelimit = clock();
   };
-  return { record, limiter, counts, onSilence, logger };
+  return { record, limiter, counts, onUnanswered, logger };
 }
 
-/** What cannot be made whole gives back what it took. */
-function holding<T>(holdings: Holdings, make: () => T): T {
-  try {
-    return make();
-  } catch (error) {
-    holdings.release();
-    throw error;
+type Shared = Required<Pick<GatewayOptions, 'clusters' | 'counts' | 'traffic' | 'bodyBytesMax'>>;
+
+/** Acquires clusters and traffic counts, and defers their release. Throws TypeError for a service that is not there. */
+function createRoutes(
+  options: GatewayOptions & { readonly [Name in keyof Shared]: NonNullable<Shared[Name]> },
+  identity: Identity,
+  acquired: DisposableStack,
+): Route[] {
+  const { mappings, services, authServices = [], internalRoutes = [], resolve, clusters, counts, traffic } = options;
+  const { timeoutMs = 3000, connectTimeoutMs = 3000, idleTimeoutMs = 300_000, bodyBytesMax } = options;
+  const { logger = silentLogger, clock = Date.now } = options;
+
+  function holdCluster(spec: ClusterSpec): Cluster {
+    const { cluster, release } = clusters.acquire(spec);
+    acquired.defer(release);
+    return cluster;
   }
+
+  const auth = createAuthStages(authServices, {
+    resolve,
+    holdCluster: (record, target) =>
+      holdCluster(clusterSpec(record.authService, target, record.timeoutMs, mappingDefaults)),
+    counts: counts.auth,
+    onUnanswered() {
+      counts.lastUnanswered.auth = clock();
+    },
+    logger,
+  });
+  const parts = {
+    ...{ resolve, holdCluster, auth, identity, logger, timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax },
+    appOf(name: string) {
+      const app = services[name];
+      if (app === undefined) throw new TypeError(`no service "${name}" in this process`);
+      return app;
+    },
+    holdTraffic(name: string) {
+      acquired.defer(() => traffic.release(name));
+      return traffic.hold(name);
+    },
+    domain: options.rateLimitService?.domain,
+  };
+  const served = internalRoutes.filter(({ authenticated }) => !authenticated || auth.hasDefault);
+  return [
+    ...mappings.map((mapping) => createRoute(mapping, parts)),
+    ...served.map((internal) => createInternalRoute(internal, parts)),
+  ];
 }
 
-/** In the order of the records. A mapping's service leads where its route does; each other is resolved once. */
+/** In the order of the records. */
 function servicesOf(
   routes: readonly Route[],
   { authServices = [], rateLimitService, resolve }: GatewayOptions,
@@ -189,7 +231,11 @@ function servicesOf(
   return [
     ...routes
       .filter(({ internal, mapping }) => internal !== true && mapping.redirect === undefined)
-      .map(({ name, mapping: { service }, target }) => ({ role: `Mapping ${name}`, service, target })),
+      .map(({ name, mapping: { service }, transport }) => ({
+        role: `Mapping ${name}`,
+        service,
+        target: transport.describe,
+      })),
     ...authServices.map(({ record }) => row(`AuthService ${record.name}`, record.authService)),
     ...(rateLimitService ? [row(`RateLimitService ${rateLimitService.name}`, rateLimitService.service)] : []),
   ];

@@ -1,11 +1,6 @@
-/** The edge: routes a request to its service after asking who it is and whether it may. */
-export type { AuthBody } from './auth/body.ts';
-export { upstreamRequest } from './auth-over-http.ts';
-export type { AuthQuestion } from './auth-question.ts';
-export type { ConfiguredAuthService } from './auth-services.ts';
-export { type AuthCounts, createPortQuestion } from './authenticate.ts';
-export { type Facts, factsOf } from './facts.ts';
-export type { Forward } from './forward-local.ts';
+/** The gateway: finds the mapping of a request, asks the auth service and the limiter, and forwards the request. */
+export { headerPairs } from './auth/check-request.ts';
+export type { AuthCounts, ConfiguredAuthService } from './auth/stage.ts';
 export {
   createGateway,
   createGatewayCounts,
@@ -14,14 +9,14 @@ export {
   type GatewayOptions,
   type GatewayParts,
   type GatewaySnapshot,
+  type RouteSnapshot,
 } from './gateway.ts';
-export { headerPairs } from './header-pairs.ts';
+export { attributesOf, refuseMethod } from './handle.ts';
 export { createIdentity } from './identity.ts';
-export { refuseMethod } from './journey.ts';
-export type { LimitCounts } from './limit.ts';
-export { createResolve, type Resolve, type ResolverOptions } from './resolve.ts';
-export type { InternalRoute, ReadyRoute, Route } from './route.ts';
+export type { LimitCounts } from './limits/stage.ts';
+export type { InternalRoute, Route } from './route.ts';
 export { listRoutes } from './route-listing.ts';
+export { createResolve, describeTarget, type Resolve, type ResolverOptions, type Target } from './target.ts';
 export {
   durationBoundsMs,
   type Figures,
@@ -29,7 +24,7 @@ export {
   type RouteTraffic,
   type StatusClass,
   type Totals,
-} from './route-traffic.ts';
-export { describeTarget, type Target } from './target.ts';
-export { createTraffic, type FailedRequest, type Traffic } from './traffic.ts';
-export type { AgingVersion } from './version-life.ts';
+} from './traffic/route-traffic.ts';
+export { createTraffic, type FailedRequest, type Traffic } from './traffic/traffic.ts';
+export type { Handler } from './transport.ts';
+export type { VersionLifecycle } from './version-lifecycle.ts';

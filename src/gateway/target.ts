@@ -1,11 +1,12 @@
-/** Where a service reference leads: to a module of this process, or across the network. */
+/** Where a service reference leads: to a module of this process, or to addresses on the network. */
+import { parseServiceReference, type ServiceReference } from '#config';
 
 export type Target =
   | { readonly kind: 'local'; readonly name: string }
   /**
-   * `origins` gives scheme, host and port of each address, never none; it is a function because a listener's port may be
-   * known late, and gives the same array as long as nothing has changed. `path` is put before every path that is sent
-   * there: `''`, or `/base`. `serverName` is what the certificate of an HTTPS address must show; without one its host.
+   * `origins` returns scheme, host and port of each address, at least one. It is a function because a listener's port may
+   * be known late; it returns the same array until an address changes. `path` comes before every path that is sent there:
+   * `''`, or `/base`. `serverName` is the name that the certificate of an HTTPS address must show; without one its host.
    */
   | {
       readonly kind: 'remote';
@@ -14,11 +15,81 @@ export type Target =
       readonly serverName?: string | undefined;
     };
 
-/** For people: where requests go. */
+export type RemoteTarget = Extract<Target, { kind: 'remote' }>;
+
+/** For people: `in this process`, `http://10.0.0.1:9001/base`. */
 export function describeTarget(target: Target): string {
   if (target.kind === 'local') return 'in this process';
   return target
     .origins()
     .map((origin) => origin + target.path)
     .join(', ');
+}
+
+export interface ResolverOptions {
+  /** Whether a module or service of that name runs in this process. */
+  readonly isLocal: (name: string) => boolean;
+  /** The address where a module of this process listens, as `host:port`; undefined before it listens. */
+  readonly listenerOf: (name: string) => string | undefined;
+  /** Addresses of services in other processes, by name, as one `host:port` or several. */
+  readonly addresses: Readonly<Record<string, string | readonly string[]>>;
+}
+
+export type Resolve = (reference: string) => Target;
+
+/**
+ * A bare `name` is the module of that name if it runs in this process, otherwise `http://name`. A reference with a port
+ * or a scheme always leads to the network; there a name means, in this order, this process's own listener of that name,
+ * the addresses from the settings, a host name. In each case a certificate must show the name of the reference.
+ */
+export function createResolve({ isLocal, listenerOf, addresses }: ResolverOptions): Resolve {
+  return (reference) => {
+    const parsed = parseServiceReference(reference);
+    if (parsed === undefined) throw new TypeError(`"${reference}" is not a service reference`);
+    if (parsed.scheme === undefined && parsed.port === undefined && isLocal(parsed.host)) {
+      return { kind: 'local', name: parsed.host };
+    }
+    return {
+      kind: 'remote',
+      origins: originsOf(parsed, listenerOf, addresses),
+      path: parsed.path ?? '',
+      serverName: parsed.host,
+    };
+  };
+}
+
+function originsOf(
+  reference: ServiceReference,
+  listenerOf: ResolverOptions['listenerOf'],
+  addresses: ResolverOptions['addresses'],
+): () => readonly string[] {
+  let elsewhere: readonly string[] | undefined;
+  let listener: string | undefined;
+  let here: readonly string[] = [];
+  return () => {
+    const now = listenerOf(reference.host);
+    if (now === undefined) {
+      elsewhere ??= originsAt(reference, addresses);
+      return elsewhere;
+    }
+    if (now !== listener) here = [originAt(reference, now)];
+    listener = now;
+    return here;
+  };
+}
+
+function originsAt(reference: ServiceReference, addresses: ResolverOptions['addresses']): readonly string[] {
+  const { host } = reference;
+  const known = Object.hasOwn(addresses, host) ? addresses[host] : undefined;
+  return [known ?? authorityOf(reference)].flat().map((authority) => originAt(reference, authority));
+}
+
+function originAt({ scheme = 'http' }: ServiceReference, authority: string): string {
+  return `${scheme}://${authority}`;
+}
+
+const defaultPorts = { http: 80, https: 443, grpc: 8081 };
+
+function authorityOf({ scheme = 'http', host, port }: ServiceReference): string {
+  return `${host}:${port ?? defaultPorts[scheme]}`;
 }

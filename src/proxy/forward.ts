@@ -63,7 +63,6 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
       return;
     }
     sendResponse(ctx, response, { restoration, idleTimeoutMs, eventsIdleTimeoutMs });
-    responseRules.editResponse(ctx);
   };
 
   /** The span of a request that cannot be sent ends here. */

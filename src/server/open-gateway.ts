@@ -5,8 +5,8 @@ import { createExplain } from '#explain';
 import {
   createGateway,
   createResolve,
-  type Forward,
   type GatewayCounts,
+  type Handler,
   type InternalRoute,
   type Resolve,
   type Traffic,
@@ -104,7 +104,7 @@ function blockedRoute({ name, prefix, caseSensitive, precedence }: HeldPrefix): 
 }
 
 /** Without auth, which has its own listener, and the API, whose versions are routes already. */
-function plainRoutes(services: Readonly<Record<string, Forward>>): InternalRoute[] {
+function plainRoutes(services: Readonly<Record<string, Handler>>): InternalRoute[] {
   const plain = Object.entries(services).filter(([name]) => name !== 'auth' && name !== 'api');
   return plain.map(([name, run]) => ({
     name,

@@ -8,7 +8,7 @@ import {
   createReloadingAuthenticator,
   createUsers,
 } from '#auth';
-import type { Forward } from '#gateway';
+import type { Handler } from '#gateway';
 import { isolate, type Problem, type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createVersions } from '#rest';
 import { createCarService } from '#services/car';
@@ -23,9 +23,9 @@ export interface Services {
   /** The names of the API's versions: `v1`. */
   readonly versions: readonly string[];
   /** The dispatcher of the API's versions. */
-  readonly api: Forward;
+  readonly api: Handler;
   /** Every HTTP service of this process, isolated, by the name that mappings use. */
-  readonly byName: Readonly<Record<string, Forward>>;
+  readonly byName: Readonly<Record<string, Handler>>;
 }
 
 export interface ServicesParts {

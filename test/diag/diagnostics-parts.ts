@@ -1,22 +1,21 @@
 /** What a gateway with one route, one error and one limit hands to the diagnostics. */
 import { createNameClusters } from '#diag';
-import { createTraffic, type Route } from '#gateway';
+import { createTraffic, type RouteSnapshot } from '#gateway';
 import { mappingOf } from '../support/edge.ts';
 import { limit, unlimited } from '../support/limits.ts';
 
 type Parts = Parameters<typeof import('#diag').createDiagnostics>[0];
 
-export const hotelRoute: Route = {
+export const hotelRoute: RouteSnapshot = {
   ...mappingOf(),
   mapping: mappingOf(),
   conditions: () => ['POST', 'host api.*'],
-  target: () => 'in this process',
-  cluster: undefined,
-  rewritten: (path) => path,
-  redirection: undefined,
-  cors: undefined,
-  auth: { name: 'auth', question: ({ method, path }) => ({ method, path, headers: [] }) },
-  describe: undefined,
+  auth: {},
+  transport: {
+    describe: () => 'in this process',
+    cluster: undefined,
+    timeouts: { timeoutMs: 3000, connectTimeoutMs: 2000, idleTimeoutMs: 1000 },
+  },
   labels: [
     { name: 'a', labels: [{ kind: 'header', name: 'x-test', header: 'x-test', omitIfNotPresent: true, default: '' }] },
     {
@@ -27,9 +26,6 @@ export const hotelRoute: Route = {
       ],
     },
   ],
-  timeoutMs: 3000,
-  connectTimeoutMs: 2000,
-  idleTimeoutMs: 1000,
   source: { file: 'config/services/hotel.yaml', line: 9 },
 };
 
@@ -61,7 +57,7 @@ export const parts: Parts = {
     services: [{ role: 'Mapping hotel', service: 'hotel', target: () => 'http://hotel:80' }],
     auth: { allowed: 3, denied: 2, error: 1 },
     ratelimit: { ok: 6, over: 5, error: 4 },
-    silences: { auth: undefined, ratelimit: Date.UTC(2026, 0, 2, 3, 4, 30) },
+    lastUnanswered: { auth: undefined, ratelimit: Date.UTC(2026, 0, 2, 3, 4, 30) },
   }),
   limits: () => [
     {

@@ -36,7 +36,7 @@ describe('createDiagnosticsEvents', () => {
 
   it('is for the gateway to put behind the auth service, and not to count', async () => {
     const { endpoint } = await setUp();
-    assert.deepEqual([endpoint.prefix, endpoint.authenticated, endpoint.isUncounted], [path, true, true]);
+    assert.deepEqual([endpoint.prefix, endpoint.authenticated, endpoint.isLongLived], [path, true, true]);
   });
 
   it('tells the diagnostics, round after round, to nobody but who asked', async () => {

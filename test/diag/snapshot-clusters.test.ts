@@ -1,21 +1,21 @@
 /** Services across HTTP in the diagnostics, and who leads to them. */
 import assert from 'node:assert/strict';
-import type { Route } from '#gateway';
+import type { RouteSnapshot } from '#gateway';
 import { createClusters } from '#proxy';
 import { readDiagnostics } from '../../src/diag/snapshot.ts';
 import { breakersOf, specOf } from '../support/clusters.ts';
 import { hotelRoute, parts } from './diagnostics-parts.ts';
 
-type Cluster = NonNullable<Route['cluster']>;
+type Cluster = NonNullable<RouteSnapshot['transport']['cluster']>;
 
 const origins = ['http://10.0.0.1:9001', 'http://10.0.0.2:9001'] as const;
 
 describe('the clusters in the diagnostics', () => {
-  const routeTo = (name: string, cluster: Cluster | undefined): Route => ({
+  const routeTo = (name: string, cluster: Cluster | undefined): RouteSnapshot => ({
     ...hotelRoute,
     name,
     mapping: { ...hotelRoute.mapping, name, service: 'hotel' },
-    cluster,
+    transport: { ...hotelRoute.transport, cluster },
   });
 
   /** One cluster that two routes share, one for the same service with other settings, and one that no route leads to. */

@@ -102,9 +102,9 @@ describe('readDiagnostics', () => {
   });
 
   it('leaves out what there is not: the place of a route without a record, counts without a service', () => {
-    const own = { ...hotelRoute, source: undefined, timeoutMs: undefined };
+    const own = { ...hotelRoute, source: undefined, transport: { ...hotelRoute.transport, timeouts: undefined } };
     const none = { auth: undefined, ratelimit: undefined };
-    const gateway = () => ({ routes: [own], services: [], versions: [], ...none, silences: none });
+    const gateway = () => ({ routes: [own], services: [], versions: [], ...none, lastUnanswered: none });
     const told = JSON.parse(JSON.stringify(readDiagnostics({ ...parts, gateway })));
     assert.ok(!('source' in told.routes[0]) && !('timeout_ms' in told.routes[0]));
     assert.ok(!('auth' in told) && !('ratelimit' in told));
@@ -177,7 +177,7 @@ describe('readDiagnostics', () => {
 
   it('finds nothing by what is not shown', () => {
     const target = () => 'http://ann:pw-1@hotel:80';
-    const routes = [{ ...hotelRoute, target }];
+    const routes = [{ ...hotelRoute, transport: { ...hotelRoute.transport, describe: target } }];
     const services = [{ role: 'AuthService auth', service: 'http://ann:pw-2@auth', target }];
     const gateway = () => ({ ...parts.gateway(), routes, services });
     const read = (filter: string) => readDiagnostics({ ...parts, gateway }, { filter, offset: 0 });
@@ -214,7 +214,7 @@ function manyRoutes(count: number) {
       name: `m${number}`,
       prefix: `/p${number}`,
       mapping: { ...hotelRoute.mapping, name: `m${number}`, service: `s${number}` },
-      target: () => `http://10.0.0.${number}:80`,
+      transport: { ...hotelRoute.transport, describe: () => `http://10.0.0.${number}:80` },
     })),
     services: names.map((number) => ({
       role: `Mapping m${number}`,

@@ -214,7 +214,10 @@ function checkAuth({ auth }: Explanation, { auths }: World): void {
 }
 
 function checkLimit({ rate_limit: limited }: Explanation, { counted }: World): void {
-  const told = limited?.asked === true ? [limited.descriptors.map(({ entries }) => entries)] : [];
+  const descriptors = limited?.asked === true ? limited.descriptors : [];
+  const callOf = (isFirst: boolean) =>
+    descriptors.filter((one) => one.before_auth === isFirst).map(({ entries }) => entries);
+  const told = [callOf(true), callOf(false)].filter((entries) => entries.length > 0);
   const asked = counted.map(({ descriptors }) => descriptors.map(({ entries }) => entries));
   assert.deepEqual(asked, told);
 }

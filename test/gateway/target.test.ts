@@ -1,17 +1,59 @@
-/** Where requests go, for people. */
+/** The same records find a module beside us or across the network. */
 import assert from 'node:assert/strict';
-import { describeTarget } from '#gateway';
+import { createResolve, describeTarget } from '#gateway';
 
-describe('a target', () => {
-  it('reads as an address, or as this process', () => {
-    assert.equal(describeTarget({ kind: 'local', name: 'hotel' }), 'in this process');
-    const origins = () => ['http://hotel:80'];
-    assert.equal(describeTarget({ kind: 'remote', origins, path: '' }), 'http://hotel:80');
-    assert.equal(describeTarget({ kind: 'remote', origins, path: '/base' }), 'http://hotel:80/base');
+describe('resolving a service reference', () => {
+  const listening = new Map([['auth', '127.0.0.1:8082']]);
+  const resolve = createResolve({
+    isLocal: (name) => name === 'hotel' || name === 'auth',
+    listenerOf: (name) => listening.get(name),
+    addresses: { car: 'cars.internal:9000', bus: ['10.0.0.1:1', '10.0.0.2:1'] },
   });
 
-  it('names each of several addresses', () => {
-    const origins = () => ['http://a:1', 'http://b:2'];
-    assert.equal(describeTarget({ kind: 'remote', origins, path: '/base' }), 'http://a:1/base, http://b:2/base');
+  function check(reference: string, expected: string) {
+    it(`leads ${reference} to ${expected}`, () => assert.equal(describeTarget(resolve(reference)), expected));
+  }
+
+  check('hotel', 'in this process');
+  check('hotel:8080', 'http://hotel:8080');
+  check('http://hotel', 'http://hotel:80');
+  check('https://hotel', 'https://hotel:443');
+  check('https://hotel:8443/base', 'https://hotel:8443/base');
+  check('auth', 'in this process');
+  check('auth:9', 'http://127.0.0.1:8082');
+  check('car', 'http://cars.internal:9000');
+  check('bus', 'http://10.0.0.1:1, http://10.0.0.2:1');
+  check('https://bus/base', 'https://10.0.0.1:1/base, https://10.0.0.2:1/base');
+  check('elsewhere', 'http://elsewhere:80');
+  check('constructor', 'http://constructor:80');
+
+  it('asks for the listener at each request, since it may come later', () => {
+    const later = createResolve({ isLocal: () => false, listenerOf: (name) => listening.get(name), addresses: {} });
+    const target = later('late');
+    assert.equal(describeTarget(target), 'http://late:80');
+    listening.set('late', '127.0.0.1:1');
+    assert.equal(describeTarget(target), 'http://127.0.0.1:1');
+  });
+
+  it('gives the same array as long as nothing has changed', () => {
+    for (const reference of ['auth:9', 'bus', 'elsewhere:1']) {
+      const target = resolve(reference);
+      assert.ok(target.kind === 'remote');
+      assert.equal(target.origins(), target.origins());
+    }
+  });
+
+  it('has a certificate show the name of the reference, wherever that is found', () => {
+    for (const [reference, name] of [
+      ['https://bus', 'bus'],
+      ['https://auth:8443', 'auth'],
+    ] as const) {
+      const target = resolve(reference);
+      assert.equal(target.kind === 'remote' && target.serverName, name);
+    }
+  });
+
+  it('refuses what is no reference', () => {
+    assert.throws(() => resolve('no such thing'), /"no such thing" is not a service reference/);
   });
 });

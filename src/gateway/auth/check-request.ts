@@ -1,0 +1,100 @@
+/** What an auth service is asked about a request, in this process and across HTTP. */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Context } from 'koa';
+import type { AuthAnswer, AuthRequest } from '#auth';
+import type { AuthService } from '#config';
+import type { RequestAttributes } from '#routing';
+import type { AuthBody } from './body.ts';
+
+/**
+ * Asks the auth service about a request; returns the decision at once where it is known, and never throws. `body`: for a
+ * record with `include_body`.
+ */
+export type Ask = (
+  ctx: Context,
+  attributes: RequestAttributes,
+  body: AuthBody | undefined,
+) => AuthAnswer | Promise<AuthAnswer>;
+
+/** An auth service, in this process or across HTTP. */
+export interface AuthClient {
+  readonly ask: Ask;
+  /** What `ask` sends. Pure. */
+  readonly preview: (ctx: Context, attributes: RequestAttributes) => CheckRequest;
+}
+
+/** A request to an auth service. */
+export interface CheckRequest {
+  readonly method: string;
+  /** With `path_prefix` in front, verbatim, and with the query. */
+  readonly path: string;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+}
+
+/** `forwarded`: the headers that the gateway adds (`x-forwarded-…`, `x-request-id`, `traceparent`), names and values in turn. */
+export type CreateCheckRequest = (attributes: RequestAttributes, forwarded: readonly string[]) => CheckRequest;
+
+/** Every auth service gets these; `accept`, since its refusal goes to the client unchanged. */
+const alwaysSent = ['accept', 'authorization', 'cookie', 'from', 'proxy-authorization', 'user-agent'];
+
+/** Sent together with the body that they describe. */
+export const bodyHeaders = ['content-encoding', 'content-type'];
+
+/** Headers of the client's connection, or written by the gateway itself. */
+const neverSent = new Set([
+  ...['connection', 'content-length', 'expect', 'host', 'keep-alive', 'proxy-connection', 'te', 'trailer'],
+  ...['traceparent', 'tracestate', 'transfer-encoding', 'upgrade', 'x-envoy-auth-partial-body', 'x-request-id'],
+]);
+
+/** Joins a repeated header with commas (RFC 9110 section 5.3). Headers of the connection are not sent, listed or not. */
+export function createCheckRequest(
+  record: Pick<AuthService, 'pathPrefix' | 'allowedRequestHeaders' | 'addAuthHeaders' | 'includeBody'>,
+): CreateCheckRequest {
+  const { pathPrefix, addAuthHeaders, includeBody } = record;
+  const added = addAuthHeaders.flatMap(({ name, value }) => [name.toLowerCase(), value]);
+  const overridden = new Set(addAuthHeaders.map(({ name }) => name.toLowerCase()));
+  const listed = [...alwaysSent, ...(includeBody ? bodyHeaders : []), ...record.allowedRequestHeaders];
+  const sent = [...new Set(listed)].filter((name) => maySend(name) && !overridden.has(name));
+  const unlessOverridden = (forwarded: readonly string[]) =>
+    overridden.size === 0 ? forwarded : withoutNames(forwarded, overridden);
+  return ({ method, path, search, headers }, forwarded) => ({
+    method,
+    path: pathPrefix + path + search,
+    headers: [...pickPairs(headers, sent), ...unlessOverridden(forwarded), ...added],
+  });
+}
+
+/** The same question for a service in this process, which reads the headers of the request itself. Pure. */
+export function createPortRequest({ pathPrefix, addAuthHeaders }: Pick<AuthService, 'pathPrefix' | 'addAuthHeaders'>) {
+  const added = Object.fromEntries(addAuthHeaders.map(({ name, value }) => [name.toLowerCase(), value]));
+  const withAdded = (headers: IncomingHttpHeaders) =>
+    addAuthHeaders.length === 0 ? headers : { ...headers, ...added };
+  return ({ url = '/', method = 'GET', headers }: Context['req']): AuthRequest => ({
+    method,
+    url: pathPrefix + url,
+    headers: withAdded(headers),
+  });
+}
+
+/** Headers as names and values in turn. */
+export function headerPairs(headers: IncomingHttpHeaders): string[] {
+  return Object.entries(headers).flatMap(([name, value]) => [value ?? []].flat().flatMap((one) => [name, one]));
+}
+
+function maySend(name: string): boolean {
+  return !neverSent.has(name) && !name.startsWith('x-forwarded-');
+}
+
+function pickPairs(headers: IncomingHttpHeaders, names: readonly string[]): string[] {
+  const pairs: string[] = [];
+  for (const name of names) {
+    const value = headers[name];
+    if (value !== undefined) pairs.push(name, typeof value === 'string' ? value : value.join(', '));
+  }
+  return pairs;
+}
+
+function withoutNames(pairs: readonly string[], names: ReadonlySet<string>): string[] {
+  return pairs.filter((_, index) => !names.has(pairs[index - (index % 2)] ?? ''));
+}

@@ -1,0 +1,124 @@
+/** An auth service across HTTP: one call on the request's own path, its response read as a decision (Envoy's ext_authz over HTTP). */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Context } from 'koa';
+import type { AuthAnswer } from '#auth';
+import type { AuthService } from '#config';
+import {
+  type CallOptions,
+  type Cluster,
+  callUpstream,
+  forwardedHeaders,
+  publicAddress,
+  type UpstreamResponse,
+  wholeBody,
+} from '#proxy';
+import type { RequestAttributes } from '#routing';
+import type { AuthBody } from './body.ts';
+import { createAuthCache, mayBeCached } from './cache.ts';
+import { type AuthClient, bodyHeaders, type CheckRequest, createCheckRequest } from './check-request.ts';
+
+export interface AuthOverHttpOptions {
+  readonly record: AuthService;
+  readonly cluster: Cluster;
+  /** The base path of the service: `''`, or `/base`. */
+  readonly path: string;
+}
+
+/** A refusal may carry these to the client, besides those that the record lists. */
+const refusalHeaders = ['location', 'proxy-authenticate', 'retry-after', 'set-cookie', 'www-authenticate'];
+
+export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOptions): AuthClient {
+  const { timeoutMs, cacheMs, includeBody, allowedAuthorizationHeaders } = record;
+  const checkRequestOf = createCheckRequest(record);
+  const callOptions: CallOptions = { timeoutMs, repeat: 'failover' };
+  const passed = [...refusalHeaders, ...allowedAuthorizationHeaders];
+  // A decision that depends on a body is not cached: the gateway may know only the beginning of the body.
+  const cache = cacheMs > 0 && includeBody === undefined ? createAuthCache({ ttlMs: cacheMs }) : undefined;
+
+  function checkRequestFor(ctx: Context, attributes: RequestAttributes): CheckRequest {
+    const address = publicAddress(ctx);
+    return checkRequestOf(attributes, forwardedHeaders(ctx, address, address.path));
+  }
+
+  async function call(ctx: Context, check: CheckRequest, body: AuthBody | undefined): Promise<AuthAnswer> {
+    const deadlineMs = performance.now() + timeoutMs;
+    const sent = body === undefined || body.bytes.length === 0 ? undefined : wholeBody(body.bytes);
+    try {
+      const request = { ...onTheWire(check, path, body), body: sent, client: ctx.res };
+      const response = await callUpstream(cluster, request, callOptions);
+      const decision = decisionOf(
+        response.head,
+        await bodyOf(response, deadlineMs),
+        allowedAuthorizationHeaders,
+        passed,
+      );
+      if (decision.outcome === 'allow' && mayBeCached(response.head.headers)) cache?.remember(check, decision);
+      return decision;
+    } catch (cause) {
+      return { outcome: 'error', reason: cause instanceof Error ? cause.message || cause.name : String(cause) };
+    }
+  }
+
+  return Object.freeze({
+    ask(ctx: Context, attributes: RequestAttributes, body: AuthBody | undefined) {
+      const check = checkRequestFor(ctx, attributes);
+      return cache?.recall(check) ?? call(ctx, check, body);
+    },
+    preview: (ctx: Context, attributes: RequestAttributes) =>
+      onTheWire(checkRequestFor(ctx, attributes), path, includeBody && announcedBody(ctx, includeBody.maxBytes)),
+  });
+}
+
+/** `path`: the base path of the service. */
+function onTheWire(check: CheckRequest, path: string, body: Pick<AuthBody, 'isWhole'> | undefined): CheckRequest {
+  const { method, headers } = check;
+  return {
+    method,
+    path: path + check.path,
+    headers: body === undefined ? headers : [...headers, 'x-envoy-auth-partial-body', String(!body.isWhole)],
+  };
+}
+
+/** Before a body is read, only its length is known. */
+function announcedBody({ req }: Context, maxBytes: number): Pick<AuthBody, 'isWhole'> {
+  return { isWhole: Number(req.headers['content-length'] ?? 0) <= maxBytes };
+}
+
+const bodyBytesMax = 64 * 1024;
+
+/** Undefined for a body that is too large, breaks off or comes too late: the status alone is the decision. */
+async function bodyOf({ body }: UpstreamResponse, deadlineMs: number): Promise<Buffer | undefined> {
+  try {
+    return await body.read({ bytesMax: bodyBytesMax, timeoutMs: Math.max(1, deadlineMs - performance.now()) });
+  } catch {
+    return undefined;
+  }
+}
+
+function decisionOf(
+  { status, headers }: UpstreamResponse['head'],
+  body: Buffer | undefined,
+  allowed: readonly string[],
+  passed: readonly string[],
+): AuthAnswer {
+  if (status === 200) return { outcome: 'allow', headers: joined(headers, allowed) };
+  if (status >= 500) return { outcome: 'error', reason: `the auth service answered ${status}` };
+  const denial = { outcome: 'deny', status, headers: pick(headers, passed) } as const;
+  if (body === undefined || (body.length === 0 && status >= 400)) return denial;
+  return { ...denial, headers: pick(headers, [...passed, ...bodyHeaders]), body };
+}
+
+function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string | string[]> {
+  const picked: Record<string, string | string[]> = {};
+  for (const name of names) {
+    const value = headers[name];
+    if (value !== undefined) picked[name] = value;
+  }
+  return picked;
+}
+
+/** Repeated headers joined with commas (RFC 9110 section 5.3). */
+function joined(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {
+  const entries = Object.entries(pick(headers, names));
+  return Object.fromEntries(entries.map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]));
+}

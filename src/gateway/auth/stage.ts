@@ -1,0 +1,184 @@
+/** Which auth service a mapping asks, and what its decision means: go on, refuse, or 503. */
+import type { Context } from 'koa';
+import type { AuthAnswer, AuthPort } from '#auth';
+import type { AuthService, Mapping } from '#config';
+import { type Logger, logRequest, type ProblemSlug, problem, requestContext } from '#http';
+import { type Cluster, clientIsGone } from '#proxy';
+import type { RequestAttributes } from '#routing';
+import { createIdentity, type Identity } from '../identity.ts';
+import type { RemoteTarget, Resolve } from '../target.ts';
+import { readAuthBody } from './body.ts';
+import { type AuthClient, createPortRequest, headerPairs } from './check-request.ts';
+import { createAuthOverHttp } from './over-http.ts';
+
+/** An AuthService record, and the service itself where it runs in this process. */
+export interface ConfiguredAuthService {
+  readonly record: AuthService;
+  /** Undefined: the service is asked across HTTP. */
+  readonly port?: AuthPort | undefined;
+}
+
+/** How often each decision was made since the start; `error`: there was none. */
+export interface AuthCounts {
+  allowed: number;
+  denied: number;
+  error: number;
+}
+
+export interface AuthStage {
+  readonly record: AuthService;
+  readonly authenticate: Authenticate;
+  readonly preview: AuthClient['preview'];
+}
+
+/** True: the request goes on. False: the client has its answer, or is gone. Throws the Problem of a refusal without a body. */
+type Authenticate = (ctx: Context, attributes: RequestAttributes) => boolean | Promise<boolean>;
+
+export interface AuthStages {
+  /** Whether a mapping that names no auth service has one. */
+  readonly hasDefault: boolean;
+  /**
+   * Undefined: the mapping is open. `failClosed`: refuses whenever the auth service gives no answer, whatever
+   * `failure_mode_allow` says. Throws TypeError for a mapping without an auth service that is not open.
+   */
+  readonly of: (
+    mapping: Pick<Mapping, 'name' | 'bypassAuth' | 'authService'>,
+    options?: { readonly failClosed: boolean },
+  ) => AuthStage | undefined;
+}
+
+export interface AuthStagesParts {
+  readonly resolve: Resolve;
+  readonly holdCluster: (record: AuthService, target: RemoteTarget) => Cluster;
+  /** Counted up, for all auth services together. */
+  readonly counts: AuthCounts;
+  /** Called for each request that an auth service gave no answer to. */
+  readonly onUnanswered: () => void;
+  readonly logger: Logger;
+}
+
+/** Throws TypeError for services that have the same name, or that cannot be asked. */
+export function createAuthStages(services: readonly ConfiguredAuthService[], parts: AuthStagesParts): AuthStages {
+  const stages = new Map(services.map((service) => [service.record.name, createPair(service, parts)]));
+  if (stages.size < services.length) throw new TypeError('two auth services have the same name');
+  const defaults = services.length === 1 ? services : services.filter(({ record }) => record.isDefault);
+  if (defaults.length > 1)
+    throw new TypeError(`${defaults.length} of ${services.length} auth services are the default: make it one`);
+  return Object.freeze({
+    hasDefault: defaults.length === 1,
+    of({ name, bypassAuth, authService = defaults[0]?.record.name }: Parameters<AuthStages['of']>[0], options) {
+      if (bypassAuth || (authService === undefined && services.length === 0)) return undefined;
+      if (authService === undefined)
+        throw new TypeError(`Mapping ${name} names no auth service, and none of ${services.length} is the default`);
+      const pair = stages.get(authService);
+      if (pair === undefined) throw new TypeError(`Mapping ${name}: there is no auth service "${authService}"`);
+      return options?.failClosed ? pair.failClosed : pair.asConfigured;
+    },
+  } satisfies AuthStages);
+}
+
+function createPair({ record, port }: ConfiguredAuthService, parts: AuthStagesParts) {
+  const client = port === undefined ? createRemoteClient(record, parts) : createPortClient(port, record);
+  const stageOf = (failureModeAllow: boolean): AuthStage =>
+    Object.freeze({
+      record,
+      authenticate: createAuthenticate({ ...record, failureModeAllow }, client.ask, parts),
+      preview: client.preview,
+    });
+  return { asConfigured: stageOf(record.failureModeAllow), failClosed: stageOf(false) };
+}
+
+function createRemoteClient(record: AuthService, { resolve, holdCluster }: AuthStagesParts): AuthClient {
+  const target = resolve(record.authService);
+  if (target.kind === 'local')
+    throw new TypeError(`the auth service "${target.name}" is in this process but was not handed in`);
+  return createAuthOverHttp({ record, cluster: holdCluster(record, target), path: target.path });
+}
+
+function createPortClient(port: AuthPort, record: AuthService): AuthClient {
+  const requestOf = createPortRequest(record);
+  return {
+    ask: ({ req }) => port(requestOf(req)),
+    preview({ req }) {
+      const { method, url, headers } = requestOf(req);
+      return { method, path: url, headers: headerPairs(headers) };
+    },
+  };
+}
+
+type StageRecord = Pick<
+  AuthService,
+  'failureModeAllow' | 'statusOnError' | 'includeBody' | 'allowedAuthorizationHeaders'
+>;
+
+function createAuthenticate(
+  record: StageRecord,
+  ask: AuthClient['ask'],
+  { counts, onUnanswered, logger }: AuthStagesParts,
+): Authenticate {
+  const identity = createIdentity(record.allowedAuthorizationHeaders);
+
+  function settle(ctx: Context, decision: AuthAnswer): boolean {
+    if (decision.outcome === 'allow') {
+      counts.allowed += 1;
+      setIdentity(ctx, identity, decision.headers);
+      return true;
+    }
+    if (decision.outcome === 'deny') {
+      counts.denied += 1;
+      return refuse(ctx, decision);
+    }
+    counts.error += 1;
+    onUnanswered();
+    return settleUnanswered(ctx, decision.reason);
+  }
+
+  /** Ends the request of a client that is gone: otherwise disconnecting early would get a request past `failure_mode_allow`. */
+  const settleLater = (ctx: Context, decision: AuthAnswer) => !clientIsGone(ctx) && settle(ctx, decision);
+
+  function settleUnanswered(ctx: Context, reason: string): boolean {
+    const fields = { reason, allowed: record.failureModeAllow };
+    logRequest(logger, 'warn', ctx, fields, 'the auth service gave no answer');
+    if (record.failureModeAllow) return true;
+    throw problem('auth-unavailable', {
+      status: record.statusOnError,
+      headers: { 'Retry-After': '1' },
+      cause: reason,
+    });
+  }
+
+  function authenticate(ctx: Context, attributes: RequestAttributes): boolean | Promise<boolean> {
+    const decision = ask(ctx, attributes, undefined);
+    return decision instanceof Promise ? decision.then((settled) => settleLater(ctx, settled)) : settle(ctx, decision);
+  }
+
+  const { includeBody } = record;
+  if (includeBody === undefined) return authenticate;
+  return async function authenticateWithBody(ctx, attributes) {
+    const body = await readAuthBody(ctx, includeBody);
+    return body !== undefined && settleLater(ctx, await ask(ctx, attributes, body));
+  };
+}
+
+function setIdentity(ctx: Context, identity: Identity, headers: Readonly<Record<string, string>>): void {
+  identity.set(ctx.req.headers, headers);
+  requestContext(ctx).user = identity.userOf(ctx.req.headers);
+}
+
+/** Sends a refusal with a body as it is; a refusal without one becomes the error body of its status. */
+function refuse(ctx: Context, { status, headers, body }: Extract<AuthAnswer, { outcome: 'deny' }>): false {
+  if (body === undefined) throw problem(slugOfStatus[status] ?? 'access-denied', { status, headers });
+  for (const [name, value] of Object.entries(headers)) ctx.set(name, typeof value === 'string' ? value : [...value]);
+  ctx.set('Cache-Control', 'no-store');
+  ctx.status = status;
+  ctx.body = Buffer.from(body);
+  if (headers['content-type'] === undefined) ctx.remove('Content-Type');
+  return false;
+}
+
+const slugOfStatus: Readonly<Record<number, ProblemSlug>> = {
+  401: 'unauthorized',
+  403: 'access-denied',
+  429: 'too-many-requests',
+  503: 'auth-unavailable',
+};

@@ -1,0 +1,137 @@
+/** A mapping's labels as descriptors for the limiter, and which of them count before authentication. */
+import { createHash } from 'node:crypto';
+import type { Label, LabelGroup } from '#config';
+import type { Descriptor, Entry } from '#ratelimit';
+import type { RequestAttributes } from '#routing';
+
+export type DescriptorsOf = (attributes: RequestAttributes) => readonly Descriptor[];
+
+/** Undefined: no label group of the mapping belongs there. */
+export interface RouteDescriptors {
+  /** Of groups that count every request from an address, with wrong credentials or without any. */
+  readonly beforeAuth: DescriptorsOf | undefined;
+  /** Of all others: a client without credentials must not use up another client's quota. */
+  readonly afterAuth: DescriptorsOf | undefined;
+}
+
+/** `destination`: the mapping's service reference. `ignoresCase`: the mapping matches paths in any case, and so do its limits. */
+export function createRouteDescriptors(
+  groups: readonly LabelGroup[],
+  destination: string,
+  ignoresCase: boolean,
+): RouteDescriptors {
+  const create = (some: readonly LabelGroup[]) =>
+    some.length === 0 ? undefined : createDescriptors(some, destination, ignoresCase);
+  return {
+    beforeAuth: create(groups.filter(countsBeforeAuth)),
+    afterAuth: create(groups.filter((group) => !countsBeforeAuth(group))),
+  };
+}
+
+/** Headers are left to after authentication, since the auth service may set them. */
+export function countsBeforeAuth({ labels }: LabelGroup): boolean {
+  return labels.some(({ kind }) => kind === 'remote_address') && !labels.some(({ kind }) => kind === 'header');
+}
+
+/** Reads the value of one label; undefined: the label is left out. */
+interface Reader {
+  readonly key: string;
+  readonly read: (attributes: RequestAttributes) => string | undefined;
+}
+
+/** The value of `source_cluster`: the sender of the request. */
+export const sourceCluster = 'frontdesk';
+
+/**
+ * One descriptor for each group. A label whose header is missing is left out with `omitIfNotPresent`, and sent with its
+ * default otherwise; a group without a label left is dropped. (Emissary drops the whole group as soon as one is missing.)
+ */
+export function createDescriptors(
+  groups: readonly LabelGroup[],
+  destination: string,
+  ignoresCase = false,
+): DescriptorsOf {
+  const pathOf = ignoresCase
+    ? ({ path }: RequestAttributes) => path.toLowerCase()
+    : ({ path }: RequestAttributes) => path;
+  const readers = groups.map(({ labels }) => labels.map((label) => readerOf(label, { destination, pathOf })));
+  return (attributes) => {
+    const descriptors: Descriptor[] = [];
+    for (const group of readers) {
+      const entries = entriesOf(group, attributes);
+      if (entries.length > 0) descriptors.push({ entries });
+    }
+    return descriptors;
+  };
+}
+
+function entriesOf(group: readonly Reader[], attributes: RequestAttributes): Entry[] {
+  const entries: Entry[] = [];
+  for (const { key, read } of group) {
+    const value = read(attributes);
+    if (value !== undefined) entries.push({ key, value: bounded(value) });
+  }
+  return entries;
+}
+
+/** What labels read of a mapping. */
+interface MappingValues {
+  readonly destination: string;
+  readonly pathOf: (attributes: RequestAttributes) => string;
+}
+
+function readerOf(label: Label, values: MappingValues): Reader {
+  return { key: label.name, read: label.kind === 'header' ? readHeader(label, values) : readAttribute(label, values) };
+}
+
+function readHeader(
+  { header, omitIfNotPresent, default: fallback }: Extract<Label, { kind: 'header' }>,
+  { pathOf }: MappingValues,
+): Reader['read'] {
+  if (header === ':path') return pathOf;
+  const missing = omitIfNotPresent ? undefined : fallback;
+  const pseudo = pseudoHeaders.get(header);
+  if (pseudo !== undefined) return pseudo;
+  return ({ headers }) => {
+    const value = headers[header];
+    if (value === undefined) return missing;
+    return typeof value === 'string' ? value : value.join(', ');
+  };
+}
+
+/**
+ * Names of HTTP/2, and so of Envoy, for parts of the request line, besides `:path`. The value of that one has no query:
+ * otherwise a client would get around a limit on a path by adding `?1`, `?2`, …
+ */
+const pseudoHeaders: ReadonlyMap<string, (attributes: RequestAttributes) => string> = new Map([
+  [':authority', ({ host }: RequestAttributes) => host],
+  [':method', ({ method }: RequestAttributes) => method],
+]);
+
+function readAttribute(
+  label: Exclude<Label, { kind: 'header' }>,
+  { destination, pathOf }: MappingValues,
+): (attributes: RequestAttributes) => string {
+  switch (label.kind) {
+    case 'generic_key':
+      return () => label.value;
+    case 'source_cluster':
+      return () => sourceCluster;
+    case 'destination_cluster':
+      return () => destination;
+    case 'remote_address':
+      return ({ client }) => client;
+    case 'method':
+      return ({ method }) => method;
+    case 'path':
+      return pathOf;
+  }
+}
+
+const valueLengthMax = 512;
+
+/** Hashes a long value, since it becomes part of a counter's key; two long tokens may differ in their last characters alone. */
+function bounded(value: string): string {
+  if (value.length <= valueLengthMax) return value;
+  return `sha256:${createHash('sha256').update(value).digest('hex')}`;
+}

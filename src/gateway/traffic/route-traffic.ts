@@ -1,0 +1,198 @@
+/** The counts of one route: totals since the start, the last five minutes in slots, and quantiles. */
+import { createUpstreamCounts, type UpstreamCounts } from '#proxy';
+
+/** The upper bounds of the histogram's buckets, in milliseconds; one more bucket takes slower requests. */
+export const durationBoundsMs: readonly number[] = Object.freeze([
+  ...[0.5, 1, 2, 3, 5, 7.5, 10, 15, 25, 50, 75, 100, 150, 250, 500, 750],
+  ...[1_000, 2_500, 5_000, 10_000, 30_000],
+]);
+
+/** One request that has ended. */
+export interface Outcome {
+  /** 499: the client disconnected, or the response broke off. */
+  readonly status: number;
+  readonly durationMs: number;
+  /** The stage that refused it; undefined: it reached its service, or failed otherwise. */
+  readonly refusedBy: 'auth' | 'limit' | undefined;
+}
+
+export interface Figures {
+  requests: number;
+  /** Answered with 500 or more. */
+  errors: number;
+  refusedByAuth: number;
+  refusedByLimit: number;
+}
+
+export type StatusClass = 1 | 2 | 3 | 4 | 5;
+
+export interface Totals extends Figures {
+  /** By the first digit of the status, 1 to 5; without abandoned requests. */
+  readonly byClass: Record<StatusClass, number>;
+  /** The client disconnected, or the response broke off. */
+  abandoned: number;
+  durationMsSum: number;
+  /** One bucket for each of `durationBoundsMs` and one more; not cumulative. */
+  readonly durations: Float64Array;
+}
+
+export interface RecentTraffic {
+  readonly slotMs: number;
+  /** The oldest first; the last one is not full yet. */
+  readonly slots: readonly Readonly<Figures>[];
+  /** Over all slots, interpolated within a bucket; undefined without requests. */
+  readonly p50Ms: number | undefined;
+  readonly p99Ms: number | undefined;
+}
+
+export interface RouteTraffic {
+  readonly name: string;
+  /** Requests that have not ended. */
+  inFlight: number;
+  /** Undefined until the first request has ended: an idle route takes no 10 KB of memory. */
+  totals: Totals | undefined;
+  /** Calls of a service across HTTP. */
+  readonly upstream: UpstreamCounts;
+  readonly recent: (nowMs: number) => RecentTraffic;
+  readonly count: (outcome: Outcome, nowMs: number) => void;
+}
+
+const slotMs = 5_000;
+const slotCount = 60;
+const bucketCount = durationBoundsMs.length + 1;
+
+interface Slots {
+  readonly all: readonly Slot[];
+  /** The buckets of all slots in one array: an array for each slot takes five times the memory. */
+  readonly durations: Uint32Array;
+}
+
+interface Slot extends Figures {
+  /** The time that it counts: the clock divided by `slotMs`. */
+  number: number;
+  /** Where its `bucketCount` durations begin. */
+  readonly firstBucket: number;
+}
+
+/** Times are monotonic milliseconds. */
+export function createRouteTraffic(name: string): RouteTraffic {
+  let slots: Slots | undefined;
+  const traffic: RouteTraffic = {
+    name,
+    inFlight: 0,
+    totals: undefined,
+    upstream: createUpstreamCounts(),
+    recent: (nowMs) => recentOf(slots, Math.floor(nowMs / slotMs)),
+    count(outcome, nowMs) {
+      traffic.totals ??= emptyTotals();
+      slots ??= emptySlots();
+      const slot = slotAt(slots, Math.floor(nowMs / slotMs));
+      const bucket = bucketOf(outcome.durationMs);
+      add(traffic.totals, outcome);
+      addToTotals(traffic.totals, outcome, bucket);
+      add(slot, outcome);
+      increase(slots.durations, slot.firstBucket + bucket, 1);
+    },
+  };
+  return traffic;
+}
+
+function add(figures: Figures, { status, refusedBy }: Outcome): void {
+  figures.requests += 1;
+  if (status >= 500) figures.errors += 1;
+  if (refusedBy === 'auth') figures.refusedByAuth += 1;
+  else if (refusedBy === 'limit') figures.refusedByLimit += 1;
+}
+
+function addToTotals(totals: Totals, { status, durationMs }: Outcome, bucket: number): void {
+  totals.durationMsSum += durationMs;
+  increase(totals.durations, bucket, 1);
+  if (status === 499) totals.abandoned += 1;
+  else totals.byClass[classOf(status)] += 1;
+}
+
+/** A status beyond the classes counts as 500 (RFC 9110 section 15). */
+function classOf(status: number): StatusClass {
+  return Math.min(Math.floor(status / 100), 5) as StatusClass;
+}
+
+function increase(durations: Float64Array | Uint32Array, bucket: number, by: number): void {
+  durations[bucket] = (durations[bucket] ?? 0) + by;
+}
+
+function bucketOf(durationMs: number): number {
+  let bucket = 0;
+  while (bucket < durationBoundsMs.length && durationMs > (durationBoundsMs[bucket] as number)) bucket += 1;
+  return bucket;
+}
+
+/** The slot of that number, cleared if it counted an earlier time. */
+function slotAt({ all, durations }: Slots, number: number): Slot {
+  const slot = all[number % slotCount] as Slot;
+  if (slot.number !== number) {
+    Object.assign(slot, emptyFigures(), { number });
+    durations.fill(0, slot.firstBucket, slot.firstBucket + bucketCount);
+  }
+  return slot;
+}
+
+function recentOf(slots: Slots | undefined, current: number): RecentTraffic {
+  const young = slots?.all.filter(({ number }) => number > current - slotCount && number <= current) ?? [];
+  const byNumber = new Map(young.map((slot) => [slot.number, slot]));
+  const durations = new Float64Array(bucketCount);
+  for (const { firstBucket } of young)
+    for (let bucket = 0; bucket < bucketCount; bucket += 1)
+      increase(durations, bucket, slots?.durations[firstBucket + bucket] ?? 0);
+  return {
+    slotMs,
+    slots: Array.from({ length: slotCount }, (_, index) => figuresOf(byNumber.get(current - slotCount + 1 + index))),
+    p50Ms: quantileMs(durations, 0.5),
+    p99Ms: quantileMs(durations, 0.99),
+  };
+}
+
+function figuresOf(slot: Slot | undefined): Figures {
+  const { requests, errors, refusedByAuth, refusedByLimit } = slot ?? emptyFigures();
+  return { requests, errors, refusedByAuth, refusedByLimit };
+}
+
+/** As Prometheus computes it: requests are spread evenly within a bucket; the last bucket, which has no end, gives its beginning. */
+function quantileMs(durations: Float64Array, share: number): number | undefined {
+  const total = durations.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return undefined;
+  const rank = share * total;
+  let below = 0;
+  let bucket = 0;
+  while (bucket < durationBoundsMs.length && below + (durations[bucket] as number) < rank) {
+    below += durations[bucket] as number;
+    bucket += 1;
+  }
+  const from = bucket === 0 ? 0 : (durationBoundsMs[bucket - 1] as number);
+  const to = durationBoundsMs[bucket];
+  const count = durations[bucket] as number;
+  return to === undefined || count === 0 ? from : from + ((to - from) * (rank - below)) / count;
+}
+
+function emptyFigures(): Figures {
+  return { requests: 0, errors: 0, refusedByAuth: 0, refusedByLimit: 0 };
+}
+
+function emptySlots(): Slots {
+  const all = Array.from({ length: slotCount }, (_, index) => emptySlot(index * bucketCount));
+  return { all, durations: new Uint32Array(slotCount * bucketCount) };
+}
+
+/** Every field in one literal: an object that is copied and extended takes four times the memory. */
+function emptySlot(firstBucket: number): Slot {
+  return { requests: 0, errors: 0, refusedByAuth: 0, refusedByLimit: 0, number: -1, firstBucket };
+}
+
+function emptyTotals(): Totals {
+  return {
+    ...emptyFigures(),
+    byClass: { 1: 0, 2: 0, 3: 0, 4: 0, 5: 0 },
+    abandoned: 0,
+    durationMsSum: 0,
+    durations: new Float64Array(bucketCount),
+  };
+}

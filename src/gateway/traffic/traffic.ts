@@ -1,0 +1,143 @@
+/** Counts requests route by route, across configurations, and keeps the last hundred failures with their reasons. */
+import type { Context } from 'koa';
+import { endedStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
+import type { Descriptor, DescriptorStatus } from '#ratelimit';
+import { createRouteTraffic, type RouteTraffic } from './route-traffic.ts';
+
+/** A request on its way through the stages of the gateway. */
+export interface InFlightRequest {
+  readonly ctx: Context;
+  /** The stage that it has reached, for the count of refusals. */
+  stage: 'auth' | 'limit' | 'service';
+  /** What the limiter has decided about it up to now, and the descriptors that it was asked about, in the same order. */
+  statuses: readonly DescriptorStatus[];
+  descriptors: readonly Descriptor[];
+}
+
+/** A request that was answered with 500 or more. Without its query, which may hold secrets. */
+export interface FailedRequest {
+  /** Milliseconds since the epoch. */
+  readonly atMs: number;
+  readonly requestId: string;
+  readonly method: string;
+  readonly path: string;
+  /** Undefined: no route matched. */
+  readonly mapping: string | undefined;
+  readonly status: number;
+  /** Undefined: the status is the service's own. */
+  readonly problem: string | undefined;
+  /** For operators, never for clients. */
+  readonly reason: string | undefined;
+}
+
+export interface Traffic {
+  /** The counts of the route of that name, which last until each holder has released them. */
+  readonly hold: (name: string) => RouteTraffic;
+  /** Once for each `hold`. */
+  readonly release: (name: string) => void;
+  /** Those of all held routes, and those of requests without a route, under the name `''`. */
+  readonly routes: () => readonly RouteTraffic[];
+  /** Undefined: the route is not held. */
+  readonly of: (name: string) => RouteTraffic | undefined;
+  /** Counts the request when its response has ended. */
+  readonly begin: (ctx: Context, route: RouteTraffic) => InFlightRequest;
+  readonly unmatched: RouteTraffic;
+  /** The latest first, at most a hundred. */
+  readonly failures: () => readonly FailedRequest[];
+  /** The clock of `RouteTraffic.recent`. */
+  readonly nowMs: () => number;
+}
+
+export interface TrafficOptions {
+  /** Milliseconds since the epoch, for the times of failures. @default Date.now */
+  readonly clock?: () => number;
+  /** Monotonic milliseconds. @default performance.now */
+  readonly stopwatch?: () => number;
+}
+
+const none: readonly never[] = Object.freeze([]);
+
+const failuresMax = 100;
+/** Enough to recognise a path or a reason. */
+const textLengthMax = 500;
+
+interface Counted {
+  readonly traffic: RouteTraffic;
+  holders: number;
+}
+
+export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOptions = {}): Traffic {
+  const held = new Map<string, Counted>();
+  const unmatched = createRouteTraffic('');
+  const failed: FailedRequest[] = [];
+
+  function end(route: RouteTraffic, request: InFlightRequest, startedAtMs: number): void {
+    const { ctx } = request;
+    const status = endedStatus(ctx.res);
+    const nowMs = stopwatch();
+    route.inFlight -= 1;
+    route.count({ status, durationMs: nowMs - startedAtMs, refusedBy: refusalOf(request, status) }, nowMs);
+    if (status < 500) return;
+    failed.push(failureOf(ctx, requestContext(ctx), clock()));
+    if (failed.length > failuresMax) failed.shift();
+  }
+
+  return Object.freeze({
+    hold(name: string) {
+      const known = held.get(name) ?? { traffic: createRouteTraffic(name), holders: 0 };
+      known.holders += 1;
+      held.set(name, known);
+      return known.traffic;
+    },
+    release(name: string) {
+      const known = held.get(name);
+      if (known === undefined) return;
+      known.holders -= 1;
+      if (known.holders === 0) held.delete(name);
+    },
+    routes: () => [...[...held.values()].map(({ traffic }) => traffic), unmatched],
+    of: (name: string) => held.get(name)?.traffic,
+    begin(ctx: Context, route: RouteTraffic) {
+      const request: InFlightRequest = { ctx, stage: 'service', statuses: none, descriptors: none };
+      const startedAtMs = stopwatch();
+      route.inFlight += 1;
+      ctx.res.once('close', () => end(route, request, startedAtMs));
+      return request;
+    },
+    unmatched,
+    failures: () => failed.toReversed(),
+    nowMs: stopwatch,
+  });
+}
+
+/** A stage that got no answer did not refuse. */
+function refusalOf({ stage }: InFlightRequest, status: number): 'auth' | 'limit' | undefined {
+  return stage === 'service' || status === 499 || status >= 500 ? undefined : stage;
+}
+
+function failureOf({ method, originalUrl, res }: Context, context: RequestContext, atMs: number): FailedRequest {
+  const { requestId, mapping, problem } = context;
+  return {
+    atMs,
+    requestId,
+    method,
+    path: truncate(pathOf(originalUrl)),
+    mapping,
+    status: res.statusCode,
+    problem: problem?.slug,
+    reason: problem && truncate(reasonOf(problem)),
+  };
+}
+
+function reasonOf({ cause, message }: Problem): string {
+  return cause === undefined ? message : cause instanceof Error ? cause.message : String(cause);
+}
+
+/** With a mark where it is truncated. */
+function truncate(text: string): string {
+  return text.length > textLengthMax ? `${text.slice(0, textLengthMax)}…` : text;
+}
+
+function now(): number {
+  return performance.now();
+}

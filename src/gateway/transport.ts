@@ -1,0 +1,224 @@
+/** How a request reaches its service: in this process, across HTTP, or as a redirect. */
+import type { Context } from 'koa';
+import type { HeaderRules, Mapping, Redirect } from '#config';
+import { hasBody, type Logger, pathOf, problem, publicBase, requestContext, searchOf } from '#http';
+import {
+  type Cluster,
+  type ClusterSpec,
+  createForward,
+  createHeaderRules,
+  createRequestHead,
+  createShadow,
+  type Shadow,
+  type UpstreamCounts,
+} from '#proxy';
+import { createRedirection, createRewrite, type PathRule, rewritePrefixes } from '#routing';
+import { headerPairs } from './auth/check-request.ts';
+import type { Identity } from './identity.ts';
+import { describeTarget, type RemoteTarget, type Resolve } from './target.ts';
+
+export type Handler = (ctx: Context) => Promise<void>;
+
+/** A mapping's way to its service. What differs between a service here, one across HTTP and a redirect is decided here. */
+export interface Transport {
+  /** Puts the response on `ctx`, or throws a Problem. */
+  readonly forward: Handler;
+  /** The request that the service would get. Pure; throws the Problem of a request that cannot be forwarded. */
+  readonly preview: (ctx: Context) => ServiceRequest;
+  /** For people: `in this process`, `http://10.0.0.1:9001`, `redirect (308)`. */
+  readonly describe: () => string;
+  /** The `Location` of a redirect; throws a Problem as `preview` does. */
+  readonly location: ((ctx: Context) => string) | undefined;
+  /** These only across HTTP. */
+  readonly origins: (() => readonly string[]) | undefined;
+  readonly cluster: Cluster | undefined;
+  readonly timeouts: Timeouts | undefined;
+  /** Of a mapping that gets copies of requests. */
+  readonly shadow: Shadow | undefined;
+}
+
+export interface ServiceRequest {
+  /** With its query. */
+  readonly path: string;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+}
+
+/** In milliseconds; 0: no limit. */
+export interface Timeouts {
+  readonly timeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+}
+
+export interface TransportParts extends Timeouts {
+  readonly resolve: Resolve;
+  /** The isolated app of a module in this process. Throws TypeError for a name without one. */
+  readonly appOf: (name: string) => Handler;
+  readonly holdCluster: (spec: ClusterSpec) => Cluster;
+  readonly identity: Identity;
+  readonly bodyBytesMax: number;
+  readonly logger: Logger;
+}
+
+/** `counts`: of calls across HTTP. Throws TypeError for a service that is not there. */
+export function createTransport(mapping: Mapping, counts: UpstreamCounts, parts: TransportParts): Transport {
+  if (mapping.redirect !== undefined) return createRedirect(mapping, mapping.redirect);
+  const target = parts.resolve(mapping.service);
+  if (target.kind === 'remote') return overHttp(mapping, target, counts, parts);
+  if (mapping.shadow)
+    throw new TypeError(
+      `Mapping ${mapping.name}: "${target.name}" is in this process, and copies are sent across HTTP`,
+    );
+  return inProcess(mapping, parts.appOf(target.name));
+}
+
+type LocalRule = PathRule & Pick<Mapping, 'requestHeaders'>;
+
+/** `app` must be isolated: it answers every request, and what it throws is rendered in front of the gateway. */
+export function inProcess(rule: LocalRule, app: Handler): Transport {
+  const rewrite = createRewrite(rule);
+  const { editList } = createHeaderRules(rule.requestHeaders);
+  return {
+    ...local,
+    forward: withRequestHeaders(rule.requestHeaders, rewritten(rule, app)),
+    preview(ctx) {
+      const path = rewrite(pathOf(ctx.url));
+      if (path === undefined) throw problem('bad-path');
+      return { path: path + searchOf(ctx.url), headers: editList(headerPairs(ctx.req.headers), ctx) };
+    },
+    describe: () => describeTarget({ kind: 'local', name: '' }),
+  };
+}
+
+const local = {
+  ...{ location: undefined, origins: undefined, cluster: undefined, timeouts: undefined, shadow: undefined },
+} as const;
+
+/** Runs the app on the same context with the path that it expects, and restores the path afterwards. */
+export function rewritten(rule: PathRule, app: Handler): Handler {
+  if (rule.rewrite === '' && rule.regexRewrite === undefined) return app;
+  const rewrite = createRewrite(rule);
+  const { matchedPrefix } = rewritePrefixes(rule);
+  return async function forwardInProcess(ctx) {
+    const { req } = ctx;
+    const context = requestContext(ctx);
+    const { basePath } = context;
+    // Koa's own `path` and `search` would parse the whole URL again, and once more after the change.
+    const { url = '/' } = req;
+    const path = pathOf(url);
+    const inner = rewrite(path);
+    if (inner === undefined)
+      throw problem('bad-path', { detail: 'The path cannot be read in one way only once it is rewritten.' });
+    // Links keep the spelling of the client where case is ignored.
+    context.basePath = basePath + path.slice(0, matchedPrefix.length);
+    req.url = inner + searchOf(url);
+    try {
+      await app(ctx);
+    } finally {
+      req.url = url;
+      context.basePath = basePath;
+    }
+  };
+}
+
+function withRequestHeaders(rules: HeaderRules, forward: Handler): Handler {
+  if (!hasRules(rules)) return forward;
+  const { editRequest } = createHeaderRules(rules);
+  return function forwardEdited(ctx) {
+    editRequest(ctx);
+    return forward(ctx);
+  };
+}
+
+export function hasRules({ add, remove }: HeaderRules): boolean {
+  return add.length + remove.length > 0;
+}
+
+function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts, parts: TransportParts): Transport {
+  const { identity, bodyBytesMax, logger, holdCluster } = parts;
+  const { path } = target;
+  const timeouts = {
+    timeoutMs: mapping.timeoutMs ?? parts.timeoutMs,
+    connectTimeoutMs: mapping.connectTimeoutMs ?? parts.connectTimeoutMs,
+    idleTimeoutMs: mapping.idleTimeoutMs ?? parts.idleTimeoutMs,
+  };
+  const { timeoutMs, idleTimeoutMs } = timeouts;
+  const cluster = holdCluster(clusterSpec(mapping.service, target, timeouts.connectTimeoutMs, mapping));
+  const requestHead = createRequestHead({ mapping, path, identity });
+  return {
+    forward: createForward({
+      mapping,
+      cluster,
+      path,
+      identity,
+      logger,
+      timeoutMs,
+      idleTimeoutMs,
+      bodyBytesMax,
+      counts,
+    }),
+    preview(ctx) {
+      const { path, headers } = requestHead(ctx);
+      hasBody(ctx.req.headers, bodyBytesMax);
+      return { path, headers: withHost(headers, target) };
+    },
+    describe: () => describeTarget(target),
+    location: undefined,
+    origins: target.origins,
+    cluster,
+    timeouts,
+    shadow: mapping.shadow ? createShadow({ mapping, cluster, path, identity, logger, timeoutMs }) : undefined,
+  };
+}
+
+type ClusterRules = Pick<Mapping, 'circuitBreakers' | 'healthCheck' | 'outlierDetection' | 'loadBalancer'>;
+
+/** For a service at this target, under the rules of its mapping. */
+export function clusterSpec(
+  service: string,
+  { origins, serverName }: RemoteTarget,
+  connectTimeoutMs: number,
+  { circuitBreakers, healthCheck, outlierDetection, loadBalancer }: ClusterRules,
+): ClusterSpec {
+  return {
+    service,
+    origins,
+    serverName,
+    connectTimeoutMs,
+    circuitBreakers,
+    healthCheck,
+    outlierDetection,
+    loadBalancer,
+  };
+}
+
+/** Without a `host`, that of the address is sent. */
+function withHost(headers: readonly string[], { origins }: RemoteTarget): readonly string[] {
+  if (headers.some((name, index) => index % 2 === 0 && name === 'host')) return headers;
+  const [origin = ''] = origins();
+  return ['host', origin.slice(origin.indexOf('//') + 2), ...headers];
+}
+
+/** Answered in the gateway, without authentication and without limits. */
+function createRedirect(mapping: Mapping, { status, ...redirect }: Redirect): Transport {
+  const redirection = createRedirection({ status, ...redirect }, mapping);
+  function location(ctx: Context): string {
+    const { url } = ctx;
+    const found = redirection({ path: pathOf(url), search: searchOf(url) }, publicBase(ctx));
+    if (found === undefined)
+      throw problem('bad-path', { detail: 'The path cannot be read in one way only after it is redirected.' });
+    return found;
+  }
+  return {
+    ...local,
+    async forward(ctx) {
+      ctx.set('Location', location(ctx));
+      ctx.body = null;
+      ctx.status = status;
+    },
+    preview: (ctx) => ({ path: ctx.url, headers: headerPairs(ctx.req.headers) }),
+    describe: () => `redirect (${status})`,
+    location,
+  };
+}

@@ -1,0 +1,92 @@
+/** Deprecation, Sunset and Link on each response of an API version that a record announces the end of; 410 after the end. */
+import type { ServerResponse } from 'node:http';
+import type { Context } from 'koa';
+import { foldsCase, type Mapping, type Version } from '#config';
+import { beforeHead, type Problem, problem, requestContext } from '#http';
+
+/** A version with a Version record. */
+export interface VersionLifecycle {
+  readonly record: Version;
+  /** `root`: the public path of the gateway, without a slash at the end. */
+  readonly headers: (root: string) => VersionHeaders;
+  /** Sets them on the response when its head is written, whatever writes it. */
+  readonly announce: (ctx: Context) => void;
+  /** The Problem of every request from the sunset on. */
+  readonly ended: () => Problem | undefined;
+}
+
+/** `link` is added to the links of the response; the others replace those of the response. */
+export interface VersionHeaders {
+  /** RFC 9745 section 2.1: `@1688169599`. */
+  readonly deprecation: string | undefined;
+  /** RFC 8594 section 3: an HTTP date. */
+  readonly sunset: string | undefined;
+  /** RFC 8288, with the relations of RFC 5829, RFC 9745 section 3 and RFC 8594 section 6. */
+  readonly link: string | undefined;
+}
+
+/**
+ * The version that a path belongs to, by whole segments, the longest first. Where the route of the path ignores case,
+ * `/V1` belongs to `/v1`, unless there is a version named `/V1`.
+ */
+export type VersionOf = (path: string, route: CaseRule | undefined) => VersionLifecycle | undefined;
+
+type CaseRule = Pick<Mapping, 'caseSensitive' | 'prefixMatch'>;
+
+/** `clock`: milliseconds since the epoch. */
+export function createVersionLifecycles(records: readonly Version[], clock: () => number): VersionOf {
+  const versions = new Map(records.map((record) => [record.prefix, createLifecycle(record, clock)]));
+  const folded = new Map([...versions].map(([prefix, version]) => [prefix.toLowerCase(), version]));
+  const depths = [...new Set(records.map(({ prefix }) => prefix.split('/').length - 1))].sort((a, b) => b - a);
+  return function versionOf(path, route) {
+    const isFolded = route !== undefined && foldsCase(route);
+    for (const depth of depths) {
+      const prefix = firstSegments(path, depth);
+      const version = versions.get(prefix) ?? (isFolded ? folded.get(prefix.toLowerCase()) : undefined);
+      if (version !== undefined) return version;
+    }
+    return undefined;
+  };
+}
+
+function createLifecycle(record: Version, clock: () => number): VersionLifecycle {
+  const { endsAtMs = Number.POSITIVE_INFINITY } = record;
+  const atRoot = headersOf(record, '');
+  const headers = (root: string) => (root === '' ? atRoot : headersOf(record, root));
+  return Object.freeze({
+    record,
+    headers,
+    announce: (ctx: Context) => beforeHead(ctx.res, (res) => writeHeaders(res, headers(requestContext(ctx).rootPath))),
+    ended: () => (clock() < endsAtMs ? undefined : problem('gone')),
+  });
+}
+
+function headersOf({ deprecatedAtMs, endsAtMs, successor, info }: Version, root: string): VersionHeaders {
+  const linkTo = (target: string) => `<${target.startsWith('/') ? root : ''}${target}>`;
+  const about = (relation: string) =>
+    info === undefined ? [] : [`${linkTo(info)}; rel="${relation}"; type="text/html"`];
+  const links = [
+    ...(successor === undefined ? [] : [`${linkTo(successor)}; rel="successor-version"`]),
+    ...(deprecatedAtMs === undefined ? [] : about('deprecation')),
+    ...(endsAtMs === undefined ? [] : about('sunset')),
+  ];
+  return Object.freeze({
+    deprecation: deprecatedAtMs === undefined ? undefined : `@${Math.floor(deprecatedAtMs / 1000)}`,
+    sunset: endsAtMs === undefined ? undefined : new Date(endsAtMs).toUTCString(),
+    link: links.length === 0 ? undefined : links.join(', '),
+  });
+}
+
+/** The record wins over what the service says of its own lifecycle. */
+function writeHeaders(res: ServerResponse, { deprecation, sunset, link }: VersionHeaders): void {
+  if (deprecation !== undefined) res.setHeader('Deprecation', deprecation);
+  if (sunset !== undefined) res.setHeader('Sunset', sunset);
+  if (link !== undefined) res.appendHeader('Link', link);
+}
+
+/** `/v1` of `/v1/hotels` where `count` is 1. */
+function firstSegments(path: string, count: number): string {
+  let end = 0;
+  for (let segment = 0; segment < count && end !== -1; segment += 1) end = path.indexOf('/', end + 1);
+  return end === -1 ? path : path.slice(0, end);
+}

@@ -1,0 +1,91 @@
+/** Positive answers that are kept for a while: for exactly the same question, and for no other. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import type { AuthAnswer } from '#auth';
+import { createAuthCache, mayBeCached } from '../../../src/gateway/auth/cache.ts';
+import type { CheckRequest } from '../../../src/gateway/auth/check-request.ts';
+
+const allow: AuthAnswer = { outcome: 'allow', headers: { 'x-travel-user': 'demo' } };
+const question: CheckRequest = { method: 'GET', path: '/v1/hotels?a', headers: ['authorization', 'Basic eA=='] };
+
+describe('kept answers', () => {
+  it('hold for their time, and not a moment longer', () => {
+    let nowMs = 0;
+    const cache = createAuthCache({ ttlMs: 100, clock: () => nowMs });
+    cache.remember(question, allow);
+    nowMs = 99;
+    assert.equal(cache.recall(question), allow);
+    nowMs = 100;
+    assert.equal(cache.recall(question), undefined);
+    nowMs = 0;
+    assert.equal(cache.recall(question), undefined);
+  });
+
+  it('do not hold longer for being asked for', () => {
+    let nowMs = 0;
+    const cache = createAuthCache({ ttlMs: 100, clock: () => nowMs });
+    cache.remember(question, allow);
+    for (nowMs = 0; nowMs < 100; nowMs += 10) assert.equal(cache.recall(question), allow);
+    assert.equal(cache.recall(question), undefined);
+  });
+
+  it('are bounded in number: that goes which was longest not asked for', () => {
+    const cache = createAuthCache({ ttlMs: 100, entriesMax: 2, clock: () => 0 });
+    const at = (path: string) => ({ ...question, path });
+    cache.remember(at('/a'), allow);
+    cache.remember(at('/b'), allow);
+    cache.recall(at('/a'));
+    cache.remember(at('/c'), allow);
+    assert.deepEqual(
+      ['/a', '/b', '/c'].map((path) => cache.recall(at(path))),
+      [allow, undefined, allow],
+    );
+  });
+
+  it('are no other matter for other ids of the request alone', () => {
+    const cache = createAuthCache({ ttlMs: 100, clock: () => 0 });
+    const withId = (id: string) => {
+      const ids = ['x-request-id', id, 'traceparent', id, ...(id === '2' ? ['tracestate', id] : [])];
+      return { ...question, headers: [...question.headers, ...ids] };
+    };
+    cache.remember(withId('1'), allow);
+    assert.equal(cache.recall(withId('2')), allow);
+  });
+
+  it('are another matter for headers that only look alike when they are put together', () => {
+    const cache = createAuthCache({ ttlMs: 100, clock: () => 0 });
+    const told = (...headers: readonly string[]) => ({ ...question, headers });
+    cache.remember(told('cookie', 'a,x-tenant,b'), allow);
+    cache.remember(told('cookie', 'a","x-tenant","b'), allow);
+    assert.equal(cache.recall(told('cookie', 'a', 'x-tenant', 'b')), undefined);
+  });
+
+  it('answer one question and never another, however the parts fall together', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', ',', '"', '\n', '[') });
+    const pairs = fc.array(fc.tuple(fc.constantFrom('cookie', 'authorization', 'x-a'), text)).map((all) => all.flat());
+    const questions = fc.record({ method: fc.constantFrom('GET', 'PUT'), path: text, headers: pairs });
+    fc.assert(
+      fc.property(questions, questions, (one, other) => {
+        const cache = createAuthCache({ ttlMs: 100, clock: () => 0 });
+        cache.remember(one, allow);
+        const isSame = JSON.stringify(one) === JSON.stringify(other);
+        assert.equal(cache.recall(other), isSame ? allow : undefined);
+      }),
+    );
+  });
+});
+
+describe('an answer', () => {
+  function check(headers: Parameters<typeof mayBeCached>[0], expected: boolean) {
+    it(`${expected ? 'may' : 'may not'} be kept with ${JSON.stringify(headers)}`, () =>
+      assert.equal(mayBeCached(headers), expected));
+  }
+
+  check({}, true);
+  check({ 'cache-control': 'private, max-age=60' }, true);
+  check({ 'cache-control': 'No-Store' }, false);
+  check({ 'cache-control': 'private, no-cache' }, false);
+  check({ 'cache-control': 'max-age=0' }, false);
+  check({ 'cache-control': 'max-age=01' }, true);
+  check({ 'set-cookie': ['a=1'] }, false);
+});

@@ -1,0 +1,177 @@
+/** The stage that asks who the caller is, with an auth service in this process. */
+import assert from 'node:assert/strict';
+import Koa, { type Context } from 'koa';
+import type { AuthAnswer, AuthPort, AuthRequest } from '#auth';
+import { attributesOf } from '#gateway';
+import { Problem } from '#http';
+import { createAuthStages } from '../../../src/gateway/auth/stage.ts';
+import {
+  authRecordOf,
+  type EdgeOptions,
+  type LogLine,
+  mappingOf,
+  recordingLogger,
+  remote,
+  startEdge,
+} from '../../support/edge.ts';
+import { testServers } from '../../support/serve.ts';
+import { startUpstream } from '../../support/upstream.ts';
+
+const allowed: AuthAnswer = { outcome: 'allow', headers: { 'x-travel-user': 'demo', 'x-other': 'theirs' } };
+const denied: AuthAnswer = { outcome: 'deny', status: 401, headers: { 'WWW-Authenticate': 'Basic realm="x"' } };
+const failed: AuthAnswer = { outcome: 'error', reason: 'out of memory' };
+
+describe('authentication in this process', () => {
+  const servers = testServers();
+
+  async function setUp(authPort: AuthPort, options: EdgeOptions = {}) {
+    const upstream = await startUpstream(servers);
+    const edge = await startEdge(servers, {
+      authService: authRecordOf(),
+      authPort,
+      targets: { hotel: remote(upstream) },
+      ...options,
+    });
+    const get = (headers: Record<string, string> = {}) => fetch(`${edge.origin}/v1/hotels/x?y=1`, { headers });
+    return { upstream, edge, get };
+  }
+
+  for (const [when, give] of [
+    ['at once', (answer: AuthAnswer) => answer],
+    ['later', async (answer: AuthAnswer) => answer],
+  ] as const) {
+    describe(`answered ${when}`, () => {
+      it('hears of the method, the original path and the headers, without a name that the client gave itself', async () => {
+        const heard: AuthRequest[] = [];
+        const { get } = await setUp((request) => {
+          heard.push({ ...request, headers: { ...request.headers } });
+          return give(allowed);
+        });
+        await get({ Authorization: 'Basic eA==', 'X-Travel-User': 'admin' });
+        const [request] = heard;
+        assert.equal(request?.method, 'GET');
+        assert.equal(request?.url, '/v1/hotels/x?y=1');
+        assert.equal(request?.headers.authorization, 'Basic eA==');
+        assert.equal(request?.headers['x-travel-user'], undefined);
+      });
+
+      it('names the user to the service', async () => {
+        const { get, upstream, edge } = await setUp(() => give(allowed));
+        assert.equal((await get()).status, 200);
+        assert.equal(upstream.only().headers['x-travel-user'], 'demo');
+        assert.equal(upstream.only().headers['x-other'], undefined);
+        assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 1, denied: 0, error: 0 });
+      });
+
+      it('refuses with the error body and the challenge', async () => {
+        const { get, upstream, edge } = await setUp(() => give(denied));
+        const answer = await get();
+        assert.equal(answer.status, 401);
+        assert.equal(answer.headers.get('www-authenticate'), 'Basic realm="x"');
+        assert.deepEqual(await answer.json(), { code: 401, message: '401: Unauthorized' });
+        assert.equal(upstream.reached.length, 0);
+        assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 0, denied: 1, error: 0 });
+        assert.deepEqual(edge.log, []);
+      });
+
+      it('refuses with a body of its own', async () => {
+        const body = Buffer.from('<p>no</p>');
+        const { get } = await setUp(() =>
+          give({ outcome: 'deny', status: 403, headers: { 'content-type': 'text/html' }, body }),
+        );
+        const answer = await get();
+        assert.deepEqual([answer.status, answer.headers.get('content-type')], [403, 'text/html']);
+        assert.equal(await answer.text(), '<p>no</p>');
+      });
+
+      it('lets nobody pass without an answer, and tells the log alone why', async () => {
+        const { get, upstream, edge } = await setUp(() => give(failed));
+        const answer = await get();
+        assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1']);
+        assert.ok(!(await answer.text()).includes('memory'));
+        assert.equal(upstream.reached.length, 0);
+        const [line] = edge.log;
+        assert.equal(line?.level, 'warn');
+        assert.equal(line?.fields['reason'], 'out of memory');
+      });
+
+      it('lets everybody pass without an answer where the record says so, and says so in the log', async () => {
+        const { get, upstream, edge } = await setUp(() => give(failed), {
+          authService: authRecordOf({ failureModeAllow: true }),
+        });
+        assert.equal((await get({ 'X-Travel-User': 'admin' })).status, 200);
+        assert.equal(upstream.only().headers['x-travel-user'], undefined);
+        assert.deepEqual(
+          edge.log.map(({ fields }) => fields['allowed']),
+          [true],
+        );
+      });
+    });
+  }
+
+  it('refuses requests for routes of the server without an answer, whatever failure_mode_allow says', async () => {
+    const run = async () => assert.fail('opened');
+    const { edge, get } = await setUp(() => failed, {
+      authService: authRecordOf({ failureModeAllow: true }),
+      internalRoutes: [{ name: 'diag', prefix: '/gateway/v0/diag', rewrite: '', authenticated: true, run }],
+    });
+    assert.equal((await get()).status, 200);
+    const answer = await fetch(`${edge.origin}/gateway/v0/diag/`);
+    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1']);
+  });
+
+  it('is not asked where a mapping bypasses it, and the name is stripped all the same', async () => {
+    const { get, upstream } = await setUp(() => assert.fail('asked'), { mappings: [mappingOf({ bypassAuth: true })] });
+    assert.equal((await get({ 'X-Travel-User': 'admin' })).status, 200);
+    assert.equal(upstream.only().headers['x-travel-user'], undefined);
+  });
+});
+
+describe('the authentication stage', () => {
+  function contextOf(): Context {
+    const app = new Koa();
+    const headers = {};
+    return app.createContext(
+      { headers, url: '/', method: 'GET', socket: {} } as never,
+      { setHeader() {}, destroyed: false } as never,
+    ) as Context;
+  }
+
+  function stageOf(port: AuthPort) {
+    const lines: LogLine[] = [];
+    const counts = { allowed: 0, denied: 0, error: 0 };
+    const stages = createAuthStages([{ record: authRecordOf(), port }], {
+      resolve: () => assert.fail('resolved'),
+      holdCluster: () => assert.fail('opened'),
+      counts,
+      onUnanswered() {},
+      logger: recordingLogger(lines),
+    });
+    const stage = stages.of(mappingOf()) ?? assert.fail();
+    return { authenticate: (ctx: Context) => stage.authenticate(ctx, attributesOf(ctx)), counts, lines };
+  }
+
+  it('answers at once what is answered at once, so that the request waits for nothing', () => {
+    assert.equal(stageOf(() => allowed).authenticate(contextOf()), true);
+  });
+
+  it('stops, without an answer, for a client that left in the meantime', async () => {
+    const ctx = contextOf();
+    const { authenticate, counts, lines } = stageOf(async () => failed);
+    const answer = authenticate(ctx);
+    Object.assign(ctx.res, { destroyed: true });
+    assert.equal(await answer, false);
+    assert.deepEqual(lines, []);
+    assert.deepEqual(counts, { allowed: 0, denied: 0, error: 0 });
+  });
+
+  it('makes each status without a body the problem of that status', () => {
+    for (const status of [401, 403, 404, 429, 503]) {
+      const { authenticate } = stageOf(() => ({ outcome: 'deny', status, headers: {} }));
+      assert.throws(
+        () => authenticate(contextOf()),
+        (thrown) => thrown instanceof Problem && thrown.status === status,
+      );
+    }
+  });
+});

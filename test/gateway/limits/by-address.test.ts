@@ -1,0 +1,113 @@
+/** Limits by address count every request, before the auth service is asked; all other limits only requests that it lets through. */
+import assert from 'node:assert/strict';
+import type { LabelGroup } from '#config';
+import { createLimiter, type RateLimitRequest } from '#ratelimit';
+import { authRecordOf, labelled, limitRecordOf, mappingOf, startEdge } from '../../support/edge.ts';
+import { domain, limit, node } from '../../support/limits.ts';
+import { testServers } from '../../support/serve.ts';
+
+const byAddress: LabelGroup = { name: 'address', labels: [{ kind: 'remote_address', name: 'from' }] };
+const byAddressAndKey: LabelGroup = {
+  name: 'both',
+  labels: [...byAddress.labels, ...(labelled('x-key')[0]?.labels ?? [])],
+};
+const byUser = labelled('x-travel-user', 'user');
+
+const limits = [
+  domain('gateway', node('from', limit(3)), node('user', limit(2)), node('x-key', limit(9)), node('at', limit(4))),
+];
+
+describe('a limit by address', () => {
+  const servers = testServers();
+
+  async function setUp(groups: readonly LabelGroup[], options: { headers?: 'draft_03'; later?: true } = {}) {
+    const asked: (readonly string[])[] = [];
+    const limiter = createLimiter({ limits });
+    const edge = await startEdge(servers, {
+      mappings: [mappingOf({ labels: { gateway: groups } })],
+      services: {
+        async hotel(ctx) {
+          ctx.body = 'ok';
+        },
+      },
+      authService: authRecordOf(),
+      authPort({ headers }) {
+        if (headers.authorization === undefined) return { outcome: 'deny', status: 401, headers: {} };
+        return { outcome: 'allow', headers: { 'x-travel-user': headers.authorization } };
+      },
+      rateLimitService: limitRecordOf(options.headers && { headers: options.headers }),
+      limiter: {
+        shouldRateLimit(request: RateLimitRequest) {
+          asked.push(request.descriptors.map(({ entries }) => entries.map(({ key }) => key).join('+')));
+          const decision = limiter.shouldRateLimit(request);
+          return options.later ? Promise.resolve(decision) : decision;
+        },
+      },
+    });
+    const get = (credentials?: string) =>
+      fetch(`${edge.origin}/v1/hotels`, {
+        headers: { 'X-Key': 'k', ...(credentials && { Authorization: credentials }) },
+      });
+    const statuses = async (...credentials: (string | undefined)[]) => {
+      const seen: number[] = [];
+      for (const one of credentials) seen.push((await get(one)).status);
+      return seen;
+    };
+    return { edge, asked, get, statuses };
+  }
+
+  it('counts requests with wrong credentials, and refuses the guesses beyond it with 429', async () => {
+    const { statuses, edge } = await setUp([byAddress]);
+    assert.deepEqual(await statuses(undefined, undefined, undefined, undefined, 'ann'), [401, 401, 401, 429, 429]);
+    const { refusedByAuth, refusedByLimit } = edge.gateway.parts.table.routes[0]?.traffic.totals ?? assert.fail();
+    assert.deepEqual([refusedByAuth, refusedByLimit], [3, 2]);
+  });
+
+  it('asks the auth service about no request that it refuses', async () => {
+    const { statuses, edge } = await setUp([byAddress]);
+    await statuses('ann', 'ann', 'ann', 'ann');
+    assert.equal(edge.gateway.snapshot().auth?.allowed, 3);
+  });
+
+  for (const later of [undefined, true] as const) {
+    const when = later ? 'a limiter elsewhere' : 'the limiter of this process';
+    it(`is asked apart from the other limits of the mapping, of ${when}`, async () => {
+      const at: LabelGroup = { name: 'path', labels: [{ kind: 'path', name: 'at' }] };
+      const { asked, statuses } = await setUp([...byUser, byAddress, at], later && { later });
+      assert.deepEqual(await statuses(undefined, 'ann'), [401, 200]);
+      assert.deepEqual(asked, [['from'], ['from'], ['user', 'at']]);
+    });
+  }
+
+  it('is no limit by address with a header in its group: a client must not use up the quota of another', async () => {
+    const { asked, statuses } = await setUp([byAddressAndKey]);
+    assert.deepEqual(await statuses(undefined, 'ann'), [401, 200]);
+    assert.deepEqual(asked, [['from+x-key']]);
+  });
+
+  it('has counted a request that a later limit refuses', async () => {
+    const { statuses } = await setUp([byAddress, ...byUser]);
+    assert.deepEqual(await statuses('ann', 'ann', 'ann', 'bob'), [200, 200, 429, 429]);
+  });
+
+  it('stands in one list with the others, and on a 401 alone', async () => {
+    const { get } = await setUp([...byUser, byAddress]);
+    const policyOf = ({ headers }: Response) => headers.get('ratelimit-policy');
+    assert.equal(policyOf(await get()), '"from";q=3;w=60');
+    const { headers } = await get('ann');
+    assert.equal(headers.get('ratelimit-policy'), '"from";q=3;w=60, "user";q=2;w=60');
+    assert.match(headers.get('ratelimit') ?? '', /^"from";r=1;t=\d+, "user";r=1;t=\d+$/);
+    await get('ann');
+    const refused = await get('ann');
+    assert.deepEqual([refused.status, policyOf(refused)], [429, '"from";q=3;w=60']);
+  });
+
+  it('is compared with the others where a header names the limit with the least left', async () => {
+    const { get } = await setUp([...byUser, byAddress], { headers: 'draft_03' });
+    const { headers } = await get('ann');
+    assert.deepEqual(
+      ['limit', 'remaining'].map((name) => headers.get(`x-ratelimit-${name}`)),
+      ['2, 3;w=60, 2;w=60', '1'],
+    );
+  });
+});

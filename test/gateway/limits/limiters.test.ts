@@ -1,0 +1,88 @@
+/** The limiter beside the gateway and the one across gRPC: a client cannot tell them apart. */
+import assert from 'node:assert/strict';
+import type { LimitDomain, RateLimitHeaderStyle } from '#config';
+import { connectRateLimit, createLimiter, createMemoryCounters, type Limiter, serveRateLimit } from '#ratelimit';
+import { labelled, limitRecordOf, mappingOf, remote, startEdge } from '../../support/edge.ts';
+import { domain, limit, node, unlimited } from '../../support/limits.ts';
+import { testServers } from '../../support/serve.ts';
+import { startUpstream } from '../../support/upstream.ts';
+
+const limits: readonly LimitDomain[] = [
+  domain(
+    'gateway',
+    node('x-key', limit(2, 'minute')),
+    node('x-key=free', unlimited),
+    node('x-key=closed', limit(0, 'week', { name: 'closed "for" good' })),
+    node('x-plan', limit(3, 'hour', { name: 'plan' })),
+    node('x-plan=listed'),
+    node('x-short', limit(5, 'second', { unitMultiplier: 30 })),
+  ),
+];
+
+/** One request each, in turn. */
+const requests: readonly Record<string, string>[] = [
+  ...['a', 'a', 'a', 'free', 'closed', 'b'].map((key) => ({ 'X-Key': key })),
+  ...['gold', 'gold', 'gold', 'gold', 'listed'].map((plan) => ({ 'X-Key': plan, 'X-Plan': plan })),
+  { 'X-Short': '1' },
+  { 'X-Key': 'closed', 'X-Plan': 'silver' },
+  { 'X-Other': 'unheard of' },
+  {},
+];
+
+const names = ['ratelimit', 'ratelimit-policy', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
+
+describe('what clients are told of their limits', () => {
+  const servers = testServers();
+
+  const inProcess = (): Limiter =>
+    createLimiter({ limits, counters: createMemoryCounters({ clock: () => 1_700_000_000_000 }) });
+
+  async function acrossGrpc(): Promise<Limiter> {
+    const server = await serveRateLimit({ limiter: inProcess(), port: 0, logger: { error() {} } });
+    const client = connectRateLimit({ target: () => ({ host: '127.0.0.1', port: server.port }), timeoutMs: 5_000 });
+    servers.later(async () => {
+      await client.close();
+      await server.close();
+    });
+    return client;
+  }
+
+  async function toldOf(limiter: Limiter, headers: RateLimitHeaderStyle): Promise<unknown[]> {
+    const upstream = await startUpstream(servers, (res) => res.end('ok'));
+    const groups = ['x-key', 'x-plan', 'x-short', 'x-other'].flatMap((header) => labelled(header));
+    const edge = await startEdge(servers, {
+      mappings: [mappingOf({ labels: { gateway: groups } })],
+      rateLimitService: limitRecordOf({ headers }),
+      limiter,
+      targets: { hotel: remote(upstream) },
+    });
+    const told: unknown[] = [];
+    for (const request of requests) {
+      const answer = await fetch(`${edge.origin}/v1/hotels`, { headers: request });
+      const values = [...names, 'retry-after'].map((name) => answer.headers.get(name));
+      told.push([answer.status, ...values, await answer.text()]);
+    }
+    return told;
+  }
+
+  for (const style of ['ietf', 'draft_03', 'none'] as const) {
+    it(`is the same in this process and across gRPC, with headers: ${style}`, async () => {
+      const told = await toldOf(inProcess(), style);
+      assert.deepEqual(await toldOf(await acrossGrpc(), style), told);
+      assert.deepEqual(
+        told.map((one) => Array.isArray(one) && one[0]),
+        [200, 200, 429, 200, 429, 200, 200, 200, 429, 429, 200, 200, 429, 200, 200],
+      );
+    });
+  }
+
+  it('has the names that the record asks for, and no others', async () => {
+    const seen = async (style: RateLimitHeaderStyle) => {
+      const [first] = await toldOf(inProcess(), style);
+      return Array.isArray(first) ? first.slice(1, 6) : first;
+    };
+    assert.deepEqual(await seen('ietf'), ['"x-key";r=1;t=40', '"x-key";q=2;w=60', null, null, null]);
+    assert.deepEqual(await seen('draft_03'), [null, null, '2, 2;w=60', '1', '40']);
+    assert.deepEqual(await seen('none'), [null, null, null, null, null]);
+  });
+});

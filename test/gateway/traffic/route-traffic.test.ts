@@ -1,0 +1,86 @@
+/** The figures of one route, in totals and over the last minutes. */
+import assert from 'node:assert/strict';
+import { durationBoundsMs } from '#gateway';
+import { createRouteTraffic, type Outcome } from '../../../src/gateway/traffic/route-traffic.ts';
+
+describe('the traffic of a route', () => {
+  const ok: Outcome = { status: 200, durationMs: 4, refusedBy: undefined };
+
+  it('is nothing until a request has ended', () => {
+    const traffic = createRouteTraffic('hotel');
+    const { slots, p50Ms, p99Ms } = traffic.recent(1_000_000);
+    assert.equal(traffic.totals, undefined);
+    assert.equal(
+      slots.reduce((sum, { requests }) => sum + requests, 0),
+      0,
+    );
+    assert.deepEqual([p50Ms, p99Ms], [undefined, undefined]);
+  });
+
+  it('counts each request by its outcome', () => {
+    const traffic = createRouteTraffic('hotel');
+    const outcomes: Outcome[] = [
+      ok,
+      { ...ok, status: 304 },
+      { ...ok, status: 401, refusedBy: 'auth' },
+      { ...ok, status: 429, refusedBy: 'limit' },
+      { ...ok, status: 503 },
+      { ...ok, status: 499 },
+    ];
+    for (const outcome of outcomes) traffic.count(outcome, 0);
+    const { durations, ...totals } = traffic.totals ?? assert.fail();
+    assert.deepEqual(totals, {
+      requests: 6,
+      errors: 1,
+      refusedByAuth: 1,
+      refusedByLimit: 1,
+      byClass: { 1: 0, 2: 1, 3: 1, 4: 2, 5: 1 },
+      abandoned: 1,
+      durationMsSum: 24,
+    });
+    assert.equal(durations[durationBoundsMs.indexOf(5)], 6);
+  });
+
+  it('takes a status that HTTP does not know for a failure of the service', () => {
+    const traffic = createRouteTraffic('hotel');
+    for (const status of [600, 999]) traffic.count({ ...ok, status }, 0);
+    assert.deepEqual(traffic.totals?.byClass, { 1: 0, 2: 0, 3: 0, 4: 0, 5: 2 });
+    assert.equal(traffic.totals?.errors, 2);
+  });
+
+  it('has a bucket for each length of time, its upper bound included', () => {
+    const traffic = createRouteTraffic('hotel');
+    for (const durationMs of [0, ...durationBoundsMs, 1e9]) traffic.count({ ...ok, durationMs }, 0);
+    assert.deepEqual([...(traffic.totals?.durations ?? [])], [2, ...durationBoundsMs.slice(1).map(() => 1), 1]);
+  });
+
+  it('forgets what is older than its slots, and keeps the totals', () => {
+    const traffic = createRouteTraffic('hotel');
+    const at = (ms: number) => traffic.recent(ms).slots.map(({ requests }) => requests);
+    const { slotMs, slots } = traffic.recent(0);
+    traffic.count(ok, 0);
+    traffic.count(ok, slotMs);
+    assert.deepEqual(at(slotMs).slice(-3), [0, 1, 1]);
+    assert.deepEqual(at(slotMs * slots.length).slice(0, 2), [1, 0]);
+    assert.deepEqual(new Set(at(slotMs * (slots.length + 1))), new Set([0]));
+    assert.equal(traffic.recent(slotMs * (slots.length + 1)).p50Ms, undefined);
+    traffic.count(ok, slotMs * slots.length);
+    assert.deepEqual(at(slotMs * slots.length), [1, ...slots.slice(2).map(() => 0), 1]);
+    assert.equal(traffic.totals?.requests, 3);
+  });
+
+  it('tells the median and the slowest hundredth, evenly spread within a bucket', () => {
+    const traffic = createRouteTraffic('hotel');
+    for (let index = 0; index < 98; index += 1) traffic.count({ ...ok, durationMs: 1.5 }, 0);
+    for (let index = 0; index < 2; index += 1) traffic.count({ ...ok, durationMs: 40 }, 0);
+    const { p50Ms, p99Ms } = traffic.recent(0);
+    assert.equal(p50Ms, 1 + 50 / 98 - 0);
+    assert.equal(p99Ms, 25 + 25 / 2);
+  });
+
+  it('knows no more of the slowest than the last bound', () => {
+    const traffic = createRouteTraffic('hotel');
+    traffic.count({ ...ok, durationMs: 1e9 }, 0);
+    assert.equal(traffic.recent(0).p99Ms, durationBoundsMs.at(-1));
+  });
+});

@@ -1,0 +1,201 @@
+/** What is counted of requests through a gateway, and what is kept of those that failed. */
+import assert from 'node:assert/strict';
+import { createTraffic, type Traffic } from '#gateway';
+import type { Decision } from '#ratelimit';
+import {
+  authRecordOf,
+  type EdgeOptions,
+  labelled,
+  limitRecordOf,
+  mappingOf,
+  remote,
+  startEdge,
+} from '../../support/edge.ts';
+import { testServers } from '../../support/serve.ts';
+import { startUpstream } from '../../support/upstream.ts';
+import { eventually } from '../../support/waiting.ts';
+
+describe('the traffic of a gateway', () => {
+  const servers = testServers();
+
+  async function setUp(options: EdgeOptions) {
+    const traffic = createTraffic({ clock: () => 1_700_000_000_000 });
+    const edge = await startEdge(servers, { traffic, ...options });
+    const get = (path = '/v1/hotels', init?: RequestInit) => fetch(edge.origin + path, init);
+    return { traffic, edge, get };
+  }
+
+  /** A request is counted when its connection is free again, which the client may see first. */
+  const counted = (traffic: Traffic, requests: number, name = 'hotel') =>
+    eventually(() => {
+      const route = name === '' ? traffic.unmatched : (traffic.of(name) ?? assert.fail(`no route ${name}`));
+      assert.equal(route.totals?.requests, requests);
+      assert.equal(route.inFlight, 0);
+      return route.totals ?? assert.fail();
+    });
+
+  it('counts what the service answered, whatever it was', async () => {
+    let status = 200;
+    const upstream = await startUpstream(servers, (res) => res.writeHead(status).end());
+    const { traffic, get } = await setUp({ targets: { hotel: remote(upstream) } });
+    for (status of [200, 404, 500]) await get();
+    const { byClass, errors, refusedByAuth } = await counted(traffic, 3);
+    assert.deepEqual([byClass, errors, refusedByAuth], [{ 1: 0, 2: 1, 3: 0, 4: 1, 5: 1 }, 1, 0]);
+    assert.deepEqual(traffic.failures(), [
+      {
+        atMs: 1_700_000_000_000,
+        requestId: traffic.failures()[0]?.requestId,
+        method: 'GET',
+        path: '/v1/hotels',
+        mapping: 'hotel',
+        status: 500,
+        problem: undefined,
+        reason: undefined,
+      },
+    ]);
+  });
+
+  it('counts as abandoned what its client left before he had taken it, though all of it was there', async () => {
+    // More than the buffers of two sockets hold.
+    const large = Buffer.alloc(32 * 1024 * 1024);
+    const { traffic, get } = await setUp({
+      services: {
+        hotel: async (ctx) => {
+          ctx.body = large;
+        },
+      },
+    });
+    const leaving = new AbortController();
+    await get('/v1/hotels', { signal: leaving.signal });
+    leaving.abort();
+    const { abandoned, byClass } = await counted(traffic, 1);
+    assert.deepEqual([abandoned, byClass[2]], [1, 0]);
+  });
+
+  it('tells what the auth service refused from what it could not say', async () => {
+    const answers = [
+      { outcome: 'deny', status: 401, headers: {} },
+      { outcome: 'deny', status: 403, headers: {}, body: Buffer.from('no') },
+      { outcome: 'error', reason: 'nobody there' },
+    ] as const;
+    let asked = 0;
+    const { traffic, get } = await setUp({
+      authService: authRecordOf(),
+      authPort: () => answers[asked++] ?? assert.fail(),
+      services: { hotel: async () => assert.fail('came through') },
+    });
+    for (const _ of answers) await get();
+    const { refusedByAuth, errors } = await counted(traffic, 3);
+    assert.deepEqual([refusedByAuth, errors], [2, 1]);
+    const [failure] = traffic.failures();
+    assert.deepEqual([failure?.problem, failure?.reason], ['auth-unavailable', 'nobody there']);
+  });
+
+  it('counts what a limit refused', async () => {
+    const currentLimit = { requestsPerUnit: 1, unit: 'minute', windowSeconds: 60, name: undefined } as const;
+    const over: Decision = {
+      overallCode: 'OVER_LIMIT',
+      statuses: [{ code: 'OVER_LIMIT', currentLimit, limitRemaining: 0, resetSeconds: 1 }],
+    };
+    const { traffic, get } = await setUp({
+      mappings: [mappingOf({ labels: { gateway: labelled('x-key') } })],
+      rateLimitService: limitRecordOf(),
+      limiter: { shouldRateLimit: () => over },
+      services: { hotel: async () => assert.fail('came through') },
+    });
+    await get('/v1/hotels', { headers: { 'X-Key': 'a' } });
+    const { refusedByLimit, refusedByAuth } = await counted(traffic, 1);
+    assert.deepEqual([refusedByLimit, refusedByAuth], [1, 0]);
+  });
+
+  it('does not take the 429 of a service for one of a limit', async () => {
+    const { traffic, get } = await setUp({
+      services: {
+        async hotel(ctx) {
+          ctx.status = 429;
+          ctx.body = 'slowly';
+        },
+      },
+    });
+    await get();
+    assert.equal((await counted(traffic, 1)).refusedByLimit, 0);
+  });
+
+  it('tells how services across HTTP failed, and why, without the query', async () => {
+    const { traffic, get } = await setUp({ targets: { hotel: remote(await servers.refusing()) } });
+    await get('/v1/hotels?token=secret');
+    await counted(traffic, 1);
+    assert.deepEqual(traffic.of('hotel')?.upstream, {
+      retries: 0,
+      unavailable: 1,
+      failed: 0,
+      timeout: 0,
+      overloaded: 0,
+    });
+    const [failure] = traffic.failures();
+    assert.equal(failure?.path, '/v1/hotels');
+    assert.equal(failure?.problem, 'upstream-unavailable');
+    assert.match(failure?.reason ?? '', /ECONNREFUSED/);
+  });
+
+  it('counts requests that no route meets', async () => {
+    const { traffic, get } = await setUp({ mappings: [] });
+    await get('/nothing');
+    assert.equal((await counted(traffic, 1, '')).byClass[4], 1);
+  });
+
+  it('counts a request whose client leaves as abandoned, and one that is under way as in flight', async () => {
+    const upstream = await startUpstream(servers, (res) => void res.writeHead(200).write('some'));
+    const { traffic, get } = await setUp({ targets: { hotel: remote(upstream) } });
+    const controller = new AbortController();
+    await get('/v1/hotels', { signal: controller.signal });
+    assert.equal(traffic.of('hotel')?.inFlight, 1);
+    controller.abort();
+    const { abandoned, byClass } = await counted(traffic, 1);
+    assert.deepEqual([abandoned, byClass[2]], [1, 0]);
+  });
+
+  it('keeps the last hundred failures and no more', async () => {
+    const { traffic, get } = await setUp({
+      services: {
+        async hotel(ctx) {
+          ctx.status = 500;
+          ctx.body = '';
+        },
+      },
+    });
+    for (let index = 0; index <= 100; index += 1) await get(`/v1/hotels/${index}`);
+    await counted(traffic, 101);
+    const paths = traffic.failures().map(({ path }) => path);
+    assert.deepEqual([paths.length, paths[0], paths.at(-1)], [100, '/v1/hotels/100', '/v1/hotels/1']);
+  });
+
+  it('cuts what a client sent, so that it can be seen', async () => {
+    const { traffic, get } = await setUp({
+      services: {
+        async hotel(ctx) {
+          ctx.status = 500;
+        },
+      },
+    });
+    await get(`/v1/hotels/${'x'.repeat(489)}`);
+    await get(`/v1/hotels/${'x'.repeat(490)}`);
+    await counted(traffic, 2);
+    const paths = traffic.failures().map(({ path }) => path);
+    assert.deepEqual(paths, [`/v1/hotels/${'x'.repeat(489)}…`, `/v1/hotels/${'x'.repeat(489)}`]);
+  });
+
+  it('keeps the counts of a route from one gateway to the next, and drops those of routes that are gone', async () => {
+    const services = { hotel: async () => {} };
+    const { traffic, edge, get } = await setUp({
+      mappings: [mappingOf(), mappingOf({ name: 'old', prefix: '/old' })],
+      services,
+    });
+    await get();
+    await counted(traffic, 1);
+    await startEdge(servers, { traffic, mappings: [mappingOf()], services });
+    await edge.gateway.close();
+    assert.equal(traffic.of('hotel')?.totals?.requests, 1);
+    assert.equal(traffic.of('old'), undefined);
+  });
+});
