@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createListParser, createView, type Field, urlField, type View } from '#query';
-import { type About, collection, createResourceApp, documented, index, item } from '#rest';
+import { type ApiInfo, collection, createResourceApp, index, item } from '#rest';
 import { type AccountRow, type Database, type MessageRow, selectPage } from '#storage';
 
 /** What one version shows of a message beside its id, account and URL. */
@@ -42,45 +42,46 @@ export function createVersionApp(version: Version, { database, ...responses }: V
 
   return createResourceApp({
     ...responses,
-    routes: documented(aboutOf(version), [
+    info: aboutOf(version),
+    routes: [
       index({
-        told: { operationId: 'getIndex', summary: 'What there is' },
+        docs: { operationId: 'getIndex', summary: 'What there is' },
         path: '/',
         title: 'API',
         entries: { messages: 'messages/', accounts: 'accounts/' },
       }),
       collection({
-        told: { operationId: 'listMessages', summary: 'List messages' },
+        docs: { operationId: 'listMessages', summary: 'List messages' },
         path: '/messages/',
         title: 'Messages',
         view: messages,
-        language: messageList,
+        parser: messageList,
         find: (_ctx, query) => selectPage(database, messageRows, query),
       }),
       item({
-        told: { operationId: 'getMessage', summary: 'Read a message' },
+        docs: { operationId: 'getMessage', summary: 'Read a message' },
         path: '/messages/:id',
         title: 'Message',
         view: messages,
         find: findMessage,
       }),
       collection({
-        told: { operationId: 'listAccounts', summary: 'List accounts' },
+        docs: { operationId: 'listAccounts', summary: 'List accounts' },
         path: '/accounts/',
         title: 'Accounts',
         view: accounts,
-        language: createListParser(accounts, { searchable: ['name'] }),
+        parser: createListParser(accounts, { searchable: ['name'] }),
         find: (_ctx, query) => selectPage(database, accountRows, query),
       }),
       item({
-        told: { operationId: 'getAccount', summary: 'Read an account' },
+        docs: { operationId: 'getAccount', summary: 'Read an account' },
         path: '/accounts/:id',
         title: 'Account',
         view: accounts,
         find: (ctx) => firstAccount(ctx['params'].id),
       }),
       collection({
-        told: {
+        docs: {
           operationId: 'listAccountMessages',
           summary: 'List the messages of an account',
           problems: { 'not-found': {} },
@@ -89,17 +90,17 @@ export function createVersionApp(version: Version, { database, ...responses }: V
         id: accountId,
         title: 'Messages of an account',
         view: messages,
-        language: messageList,
+        parser: messageList,
         async find(ctx, query) {
           const { id } = await accountOf(ctx);
           return selectPage(database, messageRows.where('account_id', '=', id), query);
         },
       }),
-    ]),
+    ],
   });
 }
 
-function aboutOf({ version }: Version): About {
+function aboutOf({ version }: Version): ApiInfo {
   return {
     title: `Messages and accounts, version ${version}`,
     version,

@@ -1,11 +1,16 @@
-/** The conventions applied: resources as apps, and versions of an API side by side. */
-export { type Change, type ChangeDefinition, change } from './change.ts';
+/** The conventions applied: routes as data made into apps that describe themselves, and versions of an API side by side. */
+export { createResourceApp, type ResourceAppOptions } from './app.ts';
 export { type CollectionDefinition, collection, type Rows } from './collection.ts';
-export { type Creation, type CreationDefinition, type CreationRequest, creation } from './creation.ts';
-export type { About } from './document.ts';
-export { documented } from './documented.ts';
 export { type IndexDefinition, type ItemDefinition, index, item } from './item.ts';
-export type { Told } from './operation.ts';
-export { createResourceApp, type ResourceAppOptions } from './resource-app.ts';
-export type { DocumentedRoute, Guard, ResourceRoute } from './route.ts';
+export type { ApiInfo } from './openapi/document.ts';
+export type { Guard, OperationDocs, Route } from './operation.ts';
 export { createVersions } from './versions.ts';
+export {
+  type CreateDefinition,
+  type CreateRequest,
+  type CreateResult,
+  createItem,
+  type Update,
+  type UpdateDefinition,
+  updateItem,
+} from './write.ts';

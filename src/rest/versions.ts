@@ -4,16 +4,16 @@ import type { Context, Middleware, Next } from 'koa';
 import compose from 'koa-compose';
 import mount from 'koa-mount';
 import { isolate, problem, requestContext } from '#http';
-import { redirectToSlash } from './resource-app.ts';
+import { redirectToSlash } from './app.ts';
 
 /** Apps by version, such as `{ v1, v2 }` for `/v1` and `/v2`. Any other prefix is `not-found`. */
 export function createVersions(apps: Readonly<Record<string, Koa>>): Middleware {
   const versions = Object.entries(apps).map(([name, app]) => mountVersion(`/${name}`, app));
-  return compose([settleBase, ...versions, unknownVersion]) as Middleware;
+  return compose([openContext, ...versions, unknownVersion]) as Middleware;
 }
 
-/** Where the host mounted us can be told from the path only before a mount of ours takes its part off. */
-function settleBase(ctx: Context, next: Next): Promise<void> {
+/** The context finds out the host's mount path, which works only before we mount a version ourselves. */
+function openContext(ctx: Context, next: Next): Promise<void> {
   requestContext(ctx);
   return next();
 }
@@ -21,13 +21,13 @@ function settleBase(ctx: Context, next: Next): Promise<void> {
 function mountVersion(prefix: string, app: Koa): Middleware {
   const run = isolate(app);
   const mounted = mount(prefix, async (ctx: Context) => {
-    const exchange = requestContext(ctx);
-    const { basePath } = exchange;
-    exchange.basePath = basePath + prefix;
+    const context = requestContext(ctx);
+    const { basePath } = context;
+    context.basePath = basePath + prefix;
     try {
       await run(ctx);
     } finally {
-      exchange.basePath = basePath;
+      context.basePath = basePath;
     }
   });
   return (ctx, next) => (ctx.path === prefix ? redirectToSlash(ctx) : mounted(ctx, next));

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import Koa, { type Middleware } from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
+import Router from 'koa-router';
 import request from 'supertest';
 import { createProblemResponses, isolate } from '#http';
 
@@ -65,5 +66,25 @@ describe('isolate', () => {
     await request(around(inner, watch)).get('/').expect(200);
     await request(around(inner, watch)).get('/broken').expect(400);
     assert.deepEqual(seen, [{}, { outer: true }, {}, { outer: true }]);
+  });
+
+  it("hides the parameters of a host's koa-router, and puts them back", async () => {
+    const seen: unknown[] = [];
+    const run = isolate((ctx) => {
+      const inner = new Router().get('/:id', (routed) => {
+        routed.body = routed.params;
+      });
+      return (inner.routes() as unknown as Middleware)(ctx, async () => {});
+    });
+    const host = new Router().get('/:tenant', async (ctx) => {
+      await run(ctx as unknown as Context);
+      seen.push(
+        ctx.params,
+        ctx.matched?.map(({ path }) => path),
+      );
+    });
+    const app = new Koa().use(host.routes() as unknown as Middleware);
+    await request(app.callback()).get('/one').expect(200, { id: 'one' });
+    assert.deepEqual(seen, [{ tenant: 'one' }, ['/:tenant']]);
   });
 });

@@ -3,7 +3,7 @@ import type Koa from 'koa';
 import { z } from 'zod';
 import { createRepresentations, problem } from '#http';
 import { createListParser, createView, urlField } from '#query';
-import { collection, createResourceApp, index, item, type ResourceAppOptions, type Told } from '#rest';
+import { collection, createResourceApp, index, item, type OperationDocs, type ResourceAppOptions } from '#rest';
 
 export interface Book {
   readonly id: number;
@@ -28,7 +28,7 @@ const view = createView<Book>({
   },
 });
 
-const language = createListParser(view);
+const parser = createListParser(view);
 
 type BookAppOptions = Partial<Omit<ResourceAppOptions, 'routes'>> & {
   /** Read anew at each request. */
@@ -45,17 +45,17 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
     representations: createRepresentations(),
     ...options,
     routes: [
-      index({ told: tell('getLibrary'), path: '/', title: 'Library', entries: { books: 'books/', notes: 'notes/' } }),
+      index({ docs: docsOf('getLibrary'), path: '/', title: 'Library', entries: { books: 'books/', notes: 'notes/' } }),
       collection<Book>({
-        told: tell('listBooks'),
+        docs: docsOf('listBooks'),
         path: '/books/',
         title: 'Books',
         view,
-        language,
+        parser,
         find: (_ctx, { offset, limit }) => ({ items: shelf().slice(offset, offset + limit), total: shelf().length }),
       }),
       item<Book>({
-        told: tell('getBook'),
+        docs: docsOf('getBook'),
         path: '/books/:id',
         title: 'Book',
         view,
@@ -63,14 +63,14 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
         find: (ctx) => one(ctx['params'].id),
       }),
       item<Book>({
-        told: tell('getNote'),
+        docs: docsOf('getNote'),
         path: '/notes/:id',
         title: 'Note',
         view,
         find: async (ctx) => one(ctx['params'].id),
       }),
       item<Book>({
-        told: tell('getBroken'),
+        docs: docsOf('getBroken'),
         path: '/broken',
         title: 'Broken',
         view,
@@ -79,11 +79,11 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
         },
       }),
       collection<Book>({
-        told: tell('listClosed'),
+        docs: docsOf('listClosed'),
         path: '/closed/',
         title: 'Closed',
         view,
-        language,
+        parser,
         async find() {
           throw problem('not-found', { detail: 'The stacks are closed.' });
         },
@@ -92,6 +92,6 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
   });
 }
 
-function tell(operationId: string): Told {
+function docsOf(operationId: string): OperationDocs {
   return { operationId, summary: operationId };
 }

@@ -3,7 +3,7 @@ import type Koa from 'koa';
 import { z } from 'zod';
 import { createRepresentations, type Problem, problem, type StoredResponse } from '#http';
 import { createListParser, createView, urlField } from '#query';
-import { change, collection, createResourceApp, creation, item, type ResourceAppOptions } from '#rest';
+import { collection, createItem, createResourceApp, item, type ResourceAppOptions, updateItem } from '#rest';
 
 export interface Note {
   readonly id: number;
@@ -49,40 +49,40 @@ export function createShelf(options: Partial<ResourceAppOptions> = {}): Shelf {
     ...options,
     routes: [
       collection<Note>({
-        told: { operationId: 'listNotes', summary: 'List notes' },
+        docs: { operationId: 'listNotes', summary: 'List notes' },
         path: '/notes/',
         title: 'Notes',
         view,
-        language: createListParser(view),
+        parser: createListParser(view),
         find: () => ({ items: [...notes.values()], total: notes.size }),
       }),
-      creation({
-        told: { operationId: 'createNote', summary: 'Write a note' },
+      createItem({
+        docs: { operationId: 'createNote', summary: 'Write a note' },
         path: '/notes/',
         title: 'Note',
         view,
         version: (note) => note.version,
         schema: body,
         guard,
-        async create(_ctx, { input, key = '', fingerprint, answerWith }) {
+        async create(_ctx, { input, key = '', fingerprint, responseFor }) {
           const known = kept.get(key);
           if (known !== undefined && known.fingerprint !== fingerprint) throw problem('idempotency-mismatch');
-          if (known !== undefined) return { answer: JSON.parse(known.answer) as StoredResponse, isReplayed: true };
-          const answer = answerWith(add(input.text));
+          if (known !== undefined) return { response: JSON.parse(known.answer) as StoredResponse, isReplayed: true };
+          const answer = responseFor(add(input.text));
           if (key !== '') kept.set(key, { fingerprint, answer: JSON.stringify(answer) });
-          return { answer, isReplayed: false };
+          return { response: answer, isReplayed: false };
         },
       }),
       item<Note>({
-        told: { operationId: 'getNote', summary: 'Read a note' },
+        docs: { operationId: 'getNote', summary: 'Read a note' },
         path: '/notes/:id',
         title: 'Note',
         view,
         version: (note) => note.version,
         find: (ctx) => one(ctx['params'].id),
       }),
-      change({
-        told: { operationId: 'changeNote', summary: 'Change a note' },
+      updateItem({
+        docs: { operationId: 'changeNote', summary: 'Change a note' },
         path: '/notes/:id',
         title: 'Note',
         view,
@@ -90,7 +90,7 @@ export function createShelf(options: Partial<ResourceAppOptions> = {}): Shelf {
         schema: body,
         guard,
         find: (ctx) => one(ctx['params'].id),
-        async change(ctx, { input, requireCurrent }) {
+        async update(ctx, { input, requireCurrent }) {
           const note = one(ctx['params'].id);
           if (note === undefined || note.text === input.text) return note;
           requireCurrent(note);

@@ -143,11 +143,11 @@ function createAccounts(database: Database): RequestListener {
     fields: { id: { column: 'id', schema: z.string() }, name: { column: 'name', schema: z.string() } },
   });
   const accounts = collection<AccountRow>({
-    told: { operationId: 'listAccounts', summary: 'List accounts' },
+    docs: { operationId: 'listAccounts', summary: 'List accounts' },
     path: '/accounts/',
     title: 'Accounts',
     view,
-    language: createListParser(view, { searchable: ['name'] }),
+    parser: createListParser(view, { searchable: ['name'] }),
     find: (_ctx, query) => selectPage(database, database.kysely.selectFrom('accounts').selectAll(), query),
   });
   return createResourceApp({ representations: createRepresentations(), routes: [accounts] }).callback();

@@ -1,6 +1,6 @@
 /** The document as a page for people, with a curl command for each operation: no script, nothing loaded from elsewhere. */
 import { html, htmlDocument, type Markup, pageHeaders, phraseMarkup, proseMarkup } from '#http';
-import type { OpenApiDocument } from '../document.ts';
+import type { OpenApiDocument } from './document.ts';
 
 const style = [
   ':root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText}',

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { requestContext } from '#http';
 import { createListParser, type ListOptions, type View } from '#query';
-import { change, collection, creation, type DocumentedRoute, item } from '#rest';
+import { collection, createItem, item, type Route, updateItem } from '#rest';
 import { type BookingRow, selectPage } from '#storage';
 import { badBody, type Order } from './choose.ts';
 import { createLedger, type LedgerOptions } from './ledger.ts';
@@ -28,11 +28,11 @@ const changed = z
 export function bookingRoutes<Row extends BookingRow, Wish extends object>(
   { view, list, schema, wanted }: BookingsDefinition<Row, Wish>,
   means: LedgerOptions,
-): readonly DocumentedRoute[] {
+): readonly Route[] {
   const { database, trade } = means;
   const ledger = createLedger<Row>(means);
   const version = (row: Row) => row.version;
-  const told = tellBookings(trade);
+  const docs = tellBookings(trade);
   const titles = titlesOf(trade);
 
   function find(ctx: Context) {
@@ -43,33 +43,33 @@ export function bookingRoutes<Row extends BookingRow, Wish extends object>(
 
   return [
     collection<Row>({
-      told: told.list,
+      docs: docs.list,
       path: '/bookings/',
       title: titles.bookings,
       view,
-      language: createListParser(view, list),
+      parser: createListParser(view, list),
       find: (ctx, query) => selectPage(database, ledger.ownedBy(ownerOf(ctx)), query),
     }),
-    creation<Row, Wish>({
-      told: told.create,
+    createItem<Row, Wish>({
+      docs: docs.create,
       path: '/bookings/',
       title: titles.booking,
       view,
       version,
       schema,
       guard: ownerOf,
-      async create(ctx, { input, key, fingerprint, answerWith }) {
+      async create(ctx, { input, key, fingerprint, responseFor }) {
         const user = ownerOf(ctx);
         const stay = stayIn(trade, input);
         const scope = [trade.name, user, ctx.method, requestContext(ctx).basePath + ctx.path];
         const question = key === undefined ? undefined : { scope, key, fingerprint };
-        const made = await ledger.book({ ...wanted(input), user, stay }, question, answerWith);
-        return { answer: made.answer, isReplayed: made.replayed };
+        const made = await ledger.book({ ...wanted(input), user, stay }, question, responseFor);
+        return { response: made.answer, isReplayed: made.replayed };
       },
     }),
-    item<Row>({ told: told.get, path: '/bookings/:id', title: titles.booking, view, version, find }),
-    change<Row, z.infer<typeof changed>>({
-      told: told.change,
+    item<Row>({ docs: docs.get, path: '/bookings/:id', title: titles.booking, view, version, find }),
+    updateItem<Row, z.infer<typeof changed>>({
+      docs: docs.change,
       path: '/bookings/:id',
       title: titles.booking,
       view,
@@ -77,7 +77,7 @@ export function bookingRoutes<Row extends BookingRow, Wish extends object>(
       schema: changed,
       guard: ownerOf,
       find,
-      change: (ctx, { input, requireCurrent }) => ledger.change(idOf(ctx) ?? '', input.status, requireCurrent),
+      update: (ctx, { input, requireCurrent }) => ledger.change(idOf(ctx) ?? '', input.status, requireCurrent),
     }),
   ];
 }

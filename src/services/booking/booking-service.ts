@@ -1,7 +1,7 @@
 /** What hotels and cars share: an inventory that anyone signed in may see, and bookings that only their owner sees. */
 import type Koa from 'koa';
 import type { ProblemResponsesOptions, Representations } from '#http';
-import { createResourceApp, documented } from '#rest';
+import { createResourceApp } from '#rest';
 import type { BookingRow, Database } from '#storage';
 import { type BookingsDefinition, bookingRoutes } from './booking-routes.ts';
 import { type InventoryDefinition, inventoryRoutes, type Thing } from './inventory-routes.ts';
@@ -29,6 +29,7 @@ export function createBookingService<Row extends Thing, Booking extends BookingR
   const means = { database, trade, clock };
   return createResourceApp({
     ...responses,
-    routes: documented(aboutTrade(trade), [...bookingRoutes(bookings, means), ...inventoryRoutes(inventory, means)]),
+    info: aboutTrade(trade),
+    routes: [...bookingRoutes(bookings, means), ...inventoryRoutes(inventory, means)],
   });
 }

@@ -2,7 +2,7 @@
 import type { Kysely, SelectQueryBuilder } from 'kysely';
 import { z } from 'zod';
 import { createListParser, type ListOptions, type ListQuery, type View } from '#query';
-import { collection, type DocumentedRoute, item } from '#rest';
+import { collection, item, type Route } from '#rest';
 import { selectPage, type Tables } from '#storage';
 import { type Offered, type Wanted, withOffers } from './inventory.ts';
 import type { LedgerOptions } from './ledger.ts';
@@ -29,21 +29,21 @@ export interface InventoryDefinition<Row extends Thing> {
 export function inventoryRoutes<Row extends Thing>(
   { all, view, list, hasGuests = false }: InventoryDefinition<Row>,
   { database, trade, clock }: LedgerOptions,
-): readonly DocumentedRoute[] {
+): readonly Route[] {
   const { kysely } = database;
   const own = createArguments(trade, hasGuests);
-  const told = tellInventory(trade);
+  const docs = tellInventory(trade);
   const titles = titlesOf(trade);
   const first = database.prepareFirst<Row>(all(kysely).where('id', '=', ''));
   const enrich = (rows: readonly Row[], asked: Asked | undefined) =>
     withOffers(kysely, trade, rows, wantedOf(trade, asked), clock());
   return [
     collection<Row & Offered, Asked>({
-      told: told.list,
+      docs: docs.list,
       path: '/',
       title: titles.things,
       view,
-      language: createListParser<Row & Offered, Asked>(view, { ...list, extra: own }),
+      parser: createListParser<Row & Offered, Asked>(view, { ...list, extra: own }),
       async find(_ctx, query) {
         const { stay, guests } = wantedOf(trade, query.extra);
         const isNarrowed = stay !== undefined || guests !== undefined;
@@ -55,11 +55,11 @@ export function inventoryRoutes<Row extends Thing>(
       },
     }),
     item<Row & Offered, Asked>({
-      told: told.get,
+      docs: docs.get,
       path: '/:id',
       title: titles.thing,
       view,
-      own,
+      extra: own,
       async find(ctx, asked) {
         const id = idOf(ctx);
         const row = id === undefined ? undefined : await first(id);

@@ -1,6 +1,6 @@
 /** What people and generated clients are told of the routes, in the words of the trade. */
 import { z } from 'zod';
-import type { About, Told } from '#rest';
+import type { ApiInfo, OperationDocs } from '#rest';
 import { money } from './money.ts';
 import { alternativesMax } from './sold-out.ts';
 import { daysMax, endSchema } from './stay.ts';
@@ -19,7 +19,7 @@ export function titlesOf({ name, things }: Trade): Titles {
   return { things: capital(things), thing, bookings: `${thing} bookings`, booking: `${thing} booking` };
 }
 
-export function aboutTrade({ name, dayName, things, ends: [from, to] }: Trade): About {
+export function aboutTrade({ name, dayName, things, ends: [from, to] }: Trade): ApiInfo {
   return {
     title: capital(things),
     version: '1',
@@ -33,7 +33,7 @@ export function aboutTrade({ name, dayName, things, ends: [from, to] }: Trade): 
   };
 }
 
-export function tellInventory({ name, things, ends: [from, to] }: Trade): Record<'list' | 'get', Told> {
+export function tellInventory({ name, things, ends: [from, to] }: Trade): Record<'list' | 'get', OperationDocs> {
   const left = `With \`${from}\` and \`${to}\` it says what is left for the stay, and what that costs.`;
   return {
     list: {
@@ -45,7 +45,7 @@ export function tellInventory({ name, things, ends: [from, to] }: Trade): Record
   };
 }
 
-export function tellBookings(trade: Trade): Record<'list' | 'create' | 'get' | 'change', Told> {
+export function tellBookings(trade: Trade): Record<'list' | 'create' | 'get' | 'change', OperationDocs> {
   const { name, dayName, ends } = trade;
   const one = `${capital(name)}Booking`;
   return {

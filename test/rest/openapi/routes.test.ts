@@ -7,8 +7,8 @@ import request from 'supertest';
 import { z } from 'zod';
 import { createRepresentations, createRequestContext } from '#http';
 import { createView } from '#query';
-import { createResourceApp, documented, item } from '#rest';
-import { createAddresses } from '../../src/http/addresses.ts';
+import { createResourceApp, item } from '#rest';
+import { createAddresses } from '../../../src/http/addresses.ts';
 
 interface Shelf {
   readonly id: string;
@@ -29,13 +29,11 @@ function createShelves(publicUrl?: string): Koa {
       },
     },
   });
-  const told = { operationId: 'getShelf', summary: hostile, description: `One.\n\n- first\n- ${hostile}` };
-  const about = { title: 'Shelves <&>', version: '7', description: hostile, problems: {} };
-  const routes = documented(about, [
-    item<Shelf>({ told, path: '/:id', title: 'Shelf', view, find: (ctx) => ({ id: ctx['params'].id }) }),
-  ]);
+  const docs = { operationId: 'getShelf', summary: hostile, description: `One.\n\n- first\n- ${hostile}` };
+  const info = { title: 'Shelves <&>', version: '7', description: hostile, problems: {} };
+  const routes = [item<Shelf>({ docs, path: '/:id', title: 'Shelf', view, find: (ctx) => ({ id: ctx['params'].id }) })];
   const app = new Koa().use(createRequestContext(createAddresses({ publicUrl })));
-  return app.use(mount(createResourceApp({ representations: createRepresentations(), routes })));
+  return app.use(mount(createResourceApp({ representations: createRepresentations(), info, routes })));
 }
 
 describe('documented', () => {
@@ -111,7 +109,7 @@ describe('documented', () => {
 
   it('is made again after it could not be made once', async () => {
     let asked = 0;
-    const about = {
+    const info = {
       ...{ title: 'Shelves', version: '7', problems: {} },
       get description() {
         asked += 1;
@@ -120,7 +118,7 @@ describe('documented', () => {
       },
     };
     const representations = createRepresentations();
-    const handler = createResourceApp({ representations, routes: documented(about, []) }).callback();
+    const handler = createResourceApp({ representations, info, routes: [] }).callback();
     for (const path of ['/openapi.json', '/docs/']) {
       await request(handler)
         .get(path)

@@ -124,13 +124,13 @@ describe('a collection without its slash', () => {
     });
     const routes = [
       item({
-        told: { operationId: 'getAnything', summary: 'Read' },
+        docs: { operationId: 'getAnything', summary: 'Read' },
         path: '/:id',
         title: 'Anything',
         view,
         find: found,
       }),
-      index({ told: { operationId: 'getBooks', summary: 'Read' }, path: '/books/', title: 'Books', entries: {} }),
+      index({ docs: { operationId: 'getBooks', summary: 'Read' }, path: '/books/', title: 'Books', entries: {} }),
     ];
     const handler = createResourceApp({ representations: createRepresentations(), routes }).callback();
     for (const method of ['get', 'head', 'post', 'options'] as const) {

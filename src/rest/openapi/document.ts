@@ -1,4 +1,4 @@
-/** The routes of an app as an OpenAPI 3.1 document, made from the schemas that hold its requests and its answers. */
+/** The routes of an app as an OpenAPI 3.1 document, from the schemas that validate requests and describe responses. */
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import {
@@ -9,51 +9,49 @@ import {
   type ZodOpenApiResponseObject,
 } from 'zod-openapi';
 import type { Representations } from '#http';
-import { contentOf, createProblemAnswers, type ProblemAnswers } from './document-problems.ts';
-import { createDocumentSchemas, type DocumentSchemas } from './document-schemas.ts';
-import { commonAnswers, type Operation, type Problems } from './operation.ts';
-import type { DocumentedRoute } from './route.ts';
+import { commonHeaders, type Operation, type Problems, type Route } from '../operation.ts';
+import {
+  contentOf,
+  createDocumentSchemas,
+  createProblemAnswers,
+  type DocumentSchemas,
+  type ProblemAnswers,
+} from './components.ts';
 
-/** What an app says of itself. Texts for people are in CommonMark. */
-export interface About {
+/** What an app says about itself. Texts are in CommonMark. */
+export interface ApiInfo {
   readonly title: string;
-  /** Of the interface and not of the code: it changes when clients have to. */
+  /** Of the interface, not of the code: it changes when clients have to. */
   readonly version: string;
   readonly description: string;
   /** Those that any of its routes may have. */
   readonly problems: Problems;
-  /** Whether the gateway asks who is calling. @default false */
+  /** Whether the gateway requires credentials. @default false */
   readonly signedIn?: boolean;
 }
 
 export type OpenApiDocument = ReturnType<typeof createDocument>;
 
 export interface DocumentOptions {
-  readonly about: About;
-  readonly routes: readonly DocumentedRoute[];
+  readonly info: ApiInfo;
+  readonly routes: readonly Route[];
   readonly representations: Representations;
   /** The absolute URL of what the app calls `/`. */
   readonly server: string;
 }
 
 export function createOpenApiDocument(options: DocumentOptions): OpenApiDocument {
-  const { about, routes, representations, server } = options;
+  const { info, routes, representations, server } = options;
   const schemas = createDocumentSchemas();
   const answersOf = createProblemAnswers(representations);
   const paths: ZodOpenApiPathsObject = {};
   for (const { method, path, operation } of routes) {
-    const written = path.replace(/:(\w+)/g, '{$1}');
-    const described = describe(operation(), {
-      about,
-      tag: tagOf(path, about),
-      schemas,
-      answersOf,
-      representations,
-      method,
-    });
-    paths[written] = { ...paths[written], [method.toLowerCase()]: described };
+    if (operation === undefined) continue;
+    const template = path.replace(/:(\w+)/g, '{$1}');
+    const context = { info, tag: tagOf(path, info), schemas, answersOf, representations, method };
+    paths[template] = { ...paths[template], [method.toLowerCase()]: describe(operation(), context) };
   }
-  const { title, version, description, signedIn = false } = about;
+  const { title, version, description, signedIn = false } = info;
   return createDocument(
     {
       openapi: '3.1.1',
@@ -68,27 +66,27 @@ export function createOpenApiDocument(options: DocumentOptions): OpenApiDocument
   );
 }
 
-const basic = { type: 'http', scheme: 'basic', description: 'The gateway asks for it.' } as const;
+const basic = { type: 'http', scheme: 'basic', description: 'Required by the gateway.' } as const;
 
 const conventions = [
-  'Answers come as JSON, YAML or HTML, by `Accept`; where GET is taken, so are HEAD and OPTIONS.',
-  'Arguments and fields that are not known are refused. Items may show more fields one day.',
+  'Responses come as JSON, YAML or HTML, by `Accept`; what takes GET also takes HEAD and OPTIONS.',
+  'Unknown arguments and fields are refused. Later versions of the server may add fields to items.',
 ].join(' ');
 
-/** Routes go together by the first word of their path. */
-function tagOf(path: string, { title }: About): string {
+/** Routes are grouped by the first word of their path. */
+function tagOf(path: string, { title }: ApiInfo): string {
   const [, word = ''] = /^\/(\w+)/.exec(path) ?? [];
   return word === '' ? title : word.charAt(0).toUpperCase() + word.slice(1);
 }
 
-/** What the app is about comes first. */
-function tagsOf({ routes, about }: DocumentOptions): readonly string[] {
-  const tags = [...new Set(routes.map(({ path }) => tagOf(path, about)))];
-  return tags.sort((one, other) => Number(other === about.title) - Number(one === about.title));
+/** The group with the app's own title comes first. */
+function tagsOf({ routes, info }: DocumentOptions): readonly string[] {
+  const tags = [...new Set(routes.map(({ path }) => tagOf(path, info)))];
+  return tags.sort((one, other) => Number(other === info.title) - Number(one === info.title));
 }
 
-interface Surroundings {
-  readonly about: About;
+interface DocumentContext {
+  readonly info: ApiInfo;
   readonly tag: string;
   readonly schemas: DocumentSchemas;
   readonly answersOf: ProblemAnswers;
@@ -96,10 +94,10 @@ interface Surroundings {
   readonly method: string;
 }
 
-function describe(operation: Operation, around: Surroundings): ZodOpenApiOperationObject {
+function describe(operation: Operation, context: DocumentContext): ZodOpenApiOperationObject {
   const { operationId, summary, description, path, query, headers, body, problems } = operation;
-  const { about, tag, answersOf } = around;
-  const found: Problems = { ...problems, ...about.problems, ...(about.signedIn === true && { unauthorized: {} }) };
+  const { info, tag, answersOf } = context;
+  const found: Problems = { ...problems, ...info.problems, ...(info.signedIn === true && { unauthorized: {} }) };
   return {
     operationId,
     summary,
@@ -107,15 +105,18 @@ function describe(operation: Operation, around: Surroundings): ZodOpenApiOperati
     tags: [tag],
     requestParams: { path, query, header: headers },
     ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
-    responses: { ...successOf(operation, around), ...answersOf(found) },
+    responses: { ...successOf(operation, context), ...answersOf(found) },
   };
 }
 
-function successOf({ status, gives, face, answers }: Operation, { schemas, representations, method }: Surroundings) {
-  const schema = gives === 'page' ? schemas.page(face) : schemas.item(face);
+function successOf(
+  { status, returns, shape, responseHeaders }: Operation,
+  { schemas, representations, method }: DocumentContext,
+) {
+  const schema = returns === 'page' ? schemas.page(shape) : schemas.item(shape);
   const success: ZodOpenApiResponseObject = {
     description: String(STATUS_CODES[status]),
-    headers: answers,
+    headers: responseHeaders,
     content: contentOf(representations.types, () => schema),
   };
   return { [status]: success, ...(method === 'GET' && { 304: notModified }) };
@@ -123,14 +124,11 @@ function successOf({ status, gives, face, answers }: Operation, { schemas, repre
 
 const notModified: ZodOpenApiResponseObject = {
   id: 'NotModified',
-  description: 'What you have still holds.',
-  headers: commonAnswers(),
+  description: 'What you have is still current.',
+  headers: commonHeaders(),
 };
 
-/**
- * Clients are to bear with fields to come. Where a format is named, a pattern tells nobody more, and neither do the
- * bounds of what a number can hold.
- */
+/** Clients must accept fields that are added later. Beside a format, a pattern and the bounds of its type say nothing more. */
 const tidy: ZodOpenApiOverride = ({ jsonSchema, zodSchema, io }) => {
   if (io === 'output' && zodSchema instanceof z.ZodObject) delete jsonSchema.additionalProperties;
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern;

@@ -1,0 +1,80 @@
+/** A Koa app made of routes: problems, koa-router, and an answer for every other path and method. */
+import type { Context, Middleware, Next } from 'koa';
+import Koa from 'koa';
+import Router from 'koa-router';
+import {
+  answerOtherMethod,
+  createProblemResponses,
+  type ProblemResponsesOptions,
+  pathOf,
+  problem,
+  type Representations,
+  redirectTo,
+  requestContext,
+} from '#http';
+import type { ApiInfo } from './openapi/document.ts';
+import { documentRoutes, linkDocuments } from './openapi/routes.ts';
+import type { Route } from './operation.ts';
+
+export interface ResourceAppOptions extends ProblemResponsesOptions {
+  readonly representations: Representations;
+  /** Of several routes that match, the first answers. */
+  readonly routes: readonly Route[];
+  /** What the app says about itself at `/openapi.json` and `/docs/`. @default there are no such routes */
+  readonly info?: ApiInfo;
+}
+
+/** The app renders its own errors, so that it is the same alone, mounted in a host, or behind the gateway. */
+export function createResourceApp({ routes, representations, info, ...responses }: ResourceAppOptions): Koa {
+  const documents = info === undefined ? [] : documentRoutes(info, routes);
+  const all = [...documents, ...routes];
+  // Sensitive, since paths differ by case; strict, since `/x` and `/x/` differ.
+  const router = new Router({ sensitive: true, strict: true });
+  for (const { path, method, createHandler } of all) router.register(path, [method], createHandler(representations));
+  const app = new Koa();
+  app.use(createProblemResponses({ ...responses, representations }));
+  app.use(createSlashRedirect(all));
+  if (info !== undefined) app.use(linkDocuments);
+  app.use(router.routes() as unknown as Middleware);
+  app.use(createFallback(all));
+  return app;
+}
+
+/** `/bookings` is redirected before any route sees it, since it also matches `/:id`. */
+function createSlashRedirect(routes: readonly Route[]): Middleware {
+  const collections = routes.filter(({ path }) => path.endsWith('/') && !path.includes(':'));
+  const withoutSlash = new Set(collections.map(({ path }) => path.slice(0, -1)));
+  return (ctx, next) => (withoutSlash.has(pathOf(ctx.req.url ?? '/')) ? redirectToSlash(ctx) : next());
+}
+
+/** Answers another method of a known path, a collection without its slash, and what is not there. */
+function createFallback(routes: readonly Route[]): Middleware {
+  const methodsAt = (path: string) => methodsOf(routes.filter((route) => matches(route.path, path)));
+  return function answerUnmatched(ctx: Context, _next: Next) {
+    const path = pathOf(ctx.req.url ?? '/');
+    const allowed = methodsAt(path);
+    const isCollection = !path.endsWith('/') && methodsAt(`${path}/`).length > 0;
+    if (allowed.length > 0) answerOtherMethod(ctx, allowed);
+    else if (isCollection) redirectToSlash(ctx);
+    else throw problem('not-found');
+  };
+}
+
+/** `/bookings/:id` matches `/bookings/1`. */
+function matches(pattern: string, path: string): boolean {
+  const parts = pattern.split('/');
+  const segments = path.split('/');
+  const fits = (part: string, segment: string | undefined) =>
+    part.startsWith(':') ? Boolean(segment) : part === segment;
+  return parts.length === segments.length && parts.every((part, index) => fits(part, segments[index]));
+}
+
+function methodsOf(routes: readonly Route[]): readonly string[] {
+  if (routes.length === 0) return [];
+  const methods = routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  return [...new Set([...methods, 'OPTIONS'])].sort();
+}
+
+export function redirectToSlash(ctx: Context): void {
+  redirectTo(ctx, `${requestContext(ctx).basePath}${ctx.path}/${ctx.search}`);
+}
