@@ -42,7 +42,10 @@ const mayLoadServerEarly = ['index.ts', 'cli/explain.ts'];
 /** Modules, and files. */
 const mayReadProcess = ['main.ts', 'node-version.ts', 'cli', 'metrics/process-families.ts'];
 /** The browser's script and style lie beside diag/assets.ts, and the .proto files in proto/. */
-const mayReadFiles = ['config', 'storage', 'diag/assets.ts', 'ratelimit/grpc/services.ts'];
+const mayReadFiles = ['config', 'storage', 'cli/new-files.ts', 'diag/assets.ts', 'ratelimit/grpc/services.ts'];
+
+/** Entries of threads, which no file imports. */
+const threadEntries = ['config/read-thread.ts'];
 
 const linesOfFileMax = 400;
 const linesOfFunctionMax = 50;
@@ -53,9 +56,9 @@ const longFunctionsToday = 8;
 
 /** What is over these bounds today. These numbers may only fall, and a line goes when its number is 0. */
 const today: Record<'filesInCircles' | 'filesInFolder', Readonly<Record<string, number>>> = {
-  filesInCircles: { config: 8, gateway: 6, ratelimit: 6, 'services/booking': 3, http: 2, proxy: 2 },
+  filesInCircles: { gateway: 6, ratelimit: 6, 'services/booking': 3, http: 2, proxy: 2 },
   filesInFolder: {
-    ...{ config: 84, ratelimit: 62, diag: 55, proxy: 45, gateway: 44, http: 39 },
+    ...{ ratelimit: 62, diag: 55, proxy: 45, gateway: 44, http: 39 },
     ...{ rest: 18, routing: 18, 'services/booking': 25 },
   },
 };
@@ -174,14 +177,14 @@ describe('architecture', () => {
     );
   });
 
-  it('reaches every file from index.ts or main.ts', () => {
+  it('reaches every file from index.ts, main.ts or the entry of a thread', () => {
     const seen = new Set<string>();
     const visit = (file: string): void => {
       if (seen.has(file)) return;
       seen.add(file);
       for (const next of ownImports(file)) visit(next);
     };
-    for (const root of ['index.ts', 'main.ts']) visit(root);
+    for (const root of ['index.ts', 'main.ts', ...threadEntries]) visit(root);
     complain(
       files.filter((file) => !seen.has(file)),
       (file) => `src/${file} is imported by no file: delete it.`,

@@ -1,12 +1,7 @@
 /** The README's tables say what the code says, in both directions. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { configurationFrom, listSettings } from '#config';
 import { problems } from '#http';
-import { authServiceFieldNames } from '../src/config/auth-service.ts';
-import { mappingFieldNames } from '../src/config/mapping.ts';
-import { rateLimitServiceFieldNames } from '../src/config/rate-limit-service.ts';
-import { versionFieldNames } from '../src/config/version.ts';
 import { familiesOf } from '../src/metrics/metrics.ts';
 import { parts } from './metrics/metrics-parts.ts';
 
@@ -32,13 +27,6 @@ describe('README', () => {
     assert.deepEqual(tableUnder('Problems'), expected);
   });
 
-  it('lists every setting with its default and description, and no other', () => {
-    const expected = listSettings().map(({ variable, default: value, description }) =>
-      [variable, value, description].map((cell) => cell.replaceAll('`', '')),
-    );
-    assert.deepEqual(tableUnder('Settings'), expected);
-  });
-
   it('lists every metric with its type, labels and meaning, and no other', () => {
     const expected = familiesOf(parts).map(({ name, type, labels, help }) => [
       ...[name, type, labels.join(', ')],
@@ -47,36 +35,9 @@ describe('README', () => {
     assert.deepEqual(tableUnder('Metrics'), expected);
   });
 
-  for (const [kind, names] of Object.entries({
-    Mapping: mappingFieldNames,
-    AuthService: authServiceFieldNames,
-    RateLimitService: rateLimitServiceFieldNames,
-    Version: versionFieldNames,
-  })) {
-    it(`lists every field of a ${kind}, and no other`, () => {
-      const envelope = ['apiVersion', 'kind', 'name'];
-      assert.deepEqual(
-        tableUnder(kind)
-          .map(([field]) => field)
-          .sort(),
-        names.filter((name) => !envelope.includes(name)).sort(),
-      );
-    });
-  }
-
   it('shows the instrumentation as the tests run it', () => {
     const file = readFileSync(new URL('./examples/instrumentation.js', import.meta.url), 'utf8');
     assert.ok(readme.includes(`\`\`\`js\n${file}\`\`\``));
-  });
-
-  it('shows the defaults that plain fields have', () => {
-    for (const record of recordsWithDefaults()) {
-      for (const [field = '', , shown] of tableUnder(record.kind)) {
-        const value: unknown = Reflect.get(record, camelCase(field));
-        const isPlain = typeof value === 'boolean' || (typeof value === 'number' && /^\d+$/.test(shown ?? ''));
-        if (isPlain) assert.equal(shown, String(value), field);
-      }
-    }
   });
 });
 
@@ -122,21 +83,4 @@ function isThere(link: URL): boolean {
       .replaceAll(' ', '-'),
   );
   return headings.includes(link.hash.slice(1));
-}
-
-/** Records that say no more than they must. */
-function recordsWithDefaults() {
-  const head = { apiVersion: 'gateway/v1', name: 'one' };
-  const { configuration } = configurationFrom({
-    records: [
-      { ...head, kind: 'Mapping', prefix: '/', service: 'hotel' },
-      { ...head, kind: 'AuthService', auth_service: 'auth' },
-      { ...head, kind: 'RateLimitService', service: 'ratelimit' },
-    ],
-  });
-  return [...configuration.mappings, ...configuration.authServices, ...configuration.rateLimitServices];
-}
-
-function camelCase(field: string): string {
-  return field.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

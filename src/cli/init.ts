@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { hashPassword, type Random } from '#auth';
-import { type Settings, writeStarter } from '#config';
+import type { Settings } from '#config';
+import { writeStarter } from './starter.ts';
 
 /** As the command line takes it. */
 export interface Wanted {

@@ -1,59 +1,51 @@
-/** The configuration directory on disk: which files it has, and their text or why it cannot be read. */
+/** Which files a configuration directory has, and their bytes or why they cannot be read. */
 import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ConfigurationError } from './configuration.ts';
-import { didYouMean, suggestion } from './suggest.ts';
+import { type ConfigurationError, didYouMean, suggestion } from './errors.ts';
 
-export interface TextFile {
+export interface ConfigurationFile {
+  readonly kind: 'services' | 'limits' | 'users' | 'demo';
   readonly file: string;
-  readonly text: string;
+  readonly bytes: Buffer;
 }
 
-/** `users` and `demo` hold one file or none. */
-interface ConfigurationFiles {
-  readonly services: readonly TextFile[];
-  readonly limits: readonly TextFile[];
-  readonly users: readonly TextFile[];
-  readonly demo: readonly TextFile[];
+export interface Directory {
+  readonly files: readonly ConfigurationFile[];
   readonly errors: readonly ConfigurationError[];
 }
 
-/** Files are read in the order of their names, so that every machine sees the same. */
-export async function readConfigurationFiles(directory: string): Promise<ConfigurationFiles> {
+/** The files in the order of their names, so that every machine reads the same. */
+export async function readDirectory(directory: string): Promise<Directory> {
   const errors: ConfigurationError[] = [];
   const entries = await listed(directory, errors);
   if (errors.length === 0) errors.push(...misplaced(directory, entries));
-  const folder = async (name: string) => {
+  const folder = async (kind: ConfigurationFile['kind'], name: string) => {
     const path = join(directory, name);
     const names = entries.includes(name) ? await listed(path, errors) : [];
-    const files = names.filter((file) => /^[^.].*\.ya?ml$/.test(file)).map((file) => join(path, file));
-    return textsOf(files, errors);
+    return names.filter((file) => /^[^.].*\.ya?ml$/.test(file)).map((file) => ({ kind, file: join(path, file) }));
   };
-  const file = (name: string) => textsOf(entries.includes(name) ? [join(directory, name)] : [], errors);
-  const [services, limits] = await Promise.all([folder('services'), folder('ratelimit')]);
-  return { services, limits, users: file('users.yaml'), demo: file('demo.yaml'), errors };
+  const file = (kind: ConfigurationFile['kind'], name: string) =>
+    entries.includes(name) ? [{ kind, file: join(directory, name) }] : [];
+  const [services, limits] = await Promise.all([folder('services', 'services'), folder('limits', 'ratelimit')]);
+  const found = [...services, ...limits, ...file('users', 'users.yaml'), ...file('demo', 'demo.yaml')];
+  return { files: found.flatMap((one) => read(one, errors)), errors };
 }
 
 const entryNames = ['services', 'ratelimit', 'users.yaml', 'demo.yaml'];
 
-/** Each part may be missing, so a slip in a name would lose it without a word; and with no part at all it is the wrong directory. */
+/** Each part is optional, so a mistyped name would be ignored silently; a directory with no part at all is the wrong one. */
 function misplaced(directory: string, entries: readonly string[]): ConfigurationError[] {
   const remedy = `A configuration directory has ${entryNames.join(', ')}.`;
   const mistyped = entries.filter(
     (entry) => !entryNames.includes(entry) && suggestion(entry, entryNames) !== undefined,
   );
   if (mistyped.length === 0 && !entries.some((entry) => entryNames.includes(entry))) {
-    return [
-      { source: { file: directory, line: 1 }, record: undefined, message: 'there is no configuration here', remedy },
-    ];
+    return [errorAt(directory, 'there is no configuration here', remedy)];
   }
-  return mistyped.map((entry) => ({
-    source: { file: join(directory, entry), line: 1 },
-    record: undefined,
-    message: `"${entry}" is not read${didYouMean(entry, entryNames)}`,
-    remedy,
-  }));
+  return mistyped.map((entry) =>
+    errorAt(join(directory, entry), `"${entry}" is not read${didYouMean(entry, entryNames)}`, remedy),
+  );
 }
 
 async function listed(directory: string, errors: ConfigurationError[]): Promise<readonly string[]> {
@@ -65,33 +57,25 @@ async function listed(directory: string, errors: ConfigurationError[]): Promise<
   }
 }
 
-function textsOf(files: readonly string[], errors: ConfigurationError[]): readonly TextFile[] {
-  return files.flatMap((file) => textOf(file, errors) ?? []);
-}
-
-/**
- * At once, not in the background: of thousands of small files each takes some microseconds, and a promise for each several
- * times as long, all of it on this thread as well. Nor are more files open than one, however many there are.
- */
-function textOf(file: string, errors: ConfigurationError[]): TextFile | undefined {
+/** Synchronous: for thousands of small files it is several times as fast, and only one file is open at a time. */
+function read(found: Omit<ConfigurationFile, 'bytes'>, errors: ConfigurationError[]): readonly ConfigurationFile[] {
   try {
-    return { file, text: readFileSync(file, 'utf8') };
+    return [{ ...found, bytes: readFileSync(found.file) }];
   } catch (cause) {
-    errors.push(unreadable(file, 'file', cause));
-    return undefined;
+    errors.push(unreadable(found.file, 'file', cause));
+    return [];
   }
 }
 
 function unreadable(path: string, what: 'file' | 'directory', cause: unknown): ConfigurationError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-  const reason = reasons[code] ?? `it answers ${code}`;
-  return {
-    source: { file: path, line: 1 },
-    record: undefined,
-    message: `the ${what} cannot be read: ${reason}`,
-    remedy:
-      code === 'ENOENT' ? 'Create it, or set CONFIG_DIR to where the configuration is.' : `Let this user read ${path}.`,
-  };
+  const remedy =
+    code === 'ENOENT' ? 'Create it, or set CONFIG_DIR to where the configuration is.' : `Let this user read ${path}.`;
+  return errorAt(path, `the ${what} cannot be read: ${reasons[code] ?? code}`, remedy);
+}
+
+function errorAt(file: string, message: string, remedy: string): ConfigurationError {
+  return { source: { file, line: 1 }, record: undefined, message, remedy };
 }
 
 const reasons: Readonly<Record<string, string>> = {

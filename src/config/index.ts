@@ -1,70 +1,43 @@
-/** The ground state: settings, records and limits, read once into plain frozen data. */
+/** Settings, records, limits and users, read once into plain frozen data: the names that other modules may use. */
 
-export { concealMessage, concealText, isSecretKey, type NamesSecret } from './conceal-text.ts';
-export type {
-  Algorithm,
-  AuthService,
-  CircuitBreakers,
-  Configuration,
-  ConfigurationError,
-  CorsRule,
-  HeaderRules,
-  HeaderValue,
-  HealthCheck,
-  HeldPrefix,
-  HostMatch,
-  Label,
-  LabelGroup,
-  Limit,
-  LimitDescriptor,
-  LimitDomain,
-  Mapping,
-  NamedMatch,
-  OutlierDetection,
-  RateLimitHeaderStyle,
-  RateLimitService,
-  Redirect,
-  RegexRewrite,
-  RetryCondition,
-  RetryPolicy,
-  Source,
-  TextMatch,
-  Unit,
-  User,
-  Version,
-} from './configuration.ts';
-export type { ConfigurationRecords } from './configuration-records.ts';
-export { demoUsersAmong, exposedDemoUsers } from './demo-users.ts';
-export type { HeaderVariable } from './header-rules.ts';
-export {
-  configurationFrom,
-  type LoadedConfiguration,
-  type LoadOptions,
-  loadConfiguration,
-} from './load.ts';
-export { mappingDefaults } from './mapping-defaults.ts';
-export { foldsCase, matchKey } from './match-key.ts';
+export { conceal, concealMessage, isSecretKey, namesSecret } from './conceal.ts';
+export { type ConfigurationError, formatErrors, type Source } from './errors.ts';
+export { parseServiceReference, type ServiceReference } from './fields/addresses.ts';
+export type { FieldDocs } from './fields/field.ts';
+export type { HeaderRules, HeaderValue, HeaderVariable } from './fields/headers.ts';
+export { compilePattern, type Pattern } from './fields/pattern.ts';
+export type { LimitDescriptor, LimitDomain } from './limits/descriptors.ts';
+export { type Algorithm, type Limit, type Unit, windowSeconds } from './limits/limit.ts';
+export { type ConfigurationRecords, configurationFrom, type LoadOptions, loadConfiguration } from './load.ts';
+export type { Configuration, LoadedConfiguration } from './model.ts';
 export { type ModuleName, moduleNames } from './module-names.ts';
 export { packageVersion } from './package-version.ts';
-export { type CompiledPattern, compilePattern, type Pattern } from './pattern.ts';
-export { keepGood, withoutRecords } from './quarantine.ts';
-export {
-  formatServiceReference,
-  parseServiceReference,
-  type ServiceReference,
-} from './references.ts';
-export { formatErrors } from './report.ts';
-export { requireConfiguration, requireSettings } from './require.ts';
-export { namesSecret } from './secret-names.ts';
-export { formatSettings, listSettings, type SettingRow } from './setting-table.ts';
+export { keepLastGood, type ReloadPolicy, requireConfiguration } from './quarantine.ts';
+export type { AuthService } from './records/auth-service.ts';
+export type { CorsRule } from './records/cors.ts';
+export type { Label, LabelGroup } from './records/labels.ts';
+export { type BlockedMatch, type Mapping, mappingDefaults } from './records/mapping.ts';
+export { foldsCase, type HostMatch, matchKey, type NamedMatch, type TextMatch } from './records/match.ts';
+export type { RateLimitHeaderStyle, RateLimitService } from './records/rate-limit-service.ts';
+export { listFields } from './records/record.ts';
+export type {
+  CircuitBreakers,
+  HealthCheck,
+  OutlierDetection,
+  RetryCondition,
+  RetryPolicy,
+} from './records/resilience.ts';
+export type { Redirect, RegexRewrite } from './records/rewrite.ts';
+export type { Version } from './records/version.ts';
 export {
   parseSettings,
+  requireSettings,
   type SettingOptions,
   type Settings,
   type SettingsResult,
   settingsFrom,
-} from './settings.ts';
-export { writeStarter } from './starter.ts';
-export { loadTls, type Tls } from './tls.ts';
+} from './settings/settings.ts';
+export { formatSettings, listSettings, type SettingRow } from './settings/table.ts';
+export { loadTls, type Tls } from './settings/tls.ts';
+export { demoUsersAmong, exposedDemoUsers, type User } from './users.ts';
 export { type ConfigurationWatch, type WatchOptions, watchConfiguration } from './watch.ts';
-export { windowSeconds } from './window.ts';

@@ -1,123 +1,227 @@
-/** Loads a configuration directory, or records that are already parsed, into plain frozen data and a list of errors. */
-import { createTranslator } from './ambassador.ts';
-import type { Configuration, ConfigurationError, LimitDomain } from './configuration.ts';
-import { type ConfigurationRecords, faultsOfRecords } from './configuration-records.ts';
-import { readDemo } from './demo.ts';
-import { readConfigurationFiles, type TextFile } from './directory.ts';
-import { freezeDeep } from './freeze.ts';
-import { errorsOf } from './issues.ts';
-import { readLimits } from './limits.ts';
-import { unfoldManifest } from './manifests.ts';
-import { readRecord } from './records.ts';
-import { type Compatible, type Kept, keepCompatible, keepFirst } from './uniqueness.ts';
+/** From a directory, or from a program's records, to a frozen Configuration: reads each file alone, then applies the rules between files. */
+import { createHash } from 'node:crypto';
+import * as z from 'zod';
+import { differencesFrom, translateRecords } from './ambassador/translate.ts';
+import { type ConfigurationFile, readDirectory } from './directory.ts';
+import {
+  type ConfigDocument,
+  type ConfigurationError,
+  errorsOf,
+  faultsOf,
+  nameOf,
+  type PlacedFault,
+} from './errors.ts';
+import { strict } from './fields/field.ts';
+import { label } from './fields/values.ts';
+import { type LimitDomain, readLimits } from './limits/descriptors.ts';
+import type { Configuration, DemoCell, DemoTables, FilePart, LoadedConfiguration } from './model.ts';
+import { type Kept, keepCompatible, keepFirst } from './records/conflicts.ts';
+import { unfoldManifest } from './records/manifest.ts';
+import { readRecord } from './records/record.ts';
 import { readUsers } from './users.ts';
-import { mapDocuments, type PlacedDocument } from './yaml-documents.ts';
-
-/** `configuration` holds everything that can be used, `errors` says why the rest cannot, by file and line. */
-export interface LoadedConfiguration {
-  readonly configuration: Configuration;
-  readonly errors: readonly ConfigurationError[];
-  /** What is right, and yet not what a reader of the file might expect of it. */
-  readonly notices: readonly ConfigurationError[];
-}
+import { readYaml } from './yaml.ts';
 
 export interface LoadOptions {
   /** First part of the annotation key `<gateway domain>/config`. @default 'gateway.local' */
   readonly gatewayDomain?: string | undefined;
 }
 
-/** Reads `services/`, `ratelimit/`, `users.yaml` and `demo.yaml`. It never rejects for what a file says or lacks. */
+/** Reads `services/`, `ratelimit/`, `users.yaml` and `demo.yaml`. Never rejects because of a file's content, or of missing files. */
 export async function loadConfiguration(directory: string, options: LoadOptions = {}): Promise<LoadedConfiguration> {
-  const files = await readConfigurationFiles(directory);
-  const services = mapFiles(files.services, servicesReader(options));
-  const limits = mapFiles(files.limits, readLimits);
-  const users = mapFiles(files.users, readUsers);
-  const demo = mapFiles(files.demo, readDemo);
-  return assemble({ services: services.results, limits: limits.results, users: users.results, demo: demo.results }, [
-    ...files.errors,
-    ...services.errors,
-    ...limits.errors,
-    ...users.errors,
-    ...demo.errors,
-  ]);
+  return assembleFiles(await readFiles(directory, options, new Map()), new Map());
 }
 
-/** The same for values of a program; it throws nothing either. In messages the file is `<options>` and the line is the position in its list, from 1. */
+/** A directory as it is now. */
+export interface Reading {
+  /** All files, in order. */
+  readonly files: readonly Pick<FilePart, 'file' | 'digest'>[];
+  /** What the files say whose digest was not known. */
+  readonly changed: readonly FilePart[];
+  /** Of the directory, and of files that cannot be read. */
+  readonly errors: readonly ConfigurationError[];
+}
+
+/** `known` has digests by file: files with the same bytes are not parsed again. */
+export async function readFiles(
+  directory: string,
+  options: LoadOptions,
+  known: ReadonlyMap<string, string>,
+): Promise<Reading> {
+  const { files, errors } = await readDirectory(directory);
+  const digests = files.map(({ file, bytes }) => ({ file, digest: digestOf(bytes) }));
+  const changed = files.flatMap((one, index) => {
+    const digest = digests[index]?.digest ?? '';
+    return known.get(one.file) === digest ? [] : [{ ...partOf(one, options), digest, bytes: one.bytes.length }];
+  });
+  return { files: digests, changed, errors };
+}
+
+function digestOf(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('base64');
+}
+
+/** Joins what is new in a reading with the known parts by file, whose records stay the same objects. */
+export function assembleFiles(reading: Reading, known: ReadonlyMap<string, FilePart>): LoadedConfiguration {
+  const changed = new Map(reading.changed.map((part) => [part.file, part]));
+  const files = reading.files.flatMap(({ file }) => changed.get(file) ?? known.get(file) ?? []);
+  return freezeDeep({ ...assemble(files, reading.errors), files });
+}
+
+/** Plain objects in the shape of the files, snake_case and all: gateway records, limit domains, users, demo tables. */
+export interface ConfigurationRecords {
+  readonly records: readonly unknown[];
+  readonly limits?: readonly unknown[] | undefined;
+  readonly users?: readonly unknown[] | undefined;
+  readonly demo?: unknown;
+}
+
+/** The same for values of a program; never throws either. In messages the file is `<options>` and the line is the position in its list, from 1. */
 export function configurationFrom(given: ConfigurationRecords, options: LoadOptions = {}): LoadedConfiguration {
   const faults = faultsOfRecords(given);
-  const whole = optionDocument(given, () => 1);
-  if (faults.length > 0) return assemble(nothing, errorsOf(whole, faults, undefined));
+  if (faults.length > 0)
+    return freezeDeep(
+      assemble(
+        [],
+        errorsOf(
+          optionDocument(given, () => 1),
+          faults,
+          undefined,
+        ),
+      ),
+    );
   const { records, limits = [], users, demo } = given;
-  const listed = (values: readonly unknown[]) => values.map((value, index) => optionDocument(value, () => index + 1));
-  const userList = users && optionDocument({ users }, (path) => (typeof path[1] === 'number' ? path[1] + 1 : 1));
-  return assemble(
-    {
-      services: listed(records).map(servicesReader(options)),
-      limits: listed(limits).map(readLimits),
-      users: userList ? [readUsers(userList)] : [],
-      demo: demo === undefined ? [] : [readDemo(optionDocument(demo, () => 1))],
-    },
-    [],
-  );
+  const part = emptyPart('<options>');
+  for (const document of listed(records)) addRecords(part, document, options);
+  for (const document of listed(limits)) addLimits(part, document);
+  if (users)
+    addUsers(
+      part,
+      optionDocument({ users }, ([, index]) => (typeof index === 'number' ? index + 1 : 1)),
+    );
+  if (demo !== undefined)
+    addDemo(
+      part,
+      optionDocument(demo, () => 1),
+    );
+  return freezeDeep(assemble([part], []));
 }
 
-/** What each document has come to. */
-interface Parts {
-  readonly services: readonly Services[];
-  readonly limits: readonly ReturnType<typeof readLimits>[];
-  readonly users: readonly ReturnType<typeof readUsers>[];
-  readonly demo: readonly ReturnType<typeof readDemo>[];
+function listed(values: readonly unknown[]): readonly ConfigDocument[] {
+  return values.map((value, index) => optionDocument(value, () => index + 1));
 }
 
-const nothing: Parts = { services: [], limits: [], users: [], demo: [] };
-
-interface Services {
-  readonly results: readonly ReturnType<typeof readRecord>[];
-  /** Of the manifest around the records. */
-  readonly errors: readonly ConfigurationError[];
-  readonly notices: readonly ConfigurationError[];
+function optionDocument(value: unknown, lineAt: ConfigDocument['lineAt']): ConfigDocument {
+  const file = '<options>';
+  return { value, file, lineAt, placeWithin: (path, record) => ({ file, record, lineOf: () => lineAt(path) }) };
 }
 
-function servicesReader({ gatewayDomain = 'gateway.local' }: LoadOptions): (document: PlacedDocument) => Services {
-  const translate = createTranslator(gatewayDomain);
-  return (document) => {
-    const { records, errors } = unfoldManifest(document, gatewayDomain);
-    const translated = translate(records);
-    return { results: translated.records.map(readRecord), errors, notices: translated.notices };
-  };
+const anyList = z.array(z.unknown());
+const recordsSchema = strict({
+  records: anyList,
+  limits: anyList.optional(),
+  users: anyList.optional(),
+  demo: z.unknown().optional(),
+});
+const recordsExamples = {
+  records: '[{ kind: Mapping, … }]; [] for none',
+  limits: '[{ domain: … }]',
+  users: '[{ name: … }]',
+};
+
+/** A program in JavaScript may pass anything. */
+function faultsOfRecords(value: unknown): readonly PlacedFault[] {
+  if (nameOf(value) !== 'a map') {
+    const remedy =
+      'For example: { records: [{ kind: Mapping, … }] }, with limits, users and demo beside records if there are any';
+    return [{ path: [], message: `the configuration must be a map, not ${nameOf(value)}`, remedy }];
+  }
+  const { error } = recordsSchema.safeParse(value);
+  return error === undefined ? [] : faultsOf(error, value, recordsExamples);
 }
 
-function assemble({ services, limits, users, demo }: Parts, errors: readonly ConfigurationError[]) {
-  const records = recordsOf(services.flatMap(({ results }) => results));
-  const domains = limitsOf(limits);
+/** A part that is being read. */
+type Draft = { -readonly [P in keyof FilePart]: FilePart[P] extends readonly (infer Item)[] ? Item[] : FilePart[P] };
+
+function emptyPart(file: string): Draft {
+  const lists = { records: [], blocked: [], limits: [], users: [], errors: [], notices: [], differences: [] };
+  return { file, digest: '', bytes: 0, demo: {}, ...lists };
+}
+
+function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions): FilePart {
+  const part = emptyPart(file);
+  const add = {
+    services: (document: ConfigDocument) => addRecords(part, document, options),
+    limits: (document: ConfigDocument) => addLimits(part, document),
+    users: (document: ConfigDocument) => addUsers(part, document),
+    demo: (document: ConfigDocument) => addDemo(part, document),
+  }[kind];
+  const { errors } = readYaml(bytes.toString('utf8'), { file, lineOf: (line) => line }, add);
+  part.errors.unshift(...errors);
+  return part;
+}
+
+function addRecords(part: Draft, document: ConfigDocument, { gatewayDomain = 'gateway.local' }: LoadOptions): void {
+  const { records, errors } = unfoldManifest(document, gatewayDomain);
+  const translated = translateRecords(records, gatewayDomain);
+  part.errors.push(...errors);
+  part.notices.push(...translated.notices);
+  if (translated.first !== undefined && part.differences.length === 0)
+    part.differences.push(...differencesFrom(translated.first));
+  for (const result of translated.records.map(readRecord)) {
+    if (result.ok) {
+      part.records.push(result.record);
+      continue;
+    }
+    part.errors.push(...result.errors);
+    part.blocked.push(...result.blocked);
+  }
+}
+
+function addLimits(part: Draft, document: ConfigDocument): void {
+  const result = readLimits(document);
+  if (result.ok) part.limits.push(result.domain);
+  else part.errors.push(...result.errors);
+}
+
+function addUsers(part: Draft, document: ConfigDocument): void {
+  const { kept, errors } = readUsers(document);
+  part.users.push(...kept);
+  part.errors.push(...errors);
+}
+
+const isCell = (value: unknown) => value === null || ['string', 'number', 'boolean'].includes(typeof value);
+const cell = z.custom<DemoCell>(isCell, 'must be a string, a number, true, false or null');
+const demoSchema = z.record(label(), z.array(z.record(label(), cell))) satisfies z.ZodType<DemoTables>;
+
+function addDemo(part: Draft, document: ConfigDocument): void {
+  const read = demoSchema.safeParse(document.value);
+  if (read.success) part.demo = { ...part.demo, ...read.data };
+  else part.errors.push(...errorsOf(document, faultsOf(read.error, document.value, {}), undefined));
+}
+
+/** The rules between files. */
+function assemble(parts: readonly FilePart[], errors: readonly ConfigurationError[]): LoadedConfiguration {
+  const records = keepCompatible(parts.flatMap((part) => part.records));
+  const domains = keepDomains(parts.flatMap((part) => part.limits));
   const configuration: Configuration = {
     mappings: records.kept.filter((record) => record.kind === 'Mapping'),
     authServices: records.kept.filter((record) => record.kind === 'AuthService'),
     rateLimitServices: records.kept.filter((record) => record.kind === 'RateLimitService'),
     versions: records.kept.filter((record) => record.kind === 'Version'),
-    held: records.held,
+    blocked: [...parts.flatMap((part) => part.blocked), ...records.blocked],
     limits: domains.kept,
-    users: users.flatMap(({ kept }) => kept),
-    demo: Object.assign({}, ...demo.map((part) => part.demo)),
+    users: parts.flatMap((part) => part.users),
+    demo: Object.assign({}, ...parts.map((part) => part.demo)),
   };
-  const found = [...services, records, domains, ...users, ...demo].flatMap((part) => part.errors);
-  const notices = services.flatMap((part) => part.notices);
-  return freezeDeep({ configuration, errors: [...errors, ...found].sort(byPlace), notices: notices.sort(byPlace) });
+  const found = [...errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
+  const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
+  const notices = [...differences, ...parts.flatMap((part) => part.notices)];
+  return { configuration, errors: found.sort(byPlace), notices: notices.sort(byPlace) };
 }
 
-function recordsOf(results: Services['results']): Compatible {
-  const { kept, errors, held } = keepCompatible(results.flatMap((result) => (result.ok ? [result.record] : [])));
-  const refused = results.filter((result) => !result.ok);
-  return {
-    kept,
-    errors: [...refused.flatMap((result) => result.errors), ...errors],
-    held: [...refused.flatMap((result) => result.held), ...held],
-  };
-}
-
-function limitsOf(results: Parts['limits']): Kept<LimitDomain> {
-  const { kept, errors } = keepFirst(
-    results.flatMap((result) => (result.ok ? [result.domain] : [])),
+function keepDomains(limits: readonly LimitDomain[]): Kept<LimitDomain> {
+  return keepFirst(
+    limits,
     ({ domain }) => domain,
     (later, first) => ({
       source: later.source,
@@ -127,21 +231,17 @@ function limitsOf(results: Parts['limits']): Kept<LimitDomain> {
       remedy: 'Put the descriptors of both into one of them.',
     }),
   );
-  return { kept, errors: [...results.flatMap((result) => (result.ok ? [] : result.errors)), ...errors] };
-}
-
-/** What `read` makes of each document of the files, and an error for each document that does not parse. */
-function mapFiles<T>(files: readonly TextFile[], read: (document: PlacedDocument) => T) {
-  const parts = files.map(({ file, text }) => mapDocuments(text, { file, lineOf: (line) => line }, read));
-  return { results: parts.flatMap(({ results }) => results), errors: parts.flatMap(({ errors }) => errors) };
-}
-
-function optionDocument(value: unknown, lineAt: PlacedDocument['lineAt']): PlacedDocument {
-  const file = '<options>';
-  return { value, file, lineAt, placeWithin: (path, record) => ({ file, record, lineOf: () => lineAt(path) }) };
 }
 
 function byPlace(a: ConfigurationError, b: ConfigurationError): number {
   if (a.source.file !== b.source.file) return a.source.file < b.source.file ? -1 : 1;
   return a.source.line - b.source.line;
+}
+
+/** The same value, with every map and list in it frozen. */
+function freezeDeep<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const inner of Object.values(value)) freezeDeep(inner);
+  return value;
 }

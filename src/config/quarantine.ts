@@ -1,55 +1,146 @@
-/** What goes into force of a directory that has changed: what is good of it, and what was there before in place of what is broken. */
-import { relative } from 'node:path';
-import type { Configuration, ConfigurationError, HeldPrefix, Source, User } from './configuration.ts';
-import { heldByMapping } from './held.ts';
-import type { LoadedConfiguration } from './load.ts';
-import type { GatewayRecord } from './records.ts';
-import { keepCompatible } from './uniqueness.ts';
+/** What is served of a configuration that is broken in part: at the start (`requireConfiguration`) and on reload (`keepLastGood`). */
+import { relative, resolve } from 'node:path';
+import { type ConfigurationError, formatErrors, type Source } from './errors.ts';
+import { type ConfigurationRecords, configurationFrom, loadConfiguration } from './load.ts';
+import type { Configuration, LoadedConfiguration } from './model.ts';
+import { fullName, keepCompatible } from './records/conflicts.ts';
+import { type BlockedMatch, blockedByMapping } from './records/mapping.ts';
+import type { GatewayRecord } from './records/record.ts';
+import type { Settings } from './settings/settings.ts';
+import { exposedDemoUsers, type User } from './users.ts';
 
 /**
- * A broken record or user stays as it was before, and so does all that stood in a file that cannot be read; what was not
- * there before is left out. Who lets in and how often stays as long as a broken record may be meant for it, which may have
- * got another name or file: with none of them all would be open. Limits are taken whole or not at all. `previous` is what
- * is in force.
+ * From `config`, or from the directory that the settings name. Rejects with an Error whose message lists what is wrong,
+ * by file and line, or names demo users that a server open to the network must not have. A broken Mapping of a directory
+ * does not prevent the start: `errors` says why it is not served.
  */
-export function keepGood(
-  directory: string,
-  { configuration, errors, notices }: LoadedConfiguration,
-  previous: Configuration,
+export async function requireConfiguration(
+  config: string | ConfigurationRecords | undefined,
+  settings: Settings,
+): Promise<LoadedConfiguration> {
+  const loaded =
+    typeof config === 'object'
+      ? configurationFrom(config, settings)
+      : await loadConfiguration(config ?? settings.configDir, settings);
+  const isFatal = typeof config === 'object' || loaded.errors.some((error) => !isOfMapping(error));
+  if (loaded.errors.length > 0 && isFatal) {
+    const count = loaded.errors.length === 1 ? 'an error' : `${loaded.errors.length} errors`;
+    throw new Error(`the configuration has ${count}:\n${formatErrors(loaded.errors, resolve('.'))}`);
+  }
+  const exposed = exposedDemoUsers(settings, loaded.configuration.users);
+  if (exposed.length > 0) {
+    throw new Error(
+      `HOST=${settings.host} is open to the network, and the passwords of the demo users ${exposed.join(' and ')} are published: ` +
+        'give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true',
+    );
+  }
+  return loaded;
+}
+
+/** Without a record of another kind it would be unknown who may enter, or how often. */
+function isOfMapping({ record }: ConfigurationError): boolean {
+  return record?.startsWith('Mapping ') === true;
+}
+
+/** What decides about a reload beside the files themselves. */
+export interface ReloadPolicy {
+  readonly directory: string;
+  readonly settings: Pick<Settings, 'host' | 'allowDemoUsers'>;
+  /** Errors of records that this process cannot serve. */
+  readonly refused: (configuration: Configuration) => readonly ConfigurationError[];
+}
+
+/**
+ * The good records of a reload, and what is in force in place of the broken ones. A broken record or user stays as it was,
+ * and so do all records of a file that cannot be read; what did not exist before is left out. AuthServices and
+ * RateLimitServices stay while a broken record may be one of them under another name or in another file: without them
+ * every mapping would be open. Limits are replaced as a whole or not at all.
+ */
+export function keepLastGood(
+  loaded: LoadedConfiguration,
+  inForce: Configuration,
+  { directory, settings, refused }: ReloadPolicy,
 ): LoadedConfiguration {
+  const good = keepBroken(directory, withoutExposedUsers(loaded, inForce, directory, settings), inForce);
+  const errors = refused(good.configuration);
+  if (errors.length === 0) return good;
+  const configuration = withoutRecords(good.configuration, errors);
+  return keepBroken(directory, { ...good, configuration, errors: [...good.errors, ...errors] }, inForce);
+}
+
+function keepBroken(directory: string, loaded: LoadedConfiguration, inForce: Configuration): LoadedConfiguration {
+  const { configuration, errors, notices } = loaded;
+  const { demo } = inForce;
+  if (errors.length === 0)
+    return Object.freeze({ ...loaded, configuration: Object.freeze({ ...configuration, demo }) });
   const errorsIn = (part: string) => errors.filter(({ source }) => isPartOf(part, source, directory));
-  const records = recordsOf(configuration);
-  const names = new Set(records.map(fullName));
-  const before = recordsOf(previous);
-  const known = new Set([...before, ...previous.held.map(asMapping)].map(fullName));
-  const isGuardInDoubt = errorsIn('services').some(({ record = '' }) => !/^(?:Mapping|Version) /.test(record));
-  const isLeft = (record: Named) =>
-    !names.has(fullName(record)) && ((isGuardInDoubt && isGuard(record)) || errors.some(speaksOf(record, known)));
-  const left = before.filter(isLeft);
-  const { kept, errors: clashes, held } = keepCompatible([...records, ...left]);
+  const isMissing = missingIn(configuration, inForce, errors, errorsIn('services'));
+  const missing = recordsOf(inForce).filter(isMissing);
+  const { kept, errors: clashes, blocked } = keepCompatible([...recordsOf(configuration), ...missing]);
   const served = new Set(kept.map(fullName));
-  const places = [...configuration.held, ...held, ...previous.held.filter((place) => isLeft(asMapping(place)))];
+  const stillBlocked = inForce.blocked.filter((match) => isMissing({ ...match, kind: 'Mapping' }));
+  const allBlocked = [...configuration.blocked, ...blocked, ...stillBlocked];
   return Object.freeze({
     configuration: Object.freeze({
       ...withRecords(configuration, kept),
-      limits: errorsIn('ratelimit').length > 0 ? previous.limits : configuration.limits,
-      users: usersOf(configuration.users, previous.users, errorsIn('users.yaml')),
-      demo: previous.demo,
-      held: Object.freeze(places.filter((place) => !served.has(fullName(asMapping(place))))),
+      limits: errorsIn('ratelimit').length > 0 ? inForce.limits : configuration.limits,
+      users: usersOf(configuration.users, inForce.users, errorsIn('users.yaml')),
+      demo,
+      blocked: Object.freeze(allBlocked.filter((match) => !served.has(mappingName(match)))),
     }),
-    errors: left.length === 0 ? errors : [...errors, ...clashes],
+    errors: missing.length === 0 ? errors : [...errors, ...clashes],
     notices,
   });
+}
+
+type Named = Pick<GatewayRecord, 'kind' | 'name' | 'source'>;
+
+/** Whether a record in force is missing from the configuration because of an error. */
+function missingIn(
+  configuration: Configuration,
+  inForce: Configuration,
+  errors: readonly ConfigurationError[],
+  recordErrors: readonly ConfigurationError[],
+): (record: Named) => boolean {
+  const names = new Set(recordsOf(configuration).map(fullName));
+  const known = new Set([...recordsOf(inForce).map(fullName), ...inForce.blocked.map(mappingName)]);
+  const mayBeGuard = recordErrors.some(({ record = '' }) => !/^(?:Mapping|Version) /.test(record));
+  return (record) =>
+    !names.has(fullName(record)) &&
+    ((mayBeGuard && isGuard(record)) || errors.some((error) => concerns(error, record, known)));
+}
+
+function isGuard({ kind }: Named): boolean {
+  return kind === 'AuthService' || kind === 'RateLimitService';
+}
+
+/**
+ * Whether an error may be why a record is missing. An error that names no record, or an unknown one, concerns all records
+ * of its file or directory: one of them may have another name now.
+ */
+function concerns({ record: named, source }: ConfigurationError, record: Named, known: ReadonlySet<string>): boolean {
+  if (named === fullName(record)) return true;
+  return !(named !== undefined && known.has(named)) && contains(source.file, record.source);
+}
+
+function contains(fileOrDirectory: string, { file }: Source): boolean {
+  return file === fileOrDirectory || file.startsWith(`${fileOrDirectory}/`);
+}
+
+/** An error of the directory itself is an error of every part. */
+function isPartOf(part: string, { file }: Source, directory: string): boolean {
+  const [first = ''] = relative(directory, file).split(/[/\\]/);
+  return first === part || first === '';
 }
 
 /** The configuration without the records that `errors` name. */
 export function withoutRecords(configuration: Configuration, errors: readonly ConfigurationError[]): Configuration {
   const named = new Set(errors.map(({ record }) => record));
   const isGood = (record: Named) => !named.has(fullName(record));
-  const { mappings, held } = configuration;
+  const { mappings, blocked } = configuration;
   return {
     ...withRecords(configuration, recordsOf(configuration).filter(isGood)),
-    held: [...held, ...mappings.filter((mapping) => !isGood(mapping)).flatMap(heldByMapping)],
+    blocked: [...blocked, ...mappings.filter((mapping) => !isGood(mapping)).flatMap(blockedByMapping)],
   };
 }
 
@@ -67,45 +158,33 @@ function withRecords(configuration: Configuration, records: readonly GatewayReco
   };
 }
 
-/** Who is gone is gone at once, whatever is wrong with somebody else. */
-function usersOf(users: readonly User[], previous: readonly User[], errors: readonly ConfigurationError[]): User[] {
+function mappingName({ name }: BlockedMatch): string {
+  return fullName({ kind: 'Mapping', name });
+}
+
+/** A removed user is removed at once, whatever is wrong with others. */
+function usersOf(users: readonly User[], inForce: readonly User[], errors: readonly ConfigurationError[]): User[] {
   const names = new Set(users.map(({ name }) => name));
   const isBroken = ({ name }: User) =>
     errors.some(({ record }) => record === `User ${name}` || record?.startsWith('User') !== true);
-  return [...users, ...previous.filter((user) => !names.has(user.name) && isBroken(user))];
+  return [...users, ...inForce.filter((user) => !names.has(user.name) && isBroken(user))];
 }
 
-function isGuard({ kind }: Named): boolean {
-  return kind === 'AuthService' || kind === 'RateLimitService';
-}
-
-type Named = Pick<GatewayRecord, 'kind' | 'name' | 'source'>;
-
-function asMapping({ name, source }: HeldPrefix): Named {
-  return { kind: 'Mapping', name, source };
-}
-
-/** As errors name it. */
-function fullName({ kind, name }: Pick<Named, 'kind' | 'name'>): string {
-  return `${kind} ${name}`;
-}
-
-/**
- * An error that names no record, or none that is known from before, speaks of all that its file held, or its directory:
- * what is gone from there may be what is broken now, under another name.
- */
-function speaksOf(record: Named, known: ReadonlySet<string>): (error: ConfigurationError) => boolean {
-  const name = fullName(record);
-  const isOfAnother = (named = '') => known.has(named);
-  return ({ record: named, source }) => named === name || (!isOfAnother(named) && holds(source.file, record.source));
-}
-
-function holds(fileOrDirectory: string, { file }: Source): boolean {
-  return file === fileOrDirectory || file.startsWith(`${fileOrDirectory}/`);
-}
-
-/** An error of the directory itself is one of every part. */
-function isPartOf(part: string, { file }: Source, directory: string): boolean {
-  const [first = ''] = relative(directory, file).split(/[/\\]/);
-  return first === part || first === '';
+/** A server that is open to the network keeps the users that it had. */
+function withoutExposedUsers(
+  loaded: LoadedConfiguration,
+  inForce: Configuration,
+  directory: string,
+  settings: ReloadPolicy['settings'],
+): LoadedConfiguration {
+  const exposed = exposedDemoUsers(settings, loaded.configuration.users);
+  if (exposed.length === 0) return loaded;
+  const error: ConfigurationError = {
+    source: { file: `${directory}/users.yaml`, line: 1 },
+    record: undefined,
+    message: `the passwords of the demo users ${exposed.join(' and ')} are published, and HOST=${settings.host} is open to the network`,
+    remedy: 'Give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true.',
+  };
+  const configuration = { ...loaded.configuration, users: inForce.users };
+  return { ...loaded, configuration, errors: [...loaded.errors, error] };
 }

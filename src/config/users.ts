@@ -1,10 +1,16 @@
-/** Users: names and scrypt password hashes. */
+/** `users.yaml`: names and scrypt hashes, and the demo's users, whose passwords are published. */
 import * as z from 'zod';
-import type { ConfigurationError, User } from './configuration.ts';
-import { type Fault, strict, text } from './fields.ts';
-import { errorsOf, faultsOf } from './issues.ts';
-import { type Kept, keepFirst } from './uniqueness.ts';
-import type { PlacedDocument } from './yaml-documents.ts';
+import { type ConfigDocument, type ConfigurationError, errorsOf, type Fault, faultsOf, type Source } from './errors.ts';
+import { isLoopback } from './fields/addresses.ts';
+import { strict, text } from './fields/field.ts';
+import { type Kept, keepFirst } from './records/conflicts.ts';
+import type { Settings } from './settings/settings.ts';
+
+/** `passwordHash` is a scrypt PHC string. */
+export interface User {
+  readonly name: string;
+  readonly passwordHash: string;
+}
 
 const userSchema = strict({
   name: text(nameFault),
@@ -18,15 +24,11 @@ const examples = {
   password_hash: '"$scrypt$ln=14,r=8,p=1$…$…" (frontdesk hash-password makes one)',
 } as const;
 
-/** The document of users.yaml. One user that cannot be used does not shut the others out. */
-export function readUsers(document: PlacedDocument): Kept<User> {
+/** One user that cannot be used does not lock the others out. */
+export function readUsers(document: ConfigDocument): Kept<User> {
   const read = fileSchema.safeParse(document.value);
-  if (!read.success) {
-    return {
-      kept: [],
-      errors: errorsOf(document, faultsOf(read.error, document.value, examples), undefined),
-    };
-  }
+  if (!read.success)
+    return { kept: [], errors: errorsOf(document, faultsOf(read.error, document.value, examples), undefined) };
   const parts = read.data.users.map((value, index) => readUser(value, ['users', index], document));
   const unique = keepFirst(
     parts.flatMap(({ found }) => found),
@@ -45,40 +47,24 @@ export function readUsers(document: PlacedDocument): Kept<User> {
   };
 }
 
-interface FoundUser {
-  readonly user: User;
-  readonly source: ConfigurationError['source'];
-}
-
 interface UserPart {
-  readonly found: readonly FoundUser[];
+  readonly found: readonly { readonly user: User; readonly source: Source }[];
   readonly errors: readonly ConfigurationError[];
 }
 
-function readUser(value: unknown, path: readonly PropertyKey[], document: PlacedDocument): UserPart {
+function readUser(value: unknown, path: readonly PropertyKey[], document: ConfigDocument): UserPart {
   const read = userSchema.safeParse(value);
   if (read.success) {
-    const user = {
-      name: read.data.name,
-      passwordHash: read.data.password_hash,
-    };
-    return {
-      found: [{ user, source: { file: document.file, line: document.lineAt(path) } }],
-      errors: [],
-    };
+    const user = { name: read.data.name, passwordHash: read.data.password_hash };
+    return { found: [{ user, source: { file: document.file, line: document.lineAt(path) } }], errors: [] };
   }
-  const faults = faultsOf(read.error, value, examples).map((fault) => ({
-    ...fault,
-    path: [...path, ...fault.path],
-  }));
+  const faults = faultsOf(read.error, value, examples).map((fault) => ({ ...fault, path: [...path, ...fault.path] }));
   const name: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'name') : undefined;
-  return {
-    found: [],
-    errors: errorsOf(document, faults, typeof name === 'string' && name !== '' ? `User ${name}` : 'User'),
-  };
+  const record = typeof name === 'string' && name !== '' ? `User ${name}` : 'User';
+  return { found: [], errors: errorsOf(document, faults, record) };
 }
 
-/** RFC 7617 section 2: the first colon ends the name, and control characters are out. */
+/** RFC 7617 section 2: the first colon ends the name, and control characters are not allowed. */
 function nameFault(name: string): Fault | undefined {
   if (/^[^:\p{Cc}]+$/u.test(name)) return undefined;
   return {
@@ -87,7 +73,7 @@ function nameFault(name: string): Fault | undefined {
   };
 }
 
-/** The message never shows the text: it may be a password. */
+/** The message never quotes the text: it may be a password. */
 function hashFault(hash: string): Fault | undefined {
   const { ln, r, p } =
     /^\$scrypt\$ln=(?<ln>\d+),r=(?<r>\d+),p=(?<p>\d+)\$[\w+/-]{11,}\$[\w+/-]{22,}$/.exec(hash)?.groups ?? {};
@@ -100,4 +86,23 @@ function hashFault(hash: string): Fault | undefined {
 
 function isBetween(digits: string | undefined, min: number, max: number): boolean {
   return Number(digits) >= min && Number(digits) <= max;
+}
+
+/** The password_hash lines of config/users.yaml. By hash and not by name, so that a real user may be called demo. */
+const publishedHashes: ReadonlySet<string> = new Set([
+  '$scrypt$ln=14,r=8,p=1$7Z3v2oSxdriup1g+drgkTg$r2LV2SXPavtSQ4QpOiNJjQQvDbScHxn1abZc8fZZ+4I',
+  '$scrypt$ln=14,r=8,p=1$ktZlF6TAGqEfxclWGOdQjg$4044K1BHeU6f4lB2+tSE+GlSagAztuw9vBuZiQ4qcUo',
+]);
+
+/** The names of those users whose passwords are published. */
+export function demoUsersAmong(users: readonly User[]): readonly string[] {
+  return users.filter(({ passwordHash }) => publishedHashes.has(passwordHash)).map(({ name }) => name);
+}
+
+/** The names of demo users that a server with these settings must not have; empty on loopback, or when they are allowed. */
+export function exposedDemoUsers(
+  { host, allowDemoUsers }: Pick<Settings, 'host' | 'allowDemoUsers'>,
+  users: readonly User[],
+): readonly string[] {
+  return allowDemoUsers || isLoopback(host) ? [] : demoUsersAmong(users);
 }

@@ -1,50 +1,53 @@
-/** Watches a configuration directory: every change is read whole, and reported when it says something else than before. */
-import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
+/** Watches a configuration directory, reads the files that have changed, and reports what the directory says then. */
+import { extname, join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import type { FSWatcher } from 'chokidar';
-import { type LoadedConfiguration, type LoadOptions, loadConfiguration } from './load.ts';
+import { assembleFiles, type LoadOptions, type Reading, readFiles } from './load.ts';
+import type { LoadedConfiguration } from './model.ts';
 
 export interface WatchOptions extends LoadOptions {
   readonly directory: string;
-  /** What is known already: only what differs from it is reported. */
+  /** What is known already: only a directory that differs from it is reported. */
   readonly initial: LoadedConfiguration;
   /**
-   * Gets what the directory says now, errors and all; what to keep of it is the caller's to decide. `startedAtMs`: when
-   * the reading of it began, in the terms of `performance.now`.
+   * Gets what the directory says now, errors included; the caller decides what to keep of it. `startedAtMs` is when its
+   * reading began, on the clock of `performance.now`.
    */
   readonly onChange: (loaded: LoadedConfiguration, startedAtMs: number) => void;
-  /** For what the watching itself runs into, such as too many watched files. */
+  /** For failures of the watching itself, such as too many watched files. */
   readonly onError: (error: unknown) => void;
-  /** How long nothing must change before it is read: files are written in parts. @default 100 */
+  /** How long nothing must change before the directory is read: files are written in parts. @default 100 */
   readonly quietMs?: number;
+  /** From this many bytes of known files on, the directory is read in a thread, off the event loop. @default 32 KiB */
+  readonly threadFromBytes?: number;
 }
 
 export interface ConfigurationWatch {
-  /** Reads the directory now. Resolves when what it says was reported, if it is something else than before. */
+  /** Reads the directory now. Resolves when it has been read, and reported if it has changed. */
   readonly reload: () => Promise<void>;
   /** Reports nothing more. May be called again. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * Resolves when every further change will be seen; what changed between `initial` and then is reported as well.
- * A ConfigMap of Kubernetes is replaced by a symbolic link (`..data`) that points elsewhere: the directory's own events tell of it.
+ * Resolves when every further change will be seen; a change between `initial` and then is reported as well. Kubernetes
+ * replaces a ConfigMap by pointing a symbolic link (`..data`) elsewhere, which only the directory's own events show.
  */
 export async function watchConfiguration(options: WatchOptions): Promise<ConfigurationWatch> {
   const { directory, onError } = options;
   const reader = createReader(options);
-  // Loaded here and not before: who watches nothing need not have it.
+  // Loaded late: a process that watches nothing does not need it.
   const { watch } = await import('chokidar');
   // The folders one by one and no deeper: the directory may be one with much else in it.
   const paths = [directory, join(directory, 'services'), join(directory, 'ratelimit')];
   // Not persistent: it must not keep a process alive that has nothing else to do.
   const watcher = watch(paths, { depth: 0, ignoreInitial: true, persistent: false });
-  // The raw events as well: of two changes in quick succession the others may leave out the second.
+  // The raw events as well: of two changes in quick succession the others may omit the second.
   watcher.on('raw', reader.touch).on('all', reader.touch).on('error', onError);
   await ready(watcher);
-  await reader.read();
+  await reader.read(readHere);
   return Object.freeze({
-    reload: reader.read,
+    reload: () => reader.read(),
     async close() {
       await watcher.close();
       await reader.close();
@@ -52,51 +55,71 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
   });
 }
 
+/** Resolves also when watching fails: that is reported, and must not prevent the start. */
+function ready(watcher: FSWatcher): Promise<void> {
+  return new Promise((resolve) => {
+    watcher.once('ready', resolve).once('error', () => resolve());
+  });
+}
+
 const quietMsDefault = 100;
-/** Who writes without a pause is read all the same, after so many quiet times. */
+/** Files that are written without a pause are read all the same after this many quiet times. */
 const quietTimesMax = 10;
+/** Less is read faster than a thread starts, which takes some 200 ms and 50 MB. */
+const threadFromBytesDefault = 32_768;
+
+export interface ReadRequest extends LoadOptions {
+  readonly directory: string;
+  /** Digests by file. */
+  readonly known: ReadonlyMap<string, string>;
+}
+
+/** Undefined when the watch was closed meanwhile. */
+type Read = (request: ReadRequest, closing: AbortSignal) => Promise<Reading | undefined>;
 
 interface Reader {
   /** Something has changed. */
   readonly touch: () => void;
-  readonly read: () => Promise<void>;
+  readonly read: (start?: Read) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
 /** One reading at a time, so that an older one never overtakes a newer. */
-function createReader({
-  directory,
-  initial,
-  onChange,
-  onError,
-  quietMs = quietMsDefault,
-  ...load
-}: WatchOptions): Reader {
-  let known = initial;
-  let reading = Promise.resolve();
+function createReader(options: WatchOptions): Reader {
+  const { directory, gatewayDomain, onChange, onError, quietMs = quietMsDefault } = options;
+  const { threadFromBytes = threadFromBytesDefault } = options;
+  let last = options.initial;
+  let queue = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
   let firstTouchMs: number | undefined;
-  let closed = false;
+  const closing = new AbortController();
 
-  async function readOnce(): Promise<void> {
+  async function readOnce(start: Read): Promise<void> {
+    if (closing.signal.aborted) return;
     const startedAtMs = performance.now();
-    const loaded = await loadConfiguration(directory, load);
-    if (closed || isDeepStrictEqual(loaded, known)) return;
-    known = loaded;
+    const { files = [] } = last;
+    const known = new Map(files.map((part) => [part.file, part]));
+    const digests = new Map(files.map(({ file, digest }) => [file, digest]));
+    const reading = await start({ directory, gatewayDomain, known: digests }, closing.signal);
+    if (reading === undefined) return;
+    const loaded = assembleFiles(reading, known);
+    if (isSame(loaded, last)) return;
+    last = loaded;
     onChange(loaded, startedAtMs);
   }
 
-  function read(): Promise<void> {
+  function read(start = startOf(last, threadFromBytes)): Promise<void> {
+    clearTimeout(timer);
     timer = undefined;
     firstTouchMs = undefined;
-    reading = reading.then(readOnce).catch(onError);
-    return reading;
+    queue = queue.then(() => readOnce(start)).catch(onError);
+    return queue;
   }
 
   return {
     read,
     touch() {
-      if (closed) return;
+      if (closing.signal.aborted) return;
       const nowMs = performance.now();
       firstTouchMs ??= nowMs;
       if (timer !== undefined && nowMs - firstTouchMs > quietTimesMax * quietMs) return;
@@ -104,16 +127,47 @@ function createReader({
       timer = setTimeout(read, quietMs);
     },
     close() {
-      closed = true;
+      closing.abort();
       clearTimeout(timer);
-      return reading;
+      return queue;
     },
   };
 }
 
-/** Also when it fails, as where no more can be watched: that is reported, and no reason not to start. */
-function ready(watcher: FSWatcher): Promise<void> {
-  return new Promise((resolve) => {
-    watcher.once('ready', resolve).once('error', () => resolve());
+/** Files with the same bytes say the same, so only the directory's own errors can differ besides. */
+function isSame(a: LoadedConfiguration, b: LoadedConfiguration): boolean {
+  const keyOf = ({ files = [], errors }: LoadedConfiguration) =>
+    JSON.stringify([files.map(({ file, digest }) => [file, digest]), errors]);
+  return keyOf(a) === keyOf(b);
+}
+
+function startOf({ files = [] }: LoadedConfiguration, threadFromBytes: number): Read {
+  return files.reduce((sum, { bytes }) => sum + bytes, 0) < threadFromBytes ? readHere : readInThread;
+}
+
+async function readHere({ directory, known, ...options }: ReadRequest, closing: AbortSignal) {
+  const reading = await readFiles(directory, options, known);
+  return closing.aborted ? undefined : reading;
+}
+
+/** The thread lives for one reading. */
+async function readInThread(request: ReadRequest, closing: AbortSignal): Promise<Reading | undefined> {
+  const worker = new Worker(new URL(`./read-thread${extname(import.meta.url)}`, import.meta.url), {
+    workerData: request,
   });
+  worker.unref();
+  const end = () => void worker.terminate();
+  closing.addEventListener('abort', end);
+  try {
+    return await new Promise((resolve, reject) => {
+      worker.once('message', resolve).once('error', reject);
+      worker.once('exit', () =>
+        closing.aborted
+          ? resolve(undefined)
+          : reject(new Error('the thread that reads the configuration gave no result')),
+      );
+    });
+  } finally {
+    closing.removeEventListener('abort', end);
+  }
 }

@@ -1,6 +1,6 @@
 /** Services across HTTP as rows, each with the routes whose requests go there. */
 
-import { concealText } from '#config';
+import { conceal } from '#config';
 import type { RouteSnapshot } from '#gateway';
 import type { ClusterRow } from './diagnostics.ts';
 
@@ -70,10 +70,10 @@ const mappingsMax = 100;
 export function clusterRow(cluster: Cluster, { name, service, mappings }: KnownCluster): ClusterRow {
   const { addresses, isUsed, circuit, activeRequests, overflows } = cluster.snapshot();
   return {
-    name: concealText(name),
-    service: concealText(service),
+    name: conceal(name),
+    service: conceal(service),
     addresses: addresses.map((address) => ({
-      origin: concealText(address.origin),
+      origin: conceal(address.origin),
       health: address.health,
       active_requests: address.activeRequests,
     })),

@@ -1,18 +1,13 @@
 /** Limits as rows, as deep as they are nested, each with how often it was asked and how full it is. */
-import { isSecretKey, type Limit, type LimitDescriptor, type LimitDomain, type NamesSecret } from '#config';
+import { isSecretKey, type Limit, type LimitDescriptor, type LimitDomain } from '#config';
 import type { UsageOf } from '#ratelimit';
 import type { LimitRow } from './diagnostics.ts';
 
-export interface LimitRowParts {
-  readonly usageOf: UsageOf;
-  readonly namesSecret: NamesSecret;
-}
-
 /** The first of them, `rowsMax` at most. */
-export function limitRows(domains: readonly LimitDomain[], rowsMax: number, parts: LimitRowParts): LimitRow[] {
+export function limitRows(domains: readonly LimitDomain[], rowsMax: number, usageOf: UsageOf): LimitRow[] {
   const rows: LimitRow[] = [];
   for (const { domain, descriptors } of domains) {
-    for (const row of rowsOf({ domain, path: '', shown: '' }, descriptors, parts)) {
+    for (const row of rowsOf({ domain, path: '', shown: '' }, descriptors, usageOf)) {
       if (rows.length === rowsMax) return rows;
       rows.push(row);
     }
@@ -36,14 +31,13 @@ interface Place {
 }
 
 /** One after the other, since of 10,000 only the first are asked for. */
-function* rowsOf(above: Place, descriptors: readonly LimitDescriptor[], parts: LimitRowParts): Generator<LimitRow> {
+function* rowsOf(above: Place, descriptors: readonly LimitDescriptor[], usageOf: UsageOf): Generator<LimitRow> {
   const { domain } = above;
   for (const { key, value, limits, descriptors: below, source } of descriptors) {
     const path = above.path + entryText(key, value);
-    const shown =
-      above.shown + entryText(key, value !== undefined && isSecretKey(key, parts.namesSecret) ? '…' : value);
+    const shown = above.shown + entryText(key, value !== undefined && isSecretKey(key) ? '…' : value);
     for (const limit of limits) {
-      const usage = parts.usageOf(domain, path, limit);
+      const usage = usageOf(domain, path, limit);
       yield {
         domain,
         descriptor: shown,
@@ -54,7 +48,7 @@ function* rowsOf(above: Place, descriptors: readonly LimitDescriptor[], parts: L
         fullness: usage?.fullness,
       };
     }
-    yield* rowsOf({ domain, path: `${path} › `, shown: `${shown} › ` }, below, parts);
+    yield* rowsOf({ domain, path: `${path} › `, shown: `${shown} › ` }, below, usageOf);
   }
 }
 

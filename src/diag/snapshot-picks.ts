@@ -1,6 +1,6 @@
 /** What a filter picks: routes, their clusters and services, and others that hold it themselves. */
 
-import { concealText } from '#config';
+import { conceal } from '#config';
 import type { GatewaySnapshot, RouteSnapshot } from '#gateway';
 import type { Cluster, KnownCluster } from './snapshot-clusters.ts';
 
@@ -38,7 +38,7 @@ function holding(wanted: string): (...texts: readonly string[]) => boolean {
   const isShown = wanted.includes('…');
   return (...texts) =>
     texts.some(
-      (text) => (isShown || text.toLowerCase().includes(wanted)) && concealText(text).toLowerCase().includes(wanted),
+      (text) => (isShown || text.toLowerCase().includes(wanted)) && conceal(text).toLowerCase().includes(wanted),
     );
 }
 

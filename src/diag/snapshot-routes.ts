@@ -1,6 +1,6 @@
 /** Routes as rows, in the order in which they are tried, each with what came of its requests. */
 
-import { concealText } from '#config';
+import { conceal } from '#config';
 import type { RouteSnapshot, RouteTraffic } from '#gateway';
 import type { RouteRow } from './diagnostics.ts';
 import type { TrafficRow } from './diagnostics-traffic.ts';
@@ -23,14 +23,14 @@ export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time }: Ro
     prefix,
     conditions: route.conditions(),
     rewrite: mapping.rewrite,
-    service: concealText(mapping.service),
-    target: concealText(transport.describe()),
+    service: conceal(mapping.service),
+    target: conceal(transport.describe()),
     authenticated: route.auth !== undefined,
     labels: labels.map((group) => group.labels.map((label) => label.name).join(' + ')),
     timeout_ms: transport.timeouts?.timeoutMs,
     source: source && `${source.file}:${source.line}`,
     internal: route.internal === true,
-    cluster: known && concealText(known.name),
+    cluster: known && conceal(known.name),
     health: healthOf(traffic, cluster),
     traffic,
   };

@@ -1,6 +1,6 @@
 /** What came of requests, as rows: of a route, of those that no route met, and of each that failed. */
 
-import { concealText } from '#config';
+import { conceal } from '#config';
 import type { FailedRequest, Figures, RecentTraffic, RouteTraffic } from '#gateway';
 import type { FailureRow } from './diagnostics.ts';
 import type { RecentRow, TrafficRow } from './diagnostics-traffic.ts';
@@ -67,10 +67,10 @@ export function failureRow(failure: FailedRequest): FailureRow {
     at: new Date(atMs).toISOString(),
     request_id: requestId,
     method,
-    path: concealText(path),
+    path: conceal(path),
     mapping,
     status,
     problem,
-    reason: reason && concealText(reason),
+    reason: reason && conceal(reason),
   };
 }

@@ -1,22 +1,16 @@
 /** What the gateway believes, as data: the same for the page and for machines. */
-import {
-  type ConfigurationError,
-  concealMessage,
-  concealText,
-  type LimitDomain,
-  type NamesSecret,
-  type Version,
-} from '#config';
+import { type ConfigurationError, conceal, concealMessage, type LimitDomain, type Version } from '#config';
 import type { GatewaySnapshot, Traffic } from '#gateway';
+import type { UsageOf } from '#ratelimit';
 import type { Diagnostics, ErrorRow, ServiceRow, VersionRow } from './diagnostics.ts';
 import { everything, type Selection } from './selection.ts';
 import { type Cluster, clusterRow, type NameClusters } from './snapshot-clusters.ts';
-import { countLimits, type LimitRowParts, limitRows } from './snapshot-limits.ts';
+import { countLimits, limitRows } from './snapshot-limits.ts';
 import { pick } from './snapshot-picks.ts';
 import { routeRow } from './snapshot-routes.ts';
 import { failureRow, trafficRow } from './snapshot-traffic.ts';
 
-export interface DiagnosticsParts extends Pick<LimitRowParts, 'namesSecret'> {
+export interface DiagnosticsParts {
   readonly version: string;
   /** Milliseconds since the process began to serve. */
   readonly uptimeMs: () => number;
@@ -29,7 +23,7 @@ export interface DiagnosticsParts extends Pick<LimitRowParts, 'namesSecret'> {
   readonly traffic: Pick<Traffic, 'of' | 'unmatched' | 'failures' | 'nowMs'>;
   readonly limits: () => readonly LimitDomain[];
   /** What came of the limits up to now. */
-  readonly usages: () => LimitRowParts['usageOf'];
+  readonly usages: () => UsageOf;
   readonly configuration: {
     readonly current: () => { readonly number: number; readonly hash: () => string; readonly appliedAtMs: number };
     /** Why the files as they are now are not what is in force. */
@@ -53,9 +47,8 @@ export function readDiagnostics(parts: DiagnosticsParts, selection: Selection = 
   const picked =
     filter === '' ? { routes, clusters: [...clusters], services } : pick(filter, routes, clusters, services);
   const domains = parts.limits();
-  const limits = limitRows(domains, rowsMax, { usageOf: parts.usages(), namesSecret: parts.namesSecret });
+  const limits = limitRows(domains, rowsMax, parts.usages());
   const { errors, notices } = configuration;
-  const errorRow = errorRowOf(parts.namesSecret);
   return {
     version,
     uptime_seconds: Math.floor(uptimeMs / 1000),
@@ -82,7 +75,7 @@ export function readDiagnostics(parts: DiagnosticsParts, selection: Selection = 
 }
 
 function serviceRow({ role, service, target }: GatewaySnapshot['services'][number]): ServiceRow {
-  return { role, service: concealText(service), target: concealText(target()) };
+  return { role, service: conceal(service), target: conceal(target()) };
 }
 
 function versionRow({ name, prefix, deprecatedAtMs, endsAtMs, successor, source }: Version): VersionRow {
@@ -91,7 +84,7 @@ function versionRow({ name, prefix, deprecatedAtMs, endsAtMs, successor, source 
     prefix,
     deprecation: timeOf(deprecatedAtMs),
     sunset: timeOf(endsAtMs),
-    successor: successor && concealText(successor),
+    successor: successor && conceal(successor),
     source: `${source.file}:${source.line}`,
   };
 }
@@ -100,11 +93,11 @@ function timeOf(atMs: number | undefined): string | undefined {
   return atMs === undefined ? undefined : new Date(atMs).toISOString();
 }
 
-function errorRowOf(namesSecret: NamesSecret): (error: ConfigurationError) => ErrorRow {
-  return ({ source, record, message, remedy }) => ({
+function errorRow({ source, record, message, remedy }: ConfigurationError): ErrorRow {
+  return {
     source: `${source.file}:${source.line}`,
-    record: record && concealText(record),
-    message: concealMessage(message, namesSecret),
-    remedy: concealText(remedy),
-  });
+    record: record && conceal(record),
+    message: concealMessage(message),
+    remedy: conceal(remedy),
+  };
 }

@@ -1,6 +1,6 @@
 /** Makes the gateway of one configuration out of the records and the services that they name. */
 import type { AuthPort } from '#auth';
-import type { AuthService as AuthServiceRecord, Configuration, HeldPrefix } from '#config';
+import type { AuthService as AuthServiceRecord, BlockedMatch, Configuration } from '#config';
 import { createExplain } from '#explain';
 import {
   createGateway,
@@ -61,14 +61,14 @@ export function openGateway(setup: Setup, configuration: Configuration, parts: G
     });
     return { gateway, explain: createExplain(gateway, createEntrySettings(setup)), close: gateway.close };
   }
-  const { mappings, held, versions, authServices, rateLimitServices } = configuration;
+  const { mappings, blocked, versions, authServices, rateLimitServices } = configuration;
   const [rateLimitService] = rateLimitServices;
   const limiter = rateLimitService && connectLimiter(rateLimitService, resolve, parts);
   const gateway = closeUnless(limiter, () =>
     createGateway({
       mappings,
       versions,
-      internalRoutes: [...parts.routes, ...held.map(blockedRoute)],
+      internalRoutes: [...parts.routes, ...blocked.map(blockedRoute)],
       identityHeaders: [userHeader],
       authServices: authServices.map((record) => ({ record, port: chooseAuth(record, resolve, parts) })),
       rateLimitService,
@@ -96,7 +96,7 @@ function closeUnless<T>(opened: { readonly close: () => Promise<void> } | undefi
 }
 
 /** A mapping with the same prefix comes before it, one with a shorter prefix after it. */
-function blockedRoute({ name, prefix, caseSensitive, precedence }: HeldPrefix): InternalRoute {
+function blockedRoute({ name, prefix, caseSensitive, precedence }: BlockedMatch): InternalRoute {
   const run = async () => {
     throw problem('misconfigured', { cause: `Mapping ${name} is broken` });
   };

@@ -1,5 +1,5 @@
 /** The routes that the server brings: API versions, probes, metrics, problem pages, diagnostics, explain. */
-import { namesSecret, packageVersion } from '#config';
+import { packageVersion } from '#config';
 import { createDiagnostics, createDiagnosticsEvents, createNameClusters, createProblemPages } from '#diag';
 import { createExplainEndpoint, explainForm } from '#explain';
 import { durationBoundsMs, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
@@ -48,7 +48,6 @@ export function createOwnRoutes(parts: OwnRoutesParts): OwnRoutes {
     limits: rateLimiting.limits,
     usages: rateLimiting.stats.usages,
     configuration,
-    namesSecret,
   };
   const events = createDiagnosticsEvents(diagnostics);
   const routes = [

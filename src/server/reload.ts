@@ -6,12 +6,10 @@ import {
   type Configuration,
   type ConfigurationError,
   type ConfigurationWatch,
-  exposedDemoUsers,
   formatErrors,
-  keepGood,
+  keepLastGood,
   type LoadedConfiguration,
   watchConfiguration,
-  withoutRecords,
 } from '#config';
 import type { Setup } from './options.ts';
 import { checkServiceRoles } from './service-roles.ts';
@@ -75,9 +73,15 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   let reloads: Reloads = { succeeded: 0, failed: 0, lastDurationMs: 0 };
   let watching: Promise<ConfigurationWatch> | undefined;
 
+  const policy = {
+    directory: configDirectory ?? '',
+    settings,
+    refused: (found: Configuration) => checkServiceRoles(setup, found),
+  };
+
   function read(loaded: LoadedConfiguration, startedAtMs: number): void {
     const hadErrors = errors.length > 0;
-    const good = keepServable(loaded, setup, current.configuration);
+    const good = keepLastGood(loaded, current.configuration, policy);
     ({ errors, notices } = good);
     const preparedAtMs = performance.now();
     const isNew = !isDeepStrictEqual(good.configuration, current.configuration);
@@ -160,34 +164,6 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
 function requireServiceRoles(setup: Setup): void {
   const errors = checkServiceRoles(setup, setup.configuration);
   if (errors.length > 0) throw new Error(formatErrors(errors, resolve('.')));
-}
-
-/** What is good of the files, and what is in force in place of the rest. */
-function keepServable(loaded: LoadedConfiguration, setup: Setup, inForce: Configuration): LoadedConfiguration {
-  const directory = setup.configDirectory ?? '';
-  const good = keepGood(directory, withoutExposedUsers(loaded, setup, inForce), inForce);
-  const refused = checkServiceRoles(setup, good.configuration);
-  if (refused.length === 0) return good;
-  const configuration = withoutRecords(good.configuration, refused);
-  return keepGood(directory, { ...good, configuration, errors: [...good.errors, ...refused] }, inForce);
-}
-
-/** A server that is open to the network keeps the users that it had. */
-function withoutExposedUsers(
-  loaded: LoadedConfiguration,
-  { settings, configDirectory = '' }: Setup,
-  inForce: Configuration,
-): LoadedConfiguration {
-  const exposed = exposedDemoUsers(settings, loaded.configuration.users);
-  if (exposed.length === 0) return loaded;
-  const error: ConfigurationError = {
-    source: { file: `${configDirectory}/users.yaml`, line: 1 },
-    record: undefined,
-    message: `the passwords of the demo users ${exposed.join(' and ')} are published, and HOST=${settings.host} is open to the network`,
-    remedy: 'Give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true.',
-  };
-  const configuration = { ...loaded.configuration, users: inForce.users };
-  return { ...loaded, configuration, errors: [...loaded.errors, error] };
 }
 
 /** The records pass every check, and still a part of the server cannot use them. */

@@ -17,24 +17,24 @@ describe('records that a program hands in', () => {
       assert.deepEqual(configuration.mappings, []);
     });
 
-  check('nothing in it', {}, 'records is missing', /^Write it so: records: \[/);
+  check('nothing in it', {}, 'records is missing', /^For example: records: \[/);
   check('a word for another', { record: [] }, 'unknown key "record", did you mean "records"?', /^Write "records"/);
   check(
     'a list beside it',
     { records: [], route: [] },
     'unknown key "route"',
-    /known here are records, limits, users, demo/,
+    /the known keys are records, limits, users, demo/,
   );
   check(
     'one record',
     { records: { kind: 'Mapping' } },
     'records must be a list, not a map',
-    /^Write it so: records: \[/,
+    /^For example: records: \[/,
   );
   check('one domain', { records: [], limits: { domain: 'd' } }, 'limits must be a list, not a map', /limits: \[/);
   check('one user', { records: [], users: { name: 'a' } }, 'users must be a list, not a map', /users: \[/);
-  check('the list alone', [], 'the configuration must be a map, not a list', /^Write it so: \{ records: \[/);
-  check('nothing', null, 'the configuration must be a map, not nothing', /^Write it so: \{ records: \[/);
+  check('the list alone', [], 'the configuration must be a map, not a list', /^For example: \{ records: \[/);
+  check('nothing', null, 'the configuration must be a map, not nothing', /^For example: \{ records: \[/);
 
   it('may lack the lists that are not needed', () => {
     const given = { records: [], limits: undefined, users: undefined, demo: undefined };
@@ -44,7 +44,7 @@ describe('records that a program hands in', () => {
   it('keep a desk from being made, with the same words', async () => {
     const config = {} as Parameters<typeof configurationFrom>[0];
     await assert.rejects(createFrontdesk({ config }), {
-      message: /^the configuration has an error:\n<options>:1 {2}records is missing\n {4}Write it so: records: /,
+      message: /^the configuration has an error:\n<options>:1 {2}records is missing\n {4}For example: records: /,
     });
   });
 });

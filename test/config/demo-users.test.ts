@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { loadConfiguration } from '#config';
-import { exposedDemoUsers } from '../../src/config/demo-users.ts';
+import { exposedDemoUsers, loadConfiguration } from '#config';
 
 async function demoUsers() {
   const { configuration } = await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)));

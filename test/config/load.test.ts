@@ -36,7 +36,7 @@ const empty = {
   versions: [],
   limits: [],
   users: [],
-  held: [],
+  blocked: [],
   demo: {},
 };
 

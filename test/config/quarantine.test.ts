@@ -1,16 +1,18 @@
 /** What goes into force of a configuration that is broken in part. */
 import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
 import {
   type Configuration,
   type ConfigurationError,
-  keepGood,
+  keepLastGood,
+  loadConfiguration,
   type Mapping,
   type Version,
-  withoutRecords,
 } from '#config';
 import { authRecordOf, limitRecordOf, mappingOf } from '../support/edge.ts';
 
 const directory = '/etc/frontdesk';
+const settings = { host: '127.0.0.1', allowDemoUsers: false };
 
 function mapping(name: string, file: string, fields: Partial<Mapping> = {}): Mapping {
   return mappingOf({ name, prefix: `/${name}`, source: { file: `${directory}/services/${file}`, line: 1 }, ...fields });
@@ -25,7 +27,7 @@ function configurationOf(fields: Partial<Configuration> = {}): Configuration {
     limits: [],
     users: [],
     demo: {},
-    held: [],
+    blocked: [],
     ...fields,
   };
 }
@@ -35,13 +37,13 @@ function errorAt(file: string, record?: string): ConfigurationError {
 }
 
 function kept(now: Configuration, before: Configuration, ...errors: ConfigurationError[]) {
-  return keepGood(directory, { configuration: now, errors, notices: [] }, before);
+  return keepLastGood({ configuration: now, errors, notices: [] }, before, { directory, settings, refused: () => [] });
 }
 
 const namesOf = ({ configuration }: { configuration: Configuration }) =>
   configuration.mappings.map(({ name, rewrite }) => `${name}${rewrite === '/' ? '' : rewrite}`).sort();
 
-describe('keepGood', () => {
+describe('keepLastGood', () => {
   const a = mapping('a', 'x.yaml');
   const b = mapping('b', 'x.yaml');
   const c = mapping('c', 'y.yaml');
@@ -160,12 +162,32 @@ describe('keepGood', () => {
     assert.deepEqual(users(errorAt(file)), ['new', 'ann', 'bob']);
     assert.deepEqual(users(errorAt(file, 'User')), ['new']);
   });
-});
 
-describe('withoutRecords', () => {
-  it('leaves out those that errors name', () => {
-    const all = configurationOf({ mappings: [mapping('a', 'x'), mapping('b', 'x')], authServices: [authRecordOf()] });
-    const rest = withoutRecords(all, [errorAt('x', 'Mapping a'), errorAt('x', 'AuthService auth')]);
-    assert.deepEqual([namesOf({ configuration: rest }), rest.authServices], [['b'], []]);
+  it('leaves out records that this process cannot serve, and keeps what was in force in their place', () => {
+    const now = configurationOf({
+      mappings: [mapping('a', 'x.yaml', { rewrite: '/new' }), b],
+      authServices: [authRecordOf()],
+    });
+    const refused = ({ mappings }: Configuration) =>
+      mappings.some(({ rewrite }) => rewrite === '/new')
+        ? [errorAt(x, 'Mapping a'), errorAt(x, 'AuthService auth')]
+        : [];
+    const good = keepLastGood({ configuration: now, errors: [], notices: [] }, before, {
+      directory,
+      settings,
+      refused,
+    });
+    assert.deepEqual([namesOf(good), good.configuration.authServices, good.errors.length], [['a', 'b'], [], 2]);
+  });
+
+  it('keeps the users in force where the new ones are demo users and the network could reach them', async () => {
+    const shipped = await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)));
+    const users = (host: string) => {
+      const policy = { directory, settings: { host, allowDemoUsers: false }, refused: () => [] };
+      const good = keepLastGood(shipped, configurationOf({ users: [{ name: 'ann', passwordHash: 'x' }] }), policy);
+      return [good.configuration.users.map(({ name }) => name), good.errors.map(({ source }) => source.file)];
+    };
+    assert.deepEqual(users('127.0.0.1'), [['demo', 'guest'], []]);
+    assert.deepEqual(users('0.0.0.0'), [['ann'], [`${directory}/users.yaml`]]);
   });
 });

@@ -39,7 +39,6 @@ export const parts: Parts = {
   nameClusters: createNameClusters(),
   traffic: createTraffic(),
   usages: () => () => undefined,
-  namesSecret: (name) => name.includes('token'),
   gateway: () => ({
     routes: [hotelRoute],
     versions: [

@@ -71,7 +71,7 @@ describe('the rate-limit service of a desk', () => {
     const desk = await open({ config, only: ['ratelimit', 'gateway', 'auth'] });
     const url = await urlOf(desk);
     await writeFile(join(config, 'ratelimit/d.yaml'), limits('many'));
-    await log.said(/what was good before stays in force:\n.*ratelimit\/d\.yaml:4 {2}domain d: .*\n {4}Write it so/);
+    await log.said(/what was good before stays in force:\n.*ratelimit\/d\.yaml:4 {2}domain d: .*\n {4}For example/);
     await ask(url, 'v').expect(200);
     await ask(url, 'v').expect(429);
     assert.match((await request(url).get('/metrics')).text, /^frontdesk_ratelimit_config_current 0$/m);

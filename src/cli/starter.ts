@@ -1,0 +1,104 @@
+/** A small configuration to start from: one service, one user, and one limit. */
+import { join } from 'node:path';
+import { conceal, parseServiceReference } from '#config';
+import { listNames, type NewFile, writeNewFiles } from './new-files.ts';
+
+export interface StarterOptions {
+  /** Where requests are sent: a service reference. */
+  readonly service: string;
+  readonly user: string;
+  /** As `hash-password` prints it. */
+  readonly passwordHash: string;
+}
+
+/**
+ * Gives the names of the files that it has written. Rejects with an Error fit for a terminal, and then has written
+ * nothing: where there is a configuration already, whatever of it, where a link stands, where writing fails, and
+ * where the directory has no name.
+ */
+export async function writeStarter(directory: string, options: StarterOptions): Promise<readonly string[]> {
+  requireService(options.service);
+  // A variable of a shell that is not set. An empty CONFIG_DIR is the default, and would not lead there.
+  if (directory === '') throw new Error('"" is no directory to write to: write . for the one that you are in');
+  const there = (await listNames(directory, ['services', 'ratelimit'])).filter((name) => isRead.test(name));
+  if (there.length > 0) {
+    const files = there.map((name) => join(directory, name)).join(', ');
+    throw new Error(`there is a configuration already, and nothing was written: ${files}`);
+  }
+  const files = starterFiles(options);
+  await writeNewFiles(directory, files);
+  return files.map(({ name }) => join(directory, name));
+}
+
+/** Of a configuration directory. */
+const isRead = /^(?:(?:services|ratelimit)[\\/].*\.ya?ml|(?:users|demo)\.yaml)$/;
+
+function requireService(service: string): void {
+  const reference = parseServiceReference(service);
+  if (reference !== undefined && reference.scheme !== 'grpc' && reference.path === undefined) return;
+  throw new Error(
+    `${JSON.stringify(conceal(service))} is no service to send requests to: write it as http://127.0.0.1:3000`,
+  );
+}
+
+function starterFiles({ service, user, passwordHash }: StarterOptions): readonly NewFile[] {
+  return [
+    { name: 'services/app.yaml', text: servicesYaml(service), isSecret: false },
+    { name: 'ratelimit/gateway.yaml', text: limitsYaml, isSecret: false },
+    { name: 'users.yaml', text: usersYaml(user, passwordHash), isSecret: true },
+  ];
+}
+
+function servicesYaml(service: string): string {
+  return `# What is sent where, who is asked who is calling, and who counts. Each record is a document of this file; more of
+# them may stand here or in other files of this directory. \`frontdesk check\` lists the routes, or what is wrong.
+
+apiVersion: gateway/v1
+kind: Mapping
+name: app
+# Requests for this path and everything below it go to the service. Of several mappings the longest prefix wins, so
+# that a second one with the prefix /api can lead elsewhere.
+prefix: /
+service: ${JSON.stringify(service)}
+# By what requests are counted: here by the user. The limit itself stands in ../ratelimit/gateway.yaml.
+labels:
+  gateway:
+    - by_user:
+        - user:
+            header: X-Travel-User
+            omit_if_not_present: true
+---
+apiVersion: gateway/v1
+kind: AuthService
+name: auth
+# "auth" is the one of this process: it asks for a name and a password of ../users.yaml. Without them the answer is 401.
+auth_service: auth
+proto: http
+# The service gets the user's name in this header; what a client sends under it is taken away.
+allowed_authorization_headers: [X-Travel-User]
+---
+apiVersion: gateway/v1
+kind: RateLimitService
+name: ratelimit
+# "ratelimit" is the one of this process, too.
+service: ratelimit
+`;
+}
+
+const limitsYaml = `# How often: limits for the labels of the domain "gateway", in the format of envoyproxy/ratelimit.
+domain: gateway
+descriptors:
+  # No value: every user has a counter of his own.
+  - key: user
+    rate_limit:
+      unit: minute
+      requests_per_unit: 60
+`;
+
+function usersYaml(user: string, passwordHash: string): string {
+  return `# Who may call. For another user, \`frontdesk hash-password\` reads a password and prints the hash for it.
+users:
+  - name: ${user}
+    password_hash: "${passwordHash}"
+`;
+}

@@ -1,0 +1,141 @@
+/** Regular expressions in RE2's syntax, matched in linear time, so that no request can make one slow. */
+import { type Matcher, RE2JS } from 're2js';
+import type { Fault } from '../errors.ts';
+
+export interface Pattern {
+  /** The whole text. */
+  readonly matches: (text: string) => boolean;
+  /**
+   * Replaces every match, as Envoy's regex_rewrite does: `\0` is the match, `\1` to `\9` are its groups, `\\` is
+   * a backslash. After 100 matches the rest of the text stays as it is.
+   */
+  readonly replace: (text: string, substitution: string) => string;
+}
+
+type CompiledPattern = { readonly ok: true; readonly pattern: Pattern } | { readonly ok: false; readonly fault: Fault };
+
+const lengthMax = 1000;
+
+/** In RE2's instructions; the default of Emissary's `regex_max_size`. A match costs at most this many steps per character. */
+const programSizeMax = 200;
+
+/** Each search for the next match may read to the end of the text, so bounding their number keeps the whole linear. */
+const replacementsMax = 100;
+
+export function compilePattern(text: string): CompiledPattern {
+  if (text.length > lengthMax) return faulty(tooLarge(text, `has more than ${lengthMax} characters`));
+  const compiled = compiledOrFault(text);
+  if (!(compiled instanceof RE2JS)) return faulty(compiled);
+  if (compiled.programSize() > programSizeMax) {
+    return faulty(tooLarge(text, `is too large: ${compiled.programSize()} instructions of at most ${programSizeMax}`));
+  }
+  return { ok: true, pattern: patternOf(compiled) };
+}
+
+/** What is wrong with a pattern, or undefined. */
+export function patternFault(text: string): Fault | undefined {
+  const compiled = compilePattern(text);
+  return compiled.ok ? undefined : compiled.fault;
+}
+
+/** What is wrong with a substitution for this pattern, or undefined. */
+export function substitutionFault(substitution: string, text: string): Fault | undefined {
+  const compiled = compiledOrFault(text);
+  if (!(compiled instanceof RE2JS)) return undefined;
+  const groups = compiled.groupCount();
+  const escapes = substitution.match(/\\./gs) ?? [];
+  const wrong = escapes.find((used) => !(used === '\\\\' || (/\d/.test(used) && Number(used[1]) <= groups)));
+  if (wrong !== undefined) {
+    return {
+      message: `${JSON.stringify(substitution)} holds ${wrong}, and the pattern ${JSON.stringify(text)} has ${groupsInWords(groups)}`,
+      remedy:
+        'Put parentheses around what it should hold: \\1 is the first group, \\0 the whole match, \\\\ a backslash.',
+    };
+  }
+  return /(?<!\\)(?:\\\\)*\\$/.test(substitution)
+    ? { message: `${JSON.stringify(substitution)} ends in a backslash`, remedy: 'Write a backslash as \\\\.' }
+    : undefined;
+}
+
+function groupsInWords(groups: number): string {
+  if (groups === 0) return 'no group';
+  return groups === 1 ? 'one group' : `${groups} groups`;
+}
+
+function patternOf(compiled: RE2JS): Pattern {
+  return Object.freeze({
+    matches: (text: string) => compiled.testExact(text),
+    replace: (text: string, substitution: string) => replaceAll(compiled.matcher(text), text, substitution),
+  });
+}
+
+/** Skips an empty match right behind another match, as RE2's GlobalReplace does: `.*` matches a text once. */
+function replaceAll(matcher: Matcher, text: string, substitution: string): string {
+  let replaced = '';
+  let end = -1;
+  for (let count = 0; count < replacementsMax && matcher.find(); count++) {
+    const isEmptyAtEnd = matcher.start() === end && matcher.end() === end;
+    if (isEmptyAtEnd) continue;
+    replaced += text.slice(Math.max(0, end), matcher.start()) + expand(matcher, substitution);
+    end = matcher.end();
+  }
+  return replaced + text.slice(Math.max(0, end));
+}
+
+function expand(matcher: Matcher, substitution: string): string {
+  return substitution.replace(/\\(.)/gs, (_, escaped: string) =>
+    escaped === '\\' ? escaped : (matcher.group(Number(escaped)) ?? ''),
+  );
+}
+
+function compiledOrFault(text: string): RE2JS | Fault {
+  try {
+    return RE2JS.compile(text);
+  } catch (error) {
+    return syntaxFault(text, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Names the syntax that other engines have and RE2 does not, because people try it. */
+function syntaxFault(text: string, message: string): Fault {
+  const foreign = foreignSyntax.find(({ form }) => form.test(text));
+  if (foreign !== undefined) {
+    return {
+      message: `${JSON.stringify(text)} uses ${foreign.name}, which cannot be matched in linear time`,
+      remedy: foreign.remedy,
+    };
+  }
+  return {
+    message: `${JSON.stringify(text)} is not a regular expression: ${message.replace(/^error parsing regexp: /, '')}`,
+    remedy: "Write it in RE2's syntax: https://github.com/google/re2/wiki/Syntax",
+  };
+}
+
+const foreignSyntax = [
+  {
+    form: /\(\?<?[=!]/,
+    name: 'a look-around',
+    remedy: 'Match what must be there instead, or use a second mapping with a higher precedence for what must not.',
+  },
+  {
+    form: /\\[1-9k]/,
+    name: 'a back-reference',
+    remedy: 'Repeat the expression of the group.',
+  },
+  {
+    form: /\(\?>|[*+?}]\+/,
+    name: 'an atomic group or a possessive quantifier',
+    remedy: 'Leave it out: matching never backtracks.',
+  },
+] as const;
+
+function tooLarge(text: string, message: string): Fault {
+  return {
+    message: `"${text.slice(0, 40)}${text.length > 40 ? '…' : ''}" ${message}`,
+    remedy: 'Write a shorter one: split it over several mappings, or count less with {n,m}.',
+  };
+}
+
+function faulty(fault: Fault): CompiledPattern {
+  return { ok: false, fault };
+}

@@ -1,0 +1,151 @@
+/** Kinds of values as zod schemas: flag, milliseconds, duration, whole number, name, list, service reference, method, protocol. */
+import { METHODS } from 'node:http';
+import * as z from 'zod';
+import type { Fault } from '../errors.ts';
+import { parseServiceReference, type ServiceReference } from './addresses.ts';
+import { complain, text } from './field.ts';
+
+/** Parts of a row for a field that is true or false. */
+export const flag = { schema: z.boolean(), type: 'true or false', example: 'true' } as const;
+
+/** Parts of a row for a time. A `min` of 0 allows 0, which means without end. */
+export function milliseconds(min: 0 | 1 = 1) {
+  return { schema: timeoutMs(min), type: 'milliseconds', example: '3000' } as const;
+}
+
+/** A Node timer with a longer delay would fire at once. */
+const delayMsMax = 2_147_483_647;
+
+export function timeoutMs(min: 0 | 1 = 1) {
+  return wholeNumber(min, delayMsMax);
+}
+
+export function wholeNumber(min: number, max: number) {
+  return z.number().check(({ value, issues }) => {
+    if (Number.isInteger(value) && value >= min && value <= max) return;
+    const message = `must be a whole number from ${min} to ${max}, not ${value}`;
+    issues.push({ code: 'custom', input: value, message });
+  });
+}
+
+/** A check of lists and maps that must not be empty. */
+export function refuseEmpty(remedy: string) {
+  return (payload: z.core.ParsePayload<object>): void => {
+    if (Object.keys(payload.value).length === 0) complain(payload, [], { message: 'is empty', remedy });
+  };
+}
+
+/** A name of one line that is not blank. */
+export function label() {
+  return text((value) =>
+    /\S/.test(value) && !/\p{Cc}/u.test(value)
+      ? undefined
+      : { message: 'is empty or holds control characters', remedy: 'Give it a name of one line.' },
+  );
+}
+
+/** The schema that `select` picks for a value, so that errors are about the form that was meant. */
+export function either<T>(select: (value: unknown) => z.ZodType<T>) {
+  return z.unknown().transform((value, { issues }): T => {
+    const read = select(value).safeParse(value);
+    if (read.success) return read.data;
+    issues.push(...read.error.issues.map((issue) => ({ ...issue, input: undefined })));
+    return z.NEVER;
+  });
+}
+
+/** A list of texts, or one text with commas between them. */
+export function commaList() {
+  return either((value) => (typeof value === 'string' ? splitText : texts));
+}
+
+const texts = z.array(z.string());
+const splitText = z.string().transform((written) =>
+  written
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== ''),
+);
+
+/** One map, or a list of one, as Envoy's records have it. */
+export function listOfOne<T>(schema: z.ZodType<T>) {
+  const list = z.array(schema).transform((items, payload): T => {
+    const [only] = items;
+    if (items.length === 1 && only !== undefined) return only;
+    complain(payload, [], {
+      message: `must hold one entry, not ${items.length}`,
+      remedy: 'Write the entry as a map, or as a list of one.',
+    });
+    return z.NEVER;
+  });
+  return either((value) => (Array.isArray(value) ? list : schema));
+}
+
+/** A text such as `250ms`, `1.5s` or `1m30s`; becomes whole milliseconds, at least 1. */
+export function duration() {
+  return text(durationFault).transform((written) => parseDuration(written) ?? 0);
+}
+
+/** In milliseconds; undefined when the text is no duration. */
+export function parseDuration(written: string): number | undefined {
+  if (!/^(?:\d{1,12}(?:\.\d{1,6})?(?:ms|s|m|h))+$/.test(written)) return undefined;
+  const parts = written.matchAll(/(?<count>[\d.]+)(?<unit>ms|s|m|h)/g);
+  return Math.round(
+    [...parts].reduce((sum, { groups }) => sum + Number(groups?.['count']) * (unitsMs[groups?.['unit'] ?? ''] ?? 0), 0),
+  );
+}
+
+const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+function durationFault(written: string): Fault | undefined {
+  const ms = parseDuration(written);
+  if (ms !== undefined && ms >= 1 && ms <= delayMsMax) return undefined;
+  return {
+    message: `${JSON.stringify(written)} is not a duration from 1ms to 24 days`,
+    remedy: 'Write a number with its unit, for example "250ms", "1.5s" or "1m".',
+  };
+}
+
+/** A service reference with one of these schemes, or none; without a path, which comes from the request. */
+export function serviceReference(schemes: readonly ServiceReference['scheme'][]) {
+  const remedy = `Write the name of a service, name:port${schemes.map((scheme) => `, or ${scheme}://host:port`).join('')}.`;
+  return text((reference) => {
+    const message = referenceFault(reference, schemes);
+    return message === undefined ? undefined : { message: `${JSON.stringify(reference)} ${message}`, remedy };
+  });
+}
+
+function referenceFault(reference: string, schemes: readonly ServiceReference['scheme'][]): string | undefined {
+  const parsed = parseServiceReference(reference);
+  if (parsed === undefined) return 'is not a service reference';
+  if (parsed.scheme !== undefined && !schemes.includes(parsed.scheme)) return 'has a scheme that is not supported here';
+  return parsed.path === undefined ? undefined : 'has a path';
+}
+
+/** Methods are case-sensitive (RFC 9110 section 9.1): a method in lower case would match no request. */
+export function methodFault(method: string): Fault | undefined {
+  const upper = method.toUpperCase();
+  if (upper !== method && METHODS.includes(upper)) {
+    return { message: `${JSON.stringify(method)} is in lower case, did you mean ${upper}?`, remedy: `Write ${upper}.` };
+  }
+  if (/^[\w!#$%&'*+.^`|~-]+$/.test(method)) return undefined;
+  return {
+    message: `${JSON.stringify(method)} is not a method`,
+    remedy: 'Write one, such as GET; for several set method_regex: true and write "GET|HEAD".',
+  };
+}
+
+/** Protocols of HTTP itself are refused: their requests would bypass every check of the gateway. */
+export function upgradeFault(protocol: string): Fault | undefined {
+  if (/^(?:h2c?|http|tls)(?:\/|$)/i.test(protocol)) {
+    return {
+      message: `${JSON.stringify(protocol)} would carry requests that bypass the gateway's checks`,
+      remedy: 'Remove it; websocket is what most services need.',
+    };
+  }
+  if (/^[\w!#$%&'*+.^`|~-]+(?:\/[\w!#$%&'*+.^`|~-]+)?$/.test(protocol)) return undefined;
+  return {
+    message: `${JSON.stringify(protocol)} is not a protocol`,
+    remedy: 'For example: allow_upgrade: [websocket]',
+  };
+}

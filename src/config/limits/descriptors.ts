@@ -1,0 +1,180 @@
+/** Limit domains with nested descriptors, as envoyproxy/ratelimit writes them. */
+import * as z from 'zod';
+import {
+  type ConfigDocument,
+  type ConfigurationError,
+  errorsOf,
+  type Fault,
+  faultsOf,
+  type PlacedFault,
+  type Source,
+} from '../errors.ts';
+import { complain, strict, text } from '../fields/field.ts';
+import { type Limit, limitsSchema } from './limit.ts';
+
+export interface LimitDomain {
+  readonly domain: string;
+  readonly descriptors: readonly LimitDescriptor[];
+  readonly source: Source;
+}
+
+/** One level of a limits file; `value` undefined matches any value of `key`, and `*` in it any text. */
+export interface LimitDescriptor {
+  readonly key: string;
+  readonly value: string | undefined;
+  /** All of them count; none lets pass. */
+  readonly limits: readonly Limit[];
+  /** One counter for all values that match the wildcard. */
+  readonly shareThreshold: boolean;
+  /** Metrics are split by value. */
+  readonly detailedMetric: boolean;
+  readonly descriptors: readonly LimitDescriptor[];
+  readonly source: Source;
+}
+
+export type LimitsResult =
+  | { readonly ok: true; readonly domain: LimitDomain }
+  | { readonly ok: false; readonly errors: readonly ConfigurationError[] };
+
+/** One document is one domain. */
+export function readLimits(document: ConfigDocument): LimitsResult {
+  const read = domainSchema.safeParse(document.value);
+  const faults = read.success
+    ? repeatedDescriptors(read.data.descriptors, ['descriptors'], document)
+    : faultsOf(read.error, document.value, examples);
+  if (!read.success || faults.length > 0)
+    return { ok: false, errors: errorsOf(document, faults, domainName(document.value)) };
+  const { domain, descriptors } = read.data;
+  const place = (path: Path) => ({ file: document.file, line: document.lineAt(path) });
+  return {
+    ok: true,
+    domain: { domain, descriptors: nested(descriptors, ['descriptors'], place), source: place([]) },
+  };
+}
+
+type Path = readonly (string | number)[];
+
+interface DescriptorFields {
+  readonly key: string;
+  readonly value?: string | undefined;
+  readonly rate_limit?: readonly Limit[] | undefined;
+  readonly shadow_mode?: boolean | undefined;
+  readonly detailed_metric?: boolean | undefined;
+  readonly share_threshold?: boolean | undefined;
+  readonly descriptors?: readonly DescriptorFields[] | undefined;
+}
+
+const descriptorSchema: z.ZodType<DescriptorFields> = strict(
+  {
+    key: text(notEmpty('Write the name of a label, for example key: x-travel-user')),
+    value: text(notEmpty('Leave value out to match any value, each with its own counter.')).optional(),
+    rate_limit: limitsSchema.optional(),
+    shadow_mode: z.boolean().optional(),
+    detailed_metric: z.boolean().optional(),
+    share_threshold: z.boolean().optional(),
+    descriptors: z.lazy(() => z.array(descriptorSchema)).optional(),
+    value_to_metric: refused('detailed_metric: true splits metrics by value.'),
+    quota_mode: refused('An exhausted limit denies; shadow_mode: true counts without denying.'),
+    metadata: refused('A comment in the file can say the same.'),
+  },
+  ['value_to_metric', 'quota_mode', 'metadata'],
+).check((payload) => {
+  complain(payload, ['share_threshold'], shareFault(payload.value));
+  complain(payload, ['shadow_mode'], shadowFault(payload.value));
+});
+
+const domainSchema = strict({
+  domain: text(notEmpty('For example: domain: gateway')),
+  descriptors: z.array(descriptorSchema).default([]),
+});
+
+const examples = {
+  domain: 'gateway',
+  descriptors: '[{ key: x-travel-user, rate_limit: { unit: minute, requests_per_unit: 6000 } }]',
+  key: 'x-travel-user',
+  value: '"demo"',
+  shadow_mode: 'true',
+  detailed_metric: 'true',
+  share_threshold: 'true',
+  rate_limit: '{ unit: minute, requests_per_unit: 10 }',
+  unit: 'minute',
+  unit_multiplier: '5',
+  requests_per_unit: '10',
+  unlimited: 'true',
+  name: '"per user"',
+  replaces: '[{ name: per user }]',
+  algorithm: 'token_bucket',
+  burst: '20',
+} as const;
+
+function notEmpty(remedy: string): (value: string) => Fault | undefined {
+  return (value) => (value === '' ? { message: 'is empty', remedy } : undefined);
+}
+
+/** A key that envoyproxy/ratelimit supports and we do not. */
+function refused(instead: string) {
+  const fault = { message: 'is not supported', remedy: `Remove it. ${instead}` };
+  return z
+    .unknown()
+    .check((payload) => complain(payload, [], payload.value === undefined ? undefined : fault))
+    .optional();
+}
+
+function shareFault({ value, share_threshold: shares }: DescriptorFields): Fault | undefined {
+  if (!shares || value?.includes('*')) return undefined;
+  return {
+    message: 'needs a value with a "*" in it',
+    remedy: 'Write value: "a*" to count all values that begin with an "a" together, or remove share_threshold.',
+  };
+}
+
+function shadowFault({ rate_limit: limits = [], shadow_mode: shadow }: DescriptorFields): Fault | undefined {
+  if (!shadow || !limits.some(({ unlimited }) => unlimited)) return undefined;
+  return {
+    message: 'has nothing to count: the limit is unlimited',
+    remedy: 'Remove shadow_mode, or give the limit a unit and a number of requests.',
+  };
+}
+
+function nested(
+  fields: readonly DescriptorFields[],
+  path: Path,
+  place: (path: Path) => Source,
+): readonly LimitDescriptor[] {
+  return fields.map((descriptor, index) => ({
+    key: descriptor.key,
+    value: descriptor.value,
+    limits: (descriptor.rate_limit ?? []).map((limit) => ({ ...limit, shadowMode: descriptor.shadow_mode ?? false })),
+    shareThreshold: descriptor.share_threshold ?? false,
+    detailedMetric: descriptor.detailed_metric ?? false,
+    descriptors: nested(descriptor.descriptors ?? [], [...path, index, 'descriptors'], place),
+    source: place([...path, index]),
+  }));
+}
+
+/** Compares key and value separately: joined by an underscore, as in envoyproxy/ratelimit, `a_b` + `c` and `a` + `b_c` would clash. */
+function repeatedDescriptors(
+  fields: readonly DescriptorFields[],
+  path: Path,
+  document: ConfigDocument,
+): readonly PlacedFault[] {
+  const lines = new Map<string, number>();
+  return fields.flatMap(({ key, value, descriptors = [] }, index) => {
+    const here = [...path, index];
+    const inner = repeatedDescriptors(descriptors, [...here, 'descriptors'], document);
+    const identity = JSON.stringify([key, value]);
+    const line = lines.get(identity);
+    if (line === undefined) lines.set(identity, document.lineAt(here));
+    return line === undefined ? inner : [repeated(here, key, value, line), ...inner];
+  });
+}
+
+function repeated(path: Path, key: string, value: string | undefined, line: number): PlacedFault {
+  const which = value === undefined ? `the key "${key}" without a value` : `the key "${key}" with the value "${value}"`;
+  return { path, message: `${which} is already on line ${line}`, remedy: 'Keep one of the two.' };
+}
+
+function domainName(value: unknown): string | undefined {
+  const domain: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'domain') : undefined;
+  return typeof domain === 'string' && domain !== '' ? `domain ${domain}` : undefined;
+}

@@ -1,0 +1,254 @@
+/** Rules between records: unique names, one default, known auth services, protected identity headers, weights and shadows of the same match. */
+import { type ConfigurationError, didYouMean, type Fault } from '../errors.ts';
+import type { AuthService } from './auth-service.ts';
+import { type BlockedMatch, blockedByMapping, type Mapping } from './mapping.ts';
+import { groupKeys, mappingFields } from './mapping-fields.ts';
+import { isPathAlone, matchKey } from './match.ts';
+import type { GatewayRecord } from './record.ts';
+
+export interface Kept<T> {
+  readonly kept: readonly T[];
+  readonly errors: readonly ConfigurationError[];
+}
+
+export interface Compatible extends Kept<GatewayRecord> {
+  /** The paths of mappings that are not kept. */
+  readonly blocked: readonly BlockedMatch[];
+}
+
+/** Of records that clash the first stays, so that a later mistake neither moves a route nor opens a guarded one. */
+export function keepCompatible(records: readonly GatewayRecord[]): Compatible {
+  const named = keepFirst(records, fullName, sameName);
+  const single = keepFirst(named.kept, singleKey, notSingle);
+  const authServices = single.kept.filter((record) => record.kind === 'AuthService');
+  const mappings = single.kept.filter((record) => record.kind === 'Mapping');
+  const authenticated = keepAuthenticated(mappings, authServices);
+  const grouped = keepGroups(authenticated.kept);
+  const kept: ReadonlySet<GatewayRecord> = new Set(grouped.kept);
+  return {
+    kept: single.kept.filter((record) => record.kind !== 'Mapping' || kept.has(record)),
+    errors: [named, single, authenticated, grouped].flatMap(({ errors }) => errors),
+    blocked: records.flatMap((record) =>
+      record.kind === 'Mapping' && !kept.has(record) ? blockedByMapping(record) : [],
+    ),
+  };
+}
+
+/** The first record of each key, and an error for every later one. Records without a key all stay. */
+export function keepFirst<T>(
+  records: readonly T[],
+  keyOf: (record: T) => string | undefined,
+  clash: (later: T, first: T) => ConfigurationError,
+): Kept<T> {
+  const firsts = new Map<string, T>();
+  const kept: T[] = [];
+  const errors: ConfigurationError[] = [];
+  for (const record of records) {
+    const key = keyOf(record);
+    const first = key === undefined ? undefined : firsts.get(key);
+    if (first !== undefined) {
+      errors.push(clash(record, first));
+      continue;
+    }
+    if (key !== undefined) firsts.set(key, record);
+    kept.push(record);
+  }
+  return { kept, errors };
+}
+
+/** `Mapping hotel`, as errors name it. */
+export function fullName({ kind, name }: Pick<GatewayRecord, 'kind' | 'name'>): string {
+  return `${kind} ${name}`;
+}
+
+function errorOf(record: GatewayRecord, fault: Fault, other?: GatewayRecord): ConfigurationError {
+  return { source: record.source, record: fullName(record), ...fault, other: other?.source };
+}
+
+function sameName(later: GatewayRecord, first: GatewayRecord): ConfigurationError {
+  const message = `there is already a ${first.kind} of this name`;
+  return errorOf(later, { message, remedy: 'Rename one of the two, or remove it.' }, first);
+}
+
+/** The same key for records of which there can be one: the default auth service, the rate-limit service, the version of a prefix. */
+function singleKey(record: GatewayRecord): string | undefined {
+  if (record.kind === 'Version') return `${record.kind} ${record.prefix}`;
+  const isSingle = record.kind === 'RateLimitService' || (record.kind === 'AuthService' && record.isDefault);
+  return isSingle ? record.kind : undefined;
+}
+
+function notSingle(later: GatewayRecord, first: GatewayRecord): ConfigurationError {
+  return errorOf(later, notSingleFault(later, fullName(first)), first);
+}
+
+function notSingleFault(later: GatewayRecord, first: string): Fault {
+  switch (later.kind) {
+    case 'AuthService': {
+      const remedy = `Set default: false, and auth_service: ${later.name} in the mappings that it is for.`;
+      return { message: `${first} is the default already`, remedy };
+    }
+    case 'Version':
+      return { message: `${first} already has the prefix ${later.prefix}`, remedy: 'Keep one of the two.' };
+    default:
+      return {
+        message: `there is already ${first}, and only one is supported`,
+        remedy: `Keep one ${later.kind}.`,
+      };
+  }
+}
+
+/** Leaves out a mapping whose auth service is missing: it would be open, or ask another one. */
+function keepAuthenticated(mappings: readonly Mapping[], services: readonly AuthService[]): Kept<Mapping> {
+  const identity = new Map(
+    services.flatMap((service) => service.allowedAuthorizationHeaders.map((name) => [name, service.name])),
+  );
+  const names = new Set(services.map(({ name }) => name));
+  const hasDefault = services.length === 0 || services.some(({ isDefault }) => isDefault);
+  const errors: ConfigurationError[] = [];
+  const kept = mappings.filter((mapping) => {
+    const faults = [serviceFault(mapping, names, hasDefault), identityFault(mapping, identity)];
+    const found = faults.filter((fault) => fault !== undefined);
+    errors.push(...found.map((fault) => errorOf(mapping, fault)));
+    return found.length === 0;
+  });
+  return { kept, errors };
+}
+
+function serviceFault(mapping: Mapping, names: ReadonlySet<string>, hasDefault: boolean): Fault | undefined {
+  const { authService, bypassAuth, redirect } = mapping;
+  if (authService !== undefined) {
+    if (names.has(authService)) return undefined;
+    return {
+      message: `there is no AuthService "${authService}"${didYouMean(authService, names)}`,
+      remedy: `Write an AuthService of this name${names.size === 0 ? '' : `, or name one of ${[...names].join(', ')}`}.`,
+    };
+  }
+  if (hasDefault || bypassAuth || redirect !== undefined) return undefined;
+  return {
+    message: 'names no auth_service, and no AuthService is the default',
+    remedy: `Name one: auth_service: ${[...names][0]}; or set default: true in one AuthService.`,
+  };
+}
+
+/** Identity headers come from the auth service alone: they are removed from requests, and must reach the service unchanged. */
+function identityFault(mapping: Mapping, identity: ReadonlyMap<string, string>): Fault | undefined {
+  const added = mapping.requestHeaders.add.find(({ name }) => identity.has(name));
+  if (added !== undefined) {
+    return {
+      message: `add_request_headers sets "${added.name}", which only AuthService ${identity.get(added.name)} can set`,
+      remedy: 'Choose another name: services rely on this header for who the client is.',
+    };
+  }
+  const matched = mapping.headers.find(({ name }) => identity.has(name));
+  if (matched === undefined) return undefined;
+  return {
+    message: `matches the header "${matched.name}", which is removed before mappings are matched`,
+    remedy: `Remove it: AuthService ${identity.get(matched.name)} sets it after the mapping is chosen.`,
+  };
+}
+
+/** Mappings with the same match are canaries with weights, or a shadow; anything else is a mistake. The first ones that fit stay. */
+function keepGroups(mappings: readonly Mapping[]): Kept<Mapping> {
+  const groups = new Map<string, Mapping[]>();
+  for (const mapping of mappings) {
+    const key = matchKey(mapping);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [mapping]);
+    else group.push(mapping);
+  }
+  const errors = [...groups.values()].filter((group) => !isPlain(group)).flatMap(groupErrors);
+  if (errors.length === 0) return { kept: mappings, errors };
+  const dropped = new Set(errors.map(({ record }) => record));
+  return { kept: mappings.filter((mapping) => !dropped.has(fullName(mapping))), errors };
+}
+
+/** Most mappings are alone and without a weight, and need no check. */
+function isPlain(group: readonly Mapping[]): boolean {
+  const [only] = group;
+  return group.length === 1 && only?.weight === undefined && only?.shadow === false;
+}
+
+/** At most one error for each mapping. */
+function groupErrors(group: readonly Mapping[]): readonly ConfigurationError[] {
+  const errors: ConfigurationError[] = [];
+  const members: Mapping[] = [];
+  let shadow: Mapping | undefined;
+  for (const mapping of group) {
+    const clash = mapping.shadow ? shadowClash(shadow) : memberClash(mapping, members);
+    if (clash !== undefined) errors.push(errorOf(mapping, clash.fault, clash.other));
+    else if (mapping.shadow) shadow = mapping;
+    else members.push(mapping);
+  }
+  return [...errors, ...(errors.length === 0 ? missingWeight(members) : []), ...shadowOfNothing(shadow, members)];
+}
+
+interface Clash {
+  readonly fault: Fault;
+  readonly other: Mapping;
+}
+
+function shadowClash(shadow: Mapping | undefined): Clash | undefined {
+  if (shadow === undefined) return undefined;
+  const message = `Mapping ${shadow.name} is the shadow of these requests already`;
+  return { fault: { message, remedy: 'Keep one shadow: it gets copies of what the others get.' }, other: shadow };
+}
+
+function memberClash(mapping: Mapping, members: readonly Mapping[]): Clash | undefined {
+  const [first] = members;
+  if (first === undefined) return undefined;
+  return secondWithoutWeight(mapping, members) ?? overweight(mapping, members, first) ?? disagreement(mapping, first);
+}
+
+/** One mapping may be without a weight: it gets what the others leave. */
+function secondWithoutWeight(mapping: Mapping, members: readonly Mapping[]): Clash | undefined {
+  const other = members.find(({ weight }) => weight === undefined);
+  if (mapping.weight !== undefined || other === undefined) return undefined;
+  const message = isPathAlone(mapping)
+    ? `the prefix "${mapping.prefix}" already belongs to Mapping ${other.name}`
+    : `Mapping ${other.name} matches the same requests under "${mapping.prefix}"`;
+  const remedy = 'Give the two mappings different conditions; or one of them a weight, which shares the requests.';
+  return { fault: { message, remedy }, other };
+}
+
+function overweight(mapping: Mapping, members: readonly Mapping[], first: Mapping): Clash | undefined {
+  const sum = weightOf([...members, mapping]);
+  if (sum <= 100) return undefined;
+  const message = `with its weight ${mapping.weight} the mappings of these requests have ${sum} of 100`;
+  return { fault: { message, remedy: 'Make the weights add up to 100.' }, other: first };
+}
+
+/** Chance decides which mapping of a group gets a request, and it must not decide who is let in or how often. */
+function disagreement(mapping: Mapping, first: Mapping): Clash | undefined {
+  const key = groupKeys.find((one) => !isSame(Reflect.get(mapping, one), Reflect.get(first, one)));
+  if (key === undefined) return undefined;
+  const { name } = mappingFields[key];
+  const message = `does not have the same ${name} as Mapping ${first.name}, with which it shares requests`;
+  return {
+    fault: { message, remedy: `Write the same ${name} in both: chance decides which of the two gets a request.` },
+    other: first,
+  };
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** Reported at the last mapping, where a reader from the top finds that something is missing. */
+function missingWeight(members: readonly Mapping[]): readonly ConfigurationError[] {
+  const last = members.at(-1);
+  const sum = weightOf(members);
+  if (last === undefined || sum === 100 || members.some(({ weight }) => weight === undefined)) return [];
+  const message = `the weights of the mappings of these requests add up to ${sum}, not 100`;
+  const remedy = 'Raise one of them, or remove the weight of the one that gets the rest.';
+  return [errorOf(last, { message, remedy }, members.length > 1 ? members[0] : undefined)];
+}
+
+function shadowOfNothing(shadow: Mapping | undefined, members: readonly Mapping[]): readonly ConfigurationError[] {
+  if (shadow === undefined || members.some(({ redirect }) => redirect === undefined)) return [];
+  const message = 'no mapping matches the same requests, so there is nothing to copy';
+  return [errorOf(shadow, { message, remedy: 'Write the mapping whose requests it should get, with the same match.' })];
+}
+
+function weightOf(members: readonly Mapping[]): number {
+  return members.reduce((sum, { weight = 0 }) => sum + weight, 0);
+}

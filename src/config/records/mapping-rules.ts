@@ -1,0 +1,158 @@
+/** What the fields of one Mapping may not say together. */
+import type { Fault } from '../errors.ts';
+import type { Given, Rule } from '../fields/field.ts';
+import { prefixFault } from '../fields/paths.ts';
+import { patternFault } from '../fields/pattern.ts';
+import { methodFault } from '../fields/values.ts';
+import { callKeys, mappingFields } from './mapping-fields.ts';
+import { hostFault } from './match.ts';
+
+type MappingRule = Rule<typeof mappingFields>;
+type GivenFields = Given<typeof mappingFields>;
+
+const pathRedirects = ['pathRedirect', 'prefixRedirect', 'regexRedirect'] as const;
+
+/** The fields that make a mapping a redirect. */
+const redirects = ['hostRedirect', ...pathRedirects] as const;
+
+export const mappingRules: readonly MappingRule[] = [
+  {
+    at: 'prefix',
+    reads: ['prefixRegex'],
+    faultOf: ({ prefix = '', prefixRegex }) => (prefixRegex ? patternFault(prefix) : prefixFault(prefix)),
+  },
+  { at: 'prefixExact', reads: ['prefix', 'prefixRegex'], faultOf: exactFault },
+  {
+    at: 'caseSensitive',
+    reads: ['prefixRegex'],
+    faultOf: ({ caseSensitive, prefixRegex }) =>
+      prefixRegex && caseSensitive === false
+        ? combined('prefix_regex', 'Put (?i) at the start of the regex.')
+        : undefined,
+  },
+  {
+    at: 'host',
+    reads: ['hostRegex', 'hostname'],
+    faultOf({ host, hostRegex, hostname }) {
+      if (host === undefined) return undefined;
+      if (hostname !== undefined) return combined('hostname', 'Keep one of the two.');
+      return hostRegex ? patternFault(host) : hostFault(host);
+    },
+  },
+  {
+    at: 'hostRegex',
+    reads: ['host'],
+    faultOf: ({ host, hostRegex }) => (hostRegex && host === undefined ? without('host') : undefined),
+  },
+  {
+    at: 'method',
+    reads: ['methodRegex'],
+    faultOf({ method, methodRegex }) {
+      if (method === undefined) return undefined;
+      return methodRegex ? patternFault(method) : methodFault(method);
+    },
+  },
+  {
+    at: 'methodRegex',
+    reads: ['method'],
+    faultOf: ({ method, methodRegex }) => (methodRegex && method === undefined ? without('method') : undefined),
+  },
+  {
+    at: 'rewrite',
+    reads: ['regexRewrite', 'prefixRegex'],
+    faultOf({ rewrite, regexRewrite, prefixRegex }) {
+      if (rewrite === undefined) return undefined;
+      if (regexRewrite !== undefined) return combined('regex_rewrite', 'Keep one of the two.');
+      return prefixRegex && rewrite !== ''
+        ? combined('prefix_regex', 'Set regex_rewrite: a regex has no prefix.')
+        : undefined;
+    },
+  },
+  {
+    at: 'retryPolicy',
+    reads: ['timeoutMs'],
+    faultOf({ retryPolicy, timeoutMs: whole = 0 }) {
+      const each = retryPolicy?.perTryTimeoutMs ?? 0;
+      return whole > 0 && each > whole
+        ? {
+            message: `gives each attempt ${each} ms, and timeout_ms all of them ${whole} ms`,
+            remedy: 'Make per_try_timeout shorter: timeout_ms is for all attempts together.',
+          }
+        : undefined;
+    },
+  },
+  {
+    at: 'authService',
+    reads: ['bypassAuth'],
+    faultOf: ({ authService, bypassAuth }) =>
+      bypassAuth && authService !== undefined ? combined('bypass_auth: true', 'Keep one of the two.') : undefined,
+  },
+  { at: 'prefixRedirect', reads: pathRedirects, faultOf: secondPathFault('prefixRedirect', ['pathRedirect']) },
+  {
+    at: 'regexRedirect',
+    reads: pathRedirects,
+    faultOf: secondPathFault('regexRedirect', ['pathRedirect', 'prefixRedirect']),
+  },
+  {
+    at: 'prefixRedirect',
+    reads: ['prefixRegex'],
+    faultOf: ({ prefixRedirect, prefixRegex }) =>
+      prefixRegex && prefixRedirect !== undefined
+        ? combined('prefix_regex', 'Set regex_redirect: a regex has no prefix.')
+        : undefined,
+  },
+  {
+    at: 'redirectResponseCode',
+    reads: redirects,
+    faultOf: (given) =>
+      given.redirectResponseCode !== undefined && redirectName(given) === undefined
+        ? { message: 'has no effect without a redirect', remedy: 'Set host_redirect or path_redirect, or remove it.' }
+        : undefined,
+  },
+  ...callKeys.map((key): MappingRule => ({ at: key, reads: redirects, faultOf: (given) => callFault(key, given) })),
+];
+
+function exactFault({ prefix = '', prefixExact, prefixRegex }: GivenFields): Fault | undefined {
+  if (!prefixExact) return undefined;
+  if (prefixRegex) return combined('prefix_regex', 'Keep one of the two: a regex matches the whole path anyway.');
+  return prefix.length > 1 && prefix.endsWith('/')
+    ? { message: 'needs a prefix without a slash at the end', remedy: `Write prefix: ${prefix.slice(0, -1)}` }
+    : undefined;
+}
+
+function secondPathFault(
+  key: (typeof pathRedirects)[number],
+  others: readonly (typeof pathRedirects)[number][],
+): MappingRule['faultOf'] {
+  return (given) => {
+    const other = others.find((earlier) => given[earlier] !== undefined);
+    return given[key] === undefined || other === undefined
+      ? undefined
+      : combined(mappingFields[other].name, 'Keep one of the two: a redirect leads to one path.');
+  };
+}
+
+function callFault(key: (typeof callKeys)[number], given: GivenFields): Fault | undefined {
+  const redirect = isSet(given[key]) ? redirectName(given) : undefined;
+  if (redirect === undefined) return undefined;
+  const message = `is for a service that is called, and ${redirect} sends the client elsewhere`;
+  return { message, remedy: `Remove ${mappingFields[key].name}, or ${redirect}.` };
+}
+
+/** The name of the field that makes the mapping a redirect. */
+function redirectName(given: GivenFields): string | undefined {
+  const key = redirects.find((one) => isSet(given[one]));
+  return key && mappingFields[key].name;
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== false;
+}
+
+function combined(other: string, remedy: string): Fault {
+  return { message: `cannot be combined with ${other}`, remedy };
+}
+
+function without(other: string): Fault {
+  return { message: `has no effect without ${other}`, remedy: `Write ${other}, or remove it.` };
+}

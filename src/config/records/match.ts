@@ -1,0 +1,198 @@
+/** Which requests a Mapping matches: types and schemas of its conditions, and `matchKey`, which says when two mappings match the same requests. */
+import { isIPv6 } from 'node:net';
+import * as z from 'zod';
+import type { Fault } from '../errors.ts';
+import { isHost } from '../fields/addresses.ts';
+import { text } from '../fields/field.ts';
+import { headerMap, type Named } from '../fields/headers.ts';
+import { withoutTrailingSlash } from '../fields/paths.ts';
+import { patternFault } from '../fields/pattern.ts';
+import { either } from '../fields/values.ts';
+
+/** The conditions of a Mapping, and its rank among those that match. */
+export interface RequestMatch {
+  /** A path that starts with `/`, without a slash at the end (but for `/` itself); a pattern where `prefixMatch` is `regex`. */
+  readonly prefix: string;
+  /** `segments`: the path or anything below it; `exact`: the path alone; `regex`: the whole path. */
+  readonly prefixMatch: 'segments' | 'exact' | 'regex';
+  /** Of the prefix. */
+  readonly caseSensitive: boolean;
+  readonly host: HostMatch | undefined;
+  readonly method: TextMatch | undefined;
+  /** All must match. */
+  readonly headers: readonly NamedMatch[];
+  /** All must match, each by its first value. */
+  readonly queryParameters: readonly NamedMatch[];
+  /** Higher is tried first, whatever the prefix. */
+  readonly precedence: number;
+}
+
+/** What one part of a request must be. A `regex` is in RE2's syntax and must match the whole text. */
+export type TextMatch =
+  | { readonly kind: 'exact'; readonly value: string }
+  | { readonly kind: 'regex'; readonly pattern: string }
+  | { readonly kind: 'present' };
+
+/** A request header (lower-case name) or a query parameter that must be there and match. */
+export interface NamedMatch {
+  readonly name: string;
+  readonly match: TextMatch;
+}
+
+/** Lower-case, without port. `suffix` is `*.example.com` (its value `.example.com`), `prefix` is `api.*` (its value `api.`). */
+export type HostMatch =
+  | { readonly kind: 'exact' | 'suffix' | 'prefix'; readonly value: string }
+  | { readonly kind: 'regex'; readonly pattern: string };
+
+const pattern = text(patternFault);
+
+/** The value, or `true` where the name need only be present. */
+const textOrTrue = either<string | true>((value) => (value === true ? z.literal(true) : z.string()));
+
+export const headerValues = headerMap(textOrTrue);
+export const headerPatterns = headerMap(pattern);
+export const parameterValues = z.record(z.string(), textOrTrue);
+export const parameterPatterns = z.record(z.string(), pattern);
+export const hostGlob = text(globFault);
+
+/** The fields of a record that `requestMatchOf` combines. */
+export interface MatchFields extends Pick<RequestMatch, 'prefix' | 'caseSensitive' | 'precedence'> {
+  readonly prefixExact: boolean;
+  readonly prefixRegex: boolean;
+  readonly host: string | undefined;
+  readonly hostRegex: boolean;
+  readonly hostname: string | undefined;
+  readonly method: string | undefined;
+  readonly methodRegex: boolean;
+  readonly headers: readonly Named<string | true>[] | undefined;
+  readonly regexHeaders: readonly Named<string>[] | undefined;
+  readonly queryParameters: Readonly<Record<string, string | true>> | undefined;
+  readonly regexQueryParameters: Readonly<Record<string, string>> | undefined;
+}
+
+export function requestMatchOf(fields: MatchFields): RequestMatch {
+  const { prefix, prefixExact, prefixRegex, caseSensitive, precedence } = fields;
+  return {
+    prefix: prefixRegex ? prefix : withoutTrailingSlash(prefix),
+    prefixMatch: prefixRegex ? 'regex' : prefixExact ? 'exact' : 'segments',
+    caseSensitive,
+    host: hostMatchOf(fields),
+    method: methodMatchOf(fields),
+    headers: namedMatches(fields.headers, fields.regexHeaders),
+    queryParameters: namedMatches(listed(fields.queryParameters), listed(fields.regexQueryParameters)),
+    precedence,
+  };
+}
+
+function hostMatchOf({ host, hostRegex, hostname }: MatchFields): HostMatch | undefined {
+  if (host !== undefined)
+    return hostRegex ? { kind: 'regex', pattern: host } : { kind: 'exact', value: host.toLowerCase() };
+  if (hostname === undefined || hostname === '*') return undefined;
+  const glob = hostname.toLowerCase();
+  if (glob.startsWith('*')) return { kind: 'suffix', value: glob.slice(1) };
+  return glob.endsWith('*') ? { kind: 'prefix', value: glob.slice(0, -1) } : { kind: 'exact', value: glob };
+}
+
+function methodMatchOf({ method, methodRegex }: MatchFields): TextMatch | undefined {
+  if (method === undefined) return undefined;
+  return methodRegex ? { kind: 'regex', pattern: method } : { kind: 'exact', value: method };
+}
+
+const noMatches: readonly NamedMatch[] = Object.freeze([]);
+
+/** The same empty list for all mappings without such conditions. */
+function namedMatches(
+  exact: readonly Named<string | true>[] = [],
+  regex: readonly Named<string>[] = [],
+): readonly NamedMatch[] {
+  if (exact.length + regex.length === 0) return noMatches;
+  return [
+    ...exact.map(
+      ({ name, value }): NamedMatch => ({
+        name,
+        match: value === true ? { kind: 'present' } : { kind: 'exact', value },
+      }),
+    ),
+    ...regex.map(({ name, value }): NamedMatch => ({ name, match: { kind: 'regex', pattern: value } })),
+  ];
+}
+
+function listed<T>(map: Readonly<Record<string, T>> | undefined): Named<T>[] | undefined {
+  return map && Object.entries(map).map(([name, value]) => ({ name, value }));
+}
+
+/** What is wrong with a `host` that is no regular expression. */
+export function hostFault(host: string): Fault | undefined {
+  if (isHostName(host)) return undefined;
+  if (host.includes('*') && globFault(host) === undefined) {
+    return { message: `${JSON.stringify(host)} holds a "*"`, remedy: `Write hostname: ${JSON.stringify(host)}` };
+  }
+  return notAHost(host);
+}
+
+/** What is wrong with a `hostname`. */
+function globFault(hostname: string): Fault | undefined {
+  const fixed = hostname.replace(/^\*|\*$/, '');
+  if (fixed === '' ? hostname === '*' : isHostName(fixed.replace(/^[.-]|[.-]$/g, ''))) return undefined;
+  if (!fixed.includes('*')) return notAHost(hostname);
+  return {
+    message: `${JSON.stringify(hostname)} holds a "*" elsewhere than at one end`,
+    remedy: 'Write "*.example.com", "api.*" or "*"; or host with host_regex: true.',
+  };
+}
+
+function isHostName(host: string): boolean {
+  const literal = /^\[(.*)\]$/.exec(host)?.[1];
+  return literal === undefined ? !host.includes(':') && isHost(host) : isIPv6(literal);
+}
+
+function notAHost(host: string): Fault {
+  const bare = host.replace(/^\w+:\/\//, '').replace(/[:/].*$/, '');
+  return {
+    message: `${JSON.stringify(host)} is not a host name`,
+    remedy: isHostName(bare)
+      ? `Write it without scheme, port and path: ${JSON.stringify(bare)}.`
+      : 'Write the name that clients use, for example "api.example.com".',
+  };
+}
+
+/** Whether the prefix matches in any case; a pattern never does. */
+export function foldsCase({
+  caseSensitive,
+  prefixMatch,
+}: Pick<RequestMatch, 'caseSensitive' | 'prefixMatch'>): boolean {
+  return !caseSensitive && prefixMatch !== 'regex';
+}
+
+/** The same text for mappings that match the same requests, in whichever order they list their conditions, and for no others. */
+export function matchKey(match: RequestMatch): string {
+  const { prefix, prefixMatch, host, method, headers, queryParameters, precedence } = match;
+  const folds = foldsCase(match);
+  const path = folds ? prefix.toLowerCase() : prefix;
+  // A path begins with a slash, and the list with a bracket.
+  const conditions =
+    prefixMatch !== 'regex' && isPathAlone(match)
+      ? path
+      : JSON.stringify([path, hostKey(host), textKey(method), namedKey(headers), namedKey(queryParameters)]);
+  return `${prefixMatch} ${folds} ${precedence} ${conditions}`;
+}
+
+/** Whether the path is the only condition. */
+export function isPathAlone({ host, method, headers, queryParameters }: RequestMatch): boolean {
+  return host === undefined && method === undefined && headers.length + queryParameters.length === 0;
+}
+
+function hostKey(host: HostMatch | undefined): readonly string[] {
+  if (host === undefined) return [];
+  return host.kind === 'regex' ? [host.kind, host.pattern] : [host.kind, host.value];
+}
+
+function textKey(match: TextMatch | undefined): readonly string[] {
+  if (match === undefined) return [];
+  if (match.kind === 'present') return [match.kind];
+  return match.kind === 'regex' ? [match.kind, match.pattern] : [match.kind, match.value];
+}
+
+function namedKey(matches: readonly NamedMatch[]): readonly string[] {
+  return matches.map(({ name, match }) => JSON.stringify([name, ...textKey(match)])).sort();
+}

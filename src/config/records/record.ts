@@ -1,0 +1,92 @@
+/** One document of `services/` becomes a record of its `kind`, or the list of its errors. */
+import {
+  type ConfigDocument,
+  type ConfigurationError,
+  didYouMean,
+  errorsOf,
+  nameOf,
+  type PlacedFault,
+} from '../errors.ts';
+import { docsOf, type FieldDocs, type FieldTable } from '../fields/field.ts';
+import { type AuthService, authServiceFields, readAuthService } from './auth-service.ts';
+import type { RecordReader } from './kind.ts';
+import { type BlockedMatch, blockedByValue, type Mapping, readMapping } from './mapping.ts';
+import { mappingFields } from './mapping-fields.ts';
+import { type RateLimitService, rateLimitServiceFields, readRateLimitService } from './rate-limit-service.ts';
+import { readVersion, type Version, versionFields } from './version.ts';
+
+export type GatewayRecord = Mapping | AuthService | RateLimitService | Version;
+
+interface Kind {
+  readonly fields: FieldTable;
+  readonly read: RecordReader<GatewayRecord>;
+}
+
+const kinds = {
+  Mapping: { fields: mappingFields, read: readMapping },
+  AuthService: { fields: authServiceFields, read: readAuthService },
+  RateLimitService: { fields: rateLimitServiceFields, read: readRateLimitService },
+  Version: { fields: versionFields, read: readVersion },
+} satisfies Readonly<Record<string, Kind>>;
+
+const kindNames = [...Object.keys(kinds), 'Service'];
+
+/** The fields of a kind in their order, but for those at its head, as config/README.md lists them. */
+export function listFields(kind: GatewayRecord['kind']): readonly FieldDocs[] {
+  const { name: _name, ...fields } = kinds[kind].fields as FieldTable;
+  return docsOf(fields);
+}
+
+export type RecordResult =
+  | { readonly ok: true; readonly record: GatewayRecord }
+  | { readonly ok: false; readonly errors: readonly ConfigurationError[]; readonly blocked: readonly BlockedMatch[] };
+
+/** Every fault of the record is a separate error on its own line. */
+export function readRecord(document: ConfigDocument): RecordResult {
+  const { value } = document;
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return refused(document, [notARecord(value)]);
+  const name: unknown = Reflect.get(value, 'kind');
+  const kind = kindOf(name);
+  if (kind === undefined) return refused(document, [unknownKind(name)]);
+  const result = kind.read(value, { file: document.file, line: document.lineAt([]) });
+  return result.ok ? result : refused(document, result.faults);
+}
+
+function kindOf(name: unknown): Kind | undefined {
+  const known: Readonly<Record<string, Kind>> = kinds;
+  return typeof name === 'string' && Object.hasOwn(known, name) ? known[name] : undefined;
+}
+
+/** `Mapping hotel`, as far as the value has kind and name. */
+function recordName(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const parts: readonly unknown[] = [Reflect.get(value, 'kind'), Reflect.get(value, 'name')];
+  return parts.filter((part) => typeof part === 'string' && part !== '').join(' ') || undefined;
+}
+
+function refused(document: ConfigDocument, faults: readonly PlacedFault[]): RecordResult {
+  return {
+    ok: false,
+    errors: errorsOf(document, faults, recordName(document.value)),
+    blocked: blockedByValue(document.value, { file: document.file, line: document.lineAt([]) }),
+  };
+}
+
+function notARecord(value: unknown): PlacedFault {
+  return {
+    path: [],
+    message: `this is ${nameOf(value)}, not a record`,
+    remedy: 'A record is a map with apiVersion, kind and name; put --- between records.',
+  };
+}
+
+function unknownKind(kind: unknown): PlacedFault {
+  const remedy = `The supported kinds are ${kindNames.join(', ')}.`;
+  if (kind === undefined) return { path: [], message: 'kind is missing', remedy };
+  const message =
+    typeof kind === 'string'
+      ? `kind "${kind}" is not supported${didYouMean(kind, kindNames)}`
+      : `kind must be a string, not ${nameOf(kind)}`;
+  return { path: ['kind'], message, remedy };
+}

@@ -1,0 +1,220 @@
+/** `retry_policy`, `circuit_breakers`, `health_checks` and `outlier_detection`: what happens when a service fails. */
+import * as z from 'zod';
+import type { Fault } from '../errors.ts';
+import {
+  complain,
+  defaultsOf,
+  field,
+  type Given,
+  mapOf,
+  optional,
+  type Rule,
+  strict,
+  text,
+  type ValuesOf,
+} from '../fields/field.ts';
+import { commaList, duration, listOfOne, milliseconds, refuseEmpty, wholeNumber } from '../fields/values.ts';
+import { hostFault } from './match.ts';
+
+/** A whole number from `min` to `max` that is `value` by default. */
+function count(name: string, [min, max]: readonly [number, number], value: number, docs: string) {
+  return field({ name, schema: wholeNumber(min, max), type: 'number', default: value, docs, example: String(value) });
+}
+
+/** A time that may be written as a duration (`timeout`) or in milliseconds (`timeout_ms`). */
+function time(name: string, docs: string) {
+  return optional({ name, schema: duration(), type: 'duration', docs, example: '5s' });
+}
+
+function timeMs(name: string, docs: string) {
+  return optional({ name, ...milliseconds(), docs });
+}
+
+function eitherForm<Key extends string>(key: Key): Rule<Readonly<Record<Key | `${Key}Ms`, ReturnType<typeof time>>>> {
+  return {
+    at: `${key}Ms`,
+    reads: [key],
+    faultOf: (given: Given<Readonly<Record<Key | `${Key}Ms`, ReturnType<typeof time>>>>) =>
+      given[key] === undefined || given[`${key}Ms`] === undefined
+        ? undefined
+        : { message: `cannot be combined with ${snake(key)}`, remedy: 'Keep one of the two.' },
+  };
+}
+
+function snake(key: string): string {
+  return key.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
+}
+
+const conditions = [
+  '5xx',
+  'gateway-error',
+  'connect-failure',
+  'refused-stream',
+  'reset',
+  'retriable-4xx',
+  'retriable-status-codes',
+] as const;
+
+/** Conditions on which a failed attempt may be followed by another. */
+export type RetryCondition = (typeof conditions)[number];
+
+export interface RetryPolicy {
+  readonly retryOn: readonly RetryCondition[];
+  /** Beside the first attempt. */
+  readonly numRetries: number;
+  /** Until the response headers of one attempt, in milliseconds; undefined: what is left of the whole. */
+  readonly perTryTimeoutMs: number | undefined;
+  /** For `retriable-status-codes`. */
+  readonly statusCodes: readonly number[];
+}
+
+const retryFields = {
+  retryOn: field({
+    name: 'retry_on',
+    schema: commaList().pipe(
+      z.array(z.enum(conditions)).check(refuseEmpty('Name a condition: retry_on: connect-failure')),
+    ),
+    type: 'list',
+    docs: 'Conditions.',
+    example: 'connect-failure',
+  }),
+  numRetries: count('num_retries', [0, 10], 1, 'Beside the first attempt.'),
+  perTryTimeout: time('per_try_timeout', 'Until the response headers of one attempt.'),
+  perTryTimeoutMs: timeMs('per_try_timeout_ms', 'The same in milliseconds.'),
+  statusCodes: field({
+    name: 'retriable_status_codes',
+    schema: z.array(wholeNumber(400, 599)),
+    type: 'list',
+    default: [],
+    docs: 'For `retriable-status-codes`.',
+    example: '[503]',
+  }),
+};
+
+export const retryPolicy = mapOf(retryFields, [
+  eitherForm('perTryTimeout'),
+  { at: 'statusCodes', reads: ['retryOn'], faultOf: statusCodesFault },
+]).transform(
+  ({ perTryTimeout, ...policy }): RetryPolicy => ({
+    ...policy,
+    perTryTimeoutMs: perTryTimeout ?? policy.perTryTimeoutMs,
+  }),
+);
+
+function statusCodesFault({ retryOn = [], statusCodes: codes = [] }: Given<typeof retryFields>): Fault | undefined {
+  if (retryOn.includes('retriable-status-codes') === codes.length > 0) return undefined;
+  return {
+    message: `${codes.length > 0 ? 'lists codes, but' : 'is empty, and'} retry_on ${codes.length > 0 ? 'does not hold' : 'holds'} retriable-status-codes`,
+    remedy: 'Write both: retry_on: [retriable-status-codes] and retriable_status_codes: [503]',
+  };
+}
+
+const most = 1_000_000;
+
+/** The numbers are Envoy's, so that a team that comes from there has the same bounds. */
+const breakerFields = {
+  maxConnections: count('max_connections', [1, most], 1024, 'To each address of the service.'),
+  maxPendingRequests: count('max_pending_requests', [0, most], 1024, 'Waiting for a connection.'),
+  maxRequests: count('max_requests', [1, most], 1024, 'At the same time.'),
+  maxRetries: count('max_retries', [0, most], 3, 'At the same time.'),
+};
+
+/** Bounds on a mapping's concurrent work at its service. Beyond them a request is refused at once with 503. */
+export type CircuitBreakers = ValuesOf<typeof breakerFields>;
+
+export const circuitBreakersDefault = defaultsOf(breakerFields);
+
+export const circuitBreakers = listOfOne(
+  mapOf({
+    ...breakerFields,
+    priority: optional({
+      name: 'priority',
+      schema: z.literal('default'),
+      type: 'text',
+      docs: 'As in Envoy; the only one.',
+      example: 'default',
+    }),
+  }).transform(({ priority: _priority, ...bounds }): CircuitBreakers => bounds),
+);
+
+/** Each address of the service is checked at this interval, with or without traffic. */
+export interface HealthCheck {
+  /** On the service itself. */
+  readonly path: string;
+  /** The `Host` of the check; undefined: the address. */
+  readonly hostname: string | undefined;
+  readonly timeoutMs: number;
+  readonly intervalMs: number;
+  /** Failures in a row that make an address unhealthy. */
+  readonly unhealthyThreshold: number;
+  /** Successes in a row that make it healthy again. */
+  readonly healthyThreshold: number;
+  readonly expectedStatuses: readonly { readonly min: number; readonly max: number }[];
+}
+
+const statusCode = wholeNumber(100, 599);
+const statusRange = strict({ min: statusCode, max: statusCode }).check((payload) => {
+  const { min, max } = payload.value;
+  if (min > max) complain(payload, ['min'], { message: `is above max: ${min} to ${max}`, remedy: 'Swap the two.' });
+});
+
+const http = strict({
+  path: text(pathFault),
+  hostname: text(hostFault).optional(),
+  expected_statuses: z.array(statusRange).default([{ min: 200, max: 200 }]),
+});
+
+const healthCheckFields = {
+  timeout: time('timeout', 'Until the answer.'),
+  timeoutMs: timeMs('timeout_ms', 'The same in milliseconds.'),
+  interval: time('interval', 'Between two checks.'),
+  intervalMs: timeMs('interval_ms', 'The same in milliseconds.'),
+  unhealthyThreshold: count('unhealthy_threshold', [1, 100], 2, 'Failures in a row.'),
+  healthyThreshold: count('healthy_threshold', [1, 100], 1, 'Successes in a row.'),
+  healthCheck: field({
+    name: 'health_check',
+    schema: strict({ http }),
+    type: 'map',
+    docs: 'The request.',
+    example: '{ http: { path: /health } }',
+  }),
+};
+
+export const healthChecks = listOfOne(
+  mapOf(healthCheckFields, [eitherForm('timeout'), eitherForm('interval')]).transform(
+    ({ healthCheck: { http: request }, timeout, interval, ...given }): HealthCheck => ({
+      ...given,
+      path: request.path,
+      hostname: request.hostname,
+      expectedStatuses: request.expected_statuses,
+      timeoutMs: timeout ?? given.timeoutMs ?? 3000,
+      intervalMs: interval ?? given.intervalMs ?? 5000,
+    }),
+  ),
+);
+
+function pathFault(path: string): Fault | undefined {
+  if (/^\/[\x21-\x22\x24-\x7e]*$/.test(path)) return undefined;
+  return {
+    message: `${JSON.stringify(path)} is not a path`,
+    remedy: 'Write it as the service has it, for example "/health".',
+  };
+}
+
+const outlierFields = {
+  consecutive5xx: count('consecutive_5xx', [0, 1000], 5, 'Failures in a row; 0 turns it off.'),
+  baseEjectionTimeMs: field({
+    name: 'base_ejection_time_ms',
+    ...milliseconds(),
+    default: 30_000,
+    docs: 'Times the number of ejections in a row.',
+  }),
+  maxEjectionPercent: count('max_ejection_percent', [0, 100], 50, 'Of the addresses of the service.'),
+};
+
+/** An address with this many failures in a row is ejected for a while, unless too many already are. */
+export type OutlierDetection = ValuesOf<typeof outlierFields>;
+
+export const outlierDetectionDefault = defaultsOf(outlierFields);
+
+export const outlierDetection = mapOf(outlierFields);

@@ -1,0 +1,132 @@
+/** Settings from environment variables or from options, and what is wrong with them. */
+import { editDistance, suggestion } from '../errors.ts';
+import type { Setting } from './kinds.ts';
+import { type SettingName, settingTable, variableOf } from './table.ts';
+
+/** Every setting with its value; `Ms` and `Bytes` in a name are its unit. */
+export type Settings = {
+  readonly [Name in SettingName]: (typeof settingTable)[Name] extends Setting<infer T> ? T : never;
+};
+
+/** Any of the settings; one that is left out or undefined takes its default. */
+export type SettingOptions = {
+  readonly [Name in SettingName]?: Settings[Name] | undefined;
+};
+
+/** `message` names every setting that cannot be used, its value (secrets masked) and the remedy, a line each. */
+export type SettingsResult =
+  | { readonly ok: true; readonly settings: Settings }
+  | { readonly ok: false; readonly message: string };
+
+/** Reads environment variables. An empty one counts as unset; one with nearly the name of a setting is refused; others are ignored. */
+export function parseSettings(env: Readonly<Record<string, string | undefined>>): SettingsResult {
+  const values = new Map<string, unknown>();
+  for (const [name, { fromText }] of Object.entries(settingTable)) {
+    const text = env[variableOf(name)];
+    if (text !== undefined && text !== '') values.set(name, fromText(text));
+  }
+  return validate(values, (name) => ({ name: variableOf(name), value: env[variableOf(name)] }), nearMisses(env));
+}
+
+/** Takes the same settings as typed values. Refuses every key that is not a setting. */
+export function settingsFrom(options: SettingOptions): SettingsResult {
+  const values = new Map<string, unknown>(Object.entries(options).filter(([, value]) => value !== undefined));
+  const unknown = [...values.keys()]
+    .filter((name) => !Object.hasOwn(settingTable, name))
+    .map((name) => unknownName(name, suggestion(name, Object.keys(settingTable))));
+  return validate(values, (name) => ({ name, value: values.get(name) }), unknown);
+}
+
+/** Throws an Error whose message names every option that cannot be used. */
+export function requireSettings(options: SettingOptions): Settings {
+  const result = settingsFrom(options);
+  if (!result.ok) throw new Error(result.message);
+  return result.settings;
+}
+
+interface Shown {
+  readonly name: string;
+  readonly value: unknown;
+}
+
+type Show = (name: string) => Shown;
+
+function validate(values: ReadonlyMap<string, unknown>, show: Show, unknown: readonly string[]): SettingsResult {
+  const settings: Record<string, unknown> = {};
+  const errors = [...unknown];
+  for (const [name, setting] of Object.entries<Setting<unknown>>(settingTable)) {
+    const value = values.get(name);
+    const read = value === undefined ? { success: true, data: setting.default } : setting.schema.safeParse(value);
+    if (read.success) settings[name] = frozen(read.data);
+    else errors.push(`${shown(show(name))}: expected ${setting.expects}`);
+  }
+  if (errors.length > 0) return { ok: false, message: messageOf(errors) };
+  // The loop has set every name of the table, which it cannot prove to the compiler.
+  const whole = settings as unknown as Settings;
+  const conflicts = contradictions(whole, (name) => show(name).name);
+  return conflicts.length > 0
+    ? { ok: false, message: messageOf(conflicts) }
+    : { ok: true, settings: Object.freeze(whole) };
+}
+
+/** Settings that are valid alone but not together. */
+function contradictions(settings: Settings, nameOf: (name: SettingName) => string): string[] {
+  const errors: string[] = [];
+  if ((settings.tlsCert === undefined) !== (settings.tlsKey === undefined)) {
+    const [set, unset] =
+      settings.tlsCert === undefined ? (['tlsKey', 'tlsCert'] as const) : (['tlsCert', 'tlsKey'] as const);
+    errors.push(`${nameOf(set)} is set and ${nameOf(unset)} is not: set both for HTTPS, or neither`);
+  }
+  // Node refuses to create a server whose headers may take longer than the whole request.
+  if (settings.headerTimeoutMs > settings.requestTimeoutMs) {
+    errors.push(
+      `${nameOf('headerTimeoutMs')}=${settings.headerTimeoutMs} is longer than ${nameOf('requestTimeoutMs')}=${settings.requestTimeoutMs}: a request takes at least as long as its headers, so lower the first or raise the second`,
+    );
+  }
+  return errors;
+}
+
+/**
+ * Variables that look like a mistyped setting. The environment is full of foreign names, so this is careful: no short
+ * names, one slip (two in ten letters or more), and only while the setting that it resembles is unset.
+ */
+function nearMisses(env: Readonly<Record<string, string | undefined>>): string[] {
+  const missing = Object.keys(settingTable)
+    .map(variableOf)
+    .filter((variable) => variable.length >= 6 && env[variable] === undefined);
+  const ours = new Set(Object.keys(settingTable).map(variableOf));
+  return Object.keys(env)
+    .filter((name) => name.length >= 6 && !ours.has(name))
+    .flatMap((name) => {
+      const meant = missing.find((variable) => isNear(name, variable));
+      return meant === undefined ? [] : [unknownName(name, meant)];
+    });
+}
+
+function isNear(name: string, variable: string): boolean {
+  const slack = Math.min(name.length, variable.length) >= 10 ? 2 : 1;
+  return Math.abs(name.length - variable.length) <= slack && editDistance(name, variable) <= slack;
+}
+
+/** Without its value: what stands under a wrong name may be the secret of another program. */
+function unknownName(name: string, meant: string | undefined): string {
+  return `${name} is not a setting${meant === undefined ? ': remove it' : `: did you mean ${meant}?`}`;
+}
+
+function shown({ name, value }: Shown): string {
+  return `${name}=${masked(JSON.stringify(value) ?? String(value))}`;
+}
+
+/** The part before the last `@` of a URL may hold a password, and so may a query argument. */
+function masked(value: string): string {
+  return value.replace(/:.*@/s, ':***@').replace(/(password=)[^&]*/gi, '$1***');
+}
+
+function messageOf(errors: readonly string[]): string {
+  const head = errors.length === 1 ? 'A setting cannot be used:' : `${errors.length} settings cannot be used:`;
+  return [head, ...errors.map((error) => `  ${error}`)].join('\n');
+}
+
+function frozen(value: unknown): unknown {
+  return typeof value === 'object' ? Object.freeze(value) : value;
+}

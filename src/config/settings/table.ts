@@ -1,0 +1,137 @@
+/** The table of settings: default, kind and help line, for the environment, the library's options and `--help`. */
+import { isHost, isNetwork } from '../fields/addresses.ts';
+import { addressBook, bytes, choice, count, flag, list, optionalPort, port, textSetting, timeoutMs } from './kinds.ts';
+
+const address = textSetting<string>(isHost, 'a host name or an IP address, without brackets or port');
+const directory = textSetting<string>((text) => text !== '', 'a path');
+const file = textSetting<undefined>((text) => text !== '', 'the path of a PEM file');
+const domain = textSetting<string>(
+  (text) => /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i.test(text),
+  'a domain name, for example gateway.local',
+);
+const database = textSetting<string>(
+  isDatabaseUrl,
+  'sqlite:<path>, sqlite::memory: or postgres://user:password@host/name',
+);
+const redis = textSetting<undefined>(isRedisUrl, 'redis://host:6379 or rediss://user:password@host:6379');
+const baseUrl = textSetting<undefined>(
+  isBaseUrl,
+  'an http or https URL without query, fragment, credentials or slash at the end, for example https://travel.example',
+);
+const networks = list(isNetwork, 'addresses or networks such as 10.0.0.0/8, with commas between them');
+const origins = list(
+  isOrigin,
+  'origins such as https://app.example (no path, no slash at the end) or *, with commas between them',
+);
+
+/** In camelCase, as the library's options; the environment variable is the same name in capitals (`RATELIMIT_PORT`). */
+export const settingTable = {
+  host: address('127.0.0.1', 'Address that every listener binds to.'),
+  port: port(8080, 'Port of the gateway (HTTP); 0 picks a free one.'),
+  ratelimitPort: port(8081, 'Port of the rate-limit service (gRPC); 0 picks a free one.'),
+  authPort: port(8082, 'Port of the auth service (HTTP); 0 picks a free one.'),
+  adminPort: optionalPort(
+    'Port that serves metrics and probes (HTTP) without credentials; 0 picks a free one, unset: none.',
+  ),
+  configDir: directory('./config', 'Directory with services/, ratelimit/, users.yaml and demo.yaml.'),
+  databaseUrl: database('sqlite:./data/frontdesk.db', 'Where bookings, messages and accounts are kept.'),
+  redisUrl: redis(
+    undefined,
+    'Where rate limits are counted by several processes together, in Redis 6 or newer; unset: in memory.',
+  ),
+  redisTimeoutMs: timeoutMs(50, 'How long a rate-limit decision waits for Redis, in milliseconds.'),
+  ratelimitHttpPort: optionalPort(
+    'Port of the rate-limit service over HTTP, with its metrics; 0 picks a free one, unset: none.',
+  ),
+  ratelimitKeysMax: count(100_000, 'Most rate-limit counters that are kept in memory, each of 250 to 400 bytes.'),
+  ratelimitCountDenied: flag(false, 'Counts a denied request against every limit, as envoyproxy/ratelimit does.'),
+  ratelimitFailOpen: flag(true, 'Answers OK when Redis gives no answer; false: an error.'),
+  ratelimitResponseHeaders: flag(false, 'Has the rate-limit service send RateLimit-* headers for the proxy to add.'),
+  logLevel: choice(
+    ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+    'info',
+    'Least level that is logged; the access log is at info.',
+  ),
+  tlsCert: file(undefined, 'Certificate chain (PEM) that turns the gateway to HTTPS; goes with TLS_KEY.'),
+  tlsKey: file(undefined, 'Private key (PEM) of TLS_CERT.'),
+  trustedProxies: networks('Proxies whose X-Forwarded-* headers are trusted.'),
+  gatewayDomain: domain('gateway.local', 'First part of the annotation key <gateway domain>/config.'),
+  publicUrl: baseUrl(undefined, "Base of the URLs in answers; unset: the request's scheme and host."),
+  corsOrigins: origins('Origins that may read answers in a browser.'),
+  serviceAddresses: addressBook(
+    'Addresses of services that are not in this process, for example hotel=10.0.0.1:9001; repeat a name that has several.',
+  ),
+  allowDemoUsers: flag(false, 'Lets a server that listens beyond loopback start with the demo users.'),
+  strictPaths: flag(
+    false,
+    'Refuses (400) a path that a service may read as another: with an encoded slash, an empty segment, a ; or a double encoding.',
+  ),
+  bodyBytesMax: bytes(1_048_576, 'Largest request body, in bytes.'),
+  headerBytesMax: bytes(16_384, 'Largest request line and headers together, in bytes.'),
+  headerTimeoutMs: timeoutMs(10_000, 'Until the request headers have arrived, in milliseconds.'),
+  requestTimeoutMs: timeoutMs(30_000, 'Until the whole request has arrived, in milliseconds.'),
+  keepAliveTimeoutMs: timeoutMs(72_000, 'How long an idle connection is kept, in milliseconds.'),
+  upstreamTimeoutMs: timeoutMs(
+    3000,
+    "Until a service's response headers, in milliseconds; a Mapping's timeout_ms wins.",
+  ),
+  upstreamConnectTimeoutMs: timeoutMs(3000, 'Until a connection to a service is made, in milliseconds.'),
+  upstreamIdleTimeoutMs: timeoutMs(
+    300_000,
+    'How long a body may pause on its way from or to a service, in milliseconds, where a Mapping has no idle_timeout_ms; also how long an answer waits for a client that reads nothing.',
+  ),
+  shutdownTimeoutMs: timeoutMs(10_000, 'How long a shutdown waits for open requests, in milliseconds.'),
+} as const;
+
+export type SettingName = keyof typeof settingTable;
+
+/** The environment variable of a setting: `ratelimitPort` is `RATELIMIT_PORT`. */
+export function variableOf(name: string): string {
+  return name.replace(/[A-Z]/g, (capital) => `_${capital}`).toUpperCase();
+}
+
+/** One row of the help text; `default` is '' when unset. */
+export interface SettingRow {
+  readonly variable: string;
+  readonly default: string;
+  readonly expects: string;
+  readonly description: string;
+}
+
+/** The table for people, in reading order. */
+export function listSettings(): readonly SettingRow[] {
+  return Object.entries(settingTable).map(([name, { default: value, expects, description }]) => ({
+    variable: variableOf(name),
+    default: value === undefined || typeof value === 'object' ? '' : String(value),
+    expects,
+    description,
+  }));
+}
+
+/** The same for a terminal, a line each. */
+export function formatSettings(): string {
+  const rows = listSettings();
+  const width = Math.max(...rows.map(({ variable }) => variable.length));
+  return rows
+    .map(
+      ({ variable, description, default: value }) =>
+        `  ${variable.padEnd(width)}  ${description}${value === '' ? '' : ` [${value}]`}`,
+    )
+    .join('\n');
+}
+
+function isDatabaseUrl(text: string): boolean {
+  return /^sqlite:.+/.test(text) || (/^postgres(?:ql)?:\/\/./.test(text) && URL.canParse(text));
+}
+
+function isRedisUrl(text: string): boolean {
+  return /^rediss?:\/\/./.test(text) && URL.canParse(text);
+}
+
+function isBaseUrl(text: string): boolean {
+  return /^https?:\/\/[^/?#@\s]+(?:\/[^/?#@\s]+)*$/.test(text) && URL.canParse(text);
+}
+
+function isOrigin(text: string): boolean {
+  return text === '*' || (/^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text);
+}

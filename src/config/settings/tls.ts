@@ -1,0 +1,27 @@
+/** Reads the certificate and key for HTTPS that two settings name. */
+import { readFile } from 'node:fs/promises';
+import type { Settings } from './settings.ts';
+
+export interface Tls {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** Undefined without TLS_CERT and TLS_KEY. Rejects with a message that names the setting and the file. */
+export async function loadTls({ tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 'tlsKey'>): Promise<Tls | undefined> {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined;
+  // One after the other, so that of two errors it is always the first that is reported.
+  const cert = await readPem('TLS_CERT', tlsCert);
+  const key = await readPem('TLS_KEY', tlsKey);
+  return { cert, key };
+}
+
+async function readPem(setting: string, file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+    throw new Error(`cannot read ${setting}=${file} (${cause.code}): name a PEM file that this user may read`, {
+      cause,
+    });
+  });
+  if (!text.includes('-----BEGIN ')) throw new Error(`${setting}=${file} is not a PEM file: it has no BEGIN line`);
+  return text;
+}

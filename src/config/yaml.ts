@@ -1,0 +1,177 @@
+/** YAML documents as plain values that know their lines, and syntax errors with line and remedy. */
+import {
+  Composer,
+  type CST,
+  type Document,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  Parser,
+  type YAMLError,
+} from 'yaml';
+import type { ConfigDocument, ConfigurationError, Fault, Place } from './errors.ts';
+
+/** Aliases are counted with what they multiply, so that a few lines cannot become gigabytes. */
+const aliasesMax = 100;
+
+/** The library composes recursively, so deeper texts could end the process. */
+const levelsMax = 64;
+
+interface YamlResult<T> {
+  readonly results: readonly T[];
+  readonly errors: readonly ConfigurationError[];
+}
+
+/** What `read` makes of each document, one at a time, and an error for each that does not parse. Skips empty documents. */
+export function readYaml<T>(text: string, place: Place, read: (document: ConfigDocument) => T): YamlResult<T> {
+  const lines = new LineCounter();
+  const lineAt = (offset: number) => place.lineOf(Math.max(1, lines.linePos(offset).line));
+  const results: T[] = [];
+  const errors: ConfigurationError[] = [];
+  const report = ({ offset, message, remedy }: SyntaxFault) => {
+    errors.push({ source: { file: place.file, line: lineAt(offset) }, record: place.record, message, remedy });
+  };
+  const tokens = shallowTokens(new Parser(lines.addNewLine).parse(text), report);
+  for (const document of new Composer(options).compose(tokens)) {
+    const { value, faults } = plainValue(document, text);
+    faults.forEach(report);
+    if (faults.length === 0 && value !== null) results.push(read(placed(document, value, place, lineAt)));
+  }
+  return { results, errors };
+}
+
+const options = {
+  // Errors hold everything that matters; the process's own warnings would repeat it.
+  logLevel: 'error',
+  prettyErrors: false,
+  strict: true,
+  uniqueKeys: true,
+} as const;
+
+interface SyntaxFault extends Fault {
+  readonly offset: number;
+}
+
+/** The tokens of a stream, with an empty document in place of one that is nested too deeply. */
+function* shallowTokens(tokens: Iterable<CST.Token>, report: (fault: SyntaxFault) => void): Generator<CST.Token> {
+  for (const token of tokens) {
+    const deep = token.type === 'document' ? tooDeep(token) : undefined;
+    if (deep === undefined) {
+      yield token;
+      continue;
+    }
+    report({
+      offset: deep.offset,
+      message: `this is nested more than ${levelsMax} levels deep`,
+      remedy: 'Remove brackets or indentation: no record needs so many levels.',
+    });
+    yield { ...token, value: undefined } as unknown as CST.Token;
+  }
+}
+
+/** The first token below the deepest level that is allowed. Without recursion, which is what it guards against. */
+function tooDeep(document: CST.Document): CST.Token | undefined {
+  const open: { readonly token: CST.Token; readonly level: number }[] = [];
+  if (document.value !== undefined) open.push({ token: document.value, level: 1 });
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { token, level } = next;
+    if (!('items' in token)) continue;
+    if (level > levelsMax) return token;
+    const inner = token.items.flatMap(({ key, value }) => [key, value]);
+    open.push(...inner.flatMap((one) => (one ? [{ token: one, level: level + 1 }] : [])));
+  }
+  return undefined;
+}
+
+/** `toJS` throws a ReferenceError for aliases that lead nowhere or to too much. */
+function plainValue(document: Document, text: string): { readonly value?: unknown; readonly faults: SyntaxFault[] } {
+  const faults = syntaxFaults(document, text);
+  if (faults.length > 0) return { faults };
+  try {
+    return { value: document.toJS({ maxAliasCount: aliasesMax }), faults };
+  } catch (error) {
+    if (!(error instanceof ReferenceError)) throw error;
+    const offset = document.contents?.range?.[0] ?? 0;
+    const remedy = `Define each anchor before its aliases, and use at most ${aliasesMax} of them; or write the values out.`;
+    return { faults: [{ offset, message: `the aliases cannot be followed: ${error.message}`, remedy }] };
+  }
+}
+
+/** Every repeated key; of other errors the first, because the rest mostly follow from it. */
+function syntaxFaults(document: Document, text: string): SyntaxFault[] {
+  const errors: readonly YAMLError[] = [...document.errors, ...document.warnings];
+  if (errors.length === 0) return [];
+  const repeated = errors.filter(({ code }) => code === 'DUPLICATE_KEY');
+  const other = errors.filter(({ code }) => code !== 'DUPLICATE_KEY').slice(0, 1);
+  return [
+    ...repeated.map(({ pos }) => ({
+      offset: pos[0],
+      message: `the key "${keyAt(text, pos[0])}" appears twice in one map`,
+      remedy: 'Keep one of the two.',
+    })),
+    ...other.map(({ pos, code, message }) => ({
+      offset: pos[0],
+      message: `this is not valid YAML: ${message}`,
+      remedy:
+        code === 'TAB_AS_INDENT'
+          ? 'Indent with spaces.'
+          : 'Look at the indentation, quotes and brackets on this line and the one above.',
+    })),
+  ];
+}
+
+function keyAt(text: string, offset: number): string {
+  const found = /^(?:"[^"\n]*"|'[^'\n]*'|[^:\n]*)/.exec(text.slice(offset, offset + 1000))?.[0] ?? '';
+  return found.trim().replace(/^(["'])(.*)\1$/, '$2');
+}
+
+function placed(document: Document, value: unknown, place: Place, lineAt: (offset: number) => number): ConfigDocument {
+  const { contents } = document;
+  const { file } = place;
+  return {
+    value,
+    file,
+    lineAt: (path) => lineAt(walk(contents, path).offset),
+    placeWithin(path, record) {
+      const { node } = walk(contents, path);
+      const first = lineAt(node?.range?.[0] ?? 0);
+      // Only the lines of a literal block are lines of the file; its text starts below the `|`.
+      const isLiteral = isScalar(node) && node.type === 'BLOCK_LITERAL';
+      return { file, record, lineOf: (line) => (isLiteral ? first + line : first) };
+    },
+  };
+}
+
+interface Found {
+  readonly node: Node | undefined;
+  readonly offset: number;
+}
+
+/** The node at a path, and the offset to report: that of the key if there is one. */
+function walk(root: unknown, path: readonly PropertyKey[]): Found {
+  let found = foundAt(root, root, 0);
+  for (const key of path) {
+    const step = stepInto(found.node, key);
+    if (step === undefined) break;
+    found = isPair(step) ? foundAt(step.value, step.key, found.offset) : foundAt(step, step, found.offset);
+  }
+  return found;
+}
+
+function foundAt(node: unknown, shown: unknown, offset: number): Found {
+  return {
+    node: isNode(node) ? node : undefined,
+    offset: isNode(shown) ? (shown.range?.[0] ?? offset) : offset,
+  };
+}
+
+function stepInto(node: Node | undefined, key: PropertyKey): Pair | Node | undefined {
+  if (isMap(node)) return node.items.find((pair) => isScalar(pair.key) && String(pair.key.value) === String(key));
+  const item = isSeq(node) && typeof key === 'number' ? node.items[key] : undefined;
+  return isNode(item) ? item : undefined;
+}

@@ -1,0 +1,97 @@
+/** Regular expressions of records: RE2's syntax on whole texts, in linear time. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { compilePattern, type Pattern } from '#config';
+import { substitutionFault } from '../../../src/config/fields/pattern.ts';
+
+function patternOf(text: string): Pattern {
+  const compiled = compilePattern(text);
+  assert.ok(compiled.ok);
+  return compiled.pattern;
+}
+
+function refused(title: string, text: string, message: RegExp): void {
+  it(title, () => {
+    const compiled = compilePattern(text);
+    assert.ok(!compiled.ok);
+    assert.match(compiled.fault.message, message);
+    assert.notEqual(compiled.fault.remedy, '');
+  });
+}
+
+/** Small patterns that mean the same in RE2 and in JavaScript. */
+const piece = fc.constantFrom('a', 'b', '.', '[ab]', '(?:a|b)', '(a|bb)', '(ab)*', 'a+', 'b?', '(?:ab){1,2}');
+const pattern = fc.array(piece, { minLength: 1, maxLength: 5 }).map((pieces) => pieces.join(''));
+const subject = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 12 });
+
+describe('a pattern', () => {
+  it('matches the whole text or nothing', () => {
+    const { matches } = patternOf('/v1/[a-z]+');
+    assert.deepEqual(['/v1/hotels', '/v1/hotels/1', 'x/v1/hotels', '/v1/'].map(matches), [true, false, false, false]);
+  });
+
+  it('matches what the same expression matches elsewhere', () => {
+    fc.assert(
+      fc.property(pattern, subject, (text, value) => {
+        assert.equal(patternOf(text).matches(value), new RegExp(`^(?:${text})$`).test(value));
+      }),
+    );
+  });
+
+  it('takes a time that grows with the text and no faster, where others blow up', () => {
+    for (const text of ['(a+)+', '(a|aa)+', '(a*)*b', '(.*)(.*)(.*)x', '(?:a?){60}a{60}']) {
+      assert.equal(patternOf(text).matches(`${'a'.repeat(20_000)}!`), false);
+    }
+    assert.equal(patternOf('a.*b|a').replace('a'.repeat(10_000), '').length, 9900);
+  });
+
+  refused('refuses look-around', 'a(?!b)', /look-around/);
+  refused('refuses look-behind', '(?<=a)b', /look-around/);
+  refused('refuses back-references', String.raw`(a)\1`, /back-reference/);
+  refused('refuses possessive quantifiers', 'a++', /possessive/);
+  refused('refuses what does not parse', '(a', /is not a regular expression: missing closing \)/);
+  refused('refuses many repetitions', 'a{500}', /502 instructions of at most 200/);
+  refused('refuses repetitions that multiply', '((a{30}){30}){30}', /is not a regular expression|too large/);
+  refused('refuses a long text', 'a'.repeat(1001), /more than 1000 characters/);
+  refused('refuses deep nesting', '('.repeat(499) + ')'.repeat(499), /too large|is not a regular expression/);
+});
+
+describe('a replacement', () => {
+  function check(
+    title: string,
+    [text, substitution]: readonly [string, string],
+    input: string,
+    expected: string,
+  ): void {
+    it(title, () => assert.equal(patternOf(text).replace(input, substitution), expected));
+  }
+
+  check('holds groups by number', ['^/v1/([a-z]+)/(.*)$', String.raw`/\2/\1`], '/v1/hotels/7', '/7/hotels');
+  check('holds the match and backslashes', ['[0-9]+', String.raw`<\0\\>`], 'a1b22', String.raw`a<1\>b<22\>`);
+  check('holds nothing for a group without part in the match', ['(a)|b', String.raw`[\1]`], 'ab', '[a][]');
+  check('is of every match', ['o', '0'], 'foo/bob', 'f00/b0b');
+  check('leaves alone what does not match', ['x', 'y'], 'abc', 'abc');
+  check('is once for a text that matches as a whole', ['.*', 'x'], 'abc', 'x');
+  check('is between all letters for the empty match', ['x*', '-'], 'abc', '-a-b-c-');
+  check('takes a dollar as it stands', ['b', '$1$&'], 'abc', 'a$1$&c');
+
+  it('is that of the same expression elsewhere', () => {
+    fc.assert(
+      fc.property(pattern, subject, (text, value) => {
+        fc.pre(!new RegExp(`^(?:${text})$`).test(''));
+        assert.equal(patternOf(text).replace(value, String.raw`<\0>`), value.replace(new RegExp(text, 'g'), '<$&>'));
+      }),
+    );
+  });
+
+  it('stops after a hundred matches, so that no path takes long', () => {
+    assert.equal(patternOf('a').replace('a'.repeat(150), 'b'), 'b'.repeat(100) + 'a'.repeat(50));
+  });
+
+  it('is refused for a group that is not there, an unknown escape or a backslash at the end', () => {
+    const faults = [String.raw`\1`, String.raw`\2`, String.raw`\0\\`, String.raw`\x`, '\\', String.raw`\\`].map(
+      (substitution) => substitutionFault(substitution, '(a)') !== undefined,
+    );
+    assert.deepEqual(faults, [false, true, false, true, true, false]);
+  });
+});

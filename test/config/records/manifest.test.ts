@@ -1,0 +1,100 @@
+/** Service manifests and bare records in one directory: what is read from where. */
+import assert from 'node:assert/strict';
+import { configurationFrom } from '#config';
+import { unfoldManifest } from '../../../src/config/records/manifest.ts';
+import { readYaml } from '../../../src/config/yaml.ts';
+
+function unfold(text: string, gatewayDomain = 'gateway.local') {
+  const place = { file: 'hotel.yaml', lineOf: (line: number) => line };
+  const { results: documents, errors } = readYaml(text, place, (document) => document);
+  assert.deepEqual(errors, []);
+  const parts = documents.map((document) => unfoldManifest(document, gatewayDomain));
+  return { records: parts.flatMap((part) => part.records), errors: parts.flatMap((part) => part.errors) };
+}
+
+const manifest = (annotation: string) => `apiVersion: v1
+kind: Service
+metadata:
+  name: hotel
+  labels: { app: hotel }
+  annotations:
+    prometheus.io/scrape: "true"
+    example.com/owners: [a, b]
+${annotation}
+spec:
+  ports: [{ port: 80 }]
+`;
+
+function check(
+  title: string,
+  annotation: string,
+  expected: readonly (readonly [value: unknown, line: number])[],
+): void {
+  it(title, () => {
+    const { records, errors } = unfold(manifest(annotation));
+    assert.deepEqual(errors, []);
+    assert.deepEqual(
+      records.map((record) => [record.value, record.lineAt([])]),
+      expected,
+    );
+  });
+}
+
+describe('a Service manifest', () => {
+  check(
+    'gives each record of a literal block its line of the file',
+    '    gateway.local/config: |\n      ---\n      a: 1\n\n      ---\n      # two\n      b: 2\n',
+    [
+      [{ a: 1 }, 11],
+      [{ b: 2 }, 15],
+    ],
+  );
+  check('counts blank lines at the head of a literal block', '    gateway.local/config: |+\n\n\n      a: 1\n', [
+    [{ a: 1 }, 12],
+  ]);
+  check('gives the line of the key for a folded block', '    gateway.local/config: >\n\n      {a: 1,\n      b: 2}\n', [
+    [{ a: 1, b: 2 }, 9],
+  ]);
+  check('gives the line of the key for a quoted string', '    gateway.local/config: "a: 1\\n---\\nb: 2"\n', [
+    [{ a: 1 }, 9],
+    [{ b: 2 }, 9],
+  ]);
+  check('may have nothing for us', '', []);
+  check('may have an empty annotation', '    gateway.local/config: ""\n', []);
+  check('has other annotations, which are its own business', '    other.example/config: |\n      a: 1\n', []);
+
+  it('is read by the key of the gateway domain that is set', () => {
+    const text = manifest('    edge.example/config: |\n      a: 1\n');
+    assert.deepEqual(unfold(text).records, []);
+    assert.equal(unfold(text, 'edge.example').records.length, 1);
+  });
+
+  it('may be without metadata.annotations', () => {
+    assert.deepEqual(unfold('apiVersion: v1\nkind: Service\nmetadata:\n  name: hotel\n'), { records: [], errors: [] });
+  });
+
+  it('stands beside bare records in the same file', () => {
+    const { records } = unfold(`${manifest('    gateway.local/config: |\n      a: 1\n')}---\nb: 2\n`);
+    assert.deepEqual(
+      records.map((record) => [record.value, record.lineAt([])]),
+      [
+        [{ a: 1 }, 10],
+        [{ b: 2 }, 15],
+      ],
+    );
+  });
+
+  it('is read from options as well', () => {
+    const annotations = {
+      'gateway.local/config':
+        'apiVersion: gateway/v1\nkind: Mapping\nname: hotel\nprefix: /v1/hotels\nservice: hotel\n',
+    };
+    const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'hotel', annotations } };
+    const { configuration, errors } = configurationFrom({ records: [{ kind: 'Service' }, service] });
+    assert.deepEqual(configuration.mappings[0]?.source, { file: '<options>', line: 2 });
+    assert.deepEqual(
+      errors.map(({ message }) => message),
+      ['a Service has apiVersion v1', 'metadata.name is missing'],
+    );
+  });
+});
