@@ -1,4 +1,5 @@
-/** What the desk has counted, as Prometheus reads it: put together when somebody asks, and at no other time. */
+/** What the gateway has counted, as Prometheus text: read at a scrape, and at no other time. */
 
-export { createMetrics, type Metrics, type MetricsParts } from './metrics.ts';
-export { createMetricsRoute } from './metrics-route.ts';
+export { createMetrics, createMetricsRoute, type MetricsParts } from './metrics.ts';
+export { createRateLimitMetrics, type RateLimitMetricsParts } from './rate-limits.ts';
+export type { Metrics } from './registry.ts';

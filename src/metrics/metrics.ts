@@ -1,47 +1,28 @@
-/** All metrics of a desk, in the order in which they are told. */
-import { createAnswerFamilies, type DecisionParts } from './answer-families.ts';
-import { type ClusterParts, createClusterFamilies } from './cluster-families.ts';
-import { type ConfigurationParts, createConfigurationFamilies } from './configuration-families.ts';
-import { contentType, type Family, formatFamilies } from './exposition.ts';
-import { createLimitFamilies, type LimitParts } from './limit-families.ts';
-import { createProcessFamilies } from './process-families.ts';
-import { createRouteFamilies, type RouteParts } from './route-families.ts';
+/** All metrics of a gateway, in their order, and the route that serves them. */
+import type { Context } from 'koa';
+import type { GatewayCounts, InternalRoute } from '#gateway';
+import { answerOtherMethod, problem } from '#http';
+import type { ClusterSnapshot } from '#proxy';
+import type { LimitStats } from '#ratelimit';
+import { createClusterFamilies, createDecisionFamilies, createRouteFamilies, type RouteParts } from './gateway.ts';
+import { type ConfigurationState, createConfigurationFamilies, createProcessFamilies } from './process.ts';
+import { createRateLimitFamilies } from './rate-limits.ts';
+import { createMetricsOf, type Family, type Metrics } from './registry.ts';
 
 export interface MetricsParts {
   readonly version: string;
   readonly routes: RouteParts;
-  readonly clusters: ClusterParts;
-  readonly answers: DecisionParts;
-  readonly limits: LimitParts;
-  readonly configuration: ConfigurationParts;
-}
-
-export interface Metrics {
-  readonly contentType: string;
-  /** Made from the counts as they are; who asks while it is being made gets the same bytes, so that many cost no more than one. */
-  readonly text: () => Promise<Buffer>;
+  readonly clusters: () => readonly ClusterSnapshot[];
+  readonly decisions: GatewayCounts;
+  readonly limits: Pick<LimitStats, 'all' | 'failures'>;
+  readonly configuration: ConfigurationState;
 }
 
 export function createMetrics(parts: MetricsParts): Metrics {
-  const families = familiesOf(parts);
-  let making: Promise<Buffer> | undefined;
-
-  async function make(): Promise<Buffer> {
-    // Of a string each connection that is slow to take it would hold a copy.
-    return Buffer.from(await formatFamilies(families));
-  }
-
-  return Object.freeze({
-    contentType,
-    text() {
-      making ??= make().finally(() => {
-        making = undefined;
-      });
-      return making;
-    },
-  });
+  return createMetricsOf(familiesOf(parts));
 }
 
+/** Also for the tests that hold the documentation and the alerts to these names. */
 export function familiesOf(parts: MetricsParts): readonly Family[] {
   return [
     {
@@ -53,9 +34,31 @@ export function familiesOf(parts: MetricsParts): readonly Family[] {
     },
     ...createRouteFamilies(parts.routes),
     ...createClusterFamilies(parts.clusters),
-    ...createAnswerFamilies(parts.answers),
-    ...createLimitFamilies(parts.limits),
+    ...createDecisionFamilies(parts.decisions),
+    ...createRateLimitFamilies(parts.limits),
     ...createConfigurationFamilies(parts.configuration),
     ...createProcessFamilies(),
   ];
+}
+
+const allowed = ['GET', 'HEAD', 'OPTIONS'];
+
+/**
+ * Behind the auth service. Every Prometheus accepts plain text as the last part of its `Accept`; other clients get it too,
+ * because refusing it would help no client (RFC 9110 section 12.5.1).
+ */
+export function createMetricsRoute(metrics: Metrics, path = '/gateway/v0/metrics'): InternalRoute {
+  return {
+    name: 'metrics',
+    prefix: path,
+    rewrite: '',
+    authenticated: true,
+    async run(ctx: Context) {
+      if (ctx.path !== path) throw problem('not-found');
+      if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return answerOtherMethod(ctx, allowed);
+      const { contentType, text } = await metrics.read();
+      ctx.set({ 'Content-Type': contentType, 'Cache-Control': 'no-store' });
+      ctx.body = text;
+    },
+  };
 }

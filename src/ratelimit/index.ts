@@ -7,7 +7,7 @@ export { createLimiter, type LimiterOptions, type LocalLimiter } from './decide.
 export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc/client.ts';
 export type { ProtocolName } from './grpc/codec.ts';
 export { type RateLimitServer, type RateLimitServerOptions, serveRateLimit } from './grpc/server.ts';
-export { createRateLimitHttp, type RateLimitHttpOptions } from './http-service.ts';
+export { createRateLimitHttp, type RateLimitHttpOptions } from './http/service.ts';
 export {
   createLimitStats,
   type LimitStat,
@@ -29,10 +29,3 @@ export {
   type ResponseHeader,
   type Rule,
 } from './limiter.ts';
-export {
-  type LimitMetricTable,
-  limitMetrics,
-  openRateLimitMetrics,
-  type RateLimitMetrics,
-  type RateLimitSums,
-} from './metrics.ts';

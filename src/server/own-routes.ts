@@ -6,7 +6,6 @@ import { durationBoundsMs, type GatewayCounts, type InternalRoute, type Traffic 
 import type { Representations } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { ClusterRegistry } from '#proxy';
-import { limitMetrics } from '#ratelimit';
 import type { GatewayHost } from './gateway-host.ts';
 import { createProbes } from './probes.ts';
 import type { RateLimiting } from './rate-limiting.ts';
@@ -70,9 +69,9 @@ function metricsParts({ configuration, rateLimiting, traffic, clusters, counts }
   return {
     version: packageVersion(),
     routes: { all: traffic.routes, durationBoundsMs },
-    clusters: { all: clusters.snapshot },
-    answers: counts,
-    limits: { table: limitMetrics, stats: rateLimiting.stats },
+    clusters: clusters.snapshot,
+    decisions: counts,
+    limits: rateLimiting.stats,
     configuration,
   };
 }

@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
 import type { Resolve } from '#gateway';
+import { createRateLimitMetrics } from '#metrics';
 import {
   type Counters,
   connectRateLimit,
@@ -12,7 +13,6 @@ import {
   createRateLimitHttp,
   type Limiter,
   type LimitStats,
-  openRateLimitMetrics,
   openRedisCounters,
   withFailurePolicy,
 } from '#ratelimit';
@@ -44,7 +44,6 @@ export async function openRateLimiting(
   if (!has('ratelimit')) return elsewhere(limits);
   const hasHttp = settings.ratelimitHttpPort !== undefined;
   const stats = createLimitStats();
-  const metrics = hasHttp ? await openRateLimitMetrics({ stats }) : undefined;
   const counters = await openCounters(setup, stats.failed);
   const limiter = createLimiter({
     limits: limits(),
@@ -53,13 +52,13 @@ export async function openRateLimiting(
     responseHeaders: settings.ratelimitResponseHeaders,
     stats,
   });
-  configuration.onRead((isGood) => metrics?.loaded(isGood));
   configuration.onChange((next) => () => {
     if (!isDeepStrictEqual(next.limits, limits())) limiter.reload(next.limits);
   });
   // Failing open, the limiter answers without Redis.
   const isReady = () => !closing.aborted && (settings.ratelimitFailOpen || (counters.isReady?.() ?? true));
-  const http = hasHttp ? createRateLimitHttp({ limiter, isReady, limits, metrics, logger }) : undefined;
+  const metrics = createRateLimitMetrics({ stats, configuration });
+  const http = hasHttp ? createRateLimitHttp({ limiter, isReady, limits, metrics: metrics.read, logger }) : undefined;
   const close = async () => counters.close?.();
   return { limiter, http, limits, stats, isReady, close };
 }

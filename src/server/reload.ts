@@ -53,8 +53,6 @@ export interface LiveConfiguration {
    * that no request meets half of a configuration; when one throws, nothing changes.
    */
   readonly onChange: (prepare: Prepare) => void;
-  /** Called after each reading, when it is in force or refused. */
-  readonly onRead: (listener: (isGood: boolean) => void) => void;
   /** From here on changed files are read. Does nothing where a program handed the records in. */
   readonly watch: () => Promise<void>;
   /** Reads the files now, if they are watched. Resolves when they are in force or refused. */
@@ -67,7 +65,6 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   const { configDirectory, settings, logger, clock } = setup;
   requireServiceRoles(setup);
   const parts: Prepare[] = [];
-  const listeners: ((isGood: boolean) => void)[] = [];
   let { errors, notices } = setup.loaded;
   let current = createGeneration(setup.configuration, 1, clock());
   let reloads: Reloads = { succeeded: 0, failed: 0, lastDurationMs: 0 };
@@ -122,7 +119,6 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     reloads = isGood
       ? { succeeded: succeeded + 1, failed, lastDurationMs }
       : { succeeded, failed: failed + 1, lastDurationMs };
-    for (const listener of listeners) listener(isGood);
   }
 
   function report(consequence: string): void {
@@ -139,7 +135,6 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
       prepare(current.configuration)();
       parts.push(prepare);
     },
-    onRead: (listener: (isGood: boolean) => void) => void listeners.push(listener),
     async watch() {
       if (errors.length > 0) report('the rest of it is served');
       if (configDirectory === undefined) return;

@@ -1,14 +1,14 @@
-/** A desk in which nothing has happened yet, for its metrics. */
+/** The parts of a gateway's metrics before its first request. */
 import { createGatewayCounts, createTraffic, durationBoundsMs } from '#gateway';
 import type { MetricsParts } from '#metrics';
-import { createLimitStats, limitMetrics } from '#ratelimit';
+import { createLimitStats } from '#ratelimit';
 
 export const parts: MetricsParts = {
   version: '1.2.3',
   routes: { all: createTraffic().routes, durationBoundsMs },
-  clusters: { all: () => [] },
-  answers: createGatewayCounts(),
-  limits: { table: limitMetrics, stats: createLimitStats() },
+  clusters: () => [],
+  decisions: createGatewayCounts(),
+  limits: createLimitStats(),
   configuration: {
     current: () => ({ number: 1, appliedAtMs: 1_700_000_000_000 }),
     errors: () => [],

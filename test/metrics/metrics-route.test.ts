@@ -1,4 +1,4 @@
-/** Where the gateway serves its metrics: to whom, and in what form. */
+/** The path of the gateway's metrics: to whom they are served, and in what form. */
 import assert from 'node:assert/strict';
 import request from 'supertest';
 import { call, callAsDemo, desksOf } from '../support/desks.ts';
@@ -16,11 +16,11 @@ describe('the metrics of a gateway, at their path', () => {
     await callAsDemo(desk, path).expect(200);
   });
 
-  it('are not there where nobody can say who is asking', async () => {
+  it('are not served without an auth service', async () => {
     await callAsDemo(await open({ config: { records: [] } }), path).expect(404);
   });
 
-  /** What Prometheus 2 and 3 send, with and without native histograms, and what others do. */
+  /** Of Prometheus 2 and 3, with and without native histograms, and of other clients. */
   const accepts = [
     'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
     'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1',
@@ -40,7 +40,7 @@ describe('the metrics of a gateway, at their path', () => {
     });
   }
 
-  it('are only read, at one path', async () => {
+  it('allow only GET and HEAD, at one path', async () => {
     const { app } = await open();
     const ask = request(app.callback());
     const as = { authorization: `Basic ${btoa('demo:demo')}` };

@@ -1,6 +1,7 @@
 /** Servers that live as long as a test, or as a group of them: each on a free port of loopback, gone afterwards with its connections. */
 import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { holdRefusingPort } from './wire/refusing-port.ts';
 
 export interface Served {
   readonly origin: string;
@@ -50,10 +51,8 @@ export function testServers(whenDone: typeof afterEach = afterEach): TestServers
       listen(createTcpServer((socket) => onConnection(socket.on('error', () => socket.destroy())))),
     listen,
     async refusing() {
-      const server = createServer();
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      const { port } = server.address() as AddressInfo;
-      await new Promise((resolve) => server.close(resolve));
+      const { port, close } = await holdRefusingPort();
+      closers.push(close);
       return { origin: `http://127.0.0.1:${port}`, port };
     },
     later: (close) => void closers.push(close),

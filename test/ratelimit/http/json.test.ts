@@ -1,7 +1,7 @@
-/** The protocol as JSON: what may be written in it, what is refused and how, and what the answers look like. */
+/** Requests and decisions as JSON: what is accepted, what is refused and why, and how a decision is written. */
 import assert from 'node:assert/strict';
 import { type Decision, InvalidRequest } from '#ratelimit';
-import { formatJsonDecision, parseJsonRequest } from '../../src/ratelimit/json-protocol.ts';
+import { formatJsonDecision, parseJsonRequest } from '../../../src/ratelimit/http/json.ts';
 
 describe('a request as JSON', () => {
   function check(text: string, expected: object): void {
@@ -78,10 +78,10 @@ describe('a decision as JSON', () => {
 
   const currentLimit = { requestsPerUnit: 10, unit: 'week', windowSeconds: 604_800, name: undefined } as const;
 
-  check('is nothing but its code without descriptors', { overallCode: 'OK', statuses: [] }, { overallCode: 'OK' });
+  check('has only its code without descriptors', { overallCode: 'OK', statuses: [] }, { overallCode: 'OK' });
 
   check(
-    'leaves out what has its default, and writes durations as text',
+    'leaves out defaults, and writes durations as text',
     {
       overallCode: 'OVER_LIMIT',
       statuses: [
@@ -111,7 +111,7 @@ describe('a decision as JSON', () => {
   );
 
   check(
-    'has the headers for the client by the names of the protocol',
+    'has the headers for the client under the names of the protocol',
     { overallCode: 'OK', statuses: [], responseHeaders: [{ name: 'RateLimit-Limit', value: '10' }] },
     { overallCode: 'OK', responseHeadersToAdd: [{ key: 'RateLimit-Limit', value: '10' }] },
   );

@@ -1,7 +1,15 @@
-/** The protocol as JSON: requests and answers by the proto3 JSON mapping (protobuf.dev, ProtoJSON format). */
+/** Requests and decisions in the JSON mapping of proto3 (protobuf.dev, ProtoJSON format). */
 import type { Unit } from '#config';
-import type { Decision, Descriptor, DescriptorStatus, Entry, LimitOverride, RateLimitRequest } from './limiter.ts';
-import { InvalidRequest } from './limiter.ts';
+import { unitsByNumber } from '../grpc/codec.ts';
+import {
+  type Decision,
+  type Descriptor,
+  type DescriptorStatus,
+  type Entry,
+  InvalidRequest,
+  type LimitOverride,
+  type RateLimitRequest,
+} from '../limiter.ts';
 
 /**
  * Names in camelCase or as the protocol's files have them, numbers as numbers or text, enums by name or number, null for
@@ -16,7 +24,7 @@ export function parseJsonRequest(text: string): RateLimitRequest {
   };
 }
 
-/** Fields that have their default are left out, as the mapping does it. */
+/** Fields with their default are left out, as the mapping does it. */
 export function formatJsonDecision({ overallCode, statuses, responseHeaders = [] }: Decision): string {
   return JSON.stringify({
     overallCode,
@@ -37,8 +45,8 @@ function descriptorOf(value: unknown, at: string): Descriptor {
 }
 
 function entryOf(value: unknown, at: string): Entry {
-  const { key, value: own } = fieldsOf(value, at, ['key', 'value']);
-  return { key: textOf(key, `${at}.key`), value: textOf(own, `${at}.value`) };
+  const fields = fieldsOf(value, at, ['key', 'value']);
+  return { key: textOf(fields.key, `${at}.key`), value: textOf(fields.value, `${at}.value`) };
 }
 
 function overrideOf(value: unknown, at: string): LimitOverride {
@@ -57,7 +65,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The fields by their names in camelCase. `at` is where the message stands; '' is the whole body. */
+/** The fields by their names in camelCase. `at` is the place of the message; '' is the whole body. */
 function fieldsOf<Name extends string>(
   value: unknown,
   at: string,
@@ -102,18 +110,6 @@ function numberOf(value: unknown, at: string, max: number): number | undefined {
   if (typeof number === 'number' && Number.isInteger(number) && number >= 0 && number <= max) return number;
   throw new InvalidRequest(`${at} must be a whole number from 0 to ${max}`);
 }
-
-/** By the numbers of envoy.type.v3.RateLimitUnit. */
-const unitsByNumber: readonly (Unit | undefined)[] = [
-  undefined,
-  'second',
-  'minute',
-  'hour',
-  'day',
-  'month',
-  'year',
-  'week',
-];
 
 function unitOf(value: unknown, at: string): Unit {
   const unit =

@@ -1,4 +1,4 @@
-/** The rate-limit service over HTTP, as curl meets it. */
+/** The rate-limit service over HTTP. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -10,8 +10,8 @@ import {
   type Limiter,
   type RateLimitHttpOptions,
 } from '#ratelimit';
-import { domain, limit, node } from '../support/limits.ts';
-import { type Served, testServers } from '../support/serve.ts';
+import { domain, limit, node, unlimited } from '../../support/limits.ts';
+import { type Served, testServers } from '../../support/serve.ts';
 
 const limits = [domain('d', node('k', limit(1, 'year')))];
 const asked = { domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] };
@@ -35,7 +35,7 @@ describe('the rate-limit service over HTTP', () => {
       .send(typeof body === 'string' ? body : JSON.stringify(body));
   }
 
-  it('answers 200 while the limit has room and 429 afterwards, with the whole decision', async () => {
+  it('answers 200 up to the limit and 429 afterwards, with the whole decision', async () => {
     await start();
     const { body, headers } = await ask(asked).expect(200).expect('Content-Type', 'application/json');
     assert.equal(body.overallCode, 'OK');
@@ -45,7 +45,7 @@ describe('the rate-limit service over HTTP', () => {
     assert.equal((await ask(asked).expect(429)).body.overallCode, 'OVER_LIMIT');
   });
 
-  it('does not care for the content type, nor for the query', async () => {
+  it('ignores the content type and the query', async () => {
     await start();
     const body = JSON.stringify(asked);
     await request(served.origin).post('/json?x=1').set('Content-Type', 'text/plain').send(body).expect(200);
@@ -58,7 +58,7 @@ describe('the rate-limit service over HTTP', () => {
     ['exceeds a bound of the protocol', { domain: 'd'.repeat(257) }, /^domain has 257 characters, more than 256$/],
   ];
   for (const [what, body, detail] of wrong) {
-    it(`answers 400 and says why to a request that ${what}`, async () => {
+    it(`answers 400 with the reason to a request that ${what}`, async () => {
       await start();
       const { body: answer } = await ask(body).expect(400);
       assert.deepEqual([answer.code, answer.message], [400, '400: Bad Request']);
@@ -67,7 +67,7 @@ describe('the rate-limit service over HTTP', () => {
     });
   }
 
-  it('takes a body of 1 MiB and answers 413 to a longer one', async () => {
+  it('accepts a body of 1 MiB and answers 413 to a longer one', async () => {
     await start();
     const body = JSON.stringify(asked);
     await ask(body.padEnd(1_048_576)).expect(200);
@@ -75,7 +75,7 @@ describe('the rate-limit service over HTTP', () => {
     assert.equal(answer.detail, 'The body is longer than 1048576 bytes.');
   });
 
-  it('answers 500 without a word of the cause when the limiter gives no answer, and logs it', async () => {
+  it('answers 500 without the cause when the limiter fails, and logs it', async () => {
     const limiters: Limiter[] = [
       { shouldRateLimit: () => Promise.reject(new Error('secret')) },
       {
@@ -92,13 +92,13 @@ describe('the rate-limit service over HTTP', () => {
     }
   });
 
-  it('leaves it to the counters to log an outage of theirs', async () => {
+  it('does not log an outage of the counters, which they log', async () => {
     await start({ limiter: { shouldRateLimit: () => Promise.reject(new CountersUnavailable('away')) } });
     await ask(asked).expect(500);
     assert.deepEqual(logged, []);
   });
 
-  it('logs nothing of a client that leaves in the middle of its request, and goes on', async () => {
+  it('does not log a client that leaves in the middle of its request', async () => {
     await start();
     const socket = connect(served.port, '127.0.0.1');
     await once(socket, 'connect');
@@ -116,13 +116,13 @@ describe('the rate-limit service over HTTP', () => {
     ['/rlconfig', 'delete', 'GET, HEAD'],
     ['/metrics', 'post', 'GET, HEAD'],
   ] as const) {
-    it(`answers 405 and what it takes to ${method} ${path}`, async () => {
-      await start({ metrics: { contentType: 'text/plain', text: async () => '' } });
+    it(`answers 405 with the allowed methods to ${method} ${path}`, async () => {
+      await start({ metrics: async () => ({ contentType: 'text/plain', text: '' }) });
       await request(served.origin)[method](path).expect(405).expect('Allow', allow);
     });
   }
 
-  it('answers 404 elsewhere, and at /metrics where there are none', async () => {
+  it('answers 404 to other paths, and to /metrics without metrics', async () => {
     await start();
     for (const path of ['/', '/json/', '/metrics', '/constructor', '/JSON']) {
       await request(served.origin).get(path).expect(404, { code: 404, message: '404: Not Found' });
@@ -137,7 +137,7 @@ describe('the rate-limit service over HTTP', () => {
     await request(served.origin).get('/healthcheck').expect(500, 'not ready');
   });
 
-  it('shows the limits in force, and nothing but headers to HEAD', async () => {
+  it('shows the limits in force, and only headers to HEAD', async () => {
     await start();
     const line = 'd.k: unit=YEAR requests_per_unit=1, shadow_mode: false\n';
     await request(served.origin).get('/rlconfig').expect(200, line);
@@ -145,9 +145,44 @@ describe('the rate-limit service over HTTP', () => {
     assert.deepEqual([headers['content-length'], text], [String(line.length), undefined]);
   });
 
-  it('shows metrics as they come, with their content type', async () => {
-    await start({ metrics: { contentType: 'text/plain; version=1', text: async () => 'a 1\n' } });
+  it('serves the metrics with their content type', async () => {
+    await start({ metrics: async () => ({ contentType: 'text/plain; version=1', text: 'a 1\n' }) });
     const { headers, text } = await request(served.origin).get('/metrics').expect(200);
     assert.deepEqual([headers['content-type'], text], ['text/plain; version=1', 'a 1\n']);
   });
+
+  const special = limit(5, 'second', {
+    unitMultiplier: 30,
+    name: 'burst',
+    replaces: ['a', 'b'],
+    algorithm: 'token_bucket',
+    burst: 9,
+    shadowMode: true,
+  });
+  for (const [what, descriptor, ...lines] of [
+    ['nothing for a descriptor without a limit', node('k')],
+    [
+      'the path of a nested limit',
+      node('a', limit(1), node('b=x', limit(2))),
+      'd.a: unit=MINUTE requests_per_unit=1, shadow_mode: false',
+      'd.a.b_x: unit=MINUTE requests_per_unit=2, shadow_mode: false',
+    ],
+    ['unlimited', node('k', unlimited), 'd.k: unlimited, shadow_mode: false'],
+    [
+      'all that is special about a limit',
+      { ...node('k=*', [special, limit(7)]), shareThreshold: true },
+      'd.k_*: unit=SECOND unit_multiplier=30 requests_per_unit=5, name: burst, replaces: a b, algorithm: token_bucket, burst: 9, shadow_mode: true, share_threshold: true',
+      'd.k_*: unit=MINUTE requests_per_unit=7, shadow_mode: false, share_threshold: true',
+    ],
+    [
+      'a value with a line break on one line',
+      node('k=v\nd.x: unlimited', limit(1)),
+      'd.k_v d.x: unlimited: unit=MINUTE requests_per_unit=1, shadow_mode: false',
+    ],
+  ] as const)
+    it(`shows at /rlconfig ${what}`, async () => {
+      await start({ limits: () => [domain('d', descriptor)] });
+      const text = lines.map((line) => `${line}\n`).join('');
+      await request(served.origin).get('/rlconfig').expect(200, text);
+    });
 });

@@ -1,0 +1,101 @@
+/** The configuration in force, and the process: CPU, memory, event loop. */
+import { performance } from 'node:perf_hooks';
+import type { ConfigurationError } from '#config';
+import type { Family } from './registry.ts';
+
+/** The part of a live configuration that its metrics read. */
+export interface ConfigurationState {
+  readonly current: () => { readonly number: number; readonly appliedAtMs: number };
+  readonly errors: () => readonly ConfigurationError[];
+  readonly notices: () => readonly ConfigurationError[];
+  readonly reloads: () => { readonly succeeded: number; readonly failed: number; readonly lastDurationMs: number };
+}
+
+export function createConfigurationFamilies(configuration: ConfigurationState): readonly Family[] {
+  const { current, errors, notices, reloads } = configuration;
+  const gauge = (name: string, help: string, value: () => number) =>
+    single('gauge', `frontdesk_configuration_${name}`, help, value);
+  return [
+    gauge('generation', 'Number of the configuration in force, from 1 at the start.', () => current().number),
+    gauge('applied_timestamp_seconds', 'When it came into force.', () => current().appliedAtMs / 1000),
+    gauge('errors', 'What is wrong with the files as they are now.', () => errors().length),
+    gauge('notices', 'What is odd about them without being wrong.', () => notices().length),
+    {
+      name: 'frontdesk_configuration_reloads_total',
+      type: 'counter',
+      labels: ['result'],
+      help: 'Changes of the files that were read: `success`, or `error` where some or all of it is broken.',
+      samples: () => [
+        { labels: { result: 'success' }, value: reloads().succeeded },
+        { labels: { result: 'error' }, value: reloads().failed },
+      ],
+    },
+    gauge('last_reload_success', '0 while something of the files is broken, and what was good before stays.', () =>
+      errors().length === 0 ? 1 : 0,
+    ),
+    gauge(
+      'last_reload_duration_seconds',
+      'How long the last change took to be read, checked and put into force; 0 before the first.',
+      () => reloads().lastDurationMs / 1000,
+    ),
+  ];
+}
+
+/**
+ * The process, under the names that dashboards for Node know. Read at the scrape, and nothing runs in between: prom-client's
+ * own set brings an observer of the garbage collection and a timer on the event loop that cannot be stopped.
+ */
+export function createProcessFamilies(): readonly Family[] {
+  return [
+    single(
+      'counter',
+      'process_cpu_user_seconds_total',
+      'Time on a processor, in its own code.',
+      () => cpuSeconds().user,
+    ),
+    single(
+      'counter',
+      'process_cpu_system_seconds_total',
+      'Time on a processor, in the kernel.',
+      () => cpuSeconds().system,
+    ),
+    single(
+      'counter',
+      'process_cpu_seconds_total',
+      'Time on a processor.',
+      () => cpuSeconds().user + cpuSeconds().system,
+    ),
+    single(
+      'gauge',
+      'process_start_time_seconds',
+      'When the process began, since the epoch.',
+      () => performance.timeOrigin / 1000,
+    ),
+    single('gauge', 'process_resident_memory_bytes', 'Memory of the process in RAM.', () => process.memoryUsage.rss()),
+    single('gauge', 'nodejs_heap_size_total_bytes', 'What the heap has taken.', () => process.memoryUsage().heapTotal),
+    single('gauge', 'nodejs_heap_size_used_bytes', 'What of it is in use.', () => process.memoryUsage().heapUsed),
+    single('gauge', 'nodejs_external_memory_bytes', 'Memory beside the heap.', () => process.memoryUsage().external),
+    single(
+      'counter',
+      'nodejs_eventloop_active_seconds_total',
+      'Time in which the event loop had work: at 1 a second it is full.',
+      () => performance.eventLoopUtilization().active / 1000,
+    ),
+    {
+      name: 'nodejs_version_info',
+      type: 'gauge',
+      labels: ['version'],
+      help: 'Always 1.',
+      samples: () => [{ labels: { version: process.version }, value: 1 }],
+    },
+  ];
+}
+
+function cpuSeconds(): { readonly user: number; readonly system: number } {
+  const { user, system } = process.cpuUsage();
+  return { user: user / 1e6, system: system / 1e6 };
+}
+
+function single(type: Family['type'], name: string, help: string, value: () => number): Family {
+  return { name, type, labels: [], help, samples: () => [{ labels: {}, value: value() }] };
+}

@@ -1,0 +1,62 @@
+/** What became of each rate limit: the same rows for the gateway's metrics and for those of the limiter alone. */
+import type { LimitStat, LimitStats } from '#ratelimit';
+import type { ConfigurationState } from './process.ts';
+import { createMetricsOf, type Family, type Metrics } from './registry.ts';
+
+/** A hit is within or over; the others say more of some of them. */
+const sums = [
+  ['total', 'hits', 'Hits that the limit was asked about.'],
+  ['within', 'within_limit', 'Hits that the limit had room for.'],
+  ['near', 'near_limit', 'Hits that the limit had room for, and that left at least 80 % of it used.'],
+  ['over', 'over_limit', 'Hits that the limit had no room for.'],
+  ['overFromCache', 'over_limit_from_memory', 'Hits over the limit by local memory, without asking Redis.'],
+  ['shadow', 'shadow_mode', 'Hits over a limit in shadow mode, which did not deny them.'],
+] as const satisfies readonly (readonly [keyof LimitStat['sums'], string, string])[];
+
+export function createRateLimitFamilies({ all, failures }: Pick<LimitStats, 'all' | 'failures'>): readonly Family[] {
+  return [
+    ...sums.map(
+      ([field, name, help]): Family => ({
+        name: `frontdesk_ratelimit_${name}_total`,
+        type: 'counter',
+        labels: ['domain', 'descriptor', 'limit'],
+        help,
+        *samples() {
+          for (const stat of all()) yield { labels: { ...stat.labels }, value: stat.sums[field] };
+        },
+      }),
+    ),
+    row('counter', 'call_errors_total', 'Decisions for which the counters gave no answer.', failures),
+  ];
+}
+
+export interface RateLimitMetricsParts {
+  readonly stats: Pick<LimitStats, 'all' | 'failures'>;
+  readonly configuration: Pick<ConfigurationState, 'errors' | 'reloads'>;
+}
+
+/** For the limiter's own HTTP port. */
+export function createRateLimitMetrics({ stats, configuration }: RateLimitMetricsParts): Metrics {
+  const { errors, reloads } = configuration;
+  return createMetricsOf([
+    ...createRateLimitFamilies(stats),
+    row('counter', 'config_loads_total', 'Changed configurations that were read and taken.', () => reloads().succeeded),
+    row(
+      'counter',
+      'config_load_errors_total',
+      'Changed configurations that were broken, and not taken.',
+      () => reloads().failed,
+    ),
+    row(
+      'gauge',
+      'config_current',
+      '1 when the limits in force are those of the files, 0 when the files are broken.',
+      () => (errors().length === 0 ? 1 : 0),
+    ),
+  ]);
+}
+
+function row(type: Family['type'], name: string, help: string, value: () => number): Family {
+  const samples = () => [{ labels: {}, value: value() }];
+  return { name: `frontdesk_ratelimit_${name}`, type, labels: [], help, samples };
+}

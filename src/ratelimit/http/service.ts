@@ -1,0 +1,161 @@
+/** The rate-limit service over HTTP: `POST /json`, `/healthcheck`, `/rlconfig` and `/metrics`, as envoyproxy/ratelimit has them. */
+import { type IncomingMessage, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Limit, LimitDescriptor, LimitDomain } from '#config';
+import { checkBounds } from '../check-request.ts';
+import { CountersUnavailable, InvalidRequest, type Limiter, type Logger } from '../limiter.ts';
+import { formatJsonDecision, parseJsonRequest } from './json.ts';
+
+export interface RateLimitHttpOptions {
+  readonly limiter: Limiter;
+  /** Whether the service can decide now. */
+  readonly isReady: () => boolean;
+  /** The limits in force. */
+  readonly limits: () => readonly LimitDomain[];
+  /** Undefined: no `/metrics`. */
+  readonly metrics?: (() => Promise<{ readonly contentType: string; readonly text: string }>) | undefined;
+  readonly logger: Pick<Logger, 'error'>;
+}
+
+/** `POST /json` answers 200, or 429 for OVER_LIMIT. Errors are `{ code, message, detail }`. The content type of a request does not matter. */
+export function createRateLimitHttp(options: RateLimitHttpOptions): RequestListener {
+  const resources = new Map(Object.entries(resourcesOf(options)));
+  return function answerRateLimitHttp(request, response) {
+    const resource = resources.get(request.url?.split('?')[0] ?? '');
+    void replyTo(resource, request)
+      // When the client has left while it was still sending, that is no failure of the service.
+      .catch((error: unknown) => (request.complete ? faultOf(error, options.logger) : fault(400)))
+      .then((reply) => send(response, reply, request.method === 'HEAD'));
+  };
+}
+
+/** More than the largest request within the bounds of the protocol. */
+const bodyBytesMax = 1_048_576;
+
+interface HttpReply {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Resource {
+  readonly methods: readonly string[];
+  readonly reply: (request: IncomingMessage) => HttpReply | Promise<HttpReply>;
+}
+
+function resourcesOf({ limiter, isReady, limits, metrics }: RateLimitHttpOptions): Record<string, Resource> {
+  const read = (reply: Resource['reply']): Resource => ({ methods: ['GET', 'HEAD'], reply });
+  return {
+    '/json': { methods: ['POST'], reply: (request) => decide(limiter, request) },
+    '/healthcheck': read(() => (isReady() ? plain(200, 'OK') : plain(500, 'not ready'))),
+    '/rlconfig': read(() => plain(200, formatLimits(limits()))),
+    ...(metrics && {
+      '/metrics': read(async () => {
+        const { contentType, text } = await metrics();
+        return { status: 200, contentType, body: text };
+      }),
+    }),
+  };
+}
+
+async function replyTo(resource: Resource | undefined, request: IncomingMessage): Promise<HttpReply> {
+  if (resource === undefined) return fault(404);
+  if (resource.methods.includes(request.method ?? '')) return resource.reply(request);
+  const allow = resource.methods.join(', ');
+  return fault(405, `This resource allows ${allow}.`, { Allow: allow });
+}
+
+async function decide(limiter: Limiter, request: IncomingMessage): Promise<HttpReply> {
+  const body = await readBody(request);
+  if (body === undefined) return fault(413, `The body is longer than ${bodyBytesMax} bytes.`, { Connection: 'close' });
+  const rateLimitRequest = parseJsonRequest(body);
+  checkBounds(rateLimitRequest);
+  const decision = await limiter.shouldRateLimit(rateLimitRequest);
+  return {
+    status: decision.overallCode === 'OVER_LIMIT' ? 429 : 200,
+    contentType: 'application/json',
+    body: formatJsonDecision(decision),
+  };
+}
+
+/** Undefined when it is too long; the rest is read and dropped, because a client may not read the answer before it has sent all. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // Without the option, leaving the loop would destroy the request and its connection before the answer.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    bytes += chunk.length;
+    if (bytes > bodyBytesMax) {
+      request.resume();
+      return undefined;
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function plain(status: number, body: string): HttpReply {
+  return { status, contentType: 'text/plain; charset=utf-8', body };
+}
+
+function fault(code: number, detail?: string, headers: HttpReply['headers'] = {}): HttpReply {
+  const body = JSON.stringify({ code, message: `${code}: ${STATUS_CODES[code]}`, detail });
+  return { status: code, contentType: 'application/json', body, headers };
+}
+
+/** The client learns only what is wrong with its request. */
+function faultOf(error: unknown, logger: Pick<Logger, 'error'>): HttpReply {
+  if (error instanceof InvalidRequest) return fault(400, error.message);
+  if (!(error instanceof CountersUnavailable)) logger.error({ err: error }, 'the rate-limit service could not decide');
+  return fault(500, 'The rate-limit service could not decide.');
+}
+
+function send(response: ServerResponse, { status, contentType, body, headers }: HttpReply, isHead: boolean): void {
+  response.writeHead(status, {
+    ...headers,
+    'Content-Type': contentType,
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+  });
+  response.end(isHead ? undefined : body);
+}
+
+/** For `/rlconfig`, as envoyproxy/ratelimit writes it: `domain.key_value.key: unit=MINUTE requests_per_unit=10`. */
+function formatLimits(domains: readonly LimitDomain[]): string {
+  const lines = domains.flatMap(({ domain, descriptors }) => linesBelow(domain, descriptors));
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+function linesBelow(path: string, descriptors: readonly LimitDescriptor[]): string[] {
+  return descriptors.flatMap(({ key, value, limits, shareThreshold, descriptors: below }) => {
+    const here = `${path}.${key}${value === undefined ? '' : `_${value}`}`;
+    const shared = shareThreshold ? ', share_threshold: true' : '';
+    return [...limits.map((limit) => `${onOneLine(here)}: ${limitText(limit)}${shared}`), ...linesBelow(here, below)];
+  });
+}
+
+function limitText(limit: Limit): string {
+  return [rateText(limit), ...details(limit)].join(', ');
+}
+
+function rateText({ unit, unitMultiplier, requestsPerUnit, unlimited }: Limit): string {
+  if (unlimited) return 'unlimited';
+  const multiplier = unitMultiplier === 1 ? '' : ` unit_multiplier=${unitMultiplier}`;
+  return `unit=${unit.toUpperCase()}${multiplier} requests_per_unit=${requestsPerUnit}`;
+}
+
+function details({ name, replaces, shadowMode, algorithm, burst }: Limit): string[] {
+  return [
+    ...(name === undefined ? [] : [`name: ${onOneLine(name)}`]),
+    ...(replaces.length === 0 ? [] : [`replaces: ${onOneLine(replaces.join(' '))}`]),
+    ...(algorithm === 'fixed_window' ? [] : [`algorithm: ${algorithm}`]),
+    ...(burst === undefined ? [] : [`burst: ${burst}`]),
+    `shadow_mode: ${shadowMode}`,
+  ];
+}
+
+/** A line break in a value must not look like another limit. */
+function onOneLine(text: string): string {
+  return text.replace(/[\r\n\u2028\u2029]/g, ' ');
+}

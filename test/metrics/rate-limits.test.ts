@@ -1,0 +1,33 @@
+/** The metrics on the limiter's own HTTP port. */
+import assert from 'node:assert/strict';
+import { createRateLimitMetrics } from '#metrics';
+import { createLimiter, createLimitStats } from '#ratelimit';
+import { descriptor, domain, limit, node } from '../support/limits.ts';
+import { seriesOf } from '../support/scrape.ts';
+
+describe('the metrics of the rate-limit service', () => {
+  it('have a series for each limit and sum, failed decisions, and whether the files are in force', async () => {
+    const stats = createLimitStats();
+    const errors = [{}];
+    const reloads = { succeeded: 2, failed: 1, lastDurationMs: 0 };
+    const configuration = { errors: () => errors as never, reloads: () => reloads };
+    const metrics = createRateLimitMetrics({ stats, configuration });
+    const limiter = createLimiter({ limits: [domain('d', node('k', limit(1)))], stats });
+    for (let hit = 0; hit < 3; hit += 1) limiter.shouldRateLimit({ domain: 'd', descriptors: [descriptor('k=v')] });
+    stats.failed();
+    assert.deepEqual(seriesOf((await metrics.read()).text), {
+      'frontdesk_ratelimit_hits_total d k 1/60s': 3,
+      'frontdesk_ratelimit_within_limit_total d k 1/60s': 1,
+      'frontdesk_ratelimit_near_limit_total d k 1/60s': 1,
+      'frontdesk_ratelimit_over_limit_total d k 1/60s': 2,
+      'frontdesk_ratelimit_over_limit_from_memory_total d k 1/60s': 0,
+      'frontdesk_ratelimit_shadow_mode_total d k 1/60s': 0,
+      frontdesk_ratelimit_call_errors_total: 1,
+      frontdesk_ratelimit_config_loads_total: 2,
+      frontdesk_ratelimit_config_load_errors_total: 1,
+      frontdesk_ratelimit_config_current: 0,
+    });
+    errors.length = 0;
+    assert.equal(seriesOf((await metrics.read()).text)['frontdesk_ratelimit_config_current'], 1);
+  });
+});
