@@ -26,7 +26,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   diag: ['config', 'http', 'type:gateway', 'type:ratelimit'],
   metrics: ['http', 'type:gateway', 'type:proxy', 'type:ratelimit', 'type:config'],
   tracing: ['http'],
-  cli: ['auth', 'config', 'diag', 'explain', 'gateway', 'http', 'server'],
+  cli: ['auth', 'config', 'diag', 'explain', 'http', 'routing', 'server'],
 };
 /** May import every module but `cli`. */
 const compositionRoot = 'server';

@@ -13,7 +13,7 @@ import {
   parseSettings,
   type Settings,
 } from '#config';
-import { listRoutes } from '#gateway';
+import { listRoutes } from '#routing';
 import type { Frontdesk, Listeners } from '#server';
 import type { Asked } from './explain.ts';
 import { initialise } from './init.ts';

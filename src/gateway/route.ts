@@ -1,11 +1,10 @@
 /** A mapping made ready: everything that a request needs of it, computed once; the same for the server's own routes. */
 import { foldsCase, type LabelGroup, type Mapping, mappingDefaults, type Source } from '#config';
 import { createHeaderRules, type HeaderEdits } from '#proxy';
-import type { Rule } from '#routing';
+import { describeConditions, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth/stage.ts';
 import { type Cors, createCors } from './cors.ts';
 import { createRouteDescriptors, type RouteDescriptors } from './limits/descriptors.ts';
-import { conditionsOf } from './route-listing.ts';
 import { createRouteTraffic, type RouteTraffic } from './traffic/route-traffic.ts';
 import {
   createTransport,
@@ -99,7 +98,7 @@ function ruleOf(mapping: Route['mapping']) {
   const { precedence, weight, shadow, cors, responseHeaders } = mapping;
   return {
     ...{ name, prefix, prefixMatch, caseSensitive, host, method, headers, queryParameters, precedence, weight, shadow },
-    conditions: () => conditionsOf(mapping),
+    conditions: () => describeConditions(mapping),
     cors: cors && createCors(cors),
     editResponse: hasRules(responseHeaders) ? createHeaderRules(responseHeaders).editResponse : undefined,
   };

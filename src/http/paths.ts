@@ -24,20 +24,20 @@ export function createSafePath({ strictPaths = false }: SafePathOptions = {}): M
 }
 
 /** An ordinary path has none of these characters, and is safe after one look. */
-const suspicious = /%|\\|\/\.|\/\/|[\0#\s]/;
-const suspiciousWhenStrict = /%|\\|\/\.|\/\/|[\0#\s;]/;
+const suspicious = /%|\\|\/\.|\/\/|[\0-\x20\x7f?#\s]/;
+const suspiciousWhenStrict = /%|\\|\/\.|\/\/|[\0-\x20\x7f?#\s;]/;
 
 /**
  * The path in its plain form, or undefined when it must be refused. Leading slashes collapse to one, encoded unreserved
  * characters are decoded and hex digits put in upper case (RFC 3986 section 6.2.2), so that `/%61dmin` cannot slip past
  * a rule for `/admin`. Refused: dot segments, under any number of encodings, also before `;` or an encoded slash; a
- * backslash, a NUL, a line break, encoded or not; white space; a fragment; an incomplete percent-encoding. An encoded
+ * backslash, a NUL, a line break, encoded or not; white space and control characters; a query, a fragment; an incomplete percent-encoding. An encoded
  * slash stays encoded, unless `isStrict`, which refuses the ambiguities of `SafePathOptions`.
  */
 export function sanitisePath(path: string, isStrict = false): string | undefined {
   if (!path.startsWith('/')) return undefined;
   if (!(isStrict ? suspiciousWhenStrict : suspicious).test(path)) return path;
-  if (/%(?![\da-f]{2})|[\\#\0\s]|%(?:5c|00|0a|0d)/i.test(path)) return undefined;
+  if (/%(?![\da-f]{2})|[\\?#\0-\x20\x7f\s]|%(?:5c|00|0a|0d)/i.test(path)) return undefined;
   const plain = path.replace(/%[\da-f]{2}/gi, decodeUnreserved).replace(/^\/+/, '/');
   return hidesDotSegment(plain) || (isStrict && ambiguityOf(plain) !== undefined) ? undefined : plain;
 }

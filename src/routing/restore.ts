@@ -1,17 +1,17 @@
-/** The paths that a service answers with, turned back into those that its client knows. */
+/** Turns the paths in a service's Location and Set-Cookie back into the paths that its client knows. */
 
 export interface PathRestoration {
-  /** What stands before the rest of the path where the client is: `''` or `/travel/v1/hotels`. */
+  /** Before the rest of the path for the client: `''` or `/travel/v1/hotels`. */
   readonly publicPrefix: string;
-  /** What stands there at the service: `''` or `/base`. */
+  /** Before the rest of the path for the service: `''` or `/base`. */
   readonly innerPrefix: string;
-  /** The service's own origin: what it may call itself in a `Location` or in a cookie's `Domain`. */
+  /** The service's own origin, which it may write in a `Location` or in a cookie's `Domain`. */
   readonly upstreamOrigin: string;
 }
 
 /**
- * A `Location` of a service as the client must see it: the service's own origin is dropped and the public prefix put
- * back. Other origins, relative references, and paths that carry the public prefix already stay as they are.
+ * A `Location` of a service as the client must see it: without the service's own origin and with the public prefix.
+ * Other origins, relative references, and paths that have the public prefix already stay as they are.
  */
 export function restoreLocation(location: string, restoration: PathRestoration): string {
   const path = pathAt(location, restoration.upstreamOrigin);
@@ -58,20 +58,28 @@ export function restoreCookie(setCookie: string, restoration: PathRestoration): 
 }
 
 function isOwnDomain(attribute: string, upstreamOrigin: string): boolean {
-  const domain = /^\s*domain\s*=\s*\.?(.*?)\s*$/i.exec(attribute)?.[1];
-  return domain !== undefined && domain.toLowerCase() === new URL(upstreamOrigin).hostname;
+  const { name, value } = splitAttribute(attribute);
+  return name === 'domain' && value.replace(/^\./, '').toLowerCase() === new URL(upstreamOrigin).hostname;
 }
 
-/** A browser drops a `__Host-` cookie with any `Path` but `/`, and takes a relative one for none (RFC 6265 section 5.2.4). */
+/** A browser drops a `__Host-` cookie with any `Path` but `/`, and ignores a relative one (RFC 6265 section 5.2.4). */
 function restoreAttribute(attribute: string, restoration: PathRestoration): string {
-  const [, name, path, end] = /^(\s*path\s*=\s*)(\/.*?)(\s*)$/i.exec(attribute) ?? [];
-  if (name === undefined || path === undefined) return attribute;
-  return name + cookiePath(path, restoration) + end;
+  const { name, value, start } = splitAttribute(attribute);
+  if (name !== 'path' || !value.startsWith('/')) return attribute;
+  return attribute.slice(0, start) + cookiePath(value, restoration) + attribute.slice(start + value.length);
+}
+
+/** Without one expression for all of it, which would be quadratic for a long run of blanks. `start` is where `value` begins. */
+function splitAttribute(attribute: string) {
+  const equals = attribute.indexOf('=');
+  const text = attribute.slice(equals + 1);
+  const start = attribute.length - text.trimStart().length;
+  return { name: attribute.slice(0, Math.max(equals, 0)).trim().toLowerCase(), value: text.trim(), start };
 }
 
 /**
- * A path above the inner prefix covers all that the client can reach, which is the public prefix. That has no slash at
- * the end: `/v1/hotels/` would not match `/v1/hotels` itself (RFC 6265 section 5.1.4).
+ * A path above the inner prefix covers all that the client can reach, which is the public prefix. It gets no slash at the
+ * end: `/v1/hotels/` would not match `/v1/hotels` itself (RFC 6265 section 5.1.4).
  */
 function cookiePath(path: string, restoration: PathRestoration): string {
   const { publicPrefix, innerPrefix } = restoration;

@@ -1,6 +1,6 @@
-/** What routing reads of a mapping, and what it reads of a request. */
+/** What routing reads of a mapping and of a request, and a record's pattern compiled. */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Mapping, RegexRewrite } from '#config';
+import { compilePattern, type Mapping, type Pattern, type RegexRewrite } from '#config';
 
 type Read =
   | 'name'
@@ -15,9 +15,9 @@ type Read =
   | 'weight'
   | 'shadow';
 
-/** What decides which requests a route gets; a Mapping is one. */
+/** Decides which requests a route gets; a Mapping is a rule. */
 export interface Rule extends Pick<Mapping, Read> {
-  /** True: a route that the server brings itself. It loses against a mapping of the same prefix. @default false */
+  /** True: a route of the server itself, which loses against a mapping of the same prefix. @default false */
   readonly internal?: boolean | undefined;
 }
 
@@ -36,10 +36,17 @@ export interface RequestAttributes {
   readonly method: string;
   readonly path: string;
   readonly search: string;
-  /** As the client sees it; case, a port and a dot at the end make no difference. */
+  /** As the client sees it, in lower case, without a port and without a dot at the end; `''`: unknown. */
   readonly host: string;
   /** Without the identity headers that the client sent. */
   readonly headers: IncomingHttpHeaders;
   /** The client's IP address, as trusted proxies report it. */
   readonly client: string;
+}
+
+/** Records are checked when they are read; a rule that is made in code throws TypeError here. */
+export function compiled(text: string): Pattern {
+  const result = compilePattern(text);
+  if (!result.ok) throw new TypeError(`${result.fault.message}. ${result.fault.remedy}`);
+  return result.pattern;
 }

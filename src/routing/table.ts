@@ -1,52 +1,52 @@
-/** The routing table: which route a request meets, at a cost that the number of routes does not change. */
-import { explain, type RouteVerdict } from './explain.ts';
-import { firstOf, type Group, groupRules, isServed } from './group.ts';
-import { comparePlaces, placeRule } from './order.ts';
+/** The routing table: prefixes as a tree of path segments, patterns beside it; the cost of a match does not grow with the number of rules. */
+import { createRequestViews, type RequestView } from './conditions.ts';
+import { firstOf, type Group, groupRules, isServed, type Match } from './groups.ts';
+import { compareRanked, rankRule } from './order.ts';
 import type { RequestAttributes, Rule } from './rule.ts';
-import type { Match } from './shares.ts';
-import { createTree } from './tree.ts';
-import { createViewer, type View } from './view.ts';
+import { explainGroups, type RouteVerdict } from './verdicts.ts';
 
 export interface Table<R extends Rule> {
-  /** The route that takes the request. `random` gives numbers from 0 to below 1, for weights. @default Math.random */
-  readonly match: (facts: RequestAttributes, random?: () => number) => Match<R> | undefined;
+  /** The route that takes the request. `random` returns numbers from 0 to below 1, for weights. @default Math.random */
+  readonly match: (attributes: RequestAttributes, random?: () => number) => Match<R> | undefined;
   /** Every route, in the order in which they are tried. */
   readonly routes: readonly R[];
-  /** What becomes of each route for this request, in the order of `routes`. It looks at all of them: not for each request. */
-  readonly explain: (facts: RequestAttributes) => readonly RouteVerdict<R>[];
+  /** Why each route matches this request or not, in the order of `routes`. Slow, since it checks all of them. */
+  readonly explain: (attributes: RequestAttributes) => readonly RouteVerdict<R>[];
 }
 
-/** Throws TypeError for a pattern that does not compile. Names tell the routes of a group apart. */
+/** Throws TypeError for a pattern that does not compile. The names of the routes in a group must differ. */
 export function createTable<R extends Rule>(rules: readonly R[]): Table<R> {
-  const placed = rules.map(placeRule).sort(comparePlaces);
-  const groups = groupRules(placed);
+  const ranked = rules.map(rankRule).sort(compareRanked);
+  const groups = groupRules(ranked);
   const find = createFind(groups.filter(isServed));
-  const viewOf = createViewer(rules);
-  const looks = groups.some(({ conditions }) => conditions.length > 0);
-  const unseen = viewOf({ method: '', path: '', search: '', host: '', headers: {}, client: '' });
+  const viewOf = createRequestViews(rules);
+  const hasConditions = groups.some(({ conditions }) => conditions.length > 0);
+  const emptyView = viewOf({ method: '', path: '', search: '', host: '', headers: {}, client: '' });
 
   return Object.freeze({
-    // Where no rule asks for more than a path, nothing is allocated.
-    match(facts: RequestAttributes, random = Math.random) {
-      const group = find(looks ? viewOf(facts) : unseen, facts.path);
+    // When no rule has a condition beside its path, nothing is allocated.
+    match(attributes: RequestAttributes, random = Math.random) {
+      const group = find(hasConditions ? viewOf(attributes) : emptyView, attributes.path);
       return group?.only ?? group?.pick?.(random);
     },
-    routes: Object.freeze(placed.map(({ rule }) => rule)),
-    explain: (facts: RequestAttributes) => explain(groups, viewOf(facts)),
+    routes: Object.freeze(ranked.map(({ rule }) => rule)),
+    explain: (attributes: RequestAttributes) => explainGroups(groups, viewOf(attributes)),
   });
 }
 
-/** Trees first, because they are cheap: a pattern is tried only where it would go before what they found. */
-function createFind<R extends Rule>(groups: readonly Group<R>[]): (view: View, path: string) => Group<R> | undefined {
+/** Trees first, because they are fast: a pattern is tried only when it goes before what they found. */
+function createFind<R extends Rule>(
+  groups: readonly Group<R>[],
+): (view: RequestView, path: string) => Group<R> | undefined {
   const patterns = groups.filter(({ prefixMatch }) => prefixMatch === 'regex');
   const literal = groups.filter(({ prefixMatch }) => prefixMatch !== 'regex');
-  const folding = literal.filter(({ folds }) => folds);
-  const searchExact = createTree(literal.filter(({ folds }) => !folds));
-  const searchFolded = createTree(folding);
+  const anyCase = literal.filter(({ ignoresCase }) => ignoresCase);
+  const searchExact = createTree(literal.filter(({ ignoresCase }) => !ignoresCase));
+  const searchAnyCase = createTree(anyCase);
 
   return function find(view, path) {
     let best = searchExact(view, path, Number.POSITIVE_INFINITY);
-    if (folding.length > 0) best = searchFolded(view, path.toLowerCase(), rankOf(best)) ?? best;
+    if (anyCase.length > 0) best = searchAnyCase(view, path.toLowerCase(), rankOf(best)) ?? best;
     if (patterns.length > 0) best = firstOf(patterns, view, true, rankOf(best)) ?? best;
     return best;
   };
@@ -54,4 +54,125 @@ function createFind<R extends Rule>(groups: readonly Group<R>[]): (view: View, p
 
 function rankOf(group: Group<Rule> | undefined): number {
   return group?.rank ?? Number.POSITIVE_INFINITY;
+}
+
+/** The first group by rank that takes the request and goes before `limit`. */
+type Search<R extends Rule> = (view: RequestView, path: string, limit: number) => Group<R> | undefined;
+
+interface Node<R extends Rule> {
+  /** Undefined for a leaf, as most nodes are. */
+  children: Map<string, Node<R>> | undefined;
+  /** Of the longest prefix that ends here or above. */
+  entry: PrefixEntry<R> | undefined;
+}
+
+/** The groups of one prefix, in the order of trial. */
+interface PrefixEntry<R extends Rule> {
+  readonly prefixLength: number;
+  /** Those with an exact host: a request is compared only with those of its own host. */
+  byHost: Map<string, Group<R>[]> | undefined;
+  readonly others: Group<R>[];
+  /** The entry of the next shorter prefix of the same path. */
+  above: PrefixEntry<R> | undefined;
+  /** The best rank here or above: a search that has found a better one stops. */
+  bestRank: number;
+}
+
+/** `groups` have literal prefixes, are in the order of trial, and all ignore case or none does. */
+function createTree<R extends Rule>(groups: readonly Group<R>[]): Search<R> {
+  const root: Node<R> = { children: undefined, entry: undefined };
+  for (const group of groups) addGroup(nodeOf(root, group.prefix), group);
+  linkEntries(root);
+  return (view, path, limit) => search(deepest(root, path), view, path, limit);
+}
+
+function nodeOf<R extends Rule>(root: Node<R>, prefix: string): Node<R> {
+  let node = root;
+  for (const segment of prefix === '/' ? [] : prefix.slice(1).split('/')) {
+    node.children ??= new Map();
+    const child: Node<R> = node.children.get(segment) ?? { children: undefined, entry: undefined };
+    node.children.set(segment, child);
+    node = child;
+  }
+  return node;
+}
+
+/** The first group of an entry has its best rank. */
+function addGroup<R extends Rule>(node: Node<R>, group: Group<R>): void {
+  const { host, prefix, rank } = group;
+  node.entry ??= { prefixLength: prefix.length, byHost: undefined, others: [], above: undefined, bestRank: rank };
+  if (host === undefined) node.entry.others.push(group);
+  else addToHost(node.entry, host, group);
+}
+
+function addToHost<R extends Rule>(entry: PrefixEntry<R>, host: string, group: Group<R>): void {
+  entry.byHost ??= new Map();
+  const known = entry.byHost.get(host);
+  if (known === undefined) entry.byHost.set(host, [group]);
+  else known.push(group);
+}
+
+/** From the root down. Not recursive: a prefix of many segments would exhaust the stack. */
+function linkEntries<R extends Rule>(root: Node<R>): void {
+  const nodes = [root];
+  for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
+    for (const child of node.children?.values() ?? []) {
+      child.entry = linked(child.entry, node.entry);
+      if (child.children !== undefined) nodes.push(child);
+    }
+  }
+}
+
+function linked<R extends Rule>(
+  entry: PrefixEntry<R> | undefined,
+  above: PrefixEntry<R> | undefined,
+): PrefixEntry<R> | undefined {
+  if (entry === undefined || above === undefined) return entry ?? above;
+  entry.above = above;
+  entry.bestRank = Math.min(entry.bestRank, above.bestRank);
+  return entry;
+}
+
+/** One step down the tree for each segment, as far as there are prefixes. */
+function deepest<R extends Rule>(root: Node<R>, path: string): PrefixEntry<R> | undefined {
+  let node = root;
+  let start = 1;
+  while (start < path.length && node.children !== undefined) {
+    const slash = path.indexOf('/', start);
+    const end = slash === -1 ? path.length : slash;
+    const child: Node<R> | undefined = node.children.get(path.slice(start, end));
+    if (child === undefined) break;
+    node = child;
+    start = end + 1;
+  }
+  return node.entry;
+}
+
+/** From the longest prefix up, as long as a better rank is possible: with equal precedence the first one found is the best. */
+function search<R extends Rule>(
+  from: PrefixEntry<R> | undefined,
+  view: RequestView,
+  path: string,
+  limit: number,
+): Group<R> | undefined {
+  let best: Group<R> | undefined;
+  let before = limit;
+  for (let entry = from; entry !== undefined && entry.bestRank < before; entry = entry.above) {
+    const found = bestAt(entry, view, entry.prefixLength === path.length, before);
+    if (found === undefined) continue;
+    best = found;
+    before = found.rank;
+  }
+  return best;
+}
+
+function bestAt<R extends Rule>(
+  { byHost, others }: PrefixEntry<R>,
+  view: RequestView,
+  isWhole: boolean,
+  limit: number,
+): Group<R> | undefined {
+  const ofHost = byHost?.get(view.host);
+  const found = ofHost && firstOf(ofHost, view, isWhole, limit);
+  return firstOf(others, view, isWhole, found?.rank ?? limit) ?? found;
 }

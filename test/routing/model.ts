@@ -6,8 +6,7 @@ export function modelMatches(rule: Rule, facts: RequestAttributes): boolean {
   const parameters = new URLSearchParams(facts.search);
   return (
     pathFits(rule, facts.path) &&
-    (rule.host === undefined ||
-      hostFits(rule.host, facts.host.toLowerCase().split(':')[0]?.replace(/\.$/, '') ?? '')) &&
+    (rule.host === undefined || hostFits(rule.host, facts.host)) &&
     (rule.method === undefined || textFits(rule.method, facts.method)) &&
     rule.headers.every(({ name, match }) => textFits(match, facts.headers[name] as string | undefined)) &&
     rule.queryParameters.every(({ name, match }) => textFits(match, parameters.get(name) ?? undefined))

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createTable, type Rule } from '#routing';
-import { comparePlaces, placeRule } from '../../src/routing/order.ts';
+import { compareRanked, rankRule } from '../../src/routing/order.ts';
 import { modelLead } from './model.ts';
 import { ruleList, ruleOf } from './rules.ts';
 
-const compare = (a: Rule, b: Rule) => Math.sign(comparePlaces(placeRule(a), placeRule(b)));
+const compare = (a: Rule, b: Rule) => Math.sign(compareRanked(rankRule(a), rankRule(b)));
 
 describe('the order of trial', () => {
   /** `names` in the order of trial, handed in backwards. */

@@ -120,6 +120,12 @@ describe('restoring a Set-Cookie', () => {
   check('__Host-a=1; Path=/; Secure', '__Host-a=1; Path=/; Secure');
   check('__Secure-a=1; Path=/; Secure', '__Secure-a=1; Path=/travel/v1/hotels; Secure');
 
+  it('takes linear time for long runs of blanks', () => {
+    const blanks = ' '.repeat(200_000);
+    for (const attribute of [`Path=/x${blanks}y`, `Domain=${blanks}x`, `${blanks}Path${blanks}`])
+      assert.equal(restoreCookie(`a=1;${attribute}`, { ...there, publicPrefix: '' }), `a=1;${attribute}`);
+  });
+
   it('changes nothing but Path and Domain, whatever a service sends', () => {
     const piece = fc.constantFrom(';', ' ', '=', 'a', 'Path=/x', 'path', 'Domain=hotel', 'Secure', '"', ',', '/', '\t');
     const isTouched = (attribute: string) => /^\s*(?:path|domain)\s*=/i.test(attribute);

@@ -1,7 +1,9 @@
 /** Why a request meets its route: the reasons in words, and that they never differ from what the table does. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createTable, type RequestAttributes, type Rule } from '#routing';
+import type { Mapping } from '#config';
+import { createTable, describeConditions, listRoutes, type RequestAttributes, type Rule } from '#routing';
+import { mappingOf } from '../support/edge.ts';
 import { facts, factsOf, ruleList, ruleOf } from './rules.ts';
 
 const exact = (value: string) => ({ kind: 'exact' as const, value });
@@ -28,10 +30,10 @@ describe('explaining why a rule does not match', () => {
   check({ prefix: '/v[12]', prefixMatch: 'regex' }, { path: '/v3' }, 'path', 'the path /v3 does not match /v[12]');
   check({ method: exact('GET') }, { method: 'POST' }, 'method', 'the method is POST, not GET');
   check({ method: regex('GET|HEAD') }, { method: 'PUT' }, 'method', 'the method is PUT, which does not match GET|HEAD');
-  check({ host: exact('a.example') }, { host: 'B.example:80' }, 'host', 'the host is b.example, not a.example');
+  check({ host: exact('a.example') }, { host: 'b.example' }, 'host', 'the host is b.example, not a.example');
   check({ host: { kind: 'suffix', value: '.b' } }, { host: '.b' }, 'host', 'the host is .b, not *.b');
   check({ host: { kind: 'prefix', value: 'a.' } }, { host: 'b' }, 'host', 'the host is b, not a.*');
-  check({ host: regex('a|b') }, { host: '' }, 'host', 'the host is not told, which does not match a|b');
+  check({ host: regex('a|b') }, { host: '' }, 'host', 'the host is unknown, which does not match a|b');
   check({ headers: [{ name: 'x-a', match: present }] }, {}, 'header', 'the header x-a is missing');
   check(
     { headers: [{ name: 'x-a', match: exact('1') }] },
@@ -173,5 +175,74 @@ describe('an explanation', () => {
         assert.deepEqual(saidOf('shadow'), new Set(matches.flatMap((match) => match?.shadow ?? [])));
       }),
     );
+  });
+});
+
+describe('the list of mappings', () => {
+  it('is in the order of trial, with the conditions of each mapping, its target and its source', () => {
+    const source = { file: 'services/hotel.yaml', line: 9 };
+    const lines = listRoutes([
+      mappingOf({ name: 'all', prefix: '/', source }),
+      mappingOf({ source }),
+      mappingOf({ name: 'book', method: { kind: 'exact', value: 'POST' }, service: 'booking:8080', source }),
+      mappingOf({ name: 'old', prefix: '/old', source, redirect: { host: undefined, path: undefined, status: 308 } }),
+    ]);
+    assert.deepEqual(lines, [
+      '/v1/hotels  POST  ->  booking:8080  (Mapping book, services/hotel.yaml:9)',
+      '/v1/hotels        ->  hotel  (Mapping hotel, services/hotel.yaml:9)',
+      '/old              ->  redirect (308)  (Mapping old, services/hotel.yaml:9)',
+      '/                 ->  hotel  (Mapping all, services/hotel.yaml:9)',
+    ]);
+  });
+
+  it('is empty without mappings', () => assert.deepEqual(listRoutes([]), []));
+
+  function check(fields: Partial<Mapping>, ...expected: string[]) {
+    it(`says ${expected.join(' and ') || 'nothing of the defaults'}`, () =>
+      assert.deepEqual(describeConditions(mappingOf(fields)), expected));
+  }
+
+  check({});
+  check({ prefixMatch: 'exact' }, 'exact');
+  check({ prefixMatch: 'regex', prefix: '/v\\d+/.*' }, 'regex');
+  check({ caseSensitive: false }, 'in any case');
+  check({ method: { kind: 'regex', pattern: 'GET|HEAD' } }, '~ GET|HEAD');
+  check({ host: { kind: 'exact', value: 'api.example' } }, 'host api.example');
+  check({ host: { kind: 'suffix', value: '.example' } }, 'host *.example');
+  check({ host: { kind: 'prefix', value: 'api.' } }, 'host api.*');
+  check({ host: { kind: 'regex', pattern: 'a+' } }, 'host ~ a+');
+  check(
+    {
+      headers: [
+        { name: 'x-a', match: { kind: 'exact', value: '1' } },
+        { name: 'x-b', match: { kind: 'present' } },
+      ],
+    },
+    'x-a: 1',
+    'x-b',
+  );
+  check(
+    {
+      queryParameters: [
+        { name: 'a', match: { kind: 'exact', value: '1' } },
+        { name: 'b', match: { kind: 'regex', pattern: '[0-9]+' } },
+      ],
+    },
+    '?a=1',
+    '?b ~ [0-9]+',
+  );
+  check({ precedence: -1, weight: 20 }, 'precedence -1', '20 %');
+  check({ shadow: true, weight: 5 }, '5 %', 'shadow');
+
+  it('shows no value that may be a secret', () => {
+    const secrets = mappingOf({
+      headers: [
+        { name: 'x-api-key', match: { kind: 'exact', value: 'hidden' } },
+        { name: 'authorization', match: { kind: 'regex', pattern: 'hidden.*' } },
+        { name: 'x-beta', match: { kind: 'exact', value: 'shown' } },
+      ],
+      queryParameters: [{ name: 'token', match: { kind: 'exact', value: 'hidden' } }],
+    });
+    assert.deepEqual(describeConditions(secrets), ['x-api-key: …', 'authorization ~ …', 'x-beta: shown', '?token=…']);
   });
 });

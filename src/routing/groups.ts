@@ -1,0 +1,159 @@
+/** Mappings with the same match share its requests by weight, and one of them may get copies. */
+import { foldsCase } from '#config';
+import { type Condition, conditionsOf, pathCondition, type RequestView } from './conditions.ts';
+import type { RankedRule } from './order.ts';
+import type { Rule } from './rule.ts';
+
+export interface Group<R extends Rule> {
+  /** Its index in the order of trial. */
+  readonly rank: number;
+  /** In the order of trial. */
+  readonly routes: readonly R[];
+  /** One of them; they all match alike. */
+  readonly rule: R;
+  readonly prefixMatch: Rule['prefixMatch'];
+  /** True: `prefix` is in lower case, and so must be the path that is looked up. */
+  readonly ignoresCase: boolean;
+  /** As the tree compares it. */
+  readonly prefix: string;
+  /** Undefined when the rule has no host condition, or one that more than one host meets. */
+  readonly host: string | undefined;
+  /** Those that the tree does not check, the most expensive last. */
+  readonly conditions: readonly Condition[];
+  /** The match, when there is no choice. */
+  readonly only: Match<R> | undefined;
+  /** When there is a choice; `random` returns numbers from 0 to below 1. */
+  readonly pick: ((random: () => number) => Match<R>) | undefined;
+}
+
+/** `ranked` is in the order of trial, so the members of a group follow each other. */
+export function groupRules<R extends Rule>(ranked: readonly RankedRule<R>[]): readonly Group<R>[] {
+  const groups: Group<R>[] = [];
+  let routes: R[] = [];
+  for (const [index, { rule, key }] of ranked.entries()) {
+    if (key === ranked[index - 1]?.key) routes.push(rule);
+    else routes = [rule];
+    if (key !== ranked[index + 1]?.key) groups.push(createGroup(rule, routes, groups.length));
+  }
+  return groups;
+}
+
+/** False for a shadow alone: there are no requests to copy. */
+export function isServed({ only, pick }: Group<Rule>): boolean {
+  return only !== undefined || pick !== undefined;
+}
+
+/** The first that takes the request and goes before `limit`. `isWhole`: the prefix is the whole path. */
+export function firstOf<R extends Rule>(
+  groups: readonly Group<R>[],
+  view: RequestView,
+  isWhole: boolean,
+  limit: number,
+): Group<R> | undefined {
+  for (const group of groups) {
+    if (group.rank >= limit) return undefined;
+    if ((isWhole || group.prefixMatch !== 'exact') && takes(group, view)) return group;
+  }
+  return undefined;
+}
+
+function takes({ conditions }: Group<Rule>, view: RequestView): boolean {
+  for (const condition of conditions) if (!condition.holds(view)) return false;
+  return true;
+}
+
+function createGroup<R extends Rule>(rule: R, routes: readonly R[], rank: number): Group<R> {
+  const { prefix, prefixMatch, host, shadow } = rule;
+  const ignoresCase = foldsCase(rule);
+  const isAlone = routes.length === 1 && !shadow;
+  return {
+    rank,
+    routes,
+    rule,
+    prefixMatch,
+    ignoresCase,
+    prefix: ignoresCase ? prefix.toLowerCase() : prefix,
+    host: host?.kind === 'exact' ? host.value : undefined,
+    conditions: prefixMatch === 'regex' ? [...conditionsOf(rule), pathCondition(rule)] : conditionsOf(rule),
+    only: isAlone ? Object.freeze({ route: rule, shadow: undefined }) : undefined,
+    pick: isAlone ? undefined : createPick(weightedRoutesOf(routes)),
+  };
+}
+
+export interface Match<R> {
+  readonly route: R;
+  /** Gets a copy of this request; undefined: no copy is made. */
+  readonly shadow: R | undefined;
+}
+
+export interface WeightedRoute<R> {
+  readonly route: R;
+  /** Percent of the group's requests; all of them add up to 100. */
+  readonly weight: number;
+}
+
+/** How a group's requests are shared; a group of shadows alone has no routes and takes no requests. */
+export interface WeightedRoutes<R> {
+  readonly routes: readonly WeightedRoute<R>[];
+  readonly shadow: R | undefined;
+  /** Percent of the group's requests that are copied. */
+  readonly shadowWeight: number;
+}
+
+/** `routes`: of one group, in the order of trial. */
+export function weightedRoutesOf<R extends Rule>(routes: readonly R[]): WeightedRoutes<R> {
+  const shadow = routes.find((route) => route.shadow);
+  return {
+    routes: withWeights(routes.filter((route) => !route.shadow)),
+    shadow,
+    shadowWeight: shadow === undefined ? 0 : (shadow.weight ?? 100),
+  };
+}
+
+/**
+ * Routes without a weight share what the others leave. When none has a weight, the first takes all: two mappings with the
+ * same match by accident must not split their requests. Weights that do not add up to 100 are scaled.
+ */
+function withWeights<R extends Rule>(rules: readonly R[]): readonly WeightedRoute<R>[] {
+  if (rules.every(({ weight }) => weight === undefined))
+    return rules.map((route, index) => ({ route, weight: index === 0 ? 100 : 0 }));
+  const given = sum(rules.map(({ weight }) => weight ?? 0));
+  const rest = Math.max(0, 100 - given) / rules.filter(({ weight }) => weight === undefined).length;
+  const weights = rules.map(({ weight }) => weight ?? rest);
+  const scale = 100 / sum(weights);
+  return rules.map((route, index) => ({
+    route,
+    weight: scale === Number.POSITIVE_INFINITY ? 100 / rules.length : (weights[index] ?? 0) * scale,
+  }));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+/** All possible matches are made here, so that a match allocates nothing. Undefined when there is none. */
+function createPick<R>(weighted: WeightedRoutes<R>): ((random: () => number) => Match<R>) | undefined {
+  const { routes, shadow, shadowWeight } = weighted;
+  if (routes.length === 0) return undefined;
+  const copied = shadowWeight / 100;
+  const plain = routes.map(({ route }) => Object.freeze({ route, shadow: undefined }));
+  const withCopy = routes.map(({ route }) => Object.freeze({ route, shadow }));
+  const choose = createChoice(routes.map(({ weight }) => weight));
+  return function pick(random) {
+    const index = choose(random);
+    const isCopied = copied > 0 && (copied >= 1 || random() < copied);
+    return (isCopied ? withCopy : plain)[index] as Match<R>;
+  };
+}
+
+/** Which weight a random number falls on; the weights follow each other in the order of trial. */
+function createChoice(weights: readonly number[]): (random: () => number) => number {
+  const chosen = weights.flatMap((weight, index) => (weight > 0 ? [index] : []));
+  const last = chosen.pop() ?? 0;
+  if (chosen.length === 0) return () => last;
+  const bounds = chosen.map((index) => ({ index, below: sum(weights.slice(0, index + 1)) / 100 }));
+  return function choose(random) {
+    const number = random();
+    return bounds.find(({ below }) => number < below)?.index ?? last;
+  };
+}

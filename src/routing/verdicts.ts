@@ -1,0 +1,119 @@
+/** For people: why each mapping won or lost a request, and the list of mappings that `frontdesk check` prints. */
+import { type HostMatch, type Mapping, type NamedMatch, namesSecret, type Redirect, type TextMatch } from '#config';
+import { type Condition, type Part, pathCondition, type RequestView } from './conditions.ts';
+import { type Group, isServed, type WeightedRoute, type WeightedRoutes, weightedRoutesOf } from './groups.ts';
+import { compareRanked, rankRule, reasonOf } from './order.ts';
+import type { Rule } from './rule.ts';
+
+export interface RouteVerdict<R> {
+  readonly route: R;
+  /** `shadow`: it gets copies. More than one is `matched` where a group shares its requests by weight. */
+  readonly outcome: 'matched' | 'shadow' | 'lost';
+  /** What decided: a part of the request, the order of trial, or the weights of the group. */
+  readonly by: Part | 'order' | 'weight';
+  /** A clause without a capital or a full stop: `the method is POST, not GET`. */
+  readonly reason: string;
+}
+
+/** `groups` are in the order of trial. Checks the conditions of the table, without its tree. */
+export function explainGroups<R extends Rule>(
+  groups: readonly Group<R>[],
+  view: RequestView,
+): readonly RouteVerdict<R>[] {
+  const winner = groups.find((group) => isServed(group) && failureOf(group, view) === undefined);
+  return groups.flatMap((group) => {
+    const failure = failureOf(group, view);
+    if (failure !== undefined) return lost(group, failure.part, failure.reason(view));
+    if (group === winner) return wonBy(group);
+    if (winner === undefined || !isServed(group)) return lost(group, 'order', shadowAlone);
+    return lost(group, 'order', reasonOf(group.rule, winner.rule));
+  });
+}
+
+const shadowAlone = 'it is a shadow, and no mapping has the same match';
+
+/** The path first; the condition of a pattern exists already. */
+function failureOf({ rule, conditions }: Group<Rule>, view: RequestView): Condition | undefined {
+  const path = conditions.find(({ part }) => part === 'path') ?? pathCondition(rule);
+  return [path, ...conditions].find(({ holds }) => !holds(view));
+}
+
+function lost<R extends Rule>(group: Group<R>, by: RouteVerdict<R>['by'], reason: string): readonly RouteVerdict<R>[] {
+  return group.routes.map((route) => ({ route, outcome: 'lost', by, reason }));
+}
+
+function wonBy<R extends Rule>(group: Group<R>): readonly RouteVerdict<R>[] {
+  const weighted = weightedRoutesOf(group.routes);
+  return group.routes.map((route) => {
+    const member = weighted.routes.find((one) => one.route === route);
+    return { route, ...(member === undefined ? shadowVerdict(route, weighted) : weightVerdict(member, weighted)) };
+  });
+}
+
+type Verdict = Omit<RouteVerdict<never>, 'route'>;
+
+function weightVerdict<R extends Rule>({ weight }: WeightedRoute<R>, { routes }: WeightedRoutes<R>): Verdict {
+  const isWeighted = routes.some((one) => one.route.weight !== undefined);
+  const outcome = weight > 0 ? 'matched' : 'lost';
+  if (isWeighted && routes.length > 1) return { outcome, by: 'weight', reason: `weight ${inWords(weight)} of 100` };
+  if (outcome === 'matched') return { outcome, by: 'order', reason: 'it is the first that matches' };
+  return {
+    outcome,
+    by: 'weight',
+    reason: `${routes[0]?.route.name} has the same match, and neither of them a weight`,
+  };
+}
+
+function shadowVerdict<R extends Rule>(route: R, { shadow, shadowWeight }: WeightedRoutes<R>): Verdict {
+  if (route !== shadow) return { outcome: 'lost', by: 'weight', reason: `${shadow?.name} is the shadow of this match` };
+  return { outcome: 'shadow', by: 'weight', reason: `a copy of ${inWords(shadowWeight)} of 100 requests` };
+}
+
+/** A third is 33.33. */
+function inWords(percent: number): string {
+  return String(Math.round(percent * 100) / 100);
+}
+
+/** One line for each mapping, in the order of trial. */
+export function listRoutes(mappings: readonly Mapping[]): readonly string[] {
+  const sorted = mappings.map(rankRule).sort(compareRanked);
+  const rows = sorted.map(({ rule }) => ({ rule, match: [rule.prefix, ...describeConditions(rule)].join('  ') }));
+  const width = Math.max(...rows.map(({ match }) => match.length), 0);
+  return rows.map(({ match, rule: { service, redirect, name, source } }) => {
+    const target = redirect === undefined ? service : redirectTarget(redirect);
+    return `${match.padEnd(width)}  ->  ${target}  (Mapping ${name}, ${source.file}:${source.line})`;
+  });
+}
+
+function redirectTarget({ host, status }: Redirect): string {
+  return host === undefined ? `redirect (${status})` : `redirect to ${host} (${status})`;
+}
+
+/** The conditions of a rule beside its prefix, and its part of the requests: `POST`, `host api.*`, `20 %`. */
+export function describeConditions(rule: Rule): readonly string[] {
+  const { prefixMatch, caseSensitive, method, host, headers, queryParameters, precedence, weight, shadow } = rule;
+  return [
+    ...(prefixMatch === 'segments' ? [] : [prefixMatch]),
+    ...(caseSensitive ? [] : ['in any case']),
+    ...(method === undefined ? [] : [textOf('', '', method).trimStart()]),
+    ...(host === undefined ? [] : [hostOf(host)]),
+    ...headers.map(({ name, match }: NamedMatch) => textOf(name, ': ', match)),
+    ...queryParameters.map(({ name, match }: NamedMatch) => textOf(`?${name}`, '=', match)),
+    ...(precedence === 0 ? [] : [`precedence ${precedence}`]),
+    ...(weight === undefined ? [] : [`${weight} %`]),
+    ...(shadow ? ['shadow'] : []),
+  ];
+}
+
+/** `x-a: 1`, `x-a ~ \d+`, or `x-a` for any value. A value that may be a secret is not shown. */
+function textOf(name: string, separator: string, match: TextMatch): string {
+  if (match.kind === 'present') return name;
+  const [between, text] = match.kind === 'regex' ? [' ~ ', match.pattern] : [separator, match.value];
+  return name + between + (namesSecret(name) ? '…' : text);
+}
+
+function hostOf(host: HostMatch): string {
+  if (host.kind === 'regex') return `host ~ ${host.pattern}`;
+  if (host.kind === 'suffix') return `host *${host.value}`;
+  return `host ${host.value}${host.kind === 'prefix' ? '*' : ''}`;
+}
