@@ -56,10 +56,10 @@ const longFunctionsToday = 8;
 
 /** What is over these bounds today. These numbers may only fall, and a line goes when its number is 0. */
 const today: Record<'filesInCircles' | 'filesInFolder', Readonly<Record<string, number>>> = {
-  filesInCircles: { gateway: 6, ratelimit: 6, 'services/booking': 3, http: 2, proxy: 2 },
+  filesInCircles: { gateway: 6, ratelimit: 6, http: 2, proxy: 2 },
   filesInFolder: {
     ...{ ratelimit: 62, diag: 55, proxy: 45, gateway: 44, http: 39 },
-    ...{ rest: 18, routing: 18, 'services/booking': 25 },
+    ...{ rest: 18, routing: 18 },
   },
 };
 

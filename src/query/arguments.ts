@@ -71,10 +71,18 @@ export function parseArgument(part: string): Argument | undefined {
 }
 
 /**
- * Arguments that a service adds, such as the dates of a stay: a `z.object` whose fields take text and are optional. It
- * may compare them with `refine` or `superRefine`, whose `path` names the argument at fault.
+ * Arguments that a service adds, such as the dates of a stay: a `z.object` whose fields take text and are optional, with
+ * a transform after it if their value is to be something else. It may compare them with `refine`, `superRefine` or in the
+ * transform; the `path` of an issue names the argument at fault.
  */
-export type ExtraSchema<Extra> = z.ZodObject & z.ZodType<Extra>;
+export type ExtraSchema<Extra> = ObjectSchema & z.ZodType<Extra>;
+
+/** `in`: the object, where a transform follows it. */
+type ObjectSchema = z.ZodObject | { readonly in: z.ZodObject };
+
+export function argumentsIn(schema: ObjectSchema): z.ZodRawShape {
+  return 'in' in schema ? schema.in.shape : schema.shape;
+}
 
 export interface ExtraArguments<Extra> {
   readonly names: readonly string[];
@@ -87,7 +95,7 @@ export interface ExtraArguments<Extra> {
 /** Throws a ZodError at once if the schema does not accept an empty object. */
 export function createExtraArguments<Extra>(schema: ExtraSchema<Extra>): ExtraArguments<Extra> {
   return Object.freeze({
-    names: Object.freeze(Object.keys(schema.shape)),
+    names: Object.freeze(Object.keys(argumentsIn(schema))),
     defaults: schema.parse({}) as Extra,
     read(texts: Readonly<Record<string, string>>, faults: Fault[]) {
       const result = schema.safeParse(texts);

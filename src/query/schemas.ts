@@ -1,5 +1,6 @@
 /** What items show and what lists accept, as schemas for the API's description; and the limits of both. */
 import { z } from 'zod';
+import { argumentsIn, type ExtraSchema } from './arguments.ts';
 import type { Column, ItemShape, View } from './view.ts';
 
 export const limitDefault = 20;
@@ -12,19 +13,19 @@ export function itemSchema({ shown }: ItemShape): z.ZodObject {
 }
 
 /** The arguments of an item. `extra`: those that its service adds. */
-export function itemArguments(shape: ItemShape, extra: z.ZodObject | undefined): z.ZodObject {
-  return z.object({ ...extra?.shape, fields: fieldsArgument(shape) });
+export function itemArguments(shape: ItemShape, extra: ExtraSchema<unknown> | undefined): z.ZodObject {
+  return z.object({ ...(extra && argumentsIn(extra)), fields: fieldsArgument(shape) });
 }
 
 /** The arguments of a list; each field of its items that is a column is a filter. */
 export function listArguments<Row extends object>(
   view: View<Row>,
   searchable: readonly Column<Row>[],
-  extra: z.ZodObject | undefined,
+  extra: ExtraSchema<unknown> | undefined,
 ): z.ZodObject {
   const filters = view.list.map(({ name, schema }) => [name, filterArgument(name, schema)] as const);
   return z.object({
-    ...extra?.shape,
+    ...(extra && argumentsIn(extra)),
     ...(searchable.length > 0 && { q: searchArgument(view, searchable) }),
     ...Object.fromEntries(filters),
     sort: sortArgument(view),

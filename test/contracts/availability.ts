@@ -1,11 +1,11 @@
-/** What is left, held against the plainest model: a list of bookings, counted night by night. */
+/** Availability is what the simplest model says: a list of bookings, counted night by night. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { withOffers } from '../../src/services/booking/inventory.ts';
-import { hasRoom } from '../../src/services/booking/offers.ts';
-import type { Stay } from '../../src/services/booking/trade.ts';
-import { hotelTrade } from '../../src/services/hotel/hotel-trade.ts';
-import { make, nights, orderOf, refuse, startMs, type World } from './booking-world.ts';
+import { hasRoom } from '../../src/services/booking/availability.ts';
+import { withAvailability } from '../../src/services/booking/inventory.ts';
+import type { Stay } from '../../src/services/booking/stay.ts';
+import { hotelKind } from '../../src/services/hotel/hotel.ts';
+import { make, nights, refuse, requestFor, startMs, type World } from './booking-world.ts';
 
 /** What a client may do to one hotel, one after the other. */
 const booking = fc.record({
@@ -51,7 +51,7 @@ function left({ rooms, known }: Model, room: string, { firstDay, endDay }: Stay,
 
 export function availabilityContract(worldOf: () => World): void {
   describe('availability', () => {
-    it('is what a plain count of the bookings of each night says, whatever was done before', async () => {
+    it('is what counting the bookings of each night gives, after any bookings, changes and pauses', async () => {
       await fc.assert(
         fc.asyncProperty(steps, fc.integer({ min: 1, max: 3 }), (drawn, units) => play(worldOf(), drawn, units)),
         { numRuns: 25 },
@@ -72,11 +72,11 @@ async function play(world: World, drawn: readonly Step[], units: number): Promis
   for (const stay of [nights(0), nights(3, 2), nights(1, 8)]) await compare(world, model, hotelId, stay);
 }
 
-async function bookBoth({ hotels, time }: World, model: Model, hotelId: string, wish: Booking): Promise<void> {
-  const stay = nights(wish.ahead, wish.length);
-  const wanted = wish.room === undefined ? ['a', 'b'] : [wish.room];
-  const room = wanted.find((name) => left(model, name, stay, time.nowMs) > 0);
-  const made = make(hotels, orderOf(hotelId, { offerName: wish.room, stay, hold: wish.hold }));
+async function bookBoth({ hotels, time }: World, model: Model, hotelId: string, asked: Booking): Promise<void> {
+  const stay = nights(asked.ahead, asked.length);
+  const rooms = asked.room === undefined ? ['a', 'b'] : [asked.room];
+  const room = rooms.find((name) => left(model, name, stay, time.nowMs) > 0);
+  const made = make(hotels, requestFor(hotelId, { offerName: asked.room, stay, hold: asked.hold }));
   if (room === undefined) {
     await refuse(made, 'sold-out');
     return;
@@ -97,14 +97,14 @@ async function changeBoth({ hotels, time }: World, { known }: Model, { kind, whi
 
 async function compare({ database, time }: World, model: Model, hotelId: string, stay: Stay): Promise<void> {
   const { kysely } = database;
-  const [shown] = await withOffers(kysely, hotelTrade, [{ id: hotelId }], { stay, guests: 1 }, time.nowMs);
+  const [shown] = await withAvailability(kysely, hotelKind, [{ id: hotelId }], { stay, guests: 1 }, time.nowMs);
   const counts = ['a', 'b'].map((room) => [room, left(model, room, stay, time.nowMs)] as const);
   const expected = counts.filter(([, units]) => units > 0);
   assert.deepEqual(
-    shown?.left?.map(({ offer, units }) => [offer.name, units]),
+    shown?.available?.map(({ offer, units }) => [offer.name, units]),
     expected,
   );
-  const free = hasRoom(hotelTrade, stay, 1, new Date(time.nowMs).toISOString());
+  const free = hasRoom(hotelKind, stay, 1, time.nowMs);
   const listed = await kysely.selectFrom('hotels').select('id').where('id', '=', hotelId).where(free).execute();
   assert.equal(listed.length, expected.length > 0 ? 1 : 0);
 }

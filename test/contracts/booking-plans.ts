@@ -1,4 +1,4 @@
-/** Every question that the booking service asks is answered by an index, however many rows there are. */
+/** Every query of the booking service uses an index. */
 import assert from 'node:assert/strict';
 import type Koa from 'koa';
 import { CompiledQuery, type Kysely, type KyselyPlugin } from 'kysely';
@@ -50,7 +50,7 @@ export function bookingPlansContract(create: () => Promise<ScratchDatabase>): vo
     const stays = { hotel: 'check_in=2100-01-01&check_out=2100-01-03' };
     const stay = { ...stays, car: 'pickup_at=2100-01-01T00:00:00Z&dropoff_at=2100-01-03T00:00:00Z' }[kind];
 
-    it(`lists of a user’s bookings, in order: ${kind}`, async () => {
+    it(`to list the bookings of a user, in order: ${kind}`, async () => {
       const searches = ['', '?sort=created_at', '?sort=created_at&total=false', '?after=start'];
       for (const search of [...searches, `?sort=${stay.split('=')[0]}`, '?offset=100']) {
         await get(kind, `/bookings/${search}`);
@@ -61,7 +61,7 @@ export function bookingPlansContract(create: () => Promise<ScratchDatabase>): vo
       assert.ok(plans.length >= 5);
     });
 
-    it(`a booking, whose nights are taken, kept, released and sold out: ${kind}`, async () => {
+    it(`to book, confirm, cancel and be sold out: ${kind}`, async () => {
       const agent = request(apps[kind].callback());
       const post = (more: object = {}) =>
         agent
@@ -82,7 +82,7 @@ export function bookingPlansContract(create: () => Promise<ScratchDatabase>): vo
       assert.ok((await plansOf(database, asked)).length >= 10);
     });
 
-    it(`the inventory, with what is left of it: ${kind}`, async () => {
+    it(`to list the inventory, with availability: ${kind}`, async () => {
       await get(kind, '/');
       await get(kind, `/?city=Bern&${stay}`);
       assert.ok((await plansOf(database, asked)).length >= 4);
@@ -90,12 +90,12 @@ export function bookingPlansContract(create: () => Promise<ScratchDatabase>): vo
   }
 }
 
-/** The same database, whose every query is told. */
-function watch(database: Database, tell: (query: Asked) => void): Database {
+/** The same database, with a record of its queries. */
+function watch(database: Database, record: (query: Asked) => void): Database {
   const recorder: KyselyPlugin = {
     transformQuery({ node, queryId }) {
       const { sql, parameters } = database.kysely.getExecutor().compileQuery(node, queryId);
-      tell({ sql, parameters });
+      record({ sql, parameters });
       return node;
     },
     transformResult: async ({ result }) => result,
@@ -108,7 +108,7 @@ interface Plan {
   readonly text: string;
 }
 
-/** Of those that read; throws where one goes through a whole table. PostgreSQL is told that its tables are not as small as they are. */
+/** The plans of the queries that read; throws where one scans a table. PostgreSQL would scan tables as small as these. */
 async function plansOf({ kysely, dialect }: Database, asked: readonly Asked[]): Promise<readonly Plan[]> {
   const explained = asked.filter(({ sql }) => /^\s*(?:select\b.*\bfrom|update|delete)/is.test(sql));
   const unique = [...new Map(explained.map((query) => [query.sql, query])).values()];

@@ -1,16 +1,15 @@
-/** Hotels and cars to book, at a time that the test tells, in whatever database. */
+/** Hotels and cars to book, in any database, at a time that the test sets. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Problem, type ProblemSlug } from '#http';
 import { type BookingRow, type CarBookingRow, type Database, type HotelBookingRow, openDatabase } from '#storage';
-import type { Order } from '../../src/services/booking/choose.ts';
-import { createLedger, type Ledger } from '../../src/services/booking/ledger.ts';
-import { stayOf } from '../../src/services/booking/stay.ts';
-import { dayMs } from '../../src/services/booking/trade.ts';
-import { carTrade } from '../../src/services/car/car-trade.ts';
-import { hotelTrade } from '../../src/services/hotel/hotel-trade.ts';
+import type { BookingRequest } from '../../src/services/booking/create-booking.ts';
+import { dayMs, stayOf } from '../../src/services/booking/stay.ts';
+import { type BookingStore, createBookingStore } from '../../src/services/booking/store.ts';
+import { carKind } from '../../src/services/car/car.ts';
+import { hotelKind } from '../../src/services/hotel/hotel.ts';
 
-/** Half past nine, so that the day has begun. */
+/** Half past nine, when the day has begun. */
 export const startMs = Date.UTC(2030, 0, 1, 9, 30);
 export const today = Math.floor(startMs / dayMs);
 
@@ -33,8 +32,8 @@ export async function refuse(booking: Promise<unknown>, slug: ProblemSlug): Prom
 export interface World {
   readonly time: { nowMs: number };
   readonly database: Database;
-  readonly hotels: Ledger<HotelBookingRow>;
-  readonly cars: Ledger<CarBookingRow>;
+  readonly hotels: BookingStore<HotelBookingRow>;
+  readonly cars: BookingStore<CarBookingRow>;
   readonly addHotel: (...rooms: readonly Room[]) => Promise<string>;
   readonly addCar: (units: number) => Promise<string>;
 }
@@ -53,8 +52,8 @@ export async function openWorld(url: string): Promise<World> {
   return {
     time,
     database,
-    hotels: createLedger<HotelBookingRow>({ database, trade: hotelTrade, clock }),
-    cars: createLedger<CarBookingRow>({ database, trade: carTrade, clock }),
+    hotels: createBookingStore<HotelBookingRow>({ database, kind: hotelKind, clock }),
+    cars: createBookingStore<CarBookingRow>({ database, kind: carKind, clock }),
     async addHotel(...rooms) {
       const id = randomUUID();
       await database.kysely.insertInto('hotels').values({ id, name: 'Astoria', city: 'Bern' }).execute();
@@ -72,12 +71,14 @@ export async function openWorld(url: string): Promise<World> {
   };
 }
 
-export function orderOf(thingId: string, more: Partial<Order> = {}): Omit<Order, 'nowMs'> {
-  return { user: 'ann', thingId, offerName: undefined, stay: nights(10), guests: 1, hold: false, ...more };
+export type NewRequest = Omit<BookingRequest, 'nowMs'>;
+
+export function requestFor(resourceId: string, more: Partial<BookingRequest> = {}): NewRequest {
+  return { user: 'ann', resourceId, offerName: undefined, stay: nights(10), guests: 1, hold: false, ...more };
 }
 
-/** The booking alone, without a key. */
-export async function make<Row extends BookingRow>(ledger: Ledger<Row>, order: Omit<Order, 'nowMs'>): Promise<Row> {
-  const { answer } = await ledger.book(order, undefined, (row) => ({ ...row }));
-  return answer;
+/** Books without an idempotency key. */
+export async function make<Row extends BookingRow>(store: BookingStore<Row>, request: NewRequest): Promise<Row> {
+  const { response } = await store.create(request, undefined, (row) => ({ ...row }));
+  return response;
 }

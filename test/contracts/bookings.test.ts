@@ -5,8 +5,5 @@ import { bookingsContract } from './bookings.ts';
 import { inventoryMigrationContract } from './inventory-migration.ts';
 
 describeOnDatabases('bookings', bookingsContract);
-describeOnDatabases(
-  'the migration of bookings that were made before there was an inventory',
-  inventoryMigrationContract,
-);
-describeOnDatabases('the questions about bookings', bookingPlansContract);
+describeOnDatabases('the migration of bookings that are older than the inventory', inventoryMigrationContract);
+describeOnDatabases('the queries of the booking services use an index:', bookingPlansContract);

@@ -1,16 +1,24 @@
-/** What the ledger of bookings promises, whatever holds the rows. */
+/** What the store of bookings promises on every database. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { Problem, problem } from '#http';
 import type { BookingStatus, Database } from '#storage';
-import type { Question } from '../../src/services/booking/answers.ts';
-import type { Order } from '../../src/services/booking/choose.ts';
-import { stayOf } from '../../src/services/booking/stay.ts';
-import { dayMs } from '../../src/services/booking/trade.ts';
+import type { IdempotentRequest } from '../../src/services/booking/idempotent-requests.ts';
+import { dayMs, stayOf } from '../../src/services/booking/stay.ts';
 import type { ScratchDatabase } from '../support/databases.ts';
 import { availabilityContract } from './availability.ts';
-import { make, nights, openWorld, orderOf, refuse, startMs, today, type World } from './booking-world.ts';
+import {
+  make,
+  type NewRequest,
+  nights,
+  openWorld,
+  refuse,
+  requestFor,
+  startMs,
+  today,
+  type World,
+} from './booking-world.ts';
 
 export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
   let place: ScratchDatabase;
@@ -29,9 +37,12 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
   });
 
   describe('a booking', () => {
-    it('holds what was booked, at the price of that time', async () => {
+    it('keeps what was booked, at the price of that time', async () => {
       const hotelId = await world.addHotel({ name: 'double', units: 1, price: 12_000 });
-      const { id, reference, ...row } = await make(world.hotels, orderOf(hotelId, { stay: nights(10, 3), guests: 2 }));
+      const { id, reference, ...row } = await make(
+        world.hotels,
+        requestFor(hotelId, { stay: nights(10, 3), guests: 2 }),
+      );
       await world.database.kysely.updateTable('room_types').set({ price: 1 }).where('hotel_id', '=', hotelId).execute();
       assert.deepEqual(row, {
         hotel_id: hotelId,
@@ -52,8 +63,8 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
         expires_at: null,
         refund: null,
       });
-      assert.deepEqual({ ...(await world.hotels.firstOwned('ann', id)) }, { id, reference, ...row });
-      assert.equal(await world.hotels.firstOwned('bob', id), undefined);
+      assert.deepEqual({ ...(await world.hotels.readOwned('ann', id)) }, { id, reference, ...row });
+      assert.equal(await world.hotels.readOwned('bob', id), undefined);
     });
 
     it('takes the cheapest room that is free and large enough', async () => {
@@ -62,62 +73,62 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
         { name: 'single', units: 1, guests: 1, price: 5_000 },
         { name: 'double', units: 1, guests: 2, price: 8_000 },
       );
-      const book = async (guests: number) => (await make(world.hotels, orderOf(hotelId, { guests }))).room_type;
+      const book = async (guests: number) => (await make(world.hotels, requestFor(hotelId, { guests }))).room_type;
       assert.deepEqual([await book(1), await book(1), await book(2)], ['single', 'double', 'suite']);
       await refuse(book(1), 'sold-out');
     });
 
-    it('is refused where there is no such thing, no such room and no room so large', async () => {
+    it('is refused for an unknown hotel, an unknown room type and more guests than a room sleeps', async () => {
       const hotelId = await world.addHotel({ name: 'double', units: 1 });
-      const pointerOf = async (order: Omit<Order, 'nowMs'>) =>
-        (await refuse(make(world.hotels, order), 'bad-body')).errors?.map(({ pointer }) => pointer);
-      assert.deepEqual(await pointerOf(orderOf(randomUUID())), ['/hotel_id']);
-      assert.deepEqual(await pointerOf(orderOf(hotelId, { offerName: 'barn' })), ['/room_type']);
-      assert.deepEqual(await pointerOf(orderOf(hotelId, { guests: 3 })), ['/guests']);
+      const pointerOf = async (request: NewRequest) =>
+        (await refuse(make(world.hotels, request), 'bad-body')).errors?.map(({ pointer }) => pointer);
+      assert.deepEqual(await pointerOf(requestFor(randomUUID())), ['/hotel_id']);
+      assert.deepEqual(await pointerOf(requestFor(hotelId, { offerName: 'barn' })), ['/room_type']);
+      assert.deepEqual(await pointerOf(requestFor(hotelId, { guests: 3 })), ['/guests']);
     });
 
-    it('of the thing alone is the next free night, in the cheapest room that is free then', async () => {
+    it('without a stay is for the next free night, in the cheapest room that is free then', async () => {
       const hotelId = await world.addHotel({ name: 'a', units: 1, price: 200 }, { name: 'b', units: 1, price: 100 });
-      await make(world.hotels, orderOf(hotelId, { offerName: 'b', stay: nights(1, 40) }));
+      await make(world.hotels, requestFor(hotelId, { offerName: 'b', stay: nights(1, 40) }));
       const next = async () => {
-        const { room_type, starts_at } = await make(world.hotels, orderOf(hotelId, { stay: undefined }));
+        const { room_type, starts_at } = await make(world.hotels, requestFor(hotelId, { stay: undefined }));
         return `${room_type} ${starts_at}`;
       };
       const found = [await next(), await next(), await next()];
       assert.deepEqual(found, ['b 2030-01-01', 'a 2030-01-01', 'a 2030-01-02']);
     });
 
-    it('of a car alone is the next day, since this one has begun', async () => {
+    it('of a car without a stay is for tomorrow, since today has begun', async () => {
       const carId = await world.addCar(1);
-      const { starts_at, ends_at } = await make(world.cars, orderOf(carId, { stay: undefined }));
+      const { starts_at, ends_at } = await make(world.cars, requestFor(carId, { stay: undefined }));
       assert.deepEqual([starts_at, ends_at], ['2030-01-02T00:00:00.000Z', '2030-01-03T00:00:00.000Z']);
     });
 
     it('of a car takes each day that it touches', async () => {
       const carId = await world.addCar(1);
       const at = (day: number, hour: number) => (today + day) * dayMs + hour * 3_600_000;
-      const { price } = await make(world.cars, orderOf(carId, { stay: stayOf(at(5, 23), at(7, 1)) }));
+      const { price } = await make(world.cars, requestFor(carId, { stay: stayOf(at(5, 23), at(7, 1)) }));
       assert.equal(price, 3 * 5_000);
       for (const stay of [stayOf(at(5, 1), at(5, 2)), stayOf(at(6, 0), at(7, 0)), stayOf(at(7, 22), at(8, 1))])
-        await refuse(make(world.cars, orderOf(carId, { stay })), 'sold-out');
-      await make(world.cars, orderOf(carId, { stay: stayOf(at(4, 0), at(5, 0)) }));
+        await refuse(make(world.cars, requestFor(carId, { stay })), 'sold-out');
+      await make(world.cars, requestFor(carId, { stay: stayOf(at(4, 0), at(5, 0)) }));
     });
 
     it('looks a year ahead and no further', async () => {
       const hotelId = await world.addHotel({ name: 'double', units: 1 });
       for (let ahead = 0; ahead < 365; ahead += 73)
-        await make(world.hotels, orderOf(hotelId, { stay: nights(ahead, 73) }));
-      const { extension } = await refuse(make(world.hotels, orderOf(hotelId, { stay: undefined })), 'sold-out');
+        await make(world.hotels, requestFor(hotelId, { stay: nights(ahead, 73) }));
+      const { extension } = await refuse(make(world.hotels, requestFor(hotelId, { stay: undefined })), 'sold-out');
       assert.deepEqual(extension, { alternatives: [] });
     });
   });
 
-  describe('what is sold out', () => {
+  describe('a sold-out stay', () => {
     it('comes with other rooms for the days, then with later days, five at most', async () => {
       const hotelId = await world.addHotel({ name: 'double', units: 1 }, { name: 'suite', units: 1, price: 30_000 });
-      await make(world.hotels, orderOf(hotelId, { offerName: 'double', stay: nights(11, 2) }));
-      const order = orderOf(hotelId, { offerName: 'double', stay: nights(10, 2) });
-      const { extension } = await refuse(make(world.hotels, order), 'sold-out');
+      await make(world.hotels, requestFor(hotelId, { offerName: 'double', stay: nights(11, 2) }));
+      const request = requestFor(hotelId, { offerName: 'double', stay: nights(10, 2) });
+      const { extension } = await refuse(make(world.hotels, request), 'sold-out');
       const later = (day: number) => ({
         room_type: 'double',
         check_in: `2030-01-${day}`,
@@ -133,22 +144,22 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
 
     it('leaves nothing behind', async () => {
       const hotelId = await world.addHotel({ name: 'double', units: 1 });
-      await make(world.hotels, orderOf(hotelId));
-      await refuse(make(world.hotels, orderOf(hotelId)), 'sold-out');
+      await make(world.hotels, requestFor(hotelId));
+      await refuse(make(world.hotels, requestFor(hotelId)), 'sold-out');
       assert.equal(await countOf(world.database, 'hotel_bookings', hotelId), 1);
     });
   });
 
-  describe('64 at once', () => {
+  describe('64 requests at once', () => {
     for (const length of [1, 5]) {
-      it(`get the last room exactly once: ${length} nights`, async () => {
+      it(`book the last room exactly once: ${length} nights`, async () => {
         const hotelId = await world.addHotel({ name: 'double', units: 3 });
         for (let sold = 0; sold < 2; sold += 1)
-          await make(world.hotels, orderOf(hotelId, { stay: nights(10, length) }));
+          await make(world.hotels, requestFor(hotelId, { stay: nights(10, length) }));
         const other = await openWorld(place.url);
         const races = Array.from({ length: 64 }, (_, client) => {
-          const ledger = client % 2 === 0 ? world.hotels : other.hotels;
-          return make(ledger, orderOf(hotelId, { user: `user-${client}`, stay: nights(10, length) }));
+          const store = client % 2 === 0 ? world.hotels : other.hotels;
+          return make(store, requestFor(hotelId, { user: `user-${client}`, stay: nights(10, length) }));
         });
         const outcomes = await Promise.allSettled(races);
         await other.database.close();
@@ -159,13 +170,13 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
       });
     }
 
-    it('share what there is when their days overlap, and none of it is left', async () => {
+    it('book all units when their days overlap', async () => {
       const carId = await world.addCar(5);
       const races = Array.from({ length: 64 }, (_, client) =>
-        make(world.cars, orderOf(carId, { stay: nights(10 + (client % 3), 3) })),
+        make(world.cars, requestFor(carId, { stay: nights(10 + (client % 3), 3) })),
       );
       await Promise.allSettled(races);
-      await refuse(make(world.cars, orderOf(carId, { stay: nights(12) })), 'sold-out');
+      await refuse(make(world.cars, requestFor(carId, { stay: nights(12) })), 'sold-out');
       const { rows } = await sql<{ taken: number | string }>`select count(*) as taken from car_days
         where offer_id = ${carId} and day = ${today + 12}`.execute(world.database.kysely);
       assert.equal(Number(rows[0]?.taken), 5);
@@ -182,10 +193,10 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
 }
 
 function lifeContract(worldOf: () => World): void {
-  describe('the life of a booking', () => {
+  describe('the status of a booking', () => {
     const hold = async () => {
       const hotelId = await worldOf().addHotel({ name: 'double', units: 1 });
-      return make(worldOf().hotels, orderOf(hotelId, { hold: true }));
+      return make(worldOf().hotels, requestFor(hotelId, { hold: true }));
     };
     const change = (id: string, status: BookingStatus, seen?: number) =>
       worldOf().hotels.change(id, status, ({ version }) => {
@@ -194,9 +205,9 @@ function lifeContract(worldOf: () => World): void {
     const wait = (minutes: number) => {
       worldOf().time.nowMs += minutes * 60_000;
     };
-    const read = (id: string) => worldOf().hotels.firstOwned('ann', id);
+    const read = (id: string) => worldOf().hotels.readOwned('ann', id);
 
-    it('goes from pending to confirmed to cancelled, each a version of its own', async () => {
+    it('goes from pending to confirmed to cancelled, with a new version each time', async () => {
       const { id, status, expires_at } = await hold();
       assert.deepEqual([status, expires_at], ['pending', '2030-01-01T09:45:00.000Z']);
       const confirmed = await change(id, 'confirmed', 1);
@@ -206,13 +217,13 @@ function lifeContract(worldOf: () => World): void {
       assert.deepEqual({ ...(await read(id)) }, { ...cancelled });
     });
 
-    it('ends once: cancelling again changes nothing, whatever was seen', async () => {
+    it('stays cancelled: cancelling again changes nothing, whichever version the client knows', async () => {
       const { id } = await hold();
       const cancelled = await change(id, 'cancelled', 1);
       for (const version of [1, 2, undefined]) assert.deepEqual(await change(id, 'cancelled', version), cancelled);
     });
 
-    it('takes no step that is not allowed, and names those that are', async () => {
+    it('refuses other transitions, and names those that are allowed', async () => {
       const { id } = await hold();
       await change(id, 'confirmed', 1);
       const { detail } = await refuse(change(id, 'confirmed', 2), 'forbidden-transition');
@@ -221,7 +232,7 @@ function lifeContract(worldOf: () => World): void {
       await refuse(change(id, 'confirmed', 3), 'forbidden-transition');
     });
 
-    it('is not changed by whoever saw another version, and of many at once one changes it', async () => {
+    it('changes only for a client that knows its version; of many at once, one changes it', async () => {
       const { id } = await hold();
       const races = Array.from({ length: 16 }, () => change(id, 'confirmed', 1));
       const outcomes = await Promise.allSettled(races);
@@ -229,27 +240,27 @@ function lifeContract(worldOf: () => World): void {
       await refuse(change(id, 'cancelled', 1), 'precondition-failed');
     });
 
-    it('frees what it took when it is cancelled', async () => {
+    it('releases its units when it is cancelled', async () => {
       const { hotels } = worldOf();
       const { id, hotel_id } = await hold();
-      await refuse(make(hotels, orderOf(hotel_id)), 'sold-out');
+      await refuse(make(hotels, requestFor(hotel_id)), 'sold-out');
       await change(id, 'cancelled');
-      await make(hotels, orderOf(hotel_id));
+      await make(hotels, requestFor(hotel_id));
     });
 
-    it('lapses at the instant that a hold names: what it took is free, and it reads cancelled', async () => {
+    it('lapses when its hold ends: its units are free, and it reads as cancelled', async () => {
       const { hotels } = worldOf();
       const { id, hotel_id } = await hold();
       wait(14.99);
       assert.equal((await read(id))?.status, 'pending');
-      await refuse(make(hotels, orderOf(hotel_id)), 'sold-out');
+      await refuse(make(hotels, requestFor(hotel_id)), 'sold-out');
       wait(0.01);
       const lapsed = { ...(await read(id)) };
       assert.deepEqual([lapsed.status, lapsed.version, lapsed.refund], ['cancelled', 2, 0]);
       await refuse(change(id, 'confirmed'), 'forbidden-transition');
       assert.deepEqual({ ...(await change(id, 'cancelled', 1)) }, lapsed);
-      await make(hotels, orderOf(hotel_id));
-      assert.deepEqual({ ...(await read(id)) }, lapsed, 'reads the same once it is written down');
+      await make(hotels, requestFor(hotel_id));
+      assert.deepEqual({ ...(await read(id)) }, lapsed, 'reads the same once the lapse is written');
     });
 
     it('does not lapse once it is confirmed', async () => {
@@ -258,10 +269,10 @@ function lifeContract(worldOf: () => World): void {
       await change(id, 'confirmed', 1);
       wait(16);
       assert.equal((await read(id))?.status, 'confirmed');
-      await refuse(make(hotels, orderOf(hotel_id)), 'sold-out');
+      await refuse(make(hotels, requestFor(hotel_id)), 'sold-out');
     });
 
-    it('is listed as it is now', async () => {
+    it('is listed with its status of now', async () => {
       const { hotels } = worldOf();
       const { id } = await hold();
       const listed = async () => {
@@ -279,7 +290,7 @@ function lifeContract(worldOf: () => World): void {
       [9.6, 5_000],
       [9.7, 0],
     ] as const) {
-      it(`gives ${refund} back after ${days} days`, async () => {
+      it(`gives ${refund} back when it is cancelled after ${days} days`, async () => {
         const { time } = worldOf();
         const { id } = await hold();
         await change(id, 'confirmed', 1);
@@ -291,22 +302,27 @@ function lifeContract(worldOf: () => World): void {
 }
 
 function retriesContract(worldOf: () => World, urlOf: () => string): void {
-  describe('a request that comes again', () => {
-    const question = (key: string, more: Partial<Question> = {}): Question => ({
+  describe('a repeated request', () => {
+    const requestWith = (key: string, more: Partial<IdempotentRequest> = {}): IdempotentRequest => ({
       scope: ['ann', 'POST', '/v1/hotels/bookings/'],
       key,
       fingerprint: 'one',
       ...more,
     });
     const cancel = (id: string) => worldOf().hotels.change(id, 'cancelled', () => {});
-    const ask = async (hotelId: string, asked: Question, more: Partial<Order> = {}, { hotels } = worldOf()) => {
-      const { answer, replayed } = await hotels.book(orderOf(hotelId, more), asked, ({ id }) => ({ id }));
-      return { id: answer.id, replayed };
+    const ask = async (
+      hotelId: string,
+      asked: IdempotentRequest,
+      more: Partial<NewRequest> = {},
+      { hotels } = worldOf(),
+    ) => {
+      const { response, replayed } = await hotels.create(requestFor(hotelId, more), asked, ({ id }) => ({ id }));
+      return { id: response.id, replayed };
     };
 
-    it('gets the answer of the first, even when the booking has changed or nothing is left', async () => {
+    it('gets the first response, even when the booking has changed or nothing is left', async () => {
       const hotelId = await worldOf().addHotel({ name: 'double', units: 1 });
-      const asked = question(randomUUID());
+      const asked = requestWith(randomUUID());
       const { id, replayed } = await ask(hotelId, asked);
       assert.equal(replayed, false);
       assert.deepEqual(await ask(hotelId, asked), { id, replayed: true });
@@ -315,25 +331,25 @@ function retriesContract(worldOf: () => World, urlOf: () => string): void {
       assert.equal(await countOf(worldOf().database, 'hotel_bookings', hotelId), 1);
     });
 
-    it('must ask the same', async () => {
+    it('is refused when it differs from the first', async () => {
       const hotelId = await worldOf().addHotel({ name: 'double', units: 5 });
-      const asked = question(randomUUID());
+      const asked = requestWith(randomUUID());
       await ask(hotelId, asked);
       await refuse(ask(hotelId, { ...asked, fingerprint: 'two' }), 'idempotency-mismatch');
       assert.equal(await countOf(worldOf().database, 'hotel_bookings', hotelId), 1);
     });
 
-    it('is another when somebody else asks, or elsewhere', async () => {
+    it('is a new request for another user or another URL', async () => {
       const hotelId = await worldOf().addHotel({ name: 'double', units: 5 });
-      const asked = question(randomUUID());
+      const asked = requestWith(randomUUID());
       const scopes = [asked.scope, ['bob', ...asked.scope.slice(1)], ['ann', 'POST', '/v1/cars/bookings/']];
       for (const scope of scopes) assert.equal((await ask(hotelId, { ...asked, scope })).replayed, false);
     });
 
-    it('books once when it comes many times at once, at two servers', async () => {
+    it('books once when it comes many times at once, to two servers', async () => {
       const hotelId = await worldOf().addHotel({ name: 'double', units: 32 });
       const other = await openWorld(urlOf());
-      const asked = question(randomUUID());
+      const asked = requestWith(randomUUID());
       const outcomes = await Promise.allSettled(
         Array.from({ length: 32 }, (_, client) => ask(hotelId, asked, {}, client % 2 === 0 ? worldOf() : other)),
       );
@@ -344,33 +360,33 @@ function retriesContract(worldOf: () => World, urlOf: () => string): void {
       for (const one of outcomes) if (one.status === 'rejected') assert.equal(one.reason.slug, 'idempotency-running');
       assert.ok(
         outcomes.some(({ status }) => status === 'rejected'),
-        'none was told that one is running',
+        'no request was refused because another was running',
       );
       assert.equal(await countOf(worldOf().database, 'hotel_bookings', hotelId), 1);
       assert.equal((await ask(hotelId, asked)).replayed, true);
     });
 
-    it('is a new one when the first was refused', async () => {
+    it('is a new request when the first was refused', async () => {
       const hotelId = await worldOf().addHotel({ name: 'double', units: 1 });
-      const { id } = await make(worldOf().hotels, orderOf(hotelId));
-      const asked = question(randomUUID());
+      const { id } = await make(worldOf().hotels, requestFor(hotelId));
+      const asked = requestWith(randomUUID());
       await refuse(ask(hotelId, asked), 'sold-out');
       await cancel(id);
       assert.equal((await ask(hotelId, asked)).replayed, false);
     });
 
-    it('is a new one after a day, and what is older goes as new ones come', async () => {
+    it('is a new request after a day, and older responses are deleted as new requests come', async () => {
       const { addHotel, time, database } = worldOf();
       const hotelId = await addHotel({ name: 'double', units: 99 });
-      const asked = question(randomUUID());
+      const asked = requestWith(randomUUID());
       const { id } = await ask(hotelId, asked);
-      for (let count = 0; count < 30; count += 1) await ask(hotelId, question(randomUUID()));
+      for (let count = 0; count < 30; count += 1) await ask(hotelId, requestWith(randomUUID()));
       time.nowMs += dayMs - 1;
       assert.equal((await ask(hotelId, asked)).id, id);
       time.nowMs += 1;
       assert.notEqual((await ask(hotelId, asked)).id, id);
       for (let count = 0; count < 40; count += 1)
-        await ask(hotelId, question(randomUUID()), { stay: nights(20 + count) });
+        await ask(hotelId, requestWith(randomUUID()), { stay: nights(20 + count) });
       const cutoff = new Date(time.nowMs - dayMs).toISOString();
       const old = database.kysely.selectFrom('answers').select('id').where('created_at', '<=', cutoff);
       assert.deepEqual(await old.execute(), []);
@@ -385,7 +401,7 @@ function constraintsContract(worldOf: () => World): void {
     async function takeByHand(units: number, unit: number) {
       const { addHotel, database, hotels } = worldOf();
       const hotelId = await addHotel({ name: 'double', units });
-      const booking = await make(hotels, orderOf(hotelId));
+      const booking = await make(hotels, requestFor(hotelId));
       const taken = database.kysely.selectFrom('hotel_nights').selectAll().where('booking_id', '=', booking.id);
       const row = await taken.executeTakeFirstOrThrow();
       return {
@@ -398,23 +414,23 @@ function constraintsContract(worldOf: () => World): void {
       };
     }
 
-    it('cannot hold one room twice in one night', async () => {
+    it('refuse one room twice in one night', async () => {
       const { take } = await takeByHand(2, 1);
       await refused(take());
     });
 
-    it('cannot hold more rooms than there are, nor believe that there are more', async () => {
+    it('refuse more rooms than there are', async () => {
       const { take } = await takeByHand(1, 2);
       await refused(take());
       await refused(take({ units: 2 }));
     });
 
-    it('hold a room that is free', async () => {
+    it('accept a room that is free', async () => {
       const { take } = await takeByHand(2, 2);
       await take();
     });
 
-    it('cannot lose a room that is taken', async () => {
+    it('refuse to remove a room that is taken', async () => {
       const { row } = await takeByHand(2, 1);
       const { kysely } = worldOf().database;
       const setUnits = (units: number) =>

@@ -1,4 +1,4 @@
-/** What becomes of a database of version 2, with bookings in it, when a newer frontdesk opens it. */
+/** A database of version 2, with bookings in it, opened by a newer frontdesk. */
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely';
@@ -40,7 +40,7 @@ export function inventoryMigrationContract(create: () => Promise<ScratchDatabase
     return { get: request(app.callback()).get(path).set('X-Travel-User', 'ann'), app };
   };
 
-  it('keeps each booking, its owner, status, version and time, and gives it a reference of its own', async () => {
+  it('keeps each booking, its owner, status, version and time, and gives each its own reference', async () => {
     const rows = await database.kysely.selectFrom('hotel_bookings').selectAll().orderBy('id').execute();
     assert.equal(rows.length, bookingsMax);
     assert.equal(new Set(rows.map(({ reference }) => reference)).size, bookingsMax);
@@ -66,7 +66,7 @@ export function inventoryMigrationContract(create: () => Promise<ScratchDatabase
     assert.deepEqual([rows[2]?.status, rows[2]?.refund], ['cancelled', 0]);
   });
 
-  it('shows them as before, and more', async () => {
+  it('shows them as before, with more fields', async () => {
     const { body: hotel } = await call('hotel', `/bookings/${idAt(0)}`)
       .get.expect(200)
       .expect('ETag', '"3-json"');
@@ -75,7 +75,7 @@ export function inventoryMigrationContract(create: () => Promise<ScratchDatabase
     assert.deepEqual([car.car_id, car.pickup_at], [carId, '2025-12-31T00:00:00.000Z']);
   });
 
-  it('leaves hotels and cars that can be booked by their id alone', async () => {
+  it('keeps hotels and cars bookable by their id alone', async () => {
     for (const [kind, body] of [
       ['hotel', { hotel_id: hotelId }],
       ['car', { car_id: carId }],
@@ -87,7 +87,7 @@ export function inventoryMigrationContract(create: () => Promise<ScratchDatabase
     assert.deepEqual([body.pickup_place, body.count], ['Bern', 1]);
   });
 
-  it('is done once', async () => {
+  it('runs once', async () => {
     const again = await openDatabase({ url: place.url });
     const rows = await again.kysely.selectFrom('room_types').select('id').execute();
     await again.close();

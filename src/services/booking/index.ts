@@ -1,13 +1,8 @@
-/** What the hotel and the car service share. */
-export { bookingFields } from './booking-fields.ts';
-export {
-  type BookingServiceDefinition,
-  type BookingServiceOptions,
-  createBookingService,
-} from './booking-service.ts';
-export type { Offered } from './inventory.ts';
-export { type Money, moneyFor, moneyOf } from './money.ts';
-export { userHeader } from './owner.ts';
-export { bookingStatus } from './status.ts';
-export { endSchema, holdSchema } from './stay.ts';
-export { dayMs, type Offer, type Trade } from './trade.ts';
+/** What the hotel and the car service share: a booking service for one kind of booking. */
+export { bookingFields } from './booking-view.ts';
+export { holdSchema, userHeader } from './bookings.ts';
+export type { WithAvailability } from './inventory.ts';
+export type { BookingKind, Offer } from './kind.ts';
+export { moneyFor, moneyOf } from './money.ts';
+export { type BookingServiceDefinition, type BookingServiceOptions, createBookingService } from './service.ts';
+export { dayMs, stayEndSchema } from './stay.ts';

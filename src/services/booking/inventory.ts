@@ -1,64 +1,160 @@
-/** What there is, with what is left of it for a stay: pages and single things alike. */
-import type { Kysely } from 'kysely';
-import type { Tables } from '#storage';
-import { offersOf, takenIn, unitsLeft } from './offers.ts';
-import { lengthOf } from './stay.ts';
-import type { Offer, Stay, Trade } from './trade.ts';
+/** GET of hotels or cars, with what is left of them for a stay. */
+import type { Kysely, SelectQueryBuilder } from 'kysely';
+import { z } from 'zod';
+import { createListParser, type ListOptions, type ListQuery, type View } from '#query';
+import { collection, item, type Route } from '#rest';
+import { selectPage, type Tables } from '#storage';
+import { hasRoom, offersOf, takenIn, unitsLeft } from './availability.ts';
+import { inventoryDocs, titlesOf } from './docs.ts';
+import { type BookingKind, type Offer, parseId } from './kind.ts';
+import { lengthOf, parseStay, type Stay } from './stay.ts';
+import type { BookingStoreOptions } from './store.ts';
 
-/** What a client asks for. */
-export interface Wanted {
-  readonly stay: Stay | undefined;
-  /** Undefined: it did not say, and one is meant. */
-  readonly guests: number | undefined;
+/** A hotel or a car. */
+export interface Resource {
+  readonly id: string;
 }
 
-/** What belongs to a thing beside its row. */
-export interface Offered {
+/** What a hotel or car has beside its row. */
+export interface WithAvailability {
   readonly offers: readonly Offer[];
-  /** What is left for the stay that was asked for, if one was. */
-  readonly left: readonly Left[] | undefined;
+  /** The offers that are free for the stay and large enough, if the client named a stay. */
+  readonly available: readonly Availability[] | undefined;
 }
 
-export interface Left {
+export interface Availability {
   readonly offer: Offer;
   readonly units: number;
-  /** Of the whole stay, in minor units. */
+  /** For the whole stay, in minor units. */
   readonly price: number;
 }
 
-/** Only offers that are free and large enough are left. */
-export async function withOffers<Thing extends { readonly id: string }>(
+export interface InventoryDefinition<Row extends Resource> {
+  /** Names its columns, because it is prepared once and must survive a column that a newer process adds. */
+  readonly all: (kysely: Kysely<Tables>) => SelectQueryBuilder<Tables, keyof Tables, Row>;
+  readonly view: View<Row & WithAvailability>;
+  readonly list: Pick<ListOptions<Row & WithAvailability>, 'searchable' | 'defaultSort'>;
+  /** Whether lists can be asked for a number of guests. @default false */
+  readonly hasGuests?: boolean;
+}
+
+export function inventoryRoutes<Row extends Resource>(
+  { all, view, list, hasGuests = false }: InventoryDefinition<Row>,
+  { database, kind, clock }: BookingStoreOptions,
+): readonly Route[] {
+  const { kysely } = database;
+  const extra = createStayArguments(kind, hasGuests);
+  const docs = inventoryDocs(kind);
+  const titles = titlesOf(kind);
+  const readFirst = database.prepareFirst<Row>(all(kysely).where('id', '=', ''));
+  return [
+    collection<Row & WithAvailability, AskedStay>({
+      docs: docs.list,
+      path: '/',
+      title: titles.resources,
+      view,
+      parser: createListParser<Row & WithAvailability, AskedStay>(view, { ...list, extra }),
+      async find(_ctx, query) {
+        const { extra: asked = anyStay } = query;
+        const nowMs = clock();
+        const rows = isFiltered(asked)
+          ? all(kysely).where(hasRoom(kind, asked.stay, asked.guests ?? 1, nowMs))
+          : all(kysely);
+        // The columns that a view can filter and sort by are those of the row.
+        const page = await selectPage(database, rows, query as unknown as ListQuery<Row>);
+        return { ...page, items: await withAvailability(kysely, kind, page.items, asked, nowMs) };
+      },
+    }),
+    item<Row & WithAvailability, AskedStay>({
+      docs: docs.get,
+      path: '/:id',
+      title: titles.resource,
+      view,
+      extra,
+      async find(ctx, asked = anyStay) {
+        const id = parseId(ctx['params'].id);
+        const row = id === undefined ? undefined : await readFirst(id);
+        return row && (await withAvailability(kysely, kind, [row], asked, clock()))[0];
+      },
+    }),
+  ];
+}
+
+interface AskedStay {
+  readonly stay: Stay | undefined;
+  /** Undefined: the client named no number, and one guest is assumed. */
+  readonly guests: number | undefined;
+}
+
+const anyStay: AskedStay = Object.freeze({ stay: undefined, guests: undefined });
+
+function isFiltered({ stay, guests }: AskedStay): boolean {
+  return stay !== undefined || guests !== undefined;
+}
+
+const guestsPattern = /^(?:[1-9]|1\d|20)$/;
+
+/**
+ * The arguments of a stay: both ends or neither, and guests where the kind has any. All are checked in the transform,
+ * since it would not run after a fault of the object, and all faults are to be reported at once.
+ */
+function createStayArguments(kind: BookingKind, hasGuests: boolean) {
+  const shape = stayArgumentShape(kind, hasGuests);
+  return z.object(shape).transform((given, ctx): AskedStay => {
+    const refuse = (field: string, message: string) => ctx.addIssue({ code: 'custom', path: [field], message });
+    const parsed = parseStay(kind, given);
+    for (const { field, detail } of parsed.ok ? [] : parsed.faults) refuse(field, detail);
+    const { guests } = given;
+    if (guests !== undefined && !guestsPattern.test(guests)) refuse('guests', 'must be a whole number from 1 to 20');
+    return { stay: parsed.ok ? parsed.stay : undefined, guests: guests === undefined ? undefined : Number(guests) };
+  });
+}
+
+function stayArgumentShape({ stay }: BookingKind, hasGuests: boolean): Record<string, z.ZodType<string | undefined>> {
+  const { fields, format, example } = stay;
+  const description = `Of the stay: give both \`${fields.join('` and `')}\`, or neither.`;
+  const end = z
+    .string()
+    .meta({ format, examples: [example] })
+    .optional()
+    .meta({ param: { description } });
+  const guests = z
+    .string()
+    .meta({ pattern: guestsPattern.source })
+    .optional()
+    .meta({ param: { description: 'How many guests are to stay, from 1 to 20.' }, examples: ['2'] });
+  return { ...Object.fromEntries(fields.map((field) => [field, end])), ...(hasGuests && { guests }) };
+}
+
+export async function withAvailability<Row extends Resource>(
   kysely: Kysely<Tables>,
-  trade: Trade,
-  things: readonly Thing[],
-  { stay, guests = 1 }: Wanted,
+  kind: BookingKind,
+  resources: readonly Row[],
+  { stay, guests = 1 }: AskedStay,
   nowMs: number,
-): Promise<readonly (Thing & Offered)[]> {
-  const ids = things.map(({ id }) => id);
-  const offers = await offersOf(kysely, trade, ids);
-  const left = stay && (await leftIn(kysely, trade, { offers, stay, guests, nowMs }));
-  return things.map((thing) => ({
-    ...thing,
-    offers: offers.filter(({ thing_id }) => thing_id === thing.id),
-    left: left?.filter(({ offer }) => offer.thing_id === thing.id),
+): Promise<readonly (Row & WithAvailability)[]> {
+  const offers = await offersOf(
+    kysely,
+    kind,
+    resources.map(({ id }) => id),
+  );
+  const available = stay && (await availableFor(kysely, kind, offers, { stay, guests, nowMs }));
+  return resources.map((resource) => ({
+    ...resource,
+    offers: offers.filter(({ resource_id }) => resource_id === resource.id),
+    available: available?.filter(({ offer }) => offer.resource_id === resource.id),
   }));
 }
 
-interface Question {
-  readonly offers: readonly Offer[];
-  readonly stay: Stay;
-  readonly guests: number;
-  readonly nowMs: number;
-}
-
-async function leftIn(
+async function availableFor(
   kysely: Kysely<Tables>,
-  trade: Trade,
-  { offers, stay, guests, nowMs }: Question,
-): Promise<readonly Left[]> {
-  const roomy = offers.filter((offer) => offer.guests >= guests);
-  const taken = await takenIn(kysely, trade, roomy, stay, new Date(nowMs).toISOString());
-  return roomy
+  kind: BookingKind,
+  offers: readonly Offer[],
+  { stay, guests, nowMs }: { readonly stay: Stay; readonly guests: number; readonly nowMs: number },
+): Promise<readonly Availability[]> {
+  const largeEnough = offers.filter((offer) => offer.guests >= guests);
+  const taken = await takenIn(kysely, kind, largeEnough, stay, nowMs);
+  return largeEnough
     .map((offer) => ({ offer, units: unitsLeft(offer, stay, taken), price: offer.price * lengthOf(stay) }))
     .filter(({ units }) => units > 0);
 }

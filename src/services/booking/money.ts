@@ -1,7 +1,7 @@
-/** Money as clients read it: an exact text, never a floating-point number. */
+/** Money as clients read it: exact text, never a floating-point number. */
 import { z } from 'zod';
 
-export const money = z
+export const moneySchema = z
   .object({
     amount: z
       .string()
@@ -14,37 +14,22 @@ export const money = z
   })
   .meta({ id: 'Money', examples: [{ amount: '120.00', currency: 'EUR' }] });
 
-export type Money = z.infer<typeof money>;
+export type Money = z.infer<typeof moneySchema>;
 
-/** Money, and what for; wrapped, because `money.describe` would be another schema and not a reference to this one. */
+/** The schema with a description; wrapped, because `.describe` alone would copy the schema instead of referring to it. */
 export function moneyFor(description: string): z.ZodType<Money> {
-  return z.nonoptional(money).describe(description);
+  return z.nonoptional(moneySchema).describe(description);
 }
 
-/** The currencies whose minor unit is no hundredth (ISO 4217). */
+/** The currencies whose minor unit is not a hundredth (ISO 4217). */
+const withoutDecimals = 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF';
+const withThreeDecimals = 'BHD IQD JOD KWD LYD OMR TND';
 const decimals: ReadonlyMap<string, number> = new Map([
-  ...[
-    'BIF',
-    'CLP',
-    'DJF',
-    'GNF',
-    'ISK',
-    'JPY',
-    'KMF',
-    'KRW',
-    'PYG',
-    'RWF',
-    'UGX',
-    'VND',
-    'VUV',
-    'XAF',
-    'XOF',
-    'XPF',
-  ].map((code) => [code, 0] as const),
-  ...['BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND'].map((code) => [code, 3] as const),
+  ...withoutDecimals.split(' ').map((code) => [code, 0] as const),
+  ...withThreeDecimals.split(' ').map((code) => [code, 3] as const),
 ]);
 
-/** `minor` is a whole number of minor units, such as cents, and not negative. */
+/** `minor`: a whole number of minor units, such as cents; not negative. */
 export function moneyOf(minor: number, currency: string): Money {
   const places = decimals.get(currency) ?? 2;
   const digits = String(minor).padStart(places + 1, '0');

@@ -1,59 +1,70 @@
-/** Stays, from what a client wrote to the days that they take. */
+/** A stay: from what a client wrote to the days that it takes. */
 import { z } from 'zod';
-import { dayMs, type Stay, type Trade } from './trade.ts';
+import type { BookingKind } from './kind.ts';
 
-export const daysMax = 90;
-/** Far enough for anybody, and far from where years have more than four digits. */
-const endMax = '2200-01-01';
-
-/** What is wrong with one end of a stay. */
-export interface StayFault {
-  readonly name: string;
-  readonly detail: string;
+/** The time of a stay, and the days that it takes: `firstDay` up to but without `endDay`, as days since 1970-01-01, UTC. */
+export interface Stay {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly firstDay: number;
+  readonly endDay: number;
 }
 
-export type StayReading =
+export const dayMs = 86_400_000;
+export const stayDaysMax = 90;
+/** Later than any real booking, and before years have more than four digits. */
+const endMax = '2200-01-01';
+
+export type ParsedStay =
   | { readonly ok: true; readonly stay: Stay | undefined }
   | { readonly ok: false; readonly faults: readonly StayFault[] };
 
-/** Both ends or none of them, each as `endSchema` has it. */
-export function readStay(trade: Trade, given: Readonly<Record<string, string | undefined>>): StayReading {
-  const missing = trade.ends.filter((name) => given[name] === undefined);
-  if (missing.length === 2) return { ok: true, stay: undefined };
-  const both = `give both ${trade.ends.join(' and ')}, or neither`;
-  if (missing.length === 1) return refuse(missing, `is missing: ${both}`);
-  const [fromMs, toMs] = trade.ends.map((name) => trade.readEnd(given[name] ?? ''));
-  if (fromMs === undefined || toMs === undefined) return refuse(trade.ends, `must be like ${trade.endExample}`);
+export interface StayFault {
+  /** The field of the kind. */
+  readonly field: string;
+  readonly detail: string;
+}
+
+/** Expects both ends or neither; without them the stay is undefined. */
+export function parseStay(kind: BookingKind, given: Readonly<Record<string, string | undefined>>): ParsedStay {
+  const { fields, parse, example } = kind.stay;
+  const [from, to] = fields.map((field) => given[field]);
+  if (from === undefined && to === undefined) return { ok: true, stay: undefined };
+  const missing = fields.filter((field) => given[field] === undefined);
+  if (missing.length > 0) return refuse(missing, `is missing: give both ${fields.join(' and ')}, or neither`);
+  const [fromMs, toMs] = [parse(from ?? ''), parse(to ?? '')];
+  if (fromMs === undefined || toMs === undefined) {
+    const malformed = fields.filter((_, index) => [fromMs, toMs][index] === undefined);
+    return refuse(malformed, malformedEnd(example));
+  }
   const stay = stayOf(fromMs, toMs);
-  const fault = faultOf(trade, stay);
-  return fault === undefined ? { ok: true, stay } : { ok: false, faults: [fault] };
+  const detail = faultOf(kind, stay);
+  return detail === undefined ? { ok: true, stay } : refuse([fields[1]], detail);
 }
 
-function refuse(names: readonly string[], detail: string): StayReading {
-  return { ok: false, faults: names.map((name) => ({ name, detail })) };
+function refuse(fields: readonly string[], detail: string): ParsedStay {
+  return { ok: false, faults: fields.map((field) => ({ field, detail })) };
 }
 
-function faultOf(trade: Trade, stay: Stay): StayFault | undefined {
-  const [from, to] = trade.ends;
-  if (stay.toMs <= stay.fromMs) return { name: to, detail: `must be after ${from}` };
-  if (stay.toMs > Date.parse(endMax)) return { name: to, detail: `must not be after ${endMax}` };
-  if (lengthOf(stay) <= daysMax) return undefined;
-  return { name: to, detail: `must be at most ${daysMax} ${trade.dayName}s after ${from}` };
+function malformedEnd(example: string): string {
+  return `must be like ${example}`;
 }
 
-/** An end of a stay in a request. */
-export function endSchema({ readEnd, endFormat, endExample }: Trade) {
-  const text = z.string().refine((end) => readEnd(end) !== undefined, `must be like ${endExample}`);
-  return text.meta({ format: endFormat, examples: [endExample] });
+/** What is wrong with the end. */
+function faultOf({ dayName, stay: { fields } }: BookingKind, stay: Stay): string | undefined {
+  const [from] = fields;
+  if (stay.toMs <= stay.fromMs) return `must be after ${from}`;
+  if (stay.toMs > Date.parse(endMax)) return `must not be after ${endMax}`;
+  return lengthOf(stay) > stayDaysMax ? `must be at most ${stayDaysMax} ${dayName}s after ${from}` : undefined;
 }
 
-/** Whether a booking is only held at first. */
-export const holdSchema = z
-  .boolean()
-  .default(false)
-  .describe('Makes a pending booking, which is free again at `expires_at` unless it is confirmed before.');
+/** A beginning or end in a request body, and in a response. */
+export function stayEndSchema({ stay: { parse, format, example } }: BookingKind): z.ZodString {
+  const text = z.string().refine((end) => parse(end) !== undefined, malformedEnd(example));
+  return text.meta({ format, examples: [example] });
+}
 
-/** Every calendar day (UTC) that it touches; the instant at which it ends is no part of it. */
+/** Takes every calendar day (UTC) that it touches; the instant at which it ends is no part of it. */
 export function stayOf(fromMs: number, toMs: number): Stay {
   return { fromMs, toMs, firstDay: Math.floor(fromMs / dayMs), endDay: Math.ceil(toMs / dayMs) };
 }
@@ -64,4 +75,9 @@ export function shiftStay({ fromMs, toMs }: Stay, days: number): Stay {
 
 export function lengthOf({ firstDay, endDay }: Stay): number {
   return endDay - firstDay;
+}
+
+/** RFC 3339, UTC: as the tables hold times, and compare them. */
+export function timeText(ms: number): string {
+  return new Date(ms).toISOString();
 }

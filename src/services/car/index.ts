@@ -1,2 +1,2 @@
 /** The car booking service: cars, and the caller's bookings of them. */
-export { createCarService } from './car-service.ts';
+export { createCarService } from './car.ts';

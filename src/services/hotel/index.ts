@@ -1,2 +1,2 @@
 /** The hotel booking service: hotels, and the caller's bookings of them. */
-export { createHotelService } from './hotel-service.ts';
+export { createHotelService } from './hotel.ts';

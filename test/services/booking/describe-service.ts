@@ -1,4 +1,4 @@
-/** What the hotel and the car service promise alike, by their data. */
+/** The tests that the hotel and the car service share: their fields, filters and pages. */
 import assert from 'node:assert/strict';
 import type Koa from 'koa';
 import request from 'supertest';
@@ -13,21 +13,21 @@ type Booking = Row & { readonly id: string };
 
 export interface ServiceCase {
   readonly create: (options: BookingServiceOptions) => Koa;
-  /** As a client sees them. */
-  readonly thing: Row;
+  /** As clients see them. */
+  readonly resource: Row;
   readonly booking: Booking;
   /** The fields of a booking that can be filtered by. */
   readonly filters: readonly string[];
   readonly rows: DemoRows;
   /** Filters that are refused. */
   readonly refused: readonly string[];
-  /** What heads their pages: of all, and of one. */
-  readonly headings: readonly [things: string, one: string];
+  /** The headings of their pages: of the list, and of one item. */
+  readonly headings: readonly [list: string, one: string];
 }
 
 export function describeService(name: string, given: ServiceCase): void {
-  const { create, thing, booking, filters, rows, refused } = given;
-  const [things, one] = given.headings;
+  const { create, resource, booking, filters, rows, refused } = given;
+  const [list, one] = given.headings;
   describe(name, () => {
     const servers = testServers();
 
@@ -36,11 +36,11 @@ export function describeService(name: string, given: ServiceCase): void {
       return create({ database, representations: createRepresentations() }).callback();
     }
 
-    it(`shows a thing with ${Object.keys(thing).join(', ')}`, async () => {
+    it(`lists an item with ${Object.keys(resource).join(', ')}`, async () => {
       const { body } = await request(await open())
         .get('/')
         .expect(200);
-      assert.deepEqual(body.items, [thing]);
+      assert.deepEqual(body.items, [resource]);
     });
 
     it(`shows a booking with ${Object.keys(booking).join(', ')}`, async () => {
@@ -48,37 +48,37 @@ export function describeService(name: string, given: ServiceCase): void {
         .get(`/bookings/${booking.id}`)
         .set('X-Travel-User', 'ann')
         .expect(200);
-      assert.deepEqual(withoutPlace(body), booking);
+      assert.deepEqual(withoutPort(body), booking);
     });
 
-    it('takes each field as a filter, and checks what it is asked for', async () => {
+    it('filters by each field, and refuses bad values and other names', async () => {
       const service = await open();
       const ask = (search: string) => request(service).get(`/bookings/?${search}`).set('X-Travel-User', 'ann');
       for (const field of filters) {
         const { body } = await ask(`${field}=${booking[field]}`).expect(200);
-        assert.deepEqual(body.items.map(withoutPlace), [booking]);
+        assert.deepEqual(body.items.map(withoutPort), [booking]);
       }
       for (const search of refused) await ask(search).expect(400);
     });
 
-    it('has pages for people, each headed by what it shows', async () => {
+    it('has a page for people under each path, with a heading', async () => {
       const service = await open();
       for (const [path, heading] of Object.entries({
-        '/': things,
-        [`/${thing['id']}`]: one,
+        '/': list,
+        [`/${resource['id']}`]: one,
         '/bookings/': `${one} bookings`,
         [`/bookings/${booking.id}`]: `${one} booking`,
       })) {
         const asked = request(service).get(path).set({ Accept: 'text/html', 'X-Travel-User': 'ann' });
         const { text } = await asked.expect(200);
         assert.ok(text.includes(`<h1>${heading}</h1>`) && text.includes(`<title>${heading}</title>`), path);
-        assert.ok(text.includes(path.startsWith('/bookings') ? booking.id : String(thing['id'])), path);
+        assert.ok(text.includes(path.startsWith('/bookings') ? booking.id : String(resource['id'])), path);
       }
     });
   });
 }
 
-/** The port is another each time. */
-function withoutPlace(shown: { readonly url: string }): Row {
+/** The port differs each time. */
+function withoutPort(shown: { readonly url: string }): Row {
   return { ...shown, url: new URL(shown.url).pathname };
 }

@@ -8,7 +8,7 @@ const booking = { id: '20000000-0000-4000-8000-000000000001', hotel_id: hotel.id
 
 describeService('createHotelService', {
   create: createHotelService,
-  thing: {
+  resource: {
     ...hotel,
     room_types: [{ name: 'double', guests: 2, rooms: 3, price: { amount: '120.50', currency: 'EUR' } }],
   },

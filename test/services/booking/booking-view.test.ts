@@ -1,28 +1,28 @@
 /** A reference survives being read aloud and written down. */
 import assert from 'node:assert/strict';
-import { createReference, readReference, showReference } from '../../../src/services/booking/reference.ts';
+import { createReference, formatReference, parseReference } from '../../../src/services/booking/booking-view.ts';
 
 describe('references', () => {
-  it('are of letters that nobody mishears, and differ', () => {
+  it('are made of letters that are not mistaken for others, and differ', () => {
     const references = Array.from({ length: 1_000 }, createReference);
     for (const reference of references) assert.match(reference, /^[\dA-HJKMNP-TV-Z]{8}$/);
     assert.equal(new Set(references).size, references.length);
   });
 
-  it('are found again as they were shown', () => {
+  it('are parsed as they were formatted', () => {
     for (let count = 0; count < 100; count += 1) {
       const reference = createReference();
-      assert.equal(readReference(showReference(reference)), reference);
+      assert.equal(parseReference(formatReference(reference)), reference);
     }
   });
 
-  it('are understood when they are written in small letters, without the dash, or with the letters that look alike', () => {
-    assert.equal(showReference('01AB9Z1X'), '01AB-9Z1X');
+  it('are parsed from small letters, without the dash, and with letters that look alike', () => {
+    assert.equal(formatReference('01AB9Z1X'), '01AB-9Z1X');
     for (const text of ['01ab-9z1x', '01AB9Z1X', 'OLab-9zix', 'oiab9zlx'])
-      assert.equal(readReference(text), '01AB9Z1X');
+      assert.equal(parseReference(text), '01AB9Z1X');
   });
 
   for (const text of ['', '01AB', '01AB-9Z1XX', '01AB-9Z1U', '01AB 9Z1X']) {
-    it(`are not ${JSON.stringify(text)}`, () => assert.equal(readReference(text), undefined));
+    it(`are not parsed from ${JSON.stringify(text)}`, () => assert.equal(parseReference(text), undefined));
   }
 });

@@ -1,0 +1,108 @@
+/** GET, POST and PATCH of bookings, each by its owner alone. */
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { problem, requestContext } from '#http';
+import { createListParser, type ListOptions, type View } from '#query';
+import { collection, createItem, item, type Route, updateItem } from '#rest';
+import { type BookingRow, selectPage } from '#storage';
+import { type BookingRequest, badBody } from './create-booking.ts';
+import { bookingDocs, titlesOf } from './docs.ts';
+import { type BookingKind, parseId } from './kind.ts';
+import { parseStay } from './stay.ts';
+import { type BookingStoreOptions, createBookingStore } from './store.ts';
+
+export interface BookingsDefinition<Row extends BookingRow, Body extends object> {
+  readonly view: View<Row>;
+  readonly list: ListOptions<Row>;
+  /** The body of a request for a booking; its fields may include both ends of a stay, and `hold`. */
+  readonly schema: z.ZodType<Body>;
+  readonly requestOf: (body: Body) => Pick<BookingRequest, 'resourceId' | 'offerName' | 'guests' | 'hold'>;
+}
+
+/** The field `hold` of a request for a booking. */
+export const holdSchema = z
+  .boolean()
+  .default(false)
+  .describe('Makes a pending booking, which is free again at `expires_at` unless it is confirmed before.');
+
+const changeSchema = z
+  .strictObject({ status: z.enum(['confirmed', 'cancelled']) })
+  .meta({ id: 'BookingChange', examples: [{ status: 'cancelled' }] });
+
+export function bookingRoutes<Row extends BookingRow, Body extends object>(
+  { view, list, schema, requestOf }: BookingsDefinition<Row, Body>,
+  options: BookingStoreOptions,
+): readonly Route[] {
+  const { database, kind } = options;
+  const store = createBookingStore<Row>(options);
+  const version = (row: Row) => row.version;
+  const docs = bookingDocs(kind);
+  const titles = titlesOf(kind);
+
+  function find(ctx: Context) {
+    const owner = ownerOf(ctx);
+    const id = parseId(ctx['params'].id);
+    return id === undefined ? undefined : store.readOwned(owner, id);
+  }
+
+  return [
+    collection<Row>({
+      docs: docs.list,
+      path: '/bookings/',
+      title: titles.bookings,
+      view,
+      parser: createListParser(view, list),
+      find: (ctx, query) => selectPage(database, store.ownedBy(ownerOf(ctx)), query),
+    }),
+    createItem<Row, Body>({
+      docs: docs.create,
+      path: '/bookings/',
+      title: titles.booking,
+      view,
+      version,
+      schema,
+      guard: ownerOf,
+      async create(ctx, { input, key, fingerprint, responseFor }) {
+        const user = ownerOf(ctx);
+        const request = { ...requestOf(input), user, stay: stayIn(kind, input) };
+        const scope = [kind.name, user, ctx.method, requestContext(ctx).basePath + ctx.path];
+        const idempotent = key === undefined ? undefined : { scope, key, fingerprint };
+        const { response, replayed } = await store.create(request, idempotent, responseFor);
+        return { response, isReplayed: replayed };
+      },
+    }),
+    item<Row>({ docs: docs.get, path: '/bookings/:id', title: titles.booking, view, version, find }),
+    updateItem<Row, z.infer<typeof changeSchema>>({
+      docs: docs.change,
+      path: '/bookings/:id',
+      title: titles.booking,
+      view,
+      version,
+      schema: changeSchema,
+      guard: ownerOf,
+      find,
+      update: (ctx, { input, requireCurrent }) =>
+        store.change(parseId(ctx['params'].id) ?? '', input.status, requireCurrent),
+    }),
+  ];
+}
+
+/** Throws `bad-body`. */
+function stayIn(kind: BookingKind, body: object): BookingRequest['stay'] {
+  const parsed = parseStay(kind, body as Readonly<Record<string, string | undefined>>);
+  if (parsed.ok) return parsed.stay;
+  throw badBody(...parsed.faults.map(({ field, detail }) => ({ pointer: `/${field}`, detail })));
+}
+
+/** Trusted as it comes, so a gateway must not let clients send it. */
+export const userHeader = 'x-travel-user';
+
+/** The user that the gateway's auth service named. Throws `unauthorized` if the request did not come through a gateway. */
+export function ownerOf(ctx: Context): string {
+  const user = ctx.req.headers[userHeader];
+  if (typeof user === 'string' && user !== '') return user;
+  throw problem('unauthorized', {
+    detail: 'Bookings belong to a user: call this service through the gateway.',
+    headers: { 'WWW-Authenticate': 'Basic realm="travel", charset="UTF-8"' },
+  });
+}

@@ -1,0 +1,117 @@
+/** Responses kept for 24 hours for a request that comes again, stored in the transaction of what they report. */
+import { createHash } from 'node:crypto';
+import { type Kysely, sql } from 'kysely';
+import { problem } from '#http';
+import type { Database, StoredResponseRow, Tables } from '#storage';
+import { timeText } from './stay.ts';
+
+const keptMs = 24 * 3_600_000;
+/** More than the one that each request adds, so that old rows become fewer. */
+const deletedAtOnce = 10;
+
+/** What tells whether a request has come before. */
+export interface IdempotentRequest {
+  /** User, method and URL: the same key in another scope is another request. */
+  readonly scope: readonly string[];
+  readonly key: string;
+  /** Equal for equal requests. */
+  readonly fingerprint: string;
+}
+
+export interface IdempotentRequests {
+  /**
+   * Runs `work` in a transaction that also stores its response, or returns the response that is stored. When `work`
+   * throws, nothing is stored. Throws `idempotency-mismatch` and `idempotency-running`.
+   */
+  readonly runOnce: <Response>(
+    request: IdempotentRequest | undefined,
+    work: (transaction: Kysely<Tables>) => Promise<Response>,
+    nowMs: number,
+  ) => Promise<Outcome<Response>>;
+}
+
+export interface Outcome<Response> {
+  readonly response: Response;
+  readonly replayed: boolean;
+}
+
+export function createIdempotentRequests({ kysely, dialect }: Database): IdempotentRequests {
+  /** Never more than there are requests at the moment. */
+  const running = new Set<string>();
+
+  async function runOnce<Response>(
+    request: IdempotentRequest | undefined,
+    work: (transaction: Kysely<Tables>) => Promise<Response>,
+    nowMs: number,
+  ) {
+    if (request === undefined) return { response: await kysely.transaction().execute(work), replayed: false };
+    const { scope, key, fingerprint } = request;
+    const id = digest([...scope, key]);
+    if (running.has(id)) throw stillRunning();
+    running.add(id);
+    try {
+      return await kysely.transaction().execute(async (transaction): Promise<Outcome<Response>> => {
+        if (dialect === 'postgres') await lock(transaction, id);
+        const stored = await find(transaction, id, nowMs);
+        if (stored !== undefined) return { response: replay<Response>(stored, fingerprint), replayed: true };
+        const response = await work(transaction);
+        await store(transaction, { id, fingerprint, body: JSON.stringify(response), created_at: timeText(nowMs) });
+        await deleteOld(transaction, dialect, timeText(nowMs - keptMs));
+        return { response, replayed: false };
+      });
+    } finally {
+      running.delete(id);
+    }
+  }
+
+  return Object.freeze({ runOnce });
+}
+
+/** Until the transaction ends. SQLite needs none: the other process waits for the file. */
+async function lock(transaction: Kysely<Tables>, id: string): Promise<void> {
+  const number = BigInt.asIntN(64, BigInt(`0x${id.slice(0, 16)}`)).toString();
+  const { rows } = await sql<{ locked: boolean }>`select pg_try_advisory_xact_lock(${number}) as locked`.execute(
+    transaction,
+  );
+  if (rows[0]?.locked !== true) throw stillRunning();
+}
+
+async function find(transaction: Kysely<Tables>, id: string, nowMs: number): Promise<StoredResponseRow | undefined> {
+  return transaction
+    .selectFrom('answers')
+    .selectAll()
+    .where('id', '=', id)
+    .where('created_at', '>', timeText(nowMs - keptMs))
+    .executeTakeFirst();
+}
+
+function replay<Response>(stored: StoredResponseRow, fingerprint: string): Response {
+  if (stored.fingerprint !== fingerprint) throw problem('idempotency-mismatch');
+  return JSON.parse(stored.body) as Response;
+}
+
+/** Replaces a response that is too old. */
+async function store(transaction: Kysely<Tables>, { id, ...row }: StoredResponseRow): Promise<void> {
+  const insertion = transaction.insertInto('answers').values({ id, ...row });
+  await insertion.onConflict((conflict) => conflict.column('id').doUpdateSet(row)).execute();
+}
+
+/** Skips the rows that another request is deleting, so that no request waits for another. */
+async function deleteOld(transaction: Kysely<Tables>, dialect: Database['dialect'], cutoff: string): Promise<void> {
+  const old = transaction
+    .selectFrom('answers')
+    .select('id')
+    .where('created_at', '<=', cutoff)
+    .orderBy('created_at')
+    .limit(deletedAtOnce);
+  const free = dialect === 'postgres' ? old.forUpdate().skipLocked() : old;
+  await transaction.deleteFrom('answers').where('id', 'in', free).execute();
+}
+
+function stillRunning() {
+  return problem('idempotency-running', { headers: { 'Retry-After': '1' } });
+}
+
+function digest(parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}

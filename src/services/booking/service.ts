@@ -1,0 +1,32 @@
+/** A booking service as an app: an inventory for every user, and bookings that only their owner sees. */
+import type Koa from 'koa';
+import type { ProblemResponsesOptions, Representations } from '#http';
+import { createResourceApp } from '#rest';
+import type { BookingRow, Database } from '#storage';
+import { type BookingsDefinition, bookingRoutes } from './bookings.ts';
+import { apiInfo } from './docs.ts';
+import { type InventoryDefinition, inventoryRoutes, type Resource } from './inventory.ts';
+import type { BookingKind } from './kind.ts';
+
+export interface BookingServiceDefinition<Row extends Resource, Booking extends BookingRow, Body extends object> {
+  readonly kind: BookingKind;
+  readonly inventory: InventoryDefinition<Row>;
+  readonly bookings: BookingsDefinition<Booking, Body>;
+}
+
+export interface BookingServiceOptions extends ProblemResponsesOptions {
+  readonly database: Database;
+  readonly representations: Representations;
+  /** Milliseconds since 1970. @default the system's */
+  readonly clock?: () => number;
+}
+
+/** The app has no prefix and no version: `/`, `/<uuid>`, `/bookings/` and `/bookings/<uuid>`. */
+export function createBookingService<Row extends Resource, Booking extends BookingRow, Body extends object>(
+  { kind, inventory, bookings }: BookingServiceDefinition<Row, Booking, Body>,
+  { database, clock = Date.now, ...responses }: BookingServiceOptions,
+): Koa {
+  const options = { database, kind, clock };
+  const routes = [...bookingRoutes(bookings, options), ...inventoryRoutes(inventory, options)];
+  return createResourceApp({ ...responses, info: apiInfo(kind), routes });
+}

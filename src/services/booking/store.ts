@@ -1,0 +1,166 @@
+/** The bookings of one kind as they are now: found, created and changed. */
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
+import { type Problem, problem } from '#http';
+import type { BookingRow, BookingStatus, Database, Tables } from '#storage';
+import { keepUnits, releaseUnits } from './availability.ts';
+import { type RefundStep, refundAt } from './cancellation.ts';
+import { type BookingRequest, createBooking, SoldOut, soldOutProblem } from './create-booking.ts';
+import { createIdempotentRequests, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';
+import type { BookingKind } from './kind.ts';
+import { timeText } from './stay.ts';
+
+export interface BookingStoreOptions {
+  readonly database: Database;
+  readonly kind: BookingKind;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}
+
+/** Rejects with StorageUnavailable while the database is away. */
+export interface BookingStore<Row extends BookingRow> {
+  /**
+   * Creates a booking and returns `toResponse` of it, or the response that the same request got before. Throws the
+   * problems `bad-body`, `sold-out`, `idempotency-mismatch` and `idempotency-running`, and then creates nothing.
+   */
+  readonly create: <Response>(
+    request: Omit<BookingRequest, 'nowMs'>,
+    idempotent: IdempotentRequest | undefined,
+    toResponse: (row: Row) => Response,
+  ) => Promise<Outcome<Response>>;
+  /**
+   * Returns the booking afterwards; one that is cancelled already stays as it is. `requireCurrent` throws unless the
+   * client knows the current version. Throws `forbidden-transition`.
+   */
+  readonly change: (id: string, status: BookingStatus, requireCurrent: (row: Row) => void) => Promise<Row>;
+  readonly ownedBy: (user: string) => SelectQueryBuilder<{ bookings: Row }, 'bookings', Row>;
+  /** A hot read, and therefore prepared. Does not find the booking of another user. */
+  readonly readOwned: (user: string, id: string) => Row | undefined | Promise<Row | undefined>;
+}
+
+export function createBookingStore<Row extends BookingRow>(options: BookingStoreOptions): BookingStore<Row> {
+  const { database, kind, clock } = options;
+  const { kysely } = database;
+  const idempotentRequests = createIdempotentRequests(database);
+  const ownedAt = (now: string, user: string) => bookingsAt<Row>(kysely, kind, now).where(sql.ref('user'), '=', user);
+  const readOwned = database.prepareFirst<Row>(ownedAt('', '').where(sql.ref('id'), '=', ''));
+  const now = createTimeText(clock);
+
+  return Object.freeze({
+    async create<Response>(
+      asked: Omit<BookingRequest, 'nowMs'>,
+      idempotent: IdempotentRequest | undefined,
+      toResponse: (row: Row) => Response,
+    ) {
+      const request = { ...asked, nowMs: clock() };
+      const work = async (transaction: Kysely<Tables>) =>
+        toResponse(await createBooking<Row>(database, transaction, kind, request));
+      try {
+        return await idempotentRequests.runOnce(idempotent, work, request.nowMs);
+      } catch (error) {
+        throw error instanceof SoldOut ? await soldOutProblem(kysely, kind, error) : error;
+      }
+    },
+    change(id, status, requireCurrent) {
+      const change = { id, status, requireCurrent, nowMs: clock() };
+      return kysely.transaction().execute((transaction) => changeStatus(database, transaction, kind, change));
+    },
+    ownedBy: (user) => ownedAt(now(), user),
+    readOwned: (user, id) => readOwned(now(), user, id),
+  } satisfies BookingStore<Row>);
+}
+
+/** Keeps its last text, since many requests share a millisecond. */
+function createTimeText(clock: () => number): () => string {
+  let [ms, text] = [Number.NaN, ''];
+  return function now() {
+    const current = clock();
+    if (current !== ms) {
+      ms = current;
+      text = timeText(ms);
+    }
+    return text;
+  };
+}
+
+const commonColumns = [
+  ...['id', 'user', 'created_at', 'reference', 'starts_at', 'ends_at'],
+  ...['price', 'currency', 'policy'],
+];
+
+/**
+ * All bookings as they are at `now` (RFC 3339, UTC), which is the only parameter and the first in the SQL. A hold that
+ * has lapsed is cancelled, whether or not this has been written yet; the lapse counts as a version, so that an older ETag
+ * no longer matches, and so that writing it changes nothing that clients see.
+ */
+function bookingsAt<Row extends BookingRow>(kysely: Kysely<Tables>, kind: BookingKind, now: string) {
+  const columns = [...commonColumns, kind.idField, ...kind.booking.columns].map((column) => sql.ref(column));
+  const rows = sql<Row>`(
+    select ${sql.join(columns)},
+      case when lapsed = 1 then 'cancelled' else status end as status,
+      version + lapsed as version,
+      case when lapsed = 0 then expires_at end as expires_at,
+      case when lapsed = 1 then 0 else refund end as refund
+    from (
+      select *, case when status = 'pending' and expires_at <= ${now} then 1 else 0 end as lapsed
+      from ${sql.table(kind.tables.bookings)}
+    ) as written
+  )`;
+  const query = kysely.selectFrom(rows.as('bookings')).selectAll();
+  return query as unknown as SelectQueryBuilder<{ bookings: Row }, 'bookings', Row>;
+}
+
+const nextStatuses: Readonly<Record<BookingStatus, readonly BookingStatus[]>> = {
+  pending: ['confirmed', 'cancelled'],
+  confirmed: ['cancelled'],
+  cancelled: [],
+};
+
+interface StatusChange<Row extends BookingRow> {
+  readonly id: string;
+  readonly status: BookingStatus;
+  readonly requireCurrent: (row: Row) => void;
+  readonly nowMs: number;
+}
+
+async function changeStatus<Row extends BookingRow>(
+  { dialect }: Pick<Database, 'dialect'>,
+  transaction: Kysely<Tables>,
+  kind: BookingKind,
+  { id, status, requireCurrent, nowMs }: StatusChange<Row>,
+): Promise<Row> {
+  const now = timeText(nowMs);
+  if (dialect === 'postgres') await lock(transaction, kind, id);
+  const find = () => bookingsAt<Row>(transaction, kind, now).where(sql.ref('id'), '=', id).executeTakeFirstOrThrow();
+  const before = await find();
+  if (status === 'cancelled' && before.status === 'cancelled') return before;
+  requireCurrent(before);
+  if (!nextStatuses[before.status].includes(status)) throw forbiddenTransition(before.status, status);
+  await write(transaction, kind, before, status, nowMs);
+  return find();
+}
+
+async function lock(transaction: Kysely<Tables>, { tables }: BookingKind, id: string): Promise<void> {
+  await sql`select 1 from ${sql.table(tables.bookings)} where id = ${id} for update`.execute(transaction);
+}
+
+/** The booking before its days, like every other writer of both: otherwise two of them could deadlock. */
+async function write(
+  transaction: Kysely<Tables>,
+  kind: BookingKind,
+  { id, status: from, policy }: BookingRow,
+  status: BookingStatus,
+  nowMs: number,
+): Promise<void> {
+  // Nothing is paid before a booking is confirmed.
+  const paidBack = from === 'confirmed' ? refundAt(JSON.parse(policy) as readonly RefundStep[], nowMs) : 0;
+  const refund = status === 'cancelled' ? paidBack : null;
+  await sql`update ${sql.table(kind.tables.bookings)} set status = ${status}, version = version + 1, expires_at = null,
+    refund = ${refund} where id = ${id}`.execute(transaction);
+  await (status === 'cancelled' ? releaseUnits : keepUnits)(transaction, kind, id);
+}
+
+function forbiddenTransition(from: BookingStatus, to: BookingStatus): Problem {
+  const next = nextStatuses[from];
+  const allowed = next.length === 0 ? 'it can no longer change' : `it can become ${next.join(' or ')}`;
+  return problem('forbidden-transition', { detail: `The booking is ${from} and cannot become ${to}: ${allowed}.` });
+}

@@ -1,0 +1,152 @@
+/** Cars as data: every calendar day (UTC) that a rental touches; their tables, views and words. */
+import type Koa from 'koa';
+import { type SelectQueryBuilder, sql } from 'kysely';
+import { z } from 'zod';
+import { createView } from '#query';
+import {
+  type BookingKind,
+  type BookingServiceOptions,
+  bookingFields,
+  createBookingService,
+  dayMs,
+  holdSchema,
+  moneyFor,
+  moneyOf,
+  stayEndSchema,
+  type WithAvailability,
+} from '#services/booking';
+import type { CarBookingRow, CarRow, Tables } from '#storage';
+
+export function createCarService(options: BookingServiceOptions): Koa {
+  return createBookingService<CarRow, CarBookingRow, z.infer<typeof requestSchema>>(
+    {
+      kind: carKind,
+      inventory: {
+        all: (kysely) =>
+          kysely
+            .selectFrom('cars')
+            .select([
+              'id',
+              'model',
+              'class',
+              'city',
+              'pickup_place',
+              'units',
+              'price',
+              'currency',
+            ]) as SelectQueryBuilder<Tables, keyof Tables, CarRow>,
+        view: cars,
+        list: { searchable: ['model', 'class', 'city'], defaultSort: [{ column: 'model', descending: false }] },
+      },
+      bookings: {
+        view: bookings,
+        list: { searchable: ['id', 'car_id', 'status'] },
+        schema: requestSchema,
+        requestOf: ({ car_id, hold }) => ({ resourceId: car_id, offerName: undefined, guests: 1, hold }),
+      },
+    },
+    options,
+  );
+}
+
+/** A car is its own and only offer, for one guest: the renter. */
+export const carKind: BookingKind = Object.freeze({
+  name: 'car',
+  plural: 'cars',
+  dayName: 'day',
+  tables: { resources: 'cars', offers: 'cars', days: 'car_days', bookings: 'car_bookings' },
+  idField: 'car_id',
+  offer: {
+    columns: { resource: sql.ref('id'), name: sql.lit(''), guests: sql.lit(1) },
+    nameField: 'car_id',
+    noun: 'offer',
+    unitNoun: 'car',
+  },
+  stay: {
+    fields: ['pickup_at', 'dropoff_at'],
+    format: 'date-time',
+    example: '2031-05-12T09:00:00+02:00',
+    parse: parseTime,
+    print: (ms) => new Date(ms).toISOString(),
+    earliestMs: (nowMs) => nowMs,
+    // Tomorrow, since today has begun.
+    nextDay: (nowMs) => Math.floor(nowMs / dayMs) + 1,
+  },
+  booking: { columns: [], valuesOf: () => ({}) },
+  alternative: { shape: {}, valuesOf: () => ({}) },
+} satisfies BookingKind);
+
+const time = z.iso.datetime({ offset: true });
+
+function parseTime(text: string): number | undefined {
+  const ms = time.safeParse(text).success ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+const { first, last } = bookingFields<CarBookingRow>();
+
+// The examples are ids of demo rows, so that readers can try them.
+const carId = z.uuid().meta({ examples: ['9a1de644-815e-46d1-bb8f-aa1837f8a88b'] });
+const bookingId = z.uuid().meta({ examples: ['0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a02'] });
+
+const availabilitySchema = z
+  .object({
+    cars_left: z.int32().min(0),
+    price: moneyFor('For the whole rental, if one is left.').optional(),
+  })
+  .optional()
+  .describe('What is left, if `pickup_at` and `dropoff_at` are given.');
+
+const cars = createView<CarRow & WithAvailability>({
+  key: 'id',
+  name: 'Car',
+  fields: {
+    id: { column: 'id', schema: carId },
+    model: { column: 'model', schema: z.string() },
+    class: { column: 'class', schema: z.string().meta({ examples: ['economy'] }) },
+    city: { column: 'city', schema: z.string() },
+    pickup_place: { column: 'pickup_place', schema: z.string() },
+    count: { column: 'units', schema: z.int32().describe('How many cars of this kind there are.') },
+    price: { schema: moneyFor('Per day.'), show: ({ price, currency }) => moneyOf(price, currency) },
+    availability: {
+      schema: availabilitySchema,
+      show({ available, currency }) {
+        if (available === undefined) return undefined;
+        const [{ units, price } = { units: 0, price: undefined }] = available;
+        return { cars_left: units, ...(price !== undefined && { price: moneyOf(price, currency) }) };
+      },
+    },
+  },
+});
+
+const bookings = createView<CarBookingRow>({
+  key: 'id',
+  name: 'CarBooking',
+  fields: {
+    id: { column: 'id', schema: bookingId },
+    car_id: { column: 'car_id', schema: carId },
+    ...first,
+    pickup_at: { column: 'starts_at', schema: z.iso.datetime() },
+    dropoff_at: { column: 'ends_at', schema: z.iso.datetime() },
+    ...last,
+  },
+});
+
+const stayEnd = stayEndSchema(carKind).optional();
+const requestSchema = z
+  .strictObject({
+    car_id: z.uuid().toLowerCase(),
+    pickup_at: stayEnd,
+    dropoff_at: stayEnd,
+    hold: holdSchema,
+  })
+  .meta({
+    id: 'CarBookingRequest',
+    examples: [
+      {
+        car_id: '9a1de644-815e-46d1-bb8f-aa1837f8a88b',
+        pickup_at: '2030-06-03T10:00:00+02:00',
+        dropoff_at: '2030-06-06T18:00:00+02:00',
+      },
+    ],
+  });

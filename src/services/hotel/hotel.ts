@@ -1,0 +1,166 @@
+/** Hotels as data: nights of a room type, by dates; their tables, views and words. */
+import type Koa from 'koa';
+import { type SelectQueryBuilder, sql } from 'kysely';
+import { z } from 'zod';
+import { createView } from '#query';
+import {
+  type BookingKind,
+  type BookingServiceOptions,
+  bookingFields,
+  createBookingService,
+  dayMs,
+  holdSchema,
+  moneyFor,
+  moneyOf,
+  stayEndSchema,
+  type WithAvailability,
+} from '#services/booking';
+import type { HotelBookingRow, HotelRow, Tables } from '#storage';
+
+export function createHotelService(options: BookingServiceOptions): Koa {
+  return createBookingService<HotelRow, HotelBookingRow, z.infer<typeof requestSchema>>(
+    {
+      kind: hotelKind,
+      inventory: {
+        all: (kysely) =>
+          kysely.selectFrom('hotels').select(['id', 'name', 'city']) as SelectQueryBuilder<
+            Tables,
+            keyof Tables,
+            HotelRow
+          >,
+        view: hotels,
+        list: { searchable: ['name', 'city'], defaultSort: [{ column: 'name', descending: false }] },
+        hasGuests: true,
+      },
+      bookings: {
+        view: bookings,
+        list: { searchable: ['id', 'hotel_id', 'status'] },
+        schema: requestSchema,
+        requestOf: ({ hotel_id, room_type, guests, hold }) => ({
+          resourceId: hotel_id,
+          offerName: room_type,
+          guests,
+          hold,
+        }),
+      },
+    },
+    options,
+  );
+}
+
+export const hotelKind: BookingKind = Object.freeze({
+  name: 'hotel',
+  plural: 'hotels',
+  dayName: 'night',
+  tables: { resources: 'hotels', offers: 'room_types', days: 'hotel_nights', bookings: 'hotel_bookings' },
+  idField: 'hotel_id',
+  offer: {
+    columns: { resource: sql.ref('hotel_id'), name: sql.ref('name'), guests: sql.ref('guests') },
+    nameField: 'room_type',
+    noun: 'room type',
+    unitNoun: 'room',
+  },
+  stay: {
+    fields: ['check_in', 'check_out'],
+    format: 'date',
+    example: '2031-05-12',
+    parse: parseDate,
+    print: (ms) => new Date(ms).toISOString().slice(0, 10),
+    earliestMs: (nowMs) => Math.floor(nowMs / dayMs) * dayMs,
+    nextDay: (nowMs) => Math.floor(nowMs / dayMs),
+  },
+  booking: {
+    columns: ['room_type', 'guests'],
+    valuesOf: ({ name }, guests) => ({ room_type: name, guests }),
+  },
+  alternative: { shape: { room_type: z.string() }, valuesOf: ({ name }) => ({ room_type: name }) },
+} satisfies BookingKind);
+
+/** Refuses the 30th of February, which JavaScript takes for the 2nd of March. */
+function parseDate(text: string): number | undefined {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return undefined;
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) || new Date(ms).toISOString().slice(0, 10) !== text ? undefined : ms;
+}
+
+const { first, last } = bookingFields<HotelBookingRow>();
+
+// The examples are ids of demo rows, so that readers can try them.
+const hotelId = z.uuid().meta({ examples: ['bdd640fb-0667-4ad1-9c80-317fa3b1799d'] });
+const bookingId = z.uuid().meta({ examples: ['0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01'] });
+const roomType = z.string().meta({ examples: ['double'] });
+
+const roomTypesSchema = z.array(
+  z.object({
+    name: roomType,
+    guests: z.int32().describe('How many guests a room sleeps.'),
+    rooms: z.int32().describe('How many rooms the hotel has.'),
+    price: moneyFor('Per night.'),
+  }),
+);
+
+const availabilitySchema = z
+  .array(z.object({ room_type: roomType, rooms_left: z.int32().min(1), price: moneyFor('For the whole stay.') }))
+  .optional()
+  .describe('What is left, if `check_in` and `check_out` are given.');
+
+const hotels = createView<HotelRow & WithAvailability>({
+  key: 'id',
+  name: 'Hotel',
+  fields: {
+    id: { column: 'id', schema: hotelId },
+    name: { column: 'name', schema: z.string() },
+    city: { column: 'city', schema: z.string() },
+    room_types: {
+      schema: roomTypesSchema,
+      show: ({ offers }) =>
+        offers.map(({ name, guests, units, price, currency }) => ({
+          name,
+          guests,
+          rooms: units,
+          price: moneyOf(price, currency),
+        })),
+    },
+    availability: {
+      schema: availabilitySchema,
+      show: ({ available }) =>
+        available?.map(({ offer, units, price }) => ({
+          room_type: offer.name,
+          rooms_left: units,
+          price: moneyOf(price, offer.currency),
+        })),
+    },
+  },
+});
+
+const bookings = createView<HotelBookingRow>({
+  key: 'id',
+  name: 'HotelBooking',
+  fields: {
+    id: { column: 'id', schema: bookingId },
+    hotel_id: { column: 'hotel_id', schema: hotelId },
+    ...first,
+    room_type: { column: 'room_type', schema: roomType },
+    check_in: { column: 'starts_at', schema: z.iso.date() },
+    check_out: { column: 'ends_at', schema: z.iso.date().describe('The day of departure.') },
+    guests: { column: 'guests', schema: z.int32() },
+    ...last,
+  },
+});
+
+const stayEnd = stayEndSchema(hotelKind).optional();
+const requestSchema = z
+  .strictObject({
+    hotel_id: z.uuid().toLowerCase(),
+    room_type: z.string().min(1).optional().describe('Unless it is named, the cheapest that is free.'),
+    check_in: stayEnd,
+    check_out: stayEnd,
+    guests: z.int().min(1).max(20).default(1),
+    hold: holdSchema,
+  })
+  .meta({
+    id: 'HotelBookingRequest',
+    examples: [
+      { hotel_id: 'bdd640fb-0667-4ad1-9c80-317fa3b1799d', check_in: '2030-06-03', check_out: '2030-06-06', guests: 2 },
+    ],
+  });

@@ -1,0 +1,200 @@
+/** What hotels and cars share, tested with hotels: who sees which bookings, and how lists can be asked. */
+import assert from 'node:assert/strict';
+import type Koa from 'koa';
+import request, { type Response } from 'supertest';
+import { createRepresentations, problem, silentLogger } from '#http';
+import { createHotelService } from '#services/hotel';
+import { type Database, StorageUnavailable } from '#storage';
+import { openDemoDatabase } from '../../support/databases.ts';
+import { testServers } from '../../support/serve.ts';
+
+const ritz = '10000000-0000-4000-8000-000000000001';
+const astoria = '10000000-0000-4000-8000-000000000002';
+const anns = '20000000-0000-4000-8000-00000000000a';
+const bobs = '20000000-0000-4000-8000-00000000000b';
+
+const rows = {
+  hotels: [
+    { id: ritz, name: 'Ritz', city: 'Paris' },
+    { id: astoria, name: 'Astoria', city: 'Paris' },
+  ],
+  room_types: [
+    { id: '30000000-0000-4000-8000-000000000001', hotel_id: ritz, name: 'double', guests: 2, price: 100 },
+    { id: '30000000-0000-4000-8000-000000000002', hotel_id: ritz, name: 'suite', guests: 4, price: 300 },
+  ],
+  hotel_bookings: [
+    { id: anns, hotel_id: ritz, user: 'ann', status: 'confirmed' },
+    { id: bobs, hotel_id: astoria, user: 'bob', status: 'pending' },
+  ],
+};
+
+describe('a booking service', () => {
+  const servers = testServers();
+  let app: Koa;
+  let database: Database;
+  let clockReads = 0;
+
+  beforeEach(async () => {
+    database = await openDemoDatabase(servers, rows);
+    const toProblem = (thrown: unknown) =>
+      thrown instanceof StorageUnavailable ? problem('storage-unavailable') : undefined;
+    const clock = () => {
+      clockReads += 1;
+      return Date.UTC(2030, 0, 1);
+    };
+    const representations = createRepresentations();
+    app = createHotelService({ database, representations, logger: silentLogger, toProblem, clock });
+  });
+
+  const get = (path: string, user = 'ann') => request(app.callback()).get(path).set('X-Travel-User', user);
+  const idsOf = ({ body }: Response) => body.items.map(({ id }: { id: string }) => id);
+  const pointersOf = ({ body }: Response) => body.errors.map(({ pointer }: { pointer: string }) => pointer);
+
+  describe('the inventory', () => {
+    it('is for everyone, in the order of names', async () => {
+      const answer = await request(app.callback()).get('/').expect(200);
+      assert.deepEqual(idsOf(answer), [astoria, ritz]);
+      assert.deepEqual(answer.body.items[0], { id: astoria, name: 'Astoria', city: 'Paris', room_types: [] });
+    });
+
+    for (const [search, ids] of [
+      ['limit=1&offset=1', [ritz]],
+      ['name=Ritz', [ritz]],
+      ['q=ASTO', [astoria]],
+      ['sort=-name', [ritz, astoria]],
+      ['city=paris', []],
+      ['guests=4', [ritz]],
+      ['guests=5', []],
+      ['check_in=2030-01-02&check_out=2030-01-03', [ritz]],
+    ] as const) {
+      it(`is selected by ?${search}`, async () => assert.deepEqual(idsOf(await get(`/?${search}`).expect(200)), ids));
+    }
+
+    it('shows what is left for a stay, of offers that are large enough', async () => {
+      const stay = 'check_in=2030-01-02&check_out=2030-01-04';
+      const left = (name: string, amount: string) => ({
+        room_type: name,
+        rooms_left: 1,
+        price: { amount, currency: 'EUR' },
+      });
+      const { body } = await get(`/${ritz}?${stay}`).expect(200);
+      assert.deepEqual(body.availability, [left('double', '2.00'), left('suite', '6.00')]);
+      const { body: list } = await get(`/?${stay}&guests=3`).expect(200);
+      assert.deepEqual(list.items[0].availability, [left('suite', '6.00')]);
+    });
+
+    it('reads the clock once for a list, so that its filter and its figures agree', async () => {
+      clockReads = 0;
+      await get('/?check_in=2030-01-02&check_out=2030-01-03').expect(200);
+      assert.equal(clockReads, 1);
+    });
+
+    for (const [search, pointers] of [
+      ['check_in=today&check_out=2030-01-03', ['#/query/check_in']],
+      ['check_in=2030-01-03', ['#/query/check_out']],
+      ['check_in=2030-01-03&check_out=2030-01-03', ['#/query/check_out']],
+      ['check_in=x&check_out=y&guests=21', ['#/query/check_in', '#/query/check_out', '#/query/guests']],
+      ['guests=0', ['#/query/guests']],
+    ] as const) {
+      it(`refuses ?${search}, and names each bad argument once`, async () => {
+        for (const path of ['/', `/${ritz}`]) {
+          assert.deepEqual(pointersOf(await get(`${path}?${search}`).expect(400)), pointers);
+        }
+      });
+    }
+  });
+
+  describe('bookings', () => {
+    it('are listed for their owner, without the owner’s name', async () => {
+      const answer = await get('/bookings/').expect(200);
+      assert.deepEqual([idsOf(answer), answer.body.total], [[anns], 1]);
+      assert.doesNotMatch(JSON.stringify(answer.body), /ann"/);
+    });
+
+    it('are followed by their links from page to page, each of the owner’s once', async () => {
+      const more = [1, 2, 3, 4].map((n) => ({ id: anns.replace(/.$/, String(n)), hotel_id: ritz, user: 'ann' }));
+      const model = await database.kysely.selectFrom('hotel_bookings').selectAll().executeTakeFirstOrThrow();
+      const cancelled = { ...model, status: 'cancelled' as const, refund: 0 };
+      await database.kysely
+        .insertInto('hotel_bookings')
+        .values(more.map((row, index) => ({ ...cancelled, ...row, reference: `0000000${index}` })))
+        .execute();
+      const ids: string[] = [];
+      let link: string | undefined = '/bookings/?limit=2&sort=-status';
+      while (link !== undefined) {
+        const answer: Response = await get(link).expect(200);
+        assert.equal(answer.body.total, 5);
+        ids.push(...idsOf(answer));
+        link = answer.body.links.next;
+      }
+      assert.deepEqual(ids, [anns, ...more.map(({ id }) => id)]);
+    });
+
+    it('name all bad arguments of a list at once', async () => {
+      const answer = await get('/bookings/?status=lost&id=1&limit=x&user=bob').expect(400);
+      assert.deepEqual(pointersOf(answer), ['#/query/status', '#/query/id', '#/query/limit', '#/query/user']);
+    });
+
+    it('cannot be reached by a filter, a search or an order that names another user', async () => {
+      for (const search of [`id=${bobs}`, `q=${bobs}`]) {
+        assert.equal((await get(`/bookings/?${search}`).expect(200)).body.total, 0);
+      }
+      for (const search of ['user=bob', 'sort=user', 'fields=user']) await get(`/bookings/?${search}`).expect(400);
+    });
+
+    it('are 404 for every other user, also under a tag or a user name in other case', async () => {
+      assert.equal((await get(`/bookings/${anns}`).expect(200)).body.id, anns);
+      await get(`/bookings/${bobs}`).expect(404, { code: 404, message: '404: Not Found' });
+      await get(`/bookings/${bobs}`, 'bob').expect(200);
+      await get(`/bookings/${bobs}`, 'BOB').expect(404);
+      for (const tag of ['"1-json"', '*']) await get(`/bookings/${bobs}`).set('If-None-Match', tag).expect(404);
+    });
+
+    it('are 401 with a challenge without a user, or with an empty one', async () => {
+      const agent = request(app.callback());
+      for (const path of ['/bookings/', `/bookings/${anns}`]) {
+        await agent.get(path).expect(401).expect('WWW-Authenticate', 'Basic realm="travel", charset="UTF-8"');
+        await agent.get(path).set('X-Travel-User', '').expect(401);
+      }
+    });
+
+    it('have a tag of their version', async () => {
+      await get(`/bookings/${anns}`).expect('ETag', '"1-json"');
+      await database.kysely.updateTable('hotel_bookings').set({ version: 2 }).where('id', '=', anns).execute();
+      await get(`/bookings/${anns}`).set('If-None-Match', '"1-json"').expect(200).expect('ETag', '"2-json"');
+      await get(`/bookings/${anns}`).set('If-None-Match', '"2-json"').expect(304);
+    });
+
+    it('are found by a UUID in capitals, which changes neither their tag nor their id', async () => {
+      const { body } = await get(`/bookings/${anns.toUpperCase()}`).expect(200).expect('ETag', '"1-json"');
+      assert.equal(body.id, anns);
+    });
+
+    for (const id of ['x', anns.slice(1), `${anns}x`, `{${anns}}`, anns.replaceAll('-', ''), "'%20or%201=1", '%00']) {
+      it(`are 404 under what is no UUID: ${id}`, () => get(`/bookings/${id}`).expect(404));
+    }
+
+    it('name in a request what is wrong with it', async () => {
+      const post = (body: object) => request(app.callback()).post('/bookings/').set('X-Travel-User', 'ann').send(body);
+      const check = async (body: object, pointer: string, detail: string) =>
+        assert.deepEqual((await post({ hotel_id: ritz, ...body }).expect(400)).body.errors, [{ pointer, detail }]);
+      const fields = 'give both check_in and check_out, or neither';
+      await check({ check_in: '2030-01-02' }, '/check_out', `is missing: ${fields}`);
+      await check({ check_in: 'x', check_out: '2030-01-02' }, '/check_in', 'must be like 2031-05-12');
+      await check({ check_in: '2029-12-31', check_out: '2030-01-02' }, '/check_in', 'lies in the past');
+      await check({ hotel_id: anns }, '/hotel_id', 'is the id of no hotel');
+      const known = 'is no room type of this hotel; known: double, suite';
+      await check({ room_type: 'barn' }, '/room_type', known);
+      await check({ guests: 5 }, '/guests', 'must be at most 4 in one room');
+    });
+  });
+
+  it('answers 503 while the database is away', async () => {
+    await database.close();
+    for (const path of ['/', `/${ritz}`, '/bookings/', `/bookings/${anns}`]) await get(path).expect(503);
+    const agent = request(app.callback());
+    await agent.post('/bookings/').set('X-Travel-User', 'ann').send({ hotel_id: ritz }).expect(503);
+    const patch = agent.patch(`/bookings/${anns}`).set('X-Travel-User', 'ann').set('If-Match', '*');
+    await patch.send({ status: 'cancelled' }).expect(503);
+  });
+});
