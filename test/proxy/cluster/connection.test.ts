@@ -1,7 +1,7 @@
-/** HTTPS services: verified by the name in the record, and never by one that a request brings. */
+/** HTTPS services: verified by the name in the record and never by one in a request, and called over HTTP/1.1 even when they offer HTTP/2. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { createServer } from 'node:https';
+import { createSecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
@@ -18,19 +18,16 @@ describe('an HTTPS service', () => {
   const servers = testServers();
   const writeFiles = temporaryFiles();
 
-  /** Answers with the name that it was asked for in the handshake. */
+  /** Offers HTTP/2 as well; responds with the name in the TLS handshake and the version of HTTP. */
   async function startService(): Promise<{ readonly origin: string; readonly file: string } | undefined> {
     const certificate = await makeCertificate(await writeFiles(), 'DNS:hotel,IP:127.0.0.1');
     if (certificate === undefined) return undefined;
-    const server = createServer(
-      certificate,
-      ({ socket }, res) => void res.end((socket as TLSSocket).servername || 'none'),
+    const server = createSecureServer(
+      { ...certificate, allowHTTP1: true },
+      ({ socket, httpVersion }, res) => void res.end(`${(socket as TLSSocket).servername || 'none'} ${httpVersion}`),
     );
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    servers.later(() => {
-      server.closeAllConnections();
-      server.close();
-    });
+    servers.later(() => void server.close());
     return { origin: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, file: certificate.file };
   }
 
@@ -41,20 +38,22 @@ describe('an HTTPS service', () => {
     return JSON.parse(stdout);
   }
 
-  it('is asked by the name in the record, whatever Host says, and must show that name', async function () {
+  it('is called over HTTP/1.1 by the name in the record, whatever Host says, and must have a certificate for that name', async function () {
+    this.timeout(30_000);
     const service = await startService();
     if (service === undefined) this.skip();
     assert.deepEqual(await askAs(['hotel', '', 'car'], service.origin, service.file), [
-      'hotel false',
-      'hotel true',
-      'none false',
-      'none true',
+      'hotel 1.1 false',
+      'hotel 1.1 true',
+      'none 1.1 false',
+      'none 1.1 true',
       'ERR_TLS_CERT_ALTNAME_INVALID',
       'ERR_TLS_CERT_ALTNAME_INVALID',
     ]);
   });
 
-  it('is not asked anything when nobody vouches for it', async function () {
+  it('gets no request when its certificate is not trusted', async function () {
+    this.timeout(30_000);
     const service = await startService();
     if (service === undefined) this.skip();
     const clusters = createClusters();

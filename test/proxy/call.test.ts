@@ -1,0 +1,146 @@
+/** One call to a service: when it is sent again, when it is given up, what that says about the address, and how its body is read. */
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { type CallOptions, callUpstream, createClusters, type UpstreamRequest, wholeBody } from '#proxy';
+import { breakersOf, specOf } from '../support/clusters.ts';
+import { type Served, testServers } from '../support/serve.ts';
+
+import { startUpstream } from '../support/upstream.ts';
+import { createSignal } from '../support/waiting.ts';
+
+const servers = testServers();
+
+/** One failure ejects an address, each has one connection, and no retries are allowed. */
+function clusterOf(...services: readonly Served[]) {
+  const clusters = createClusters({ random: () => 0 });
+  servers.later(clusters.close);
+  const outlierDetection = { consecutive5xx: 1, baseEjectionTimeMs: 60_000, maxEjectionPercent: 50 };
+  const circuitBreakers = breakersOf({ maxConnections: 1, maxRetries: 0 });
+  const spec = specOf(
+    services.map(({ origin }) => origin),
+    { outlierDetection, circuitBreakers },
+  );
+  return clusters.acquire(spec).cluster;
+}
+
+const post: UpstreamRequest = { method: 'POST', path: '/', headers: [], body: wholeBody('hello') };
+const failover: CallOptions = { timeoutMs: 5000, repeat: 'failover' };
+const never: CallOptions = { timeoutMs: 5000, repeat: 'never' };
+
+/** Stands for the response to a client. */
+function clientOf({ destroyed = false } = {}) {
+  return Object.assign(new EventEmitter(), { destroyed }) as unknown as ServerResponse;
+}
+
+async function startSilent() {
+  const arrived = createSignal();
+  const closed = createSignal();
+  const served = await servers.tcp((socket) => void socket.once('data', arrived.give).once('close', closed.give));
+  return { ...served, arrived: arrived.given, closed: closed.given };
+}
+
+describe('a call with failover', () => {
+  it('goes to one other address, whatever its method, and needs no place among the retries', async () => {
+    const upstream = await startUpstream(servers);
+    const cluster = clusterOf(await servers.refusing(), upstream);
+    const { head, origin } = await callUpstream(cluster, post, failover);
+    assert.deepEqual([head.status, origin, upstream.only().body], [200, upstream.origin, 'hello']);
+  });
+
+  it('fails when the second address fails, when there is no other, and when it may not be repeated', async () => {
+    const refusing = await servers.refusing();
+    const upstream = await startUpstream(servers);
+    const reset = await servers.tcp((socket) => void socket.once('data', () => socket.resetAndDestroy()));
+    await assert.rejects(callUpstream(clusterOf(refusing, reset, upstream), post, failover), { code: 'ECONNRESET' });
+    const single = clusterOf(refusing);
+    await assert.rejects(callUpstream(single, post, failover), { code: 'ECONNREFUSED' });
+    await assert.rejects(callUpstream(clusterOf(refusing, upstream), post, never), { code: 'ECONNREFUSED' });
+    assert.deepEqual([single.snapshot().activeRequests, upstream.reached.length], [0, 0]);
+  });
+});
+
+describe('a call that is given up', () => {
+  const healthOf = (cluster: ReturnType<typeof clusterOf>, { origin }: Served) =>
+    cluster.snapshot().addresses.find((address) => address.origin === origin)?.health;
+
+  it('because the client goes says nothing about the address, which is not asked for a client that is gone already', async () => {
+    const silent = await startSilent();
+    const cluster = clusterOf(silent, silent);
+    const gone = clientOf({ destroyed: true });
+    await assert.rejects(callUpstream(cluster, { ...post, client: gone }, failover), { code: 'ECONNRESET' });
+    assert.equal(cluster.snapshot().isUsed, false);
+    const client = clientOf();
+    const call = callUpstream(cluster, { ...post, client }, failover);
+    await silent.arrived;
+    client.emit('close');
+    await assert.rejects(call, { name: 'CallAborted', code: 'ECONNRESET' });
+    await silent.closed;
+    assert.deepEqual([healthOf(cluster, silent), cluster.snapshot().activeRequests], ['unknown', 0]);
+  });
+
+  it('because it takes too long counts against the address', async () => {
+    const silent = await startSilent();
+    const cluster = clusterOf(silent, await startSilent());
+    await assert.rejects(callUpstream(cluster, post, { ...failover, timeoutMs: 50 }), {
+      name: 'CallAborted',
+      code: 'ETIMEDOUT',
+      message: 'no response within 50 ms',
+    });
+    assert.deepEqual([healthOf(cluster, silent), cluster.snapshot().activeRequests], ['ejected', 0]);
+  });
+
+  it('while its body is read ends the reading', async () => {
+    const half = await servers.tcp(
+      (socket) => void socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')),
+    );
+    const client = clientOf();
+    const { body } = await callUpstream(clusterOf(half), { ...post, client }, failover);
+    const reading = body.read({ bytesMax: 100, timeoutMs: 0 });
+    client.emit('close');
+    await assert.rejects(reading, { code: 'ECONNRESET' });
+  });
+});
+
+describe('the body of a response', () => {
+  const bytes = 200_000;
+
+  async function bodyOf(length: number) {
+    const closed = createSignal();
+    const upstream = await startUpstream(servers, (res) => {
+      res.socket?.once('close', closed.give);
+      res.writeHead(200, { 'Content-Length': bytes }).write(Buffer.alloc(length, 'x'));
+    });
+    const { body } = await callUpstream(clusterOf(upstream), post, never);
+    return { body, closed: closed.given };
+  }
+
+  it('is read whole within its bounds, at once when it has come already', async () => {
+    const { body } = await bodyOf(bytes);
+    assert.equal((await body.read({ bytesMax: bytes, timeoutMs: 5000 })).length, bytes);
+    const { body: small } = await callUpstream(clusterOf(await startUpstream(servers)), post, never);
+    assert.equal(String(await small.read({ bytesMax: 2, timeoutMs: 0 })), 'ok');
+  });
+
+  it('is given up with its connection when it is too large or comes too late', async () => {
+    const large = await bodyOf(bytes);
+    await assert.rejects(large.body.read({ bytesMax: bytes - 1, timeoutMs: 0 }), RangeError);
+    const late = await bodyOf(10);
+    await assert.rejects(late.body.read({ bytesMax: bytes, timeoutMs: 20 }), { code: 'ETIMEDOUT' });
+    const undrained = await bodyOf(10);
+    await assert.rejects(undrained.body.drain(20), { code: 'ETIMEDOUT' });
+    await Promise.all([late.closed, undrained.closed]);
+  });
+
+  it('is drained to its end, however long it is, and the connection stays open for the next request', async () => {
+    const sockets = new Set<unknown>();
+    const upstream = await servers.http((req, res) => {
+      sockets.add(req.socket);
+      res.end(Buffer.alloc(bytes));
+    });
+    const cluster = clusterOf(upstream);
+    for (let turn = 0; turn < 2; turn += 1) await (await callUpstream(cluster, post, never)).body.drain(5000);
+    assert.equal(sockets.size, 1);
+    assert.equal(cluster.snapshot().activeRequests, 0);
+  });
+});
