@@ -1,4 +1,4 @@
-/** Versions on their way out, through a desk: what each response tells of it, and what is left when their time is over. */
+/** Deprecated versions of the API through a whole desk: headers on every response, and 410 from the sunset on. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -44,15 +44,15 @@ interface Answer {
   readonly headers: Readonly<Record<string, string | undefined>>;
 }
 
-/** What every response of the version has; `link`: all that it links to. */
-function told(link = links('')): (answer: Answer) => void {
+/** Every response of the version has its headers; `link`: the whole Link header. */
+function announced(link = links('')): (answer: Answer) => void {
   return ({ headers }) => {
     const { deprecation: since, sunset: until, link: found } = headers;
     assert.deepEqual([since, until, found], ['@1782777600', 'Wed, 30 Jun 2027 00:00:00 GMT', link]);
   };
 }
 
-function untold({ headers }: Answer): void {
+function notAnnounced({ headers }: Answer): void {
   assert.ok(!('deprecation' in headers) && !('sunset' in headers));
   assert.doesNotMatch(headers['link'] ?? '', /successor-version/);
 }
@@ -61,7 +61,7 @@ describe('a Version', () => {
   const servers = testServers();
   const open = desksOf(servers);
 
-  /** Of `records`, of users and a limit of one request a day, at a time that the test sets. */
+  /** A desk with these records, a user and a limit of one request a day, whose clock the test sets. */
   async function setUp(records: readonly object[], options: FrontdeskOptions = {}) {
     const time = { now: deprecation - day };
     const desk = await open({
@@ -79,108 +79,87 @@ describe('a Version', () => {
     return { desk, time };
   }
 
-  describe('until its sunset', () => {
-    for (const [when, now] of [
-      ['before it is deprecated', deprecation - day],
-      ['while it is deprecated', deprecation + day],
-      ['in its last millisecond', sunset - 1],
-    ] as const)
-      it(`is answered and told of ${when}`, async () => {
-        const { desk, time } = await setUp([versionRecord()]);
-        time.now = now;
-        await call(desk, '/v1/messages/1').expect(200).expect(told());
-        await callAsDemo(desk, '/v1/hotels/nowhere').expect(404).expect(told());
-      });
+  const explain = (desk: Frontdesk, url: string) => desk.explain({ method: 'GET', url, headers: [] });
+  const page = 'https://app.example';
 
-    it('is told of by whatever the API answers', async () => {
-      const { desk } = await setUp([versionRecord()]);
-      await call(desk, '/v1').expect(308).expect('Location', '/v1/').expect(told());
-      await call(desk, '/v1/messages').expect(308).expect(told());
-      const { headers } = await call(desk, '/v1/messages/1').set('Host', 'desk.test').expect(200);
-      await call(desk, '/v1/messages/1')
-        .set({ Host: 'desk.test', 'If-None-Match': headers['etag'] ?? '' })
-        .expect(304)
-        .expect(told());
-      await request(desk.app.callback()).head('/v1/messages/1').expect(200).expect(told());
-      await request(desk.app.callback()).options('/v1/messages/1').expect(204).expect(told());
-      await request(desk.app.callback()).delete('/v1/messages/1').expect(405).expect(told());
-      await call(desk, '/v1/messages/1').set('Accept', 'image/png').expect(406).expect(told());
-      await call(desk, '/v1/messages/?x=1').expect(400).expect(told());
-      await call(desk, '/v1/nowhere').expect(404).expect(told());
-      await call(desk, '/%761/messages/1').expect(200).expect(told());
-    });
-
-    it('keeps the links of a list, and stands behind them', async () => {
-      const { desk } = await setUp([versionRecord()]);
-      const { headers } = await call(desk, '/v1/messages/?limit=1').expect(200);
-      const own = headers['link'] ?? '';
-      assert.match(own, /^<\/v1\/messages\/[^>]*>; rel="self", .*rel="successor-version"/);
-      assert.ok(own.endsWith(`, ${links('')}`));
-    });
-
-    it('is told of by the refusals of the gateway: 401, 404, 429, 501, 502, 503', async () => {
-      const labels = { gateway: [{ user: [{ user: { header: 'X-Travel-User', omit_if_not_present: true } }] }] };
-      const cut = await servers.tcp((socket) => socket.once('data', () => socket.end('nonsense\r\n\r\n')));
-      const { desk } = await setUp(
-        [
-          versionRecord(),
-          mappingRecord('limited', '/v1/limited', 'own', { labels }),
-          mappingRecord('cut', '/v1/cut', cut.origin, { bypass_auth: true }),
-          mappingRecord('away', '/v1/away', (await servers.refusing()).origin, { bypass_auth: true }),
-          mappingRecord('broken', '/v1/broken', 'broken', { bypass_auth: true }),
-        ],
-        { services: { own: echo, broken } },
-      );
-      await call(desk, '/v1/hotels').expect(401).expect('WWW-Authenticate', /Basic/).expect(told());
-      await callAsDemo(desk, '/v1/limited').expect(200).expect(told());
-      await callAsDemo(desk, '/v1/limited').expect(429).expect(told());
-      await call(desk, '/v1/cut').expect(502).expect(told());
-      await call(desk, '/v1/away').expect(503).expect(told());
-      await call(desk, '/v1/broken').expect(500).expect(told());
-      await request(desk.app.callback()).trace('/v1/messages/1').expect(501).expect(told());
-    });
-
-    it('is told of by redirects and by services that write past Koa', async () => {
-      const { desk } = await setUp(
-        [
-          versionRecord(),
-          mappingRecord('moved', '/v1/moved', 'example.com', { host_redirect: true }),
-          mappingRecord('raw', '/v1/raw', 'raw', { bypass_auth: true }),
-        ],
-        { services: { raw: writesItself } },
-      );
-      await call(desk, '/v1/moved').expect(301).expect(told());
-      await call(desk, '/v1/raw').expect(200, 'raw').expect(told());
-    });
-
-    it('has the last word over what a mapping, and a service beside it, say of the headers of answers', async () => {
-      const { desk } = await setUp(
-        [
-          versionRecord(),
-          mappingRecord('own', '/v1/own', 'own', { bypass_auth: true, remove_response_headers: ['Link', 'Sunset'] }),
-        ],
-        { services: { own: talkative } },
-      );
-      await call(desk, '/v1/own').expect(200).expect(told());
-    });
-
-    it('is told of by the gateway’s answer to a preflight', async () => {
-      const cors = { origins: ['https://app.example'] };
-      const { desk } = await setUp([versionRecord(), mappingRecord('own', '/v1/own', 'own', { cors })], {
-        services: { own: echo },
-      });
-      await preflight(desk, '/v1/own');
-    });
-
-    it('can be read by scripts of the origins that the settings allow', async () => {
-      const { desk } = await setUp([versionRecord()], { corsOrigins: ['https://app.example'] });
-      const { headers } = await call(desk, '/v1/messages/1').set('Origin', 'https://app.example').expect(told());
-      const exposed = (headers['access-control-expose-headers'] ?? '').split(',');
-      for (const name of ['Deprecation', 'Sunset', 'Link']) assert.ok(exposed.includes(name), name);
-    });
+  it('announces its end before and after its deprecation, up to the last millisecond', async () => {
+    const { desk, time } = await setUp([versionRecord()]);
+    for (time.now of [deprecation - day, deprecation + day, sunset - 1]) {
+      await call(desk, '/v1/messages/1').expect(200).expect(announced());
+      await callAsDemo(desk, '/v1/hotels/nowhere').expect(404).expect(announced());
+    }
   });
 
-  describe('of a service across the network', () => {
+  it('announces it on every response of the API', async () => {
+    const { desk } = await setUp([versionRecord()]);
+    await call(desk, '/v1').expect(308).expect('Location', '/v1/').expect(announced());
+    const { headers } = await call(desk, '/v1/messages/1').set('Host', 'desk.test').expect(200);
+    await call(desk, '/v1/messages/1')
+      .set({ Host: 'desk.test', 'If-None-Match': headers['etag'] ?? '' })
+      .expect(304)
+      .expect(announced());
+    const client = request(desk.app.callback());
+    await client.head('/v1/messages/1').expect(200).expect(announced());
+    await client.options('/v1/messages/1').expect(204).expect(announced());
+    await client.delete('/v1/messages/1').expect(405).expect(announced());
+    await call(desk, '/v1/messages/1').set('Accept', 'image/png').expect(406).expect(announced());
+    await call(desk, '/v1/messages/?x=1').expect(400).expect(announced());
+    await call(desk, '/%761/messages/1').expect(200).expect(announced());
+  });
+
+  it('adds its links behind those of a list', async () => {
+    const { desk } = await setUp([versionRecord()]);
+    const { headers } = await call(desk, '/v1/messages/?limit=1').expect(200);
+    const link = headers['link'] ?? '';
+    assert.match(link, /^<\/v1\/messages\/[^>]*>; rel="self", .*rel="successor-version"/);
+    assert.ok(link.endsWith(`, ${links('')}`));
+  });
+
+  it('announces it on refusals and failures of the gateway', async () => {
+    const labels = { gateway: [{ user: [{ user: { header: 'X-Travel-User', omit_if_not_present: true } }] }] };
+    const nonsense = await servers.tcp((socket) => socket.once('data', () => socket.end('nonsense\r\n\r\n')));
+    const { desk } = await setUp(
+      [
+        versionRecord(),
+        mappingRecord('limited', '/v1/limited', 'own', { labels }),
+        mappingRecord('nonsense', '/v1/nonsense', nonsense.origin, { bypass_auth: true }),
+        mappingRecord('down', '/v1/down', (await servers.refusing()).origin, { bypass_auth: true }),
+        mappingRecord('broken', '/v1/broken', 'broken', { bypass_auth: true }),
+      ],
+      { services: { own: echo, broken } },
+    );
+    await call(desk, '/v1/hotels').expect(401).expect('WWW-Authenticate', /Basic/).expect(announced());
+    await callAsDemo(desk, '/v1/limited').expect(200).expect(announced());
+    await callAsDemo(desk, '/v1/limited').expect(429).expect(announced());
+    await call(desk, '/v1/nonsense').expect(502).expect(announced());
+    await call(desk, '/v1/down').expect(503).expect(announced());
+    await call(desk, '/v1/broken').expect(500).expect(announced());
+    await request(desk.app.callback()).trace('/v1/messages/1').expect(501).expect(announced());
+  });
+
+  it('announces it on redirects, on responses past Koa, and over what a mapping or a service says itself', async () => {
+    const { desk } = await setUp(
+      [
+        versionRecord(),
+        mappingRecord('moved', '/v1/moved', 'example.com', { host_redirect: true }),
+        mappingRecord('raw', '/v1/raw', 'raw', { bypass_auth: true }),
+        mappingRecord('own', '/v1/own', 'own', { bypass_auth: true, remove_response_headers: ['Link', 'Sunset'] }),
+      ],
+      { services: { raw: writesItself, own: contradicts } },
+    );
+    await call(desk, '/v1/moved').expect(301).expect(announced());
+    await call(desk, '/v1/raw').expect(200, 'raw').expect(announced());
+    await call(desk, '/v1/own').expect(200).expect(announced());
+  });
+
+  it('lets scripts of the allowed origins read the announcement', async () => {
+    const { desk } = await setUp([versionRecord()], { corsOrigins: [page] });
+    const { headers } = await call(desk, '/v1/messages/1').set('Origin', page).expect(announced());
+    const exposed = (headers['access-control-expose-headers'] ?? '').split(',');
+    for (const name of ['Deprecation', 'Sunset', 'Link']) assert.ok(exposed.includes(name), name);
+  });
+
+  describe('of a service across HTTP', () => {
     const theirs = { Link: '</own>; rel="self"', Deprecation: '@1', Sunset: 'Thu, 01 Jan 1970 00:00:01 GMT' };
 
     async function setUpRemote(version: object) {
@@ -189,14 +168,17 @@ describe('a Version', () => {
       return { upstream, ...(await setUp([version, remote])) };
     }
 
-    it('keeps the links of the service, and replaces what the service says of its own life', async () => {
-      const { desk } = await setUpRemote(versionRecord());
+    it('keeps the links of the service, replaces its lifecycle headers, and asks it nothing after the sunset', async () => {
+      const { desk, time, upstream } = await setUpRemote(versionRecord());
       await call(desk, '/v1/remote')
         .expect(200, 'ok')
-        .expect(told(`${theirs.Link}, ${links('')}`));
+        .expect(announced(`${theirs.Link}, ${links('')}`));
+      time.now = sunset;
+      await call(desk, '/v1/remote').expect(410).expect(announced());
+      assert.equal(upstream.reached.length, 1);
     });
 
-    it('leaves what the service says and the record does not', async () => {
+    it('keeps the headers of the service that the record does not set', async () => {
       const { desk } = await setUpRemote(
         versionRecord({ deprecation: undefined, successor: undefined, info: undefined }),
       );
@@ -206,14 +188,7 @@ describe('a Version', () => {
         .expect('Link', theirs.Link);
     });
 
-    it('asks the service nothing when its time is over', async () => {
-      const { desk, time, upstream } = await setUpRemote(versionRecord());
-      time.now = sunset;
-      await call(desk, '/v1/remote').expect(410).expect(told());
-      assert.deepEqual(upstream.reached, []);
-    });
-
-    it('is told of when the connection is switched to another protocol', async () => {
+    it('announces its end on a 101, and switches no protocol after the sunset', async () => {
       const echoing = await startSwitchingUpstream(servers);
       const chat = { bypass_auth: true, allow_upgrade: ['websocket'] };
       const { desk, time } = await setUp([versionRecord(), mappingRecord('chat', '/v1/chat', echoing.origin, chat)]);
@@ -234,130 +209,114 @@ describe('a Version', () => {
   });
 
   describe('from its sunset on', () => {
-    const retired = async (records: readonly object[] = [], options: FrontdeskOptions = {}) => {
+    async function retired(records: readonly object[] = [], options: FrontdeskOptions = {}) {
       const { desk, time } = await setUp([versionRecord(), ...records], options);
       time.now = sunset;
       return desk;
-    };
+    }
 
-    it('is gone: 410 with the error body and the way on, whatever is asked and whoever asks', async () => {
+    it('is 410 for every path and method, with or without credentials', async () => {
       const desk = await retired();
-      for (const path of ['/v1', '/v1/', '/v1/messages', '/v1/messages/1', '/v1/hotels', '/v1/nowhere']) {
-        for (const method of ['get', 'post', 'put', 'patch', 'delete', 'options'] as const) {
-          const answer = request(desk.app.callback())[method](path).set('Host', 'desk.test');
-          const { body } = await answer.expect(410).expect(told());
-          assert.deepEqual(body, {
-            code: 410,
-            message: '410: Gone',
-            info_url: 'http://desk.test/gateway/v0/problems/gone',
-          });
+      const body = { code: 410, message: '410: Gone', info_url: 'http://desk.test/gateway/v0/problems/gone' };
+      for (const path of ['/v1', '/v1/messages/1', '/v1/hotels', '/v1/nowhere']) {
+        for (const method of ['get', 'post', 'delete', 'options'] as const) {
+          const response = request(desk.app.callback())[method](path).set('Host', 'desk.test');
+          await response.expect(410, body).expect(announced());
         }
-        await request(desk.app.callback()).head(path).expect(410).expect(told());
         const { headers } = await callAsDemo(desk, path).expect(410);
         assert.ok(!('www-authenticate' in headers) && !('location' in headers));
       }
     });
 
-    it('is gone as well, and not unknown, where no mapping is left', async () => {
+    it('is 410 where no mapping is left', async () => {
       const { desk, time } = await setUp([versionRecord({ name: 'zero', prefix: '/v0' })]);
-      await call(desk, '/v0/x').expect(404).expect(told());
+      await call(desk, '/v0/x').expect(404).expect(announced());
       time.now = sunset;
-      await call(desk, '/v0/x').expect(410).expect(told());
-      const { outcome } = desk.explain({ method: 'GET', url: '/v0/x', headers: [] });
-      assert.equal(outcome.kind === 'refused' && outcome.status, 410);
+      await call(desk, '/v0/x').expect(410).expect(announced());
     });
 
-    it('asks no auth service', async () => {
+    it('asks no auth service and counts no limit', async () => {
       const auth = await startUpstream(servers);
-      const own = mappingRecord('own', '/v1/own', 'own', { auth_service: 'asked' });
+      const labels = { gateway: [{ from: ['remote_address'] }] };
+      const own = mappingRecord('own', '/v1/own', 'own', { auth_service: 'asked', labels });
       const asked = { ...authRecord, name: 'asked', auth_service: auth.origin, default: false };
       const desk = await retired([own, asked], { services: { own: echo } });
-      await call(desk, '/v1/own').expect(410);
+      const { headers } = await call(desk, '/v1/own').expect(410);
+      assert.equal(headers['ratelimit'], undefined);
       assert.deepEqual(auth.reached, []);
     });
 
-    it('can be read by the scripts that may use the mapping, with the headers that it adds', async () => {
-      const more = { cors: { origins: ['https://app.example'] }, add_response_headers: { 'X-Safe': 'yes' } };
+    it('answers with the CORS and response headers of the mapping', async () => {
+      const more = { cors: { origins: [page] }, add_response_headers: { 'X-Safe': 'yes' } };
       const desk = await retired([mappingRecord('own', '/v1/own', 'own', more)], { services: { own: echo } });
       await call(desk, '/v1/own')
-        .set('Origin', 'https://app.example')
+        .set('Origin', page)
         .expect(410)
-        .expect('Access-Control-Allow-Origin', 'https://app.example')
+        .expect('Access-Control-Allow-Origin', page)
         .expect('X-Safe', 'yes')
-        .expect(told());
+        .expect(announced());
     });
 
-    it('takes nothing else with it', async () => {
+    it('changes nothing outside of its prefix', async () => {
       const desk = await retired([mappingRecord('ten', '/v10', 'own', { bypass_auth: true })], {
         services: { own: echo },
       });
-      await call(desk, '/v2/messages/1').expect(200).expect(untold);
-      await call(desk, '/v10/x').expect(200).expect(untold);
-      await call(desk, '/V1/messages/1').expect(404).expect(untold);
-      await call(desk, '/nowhere').expect(404).expect(untold);
-      await call(desk, '/v1/%252e%252e/v2').expect(400).expect(untold);
-      await callAsDemo(desk, '/gateway/v0/diag/').expect(200).expect(untold);
-      await call(desk, '/gateway/v0/check_ready').expect(200).expect(untold);
-      await call(desk, '/gateway/v0/problems/gone').expect(200).expect(untold);
+      for (const [path, status] of [
+        ['/v2/messages/1', 200],
+        ['/v10/x', 200],
+        ['/V1/messages/1', 404],
+        ['/nowhere', 404],
+        ['/v1/%252e%252e/v2', 400],
+        ['/gateway/v0/check_ready', 200],
+      ] as const)
+        await call(desk, path).expect(status).expect(notAnnounced);
     });
 
-    it('is what frontdesk explain tells beforehand', async () => {
+    it('is predicted by explain', async () => {
       const { desk, time } = await setUp([versionRecord()]);
-      const ask = (url: string) => desk.explain({ method: 'GET', url, headers: [] });
-      const before = ask('/v1/hotels');
+      const before = explain(desk, '/v1/hotels');
       assert.equal(before.outcome.kind, 'forwarded');
-      assert.deepEqual(before.version, {
-        name: 'first',
-        prefix: '/v1',
-        source: '<options>:4',
-        ended: false,
-        headers: [
-          { name: 'Deprecation', value: '@1782777600' },
-          { name: 'Sunset', value: 'Wed, 30 Jun 2027 00:00:00 GMT' },
-          { name: 'Link', value: links('') },
-        ],
-      });
+      const headers = [
+        { name: 'Deprecation', value: '@1782777600' },
+        { name: 'Sunset', value: 'Wed, 30 Jun 2027 00:00:00 GMT' },
+        { name: 'Link', value: links('') },
+      ];
+      const first = { name: 'first', prefix: '/v1', source: '<options>:4' };
+      assert.deepEqual(before.version, { ...first, ended: false, headers });
       time.now = sunset;
       for (const url of ['/v1/hotels', '/v1/nowhere']) {
-        const { version, outcome, auth } = ask(url);
+        const { version, outcome, auth } = explain(desk, url);
         const { kind, status, problem } = outcome as { kind: string; status: number; problem: string };
-        assert.deepEqual([version?.ended, kind, status, problem], [true, 'refused', 410, 'gone']);
-        assert.equal(auth, undefined);
-        const { status: actual } = await call(desk, url);
-        assert.equal(actual, status);
+        assert.deepEqual([version?.ended, kind, status, problem, auth], [true, 'refused', 410, 'gone', undefined]);
+        await call(desk, url).expect(status);
       }
-      assert.equal(ask('/v2/messages/1').version, undefined);
-      const text = formatExplanation(ask('/v1/hotels'));
+      assert.equal(explain(desk, '/v2/messages/1').version, undefined);
+      const text = formatExplanation(explain(desk, '/v1/hotels'));
       assert.match(text, /refused with 410 \(gone\): This version of the API has ended\./);
       assert.match(text, /^Version\n {2}name +first \(<options>:4\)\n {2}is +\/v1 and all below it, which has ended/m);
       assert.match(text, /answer has +Sunset: Wed, 30 Jun 2027/);
     });
   });
 
-  describe('with one time alone', () => {
-    it('is deprecated and never ends', async () => {
-      const { desk, time } = await setUp([versionRecord({ sunset: undefined, info: '/help/' })]);
-      time.now = sunset + 1000 * day;
-      const { headers } = await call(desk, '/v1/messages/1').expect(200);
-      assert.ok(!('sunset' in headers));
-      const help = '</help/>; rel="deprecation"; type="text/html"';
-      assert.equal(headers['link'], `</v2/>; rel="successor-version", ${help}`);
-    });
-
-    it('ends without having been deprecated', async () => {
-      const { desk, time } = await setUp([
-        versionRecord({ deprecation: undefined, successor: 'https://next.example/' }),
-      ]);
-      const { headers } = await call(desk, '/v1/messages/1').expect(200);
-      assert.ok(!('deprecation' in headers));
-      const info = '<https://example.com/leaving>; rel="sunset"; type="text/html"';
-      assert.equal(headers['link'], `<https://next.example/>; rel="successor-version", ${info}`);
-      time.now = sunset;
-      await call(desk, '/v1/messages/1').expect(410);
-    });
+  it('without a sunset is deprecated and never ends', async () => {
+    const { desk, time } = await setUp([versionRecord({ sunset: undefined, info: '/help/' })]);
+    time.now = sunset + 1000 * day;
+    const { headers } = await call(desk, '/v1/messages/1').expect(200);
+    const help = '</help/>; rel="deprecation"; type="text/html"';
+    assert.deepEqual([headers['sunset'], headers['link']], [undefined, `</v2/>; rel="successor-version", ${help}`]);
   });
 
-  it('may be of a part of another, which it speaks for', async () => {
+  it('without a deprecation ends all the same', async () => {
+    const { desk, time } = await setUp([versionRecord({ deprecation: undefined, successor: 'https://next.example/' })]);
+    const { headers } = await call(desk, '/v1/messages/1').expect(200);
+    const info = '<https://example.com/leaving>; rel="sunset"; type="text/html"';
+    const link = `<https://next.example/>; rel="successor-version", ${info}`;
+    assert.deepEqual([headers['deprecation'], headers['link']], [undefined, link]);
+    time.now = sunset;
+    await call(desk, '/v1/messages/1').expect(410);
+  });
+
+  it('with a longer prefix wins over the version around it', async () => {
     const inner = versionRecord({ name: 'messages', prefix: '/v1/messages', sunset: '2026-12-31', info: undefined });
     const { desk, time } = await setUp([versionRecord({ info: undefined }), inner]);
     const sunsetOf = async (path: string) => (await call(desk, path)).headers['sunset'];
@@ -368,87 +327,62 @@ describe('a Version', () => {
     await call(desk, '/v1/accounts/demo').expect(200);
   });
 
-  describe('where a mapping takes paths in any case', () => {
-    const cors = { origins: ['https://app.example'] };
-    const folding = mappingRecord('own', '/v1/own', 'own', { case_sensitive: false, bypass_auth: true, cors });
+  describe('of a mapping that ignores case', () => {
+    const cors = { origins: [page] };
+    const ignoring = mappingRecord('own', '/v1/own', 'own', { case_sensitive: false, bypass_auth: true, cors });
     const services = { own: echo };
 
-    it('is told of, and ends, in any case', async () => {
-      const { desk, time } = await setUp([versionRecord(), folding], { services });
+    it('announces its end, answers preflights, and ends, in any case', async () => {
+      const { desk, time } = await setUp([versionRecord(), ignoring], { services });
       for (const path of ['/v1/own/x', '/V1/own/x', '/V1/OWN', '/%561/Own']) {
         time.now = sunset - 1;
-        await call(desk, path).expect(200).expect(told());
+        await call(desk, path).expect(200).expect(announced());
+        await request(desk.app.callback())
+          .options(path)
+          .set({ Origin: page, 'Access-Control-Request-Method': 'GET' })
+          .expect(204)
+          .expect('Access-Control-Allow-Origin', page)
+          .expect(announced());
         time.now = sunset;
-        await call(desk, path).expect(410).expect(told());
-        const { outcome, version } = desk.explain({ method: 'GET', url: path, headers: [] });
+        await call(desk, path).expect(410).expect(announced());
+        const { outcome, version } = explain(desk, path);
         assert.deepEqual([outcome.kind === 'refused' && outcome.status, version?.name], [410, 'first']);
       }
     });
 
-    it('is told of by the answer to a preflight', async () => {
-      const { desk } = await setUp([versionRecord(), folding], { services });
-      await preflight(desk, '/V1/own');
-    });
-
-    it('takes nothing with it that a mapping tells apart by case', async () => {
+    it('changes nothing for a mapping that does not', async () => {
       const other = mappingRecord('other', '/V1/other', 'own', { bypass_auth: true });
-      const { desk, time } = await setUp([versionRecord(), folding, other], { services });
+      const { desk, time } = await setUp([versionRecord(), ignoring, other], { services });
       time.now = sunset;
-      for (const [path, status] of [
-        ['/V1/other', 200],
-        ['/V1/nowhere', 404],
-      ] as const) {
-        await call(desk, path).expect(status).expect(untold);
-        assert.equal(desk.explain({ method: 'GET', url: path, headers: [] }).version, undefined);
-      }
+      await call(desk, '/V1/other').expect(200).expect(notAnnounced);
+      await call(desk, '/V1/nowhere').expect(404).expect(notAnnounced);
+      assert.equal(explain(desk, '/V1/other').version, undefined);
     });
 
-    it('gives way to one that is written like the path, and to that of a longer prefix', async () => {
+    it('loses to a version written like the path, and to one with a longer prefix', async () => {
       const upper = versionRecord({ name: 'upper', prefix: '/V1', sunset: '2028-01-01' });
       const inner = versionRecord({ name: 'inner', prefix: '/V1/Own/part', sunset: '2029-01-01' });
-      const { desk } = await setUp([versionRecord(), upper, inner, folding], { services });
-      const versionOf = (url: string) => desk.explain({ method: 'GET', url, headers: [] }).version?.name;
-      assert.equal(versionOf('/v1/own'), 'first');
-      assert.equal(versionOf('/V1/own'), 'upper');
-      assert.equal(versionOf('/v1/OWN/PART/x'), 'inner');
-      const { headers } = await call(desk, '/v1/own/PART/x').expect(200);
-      assert.equal(headers['sunset'], 'Mon, 01 Jan 2029 00:00:00 GMT');
+      const { desk } = await setUp([versionRecord(), upper, inner, ignoring], { services });
+      const versionOf = (url: string) => explain(desk, url).version?.name;
+      assert.deepEqual(['/v1/own', '/V1/own', '/v1/OWN/PART/x'].map(versionOf), ['first', 'upper', 'inner']);
+      await call(desk, '/v1/own/PART/x').expect(200).expect('Sunset', 'Mon, 01 Jan 2029 00:00:00 GMT');
     });
   });
 
-  it('links to where the desk is mounted, and to where a trusted proxy has it', async () => {
+  it('links below the path where the desk is mounted, or where a trusted proxy has it', async () => {
     const { desk } = await setUp([versionRecord()], { trustedProxies: ['127.0.0.1', '::1'] });
-    const host = new Koa().use(mount('/travel', desk.middleware)).callback();
-    await request(host)
+    const mounted = request(new Koa().use(mount('/travel', desk.middleware)).callback());
+    await mounted
       .get('/travel/v1/messages/1')
       .expect(200)
-      .expect(told(links('/travel')));
-    await request(host)
-      .get('/travel/v1/nowhere')
-      .expect(404)
-      .expect(told(links('/travel')));
+      .expect(announced(links('/travel')));
     await call(desk, '/v1/nowhere')
       .set('X-Forwarded-Prefix', '/eu')
       .expect(404)
-      .expect(told(links('/eu')));
+      .expect(announced(links('/eu')));
   });
 
-  it('is listed by the diagnostics', async () => {
-    const { desk } = await setUp([versionRecord()]);
-    const { body } = await callAsDemo(desk, '/gateway/v0/diag/').expect(200);
-    assert.deepEqual(body.versions, [
-      {
-        name: 'first',
-        prefix: '/v1',
-        deprecation: '2026-06-30T00:00:00.000Z',
-        sunset: '2027-06-30T00:00:00.000Z',
-        successor: '/v2/',
-        source: '<options>:4',
-      },
-    ]);
-  });
-
-  it('is told of once where the same records serve several processes', async () => {
+  it('is announced once where the same records serve several processes', async () => {
     const { desk: hotels } = await setUp([versionRecord()], { only: ['hotel'], trustedProxies: ['127.0.0.1'] });
     const { gateway } = await hotels.listen();
     const serviceAddresses = { hotel: `127.0.0.1:${gateway?.port}` };
@@ -457,15 +391,14 @@ describe('a Version', () => {
     const [own, ...more] = (headers['link'] ?? '').split(`, ${links('')}`);
     assert.match(own ?? '', /^<\/v1\/hotels\/[^>]*>; rel="self"/);
     assert.deepEqual(more, ['']);
-    await callAsDemo(desk, '/v1/hotels/nowhere').expect(404).expect(told());
     time.now = sunset;
-    await call(desk, '/v1/hotels/').expect(410).expect(told());
+    await call(desk, '/v1/hotels/').expect(410).expect(announced());
   });
 
-  it('is no matter of a process without the gateway, which may stand behind one that has it', async () => {
+  it('does not concern a process without the gateway', async () => {
     const { desk, time } = await setUp([versionRecord()], { only: ['api'] });
     time.now = sunset;
-    await call(desk, '/v1/messages/1').expect(200).expect(untold);
+    await call(desk, '/v1/messages/1').expect(200).expect(notAnnounced);
   });
 });
 
@@ -473,7 +406,7 @@ describe('a Version that changes under a running desk', () => {
   const open = desksOf(testServers());
   const writeFiles = temporaryFiles();
 
-  it('counts from the next request on, and a broken one stays as it was', async () => {
+  it('applies from the next request on, and stays when it becomes invalid', async () => {
     const config = await writeFiles({
       'services/auth.yaml': JSON.stringify(authRecord),
       'users.yaml': await readFile('config/users.yaml', 'utf8'),
@@ -483,16 +416,16 @@ describe('a Version that changes under a running desk', () => {
     const desk = await open({ config, clock: () => sunset, logger: log.logger });
     const write = (more: object) => writeFile(join(config, 'services/v.yaml'), JSON.stringify(versionRecord(more)));
     const taken = 'configuration reloaded';
-    await call(desk, '/v1/messages/1').expect(200).expect(untold);
+    await call(desk, '/v1/messages/1').expect(200).expect(notAnnounced);
     await write({ sunset: '2030-01-01' });
     await log.said(taken);
     await call(desk, '/v1/messages/1').expect(200).expect('Sunset', 'Tue, 01 Jan 2030 00:00:00 GMT');
     await write({});
     await log.said(taken);
-    await call(desk, '/v1/messages/1').expect(410).expect(told());
+    await call(desk, '/v1/messages/1').expect(410).expect(announced());
     await write({ sunset: 'never' });
     await log.said(/what was good before stays/);
-    await call(desk, '/v1/messages/1').expect(410).expect(told());
+    await call(desk, '/v1/messages/1').expect(410).expect(announced());
     const { body } = await callAsDemo(desk, '/gateway/v0/diag/').expect(200);
     assert.deepEqual(
       body.errors.map(({ record }: { record: string }) => record),
@@ -500,26 +433,16 @@ describe('a Version that changes under a running desk', () => {
     );
     await write({ prefix: '/v2', sunset: '2030-01-01' });
     await log.said(taken);
-    await call(desk, '/v1/messages/1').expect(200).expect(untold);
+    await call(desk, '/v1/messages/1').expect(200).expect(notAnnounced);
     await call(desk, '/v2/messages/1').expect('Sunset', 'Tue, 01 Jan 2030 00:00:00 GMT');
   });
 });
-
-/** Of a page at app.example, which the mapping at `path` allows. */
-async function preflight(desk: Frontdesk, path: string): Promise<void> {
-  await request(desk.app.callback())
-    .options(path)
-    .set({ Origin: 'https://app.example', 'Access-Control-Request-Method': 'GET' })
-    .expect(204)
-    .expect('Access-Control-Allow-Origin', 'https://app.example')
-    .expect(told());
-}
 
 function echo(ctx: Context): void {
   ctx.body = ctx.path;
 }
 
-function talkative(ctx: Context): void {
+function contradicts(ctx: Context): void {
   ctx.set({ Deprecation: '@1', Sunset: 'Thu, 01 Jan 1970 00:00:01 GMT' });
   ctx.body = ctx.path;
 }

@@ -1,4 +1,4 @@
-/** An auth service across HTTP: what it is told, and what is made of its answers. */
+/** An auth service across HTTP: what it is asked, and what follows from its response. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -50,7 +50,7 @@ describe('an auth service across HTTP', () => {
     assert.equal(headers['host'], auth.origin.slice('http://'.length));
   });
 
-  it('is told nothing else, least of all by headers that it may set itself', async () => {
+  it('gets no other header, least of all one that it sets itself', async () => {
     const { auth, edge } = await setUp();
     const lies = ['X-Travel-User: admin', 'X_Travel_User: admin', 'X-Forwarded-For: 10.0.0.1', 'X-Other: 1'];
     await sendRaw(
@@ -69,15 +69,14 @@ describe('an auth service across HTTP', () => {
     assert.equal(auth.only().headers['x-forwarded-for'], '127.0.0.1');
   });
 
-  it('is asked for the path that is routed, whatever form the request line has', async () => {
-    const { auth, upstream, edge } = await setUp();
+  it('is asked for the routed path, in whatever form the client writes it', async () => {
+    const { auth, edge } = await setUp();
     for (const target of ['http://evil.example/v1/hotels/x?y', '//v1/hotels/x?y', '/v1/%68otels/x?y'])
       assert.match(await sendRaw(edge.port, rawRequest(`GET ${target}`)), /^HTTP\/1\.1 200 /, target);
     assert.deepEqual(new Set(auth.reached.map(({ url }) => url)), new Set(['/v1/hotels/x?y']));
-    assert.deepEqual(new Set(upstream.reached.map(({ url }) => url)), new Set(['/x?y']));
   });
 
-  it('is asked below path_prefix, verbatim, and may have a path of its own before that', async () => {
+  it('is asked below its base path and path_prefix, verbatim', async () => {
     const auth = await startUpstream(servers, allow);
     const upstream = await startUpstream(servers);
     for (const [pathPrefix, path, expected] of [
@@ -95,7 +94,7 @@ describe('an auth service across HTTP', () => {
     assert.deepEqual(new Set(upstream.reached.map(({ url }) => url)), new Set(['/?a']));
   });
 
-  it('is told the headers that the record lists, but none that frames the request or is ours to say', async () => {
+  it('gets the headers that the record lists, but none of the connection and none that the gateway sets', async () => {
     const allowedRequestHeaders = ['x-tenant', 'connection', 'content-length', 'x-forwarded-for', 'x-request-id', 'te'];
     const { auth, edge } = await setUp(allow, { allowedRequestHeaders });
     const lies = ['X-Forwarded-For: 10.0.0.1', 'X-Request-Id: mine', 'TE: trailers', 'Content-Length: 5'];
@@ -109,7 +108,7 @@ describe('an auth service across HTTP', () => {
     assert.deepEqual([headers['content-length'], body], ['0', '']);
   });
 
-  it('is told what add_auth_headers says in place of the client, and the service behind is not', async () => {
+  it('gets add_auth_headers in place of the headers of the client, which the service still gets', async () => {
     const { auth, upstream, client } = await setUp(allow, {
       allowedRequestHeaders: ['x-tenant'],
       addAuthHeaders: [
@@ -130,7 +129,7 @@ describe('an auth service across HTTP', () => {
     assert.equal(upstream.only().headers.authorization, 'Basic eA==');
   });
 
-  it('may name the user in several lines, which are one list', async () => {
+  it('may repeat the identity header: the service gets one list', async () => {
     const { upstream, client } = await setUp((res) =>
       res
         .writeHead(200, [
@@ -143,7 +142,7 @@ describe('an auth service across HTTP', () => {
     assert.equal(upstream.only().headers['x-travel-user'], 'demo, admin');
   });
 
-  it('is asked at another address when the first one is down', async () => {
+  it('is asked at another address when one is down', async () => {
     const auth = await startUpstream(servers, allow);
     const down = await servers.refusing();
     const upstream = await startUpstream(servers);
@@ -160,7 +159,7 @@ describe('an auth service across HTTP', () => {
     assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 4, denied: 0, error: 0 });
   });
 
-  it('is asked once more when it closes an idle connection just as the question arrives', async () => {
+  it('is asked once more when it closes an idle connection as the request arrives', async () => {
     let questions = 0;
     const auth = await servers.tcp((socket) => {
       let heard = 0;
@@ -178,7 +177,7 @@ describe('an auth service across HTTP', () => {
     assert.equal(upstream.reached.length, 2);
   });
 
-  it('is not asked again and again when it breaks off each time', async () => {
+  it('is not asked again when it resets a new connection', async () => {
     let questions = 0;
     const auth = await servers.tcp(
       (socket) =>
@@ -192,10 +191,10 @@ describe('an auth service across HTTP', () => {
     assert.equal(questions, 1);
   });
 
-  describe('whose positive answers are kept', () => {
+  describe('with a cache', () => {
     const kept = { cacheMs: 60_000, allowedRequestHeaders: ['x-tenant'] };
 
-    it('is asked once about the same request by the same client, who is named each time', async () => {
+    it('is asked once about equal requests, each of which gets the identity', async () => {
       const { auth, upstream, edge } = await setUp(allow, kept);
       const get = () => fetch(`${edge.origin}/v1/hotels?a`, { headers: { Authorization: 'Basic eA==' } });
       for (let time = 0; time < 3; time += 1) assert.equal((await get()).status, 200);
@@ -207,14 +206,9 @@ describe('an auth service across HTTP', () => {
       assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 3, denied: 0, error: 0 });
     });
 
-    interface Asked {
-      readonly method: string;
-      readonly path: string;
-      readonly headers: Record<string, string>;
-    }
+    const same = { method: 'GET', path: '/v1/hotels?a', headers: { authorization: 'Basic eA==' } };
 
-    const same: Asked = { method: 'GET', path: '/v1/hotels?a', headers: { authorization: 'Basic eA==' } };
-    const others: Readonly<Record<string, Partial<Asked>>> = {
+    for (const [what, change] of Object.entries({
       'other credentials': { headers: { authorization: 'Basic eB==' } },
       'no credentials': { headers: {} },
       'another cookie': { headers: { ...same.headers, cookie: 'a=1' } },
@@ -222,41 +216,32 @@ describe('an auth service across HTTP', () => {
       'another path': { path: '/v1/hotels/x?a' },
       'another query': { path: '/v1/hotels?b' },
       'another value of a listed header': { headers: { ...same.headers, 'x-tenant': '7' } },
-    };
-
-    for (const [what, change] of Object.entries(others)) {
-      it(`is asked anew with ${what}`, async () => {
+    })) {
+      it(`is asked again with ${what}`, async () => {
         const { auth, edge } = await setUp(allow, kept);
-        for (const { path, ...request } of [same, { ...same, ...change }]) await fetch(edge.origin + path, request);
+        for (const { path, ...request } of [same, { ...same, ...change }])
+          await fetch(edge.origin + path, request as RequestInit);
         assert.equal(auth.reached.length, 2);
       });
     }
 
-    const unkept: Readonly<Record<string, Answer>> = {
-      'says no-store': (res) => res.writeHead(200, { 'Cache-Control': 'no-store' }).end(),
-      'sets a cookie': (res) => res.writeHead(200, { 'Set-Cookie': 'a=1' }).end(),
-      refuses: (res) => res.writeHead(403).end(),
-      'is broken': (res) => res.writeHead(500).end(),
-    };
-
-    for (const [what, answer] of Object.entries(unkept)) {
-      it(`is asked anew when it ${what}`, async () => {
-        const { auth, client } = await setUp(answer, { ...kept, failureModeAllow: true });
-        await client.get('/v1/hotels');
-        await client.get('/v1/hotels');
+    const always: readonly (readonly [what: string, answer: Answer, record?: Partial<AuthService>])[] = [
+      ['says no-store', (res) => res.writeHead(200, { 'Cache-Control': 'no-store' }).end()],
+      ['sets a cookie', (res) => res.writeHead(200, { 'Set-Cookie': 'a=1' }).end()],
+      ['refuses', (res) => res.writeHead(403).end()],
+      ['fails', (res) => res.writeHead(500).end()],
+      ['gets bodies', allow, { includeBody: { maxBytes: 10, allowPartial: false } }],
+    ];
+    for (const [what, answer, record] of always) {
+      it(`is asked each time when it ${what}`, async () => {
+        const { auth, client } = await setUp(answer, { ...kept, failureModeAllow: true, ...record });
+        for (let time = 0; time < 2; time += 1) await client.get('/v1/hotels');
         assert.equal(auth.reached.length, 2);
       });
     }
-
-    it('is asked anew where it is shown bodies', async () => {
-      const { auth, client } = await setUp(allow, { ...kept, includeBody: { maxBytes: 10, allowPartial: false } });
-      await client.get('/v1/hotels').expect(200);
-      await client.get('/v1/hotels').expect(200);
-      assert.equal(auth.reached.length, 2);
-    });
   });
 
-  it('lets the request pass with the headers that it may set, and no other', async () => {
+  it('sets the listed headers of a 200 on the request, and no others', async () => {
     const { upstream, client } = await setUp((res) =>
       res
         .writeHead(200, { 'X-Travel-User': 'demo', 'X-Other': 'theirs', 'Set-Cookie': 'a=1', Accept: 'text/html' })
@@ -271,33 +256,32 @@ describe('an auth service across HTTP', () => {
     assert.equal(answer.headers['x-travel-user'], undefined);
   });
 
-  it('that names nobody leaves nobody named', async () => {
+  it('that names no user leaves the request without one', async () => {
     const { upstream, client } = await setUp((res) => res.writeHead(200).end());
     await client.get('/v1/hotels').set('X-Travel-User', 'admin').expect(200);
     assert.equal(upstream.only().headers['x-travel-user'], undefined);
   });
 
-  function checkRefused(status: number) {
-    it(`refuses with ${status}, whose body goes to the client as it is`, async () => {
-      const { upstream, edge } = await setUp((res) => res.writeHead(status, { 'Content-Type': 'a/b' }).end('<no>'));
+  it('refuses with any other status below 500, and its body reaches the client unchanged', async () => {
+    let status = 0;
+    const { upstream, edge } = await setUp((res) => res.writeHead(status, { 'Content-Type': 'a/b' }).end('<no>'));
+    for (status of [201, 204, 302, 400, 401, 403, 404, 429, 499]) {
       const answer = await fetch(`${edge.origin}/v1/hotels`, { redirect: 'manual' });
-      assert.equal(answer.status, status);
       const expected = status === 204 ? ['', null] : ['<no>', 'a/b'];
-      assert.deepEqual([await answer.text(), answer.headers.get('content-type')], expected);
-      assert.equal(upstream.reached.length, 0);
-    });
-  }
+      const seen = [answer.status, await answer.text(), answer.headers.get('content-type')];
+      assert.deepEqual(seen, [status, ...expected]);
+    }
+    assert.equal(upstream.reached.length, 0);
+  });
 
-  for (const status of [201, 204, 302, 400, 401, 403, 404, 429, 499]) checkRefused(status);
-
-  it('has its challenge, its cookies and its redirect passed on with a refusal, and nothing that is not listed', async () => {
+  it('may add a challenge, cookies and a redirect to a refusal, and no header that is not listed', async () => {
     const { client } = await setUp((res) =>
       res
         .writeHead(302, {
           'WWW-Authenticate': 'Basic realm="x"',
           'Set-Cookie': ['a=1', 'b=2'],
           Location: 'https://login.example/?next=%2Fv1',
-          'X-Travel-User': 'nobody',
+          'X-Travel-User': 'none',
           'X-Bar': 'theirs',
           Connection: 'close',
         })
@@ -308,7 +292,7 @@ describe('an auth service across HTTP', () => {
     assert.equal(headers['www-authenticate'], 'Basic realm="x"');
     assert.deepEqual(headers['set-cookie'], ['a=1', 'b=2']);
     assert.equal(headers['location'], 'https://login.example/?next=%2Fv1');
-    assert.equal(headers['x-travel-user'], 'nobody');
+    assert.equal(headers['x-travel-user'], 'none');
     assert.equal(headers['x-bar'], undefined);
     assert.equal(headers['content-type'], undefined);
     assert.equal(headers['cache-control'], 'no-store');
@@ -335,41 +319,38 @@ describe('an auth service across HTTP', () => {
     res.socket?.end();
   });
 
-  describe('that gives no answer', () => {
+  describe('without an answer', () => {
     const failing: Readonly<Record<string, () => Promise<Served>>> = {
-      'refuses the connection': servers.refusing,
-      'resets it': () => servers.tcp((socket) => void socket.once('data', () => socket.resetAndDestroy())),
-      'is silent': () => servers.tcp(() => {}),
-      'is broken': () => startUpstream(servers, (res) => res.writeHead(500).end('at Object.<anonymous>')),
-      'is overloaded': () => startUpstream(servers, (res) => res.writeHead(503).end()),
-      'does not speak HTTP': () => servers.tcp((socket) => void socket.once('data', () => socket.end('hello\r\n'))),
+      'a refused connection': servers.refusing,
+      'a reset': () => servers.tcp((socket) => void socket.once('data', () => socket.resetAndDestroy())),
+      'no response in time': () => servers.tcp(() => {}),
+      'a 500': () => startUpstream(servers, (res) => res.writeHead(500).end('at Object.<anonymous>')),
+      'a 503': () => startUpstream(servers, (res) => res.writeHead(503).end()),
+      nonsense: () => servers.tcp((socket) => void socket.once('data', () => socket.end('hello\r\n'))),
     };
 
     for (const [how, start] of Object.entries(failing)) {
-      it(`because it ${how} lets nobody pass`, async () => {
-        const { upstream, client, edge } = await behind(await start(), { timeoutMs: 100 });
-        const { body, headers } = await client.get('/v1/hotels').expect(503);
+      it(`after ${how}: 503, or without an identity with failure_mode_allow`, async () => {
+        const service = await start();
+        const closed = await behind(service, { timeoutMs: 100 });
+        const { body, headers } = await closed.client.get('/v1/hotels').expect(503);
         assert.deepEqual(body, { code: 503, message: '503: Service Unavailable' });
         assert.equal(headers['retry-after'], '1');
-        assert.equal(upstream.reached.length, 0);
-        assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 0, denied: 0, error: 1 });
-      });
-
-      it(`because it ${how} lets everybody pass, unnamed, with failure_mode_allow`, async () => {
-        const { upstream, client } = await behind(await start(), { timeoutMs: 100, failureModeAllow: true });
-        await client.get('/v1/hotels').set('X-Travel-User', 'admin').expect(200);
-        assert.equal(upstream.only().headers['x-travel-user'], undefined);
+        assert.equal(closed.upstream.reached.length, 0);
+        assert.deepEqual(closed.edge.gateway.snapshot().auth, { allowed: 0, denied: 0, error: 1 });
+        const open = await behind(service, { timeoutMs: 100, failureModeAllow: true });
+        await open.client.get('/v1/hotels').set('X-Travel-User', 'admin').expect(200);
+        assert.equal(open.upstream.only().headers['x-travel-user'], undefined);
       });
     }
 
-    it('makes the status that status_on_error says', async () => {
+    it('makes the status of status_on_error', async () => {
       const { client } = await behind(await servers.refusing(), { statusOnError: 403 });
-      const { body } = await client.get('/v1/hotels').expect(403);
-      assert.deepEqual(body, { code: 403, message: '403: Forbidden' });
+      await client.get('/v1/hotels').expect(403, { code: 403, message: '403: Forbidden' });
     });
   });
 
-  it('that refuses at too great a length does not let anybody pass with failure_mode_allow', async () => {
+  it('refuses with too large a body, with failure_mode_allow too', async () => {
     const { upstream, client } = await setUp((res) => res.writeHead(403).end('x'.repeat(70_000)), {
       failureModeAllow: true,
     });
@@ -377,7 +358,7 @@ describe('an auth service across HTTP', () => {
     assert.equal(upstream.reached.length, 0);
   });
 
-  it('is not waited for by a client that leaves, who does not get past it with failure_mode_allow either', async () => {
+  it('loses its call when the client disconnects, which gets no request past it with failure_mode_allow', async () => {
     const asked = createSignal();
     const dropped = createSignal();
     const finished = createSignal();

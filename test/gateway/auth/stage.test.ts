@@ -1,4 +1,4 @@
-/** The stage that asks who the caller is, with an auth service in this process. */
+/** Authentication by an auth service in this process: what it is asked, and what its decisions mean. */
 import assert from 'node:assert/strict';
 import Koa, { type Context } from 'koa';
 import type { AuthAnswer, AuthPort, AuthRequest } from '#auth';
@@ -40,8 +40,8 @@ describe('authentication in this process', () => {
     ['at once', (answer: AuthAnswer) => answer],
     ['later', async (answer: AuthAnswer) => answer],
   ] as const) {
-    describe(`answered ${when}`, () => {
-      it('hears of the method, the original path and the headers, without a name that the client gave itself', async () => {
+    describe(`that decides ${when}`, () => {
+      it('gets the method, the original path and the headers, without an identity that the client made up', async () => {
         const heard: AuthRequest[] = [];
         const { get } = await setUp((request) => {
           heard.push({ ...request, headers: { ...request.headers } });
@@ -55,7 +55,7 @@ describe('authentication in this process', () => {
         assert.equal(request?.headers['x-travel-user'], undefined);
       });
 
-      it('names the user to the service', async () => {
+      it('sets the identity header of the request', async () => {
         const { get, upstream, edge } = await setUp(() => give(allowed));
         assert.equal((await get()).status, 200);
         assert.equal(upstream.only().headers['x-travel-user'], 'demo');
@@ -74,7 +74,7 @@ describe('authentication in this process', () => {
         assert.deepEqual(edge.log, []);
       });
 
-      it('refuses with a body of its own', async () => {
+      it('refuses with the body of the decision', async () => {
         const body = Buffer.from('<p>no</p>');
         const { get } = await setUp(() =>
           give({ outcome: 'deny', status: 403, headers: { 'content-type': 'text/html' }, body }),
@@ -84,7 +84,7 @@ describe('authentication in this process', () => {
         assert.equal(await answer.text(), '<p>no</p>');
       });
 
-      it('lets nobody pass without an answer, and tells the log alone why', async () => {
+      it('refuses with 503 without a decision, and writes the reason only to the log', async () => {
         const { get, upstream, edge } = await setUp(() => give(failed));
         const answer = await get();
         assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1']);
@@ -95,7 +95,7 @@ describe('authentication in this process', () => {
         assert.equal(line?.fields['reason'], 'out of memory');
       });
 
-      it('lets everybody pass without an answer where the record says so, and says so in the log', async () => {
+      it('goes on without a decision with failure_mode_allow, and says so in the log', async () => {
         const { get, upstream, edge } = await setUp(() => give(failed), {
           authService: authRecordOf({ failureModeAllow: true }),
         });
@@ -120,7 +120,7 @@ describe('authentication in this process', () => {
     assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1']);
   });
 
-  it('is not asked where a mapping bypasses it, and the name is stripped all the same', async () => {
+  it('is not asked with bypass_auth, but identity headers are stripped all the same', async () => {
     const { get, upstream } = await setUp(() => assert.fail('asked'), { mappings: [mappingOf({ bypassAuth: true })] });
     assert.equal((await get({ 'X-Travel-User': 'admin' })).status, 200);
     assert.equal(upstream.only().headers['x-travel-user'], undefined);
@@ -151,11 +151,11 @@ describe('the authentication stage', () => {
     return { authenticate: (ctx: Context) => stage.authenticate(ctx, attributesOf(ctx)), counts, lines };
   }
 
-  it('answers at once what is answered at once, so that the request waits for nothing', () => {
+  it('returns a decision of this process at once, without a promise', () => {
     assert.equal(stageOf(() => allowed).authenticate(contextOf()), true);
   });
 
-  it('stops, without an answer, for a client that left in the meantime', async () => {
+  it('ends the request of a client that has disconnected', async () => {
     const ctx = contextOf();
     const { authenticate, counts, lines } = stageOf(async () => failed);
     const answer = authenticate(ctx);
@@ -165,7 +165,7 @@ describe('the authentication stage', () => {
     assert.deepEqual(counts, { allowed: 0, denied: 0, error: 0 });
   });
 
-  it('makes each status without a body the problem of that status', () => {
+  it('turns a refusal without a body into the problem of its status', () => {
     for (const status of [401, 403, 404, 429, 503]) {
       const { authenticate } = stageOf(() => ({ outcome: 'deny', status, headers: {} }));
       assert.throws(
