@@ -1,8 +1,9 @@
-/** Which scripts of other origins may call a mapping, and what they may read of its answers. */
+/** A mapping's CORS rule: its answers to preflights, and what scripts of other origins may read of its responses. */
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import cors from '@koa/cors';
 import Koa from 'koa';
-import type { CorsRule } from '#config';
+import type { CorsRule, LabelGroup } from '#config';
 import { isolate } from '#http';
 import {
   authRecordOf,
@@ -30,7 +31,7 @@ function ruleOf(fields: Partial<CorsRule> = {}): CorsRule {
   };
 }
 
-/** The headers of an answer that speak of CORS. */
+/** The CORS headers of a response. */
 function permissions({ headers }: Response): Record<string, string> {
   return Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control-')));
 }
@@ -49,6 +50,13 @@ const permitted = {
   'access-control-max-age': '600',
 };
 
+const body = Buffer.from('no');
+const byAddress: LabelGroup = { name: 'address', labels: [{ kind: 'remote_address', name: 'from' }] };
+const limitedBy = (groups: readonly LabelGroup[]) => mappingOf({ labels: { gateway: groups }, cors: ruleOf() });
+const denied = (status: number, headers = {}) => ({ outcome: 'deny', status, headers }) as const;
+const failed = { outcome: 'error', reason: 'down' } as const;
+const missing = (res: ServerResponse) => res.writeHead(404).end();
+
 describe('a mapping with cors', () => {
   const servers = testServers();
 
@@ -66,11 +74,11 @@ describe('a mapping with cors', () => {
     return { upstream, edge, ask, preflight };
   }
 
-  it('answers a preflight before anybody is asked who or how often', async () => {
+  it('answers preflights without authentication and without counting them', async () => {
     const { preflight, upstream, edge } = await setUp(
       {},
       {
-        mappings: [mappingOf({ cors: ruleOf(), labels: { gateway: labelled('origin') } })],
+        mappings: [mappingOf({ cors: ruleOf(), labels: { gateway: [...labelled('origin'), byAddress] } })],
         authService: authRecordOf(),
         authPort: () => assert.fail('asked'),
         rateLimitService: limitRecordOf(),
@@ -78,50 +86,41 @@ describe('a mapping with cors', () => {
       },
     );
     const answer = await preflight(app);
-    assert.equal(answer.status, 204);
-    assert.deepEqual(permissions(answer), permitted);
-    assert.equal(answer.headers.get('vary'), 'Origin');
+    assert.deepEqual([answer.status, permissions(answer), answer.headers.get('vary')], [204, permitted, 'Origin']);
     assert.equal(upstream.reached.length, 0);
     assert.deepEqual(edge.log, []);
   });
 
-  it('gives no permission to another origin, and asks nobody either', async () => {
-    const { preflight, ask, upstream } = await setUp();
+  it('permits nothing to other origins', async () => {
+    const { preflight, ask } = await setUp();
     const answer = await preflight('https://evil.example');
-    assert.equal(answer.status, 204);
-    assert.deepEqual(permissions(answer), {});
-    assert.equal(upstream.reached.length, 0);
+    assert.deepEqual([answer.status, permissions(answer)], [204, {}]);
     for (const origin of ['https://evil.example', 'null', 'https://app.example.evil.example', 'http://app.example']) {
       const actual = await ask({ Origin: origin });
       assert.deepEqual([actual.status, permissions(actual), actual.headers.get('vary')], [200, {}, 'Origin'], origin);
     }
   });
 
-  it('lets the script read what its service answers', async () => {
+  it('lets scripts read the response of the service', async () => {
     const { ask } = await setUp();
     const answer = await ask({ Origin: app });
-    assert.equal(answer.status, 200);
-    assert.deepEqual(permissions(answer), readable);
+    assert.deepEqual([answer.status, permissions(answer)], [200, readable]);
   });
 
-  it('says Vary: Origin to clients without an origin too, for the caches between', async () => {
+  it('says Vary: Origin to clients without an origin too, for shared caches', async () => {
     const { ask } = await setUp();
     const answer = await ask({});
-    assert.equal(answer.headers.get('vary'), 'Origin');
-    assert.deepEqual(permissions(answer), {});
+    assert.deepEqual([answer.headers.get('vary'), permissions(answer)], ['Origin', {}]);
   });
 
-  it('has the only say: what the service says of CORS is dropped, and of Vary both are kept', async () => {
-    const upstream = await startUpstream(servers, (res) =>
-      res
-        .writeHead(200, {
-          'Access-Control-Allow-Origin': '*',
-          'Access-Control-Allow-Methods': 'DELETE',
-          'Access-Control-Max-Age': '1',
-          Vary: 'Accept-Language',
-        })
-        .end(),
-    );
+  it('replaces the CORS headers of the service, and keeps both values of Vary', async () => {
+    const theirs = {
+      'Access-Control-Allow-Origin': '*',
+      'Access-Control-Allow-Methods': 'DELETE',
+      'Access-Control-Max-Age': '1',
+      Vary: 'Accept-Language',
+    };
+    const upstream = await startUpstream(servers, (res) => res.writeHead(200, theirs).end());
     const { ask } = await setUp({ credentials: false }, { targets: { hotel: remote(upstream) } });
     const { 'access-control-allow-credentials': _, ...expected } = readable;
     const answer = await ask({ Origin: app });
@@ -130,127 +129,96 @@ describe('a mapping with cors', () => {
     assert.deepEqual(permissions(await ask({ Origin: 'https://evil.example' })), {});
   });
 
-  describe('to a service of this process', () => {
+  it('replaces those of @koa/cors in a service of this process, also on errors', async () => {
     const inner = new Koa();
     inner.use(cors({ origin: () => 'https://theirs.example', credentials: true, exposeHeaders: 'X-Theirs' }));
     inner.use((ctx) => {
       if (ctx.path === '/broken') ctx.throw(409, 'broken');
-      ctx.set('Vary', 'Accept-Language');
       ctx.body = 'ok';
     });
-    const options: EdgeOptions = { targets: {}, services: { hotel: isolate(inner) } };
-
+    const { ask } = await setUp({}, { targets: {}, services: { hotel: isolate(inner) } });
     for (const [path, status] of [
       ['/v1/hotels', 200],
       ['/v1/hotels/broken', 409],
     ] as const) {
-      it(`has the only say as well, with ${status}`, async () => {
-        const { ask } = await setUp({}, options);
-        const answer = await ask({ Origin: app }, 'GET', path);
-        assert.equal(answer.status, status);
-        assert.deepEqual(permissions(answer), readable);
-        assert.ok(answer.headers.get('vary')?.includes('Origin'));
-        assert.deepEqual(permissions(await ask({ Origin: 'https://evil.example' }, 'GET', path)), {});
-      });
+      const answer = await ask({ Origin: app }, 'GET', path);
+      assert.deepEqual([answer.status, permissions(answer)], [status, readable]);
+      assert.ok(answer.headers.get('vary')?.includes('Origin'));
+      assert.deepEqual(permissions(await ask({ Origin: 'https://evil.example' }, 'GET', path)), {});
     }
   });
 
-  describe('lets the script read refusals and errors', () => {
-    const labels = { gateway: labelled('x-key') };
-    const over = { shouldRateLimit: () => ({ overallCode: 'OVER_LIMIT', statuses: [] }) as const };
-    const limited = { rateLimitService: limitRecordOf(), limiter: over };
-    const refusing = { authService: authRecordOf() };
-    const html = { 'content-type': 'text/html' };
-    const refusals: readonly (readonly [number, string, EdgeOptions])[] = [
-      [401, 'of the auth service', { ...refusing, authPort: () => ({ outcome: 'deny', status: 401, headers: {} }) }],
-      [
-        403,
-        'with a body of its own',
-        { ...refusing, authPort: () => ({ outcome: 'deny', status: 403, headers: html, body: Buffer.from('no') }) },
-      ],
-      [503, 'without an answer', { ...refusing, authPort: () => ({ outcome: 'error', reason: 'down' }) }],
-      [429, 'of the limiter', { ...limited, mappings: [mappingOf({ labels, cors: ruleOf() })] }],
-    ];
+  const over = { shouldRateLimit: () => ({ overallCode: 'OVER_LIMIT', statuses: [] }) as const };
+  const limited = { rateLimitService: limitRecordOf(), limiter: over };
+  const authenticated = { authService: authRecordOf() };
+  const html = { 'content-type': 'text/html' };
+  const unread: readonly (readonly [status: number, what: string, options: () => Promise<EdgeOptions>])[] = [
+    [401, 'of the auth service', async () => ({ ...authenticated, authPort: () => denied(401) })],
+    [403, 'with a body', async () => ({ ...authenticated, authPort: () => ({ ...denied(403, html), body }) })],
+    [503, 'without an auth service', async () => ({ ...authenticated, authPort: () => failed })],
+    [429, 'after authentication', async () => ({ ...limited, mappings: [limitedBy(labelled('x-key'))] })],
+    [429, 'before authentication', async () => ({ ...limited, mappings: [limitedBy([byAddress])] })],
+    [404, 'of the service', async () => ({ targets: { hotel: remote(await startUpstream(servers, missing)) } })],
+    [503, 'without the service', async () => ({ targets: { hotel: remote(await servers.refusing()) } })],
+  ];
 
-    for (const [status, what, options] of refusals) {
-      it(`${status} ${what}`, async () => {
-        const { ask } = await setUp({}, options);
-        const answer = await ask({ Origin: app, 'X-Key': 'a' });
-        assert.equal(answer.status, status);
-        assert.deepEqual(permissions(answer), readable);
-        assert.ok(answer.headers.get('vary')?.includes('Origin'));
-      });
-    }
-
-    it('404 of the service, and 503 when it is down', async () => {
-      const missing = await startUpstream(servers, (res) => res.writeHead(404).end());
-      const down = await servers.refusing();
-      for (const [service, status] of [
-        [missing, 404],
-        [down, 503],
-      ] as const) {
-        const { ask } = await setUp({}, { targets: { hotel: remote(service) } });
-        const answer = await ask({ Origin: app });
-        assert.deepEqual([answer.status, permissions(answer)], [status, readable]);
-      }
+  for (const [status, what, options] of unread) {
+    it(`lets scripts read a ${status} ${what}`, async () => {
+      const { ask } = await setUp({}, await options());
+      const answer = await ask({ Origin: app, 'X-Key': 'a' });
+      assert.deepEqual([answer.status, permissions(answer)], [status, readable]);
+      assert.ok(answer.headers.get('vary')?.includes('Origin'));
     });
-  });
+  }
 
-  it('with any origin allows no credentials, whatever the rule says', async () => {
+  it('with any origin permits no credentials, even if the rule does', async () => {
     const { ask, preflight } = await setUp({ origins: ['*'] });
-    const answer = await ask({ Origin: 'https://any.example' });
-    assert.equal(answer.headers.get('access-control-allow-origin'), '*');
-    assert.equal(answer.headers.get('access-control-allow-credentials'), null);
-    assert.equal((await preflight('https://any.example')).headers.get('access-control-allow-credentials'), null);
+    for (const answer of [await ask({ Origin: 'https://any.example' }), await preflight('https://any.example')]) {
+      assert.equal(answer.headers.get('access-control-allow-origin'), '*');
+      assert.equal(answer.headers.get('access-control-allow-credentials'), null);
+    }
   });
 
-  it('leaves out of a preflight what the rule leaves to the browser', async () => {
+  it('leaves out of a preflight what the rule does not set', async () => {
     const { preflight } = await setUp({ methods: [], headers: [], maxAgeSeconds: undefined, credentials: false });
     assert.deepEqual(permissions(await preflight(app)), { 'access-control-allow-origin': app });
   });
 
-  it('answers a preflight for the mapping that the announced method meets', async () => {
-    const upstream = await startUpstream(servers);
+  it('answers a preflight by the rule of the mapping that the announced method matches', async () => {
     const put = { kind: 'exact', value: 'PUT' } as const;
-    const { preflight, edge } = await setUp(
+    const { preflight, upstream } = await setUp(
       {},
       {
         mappings: [
           mappingOf({ name: 'write', method: put, cors: ruleOf() }),
           mappingOf({ name: 'read', cors: ruleOf({ methods: ['GET'], credentials: false }) }),
         ],
-        targets: { hotel: remote(upstream) },
       },
     );
-    const methods = async (method: string) =>
-      (await preflight(app, method)).headers.get('access-control-allow-methods');
-    assert.equal(await methods('PUT'), 'GET, PUT');
-    assert.equal(await methods('GET'), 'GET');
+    for (const [method, methods] of [
+      ['PUT', 'GET, PUT'],
+      ['GET', 'GET'],
+    ] as const)
+      assert.equal((await preflight(app, method)).headers.get('access-control-allow-methods'), methods);
     assert.equal(upstream.reached.length, 0);
-    assert.deepEqual(edge.log, []);
   });
 
-  it('leaves other requests with OPTIONS to the service', async () => {
-    const { ask, upstream } = await setUp();
-    assert.equal((await ask({ Origin: app }, 'OPTIONS')).status, 200);
-    assert.equal((await ask({ 'Access-Control-Request-Method': 'PUT' }, 'OPTIONS')).status, 200);
-    assert.deepEqual(
-      upstream.reached.map(({ method }) => method),
-      ['OPTIONS', 'OPTIONS'],
-    );
-  });
-
-  it('says nothing of other mappings, whose preflights go the way of any request', async () => {
-    const { preflight, upstream } = await setUp(
+  it('leaves other OPTIONS requests, and preflights of mappings without a rule, to the service', async () => {
+    const { ask, preflight, upstream } = await setUp(
       {},
       { mappings: [mappingOf({ cors: ruleOf() }), mappingOf({ name: 'car', prefix: '/v1/cars' })] },
     );
+    assert.equal((await ask({ Origin: app }, 'OPTIONS')).status, 200);
+    assert.equal((await ask({ 'Access-Control-Request-Method': 'PUT' }, 'OPTIONS')).status, 200);
     const answer = await preflight(app, 'PUT', '/v1/cars');
     assert.deepEqual([answer.status, permissions(answer), answer.headers.get('vary')], [200, {}, null]);
-    assert.equal(upstream.only().method, 'OPTIONS');
+    assert.deepEqual(
+      upstream.reached.map(({ method }) => method),
+      ['OPTIONS', 'OPTIONS', 'OPTIONS'],
+    );
   });
 
-  it('goes before what a host app around the gateway says of CORS', async () => {
+  it('replaces the CORS headers of a host app around the gateway', async () => {
     const { ask } = await setUp({}, { host: [cors({ origin: () => '*', exposeHeaders: 'X-Host' })] });
     assert.deepEqual(permissions(await ask({ Origin: app })), readable);
     assert.deepEqual(permissions(await ask({ Origin: 'https://evil.example' })), {});

@@ -1,0 +1,111 @@
+/** A request's way through the gateway: its stages in order, and none after the first that refuses. */
+import assert from 'node:assert/strict';
+import supertest from 'supertest';
+import type { AuthAnswer } from '#auth';
+import type { LabelGroup } from '#config';
+import { requestContext } from '#http';
+import type { Decision } from '#ratelimit';
+import { authRecordOf, labelled, limitRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
+import { testServers } from '../support/serve.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { createSignal } from '../support/waiting.ts';
+
+const byUser = labelled('x-travel-user', 'user');
+const byAddress: LabelGroup = { name: 'address', labels: [{ kind: 'remote_address', name: 'from' }] };
+
+interface Script {
+  readonly auth?: AuthAnswer;
+  /** The decision about each label. */
+  readonly limit?: (label: string) => Decision['overallCode'];
+}
+
+const denied: AuthAnswer = { outcome: 'deny', status: 401, headers: {} };
+
+describe('the stages of a request', () => {
+  const servers = testServers();
+
+  /** Each service that is asked adds a line. */
+  async function setUp({ auth, limit = () => 'OK' }: Script = {}) {
+    const asked: string[] = [];
+    const upstream = await startUpstream(servers, (res, { url, headers }) => {
+      asked.push(`service ${url} by ${headers['x-travel-user']}`);
+      res.end('ok');
+    });
+    const copied = createSignal();
+    const shadow = await startUpstream(servers, (res) => {
+      copied.give();
+      res.writeHead(500).end();
+    });
+    const edge = await startEdge(servers, {
+      mappings: [
+        mappingOf({ labels: { gateway: [...byUser, byAddress] } }),
+        mappingOf({ name: 'next', service: 'next', shadow: true }),
+      ],
+      authService: authRecordOf(),
+      authPort({ url, headers }) {
+        asked.push(`auth ${url} by ${headers['x-travel-user']}`);
+        return auth ?? { outcome: 'allow', headers: { 'x-travel-user': 'demo' } };
+      },
+      rateLimitService: limitRecordOf(),
+      limiter: {
+        shouldRateLimit({ descriptors }) {
+          const [entry] = descriptors.flatMap(({ entries }) => entries);
+          asked.push(`limit ${entry?.key}=${entry?.value}`);
+          return { overallCode: limit(entry?.key ?? ''), statuses: [] };
+        },
+      },
+      targets: { hotel: remote(upstream), next: remote(shadow) },
+    });
+    return { asked, edge, upstream, shadow, copied, client: supertest(edge.origin) };
+  }
+
+  it('are: limits by address, the auth service on the original path, other limits, the copy, the service on its own path', async () => {
+    const { asked, client, upstream, shadow, copied } = await setUp();
+    await client.post('/v1/hotels/bookings/1?a=1').set('X-Travel-User', 'admin').send('hello').expect(200, 'ok');
+    assert.deepEqual(asked, [
+      'limit from=127.0.0.1',
+      'auth /v1/hotels/bookings/1?a=1 by undefined',
+      'limit user=demo',
+      'service /bookings/1?a=1 by demo',
+    ]);
+    await copied.given;
+    for (const { only } of [upstream, shadow])
+      assert.deepEqual([only().method, only().url, only().body], ['POST', '/bookings/1?a=1', 'hello']);
+  });
+
+  const overFor = (label: string) => (one: string) => (one === label ? 'OVER_LIMIT' : 'OK');
+  const address = 'limit from=127.0.0.1';
+  const auth = 'auth /v1/hotels by undefined';
+  for (const [what, script, path, status, expected] of [
+    ['an ambiguous path', {}, '/v1/hotels/%2e%2e/cars', 400, []],
+    ['a path without a route', {}, '/v1/hotelsx', 404, []],
+    ['an exhausted limit by address', { limit: overFor('from') }, '/v1/hotels', 429, [address]],
+    ['a refusal of the auth service', { auth: denied, limit: overFor('user') }, '/v1/hotels', 401, [address, auth]],
+    ['another exhausted limit', { limit: overFor('user') }, '/v1/hotels', 429, [address, auth, 'limit user=demo']],
+  ] as const) {
+    it(`end with ${what}, before any other service is asked`, async () => {
+      const { asked, client, shadow } = await setUp(script);
+      const { body } = await client.get(path).expect(status);
+      assert.equal(body.code, status);
+      assert.deepEqual([asked, shadow.reached.length], [expected, 0]);
+    });
+  }
+
+  it('leave the mapping and the user for the access log', async () => {
+    const seen: unknown[] = [];
+    const edge = await startEdge(servers, {
+      authService: authRecordOf(),
+      authPort: () => ({ outcome: 'allow', headers: { 'x-travel-user': 'demo' } }),
+      services: { hotel: async () => {} },
+      inside: [
+        async (ctx, next) => {
+          await next();
+          const { mapping, user } = requestContext(ctx);
+          seen.push({ mapping, user });
+        },
+      ],
+    });
+    await supertest(edge.origin).get('/v1/hotels');
+    assert.deepEqual(seen, [{ mapping: 'hotel', user: 'demo' }]);
+  });
+});
