@@ -21,11 +21,12 @@ describe('watchConfiguration', () => {
 
   afterEach(() => watch?.close());
 
-  async function start(directory: string, initial?: LoadedConfiguration): Promise<void> {
+  async function start(directory: string, initial?: LoadedConfiguration, threadFromBytes = 1e9): Promise<void> {
     watch = await watchConfiguration({
       directory,
       initial: initial ?? (await loadConfiguration(directory)),
       quietMs: 10,
+      threadFromBytes,
       onError: (error) => assert.fail(String(error)),
       onChange(loaded) {
         reports.push(loaded);
@@ -117,6 +118,38 @@ describe('watchConfiguration', () => {
     await writeFile(join(directory, 'ratelimit/b.yaml'), limits(2).replace('domain: d', 'domain: e'));
     await reported(({ configuration }) => configuration.limits.length === 2);
     assert.equal(reports.length, 1);
+  });
+
+  for (const [where, threadFromBytes] of [
+    ['here', 1e9],
+    ['in a thread', 0],
+  ] as const)
+    it(`reads only the files that have changed, ${where}: the others keep their objects`, async () => {
+      const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
+      const initial = await loadConfiguration(directory);
+      await start(directory, initial, threadFromBytes);
+      await writeFile(join(directory, 'ratelimit/b.yaml'), limits(2).replace('domain: d', 'domain: e'));
+      const { configuration } = await reported((loaded) => loaded.configuration.limits.length === 2);
+      assert.equal(configuration.limits[0], initial.configuration.limits[0]);
+      assert.ok(Object.isFrozen(configuration.limits[1]?.descriptors[0]));
+    });
+
+  it('reads at once when it is asked to, without an event', async () => {
+    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
+    await start(directory);
+    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
+    await watch?.reload();
+    assert.ok(reports.some(says(2)));
+  });
+
+  it('ends a reading in a thread when it is closed', async () => {
+    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
+    await start(directory, undefined, 0);
+    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
+    const reading = watch?.reload();
+    await watch?.close();
+    await reading;
+    assert.deepEqual(reports, []);
   });
 
   it('reports nothing once it is closed, and may be closed again', async () => {

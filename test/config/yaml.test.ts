@@ -47,6 +47,21 @@ describe('readYaml', () => {
     assert.match(read('a: !secret x\n').errors[0]?.message ?? '', /Unresolved tag: !secret/);
   });
 
+  it('refuses a document of too many levels with its line, and reads the one after it', () => {
+    const deep = (levels: number) => `${'['.repeat(levels)}1${']'.repeat(levels)}`;
+    assert.equal(read(deep(64)).errors.length, 0);
+    for (const text of [
+      deep(65),
+      '['.repeat(100_000),
+      deep(65).replaceAll('[', '- ').replaceAll(']', ''),
+      `? ${deep(65)}\n: 1`,
+    ]) {
+      const { results, errors } = read(`a: 1\n---\n${text}\n---\nb: 2\n`);
+      assert.deepEqual(results.map(({ value }) => value)[0], { a: 1 });
+      assert.deepEqual([errors[0]?.source.line, errors[0]?.message], [3, 'this is nested more than 64 levels deep']);
+    }
+  });
+
   it('follows a few aliases', () => {
     assert.deepEqual(read('a: &x [1]\nb: *x\n').results[0]?.value, { a: [1], b: [1] });
   });

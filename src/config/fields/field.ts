@@ -67,29 +67,43 @@ export interface Rule<Table> {
   readonly faultOf: (given: Given<Table>) => Fault | undefined;
 }
 
-/** The strict schema of a map with these fields. Every rule is judged, however many unrelated fields are wrong. */
-export function mapOf<const Table extends FieldTable>(table: Table, rules: readonly Rule<Table>[] = []) {
+/**
+ * The strict schema of a map with these fields. Every rule is judged, however many unrelated fields are wrong. The fields
+ * of `checked` are required and checked like the others, and no part of the result.
+ */
+export function mapOf<const Table extends FieldTable>(
+  table: Table,
+  rules: readonly Rule<Table>[] = [],
+  checked: FieldTable = {},
+) {
   const rows = Object.entries(table).map(([key, row]) => ({ key, name: row.name, default: row.default }));
-  const map = strict(shapeOf(table));
+  const keys = new Map(rows.map(({ key, name }) => [name, key]));
+  const map = strict(shapeOf({ ...checked, ...table }));
   const isMap = ({ value }: { readonly value: unknown }) => typeof value === 'object' && value !== null;
-  const checked = rules.length === 0 ? map : map.superRefine(judge, { when: isMap });
+  const judged = rules.length === 0 ? map : map.superRefine(judge, { when: isMap });
   // Every key of the table is filled in, which the loop cannot prove to the compiler.
-  return checked.transform((value) => valuesOf(value, true) as unknown as ValuesOf<Table>);
+  return judged.transform((value) => valuesOf(value) as unknown as ValuesOf<Table>);
 
   function judge(value: Fields, { issues }: z.core.$RefinementCtx<Fields>): void {
     const wrong = new Set(issues.map(({ path }) => path?.[0]));
-    const given = valuesOf(value, false) as unknown as Given<Table>;
+    const given = givenOf(value) as unknown as Given<Table>;
     for (const { at, reads = [], faultOf } of rules) {
       if (wrong.size > 0 && [at, ...reads].some((key) => wrong.has(table[key]?.name))) continue;
       complain({ value, issues }, [String(table[at]?.name)], faultOf(given));
     }
   }
 
-  function valuesOf(value: Fields, withDefaults: boolean): Fields {
+  function givenOf(value: Fields): Fields {
+    const given: Record<string, unknown> = {};
+    for (const name of Object.keys(value)) given[keys.get(name) ?? ''] = value[name];
+    return given;
+  }
+
+  function valuesOf(value: Fields): Fields {
     const values: Record<string, unknown> = {};
-    for (const row of rows) {
-      const given = value[row.name];
-      values[row.key] = given === undefined && withDefaults ? row.default : given;
+    for (const { key, name, default: whenMissing } of rows) {
+      const given = value[name];
+      values[key] = given === undefined ? whenMissing : given;
     }
     return values;
   }

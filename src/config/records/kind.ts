@@ -1,5 +1,4 @@
 /** What every kind of record shares: the fields at its head, and how a table of rows becomes a reader of records. */
-import type * as z from 'zod';
 import { type Examples, type Fault, faultsOf, type PlacedFault, type Source } from '../errors.ts';
 import { examplesOf, type FieldTable, field, mapOf, type Rule, text, type ValuesOf } from '../fields/field.ts';
 import { label } from '../fields/values.ts';
@@ -43,18 +42,14 @@ export interface KindOptions<Table extends FieldTable, T> {
 }
 
 export function recordReader<const Table extends FieldTable, T>(options: KindOptions<Table, T>): RecordReader<T> {
-  const { fields, rules = [], innerExamples, become } = options;
-  const table = { ...head, ...fields };
-  // The fields at the head are no part of what the rules read.
-  const schema = mapOf<FieldTable>(table, rules as unknown as readonly Rule<FieldTable>[]) as z.ZodType<
-    ValuesOf<FieldTable>
-  >;
-  const examples = { ...examplesOf(table), ...innerExamples };
+  const { fields, rules, innerExamples, become } = options;
+  const schema = mapOf(fields, rules, head);
+  const examples = { ...examplesOf({ ...head, ...fields }), ...innerExamples };
   return (value, source) => {
     const read = schema.safeParse(value);
-    if (!read.success) return { ok: false, faults: faultsOf(read.error, value, examples) };
-    const { apiVersion: _version, kind: _kind, ...values } = read.data;
-    return { ok: true, record: become(values as ValuesOf<Table>, source) };
+    return read.success
+      ? { ok: true, record: become(read.data, source) }
+      : { ok: false, faults: faultsOf(read.error, value, examples) };
   };
 }
 

@@ -11,28 +11,20 @@ import { isPathAlone, type RequestMatch, requestMatchOf } from './match.ts';
 import { type Redirect, redirectOf } from './rewrite.ts';
 
 /** Fields that become something else, alone or together. */
-type Combined =
-  | keyof RequestMatch
-  | 'prefixExact'
-  | 'prefixRegex'
-  | 'hostRegex'
-  | 'hostname'
-  | 'methodRegex'
-  | 'regexHeaders'
-  | 'regexQueryParameters'
-  | 'rewrite'
-  | 'hostRedirect'
-  | 'pathRedirect'
-  | 'prefixRedirect'
-  | 'regexRedirect'
-  | 'redirectResponseCode'
-  | 'addRequestHeaders'
-  | 'removeRequestHeaders'
-  | 'addResponseHeaders'
-  | 'removeResponseHeaders';
+const combined = [
+  ...(['prefix', 'prefixExact', 'prefixRegex', 'caseSensitive', 'host', 'hostRegex', 'hostname'] as const),
+  ...(['method', 'methodRegex', 'headers', 'regexHeaders', 'queryParameters', 'regexQueryParameters'] as const),
+  ...(['precedence', 'rewrite', 'hostRedirect', 'pathRedirect', 'prefixRedirect', 'regexRedirect'] as const),
+  ...(['redirectResponseCode', 'addRequestHeaders', 'removeRequestHeaders'] as const),
+  ...(['addResponseHeaders', 'removeResponseHeaders'] as const),
+] satisfies readonly (keyof MappingFields)[];
+
+type PlainFields = Omit<MappingFields, (typeof combined)[number]>;
+
+const plainKeys = Object.keys(mappingFields).filter((key) => !combined.some((one) => one === key));
 
 /** The requests that match go to `service`. mapping-fields.ts describes the fields. */
-export interface Mapping extends RequestMatch, Omit<MappingFields, Combined> {
+export interface Mapping extends RequestMatch, PlainFields {
   readonly kind: 'Mapping';
   /** Replaces the matched prefix; `''` leaves the path alone. */
   readonly rewrite: string;
@@ -49,22 +41,25 @@ export const readMapping = recordReader({
   become: toMapping,
 });
 
-/** Names the fields that are combined, and passes on the others. */
+/** Names what becomes of the fields that are combined, and passes on the others. */
 function toMapping(fields: MappingFields, source: Source): Mapping {
-  const { prefixExact, prefixRegex, hostRegex, hostname, methodRegex, regexHeaders, regexQueryParameters, ...rest } =
-    fields;
-  const { hostRedirect, pathRedirect, prefixRedirect, regexRedirect, redirectResponseCode, ...called } = rest;
-  const { addRequestHeaders, removeRequestHeaders, addResponseHeaders, removeResponseHeaders, ...plain } = called;
   return {
     kind: 'Mapping',
-    ...plain,
+    ...plainFields(fields),
     ...requestMatchOf(fields),
-    rewrite: fields.rewrite ?? (prefixRegex ? '' : '/'),
+    rewrite: fields.rewrite ?? (fields.prefixRegex ? '' : '/'),
     redirect: redirectOf(fields),
-    requestHeaders: headerRulesOf(addRequestHeaders, removeRequestHeaders),
-    responseHeaders: headerRulesOf(addResponseHeaders, removeResponseHeaders),
+    requestHeaders: headerRulesOf(fields.addRequestHeaders, fields.removeRequestHeaders),
+    responseHeaders: headerRulesOf(fields.addResponseHeaders, fields.removeResponseHeaders),
     source,
   };
+}
+
+/** By a loop over known keys, which is several times as fast as leaving the others out with a rest pattern. */
+function plainFields(fields: MappingFields): PlainFields {
+  const plain: Record<string, unknown> = {};
+  for (const key of plainKeys) plain[key] = Reflect.get(fields, key);
+  return plain as unknown as PlainFields;
 }
 
 const noRules: HeaderRules = Object.freeze({ add: Object.freeze([]), remove: Object.freeze([]) });
