@@ -6,6 +6,9 @@ import { createVersionApp, type VersionAppOptions } from './version-app.ts';
 
 const versions = { v1, v2 };
 
+/** `v1`, `v2`: the prefix of each is its name. */
+export const apiVersions: readonly string[] = Object.keys(versions);
+
 /** The apps by version, for `createVersions`. */
 export function createApi(options: VersionAppOptions): Readonly<Record<string, Koa>> {
   return Object.fromEntries(Object.entries(versions).map(([name, views]) => [name, createVersionApp(views, options)]));

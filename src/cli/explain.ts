@@ -1,12 +1,12 @@
-/** One question about the configuration as it is served, put to a desk that does nothing else. */
+/** Puts one request to a server that listens nowhere, and prints what would become of it. */
 import { resolve } from 'node:path';
-import { formatErrors, loadConfiguration, type ModuleName, type Settings } from '#config';
+import { formatErrors, type ModuleName, type Settings } from '#config';
 import { type Explanation, formatExplanation, parseHeader } from '#explain';
 import { Problem } from '#http';
-import { createFrontdesk, type Frontdesk } from '#server';
+import { type Frontdesk, openFrontdesk, resolveOptions } from '#server';
 
 /** As the command line takes it. */
-export interface Asked {
+export interface ExplainOptions {
   readonly method: string;
   readonly url: string;
   /** `Name: value` */
@@ -18,34 +18,32 @@ export interface Asked {
   readonly only?: readonly ModuleName[];
 }
 
-export interface Told {
+export interface ExplainOutput {
   /** Ends with a line break. */
   readonly text: string;
-  /** Why no mapping was looked for; undefined: one was. */
+  /** Why the request is refused before a mapping is looked for; undefined: it is not. */
   readonly refusal: string | undefined;
 }
 
 /** Listens nowhere and opens neither database nor Redis. Rejects with an Error fit for a terminal. */
-export async function explainOnce({ configDir, ...settings }: Settings, asked: Asked): Promise<Told> {
-  const { errors } = await loadConfiguration(configDir, settings);
-  if (errors.length > 0) throw new Error(`the configuration is broken:\n${formatErrors(errors, resolve('.'))}`);
+export async function explainOnce(
+  { configDir, ...settings }: Settings,
+  { only, json = false, ...request }: ExplainOptions,
+): Promise<ExplainOutput> {
   const scratch = { databaseUrl: 'sqlite::memory:', redisUrl: undefined, ratelimitHttpPort: undefined };
-  const { only } = asked;
-  const desk = await createFrontdesk({
-    ...settings,
-    ...scratch,
-    config: configDir,
-    dormant: true,
-    ...(only && { only }),
-  });
+  const options = { ...settings, ...scratch, config: configDir, dormant: true, ...(only && { only }) };
+  const setup = await resolveOptions(options);
+  const { errors } = setup.loaded;
+  if (errors.length > 0) throw new Error(`the configuration has errors:\n${formatErrors(errors, resolve('.'))}`);
+  const desk = await openFrontdesk(setup);
   try {
-    return toldOf(explain(desk, asked), asked.json ?? false);
+    return outputOf(explain(desk, request), json);
   } finally {
     await desk.close();
   }
 }
 
-function explain(desk: Frontdesk, { method, url, header, user, from, all }: Asked): Explanation {
+function explain(desk: Frontdesk, { method, url, header, user, from, all }: ExplainOptions): Explanation {
   try {
     const headers = header.map(parseHeader);
     return desk.explain({ method: method.toUpperCase(), url, headers, user, all, remoteAddress: from });
@@ -56,7 +54,7 @@ function explain(desk: Frontdesk, { method, url, header, user, from, all }: Aske
   }
 }
 
-function toldOf(explanation: Explanation, json: boolean): Told {
+function outputOf(explanation: Explanation, json: boolean): ExplainOutput {
   const { outcome } = explanation;
   const isRefused = outcome.kind === 'refused' && outcome.stage === 'before_routing';
   return {

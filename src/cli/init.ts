@@ -1,12 +1,11 @@
-/** A configuration to start from, written for somebody new: with a password that is told this once. */
+/** Writes a first configuration with a new password, and says what to type next. */
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { hashPassword, type Random } from '#auth';
 import type { Settings } from '#config';
 import { writeStarter } from './starter.ts';
 
-/** As the command line takes it. */
-export interface Wanted {
+export interface InitOptions {
   /** @default the setting */
   readonly directory: string | undefined;
   /** A service reference. */
@@ -18,10 +17,10 @@ const user = 'me';
 /** 120 bits. */
 const passwordBytes = 15;
 
-/** Gives what to tell, with a line break at its end. Rejects with an Error fit for a terminal; then nothing is written. */
+/** Gives the text to print, with a line break at its end. Rejects with an Error fit for a terminal; then nothing is written. */
 export async function initialise(
   { configDir, port }: Settings,
-  { directory = configDir, service }: Wanted,
+  { directory = configDir, service }: InitOptions,
   random: Random = randomBytes,
 ): Promise<string> {
   const password = Buffer.from(random(passwordBytes)).toString('base64url');
@@ -32,7 +31,7 @@ export async function initialise(
     ...files.map((file) => `  ${file}`),
     '',
     `The user ${user} has the password ${password}`,
-    'It stands nowhere else: the file has its hash. Next:',
+    'It is written nowhere: the file has its hash. Next:',
     `  ${setting}npx frontdesk check`,
     `  ${setting}npx frontdesk serve --only gateway,auth,ratelimit`,
     'and in another terminal',

@@ -1,6 +1,13 @@
 /** Makes the gateway of one configuration out of the records and the services that they name. */
+import { apiVersions } from '#api';
 import type { AuthPort } from '#auth';
-import type { AuthService as AuthServiceRecord, BlockedMatch, Configuration } from '#config';
+import {
+  type AuthService as AuthServiceRecord,
+  type BlockedMatch,
+  type Configuration,
+  configurationFrom,
+  type Mapping,
+} from '#config';
 import { createExplain } from '#explain';
 import {
   createGateway,
@@ -61,7 +68,8 @@ export function openGateway(setup: Setup, configuration: Configuration, parts: G
     });
     return { gateway, explain: createExplain(gateway, createEntrySettings(setup)), close: gateway.close };
   }
-  const { mappings, blocked, versions, authServices, rateLimitServices } = configuration;
+  const { blocked, versions, authServices, rateLimitServices } = configuration;
+  const mappings = [...configuration.mappings, ...remoteVersions(setup, configuration)];
   const [rateLimitService] = rateLimitServices;
   const limiter = rateLimitService && connectLimiter(rateLimitService, resolve, parts);
   const gateway = closeUnless(limiter, () =>
@@ -93,6 +101,17 @@ function closeUnless<T>(opened: { readonly close: () => Promise<void> } | undefi
     void opened?.close();
     throw error;
   }
+}
+
+/** The versions of an API that runs elsewhere, where SERVICE_ADDRESSES names it; here they are routes of the server. */
+function remoteVersions({ has, settings }: Setup, { mappings }: Configuration): readonly Mapping[] {
+  if (has('api') || !Object.hasOwn(settings.serviceAddresses, 'api')) return [];
+  const isFree = (name: string) => mappings.every(({ prefix }) => prefix !== `/${name}`);
+  const records = apiVersions.filter(isFree).map((name) => ({
+    ...{ apiVersion: 'gateway/v1', kind: 'Mapping', name: `api-${name}` },
+    ...{ prefix: `/${name}`, rewrite: '', service: 'api', bypass_auth: true },
+  }));
+  return configurationFrom({ records }, settings).configuration.mappings;
 }
 
 /** A mapping with the same prefix comes before it, one with a shorter prefix after it. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { requireSettings } from '#config';
-import { type Asked, explainOnce } from '../../src/cli/explain.ts';
+import { type ExplainOptions, explainOnce } from '../../src/cli/explain.ts';
 import { runsTogether } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
@@ -50,7 +50,7 @@ describe('frontdesk explain', () => {
     assert.deepEqual([JSON.parse(text).outcome.status, refusal], [404, undefined]);
   });
 
-  async function explain(asked: Partial<Asked>, configDir = './config') {
+  async function explain(asked: Partial<ExplainOptions>, configDir = './config') {
     return explainOnce(requireSettings({ configDir }), { method: 'GET', url: '/v1/hotels', header: [], ...asked });
   }
 

@@ -251,7 +251,7 @@ describe('frontdesk serve', function () {
     it(`finishes what runs on ${signal}, takes nothing new, and ends with 0`, async () => {
       const { server, answered, response } = await startWithSlowRequest();
       server.signal(signal);
-      await server.said(new RegExp(`${signal}: finishing what runs`));
+      await server.said(new RegExp(`${signal}: requests in flight finish`));
       await assert.rejects(fetch(`${server.gatewayUrl}/gateway/v0/check_alive`));
       response.end('done');
       assert.equal(await (await answered).text(), 'done');
@@ -263,11 +263,11 @@ describe('frontdesk serve', function () {
   it('stops at once on the second signal, whichever it is, and ends with 1', async () => {
     const { server, answered } = await startWithSlowRequest();
     server.signal('SIGTERM');
-    await server.said(/SIGTERM: finishing what runs/);
+    await server.said(/SIGTERM: requests in flight finish/);
     server.signal('SIGINT');
     const { code, stdout } = await server.ended;
     assert.equal(code, 1);
-    assert.doesNotMatch(stdout, /SIGINT: finishing/);
+    assert.doesNotMatch(stdout, /SIGINT: requests/);
     await assert.rejects(answered);
   });
 

@@ -1,0 +1,122 @@
+/** Runs the server until a signal: log output, banner, SIGINT and SIGTERM stop, SIGHUP re-reads the configuration. */
+import { type DestinationStream, destination, pino } from 'pino';
+import { type ModuleName, packageVersion, type Settings } from '#config';
+import type { Frontdesk, Listeners } from '#server';
+
+export interface ServeOptions {
+  /** @default all modules */
+  readonly only?: readonly ModuleName[];
+  /** One of several processes that `split` has started: sends its listeners to the parent, and ends with it. */
+  readonly child?: boolean;
+}
+
+/** What a child sends to its parent when it listens. */
+export interface ChildReport {
+  readonly listeners: Listeners;
+  readonly demoUsers: readonly string[];
+}
+
+/** Rejects with an Error fit for a terminal when the server cannot start. */
+export async function serve(
+  { configDir, ...settings }: Settings,
+  { only, child = false }: ServeOptions,
+): Promise<void> {
+  const output = openLog();
+  const base = child ? { module: only?.join() } : null;
+  const logger = pino({ level: settings.logLevel, base }, output);
+  // Here, because the commands that only read a configuration do without.
+  const { createFrontdesk } = await import('#server');
+  const desk = await createFrontdesk({ ...settings, ...(only && { only }), config: configDir, demo: true, logger });
+  const listeners = await desk.listen().catch(async (error) => {
+    await desk.close();
+    throw error;
+  });
+  // Before it says that it is ready: a signal may come as soon as it has.
+  const stop = stopOnSignal(desk, output, child);
+  process.on('SIGHUP', () => void reload(desk, output));
+  if (child) {
+    process.once('disconnect', () => stop('SIGTERM'));
+    const report: ChildReport = { listeners, demoUsers: desk.demoUsers };
+    process.send?.(report);
+  } else process.stdout.write(banner(listeners, desk.demoUsers));
+}
+
+type Log = DestinationStream & { readonly flushSync: () => void };
+
+/**
+ * To a terminal line by line; elsewhere in blocks of 64 KiB, or after a second, and at the end. The lines are collected
+ * here, since the destination's own `minLength` measures everything that it holds again at each line.
+ */
+function openLog(): Log {
+  const output = destination({ fd: 1, sync: false });
+  if (process.stdout.isTTY) return output;
+  let lines = '';
+  const pass = () => {
+    if (lines !== '') output.write(lines);
+    lines = '';
+  };
+  const flushSync = () => {
+    pass();
+    output.flushSync();
+  };
+  setInterval(pass, 1000).unref();
+  process.once('exit', flushSync);
+  return {
+    write(line) {
+      lines += line;
+      if (lines.length >= 64 * 1024) pass();
+    },
+    flushSync,
+  };
+}
+
+const stopSignals = ['SIGINT', 'SIGTERM'] as const;
+
+/** The first signal stops gracefully, the second at once. Gives what the first one calls. */
+function stopOnSignal(desk: Frontdesk, output: Log, silent: boolean): (signal: NodeJS.Signals) => void {
+  function stop(signal: NodeJS.Signals): void {
+    for (const again of stopSignals) process.removeListener(again, stop).once(again, () => process.exit(1));
+    if (!silent) process.stdout.write(`\n${signal}: requests in flight finish, then it stops. Again stops at once.\n`);
+    desk.close().then(
+      () => end(output, 0),
+      (error: Error) => {
+        process.stderr.write(`frontdesk: ${error.message}\n`);
+        end(output, 1);
+      },
+    );
+  }
+  for (const signal of stopSignals) process.on(signal, stop);
+  return stop;
+}
+
+function end(output: Log, code: number): void {
+  output.flushSync();
+  process.exit(code);
+}
+
+/** What comes of it is in the log, and should be there soon. */
+async function reload(desk: Frontdesk, output: Log): Promise<void> {
+  await desk.reload();
+  if (!process.stdout.isTTY) output.flushSync();
+}
+
+function banner({ gateway, ratelimit, ratelimitHttp, auth, admin }: Listeners, demoUsers: readonly string[]): string {
+  const addresses = { gateway, 'rate limits': ratelimit, 'over HTTP': ratelimitHttp, auth, admin };
+  const examples = gateway && auth && ratelimit && demoUsers.includes('demo') ? formatExamples(gateway.url) : '';
+  return `${formatAddresses(addresses)}${examples}\n`;
+}
+
+/** `gateway  http://…` a line, below the sentence that waiting programs look for. */
+export function formatAddresses(addresses: Readonly<Record<string, { readonly url: string } | undefined>>): string {
+  const lines = Object.entries(addresses).flatMap(([name, at]) => (at ? [`  ${name.padEnd(12)} ${at.url}\n`] : []));
+  return `frontdesk ${packageVersion()} is ready.\n${lines.join('')}`;
+}
+
+export function formatExamples(url: string): string {
+  return `
+Demo users: demo (password demo) and guest (password guest). Try:
+  curl -i -u demo:demo ${url}/v1/hotels/bookings/0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01
+  curl -i -u demo:demo -H 'x-gateway-test-allow: me' ${url}/v1/hotels
+  curl -i ${url}/v2/messages/1
+`;
+}

@@ -1,0 +1,141 @@
+/** Starts every module as a process of its own, waits until all are ready, stops them together (`npm run start:split`). */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { ModuleName } from '#config';
+import { type ChildReport, formatAddresses, formatExamples } from './serve.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What the gateway reaches across the network. */
+const services = ['hotel', 'car', 'api', 'auth', 'ratelimit'] as const;
+
+/**
+ * Runs all modules with the same records until a signal comes, or until one of them ends. Resolves when all have ended,
+ * with the exit code.
+ */
+export async function split(env: Environment): Promise<number> {
+  const children = createChildren();
+  const stop = (signal: NodeJS.Signals) => {
+    process.stdout.write(`\n${signal}: requests in flight finish, then it stops. Again stops at once.\n`);
+    children.stop();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
+  process.on('SIGHUP', () => children.signal('SIGHUP'));
+  try {
+    const reports = await Promise.all(services.map((name) => children.start(name, serviceEnvironment(name, env))));
+    const gateway = await children.start('gateway', gatewayEnvironment(env, reports));
+    process.stdout.write(banner(gateway, reports));
+  } catch {
+    // The child has printed why it cannot start, and ended.
+    children.stop();
+  }
+  return children.ended();
+}
+
+/** Settings of what clients reach: a service that had them as well would take the port, or answer in another way. */
+const gatewayOnly = ['HOST', 'PORT', 'ADMIN_PORT', 'TLS_CERT', 'TLS_KEY', 'CORS_ORIGINS', 'SERVICE_ADDRESSES'];
+
+/** Services listen on loopback, where they believe the gateway about the client's address. */
+function serviceEnvironment(name: ModuleName, env: Environment): Environment {
+  const isShared = (key: string) =>
+    !gatewayOnly.includes(key) && (key !== 'RATELIMIT_HTTP_PORT' || name === 'ratelimit');
+  const shared = Object.entries(env).filter(([key]) => isShared(key));
+  return { ...Object.fromEntries(shared), PORT: '0', TRUSTED_PROXIES: '127.0.0.1' };
+}
+
+/** Roles in users.yaml do not count where another process asks for passwords. */
+function gatewayEnvironment(env: Environment, reports: readonly ChildReport[]): Environment {
+  const found = reports.map((report, index) => `${services[index]}=${new URL(urlOf(report)).host}`);
+  const SERVICE_ADDRESSES = [...found, ...(env['SERVICE_ADDRESSES'] ? [env['SERVICE_ADDRESSES']] : [])].join();
+  return { ADMIN_USERS: 'demo', ...env, SERVICE_ADDRESSES };
+}
+
+/** A child runs one module, and that listens at one address, or beside it at the admin port or over HTTP. */
+function urlOf({ listeners: { gateway, auth, ratelimit } }: ChildReport): string {
+  return (gateway ?? auth ?? ratelimit)?.url ?? '';
+}
+
+function banner({ listeners, demoUsers }: ChildReport, reports: readonly ChildReport[]): string {
+  const { gateway, admin } = listeners;
+  const found = Object.fromEntries(services.map((name, index) => [name, reports[index]]));
+  const { auth, ratelimit, ...others } = found;
+  const http = Object.entries(others).map(([name, report]) => [name, report?.listeners.gateway] as const);
+  const addresses = {
+    gateway,
+    'rate limits': ratelimit?.listeners.ratelimit,
+    'over HTTP': ratelimit?.listeners.ratelimitHttp,
+    auth: auth?.listeners.auth,
+    admin,
+    ...Object.fromEntries(http),
+  };
+  return `${formatAddresses(addresses)}${demoUsers.includes('demo') ? formatExamples(gateway?.url ?? '') : ''}\n`;
+}
+
+interface Children {
+  /** Resolves when it listens, and rejects when it ends before. */
+  readonly start: (name: ModuleName, env: Environment) => Promise<ChildReport>;
+  readonly signal: (signal: NodeJS.Signals) => void;
+  /** The gateway first, so that what it asks is there until its last request has ended; again, all at once. */
+  readonly stop: () => void;
+  /** 0 when all were stopped and none failed. */
+  readonly ended: () => Promise<number>;
+}
+
+interface Child {
+  readonly name: ModuleName;
+  readonly process: ChildProcess;
+  readonly ended: Promise<void>;
+}
+
+function createChildren(): Children {
+  const running = new Set<Child>();
+  let isStopping = false;
+  let exitCode = 0;
+
+  function signal(name: NodeJS.Signals, which: (child: Child) => boolean = () => true): void {
+    for (const child of running) if (which(child)) child.process.kill(name);
+  }
+
+  function onEnd(child: Child, code: number | null): void {
+    running.delete(child);
+    if (code !== 0) exitCode = 1;
+    if (isStopping) return;
+    exitCode = 1;
+    process.stderr.write(`frontdesk: the process of ${child.name} has ended, so all stop\n`);
+    stop();
+  }
+
+  function stop(): void {
+    if (isStopping) {
+      signal('SIGKILL');
+      return;
+    }
+    isStopping = true;
+    const gateway = [...running].find(({ name }) => name === 'gateway');
+    gateway?.process.kill('SIGTERM');
+    void Promise.resolve(gateway?.ended).then(() => signal('SIGTERM'));
+  }
+
+  return {
+    signal,
+    stop,
+    async start(name, env) {
+      if (isStopping) throw new Error('it stops already');
+      // Detached: Ctrl-C in a terminal reaches only this process, which stops the others in order.
+      const child = fork(process.argv[1] ?? '', ['serve', '--only', name, '--child'], {
+        env: { ...env },
+        detached: true,
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      });
+      const ended = once(child, 'exit').then(([code]) => onEnd(member, code));
+      const member: Child = { name, process: child, ended };
+      running.add(member);
+      const [report] = await Promise.race([once(child, 'message'), ended.then(() => Promise.reject(new Error(name)))]);
+      return report;
+    },
+    async ended() {
+      while (running.size > 0) await Promise.all([...running].map((child) => child.ended));
+      return exitCode;
+    },
+  };
+}
