@@ -48,6 +48,13 @@ describe('a configuration directory that changes under a running desk', () => {
     await call(desk, '/a/x').expect(200, '/x');
   });
 
+  it('is in force as soon as reload() resolves', async () => {
+    const { desk, write } = await setUp({ 'services/a.yaml': yaml(own('a', '/a')) });
+    await write('services/b.yaml', yaml(own('b', '/b')));
+    await desk.reload();
+    await call(desk, '/b/x').expect(200, '/x');
+  });
+
   it('is numbered, and has a hash that two desks with the same records share', async () => {
     const files = { 'services/a.yaml': yaml(own('a', '/a')) };
     const { desk, log, write } = await setUp(files);

@@ -90,8 +90,17 @@ export function runsTogether(): (args: readonly string[], options?: () => Promis
 }
 
 /** Until it has printed that it is ready. Rejects with what it said when it ends before. */
-export async function startServer(args: readonly string[], options: RunOptions = {}): Promise<Server> {
-  const program = startNode([main, 'serve', ...args], { ...options, env: { ...scratch, ...options.env } });
+export function startServer(args: readonly string[], options: RunOptions = {}): Promise<Server> {
+  return startCommand(['serve', ...args], options);
+}
+
+/** The same for every module as a process of its own. */
+export function startSplit(options: RunOptions = {}): Promise<Server> {
+  return startCommand(['split'], options);
+}
+
+async function startCommand(args: readonly string[], options: RunOptions): Promise<Server> {
+  const program = startNode([main, ...args], { ...options, env: { ...scratch, ...options.env } });
   // An empty line ends the addresses.
   await program.said(/^frontdesk .* is ready\.\n(?: {2}.*\n)*\n/m);
   return {
