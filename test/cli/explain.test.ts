@@ -57,7 +57,7 @@ describe('frontdesk explain', () => {
   it('refuses a broken configuration with file, line and remedy', async () => {
     const record = 'apiVersion: gateway/v1\nkind: Mapping\nname: rooms\nprefx: /v1/rooms\nservice: hotel\n';
     const directory = await writeFiles({ 'services/rooms.yaml': record });
-    await assert.rejects(explain({}, directory), /configuration is broken:\n.*rooms\.yaml:4.*prefx/s);
+    await assert.rejects(explain({}, directory), /configuration has errors:\n.*rooms\.yaml:4.*prefx/s);
   });
 
   it('says of a request that no client could send what is wrong with it', async () => {
