@@ -1,12 +1,12 @@
-/** How long something may rest: a timer that every sign of life puts back. */
+/** A timer that every sign of life restarts. */
 
 export interface IdleTimer {
-  /** A sign of life; the first one starts the time. */
+  /** A sign of life; the first one starts the timer. */
   readonly touch: () => void;
   readonly stop: () => void;
 }
 
-/** `timeoutMs` 0: it may rest for ever. */
+/** `timeoutMs` 0: never idle. */
 export function createIdleTimer(timeoutMs: number, onIdle: () => void): IdleTimer {
   if (timeoutMs === 0) return endless;
   let timer: NodeJS.Timeout | undefined;

@@ -1,4 +1,4 @@
-/** How other servers are reached: streamed both ways, bounded in time and number, and silent to clients about why it failed. */
+/** Reaches services across HTTP: streamed both ways, bounded in time and number, and without revealing to clients why a call failed. */
 
 export type { Attempt, AttemptOutcome } from './attempt.ts';
 export { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';

@@ -1,4 +1,4 @@
-/** The client's body on its way to an upstream: streamed, bounded, and found again when a host's parser has read it. */
+/** The client's body on its way to an upstream: streamed, bounded, or taken from a host's parser that has read it. */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
@@ -6,16 +6,16 @@ import { bodyFromHost, bodyTooLarge, hasBody, isBodyUnread, type Problem, proble
 import { createIdleTimer } from './idle-timer.ts';
 
 export interface BodyWatcher {
-  /** All of it has come. */
+  /** All of it has arrived. */
   readonly onEnd: () => void;
-  /** It rests for too long; `isClients`: it is the client who is waited for, not the upstream. */
+  /** It pauses for too long; `isClients`: because of the client, not of the upstream. */
   readonly onIdle: (isClients: boolean) => void;
 }
 
 export interface RequestBody {
   /** As undici takes it. */
   readonly content: Readable | Uint8Array | string;
-  /** True once any of a stream was asked for: it cannot be sent again. */
+  /** True once a stream was read from: it cannot be sent again. */
   readonly hasBegun: () => boolean;
   /** True while the upstream wants more of it than the client has sent. */
   readonly awaitsClient: () => boolean;
@@ -26,7 +26,7 @@ export interface RequestBody {
 
 export interface RequestBodyOptions {
   readonly bytesMax: number;
-  /** How long a stream may rest, in milliseconds; 0: without end. */
+  /** How long a stream may pause, in milliseconds; 0: no limit. */
   readonly idleTimeoutMs: number;
 }
 
@@ -38,9 +38,9 @@ export function createRequestBody(ctx: Context, options: RequestBodyOptions): Re
 }
 
 /**
- * Never the request itself: undici destroys the body of an exchange that fails, and with the request would go the
- * client's connection and the answer. What is left of the body then is read and dropped: a connection that is closed
- * over unread bytes is reset, and a reset can overtake the answer.
+ * Never the request itself: undici destroys the body of a call that fails, and destroying the request would close the
+ * client's connection before the response. The rest of the body is then read and dropped: closing a connection with
+ * unread bytes resets it, and a reset can overtake the response.
  */
 function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs }: RequestBodyOptions): RequestBody {
   let bytes = 0;
@@ -50,7 +50,7 @@ function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs }: RequestBody
 
   function read(): void {
     if (state === 'over') return;
-    // One that was read ahead and is empty has ended before anybody listened.
+    // An empty body that was read ahead has ended already.
     if (req.readableEnded) {
       onEnd();
       return;
@@ -89,13 +89,13 @@ function streamed(req: IncomingMessage, { bytesMax, idleTimeoutMs }: RequestBody
     state = 'over';
     idle.stop();
     req.removeListener('data', onData).removeListener('end', onEnd);
-    // To read would be to ask for a body that is not wanted any more.
+    // Reading would make Node ask the client for the body.
     if (!isAwaitingUs) req.resume();
     done(cause);
   }
 
   const body = new Readable({ highWaterMark: 64 * 1024, read, destroy });
-  // It is told to undici, which listens only for as long as the exchange lasts.
+  // undici handles errors only while the request runs.
   body.on('error', ignore);
   return {
     content: body,
@@ -116,7 +116,7 @@ export function wholeBody(content: Uint8Array | string): RequestBody {
 
 function ignore(): void {}
 
-/** For a client that stops in the middle of its body. */
+/** The client has stopped in the middle of its body. */
 export function uploadTimedOut(): Problem {
   return problem('request-timeout', { headers: { Connection: 'close' } });
 }

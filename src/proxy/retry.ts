@@ -1,18 +1,18 @@
-/** Which failures may be followed by another attempt, and after what pause. */
+/** Which failures may be tried again, and after what pause. */
 import type { RetryPolicy } from '#config';
 import { failureOf } from './failures.ts';
 
 export interface RetryRules {
-  /** Beside the first attempt. */
+  /** Attempts after the first. */
   readonly retriesMax: number;
-  /** Until the response headers of one attempt, in milliseconds; undefined: what is left of the whole. */
+  /** Until the response headers of one attempt, in milliseconds; undefined: only the time-out of the whole call. */
   readonly perTryTimeoutMs: number | undefined;
   readonly isRetriableStatus: (status: number) => boolean;
-  /** Of an attempt that failed before there were response headers. */
+  /** For an attempt that failed before the response headers. */
   readonly isRetriableFailure: (cause: unknown) => boolean;
 }
 
-/** What the client may send twice and mean once (RFC 9110 section 9.2.2). */
+/** Sending these twice has the effect of once (RFC 9110 section 9.2.2). */
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
 
 export function isIdempotent(method: string): boolean {
@@ -20,8 +20,8 @@ export function isIdempotent(method: string): boolean {
 }
 
 /**
- * Envoy's conditions, but for one: what it refuses to an HTTP/2 stream (`refused-stream`) does not happen in HTTP/1.1. No
- * answer at all counts as one of the 5xx that it ends as.
+ * Envoy's conditions, except `refused-stream`, which does not exist in HTTP/1.1. An attempt without a response counts as
+ * the 5xx that it would become.
  */
 export function createRetryRules(policy: RetryPolicy | undefined): RetryRules {
   const on = new Set(policy?.retryOn);
@@ -44,12 +44,12 @@ export function createRetryRules(policy: RetryPolicy | undefined): RetryRules {
 const baseMs = 25;
 const mostMs = 250;
 
-/** Envoy's pause before the `retry`th retry, from 1 on: anything up to 25 ms, 75 ms, 175 ms, and then 250 ms. */
+/** Envoy's pause before the `retry`th retry, from 1 on: at random up to 25 ms, 75 ms, 175 ms, and then 250 ms. */
 export function backOffMs(retry: number, random: () => number): number {
   return random() * Math.min((2 ** retry - 1) * baseMs, mostMs);
 }
 
-/** `Retry-After` in seconds (RFC 9110 section 10.2.3), as milliseconds; a date is not read, since clocks differ. */
+/** `Retry-After` in seconds (RFC 9110 section 10.2.3), as milliseconds; a date is ignored, since clocks differ. */
 export function retryAfterMs(value: string | undefined): number | undefined {
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : undefined;
 }
