@@ -1,4 +1,4 @@
-/** Makes a gateway of records and of the server's own routes: match, authenticate, limit and forward each request. */
+/** Creates a gateway from records and the server's own routes; acquires the clusters and counts that it shares, and releases them. */
 import type { Context, Middleware } from 'koa';
 import { type Mapping, mappingDefaults, type RateLimitService, type Version } from '#config';
 import { type Logger, silentLogger } from '#http';
@@ -131,7 +131,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const table = createTable(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
-  const held = acquired.move();
+  const kept = acquired.move();
   let services: GatewaySnapshot['services'] | undefined;
   return Object.freeze({
     middleware: createHandle({ table, preflightRoute, identity, askLimiter, traffic, versionOf }),
@@ -147,7 +147,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       return { routes: table.routes, versions, services, auth, ratelimit, lastUnanswered: counts.lastUnanswered };
     },
     async close() {
-      held.dispose();
+      kept.dispose();
       if (options.clusters === undefined) await clusters.close();
     },
   });

@@ -1,4 +1,4 @@
-/** A request's way through the gateway: match, preflight, then one stage after the other, and the mapping's response headers. */
+/** The way of a request through the gateway: its mapping, then the stages in order, then the mapping's response headers. */
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { type Addresses, pathOf, problem, requestContext, sanitisePath, searchOf } from '#http';
@@ -21,7 +21,7 @@ export interface HandleParts {
   readonly versionOf: VersionOf | undefined;
 }
 
-/** A request with its match. Stages share it. */
+/** A request, its route, and the route that gets a copy: what the stages read. */
 interface Handled extends Match<Route> {
   readonly request: InFlightRequest;
   readonly attributes: RequestAttributes;

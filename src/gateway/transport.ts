@@ -19,7 +19,7 @@ import { describeTarget, type RemoteTarget, type Resolve } from './target.ts';
 
 export type Handler = (ctx: Context) => Promise<void>;
 
-/** A mapping's way to its service. What differs between a service here, one across HTTP and a redirect is decided here. */
+/** How one mapping reaches its service; the rest of the gateway does not know which of the three it is. */
 export interface Transport {
   /** Puts the response on `ctx`, or throws a Problem. */
   readonly forward: Handler;
@@ -108,8 +108,7 @@ export function rewritten(rule: PathRule, app: Handler): Handler {
     const { url = '/' } = req;
     const path = pathOf(url);
     const inner = rewrite(path);
-    if (inner === undefined)
-      throw problem('bad-path', { detail: 'The path cannot be read in one way only once it is rewritten.' });
+    if (inner === undefined) throw problem('bad-path', { detail: 'The path is ambiguous once it is rewritten.' });
     // Links keep the spelling of the client where case is ignored.
     context.basePath = basePath + path.slice(0, matchedPrefix.length);
     req.url = inner + searchOf(url);
@@ -206,8 +205,7 @@ function createRedirect(mapping: Mapping, { status, ...redirect }: Redirect): Tr
   function location(ctx: Context): string {
     const { url } = ctx;
     const found = redirection({ path: pathOf(url), search: searchOf(url) }, publicBase(ctx));
-    if (found === undefined)
-      throw problem('bad-path', { detail: 'The path cannot be read in one way only after it is redirected.' });
+    if (found === undefined) throw problem('bad-path', { detail: 'The path is ambiguous after it is redirected.' });
     return found;
   }
   return {

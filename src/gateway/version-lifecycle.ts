@@ -9,7 +9,7 @@ export interface VersionLifecycle {
   readonly record: Version;
   /** `root`: the public path of the gateway, without a slash at the end. */
   readonly headers: (root: string) => VersionHeaders;
-  /** Sets them on the response when its head is written, whatever writes it. */
+  /** Sets them on the response when its head is written, also past Koa. */
   readonly announce: (ctx: Context) => void;
   /** The Problem of every request from the sunset on. */
   readonly ended: () => Problem | undefined;
@@ -77,7 +77,7 @@ function headersOf({ deprecatedAtMs, endsAtMs, successor, info }: Version, root:
   });
 }
 
-/** The record wins over what the service says of its own lifecycle. */
+/** The record wins over the headers of the service. */
 function writeHeaders(res: ServerResponse, { deprecation, sunset, link }: VersionHeaders): void {
   if (deprecation !== undefined) res.setHeader('Deprecation', deprecation);
   if (sunset !== undefined) res.setHeader('Sunset', sunset);

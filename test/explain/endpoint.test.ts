@@ -31,7 +31,7 @@ describe('createExplainEndpoint', () => {
 
   after(() => gateway.close());
 
-  it('is for the gateway to put behind the auth service', () => {
+  it('needs authentication', () => {
     assert.deepEqual([endpoint.prefix, endpoint.authenticated], [path, true]);
   });
 
@@ -55,7 +55,7 @@ describe('createExplainEndpoint', () => {
     assert.deepEqual([body.target.method, body.target.path], ['POST', '/x?a=1']);
   });
 
-  it('says the same in JSON, in YAML, and as a page', async () => {
+  it('answers the same in JSON, in YAML, and as a page', async () => {
     const read = (accept: string) => request(app).get(`${path}?url=/v1/hotels/x`).set('Accept', accept);
     const { body } = await read('application/json').expect(200);
     const { text } = await read('application/yaml').expect(200);
@@ -73,7 +73,7 @@ describe('createExplainEndpoint', () => {
     );
   }
 
-  it('tells every fault of the query at once', async () => {
+  it('reports every fault of the query at once', async () => {
     await checkFaults('', '/url');
     await checkFaults(
       'method=get&method=x&uri=/&url=x&header=plain&from=me&all=yes',
@@ -83,7 +83,7 @@ describe('createExplainEndpoint', () => {
     await checkFaults(`url=/${'x'.repeat(8192)}`, '');
   });
 
-  it('is only read, and has one path', async () => {
+  it('takes GET and HEAD on one path', async () => {
     await request(app).post(`${path}?url=/`).expect(405).expect('Allow', 'GET, HEAD, OPTIONS');
     await request(app).head(`${path}?url=/`).expect(200);
     await request(app).get(`${path}/?url=/`).expect(404);
@@ -98,19 +98,19 @@ describe('createExplainEndpoint', () => {
       return { text: answer.text, policy: answer.headers['content-security-policy'] ?? '' };
     };
 
-    it('is a form until something is asked', async () => {
+    it('is an empty form without a query', async () => {
       const { text } = await page('');
       assert.match(text, /<form [^>]*method="get" action="explain">.*name="url"/s);
       assert.doesNotMatch(text, /class="verdict"/);
     });
 
-    it('keeps what was asked in the form, and escapes it as all else', async () => {
+    it('keeps the values in the form, and escapes them', async () => {
       const { text } = await page('?url=/v1/hotels/%22%3Cb%3E&header=X-A:%20%22%3Ci%3E');
       assert.ok(text.includes('value="X-A: &#34;&#60;i&#62;"') && text.includes('&#60;hotel&#62;'));
       assert.doesNotMatch(text, /<b>|<i>|<hotel>/);
     });
 
-    it('looks like the diagnostics, leads back to them, and lets its form lead here alone', async () => {
+    it('links to the diagnostics, uses their styles, and sends its form only to this endpoint', async () => {
       const { text, policy } = await page('?url=/v1/hotels');
       const links = [...text.matchAll(/(?:href|action)="([^"]*)"/g)].map(([, target = '']) => target);
       for (const target of links)
@@ -122,23 +122,23 @@ describe('createExplainEndpoint', () => {
   });
 });
 
-describe('the explanations of a desk', () => {
+describe('the explain endpoint of a desk', () => {
   const open = desksOf(testServers());
 
-  it('are behind the auth service', async () => {
+  it('needs credentials', async () => {
     const desk = await open();
     await call(desk, `${path}?url=/v1/hotels`).expect(401);
     const { body } = await callAsDemo(desk, `${path}?url=/v1/hotels/bookings&user=ann`).expect(200);
     assert.deepEqual([body.mapping.name, body.target.path], ['hotel', '/bookings']);
   });
 
-  it('are the same for a program', async () => {
+  it('answers as desk.explain does', async () => {
     const desk = await open();
     const { body } = await callAsDemo(desk, `${path}?url=/v1/hotels&user=ann`).expect(200);
     assert.deepEqual(JSON.parse(JSON.stringify(desk.explain({ method: 'GET', url: '/v1/hotels', user: 'ann' }))), body);
   });
 
-  it('know the setting for origins, and who answers its preflights', async () => {
+  it('knows CORS_ORIGINS, and the preflights that it answers', async () => {
     const desk = await open({ corsOrigins: ['https://app.example'] });
     const headers = [
       ['Origin', 'https://app.example'],

@@ -1,4 +1,4 @@
-/** What is told of a request is what becomes of it. */
+/** The explanation of a request is what happens to it: a property over random requests. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Mapping } from '#config';
@@ -235,7 +235,7 @@ function checkService({ outcome, target }: Explanation, { upstream, here }: Worl
 describe('explain', () => {
   const servers = testServers();
 
-  it('tells of any request what becomes of it: mapping, auth question, descriptors, path, headers, status', async () => {
+  it('predicts for any request its mapping, auth request, descriptors, service request and status', async () => {
     const world = await startWorld(servers);
     const lists = [
       world.upstream.reached,

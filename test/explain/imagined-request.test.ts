@@ -1,4 +1,4 @@
-/** A request that nobody has sent, against the same one over a socket. */
+/** A request that was never sent, compared with the same one over a socket. */
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
 import fc from 'fast-check';
@@ -23,7 +23,7 @@ const line = fc.tuple(fc.constantFrom(...names), fc.constantFrom('a', 'b, c', ' 
 describe('imagineRequest', () => {
   const servers = testServers();
 
-  it('reads headers as Node does, repeated ones too', async () => {
+  it('joins repeated headers as Node does', async () => {
     let read: IncomingHttpHeaders = {};
     const { port } = await servers.http((req, res) => {
       read = req.headers;
@@ -41,7 +41,7 @@ describe('imagineRequest', () => {
     );
   });
 
-  it('comes from where it is said to come from', () => {
+  it('has the given address and encryption', () => {
     const addresses = createAddresses({ trustedProxies: ['10.0.0.1'] });
     const headers = [['X-Forwarded-For', '203.0.113.7']] as const;
     const clientFrom = (remoteAddress: string) => {
@@ -51,7 +51,7 @@ describe('imagineRequest', () => {
     assert.deepEqual([clientFrom('10.0.0.1'), clientFrom('10.0.0.2')], ['203.0.113.7', '10.0.0.2']);
   });
 
-  it('has an exchange, and the path and host of an absolute URL', () => {
+  it('has a request context, and the path and host of an absolute URL', () => {
     const addresses = createAddresses();
     const ctx = imagineRequest(
       { method: 'GET', url: 'https://api.example/x?y', headers: [['X-Request-Id', 'mine']] },
@@ -63,7 +63,7 @@ describe('imagineRequest', () => {
 });
 
 describe('faultsOfRequest', () => {
-  it('finds nothing wrong with what a client could send', () => {
+  it('accepts what a client could send', () => {
     const headers = [
       ['Host', 'a'],
       ['X-Empty', ''],

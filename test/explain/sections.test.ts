@@ -1,4 +1,4 @@
-/** An explanation as people read it in a terminal. */
+/** An explanation as text for a terminal. */
 import assert from 'node:assert/strict';
 import { createExplain, type ExplainRequest, formatExplanation } from '#explain';
 import { createGateway, type GatewayOptions } from '#gateway';
@@ -36,14 +36,14 @@ describe('formatExplanation', () => {
     return lines.map((line) => line.trim().replace(/ {2,}/g, ' | '));
   }
 
-  it('begins with the request and what becomes of it', () => {
+  it('begins with the request and its outcome', () => {
     const text = read({}, { user: 'ann' });
     assert.equal(text.split('\n')[0], 'GET /v1/hotels/x by ann');
     assert.equal(verdict(text), '  hotel sends it to hotel (http://10.0.0.1:9001 or http://10.0.0.2:9001) as GET /x');
     assert.ok(text.endsWith('\n') && !text.endsWith('\n\n') && !/[^\S\n]$/m.test(text));
   });
 
-  it('says it of canaries, redirects, preflights and refusals as well', () => {
+  it('gives the outcome of canaries, redirects, preflights and refusals', () => {
     const redirect = { host: undefined, path: { kind: 'path', value: '/there' }, status: 308 } as const;
     assert.equal(
       verdict(read({ mappings: [mappingOf({ redirect })] })),
@@ -75,7 +75,7 @@ describe('formatExplanation', () => {
     assert.match(verdict(preflightFrom('https://b.example')) ?? '', /answered without permission/);
   });
 
-  it('tells how each limit counts, and where it stands', () => {
+  it('shows how each limit counts, and its place in the configuration', () => {
     const labels = {
       gateway: [...labelled('x-user', 'user'), ...labelled('x-plan', 'plan'), ...labelled('x-city', 'city')],
     };
@@ -102,7 +102,7 @@ describe('formatExplanation', () => {
     ]);
   });
 
-  it('tells time-outs with where they come from, and what bounds the way', () => {
+  it('shows time-outs with their origin, and the bounds of the cluster', () => {
     const retryPolicy = { retryOn: ['5xx', 'reset'], numRetries: 2, perTryTimeoutMs: 100, statusCodes: [] } as const;
     const mappings = [mappingOf({ timeoutMs: 0, retryPolicy, allowUpgrade: ['websocket'] })];
     assert.deepEqual(section(read({ mappings }, { method: 'POST' }), 'On the way'), [
@@ -117,7 +117,7 @@ describe('formatExplanation', () => {
     ]);
   });
 
-  it('tells what the auth service is sent, and for how long its answer is kept', () => {
+  it('shows the request to the auth service, and how long its decision is kept', () => {
     const record = authRecordOf({ cacheMs: 500, failureModeAllow: true });
     const lines = section(
       read({ authServices: [{ record }] }, { headers: [['Authorization', 'Basic abcd']] }),

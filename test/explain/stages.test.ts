@@ -1,4 +1,4 @@
-/** What an explanation says of each stage, and what it keeps to itself. */
+/** What an explanation shows of each stage, and the credentials that it hides. */
 import assert from 'node:assert/strict';
 import type { Mapping } from '#config';
 import { createExplain, type ExplainRequest, type Explanation } from '#explain';
@@ -30,7 +30,7 @@ describe('an explanation', () => {
 
   const mappings = (...fields: Partial<Mapping>[]) => ({ mappings: fields.map((one) => mappingOf(one)) });
 
-  it('names the winner with its place, and why each other candidate lost', () => {
+  it('names the winner with its place, and why each other candidate loses', () => {
     const method = { kind: 'exact', value: 'POST' } as const;
     const { mapping, ...told } = explain(
       mappings({}, { name: 'write', method }, { name: 'root', prefix: '/' }, { name: 'car', prefix: '/v1/cars' }),
@@ -47,14 +47,14 @@ describe('an explanation', () => {
     assert.equal(told.candidates_not_listed, 1);
   });
 
-  it('lists what loses by its path alone when it is asked to', () => {
+  it('lists mappings that lose by their path alone with `all`', () => {
     const { candidates, candidates_not_listed: others } = explain(mappings({}, { name: 'car', prefix: '/v1/cars' }), {
       all: true,
     });
     assert.deepEqual([candidates.map(({ name }) => name), others], [['hotel', 'car'], 0]);
   });
 
-  it('tells the shares of a canary, and who gets a copy', () => {
+  it('gives the shares of a canary, and the mapping that gets a copy', () => {
     const { candidates, shadow } = explain(
       mappings({}, { name: 'beta', weight: 20 }, { name: 'copy', shadow: true, weight: 5, rewrite: '/copy/' }),
     );
@@ -78,7 +78,7 @@ describe('an explanation', () => {
     assert.equal(target, undefined);
   }
 
-  it('says at which stage a request is refused, and with what', async () => {
+  it('names the stage that refuses a request, and the problem', async () => {
     await checkRefusal({ url: '/v1/%2e%2e/x' }, 'before_routing', 400, 'bad-path');
     await checkRefusal({ method: 'TRACE' }, 'before_routing', 501, 'method-not-implemented');
     await checkRefusal({ url: '/nowhere' }, 'routing', 404, 'not-found');
@@ -95,7 +95,7 @@ describe('an explanation', () => {
     );
   });
 
-  it('throws for what no client could send, all faults at once', () => {
+  it('throws for a request that no client could send, with all faults', () => {
     const question = { method: 'GE T', url: 'v1', headers: [['a b', 'c']], remoteAddress: 'here' } as const;
     assert.throws(
       () => explain({}, question),
@@ -118,7 +118,7 @@ describe('an explanation', () => {
     assert.deepEqual(told, ['127.0.0.1', 'https', 'api.example:8443', '/v1/hotels']);
   });
 
-  it('says what the client sent and lost, what passes and what the gateway sets', () => {
+  it('separates headers that are removed, passed on, and set by the gateway', () => {
     const requestHeaders = { add: [{ name: 'x-plan', value: 'gold', append: false }], remove: ['accept'] };
     const headers = ['X-Travel-User: admin', 'TE: trailers', 'X-Plan: tin', 'Accept: */*', 'X-Other: 1'];
     const { request, target } = explain(
@@ -133,7 +133,7 @@ describe('an explanation', () => {
     assert.deepEqual(target?.headers_removed, ['te', 'accept']);
   });
 
-  it('shows no credentials, wherever they would turn up', () => {
+  it('shows no credentials in any value, header or reason', () => {
     const secrets = ['ZGVtbzpkZW1v', 'sid=4711', 'k-4711-k', 'configured-token'];
     const [basic, cookie, key, configured = ''] = secrets;
     const match = { kind: 'exact', value: 'other' } as const;
@@ -163,13 +163,13 @@ describe('an explanation', () => {
     assert.ok(text.includes('"Basic …"'));
   });
 
-  it('shows who somebody is, whatever the header is called', () => {
+  it('shows the user, even in a header that is named like a credential', () => {
     const record = authRecordOf({ allowedAuthorizationHeaders: ['x-auth-user'] });
     const { target } = explain({ authServices: [{ record, port: () => deny }] }, { user: 'ann' });
     assert.equal(target?.headers.find(({ name }) => name === 'x-auth-user')?.value, 'ann');
   });
 
-  it('says why nobody is asked who it is', () => {
+  it('gives the reason why a request needs no authentication', () => {
     const whyOf = (options: Partial<GatewayOptions>) => {
       const { auth: told } = explain(options);
       return told?.asked === false ? told.reason : undefined;
@@ -182,7 +182,21 @@ describe('an explanation', () => {
     assert.equal(whyOf({ authServices: [auth] }), undefined);
   });
 
-  it('takes the identity of `user` only where an auth service would give it', () => {
+  it('says that routes of the server fail closed', () => {
+    const route = { name: 'diag', prefix: '/diag', rewrite: '', authenticated: true, run: async () => {} };
+    const options = {
+      authServices: [{ ...auth, record: authRecordOf({ failureModeAllow: true }) }],
+      internalRoutes: [route],
+    };
+    const onError = (url: string) => {
+      const { auth: part } = explain(options, { url });
+      return part?.asked && part.on_error;
+    };
+    assert.equal(onError('/v1/hotels'), 'the request goes on without an identity');
+    assert.equal(onError('/diag'), 'the client gets 503');
+  });
+
+  it('sets the identity of `user` only where an auth service would', () => {
     const arrives = (options: Partial<GatewayOptions>) =>
       explain({ authServices: [auth], ...options }, { user: 'ann' }).target?.headers.some(
         ({ value }) => value === 'ann',
@@ -194,7 +208,7 @@ describe('an explanation', () => {
   const labels = { gateway: labelled('x-travel-user', 'user') };
   const files = [domain('gateway', node('user', [limit(10), limit(5, 'hour', { shadowMode: true, name: 'slow' })]))];
 
-  it('tells the limits of each descriptor, and counts nothing', () => {
+  it('lists the limits of each descriptor, and counts nothing', () => {
     const limiter = createLimiter({ limits: files });
     const options = { ...mappings({ labels }), authServices: [auth], rateLimitService: limitRecordOf(), limiter };
     for (let times = 0; times < 20; times += 1) explain(options, { user: 'ann' });
@@ -224,7 +238,7 @@ describe('an explanation', () => {
     assert.equal(decision.statuses[0]?.limitRemaining, 9);
   });
 
-  it('leaves limits open where another process knows them, and says who decides', () => {
+  it('lists no limits where another process decides, and names that process', () => {
     const limiter = { shouldRateLimit: () => ({ overallCode: 'OK', statuses: [] }) as const };
     const { rate_limit: told } = explain(
       { ...mappings({ labels }), authServices: [auth], rateLimitService: limitRecordOf(), limiter },
@@ -237,13 +251,13 @@ describe('an explanation', () => {
     );
   });
 
-  it('tells where each time-out comes from', () => {
+  it('says where each time-out is configured', () => {
     const { target } = explain({ ...mappings({ timeoutMs: 50 }), timeoutMs: 70, connectTimeoutMs: 80 });
     assert.deepEqual(target?.across?.timeout_ms, { value: 50, from: 'mapping' });
     assert.deepEqual(target?.across?.connect_timeout_ms, { value: 80, from: 'setting' });
   });
 
-  it('says of retries whether they apply to the method', () => {
+  it('says whether retries apply to the method', () => {
     const retryPolicy = { retryOn: ['5xx'], numRetries: 2, perTryTimeoutMs: 100, statusCodes: [] } as const;
     const appliesTo = (method: string) =>
       explain(mappings({ retryPolicy }), { method }).target?.across?.retries.applies;

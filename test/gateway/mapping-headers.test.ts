@@ -1,4 +1,4 @@
-/** add_… and remove_… headers: on what the service gets, and on whatever the client gets. */
+/** add_… and remove_… headers: on the request to the service, and on every response. */
 import assert from 'node:assert/strict';
 import type { HeaderRules } from '#config';
 import { isolate } from '#http';
@@ -25,7 +25,7 @@ const responseHeaders: HeaderRules = {
 const sent = { 'X-Added': 'theirs', 'X-List': 'theirs', 'X-Removed': 'theirs' };
 const answered = { 'Strict-Transport-Security': 'theirs', 'X-List': 'theirs', 'X-Inside': 'theirs' };
 
-describe('headers that a mapping adds and removes', () => {
+describe('the header rules of a mapping', () => {
   const servers = testServers();
   const mappings = [mappingOf({ requestHeaders, responseHeaders })];
 
@@ -49,7 +49,7 @@ describe('headers that a mapping adds and removes', () => {
   };
 
   for (const [where, prepare] of Object.entries(ways)) {
-    it(`are so on the way to a service ${where}, and back`, async () => {
+    it(`apply to the request and the response of a service ${where}, and back`, async () => {
       const seen: unknown[] = [];
       const edge = await startEdge(servers, { mappings, ...(await prepare(seen)) });
       const { status, headers } = await fetch(`${edge.origin}/v1/hotels`, { headers: sent });
@@ -69,14 +69,14 @@ describe('headers that a mapping adds and removes', () => {
     assert.equal(answer.headers.get('x-list'), 'ours');
   }
 
-  it('are so on refusals', async () => {
+  it('apply to refusals', async () => {
     const refusing = { authService: authRecordOf(), targets: { hotel: remote(await servers.refusing()) } };
     const body = Buffer.from('no');
     await checkAdded({ ...refusing, authPort: () => ({ outcome: 'deny', status: 401, headers: {} }) }, 401);
     await checkAdded({ ...refusing, authPort: () => ({ outcome: 'deny', status: 403, headers: {}, body }) }, 403);
   });
 
-  it('are so when the service is down, or fails', async () => {
+  it('apply when the service is down or fails', async () => {
     await checkAdded({ targets: { hotel: remote(await servers.refusing()) } }, 503);
     const broken = isolate(async () => {
       throw new Error('broken');
@@ -84,7 +84,7 @@ describe('headers that a mapping adds and removes', () => {
     await checkAdded({ services: { hotel: broken } }, 500);
   });
 
-  it('are so on a redirect', () =>
+  it('apply to a redirect', () =>
     checkAdded(
       { mappings: [mappingOf({ responseHeaders, redirect: { host: 'a.example', path: undefined, status: 302 } })] },
       302,

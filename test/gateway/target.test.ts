@@ -1,4 +1,4 @@
-/** The same records find a module beside us or across the network. */
+/** Service references lead to a module of this process or to addresses on the network. */
 import assert from 'node:assert/strict';
 import { createResolve, describeTarget } from '#gateway';
 
@@ -27,7 +27,7 @@ describe('resolving a service reference', () => {
   check('elsewhere', 'http://elsewhere:80');
   check('constructor', 'http://constructor:80');
 
-  it('asks for the listener at each request, since it may come later', () => {
+  it('looks up the listener at each request, since it may open later', () => {
     const later = createResolve({ isLocal: () => false, listenerOf: (name) => listening.get(name), addresses: {} });
     const target = later('late');
     assert.equal(describeTarget(target), 'http://late:80');
@@ -35,7 +35,7 @@ describe('resolving a service reference', () => {
     assert.equal(describeTarget(target), 'http://127.0.0.1:1');
   });
 
-  it('gives the same array as long as nothing has changed', () => {
+  it('returns the same array until an address changes', () => {
     for (const reference of ['auth:9', 'bus', 'elsewhere:1']) {
       const target = resolve(reference);
       assert.ok(target.kind === 'remote');
@@ -43,7 +43,7 @@ describe('resolving a service reference', () => {
     }
   });
 
-  it('has a certificate show the name of the reference, wherever that is found', () => {
+  it('expects the name of the reference in the certificate, at any address', () => {
     for (const [reference, name] of [
       ['https://bus', 'bus'],
       ['https://auth:8443', 'auth'],
@@ -53,7 +53,7 @@ describe('resolving a service reference', () => {
     }
   });
 
-  it('refuses what is no reference', () => {
+  it('refuses an invalid reference', () => {
     assert.throws(() => resolve('no such thing'), /"no such thing" is not a service reference/);
   });
 });

@@ -1,4 +1,4 @@
-/** A service in this process sees the path that it expects, and nobody sees that later. */
+/** A service in this process sees its own path, which is restored afterwards. */
 import assert from 'node:assert/strict';
 import Koa, { type Context } from 'koa';
 import { publicBase, requestContext } from '#http';
@@ -31,7 +31,7 @@ describe('a service in this process', () => {
   check({ prefix: '/v1/hotels', rewrite: '' }, '/v1/hotels/x', { url: '/v1/hotels/x', base: '' });
   check({ prefix: '/', rewrite: '/' }, '/x', { url: '/x', base: '' });
 
-  it('leaves the path as it was also when it fails', async () => {
+  it('sees its path restored also when it fails', async () => {
     const ctx = contextOf('/v1/hotels/x?y');
     const failing = rewritten(byDefault, async () => {
       throw new Error('broken');
@@ -41,7 +41,7 @@ describe('a service in this process', () => {
     assert.equal(requestContext(ctx).basePath, '');
   });
 
-  it('runs as it is where nothing is rewritten', () => {
+  it('runs without a wrapper where nothing is rewritten', () => {
     const run = async () => {};
     assert.equal(rewritten({ prefix: '/gateway', rewrite: '' }, run), run);
   });

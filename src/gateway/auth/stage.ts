@@ -38,8 +38,8 @@ export interface AuthStages {
   /** Whether a mapping that names no auth service has one. */
   readonly hasDefault: boolean;
   /**
-   * Undefined: the mapping is open. `failClosed`: refuses whenever the auth service gives no answer, whatever
-   * `failure_mode_allow` says. Throws TypeError for a mapping without an auth service that is not open.
+   * Undefined: the mapping is open. `failClosed`: refuses whenever the auth service gives no answer, with
+   * `failure_mode_allow` too. Throws TypeError for a mapping without an auth service that is not open.
    */
   readonly of: (
     mapping: Pick<Mapping, 'name' | 'bypassAuth' | 'authService'>,

@@ -9,7 +9,7 @@ export interface InFlightRequest {
   readonly ctx: Context;
   /** The stage that it has reached, for the count of refusals. */
   stage: 'auth' | 'limit' | 'service';
-  /** What the limiter has decided about it up to now, and the descriptors that it was asked about, in the same order. */
+  /** The limiter's decisions about it, and the descriptors that they are about, in the same order. */
   statuses: readonly DescriptorStatus[];
   descriptors: readonly Descriptor[];
 }

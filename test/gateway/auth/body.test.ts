@@ -1,4 +1,4 @@
-/** An auth service that is shown the body: as much as the record says, and the service behind still gets all of it. */
+/** include_body: the auth service gets the beginning of the body, and the service gets all of it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -10,7 +10,7 @@ import { startUpstream } from '../../support/upstream.ts';
 import { createSignal } from '../../support/waiting.ts';
 import { rawRequest, sendRaw } from '../../support/wire/raw-client.ts';
 
-describe('an auth service that is shown the body', () => {
+describe('an auth service with include_body', () => {
   const servers = testServers();
 
   async function setUp(includeBody: AuthService['includeBody'], status = 200, options: EdgeOptions = {}) {
@@ -28,7 +28,7 @@ describe('an auth service that is shown the body', () => {
 
   const upTo = (maxBytes: number, allowPartial = false) => ({ maxBytes, allowPartial });
 
-  it('is shown all of it, with its type, and so is the service', async () => {
+  it('gets the whole body and its type, and so does the service', async () => {
     const { auth, upstream, post } = await setUp(upTo(5));
     assert.equal((await post('hello', { 'Content-Type': 'a/b' })).status, 200);
     assert.equal(auth.only().body, 'hello');
@@ -38,14 +38,14 @@ describe('an auth service that is shown the body', () => {
     assert.equal(upstream.only().headers['x-envoy-auth-partial-body'], undefined);
   });
 
-  it('is shown its beginning where that is enough, and the service gets all of it', async () => {
+  it('gets the beginning of a larger body with allow_partial, and the service gets it whole', async () => {
     const { auth, upstream, post } = await setUp(upTo(3, true));
     assert.equal((await post('hello')).status, 200);
     assert.deepEqual([auth.only().body, auth.only().headers['x-envoy-auth-partial-body']], ['hel', 'true']);
     assert.equal(upstream.only().body, 'hello');
   });
 
-  it('is not asked about a body that is too large', async () => {
+  it('is not asked about a larger body without allow_partial', async () => {
     const { auth, upstream, post } = await setUp(upTo(4));
     const answer = await post('hello');
     assert.equal(answer.status, 413);
@@ -53,14 +53,14 @@ describe('an auth service that is shown the body', () => {
     assert.deepEqual([auth.reached.length, upstream.reached.length], [0, 0]);
   });
 
-  it('is not asked about one that says it is too large, which is not waited for either', async () => {
+  it('is not asked about a body announced as larger, which is not awaited', async () => {
     const { auth, edge } = await setUp(upTo(4));
     const answer = await sendRaw(edge.port, rawRequest('POST /v1/hotels', ['Content-Length: 5']));
     assert.match(answer, /^HTTP\/1\.1 413 /);
     assert.equal(auth.reached.length, 0);
   });
 
-  it('is told when there is none', async () => {
+  it('is asked about a request without a body', async () => {
     const { auth, edge } = await setUp(upTo(4));
     await fetch(`${edge.origin}/v1/hotels`);
     assert.deepEqual([auth.only().body, auth.only().headers['x-envoy-auth-partial-body']], ['', 'false']);
@@ -71,13 +71,13 @@ describe('an auth service that is shown the body', () => {
     `${chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('')}0\r\n\r\n`;
   const postChunked = rawRequest('POST /v1/hotels', ['Transfer-Encoding: chunked']);
 
-  it('is shown a body of unknown length too', async () => {
+  it('gets a body of unknown length', async () => {
     const { auth, upstream, edge } = await setUp(upTo(10));
     assert.match(await sendRaw(edge.port, postChunked + chunked('hel', 'lo')), /^HTTP\/1\.1 200 /);
     assert.deepEqual([auth.only().body, upstream.only().body], ['hello', 'hello']);
   });
 
-  it('is shown that it is empty, and the service gets one that is empty', async () => {
+  it('gets an empty body of unknown length, and so does the service', async () => {
     for (const port of [undefined, () => ({ outcome: 'allow', headers: {} }) as const]) {
       const { upstream, edge } = await setUp(upTo(10), 200, port && { authPort: port });
       assert.match(await sendRaw(edge.port, postChunked + chunked()), /^HTTP\/1\.1 200 /);
@@ -85,13 +85,13 @@ describe('an auth service that is shown the body', () => {
     }
   });
 
-  it('is not asked about one that turns out too large', async () => {
+  it('is not asked about a body of unknown length that proves larger', async () => {
     const { auth, edge } = await setUp(upTo(4));
     assert.match(await sendRaw(edge.port, postChunked + chunked('hel', 'lo')), /^HTTP\/1\.1 413 /);
     assert.equal(auth.reached.length, 0);
   });
 
-  it('does not make a large body another one', async () => {
+  it('leaves a large body unchanged', async () => {
     const { auth, upstream, post } = await setUp(upTo(100_000, true));
     const body = Array.from({ length: 60_000 }, (_, index) => String(index)).join(',');
     assert.equal((await post(body)).status, 200);
@@ -99,7 +99,7 @@ describe('an auth service that is shown the body', () => {
     assert.ok(upstream.only().body === body);
   });
 
-  it('waits for what comes late', async () => {
+  it('waits for the rest of a body', async () => {
     const { auth, upstream, edge } = await setUp(upTo(10));
     const client = connect(edge.port, '127.0.0.1');
     client.write(rawRequest('POST /v1/hotels', ['Content-Length: 5'], 'he'));
@@ -111,7 +111,7 @@ describe('an auth service that is shown the body', () => {
     client.destroy();
   });
 
-  it('leaves the body to a service of this process as well', async () => {
+  it('leaves the body for a service of this process', async () => {
     const read = isolate(async (ctx) => {
       const chunks: Buffer[] = [];
       for await (const chunk of ctx.req) chunks.push(chunk as Buffer);
@@ -123,7 +123,7 @@ describe('an auth service that is shown the body', () => {
     assert.equal(await (await post('')).text(), '');
   });
 
-  it('that refuses leaves the connection fit for the next request', async () => {
+  it('leaves the connection usable after a refusal', async () => {
     const { edge } = await setUp(upTo(3, true), 401);
     const post = rawRequest('POST /v1/hotels', ['Content-Length: 400000'], 'x'.repeat(400_000));
     const [, ...answers] = (await sendRaw(edge.port, post.replace('Connection: close\r\n', '') + post)).split(
@@ -135,7 +135,7 @@ describe('an auth service that is shown the body', () => {
     );
   });
 
-  it('holds in this process too, where the service sees no body: one record, one behaviour', async () => {
+  it('applies the same bound in this process', async () => {
     const asked: string[] = [];
     const { upstream, post } = await setUp(upTo(4), 200, {
       authPort({ method }) {
@@ -149,7 +149,7 @@ describe('an auth service that is shown the body', () => {
     assert.equal(upstream.only().body, 'hell');
   });
 
-  it('is not asked when the client breaks off', async () => {
+  it('is not asked when the client disconnects', async () => {
     const finished = createSignal();
     const { auth, upstream, edge } = await setUp(upTo(10), 200, {
       host: [(_ctx, next) => next().finally(finished.give)],

@@ -1,4 +1,4 @@
-/** Positive answers that are kept for a while: for exactly the same question, and for no other. */
+/** Cached decisions of an auth service: for exactly the same request, for a bounded time. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { AuthAnswer } from '#auth';
@@ -8,8 +8,8 @@ import type { CheckRequest } from '../../../src/gateway/auth/check-request.ts';
 const allow: AuthAnswer = { outcome: 'allow', headers: { 'x-travel-user': 'demo' } };
 const question: CheckRequest = { method: 'GET', path: '/v1/hotels?a', headers: ['authorization', 'Basic eA=='] };
 
-describe('kept answers', () => {
-  it('hold for their time, and not a moment longer', () => {
+describe('cached decisions', () => {
+  it('expire after their time', () => {
     let nowMs = 0;
     const cache = createAuthCache({ ttlMs: 100, clock: () => nowMs });
     cache.remember(question, allow);
@@ -21,7 +21,7 @@ describe('kept answers', () => {
     assert.equal(cache.recall(question), undefined);
   });
 
-  it('do not hold longer for being asked for', () => {
+  it('do not live longer when they are used', () => {
     let nowMs = 0;
     const cache = createAuthCache({ ttlMs: 100, clock: () => nowMs });
     cache.remember(question, allow);
@@ -29,7 +29,7 @@ describe('kept answers', () => {
     assert.equal(cache.recall(question), undefined);
   });
 
-  it('are bounded in number: that goes which was longest not asked for', () => {
+  it('are bounded in number, and the least recently used one is dropped', () => {
     const cache = createAuthCache({ ttlMs: 100, entriesMax: 2, clock: () => 0 });
     const at = (path: string) => ({ ...question, path });
     cache.remember(at('/a'), allow);
@@ -42,7 +42,7 @@ describe('kept answers', () => {
     );
   });
 
-  it('are no other matter for other ids of the request alone', () => {
+  it('ignore the ids of a request', () => {
     const cache = createAuthCache({ ttlMs: 100, clock: () => 0 });
     const withId = (id: string) => {
       const ids = ['x-request-id', id, 'traceparent', id, ...(id === '2' ? ['tracestate', id] : [])];
@@ -52,7 +52,7 @@ describe('kept answers', () => {
     assert.equal(cache.recall(withId('2')), allow);
   });
 
-  it('are another matter for headers that only look alike when they are put together', () => {
+  it('keep headers apart that look alike when they are joined', () => {
     const cache = createAuthCache({ ttlMs: 100, clock: () => 0 });
     const told = (...headers: readonly string[]) => ({ ...question, headers });
     cache.remember(told('cookie', 'a,x-tenant,b'), allow);
@@ -60,7 +60,7 @@ describe('kept answers', () => {
     assert.equal(cache.recall(told('cookie', 'a', 'x-tenant', 'b')), undefined);
   });
 
-  it('answer one question and never another, however the parts fall together', () => {
+  it('apply to exactly one request', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', ',', '"', '\n', '[') });
     const pairs = fc.array(fc.tuple(fc.constantFrom('cookie', 'authorization', 'x-a'), text)).map((all) => all.flat());
     const questions = fc.record({ method: fc.constantFrom('GET', 'PUT'), path: text, headers: pairs });
@@ -75,7 +75,7 @@ describe('kept answers', () => {
   });
 });
 
-describe('an answer', () => {
+describe('a response', () => {
   function check(headers: Parameters<typeof mayBeCached>[0], expected: boolean) {
     it(`${expected ? 'may' : 'may not'} be kept with ${JSON.stringify(headers)}`, () =>
       assert.equal(mayBeCached(headers), expected));

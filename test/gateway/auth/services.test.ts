@@ -1,4 +1,4 @@
-/** Several auth services: each mapping asks its own, and each may only say what it is trusted with. */
+/** Several auth services: each mapping asks its own, and each sets only its own identity headers. */
 import assert from 'node:assert/strict';
 import supertest from 'supertest';
 import { type ConfiguredAuthService, createGateway } from '#gateway';
@@ -44,7 +44,7 @@ describe('several auth services', () => {
     return { users, staff, edge, get, seen };
   }
 
-  it('are asked as the mapping says, and the default one where it says nothing', async () => {
+  it('are asked as the mapping says; without a name the default one is', async () => {
     const { users, staff, get } = await setUp();
     await get('/v1/hotels').expect(200);
     assert.deepEqual([users.reached.length, staff.reached.length], [1, 0]);
@@ -52,7 +52,7 @@ describe('several auth services', () => {
     assert.deepEqual([users.reached.length, staff.reached.length], [1, 1]);
   });
 
-  it('are none of them asked for a mapping that bypasses them, whatever it names', async () => {
+  it('are not asked with bypass_auth, even if the mapping names one', async () => {
     const { users, staff, get } = await setUp();
     await get('/open').expect(200);
     assert.deepEqual([users.reached.length, staff.reached.length], [0, 0]);
@@ -63,14 +63,14 @@ describe('several auth services', () => {
     ['/admin', [undefined, 'by staff', undefined]],
     ['/open', [undefined, undefined, undefined]],
   ] as const) {
-    it(`may set their own headers alone, and no client may set any of them: ${path}`, async () => {
+    it(`set only their own identity headers, and no client sets any: ${path}`, async () => {
       const { get, seen } = await setUp();
       await get(path).expect(200);
       assert.deepEqual(seen(), expected);
     });
   }
 
-  it('are told of no header that any of them may set', async () => {
+  it('get no identity header of another auth service from the client', async () => {
     const { staff, get } = await setUp({
       authServices: [
         { record: authRecordOf({ authService: 'users' }) },
@@ -88,14 +88,14 @@ describe('several auth services', () => {
     assert.deepEqual([staff.only().headers['x-travel-user'], staff.only().headers['x-other']], [undefined, 'told']);
   });
 
-  it('share the counts', async () => {
+  it('share their counts', async () => {
     const { get, edge } = await setUp();
     await get('/v1/hotels');
     await get('/admin');
     assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 2, denied: 0, error: 0 });
   });
 
-  it('guard the gateway’s own pages with the default one', async () => {
+  it("guard the server's own pages by the default one", async () => {
     const run = async () => {};
     const page = { name: 'diag', prefix: '/gateway/v0/diag', rewrite: '', authenticated: true, run };
     const { users, staff, get } = await setUp({ internalRoutes: [page] });
@@ -103,7 +103,7 @@ describe('several auth services', () => {
     assert.deepEqual([users.reached.length, staff.reached.length], [1, 0]);
   });
 
-  it('need no default where each mapping names one: then the gateway’s own pages are not served', async () => {
+  it("need no default where each mapping names one; then the server's own pages are not served", async () => {
     const run = async () => assert.fail('an unguarded page');
     const { get, users, staff } = await setUp({
       authServices: ['users', 'staff'].map((name) => ({
@@ -122,7 +122,7 @@ describe('several auth services', () => {
   });
 
   function checkRefused(what: string, message: RegExp, records: Parameters<typeof authRecordOf>, mapping = {}) {
-    it(`do not start ${what}`, () => {
+    it(`cannot be used ${what}`, () => {
       const authServices: ConfiguredAuthService[] = records.map((record) => ({
         record: authRecordOf(record),
         port: () => assert.fail('asked'),

@@ -109,7 +109,7 @@ describe('authentication in this process', () => {
     });
   }
 
-  it('refuses requests for routes of the server without an answer, whatever failure_mode_allow says', async () => {
+  it('refuses requests for routes of the server without an answer, with failure_mode_allow too', async () => {
     const run = async () => assert.fail('opened');
     const { edge, get } = await setUp(() => failed, {
       authService: authRecordOf({ failureModeAllow: true }),

@@ -90,7 +90,7 @@ describe('a limit by address', () => {
     assert.deepEqual(await statuses('ann', 'ann', 'ann', 'bob'), [200, 200, 429, 429]);
   });
 
-  it('stands in one list with the others, and on a 401 alone', async () => {
+  it('shares one list of headers with the other limits, and is alone on a 401', async () => {
     const { get } = await setUp([...byUser, byAddress]);
     const policyOf = ({ headers }: Response) => headers.get('ratelimit-policy');
     assert.equal(policyOf(await get()), '"from";q=3;w=60');
@@ -102,7 +102,7 @@ describe('a limit by address', () => {
     assert.deepEqual([refused.status, policyOf(refused)], [429, '"from";q=3;w=60']);
   });
 
-  it('is compared with the others where a header names the limit with the least left', async () => {
+  it('counts for the header of the limit with the least left', async () => {
     const { get } = await setUp([...byUser, byAddress], { headers: 'draft_03' });
     const { headers } = await get('ann');
     assert.deepEqual(

@@ -1,4 +1,4 @@
-/** From a request to what the rate-limit service is told of it. */
+/** Labels of a mapping as descriptors of a request. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Label, LabelGroup } from '#config';
@@ -46,20 +46,20 @@ describe('labels to descriptors', () => {
     ]);
   });
 
-  it('calls the label by its name and takes the value from its header', () => {
+  it('takes the key from the name of the label and the value from its header', () => {
     const describe = describing(group(label('user', { header: 'x-travel-user' })));
     assert.deepEqual(describe({ 'x-travel-user': 'demo', user: 'forged' }), [
       { entries: [{ key: 'user', value: 'demo' }] },
     ]);
   });
 
-  it('leaves out a label whose header is missing, and a group that is left with none', () => {
+  it('leaves out a label whose header is missing, and a group without labels', () => {
     const describe = describing(group(label('a'), label('b')), group(label('c')));
     assert.deepEqual(describe({ b: '2' }), [{ entries: [{ key: 'b', value: '2' }] }]);
     assert.deepEqual(describe({}), []);
   });
 
-  it('sends the default, or nothing, for a missing header that is not to be omitted', () => {
+  it('sends the default, or an empty value, for a missing header without omit_if_not_present', () => {
     const describe = describing(
       group(label('a', { omitIfNotPresent: false, default: 'none' }), label('b', { omitIfNotPresent: false })),
     );
@@ -73,7 +73,7 @@ describe('labels to descriptors', () => {
     ]);
   });
 
-  it('counts a header that is present but empty', () => {
+  it('keeps a header that is present but empty', () => {
     assert.deepEqual(describing(group(label('a')))({ a: '' }), [{ entries: [{ key: 'a', value: '' }] }]);
   });
 
@@ -100,7 +100,7 @@ describe('labels to descriptors', () => {
     attributes.path,
   );
   check('the pseudo-header :method', label('m', { header: ':method' }), 'POST');
-  it('tell a path in one case where the mapping takes it in any, so that each spelling is not a counter of its own', () => {
+  it('writes paths in lower case where the mapping ignores case, so that all spellings share a counter', () => {
     const groups = [group({ kind: 'path', name: 'at' }, label('p', { header: ':path' }))];
     const path = '/V1/hOtels/x';
     const values = (folds: boolean) =>
@@ -116,7 +116,7 @@ describe('labels to descriptors', () => {
   check('the pseudo-header :path, without the query too', label('p', { header: ':path' }), attributes.path);
   check('the pseudo-header :authority, as rules read hosts', label('a', { header: ':authority' }), 'api.example.com');
 
-  it('bounds a value, and still tells long ones apart', () => {
+  it('bounds a value, and keeps long ones distinct', () => {
     const describe = describing(group(label('token')));
     const told = (token: string) => describe({ token })[0]?.entries[0]?.value ?? '';
     const long = 'x'.repeat(10_000);
@@ -126,7 +126,7 @@ describe('labels to descriptors', () => {
     assert.equal(told(`${long}a`), told(`${long}a`));
   });
 
-  it('never sends a group without an entry, nor an entry that is longer than 512 characters', () => {
+  it('never sends a group without an entry, or a value longer than 512 characters', () => {
     const names = fc.constantFrom('a', 'b', 'c');
     const labels = fc.array(
       fc.record({ name: names, omitIfNotPresent: fc.boolean() }).map(({ name, ...fields }) => label(name, fields)),

@@ -1,4 +1,4 @@
-/** Limits decided by a service that somebody else wrote: what the client reads, however little the service says. */
+/** Limits decided by a rate-limit service of another vendor, which may leave out most fields. */
 import assert from 'node:assert/strict';
 import type { RateLimitService } from '#config';
 import { connectRateLimit } from '#ratelimit';
@@ -10,7 +10,7 @@ import { startRateLimitStranger } from '../../support/wire/rate-limit-stranger.t
 const [OK, OVER_LIMIT, MINUTE] = [1, 2, 2];
 const tenAMinute = { requestsPerUnit: 10, unit: MINUTE };
 
-describe('a client of a gateway with a rate-limit service of somebody else', () => {
+describe('a client of a gateway with a rate-limit service by another vendor', () => {
   const servers = testServers();
 
   async function ask(answer: object, record: Partial<RateLimitService> = {}): Promise<Response> {
@@ -40,16 +40,16 @@ describe('a client of a gateway with a rate-limit service of somebody else', () 
   const nothing = { ratelimit: null, 'ratelimit-policy': null };
   const policy = '"x-key";q=10;w=60';
 
-  it('passes, and is told nothing, when the service says OK and no more', () =>
+  it('gets no headers when the service says only OK', () =>
     check({ overallCode: OK }, 200, { ...nothing, 'retry-after': null }));
 
-  it('is told its limit and what is left, without an end, when the service says no more', () =>
+  it('gets quota and remainder when the service does not say when the window ends', () =>
     check({ overallCode: OK, statuses: [{ code: OK, currentLimit: tenAMinute, limitRemaining: 9 }] }, 200, {
       ratelimit: '"x-key";r=9',
       'ratelimit-policy': policy,
     }));
 
-  it('waits the whole window when the service does not tell its end', () =>
+  it('waits the whole window when the service does not say when it ends', () =>
     check({ overallCode: OVER_LIMIT, statuses: [{ code: OVER_LIMIT, currentLimit: tenAMinute }] }, 429, {
       ratelimit: '"x-key";r=0',
       'ratelimit-policy': policy,
@@ -68,7 +68,7 @@ describe('a client of a gateway with a rate-limit service of somebody else', () 
       { ...nothing, 'retry-after': '8' },
     ));
 
-  it('is told nothing of a limit in a unit that nobody knows, and of the others as ever', () => {
+  it('gets no headers of a limit in an unknown unit, and those of the other limits', () => {
     const statuses = [
       { code: OK, currentLimit: { requestsPerUnit: 5, unit: 42 }, limitRemaining: 4 },
       { code: 77, currentLimit: tenAMinute, limitRemaining: 9, durationUntilReset: { seconds: 30 } },
@@ -76,12 +76,12 @@ describe('a client of a gateway with a rate-limit service of somebody else', () 
     return check({ overallCode: OK, statuses }, 200, { ratelimit: '"default";r=9;t=30' });
   });
 
-  it('is treated as if there were no answer when the verdict is one that nobody knows', async () => {
+  it('is treated as without an answer when the decision is unknown', async () => {
     assert.equal((await ask({ overallCode: 77 })).status, 503);
     assert.equal((await ask({ overallCode: 77 }, { failureModeDeny: false })).status, 200);
   });
 
-  it('never notices fields that are not in our protocol', () =>
+  it('does not notice unknown fields of the protocol', () =>
     check(
       { overallCode: OK, tomorrow: 'more', quota: { requests: 1, id: 'q' }, statuses: [{ quota: { requests: 2 } }] },
       200,

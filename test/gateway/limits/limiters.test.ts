@@ -1,4 +1,4 @@
-/** The limiter beside the gateway and the one across gRPC: a client cannot tell them apart. */
+/** The limiter in this process and the one across gRPC give clients the same responses. */
 import assert from 'node:assert/strict';
 import type { LimitDomain, RateLimitHeaderStyle } from '#config';
 import { connectRateLimit, createLimiter, createMemoryCounters, type Limiter, serveRateLimit } from '#ratelimit';
@@ -31,7 +31,7 @@ const requests: readonly Record<string, string>[] = [
 
 const names = ['ratelimit', 'ratelimit-policy', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 
-describe('what clients are told of their limits', () => {
+describe('the rate-limit headers of a response', () => {
   const servers = testServers();
 
   const inProcess = (): Limiter =>
@@ -66,7 +66,7 @@ describe('what clients are told of their limits', () => {
   }
 
   for (const style of ['ietf', 'draft_03', 'none'] as const) {
-    it(`is the same in this process and across gRPC, with headers: ${style}`, async () => {
+    it(`are the same in this process and across gRPC, with headers: ${style}`, async () => {
       const told = await toldOf(inProcess(), style);
       assert.deepEqual(await toldOf(await acrossGrpc(), style), told);
       assert.deepEqual(
@@ -76,7 +76,7 @@ describe('what clients are told of their limits', () => {
     });
   }
 
-  it('has the names that the record asks for, and no others', async () => {
+  it('have the names that the record asks for, and no others', async () => {
     const seen = async (style: RateLimitHeaderStyle) => {
       const [first] = await toldOf(inProcess(), style);
       return Array.isArray(first) ? first.slice(1, 6) : first;

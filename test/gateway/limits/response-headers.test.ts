@@ -1,4 +1,4 @@
-/** What a client reads of its limits. */
+/** Rate-limit headers of responses. */
 import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
@@ -32,7 +32,7 @@ describe("the IETF's rate-limit headers", () => {
   const check = (statuses: readonly DescriptorStatus[], policy: string, state: string) =>
     assert.deepEqual(told('ietf', ...statuses), { 'RateLimit-Policy': policy, RateLimit: state });
 
-  it('name the label, the quota, the window, what is left and when there is more', () =>
+  it('give label, quota, window, remainder and reset', () =>
     check([status()], '"x-key";q=10;w=60', '"x-key";r=9;t=30'));
 
   it('have an item for each limit that counted, in the order of the labels', () =>
@@ -42,27 +42,27 @@ describe("the IETF's rate-limit headers", () => {
       '"x-key";r=9;t=30, "user";r=99;t=30',
     ));
 
-  it('leave out labels without a limit, but keep the names in step', () =>
+  it('leave out labels without a limit, and keep the names of the others', () =>
     check([uncounted, status()], '"user";q=10;w=60', '"user";r=9;t=30'));
 
-  it('are not there when no limit counted', () => {
+  it('are missing when no limit counted', () => {
     assert.deepEqual(told('ietf', uncounted), {});
     assert.deepEqual(told('ietf'), {});
   });
 
-  it('call a limit by its own name, escaped as a structured field wants it', () =>
+  it('use the name of a limit, escaped as a structured field', () =>
     check([named('a "b" \\ é')], '"a \\"b\\" \\\\ ?";q=10;w=60', '"a \\"b\\" \\\\ ?";r=9;t=30'));
 
-  it('call a limit without a name by all labels that it is about', () => {
+  it('name a limit without a name by all its labels', () => {
     const entries = ['x-key', 'user'].map((key) => ({ key, value: 'a' }));
     const headers = rateLimitHeaders.ietf({ statuses: [status()], descriptors: [{ entries }] });
     assert.equal(headers['RateLimit-Policy'], '"x-key.user";q=10;w=60');
   });
 
-  it('do not say when there is more if the service does not', () =>
+  it('leave out the reset when the service does not say it', () =>
     check([status({ resetSeconds: undefined })], '"x-key";q=10;w=60', '"x-key";r=9'));
 
-  it('never say a time that has passed, or a number that is none of a structured field', () => {
+  it('bound the reset to numbers that a structured field can hold', () => {
     check([status({ resetSeconds: -5 })], '"x-key";q=10;w=60', '"x-key";r=9;t=0');
     check([status({ resetSeconds: 2 ** 63 })], '"x-key";q=10;w=60', '"x-key";r=9;t=999999999999999');
   });
@@ -76,28 +76,27 @@ describe('the rate-limit headers of draft 03', () => {
       'X-RateLimit-Reset': reset,
     });
 
-  it('say the limit twice, the second time with its window, what is left and when there is more', () =>
-    check([status()], '10, 10;w=60', '9', '30'));
+  it('give quota, policy, remainder and reset', () => check([status()], '10, 10;w=60', '9', '30'));
 
-  it('name a limit that has a name of its own', () =>
+  it('give the name of a limit that has one', () =>
     check([named('per "ip"')], '10, 10;w=60;name="per \\"ip\\""', '9', '30'));
 
-  it('speak of the limit with the least left, the first of equals, and list them all', () => {
+  it('describe the limit with the least left, the first of equals, and list all', () => {
     const hourly = { requestsPerUnit: 1000, unit: 'hour', windowSeconds: 3600, name: 'hourly' } as const;
     const list = '10;w=60, 1000;w=3600;name="hourly"';
     check([status(), status({ currentLimit: hourly, limitRemaining: 4, resetSeconds: 7 })], `1000, ${list}`, '4', '7');
     check([status(), status({ currentLimit: hourly, limitRemaining: 9, resetSeconds: 7 })], `10, ${list}`, '9', '30');
   });
 
-  it('pass over labels without a limit', () => check([uncounted, status()], '10, 10;w=60', '9', '30'));
+  it('leave out labels without a limit', () => check([uncounted, status()], '10, 10;w=60', '9', '30'));
 
-  it('say the whole window when the service does not tell its end', () =>
+  it('give the whole window when the service does not say when it ends', () =>
     check([status({ resetSeconds: undefined })], '10, 10;w=60', '9', '60'));
 
-  it('are not there when no limit counted', () => assert.deepEqual(told('draft_03', uncounted), {}));
+  it('are missing when no limit counted', () => assert.deepEqual(told('draft_03', uncounted), {}));
 });
 
-it('no rate-limit headers are there when none are wanted', () => assert.deepEqual(told('none', status()), {}));
+it('rate-limit headers can be switched off', () => assert.deepEqual(told('none', status()), {}));
 
 describe('Retry-After', () => {
   const over = (fields: Partial<DescriptorStatus> = {}) => status({ code: 'OVER_LIMIT', limitRemaining: 0, ...fields });

@@ -1,4 +1,4 @@
-/** The stage that asks whether the caller may, with a limiter that says what the test wants. */
+/** The limit stage, with a scripted limiter. */
 import assert from 'node:assert/strict';
 import type { Decision, DescriptorStatus, Limiter, RateLimitRequest } from '#ratelimit';
 import { type EdgeOptions, labelled, limitRecordOf, mappingOf, remote, startEdge } from '../../support/edge.ts';
@@ -35,7 +35,7 @@ describe('rate limiting', () => {
     return { upstream, edge, get };
   }
 
-  it('asks about the labels of the request, in the domain of the service', async () => {
+  it('sends the labels of the request in the domain of the service', async () => {
     const asked: RateLimitRequest[] = [];
     const { get } = await setUp((request) => {
       asked.push(request);
@@ -45,7 +45,7 @@ describe('rate limiting', () => {
     assert.deepEqual(asked, [{ domain: 'gateway', descriptors: [{ entries: [{ key: 'x-key', value: 'a' }] }] }]);
   });
 
-  it('asks nobody about a request without a label, and says nothing of limits', async () => {
+  it('does not ask the limiter about a request without a label', async () => {
     const { get, edge } = await setUp(() => assert.fail('asked'));
     const answer = await get({});
     assert.equal(answer.status, 200);
@@ -53,7 +53,7 @@ describe('rate limiting', () => {
     assert.deepEqual(edge.gateway.snapshot().ratelimit, { ok: 0, over: 0, error: 0 });
   });
 
-  it('asks nobody about labels of another domain', async () => {
+  it('does not ask the limiter about labels of another domain', async () => {
     const { get } = await setUp(() => assert.fail('asked'), {
       mappings: [mappingOf({ labels: { other: labelled('x-key') } })],
     });
@@ -61,8 +61,8 @@ describe('rate limiting', () => {
   });
 
   for (const [when, give] of Object.entries(ways)) {
-    describe(`by a limiter that answers ${when}`, () => {
-      it('tells a client that may pass what is left, over what the service says of limits', async () => {
+    describe(`by a limiter that decides ${when}`, () => {
+      it('replaces the limit headers of the service with its own', async () => {
         const { get, edge } = await setUp(give(() => ok));
         const { status, headers } = await get();
         assert.equal(status, 200);
@@ -72,7 +72,7 @@ describe('rate limiting', () => {
         assert.deepEqual(edge.gateway.snapshot().ratelimit, { ok: 1, over: 0, error: 0 });
       });
 
-      it('refuses what is over the limit, and says when to come back', async () => {
+      it('refuses with 429 and Retry-After beyond the limit', async () => {
         const { get, edge, upstream } = await setUp(give(() => over));
         const { status, headers, ...answer } = await get().then(async (response) => ({
           status: response.status,
@@ -88,7 +88,7 @@ describe('rate limiting', () => {
         assert.deepEqual(edge.gateway.snapshot().ratelimit, { ok: 0, over: 1, error: 0 });
       });
 
-      it('says to come back in a second when the service refuses without a reason', async () => {
+      it('sets Retry-After to a second when the service gives no limit', async () => {
         const { get } = await setUp(give(() => ({ overallCode: 'OVER_LIMIT', statuses: [] })));
         const { status, headers } = await get();
         assert.deepEqual([status, headers.get('retry-after'), headers.get('ratelimit')], [429, '1', null]);
@@ -98,7 +98,7 @@ describe('rate limiting', () => {
         throw new Error('connect 10.0.0.7:8081');
       });
 
-      it('lets the request pass without an answer, counts it and logs it', async () => {
+      it('goes on without an answer, counts it and logs it', async () => {
         const { get, edge, upstream } = await setUp(broken);
         const answer = await get();
         assert.equal(answer.status, 200);
@@ -109,7 +109,7 @@ describe('rate limiting', () => {
         assert.deepEqual([line?.level, line?.fields['mapping'], line?.fields['denied']], ['warn', 'hotel', false]);
       });
 
-      it('refuses without an answer where the record says so, and does not say why', async () => {
+      it('refuses without an answer with failure_mode_deny, and does not show the reason', async () => {
         const { get, edge, upstream } = await setUp(broken, {
           rateLimitService: limitRecordOf({ failureModeDeny: true }),
         });

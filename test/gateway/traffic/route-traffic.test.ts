@@ -1,4 +1,4 @@
-/** The figures of one route, in totals and over the last minutes. */
+/** The counts of one route, in total and over the last minutes. */
 import assert from 'node:assert/strict';
 import { durationBoundsMs } from '#gateway';
 import { createRouteTraffic, type Outcome } from '../../../src/gateway/traffic/route-traffic.ts';
@@ -6,7 +6,7 @@ import { createRouteTraffic, type Outcome } from '../../../src/gateway/traffic/r
 describe('the traffic of a route', () => {
   const ok: Outcome = { status: 200, durationMs: 4, refusedBy: undefined };
 
-  it('is nothing until a request has ended', () => {
+  it('is empty until a request has ended', () => {
     const traffic = createRouteTraffic('hotel');
     const { slots, p50Ms, p99Ms } = traffic.recent(1_000_000);
     assert.equal(traffic.totals, undefined);
@@ -41,20 +41,20 @@ describe('the traffic of a route', () => {
     assert.equal(durations[durationBoundsMs.indexOf(5)], 6);
   });
 
-  it('takes a status that HTTP does not know for a failure of the service', () => {
+  it('counts a status unknown to HTTP as a failure of the service', () => {
     const traffic = createRouteTraffic('hotel');
     for (const status of [600, 999]) traffic.count({ ...ok, status }, 0);
     assert.deepEqual(traffic.totals?.byClass, { 1: 0, 2: 0, 3: 0, 4: 0, 5: 2 });
     assert.equal(traffic.totals?.errors, 2);
   });
 
-  it('has a bucket for each length of time, its upper bound included', () => {
+  it('counts durations in buckets that include their upper bound', () => {
     const traffic = createRouteTraffic('hotel');
     for (const durationMs of [0, ...durationBoundsMs, 1e9]) traffic.count({ ...ok, durationMs }, 0);
     assert.deepEqual([...(traffic.totals?.durations ?? [])], [2, ...durationBoundsMs.slice(1).map(() => 1), 1]);
   });
 
-  it('forgets what is older than its slots, and keeps the totals', () => {
+  it('drops what is older than its slots, and keeps the totals', () => {
     const traffic = createRouteTraffic('hotel');
     const at = (ms: number) => traffic.recent(ms).slots.map(({ requests }) => requests);
     const { slotMs, slots } = traffic.recent(0);
@@ -69,7 +69,7 @@ describe('the traffic of a route', () => {
     assert.equal(traffic.totals?.requests, 3);
   });
 
-  it('tells the median and the slowest hundredth, evenly spread within a bucket', () => {
+  it('interpolates the median and the 99th percentile within a bucket', () => {
     const traffic = createRouteTraffic('hotel');
     for (let index = 0; index < 98; index += 1) traffic.count({ ...ok, durationMs: 1.5 }, 0);
     for (let index = 0; index < 2; index += 1) traffic.count({ ...ok, durationMs: 40 }, 0);
@@ -78,7 +78,7 @@ describe('the traffic of a route', () => {
     assert.equal(p99Ms, 25 + 25 / 2);
   });
 
-  it('knows no more of the slowest than the last bound', () => {
+  it('gives the last bound for slower requests', () => {
     const traffic = createRouteTraffic('hotel');
     traffic.count({ ...ok, durationMs: 1e9 }, 0);
     assert.equal(traffic.recent(0).p99Ms, durationBoundsMs.at(-1));

@@ -1,4 +1,4 @@
-/** What is counted of requests through a gateway, and what is kept of those that failed. */
+/** Counts of requests through a gateway, and the list of those that failed. */
 import assert from 'node:assert/strict';
 import { createTraffic, type Traffic } from '#gateway';
 import type { Decision } from '#ratelimit';
@@ -34,7 +34,7 @@ describe('the traffic of a gateway', () => {
       return route.totals ?? assert.fail();
     });
 
-  it('counts what the service answered, whatever it was', async () => {
+  it('counts every status of the service', async () => {
     let status = 200;
     const upstream = await startUpstream(servers, (res) => res.writeHead(status).end());
     const { traffic, get } = await setUp({ targets: { hotel: remote(upstream) } });
@@ -55,7 +55,7 @@ describe('the traffic of a gateway', () => {
     ]);
   });
 
-  it('counts as abandoned what its client left before he had taken it, though all of it was there', async () => {
+  it('counts a response as abandoned when the client disconnects before it has read it all', async () => {
     // More than the buffers of two sockets hold.
     const large = Buffer.alloc(32 * 1024 * 1024);
     const { traffic, get } = await setUp({
@@ -72,7 +72,7 @@ describe('the traffic of a gateway', () => {
     assert.deepEqual([abandoned, byClass[2]], [1, 0]);
   });
 
-  it('tells what the auth service refused from what it could not say', async () => {
+  it('separates refusals of the auth service from missing decisions', async () => {
     const answers = [
       { outcome: 'deny', status: 401, headers: {} },
       { outcome: 'deny', status: 403, headers: {}, body: Buffer.from('no') },
@@ -91,7 +91,7 @@ describe('the traffic of a gateway', () => {
     assert.deepEqual([failure?.problem, failure?.reason], ['auth-unavailable', 'nobody there']);
   });
 
-  it('counts what a limit refused', async () => {
+  it('counts requests that a limit refuses', async () => {
     const currentLimit = { requestsPerUnit: 1, unit: 'minute', windowSeconds: 60, name: undefined } as const;
     const over: Decision = {
       overallCode: 'OVER_LIMIT',
@@ -108,7 +108,7 @@ describe('the traffic of a gateway', () => {
     assert.deepEqual([refusedByLimit, refusedByAuth], [1, 0]);
   });
 
-  it('does not take the 429 of a service for one of a limit', async () => {
+  it('does not count the 429 of a service as a limit', async () => {
     const { traffic, get } = await setUp({
       services: {
         async hotel(ctx) {
@@ -121,7 +121,7 @@ describe('the traffic of a gateway', () => {
     assert.equal((await counted(traffic, 1)).refusedByLimit, 0);
   });
 
-  it('tells how services across HTTP failed, and why, without the query', async () => {
+  it('keeps the reason of a failed service and the path without its query', async () => {
     const { traffic, get } = await setUp({ targets: { hotel: remote(await servers.refusing()) } });
     await get('/v1/hotels?token=secret');
     await counted(traffic, 1);
@@ -138,13 +138,13 @@ describe('the traffic of a gateway', () => {
     assert.match(failure?.reason ?? '', /ECONNREFUSED/);
   });
 
-  it('counts requests that no route meets', async () => {
+  it('counts requests without a route', async () => {
     const { traffic, get } = await setUp({ mappings: [] });
     await get('/nothing');
     assert.equal((await counted(traffic, 1, '')).byClass[4], 1);
   });
 
-  it('counts a request whose client leaves as abandoned, and one that is under way as in flight', async () => {
+  it('counts a running request as in flight, and as abandoned when its client disconnects', async () => {
     const upstream = await startUpstream(servers, (res) => void res.writeHead(200).write('some'));
     const { traffic, get } = await setUp({ targets: { hotel: remote(upstream) } });
     const controller = new AbortController();
@@ -155,7 +155,7 @@ describe('the traffic of a gateway', () => {
     assert.deepEqual([abandoned, byClass[2]], [1, 0]);
   });
 
-  it('keeps the last hundred failures and no more', async () => {
+  it('keeps the last hundred failures', async () => {
     const { traffic, get } = await setUp({
       services: {
         async hotel(ctx) {
@@ -170,7 +170,7 @@ describe('the traffic of a gateway', () => {
     assert.deepEqual([paths.length, paths[0], paths.at(-1)], [100, '/v1/hotels/100', '/v1/hotels/1']);
   });
 
-  it('cuts what a client sent, so that it can be seen', async () => {
+  it('truncates long paths and marks them', async () => {
     const { traffic, get } = await setUp({
       services: {
         async hotel(ctx) {
@@ -185,7 +185,7 @@ describe('the traffic of a gateway', () => {
     assert.deepEqual(paths, [`/v1/hotels/${'x'.repeat(489)}…`, `/v1/hotels/${'x'.repeat(489)}`]);
   });
 
-  it('keeps the counts of a route from one gateway to the next, and drops those of routes that are gone', async () => {
+  it('keeps the counts of a route across gateways, and drops those of removed routes', async () => {
     const services = { hotel: async () => {} };
     const { traffic, edge, get } = await setUp({
       mappings: [mappingOf(), mappingOf({ name: 'old', prefix: '/old' })],
