@@ -39,7 +39,7 @@ async function actualErrors(file: string, place: string): Promise<string> {
   }
 }
 
-describe('a configuration that breaks a rule is told the file, the line, the record and the remedy', () => {
+describe('a configuration that breaks a rule gives the file, the line, the record and the remedy', () => {
   for (const [folder, place] of Object.entries(placeOf)) {
     describe(folder, () => {
       for (const name of readdirSync(join(fixtures, folder))) {

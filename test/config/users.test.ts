@@ -1,6 +1,8 @@
-/** Users and their password hashes; the wording of each refusal is in the golden files. */
+/** Users and their password hashes, and the published users of the demo; the golden files have the wording of each refusal. */
 import assert from 'node:assert/strict';
-import { configurationFrom } from '#config';
+import { scryptSync } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { configurationFrom, exposedDemoUsers, loadConfiguration } from '#config';
 
 const salt = 'A'.repeat(22);
 const hash = 'B'.repeat(43);
@@ -12,7 +14,7 @@ describe('users', () => {
     assert.deepEqual([configuration.users, errors], [[{ name: 'Zoë', passwordHash: phc }], []]);
   });
 
-  it('that cannot be used do not shut the others out', () => {
+  it('that cannot be used do not lock the others out', () => {
     const users = [{ name: 'a', password_hash: phc }, { name: 'b' }, 'c', { name: 'a', password_hash: phc }];
     const { configuration, errors } = configurationFrom({ records: [], users });
     assert.deepEqual(configuration.users, [{ name: 'a', passwordHash: phc }]);
@@ -52,4 +54,42 @@ describe('users', () => {
       assert.deepEqual(configuration.users, []);
     });
   }
+});
+
+async function demoUsers() {
+  const { configuration } = await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)));
+  return configuration.users;
+}
+
+describe('the demo users', () => {
+  it('have their names as passwords', async () => {
+    const users = await demoUsers();
+    assert.deepEqual(
+      users.map(({ name }) => name),
+      ['demo', 'guest'],
+    );
+    for (const { name, passwordHash } of users) {
+      const [, , , salt = '', hash] = passwordHash.split('$');
+      const derived = scryptSync(name, Buffer.from(salt, 'base64'), 32, { N: 2 ** 14, r: 8, p: 1 });
+      assert.equal(derived.toString('base64').replace(/=+$/, ''), hash);
+    }
+  });
+
+  function check(host: string, allowDemoUsers: boolean, expected: readonly string[]): void {
+    it(`on ${host}${allowDemoUsers ? ', allowed,' : ''} ${expected.length > 0 ? 'are refused' : 'are accepted'}`, async () => {
+      assert.deepEqual(exposedDemoUsers({ host, allowDemoUsers }, await demoUsers()), expected);
+    });
+  }
+
+  check('127.0.0.1', false, []);
+  check('localhost', false, []);
+  check('0.0.0.0', false, ['demo', 'guest']);
+  check('::', false, ['demo', 'guest']);
+  check('travel.example', false, ['demo', 'guest']);
+  check('0.0.0.0', true, []);
+
+  it('are known by their hashes, so that a real user may be named demo', () => {
+    const own = [{ name: 'demo', passwordHash: '$scrypt$ln=14,r=8,p=1$AAAA$BBBB' }];
+    assert.deepEqual(exposedDemoUsers({ host: '0.0.0.0', allowDemoUsers: false }, own), []);
+  });
 });
