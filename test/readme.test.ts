@@ -1,15 +1,33 @@
-/** The README's tables say what the code says, in both directions. */
+/** The pages: their tables say what the code says, their links lead somewhere, and their commands exist. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
 import { problems } from '#http';
+import { writeStarter } from '../src/cli/starter.ts';
 import { familiesOf } from '../src/metrics/metrics.ts';
 import { parts } from './metrics/metrics-parts.ts';
+import { knownCommands } from './support/programs/frontdesk-process.ts';
+import { temporaryFiles } from './support/temporary-files.ts';
 
-const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+const root = new URL('../', import.meta.url);
+const read = (name: string) => readFileSync(new URL(name, root), 'utf8');
+const manifest = JSON.parse(read('package.json'));
+
+const pages = [
+  ...['README.md', 'config/README.md', 'config/recipes/README.md', 'test/README.md', 'src/README.md'],
+  ...readdirSync(new URL('src', root), { recursive: true, encoding: 'utf8' })
+    .filter((name) => basename(name) === 'README.md' && name !== 'README.md')
+    .map((name) => `src/${name.replaceAll('\\', '/')}`),
+];
 
 /** The rows of the table under a heading, as their cells. */
-function tableUnder(heading: string): string[][] {
-  const section = readme.split(new RegExp(`^#+ ${heading}$`, 'm'))[1]?.split(/^#/m)[0] ?? '';
+function tableUnder(page: string, heading: string): string[][] {
+  const section =
+    read(page)
+      .split(new RegExp(`^#+ ${heading}$`, 'm'))[1]
+      ?.split(/^#/m)[0] ?? '';
   const rows = section.split('\n').filter((line) => line.startsWith('| `'));
   return rows.map((line) =>
     line
@@ -19,50 +37,88 @@ function tableUnder(heading: string): string[][] {
   );
 }
 
-describe('README', () => {
-  it('lists every problem with its status, meaning and remedy, and no other', () => {
-    const expected = Object.entries(problems).map(([slug, { status, meaning, remedy }]) =>
-      [slug, String(status), meaning, remedy].map((cell) => cell.replaceAll('`', '')),
+const plain = (cells: readonly string[]) => cells.map((cell) => cell.replaceAll('`', ''));
+
+describe('the tables of the pages', () => {
+  it('list every problem with its status, meaning and remedy', () => {
+    const rows = Object.entries(problems).map(([slug, { status, meaning, remedy }]) =>
+      plain([slug, String(status), meaning, remedy]),
     );
-    assert.deepEqual(tableUnder('Problems'), expected);
+    assert.deepEqual(tableUnder('src/http/README.md', 'Problems'), rows);
   });
 
-  it('lists every metric with its type, labels and meaning, and no other', () => {
-    const expected = familiesOf(parts).map(({ name, type, labels, help }) => [
-      ...[name, type, labels.join(', ')],
-      help.replaceAll('`', ''),
-    ]);
-    assert.deepEqual(tableUnder('Metrics'), expected);
+  it('list every metric with its type, labels and meaning', () => {
+    const rows = familiesOf(parts).map(({ name, type, labels, help }) => plain([name, type, labels.join(', '), help]));
+    assert.deepEqual(tableUnder('src/metrics/README.md', 'Metrics'), rows);
   });
 
-  it('shows the instrumentation as the tests run it', () => {
-    const file = readFileSync(new URL('./examples/instrumentation.js', import.meta.url), 'utf8');
-    assert.ok(readme.includes(`\`\`\`js\n${file}\`\`\``));
+  it('list every folder of src in the code map', () => {
+    const folders = readdirSync(new URL('src', root), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    const listed = tableUnder('README.md', 'Code map').flatMap(([cell = '']) => cell.split(', '));
+    assert.deepEqual(listed.sort(), folders.map(({ name }) => `src/${name}`).sort());
   });
 });
 
 describe('the pages', () => {
-  const recipes = readFileSync(new URL('examples/recipes.md', import.meta.url), 'utf8');
+  const writeFiles = temporaryFiles();
 
-  for (const [name, text] of Object.entries({ 'README.md': readme, 'test/examples/recipes.md': recipes })) {
-    it(`${name} leads to files and headings that are there`, () => {
-      const here = new URL(`../${name}`, import.meta.url);
-      const links = [...text.matchAll(/(?<!!)\[[^\]]+\]\((?!https?:)([^)]+)\)/g)].map(([, link = '']) => link);
-      assert.ok(links.length > 0);
+  for (const page of pages) {
+    const text = read(page);
+
+    it(`${page}: links lead to files and headings, which the package carries`, () => {
+      const links = [...text.matchAll(/\[[^\]]*\]\((?!https?:)([^)]+)\)/g)].map(([, link = '']) => link);
+      const targets = links.map((link) => new URL(link, new URL(page, root)));
       assert.deepEqual(
-        links.filter((link) => !isThere(new URL(link, here))),
+        targets.filter((target) => !isThere(target) || !isPublished(target)),
+        [],
+      );
+    });
+
+    it(`${page}: commands and scripts exist`, () => {
+      const scripts = [...text.matchAll(/npm (?:run ([\w:]+)|(test|start)\b)/g)].map(
+        ([, run, short]) => run ?? short ?? '',
+      );
+      assert.deepEqual(
+        scripts.filter((name) => !(name in { ...manifest.scripts })),
+        [],
+      );
+      const commands = [...text.matchAll(/npx frontdesk ([a-z][\w-]*)/g)].map(([, name = '']) => name);
+      assert.deepEqual(
+        commands.filter((name) => !knownCommands.includes(name)),
+        [],
+      );
+      const files = [...text.matchAll(/\b(?:test|src|config)\/[\w./-]+\.(?:ts|js|yaml|md|png)\b/g)].map(
+        ([name]) => name,
+      );
+      const made = (name: string) => page.includes('recipes') && name.startsWith('config/');
+      assert.deepEqual(
+        files.filter((name) => !made(name) && !existsSync(new URL(name, root))),
         [],
       );
     });
   }
 
+  it('README.md has at most 250 lines', () => {
+    assert.ok(read('README.md').split('\n').length <= 251);
+  });
+
+  it('README.md shows the mapping that `init` writes', async () => {
+    const [, shown = ''] = /^```yaml\n(.*?)^```$/ms.exec(read('README.md')) ?? [];
+    const directory = await writeFiles();
+    await writeStarter(directory, { service: 'http://127.0.0.1:3000', user: 'me', passwordHash: 'hash' });
+    const [mapping = ''] = readFileSync(join(directory, 'services/app.yaml'), 'utf8').split(/^---$/m);
+    assert.deepEqual(parse(shown), parse(mapping));
+  });
+
+  it('show the instrumentation as the tests run it', () => {
+    assert.ok(read('src/tracing/README.md').includes(`\`\`\`js\n${read('config/recipes/instrumentation.js')}\`\`\``));
+  });
+
   it('have a test for each recipe', () => {
-    const tests = ['recipes', 'proxies'].flatMap((folder) =>
-      readdirSync(new URL(folder, import.meta.url)).map((file) =>
-        readFileSync(new URL(`${folder}/${file}`, import.meta.url), 'utf8'),
-      ),
+    const tests = ['test/recipes', 'test/proxies'].flatMap((folder) =>
+      readdirSync(new URL(folder, root)).map((file) => read(`${folder}/${file}`)),
     );
-    const titles = [...recipes.matchAll(/^## (.*)$/gm)].map(([, title = '']) => title);
+    const titles = [...read('config/recipes/README.md').matchAll(/^## (.*)$/gm)].map(([, title = '']) => title);
     assert.ok(titles.length > 0);
     assert.deepEqual(
       titles.filter((title) => !tests.some((text) => text.includes(`readRecipe('${title}')`))),
@@ -71,7 +127,7 @@ describe('the pages', () => {
   });
 });
 
-/** Whether there is a file and, where the link names one, a heading in it, by the name that GitHub gives it. */
+/** Whether there is a file and, when the link names one, a heading in it, by the name that GitHub gives it. */
 function isThere(link: URL): boolean {
   const file = new URL(link.pathname, link);
   if (!existsSync(file)) return false;
@@ -83,4 +139,10 @@ function isThere(link: URL): boolean {
       .replaceAll(' ', '-'),
   );
   return headings.includes(link.hash.slice(1));
+}
+
+/** By the list `files` of package.json; npm adds README.md by itself. */
+function isPublished(link: URL): boolean {
+  const name = fileURLToPath(new URL(link.pathname, link)).slice(fileURLToPath(root).length);
+  return ['README.md', ...manifest.files].some((entry: string) => name === entry || name.startsWith(`${entry}/`));
 }

@@ -1,27 +1,33 @@
-/** "Book a room, rent a car": the README's own lines, run by a shell with curl, as somebody new to frontdesk would. */
+/** The commands of README.md and of the page about bookings, run by a shell with curl as a reader would. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { type Server, startServer } from './support/programs/frontdesk-process.ts';
-import { type Heard, hasCurl, parseStory, runStory, type Story } from './support/programs/shell-story.ts';
+import { type Heard, hasCurl, parseStory, runShell, runStory } from './support/programs/shell-story.ts';
 import { temporaryFiles } from './support/temporary-files.ts';
 
-const story = readStory();
+const story = parseStory(shellBlockOf('src/services/README.md', 'desk='));
 
-describe('the README: book a room, rent a car', function () {
+describe('the commands of the pages', function () {
   this.timeout(30_000);
   const writeFiles = temporaryFiles();
   let server: Server | undefined;
-  /** What curl was answered, step by step. */
+  let options: { readonly cwd: string; readonly ports: Readonly<Record<number, number>> };
+  /** The answers that curl got, by step. */
   let heard: readonly (readonly Heard[])[] = [];
 
   before(async function () {
     if (!hasCurl()) this.skip();
     server = await startServer([], { env: { LOG_LEVEL: 'error' } });
-    const { port } = new URL(server.gatewayUrl);
-    heard = await runStory(story, { cwd: await writeFiles(), ports: { 8080: Number(port) } });
+    options = { cwd: await writeFiles(), ports: { 8080: Number(new URL(server.gatewayUrl).port) } };
+    heard = await runStory(story, options);
   });
 
   after(() => server?.stop());
+
+  it('README.md: all three requests are answered with 200', async () => {
+    const output = await runShell(shellBlockOf('README.md', 'curl'), options);
+    assert.deepEqual(output.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 200']);
+  });
 
   for (const [index, { status, what }] of story.steps.entries()) {
     it(`${status}: ${what}`, () => {
@@ -29,12 +35,12 @@ describe('the README: book a room, rent a car', function () {
     });
   }
 
-  it('gets the same answer to the request that is sent again, and ends with what it says', async () => {
+  it('the repeated request is answered from the store, and the bookings end as the page says', async () => {
     const replayed = heard.flat().filter(({ head }) => /^idempotent-replayed: true/im.test(head));
     assert.equal(replayed.length, 1);
     const bookings = heard.flat().filter(({ status }) => status === 201);
     assert.deepEqual(replayed[0]?.body, bookings[0]?.body);
-    const answers = await Promise.all(bookings.map(({ body }) => readAgain(JSON.parse(body).url)));
+    const answers = await Promise.all(bookings.map(({ body }) => readBooking(JSON.parse(body).url)));
     assert.deepEqual(
       answers.map(({ status }) => status),
       ['cancelled', 'cancelled', 'confirmed'],
@@ -49,13 +55,14 @@ interface Booking {
   readonly refund?: unknown;
 }
 
-async function readAgain(url: string): Promise<Booking> {
+async function readBooking(url: string): Promise<Booking> {
   const answer = await fetch(url, { headers: { authorization: `Basic ${btoa('demo:demo')}` } });
   return (await answer.json()) as Booking;
 }
 
-function readStory(): Story {
-  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
-  const section = readme.split(/^#+ Book a room, rent a car$/m)[1]?.split(/^#+ /m)[0] ?? '';
-  return parseStory(/^```sh\n(.*?)^```$/ms.exec(readme.slice(readme.indexOf(section)))?.[1] ?? '');
+/** The block of shell commands that begins so. */
+function shellBlockOf(page: string, beginning: string): string {
+  const text = readFileSync(new URL(`../${page}`, import.meta.url), 'utf8');
+  const block = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, lines = '']) => lines);
+  return block.find((lines) => lines.startsWith(beginning)) ?? assert.fail(`${page} has no block ${beginning}`);
 }

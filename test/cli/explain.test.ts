@@ -7,7 +7,7 @@ import { runsTogether } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const readme = readFileSync(new URL('../../src/explain/README.md', import.meta.url), 'utf8');
 
 /** The command after the prompt, split as a shell would, and what the README says that it prints. */
 function shownRun(): { args: readonly string[]; output: string } {

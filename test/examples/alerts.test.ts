@@ -1,4 +1,4 @@
-/** The alerts, and the scrape configuration of the README: on metrics that are there, and as Prometheus itself reads them. */
+/** The alerts, and the scrape configuration of the page about metrics: on metrics that are there, and as Prometheus itself reads them. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ function usesIn(text: string) {
 const added = ['instance', 'job', 'le'];
 
 describe('the alerts', () => {
-  const rules = (parse(textOf('alerts.yaml')) as Rules).groups.flatMap((group) => group.rules);
+  const rules = (parse(textOf('../../config/recipes/alerts.yaml')) as Rules).groups.flatMap((group) => group.rules);
   const units = (parse(textOf('alerts.unit.yaml'), { merge: true }) as Units).tests;
   const writeFiles = temporaryFiles();
 
@@ -75,13 +75,14 @@ describe('the alerts', () => {
 
   it('say what they should when promtool runs them', function () {
     if (!hasPromtool()) this.skip();
-    promtool(['check', 'rules', '--lint-fatal', fileOf('alerts.yaml')]);
+    promtool(['check', 'rules', '--lint-fatal', fileOf('../../config/recipes/alerts.yaml')]);
     assert.match(promtool(['test', 'rules', fileOf('alerts.unit.yaml')]), /SUCCESS/);
   });
 
   it('get their metrics by a scrape configuration that promtool finds right', async function () {
     if (!hasPromtool()) this.skip();
-    const [, configuration = ''] = /```yaml\n(scrape_configs:\n[^`]*)```/.exec(textOf('../../README.md')) ?? [];
+    const [, configuration = ''] =
+      /```yaml\n(scrape_configs:\n[^`]*)```/.exec(textOf('../../src/metrics/README.md')) ?? [];
     const directory = await writeFiles({ 'prometheus.yaml': configuration });
     assert.match(promtool(['check', 'config', join(directory, 'prometheus.yaml')]), /SUCCESS/);
   });

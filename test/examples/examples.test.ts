@@ -43,7 +43,7 @@ describe('the example', function () {
   });
 
   it('instrumentation: spans of the command line, in the trace that the log names', async () => {
-    const file = new URL('./instrumentation.js', import.meta.url).href;
+    const file = new URL('../../config/recipes/instrumentation.js', import.meta.url).href;
     const server = await startServer(['--only', 'gateway,api'], { env: { NODE_OPTIONS: `--import ${file}` } });
     program = server;
     await request(server.gatewayUrl).get('/v1/messages/1').expect(200);

@@ -1,4 +1,4 @@
-/** The page of recipes, taken apart: what a test runs is what stands there. */
+/** Reads files and commands from the page of recipes, for the tests that run them. */
 import { readFileSync } from 'node:fs';
 
 export interface Recipe {
@@ -15,7 +15,7 @@ export interface ServeCommand {
   readonly env: Readonly<Record<string, string>>;
 }
 
-const page = readFileSync(new URL('../examples/recipes.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../config/recipes/README.md', import.meta.url), 'utf8');
 
 export function readRecipe(title: string): Recipe {
   const sections = page.split(/^## /m);

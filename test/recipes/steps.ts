@@ -15,11 +15,11 @@ export function stepCases({ steps }: Story, heard: () => readonly (readonly Hear
   }
 }
 
-/** Runs a block that begins with `frontdesk init`, but for its server, and gives the password that it has told. */
+/** Runs a block that begins with `frontdesk init`, except its server, and returns the password that it prints. */
 export async function begin(block: string, options: ShellOptions): Promise<string> {
   const told = await runShell(withoutServe(block), options);
   const [, password] = /has the password (\S+)/.exec(told) ?? [];
-  if (password === undefined) throw new Error(`init has told no password: ${told}`);
+  if (password === undefined) throw new Error(`init has printed no password: ${told}`);
   return password;
 }
 
@@ -38,7 +38,7 @@ export function gatewayPort({ gatewayUrl }: Server): number {
 
 /** A story with the password in the place that the page leaves for it. */
 export function withPassword(block: string, password: string): Story {
-  const place = 'the one that init has told';
+  const place = 'the one that init has printed';
   if (!block.includes(place)) throw new Error(`there is no place for a password in: ${block}`);
   return parseStory(block.replace(place, password));
 }

@@ -1,0 +1,44 @@
+/** The recipe "One process, or many": its processes find each other and answer as one does. */
+import assert from 'node:assert/strict';
+import request from 'supertest';
+import { freePort } from '../support/programs/free-port.ts';
+import { type Server, startServer, startServers } from '../support/programs/frontdesk-process.ts';
+import { hasCurl, onPorts, runShell } from '../support/programs/shell-story.ts';
+import { testServers } from '../support/serve.ts';
+import { readRecipe, serveCommands } from './page.ts';
+
+describe('the recipe: one process, or many', function () {
+  this.timeout(30_000);
+  const servers = testServers(after);
+  const [processes = '', decision = ''] = readRecipe('One process, or many').blocks('sh');
+  let running: readonly Server[];
+
+  before(async () => {
+    let text = processes;
+    for (const shown of new Set(processes.match(/\b90\d\d\b/g)))
+      text = text.replaceAll(shown, String(await freePort()));
+    running = await startServers(
+      serveCommands(text.replaceAll('\\\n', '')).map(({ args, env }) => startServer(args, { env })),
+    );
+    for (const { stop } of running) servers.later(stop);
+  });
+
+  it('the gateway reaches every module', async () => {
+    const gateway = running.at(-1)?.gatewayUrl ?? '';
+    for (const path of ['/v1/hotels', '/v1/cars']) {
+      await request(gateway).get(path).expect(401);
+      await request(gateway).get(path).auth('demo', 'demo').expect(200);
+    }
+    const { headers } = await request(gateway).get('/v1/hotels').auth('demo', 'demo').set('x-gateway-test-allow', 'me');
+    assert.match(headers['ratelimit'] ?? '', /"x-gateway-test-allow";r=9;/);
+    await request(gateway).get('/v2/messages/1').expect(200);
+  });
+
+  it('the rate-limit service decides over HTTP', async function () {
+    if (!hasCurl()) this.skip();
+    const { ratelimitHttpUrl } = running.find((server) => server.ratelimitHttpUrl !== '') ?? assert.fail();
+    const ports = { 9005: Number(new URL(ratelimitHttpUrl).port) };
+    assert.match(await runShell(decision, { cwd: '.', ports: ports }), /"overallCode": *"OK"/);
+    assert.notEqual(onPorts(decision, ports), decision);
+  });
+});
