@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { STATUS_CODES } from 'node:http';
+import fc from 'fast-check';
 import Koa from 'koa';
-import { errorBody, Problem, type ProblemSlug, problem, problems, queryPointer, quote } from '#http';
+import { bodyPointer, errorBody, Problem, type ProblemSlug, problem, problems, queryPointer, quote } from '#http';
 import { problemOf } from '../../src/http/problem.ts';
 
 /** What `ctx.throw` throws. */
@@ -154,5 +155,24 @@ describe('quote', () => {
   it('shortens between characters, never inside of one', () => {
     assert.equal(quote('😀'.repeat(41)), `"${'😀'.repeat(40)}…"`);
     assert.equal(quote('a"b'), '"a\\"b"');
+  });
+});
+
+describe('bodyPointer', () => {
+  it('escapes what stands for something else (RFC 6901)', () => {
+    assert.equal(bodyPointer([]), '');
+    assert.equal(bodyPointer(['a', 0, 'b/c~d', '']), '/a/0/b~1c~0d/');
+  });
+
+  it('leads back to the names it was made of', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ maxLength: 30 })), (path) => {
+        const steps = bodyPointer(path).split('/').slice(1);
+        assert.deepEqual(
+          steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~')),
+          path,
+        );
+      }),
+    );
   });
 });

@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { builtInFormatters, createRepresentations, type Formatter, Problem } from '#http';
+import { parse } from 'yaml';
+import {
+  builtInFormatters,
+  createRepresentations,
+  type Formatter,
+  htmlFormatter,
+  jsonFormatter,
+  Problem,
+  withHtmlPage,
+  yamlFormatter,
+} from '#http';
+import { problemJsonFormatter } from '../../src/http/representations.ts';
 
 const json = 'application/json';
 const problemJson = 'application/problem+json';
@@ -13,20 +24,18 @@ describe('choose', () => {
   function check(accept: string | undefined, expected: string) {
     it(`is ${expected} for Accept: ${accept ?? '(absent)'}`, () => {
       assert.equal(choose(accept).type, expected);
-      assert.equal(choose(accept).type, expected, 'and the same when it is remembered');
+      assert.equal(choose(accept).type, expected, 'the same when it is remembered');
     });
   }
 
-  check(undefined, json);
-  check('', json);
-  check('   ', json);
-  check('*/*', json);
-  check('application/*', json);
-  check('application/json', json);
-  check('application/JSON', json);
-  check('application/json; charset=utf-8', json);
-  check('application/json;charset="utf-8"', json);
-  check('application/json;version=2', json);
+  const jsonAccepts = [undefined, '', '   ', '*/*', 'application/*', 'application/json', 'application/JSON'];
+  const withParameters = [
+    'application/json; charset=utf-8',
+    'application/json;charset="utf-8"',
+    'application/json;version=2',
+  ];
+  const malformed = ['garbage', 'application/json;q=abc', ';;;,,,', 'application', '/'];
+  for (const accept of [...jsonAccepts, ...withParameters, ...malformed]) check(accept, json);
   check('application/json;q=0.5;charset=utf-8', json);
   check('application/yaml', yaml);
   check('text/html', html);
@@ -41,15 +50,10 @@ describe('choose', () => {
   check('text/plain, image/gif, image/jpeg, *; q=.2, */*; q=.2', json);
   check('image/png, application/yaml;q=0.33333', yaml);
   check('application/yaml ; Q=0.5', yaml);
-  check('garbage', json);
-  check('application/json;q=abc', json);
-  check(';;;,,,', json);
-  check('application', json);
-  check('/', json);
   check('application/yaml, garbage', yaml);
 
   function checkRefused(accept: string) {
-    it(`refuses Accept: ${accept} with the list of what there is`, () => {
+    it(`refuses Accept: ${accept} and lists the types on offer`, () => {
       assert.throws(
         () => choose(accept),
         (thrown) =>
@@ -66,16 +70,7 @@ describe('choose', () => {
   checkRefused('*/*;q=0');
   checkRefused('application/json;q=0');
 
-  it('never refuses a header that names no media range', () => {
-    fc.assert(
-      fc.property(fc.string(), (accept) => {
-        fc.pre(!accept.includes('/'));
-        assert.equal(choose(accept).type, json);
-      }),
-    );
-  });
-
-  it('finds JSON wherever it stands and whatever parameters it has', () => {
+  it('finds JSON anywhere in the list, with any parameters', () => {
     const type = fc.stringMatching(/^[a-z]{1,5}\/[a-z]{1,5}$/);
     const parameters = fc.array(fc.stringMatching(/^; ?[a-pr-z][a-z]{0,6}=[a-z\d-]{1,7}$/), { maxLength: 3 });
     fc.assert(
@@ -86,7 +81,7 @@ describe('choose', () => {
     );
   });
 
-  it('gives a formatter or a problem for any text, and nothing else', () => {
+  it('returns a formatter or throws not-acceptable, for any text', () => {
     const ranges = fc.constantFrom(
       json,
       yaml,
@@ -118,7 +113,7 @@ describe('choose', () => {
   });
 });
 
-describe('the memory of choices', () => {
+describe('choices that are remembered', () => {
   /** A formatter that counts how often negotiation asks for its type. */
   function counted() {
     let asked = 0;
@@ -139,19 +134,19 @@ describe('the memory of choices', () => {
     };
   }
 
-  it('spares a client that says the same again the negotiation', () => {
+  it('negotiate once for the same header', () => {
     const negotiates = counted();
     assert.deepEqual([negotiates('text/csv'), negotiates('text/csv'), negotiates('text/*')], [true, false, true]);
   });
 
-  it('forgets the oldest when clients send ever other headers', () => {
+  it('are forgotten, the oldest first, when clients send many headers', () => {
     const negotiates = counted();
     negotiates('text/csv');
     for (let index = 0; index < 1000; index += 1) negotiates(`text/csv, a/b${index}`);
     assert.deepEqual([negotiates('text/csv'), negotiates('text/csv, a/b999')], [true, false]);
   });
 
-  it('keeps no header of unusual length', () => {
+  it('leave out headers of unusual length', () => {
     const negotiates = counted();
     const long = `text/csv${', a/b'.repeat(500)}`;
     assert.deepEqual([negotiates(long), negotiates(long)], [true, true]);
@@ -167,11 +162,7 @@ describe('chooseForError', () => {
     });
   }
 
-  check(undefined, json);
-  check('', json);
-  check('*/*', json);
-  check('application/*', json);
-  check('application/json', json);
+  for (const accept of [undefined, '', '*/*', 'application/*', 'application/json']) check(accept, json);
   check('application/problem+json', problemJson);
   check('application/problem+json, application/json', problemJson);
   check('application/json, application/problem+json', problemJson);
@@ -215,5 +206,70 @@ describe('createRepresentations', () => {
       () => createRepresentations(builtInFormatters.filter(({ errorsOnly }) => errorsOnly === true)),
       TypeError,
     );
+  });
+});
+
+describe('built-in formatters', () => {
+  it('have a lower-case type without parameters, which their Content-Type begins with, and a tag each', () => {
+    for (const { type, contentType, tag } of builtInFormatters) {
+      assert.match(type, /^[a-z]+\/[a-z+]+$/);
+      assert.equal(contentType.split(';')[0], type);
+      assert.match(tag, /^[a-z]+$/);
+    }
+    assert.equal(new Set(builtInFormatters.map(({ tag }) => tag)).size, builtInFormatters.length);
+    assert.equal(new Set(builtInFormatters.map(({ type }) => type)).size, builtInFormatters.length);
+  });
+
+  it('put JSON first and leave problem+json to errors', () => {
+    assert.equal(builtInFormatters[0], jsonFormatter);
+    assert.deepEqual(
+      builtInFormatters.filter(({ errorsOnly }) => errorsOnly === true),
+      [problemJsonFormatter],
+    );
+  });
+
+  it('write any plain value in YAML as in JSON', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
+        const json = jsonFormatter.format(value, '');
+        assert.deepEqual(parse(yamlFormatter.format(JSON.parse(json), '')), JSON.parse(json));
+      }),
+    );
+  });
+
+  it('write a repeated value twice, since not every YAML reader knows aliases', () => {
+    const user = { name: 'demo' };
+    assert.equal(yamlFormatter.format({ from: user, to: user }, ''), 'from:\n  name: demo\nto:\n  name: demo\n');
+  });
+
+  it('write an error as RFC 9457 has it, with every member of the plain body', () => {
+    const errors = [{ pointer: '#/query/limit', detail: 'is not a number' }];
+    const body = { code: 404, message: '404: Not Found', detail: 'There is no such hotel.', errors };
+    assert.deepEqual(JSON.parse(problemJsonFormatter.format(body, '')), {
+      type: 'about:blank',
+      title: 'Not Found',
+      status: 404,
+      ...body,
+    });
+  });
+
+  it('use the page of a problem as its type', () => {
+    const body = { code: 404, message: '404: Not Found', info_url: 'https://desk.test/problems/not-found' };
+    const written = JSON.parse(problemJsonFormatter.format(body, 'Not found'));
+    assert.deepEqual(written, { type: body.info_url, title: 'Not found', status: 404, ...body });
+  });
+
+  it('write a value as a page under its title', () => {
+    const page = htmlFormatter.format({ name: 'Krone' }, 'Hotel');
+    assert.ok(page.includes('<title>Hotel</title>'));
+    assert.ok(page.includes('<dt>name</dt><dd>Krone</dd>'));
+  });
+
+  it('can have another page for people, in the same place', () => {
+    const headers = { 'Content-Security-Policy': "default-src 'self'" };
+    const formatters = withHtmlPage((_value, title) => `<${title}>`, headers);
+    assert.deepEqual(formatters.slice(0, -1), builtInFormatters.slice(0, -1));
+    const page = formatters.at(-1);
+    assert.deepEqual([page?.type, page?.headers, page?.format(1, 'T')], ['text/html', headers, '<T>']);
   });
 });

@@ -1,59 +1,174 @@
-/** The trace of a request, as every layer of it sees it. */
 import assert from 'node:assert/strict';
-import Koa from 'koa';
-import request from 'supertest';
-import { createAddresses, createRequestContext, type Trace, traceHeaders, traceOf } from '#http';
+import fc from 'fast-check';
+import { boundTracestate, formatTraceparent, parseTraceparent } from '#http';
+import { createTraceIds } from '../../src/http/trace.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
-const parentId = 'b7ad6b7169203331';
+const spanId = 'b7ad6b7169203331';
 
-async function traceFor(headers: Readonly<Record<string, string>>): Promise<Trace> {
-  const seen: Trace[] = [];
-  const app = new Koa();
-  app.use(createRequestContext(createAddresses()));
-  app.use(async (ctx, next) => {
-    seen.push(traceOf(ctx));
-    await next();
-  });
-  app.use((ctx) => {
-    seen.push(traceOf(ctx));
-    ctx.status = 204;
-  });
-  const answer = await request(app.callback()).get('/').set(headers).expect(204);
-  assert.equal(answer.headers['traceparent'], undefined);
-  const [trace, again] = seen;
-  assert.ok(trace !== undefined && trace === again);
-  return trace;
-}
+const hex = (length: number) =>
+  fc
+    .string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length })
+    .filter((text) => !/^0+$/.test(text));
 
-describe('the trace of a request', () => {
-  it('is the one that it came with, under an id of ours', async () => {
-    const trace = await traceFor({ traceparent: `00-${traceId}-${parentId}-01`, tracestate: 'a=1' });
-    assert.deepEqual({ ...trace, spanId: '' }, { traceId, spanId: '', flags: 1, state: 'a=1', startCall: undefined });
-    assert.match(trace.spanId, /^[\da-f]{16}$/);
-    assert.notEqual(trace.spanId, parentId);
-    assert.deepEqual(traceHeaders(trace), ['traceparent', `00-${traceId}-${trace.spanId}-01`, 'tracestate', 'a=1']);
-  });
+describe('traceparent', () => {
+  const ids = `${traceId}-${spanId}`;
 
-  it('is a new one, which nobody records, when it came with none or one that cannot be read', async () => {
-    const ids = new Set<string>();
-    for (const traceparent of ['', `00-${traceId}-${parentId}-1`]) {
-      const trace = await traceFor({ traceparent, tracestate: 'a=1' });
-      assert.deepEqual([trace.flags, trace.state], [0, undefined]);
-      assert.match(trace.traceId, /^[\da-f]{32}$/);
-      assert.deepEqual(traceHeaders(trace), ['traceparent', `00-${trace.traceId}-${trace.spanId}-00`]);
-      ids.add(trace.traceId);
-    }
-    assert.equal(ids.size, 2);
-  });
-
-  it('is there for an app that runs without createExchange', async () => {
-    const app = new Koa();
-    app.use((ctx) => {
-      ctx.body = { one: traceOf(ctx).spanId, other: traceOf(ctx).spanId };
+  function check(what: string, headers: Readonly<Record<string, number>>) {
+    it(`is read in ${what}`, () => {
+      for (const [header, flags] of Object.entries(headers))
+        assert.deepEqual(parseTraceparent(header), { traceId, spanId, flags }, header);
     });
-    const { body } = await request(app.callback()).get('/').expect(200);
-    assert.match(body.one, /^[\da-f]{16}$/);
-    assert.equal(body.one, body.other);
+  }
+
+  check('version 00', {
+    ...{ [`00-${ids}-00`]: 0, [`00-${ids}-01`]: 1, [`00-${ids}-03`]: 3 },
+    ...{ [`00-${ids}-ff`]: 3, [`00-${ids}-08`]: 0 },
+  });
+  check('a later version, whatever follows', {
+    [`01-${ids}-01`]: 1,
+    [`cc-${ids}-01-more-fields`]: 1,
+    [`cc-${ids}-01-`]: 1,
+  });
+
+  function refuse(what: string, ...headers: readonly (string | readonly string[] | undefined)[]) {
+    it(`is not read in ${what}`, () => {
+      for (const header of headers) assert.equal(parseTraceparent(header), undefined, String(header));
+    });
+  }
+
+  refuse('version 00 with more fields', `00-${ids}-01-`, `00-${ids}-01-more-fields`);
+  refuse('a later version without a separator', `cc-${ids}-01.what`, `cc-${ids}-011`, `ff-${ids}-01`);
+  refuse('another case', `00-${ids.toUpperCase()}-01`, `0A-${ids}-01`, `00-${ids}-0A`);
+  refuse('ids of zeros', `00-${'0'.repeat(32)}-${spanId}-01`, `00-${traceId}-${'0'.repeat(16)}-01`);
+  refuse('other lengths', `00-${traceId}0-${spanId}-01`, `00-${ids.slice(1)}-01`, `00-${ids}-1`, `00-${ids}`);
+  refuse('other text', undefined, '', `00_${traceId}_${spanId}_01`, ` 00-${ids}-01`, `00-${ids}-01\n`);
+  refuse('a header that came twice', `00-${ids}-01, 00-${ids}-01`, `cc-${ids}-01, cc-${ids}-01`, [
+    `00-${ids}-01`,
+    `00-${ids}-01`,
+  ]);
+
+  it('is read as it was written', () => {
+    fc.assert(
+      fc.property(hex(32), hex(16), fc.nat(3), (trace, span, flags) => {
+        const parent = { traceId: trace, spanId: span, flags };
+        assert.deepEqual(parseTraceparent(formatTraceparent(parent)), parent);
+      }),
+    );
+  });
+
+  it('never throws, and what can be read can be written', () => {
+    const almost = fc
+      .tuple(fc.constantFrom('00', '01', 'ff', ''), fc.constantFrom(traceId, ''), fc.string(), fc.string())
+      .map((parts) => parts.join('-'));
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), almost), (header) => {
+        const parent = parseTraceparent(header);
+        if (parent !== undefined) assert.deepEqual(parseTraceparent(formatTraceparent(parent)), parent);
+      }),
+    );
+  });
+});
+
+describe('tracestate', () => {
+  function check(header: string | readonly string[] | undefined, expected: string | undefined) {
+    it(`is passed on as ${JSON.stringify(expected)} from ${JSON.stringify(header)?.slice(0, 60)}`, () => {
+      assert.equal(boundTracestate(header), expected);
+    });
+  }
+
+  check('congo=t61rcWkgMzE', 'congo=t61rcWkgMzE');
+  check('rojo=00f067aa0ba902b7,congo=t61rcWkgMzE', 'rojo=00f067aa0ba902b7,congo=t61rcWkgMzE');
+  check('rojo=1 ,\t congo=2', 'rojo=1,congo=2');
+  check('rojo=1,,congo=2,', 'rojo=1,congo=2');
+  check(['rojo=1', 'congo=2'], 'rojo=1,congo=2');
+  check('fw529a3039@dt=FfD2,1a-_*/=x y', 'fw529a3039@dt=FfD2,1a-_*/=x y');
+  check(undefined, undefined);
+  check('', undefined);
+  check(' , ', undefined);
+  check('rojo', undefined);
+  check('rojo=', undefined);
+  check('Rojo=1', undefined);
+  check('roJo=1', undefined);
+  check('rojo=1=2', undefined);
+  check('rojo=1,congo=ü', undefined);
+  check(`${'k'.repeat(257)}=1`, undefined);
+
+  const members = (count: number, of: (index: number) => string = (index) => `k${index}=v`) =>
+    Array.from({ length: count }, (_, index) => of(index));
+
+  it('keeps 32 members, and drops the others', () => {
+    assert.equal(boundTracestate(members(32).join(',')), members(32).join(','));
+    assert.equal(boundTracestate(members(40).join(',')), members(32).join(','));
+  });
+
+  it('keeps 512 characters', () => {
+    const whole = members(4, (index) => `k${index}=${'v'.repeat(124)}`).join(',');
+    assert.equal(whole.length, 511);
+    assert.equal(boundTracestate(`${whole}v`), `${whole}v`);
+  });
+
+  it('drops whole members from the end beyond 512 characters', () => {
+    const long = members(20, (index) => `k${index}=${'v'.repeat(50)}`);
+    assert.equal(boundTracestate(long.join(',')), long.slice(0, 9).join(','));
+  });
+
+  it('drops members of more than 128 characters before any other', () => {
+    const short = members(4, (index) => `k${index}=${'v'.repeat(60)}`);
+    assert.equal(boundTracestate([`long=${'v'.repeat(256)}`, ...short].join(',')), short.join(','));
+  });
+
+  it('is undefined when no member is short enough', () => {
+    const long = members(3, (index) => `k${index}=${'v'.repeat(250)}`);
+    assert.equal(boundTracestate(long.join(',')), undefined);
+  });
+
+  it('never throws, stays within its bounds, and is not changed a second time', () => {
+    const one = fc.tuple(fc.constantFrom('a', 'k@1', ''), fc.string({ maxLength: 300 })).map((pair) => pair.join('='));
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.array(one, { maxLength: 60 })), (header) => {
+        const state = boundTracestate(header);
+        if (state === undefined) return;
+        assert.ok(state.length > 0 && state.length <= 512 && state.split(',').length <= 32);
+        assert.equal(boundTracestate(state), state);
+      }),
+    );
+  });
+
+  it('reads a header of any length in linear time', () => {
+    const spaces = ' '.repeat(200_000);
+    assert.equal(boundTracestate(`a=1,${spaces}b${spaces}`), undefined);
+    assert.equal(boundTracestate('a=1,'.repeat(50_000)), members(32, () => 'a=1').join(','));
+  });
+});
+
+describe('createTraceIds', () => {
+  it('have 32 and 16 lower-case hexadecimal digits, and none is repeated', () => {
+    const ids = createTraceIds();
+    const made = Array.from({ length: 2000 }, () => [ids.traceId(), ids.spanId()]).flat();
+    for (const [index, id] of made.entries()) assert.match(id, index % 2 === 0 ? /^[\da-f]{32}$/ : /^[\da-f]{16}$/);
+    assert.equal(new Set(made).size, made.length);
+  });
+
+  it('take random bytes many at a time, and use each once', () => {
+    let fetched = 0;
+    const ids = createTraceIds((bytes) => {
+      for (const index of bytes.keys()) bytes[index] = (index + fetched) % 251;
+      fetched += bytes.length;
+    });
+    assert.equal(fetched, 0);
+    assert.equal(ids.spanId(), '0001020304050607');
+    assert.equal(ids.traceId(), '08090a0b0c0d0e0f1011121314151617');
+    for (let made = 0; made < 170; made += 1) {
+      ids.traceId();
+      ids.spanId();
+    }
+    assert.equal(fetched, 2 * 4096);
+  });
+
+  it('are never all zero', () => {
+    const ids = createTraceIds((bytes) => bytes.fill(0).fill(1, 64));
+    assert.equal(ids.traceId(), '01'.repeat(16));
+    assert.equal(ids.spanId(), '01'.repeat(8));
   });
 });

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { RequestListener, ServerOptions } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { type AddressInfo, connect } from 'node:net';
 import { answerClientErrors } from '#http';
-import { bodyOf, everything, type RawServer, withServer } from './raw-exchange.ts';
+import { bodyOf, everything, type RawServer, withServer } from '../raw-exchange.ts';
 
 const answerX: RequestListener = (_request, response) => response.end('x');
 
@@ -90,7 +92,7 @@ describe('answerClientErrors', () => {
     assert.equal(carriedOut, false);
   });
 
-  it('keeps no connection open for a peer that stays silent after its answer', async () => {
+  it('closes the connection of a client that sends nothing after its response', async () => {
     await answering({}, async ({ open, server }) => {
       const closed = once(server, 'connection').then(([socket]) => once(socket, 'close'));
       const socket = open();
@@ -112,7 +114,7 @@ describe('answerClientErrors', () => {
     });
   });
 
-  it('writes nothing into a response that is under way', async () => {
+  it('writes nothing into a response that has begun', async () => {
     const handler: RequestListener = (request, response) => {
       request.resume();
       response.writeHead(200, { 'Content-Length': '1000' });
@@ -126,5 +128,15 @@ describe('answerClientErrors', () => {
       socket.write('not a chunk\r\n');
       assert.ok(!(await answer).includes('400'));
     });
+  });
+
+  it('ends a TLS connection that never begins its handshake', async () => {
+    const server = createTlsServer({ handshakeTimeout: 20 });
+    answerClientErrors(server);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    socket.resume();
+    await once(socket, 'close');
+    server.close();
   });
 });

@@ -1,14 +1,14 @@
-/** A server that may switch protocols, and what it does with those who ask. */
+/** A server that switches protocols, for tests. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createUpgrades, type HttpServerOptions, serveHttp, type Upgrades, upgradeOf } from '#http';
-import type { TestServers } from '../support/serve.ts';
-import { httpLimits } from '../support/wire/http-limits.ts';
+import type { TestServers } from '../../support/serve.ts';
+import { httpLimits } from '../../support/wire/http-limits.ts';
 
-/** Accepts whoever can be accepted, and sends back what comes; tells the others what they asked. */
+/** Accepts an upgrade and echoes what comes; answers any other request with its path and body. */
 export const echo: RequestListener = (req, res) => {
   const upgrade = upgradeOf(req);
   if (upgrade === undefined) {
-    void tellBody(req, res);
+    void answerBody(req, res);
     return;
   }
   res.setHeader('X-Kept', 'yes');
@@ -16,11 +16,11 @@ export const echo: RequestListener = (req, res) => {
   socket.pipe(socket);
 };
 
-async function tellBody(req: IncomingMessage, res: ServerResponse) {
+async function answerBody(req: IncomingMessage, res: ServerResponse) {
   res.end(`ordinary ${req.url} ${Buffer.concat(await req.toArray()).toString()}`);
 }
 
-/** Gives the port of a server that lives as long as the test. */
+/** Returns the port of a server that lives as long as the test. */
 export function switchingServer(servers: TestServers) {
   return async function serving(
     handler: RequestListener,

@@ -1,10 +1,24 @@
 /** JSON bodies over real sockets: what is taken, what is refused, and what a refusal says. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import Koa, { type Middleware } from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
 import request from 'supertest';
-import { answerClientErrors, createProblemResponses, readJsonBody } from '#http';
+import { z } from 'zod';
+import {
+  answerClientErrors,
+  bodyFromHost,
+  createBodySchema,
+  createProblemResponses,
+  type Fault,
+  hasBody,
+  isBodyUnread,
+  markBodyRestored,
+  Problem,
+  readJsonBody,
+} from '#http';
 import { readAuthBody } from '../../src/gateway/auth/body.ts';
 import { inviteBodies } from '../../src/http/server/node-fixes.ts';
 import { withServer } from './raw-exchange.ts';
@@ -178,5 +192,127 @@ describe('readJsonBody', () => {
     await json(echo({ before: hostReads((text) => text) })).expect(200, { read: { a: 1 } });
     await json(echo({ before: hostReads((text) => Buffer.from(text)) })).expect(200, { read: { a: 1 } });
     await json(echo({ before: hostReads(() => undefined) })).expect(500);
+  });
+});
+
+describe('hasBody', () => {
+  it('goes by the length and the transfer coding', () => {
+    assert.equal(hasBody({}, 10), false);
+    assert.equal(hasBody({ 'content-length': '0' }, 10), false);
+    assert.equal(hasBody({ 'content-length': '10' }, 10), true);
+    assert.equal(hasBody({ 'transfer-encoding': 'Chunked' }, 10), true);
+  });
+
+  it('refuses unread what is too large or packed', () => {
+    assert.throws(() => hasBody({ 'content-length': '11' }, 10), { slug: 'body-too-large' });
+    assert.throws(() => hasBody({ 'transfer-encoding': 'gzip, chunked' }, 10), { slug: 'bad-request' });
+  });
+});
+
+describe('bodyFromHost', () => {
+  const read = (rawBody: unknown, headers: object = {}) =>
+    bodyFromHost({ request: { rawBody }, req: { headers } } as unknown as Context, 10);
+
+  it('is what the parser kept', () => {
+    assert.equal(read('{}'), '{}');
+    assert.equal(read('é', { 'content-length': '2' }), 'é');
+  });
+
+  it('is lost where that is not the body as it came', () => {
+    assert.throws(() => read(undefined), { slug: 'body-consumed' });
+    assert.throws(() => read({ a: 1 }), { slug: 'body-consumed' });
+    assert.throws(() => read('{}', { 'content-length': '3' }), { slug: 'body-consumed' });
+    assert.throws(() => read('{}', { 'content-encoding': 'gzip' }), { slug: 'body-consumed' });
+    assert.throws(() => read('12345678901'), { slug: 'body-too-large' });
+  });
+});
+
+describe('isBodyUnread', () => {
+  it('is true until somebody reads, and again once it is put back', async () => {
+    const seen: boolean[] = [];
+    const server = createServer((req, res) => {
+      seen.push(isBodyUnread(req));
+      req.once('data', (chunk: Buffer) => {
+        seen.push(isBodyUnread(req));
+        req.pause();
+        req.unshift(chunk);
+        markBodyRestored(req);
+        seen.push(isBodyUnread(req));
+        res.end();
+      });
+    }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { method: 'POST', body: 'x' });
+    server.closeAllConnections();
+    server.close();
+    assert.deepEqual(seen, [true, false, true]);
+  });
+});
+
+const checkBody = createBodySchema(
+  z.strictObject({
+    name: z.string(),
+    nights: z.int().min(1).optional(),
+    guest: z.strictObject({ age: z.int() }).optional(),
+    tags: z.array(z.string()).optional(),
+  }),
+);
+
+function faultsOf(body: unknown): readonly Fault[] {
+  try {
+    checkBody(body);
+    return [];
+  } catch (error) {
+    assert.ok(error instanceof Problem && error.slug === 'bad-body' && error.status === 400);
+    return error.errors ?? [];
+  }
+}
+
+const pointersOf = (body: unknown) => faultsOf(body).map(({ pointer }) => pointer);
+
+describe('createBodySchema', () => {
+  it('gives what the schema makes of the body', () => {
+    assert.deepEqual(checkBody({ name: 'a', nights: 2 }), { name: 'a', nights: 2 });
+  });
+
+  it('names every fault by a JSON pointer, at any depth', () => {
+    const body = { nights: 0, guest: { age: 'old' }, tags: ['a', 5] };
+    assert.deepEqual(pointersOf(body).toSorted(), ['/guest/age', '/name', '/nights', '/tags/1']);
+  });
+
+  it('says of a field that it is missing, and of another that it is of another type', () => {
+    assert.deepEqual(faultsOf({}), [{ pointer: '/name', detail: 'is missing' }]);
+    assert.match(faultsOf({ name: 5 })[0]?.detail ?? '', /expected string, received number/);
+  });
+
+  it('points to the whole for what is no object', () => {
+    for (const body of [null, [], 'text', 5]) assert.deepEqual(pointersOf(body), ['']);
+  });
+
+  it('refuses unknown fields, and names the known ones', () => {
+    const [fault] = faultsOf({ name: 'a', nigths: 2 });
+    assert.deepEqual(fault, { pointer: '/nigths', detail: 'is no field here; known: name, nights, guest, tags' });
+    for (const name of ['__proto__', 'constructor', 'toString']) {
+      assert.deepEqual(pointersOf(JSON.parse(`{"name":"a","${name}":{"x":1}}`)), [`/${name}`]);
+      assert.deepEqual(pointersOf(JSON.parse(`{"name":"a","guest":{"age":1,"${name}":1}}`)), [`/guest/${name}`]);
+    }
+  });
+
+  it('refuses text that a database cannot hold', () => {
+    for (const name of ['a\0b', '\ud800', 'x\udc00y']) assert.deepEqual(pointersOf({ name }), ['/name']);
+    assert.deepEqual(pointersOf({ name: 'a', tags: ['\0'] }), ['/tags/0']);
+    assert.deepEqual(checkBody({ name: '\u{1f600}' }), { name: '\u{1f600}' });
+  });
+
+  it('stays short, however much is wrong', () => {
+    const names = Array.from({ length: 5000 }, (_, index) => [`${'long'.repeat(200)}${index}`, 1]);
+    const faults = faultsOf(Object.fromEntries(names));
+    assert.equal(faults.length, 20);
+    assert.ok(JSON.stringify(faults).length < 5000);
+  });
+
+  it('bears any depth of nesting', () => {
+    assert.deepEqual(pointersOf(JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`)), ['']);
+    assert.deepEqual(pointersOf(JSON.parse(`${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`)).slice(0, 1), ['/name']);
   });
 });

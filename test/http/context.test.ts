@@ -3,7 +3,16 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
-import { createAddresses, createRequestContext, createSafePath, publicBase, requestContext } from '#http';
+import {
+  createAddresses,
+  createRequestContext,
+  createSafePath,
+  publicBase,
+  requestContext,
+  type Trace,
+  traceHeaders,
+  traceOf,
+} from '#http';
 import { createSignal } from '../support/waiting.ts';
 import { bodyOf, withServer } from './raw-exchange.ts';
 
@@ -13,14 +22,14 @@ function appOf(...middleware: readonly Middleware[]): Koa {
   return app;
 }
 
-const tellBase: Middleware = (ctx) => {
+const answerBase: Middleware = (ctx) => {
   ctx.body = { basePath: requestContext(ctx).basePath, publicBase: publicBase(ctx) };
 };
 
-const exchange = () => createRequestContext(createAddresses());
+const opened = () => createRequestContext(createAddresses());
 
-describe('createExchange', () => {
-  const handler = appOf(exchange(), (ctx) => {
+describe('createRequestContext', () => {
+  const handler = appOf(opened(), (ctx) => {
     ctx.body = requestContext(ctx).requestId;
   }).callback();
 
@@ -35,7 +44,7 @@ describe('createExchange', () => {
   checkKept('x'.repeat(128));
 
   function checkReplaced(id: string) {
-    it(`makes a request id of its own in place of "${id.slice(0, 20)}"`, async () => {
+    it(`makes another request id in place of "${id.slice(0, 20)}"`, async () => {
       const { headers, text } = await request(handler).get('/').set('X-Request-Id', id).expect(200);
       assert.match(text, /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/);
       assert.equal(headers['x-request-id'], text);
@@ -54,7 +63,7 @@ describe('createExchange', () => {
     assert.notEqual(one.text, other.text);
   });
 
-  it('lets nothing begin for clients that left while a host before it took its time', async () => {
+  it('starts nothing for clients that left while a host before it was slow', async () => {
     const waiting = 3;
     const [left, all, over] = [createSignal(), createSignal(), createSignal()];
     let asked = 0;
@@ -69,7 +78,7 @@ describe('createExchange', () => {
         ended += 1;
         if (ended === waiting) over.give();
       },
-      exchange(),
+      opened(),
       () => {
         begun += 1;
       },
@@ -90,10 +99,10 @@ describe('createExchange', () => {
   });
 });
 
-describe('exchangeOf', () => {
-  it('gives every layer of one request the same exchange', async () => {
+describe('requestContext', () => {
+  it('gives every layer of one request the same context', async () => {
     const handler = appOf(
-      exchange(),
+      opened(),
       async (ctx, next) => {
         await next();
         ctx.body = requestContext(ctx).user;
@@ -106,7 +115,7 @@ describe('exchangeOf', () => {
   });
 
   it('serves an app that runs without createRequestContext, and then trusts no proxy', async () => {
-    await request(appOf(tellBase).callback())
+    await request(appOf(answerBase).callback())
       .get('/')
       .set('Host', 'desk.test')
       .set('X-Forwarded-Host', 'evil.example')
@@ -115,13 +124,13 @@ describe('exchangeOf', () => {
 });
 
 describe('the root path', () => {
-  it('stays where the exchange was opened while the base path follows the running app', async () => {
+  it('is where the request came in, while the base path follows the running app', async () => {
     const inner: Middleware = (ctx) => {
-      const opened = requestContext(ctx);
-      opened.basePath += '/v1';
-      ctx.body = [opened.rootPath, opened.basePath];
+      const context = requestContext(ctx);
+      context.basePath += '/v1';
+      ctx.body = [context.rootPath, context.basePath];
     };
-    const handler = appOf(mount('/travel', appOf(exchange(), inner))).callback();
+    const handler = appOf(mount('/travel', appOf(opened(), inner))).callback();
     await request(handler).get('/travel/v1/x').expect(200, ['/travel', '/travel/v1']);
   });
 });
@@ -140,7 +149,7 @@ describe('the base path', () => {
   describe('when we are alone', () => {
     function check(target: string) {
       it(`is empty for ${target}`, async () => {
-        assert.equal(await baseOf(appOf(exchange(), createSafePath(), tellBase).callback(), target), '');
+        assert.equal(await baseOf(appOf(opened(), createSafePath(), answerBase).callback(), target), '');
       });
     }
 
@@ -152,8 +161,8 @@ describe('the base path', () => {
     check('http://[/x');
   });
 
-  it('is what nested koa-mount took off', async () => {
-    const handler = appOf(mount('/travel', appOf(mount('/eu', appOf(exchange(), tellBase))))).callback();
+  it('is the prefix that nested koa-mounts took off', async () => {
+    const handler = appOf(mount('/travel', appOf(mount('/eu', appOf(opened(), answerBase))))).callback();
     assert.equal(await baseOf(handler, '/travel/eu/v1/x?y=1'), '/travel/eu');
     assert.equal(await baseOf(handler, '/travel/eu/'), '/travel/eu');
     assert.equal(await baseOf(handler, '/travel/eu'), '/travel/eu');
@@ -161,8 +170,8 @@ describe('the base path', () => {
     assert.equal(await baseOf(handler, 'http://desk.test/travel/eu/x'), '/travel/eu');
   });
 
-  it('is what a connect-style host took off req.url, as it left it in req.originalUrl', async () => {
-    const ours = appOf(exchange(), createSafePath(), tellBase).callback();
+  it('is the prefix that a connect-style host took off req.url, according to req.originalUrl', async () => {
+    const ours = appOf(opened(), createSafePath(), answerBase).callback();
     const host: RequestListener = (req: IncomingMessage & { originalUrl?: string }, res) => {
       req.originalUrl = req.url ?? '';
       req.url = req.originalUrl.slice('/api'.length);
@@ -176,21 +185,75 @@ describe('the base path', () => {
     assert.equal(await baseOf(host, '/api//evil.example/x'), '/api');
   });
 
-  it('is found as well when the exchange opens late, behind a path that was mended', async () => {
-    const handler = appOf(createSafePath(), tellBase).callback();
+  it('is also found by a context that opens after the path was sanitised', async () => {
+    const handler = appOf(createSafePath(), answerBase).callback();
     assert.equal(await baseOf(handler, '//evil.example/x'), '');
     assert.equal(await baseOf(handler, '///evil.example/x'), '');
     assert.equal(await baseOf(handler, '/%61/x'), '');
-    const mounted = appOf(mount('/v1', appOf(createSafePath(), tellBase))).callback();
+    const mounted = appOf(mount('/v1', appOf(createSafePath(), answerBase))).callback();
     assert.equal(await baseOf(mounted, '/v1//evil.example/x'), '/v1');
     assert.equal(await baseOf(mounted, '/v1/%61/x'), '/v1');
   });
 
   it('begins with the prefix that a trusted proxy took off', async () => {
     const trusting = createRequestContext(createAddresses({ trustedProxies: ['127.0.0.0/8', '::1'] }));
-    await request(appOf(mount('/v1', appOf(trusting, tellBase))).callback())
+    await request(appOf(mount('/v1', appOf(trusting, answerBase))).callback())
       .get('/v1/x')
       .set({ Host: 'desk.test', 'X-Forwarded-Prefix': '/travel', 'X-Forwarded-Proto': 'https' })
       .expect(200, { basePath: '/travel/v1', publicBase: 'https://desk.test/travel/v1' });
+  });
+});
+
+const traceId = '0af7651916cd43dd8448eb211c80319c';
+const parentId = 'b7ad6b7169203331';
+
+async function traceFor(headers: Readonly<Record<string, string>>): Promise<Trace> {
+  const seen: Trace[] = [];
+  const app = new Koa();
+  app.use(createRequestContext(createAddresses()));
+  app.use(async (ctx, next) => {
+    seen.push(traceOf(ctx));
+    await next();
+  });
+  app.use((ctx) => {
+    seen.push(traceOf(ctx));
+    ctx.status = 204;
+  });
+  const answer = await request(app.callback()).get('/').set(headers).expect(204);
+  assert.equal(answer.headers['traceparent'], undefined);
+  const [trace, again] = seen;
+  assert.ok(trace !== undefined && trace === again);
+  return trace;
+}
+
+describe('the trace of a request', () => {
+  it('is the one that it came with, with a span id of ours', async () => {
+    const trace = await traceFor({ traceparent: `00-${traceId}-${parentId}-01`, tracestate: 'a=1' });
+    assert.deepEqual({ ...trace, spanId: '' }, { traceId, spanId: '', flags: 1, state: 'a=1', startCall: undefined });
+    assert.match(trace.spanId, /^[\da-f]{16}$/);
+    assert.notEqual(trace.spanId, parentId);
+    assert.deepEqual(traceHeaders(trace), ['traceparent', `00-${traceId}-${trace.spanId}-01`, 'tracestate', 'a=1']);
+  });
+
+  it('is a new one, not sampled, when it came with none or an unreadable one', async () => {
+    const ids = new Set<string>();
+    for (const traceparent of ['', `00-${traceId}-${parentId}-1`]) {
+      const trace = await traceFor({ traceparent, tracestate: 'a=1' });
+      assert.deepEqual([trace.flags, trace.state], [0, undefined]);
+      assert.match(trace.traceId, /^[\da-f]{32}$/);
+      assert.deepEqual(traceHeaders(trace), ['traceparent', `00-${trace.traceId}-${trace.spanId}-00`]);
+      ids.add(trace.traceId);
+    }
+    assert.equal(ids.size, 2);
+  });
+
+  it('exists for an app that runs without createRequestContext', async () => {
+    const app = new Koa();
+    app.use((ctx) => {
+      ctx.body = { one: traceOf(ctx).spanId, other: traceOf(ctx).spanId };
+    });
+    const { body } = await request(app.callback()).get('/').expect(200);
+    assert.match(body.one, /^[\da-f]{16}$/);
+    assert.equal(body.one, body.other);
   });
 });

@@ -5,11 +5,11 @@ import { Readable } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import Koa from 'koa';
 import { createAccessLog, createUpgrades, type Logger, upgradeOf } from '#http';
-import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
-import { makeCertificate } from '../support/wire/certificate.ts';
-import { askToSwitch, peerOf, speak } from '../support/wire/peer.ts';
-import { bodyOf } from './raw-exchange.ts';
+import { testServers } from '../../support/serve.ts';
+import { temporaryFiles } from '../../support/temporary-files.ts';
+import { makeCertificate } from '../../support/wire/certificate.ts';
+import { askToSwitch, peerOf, speak } from '../../support/wire/peer.ts';
+import { bodyOf } from '../raw-exchange.ts';
 import { echo, switchingServer } from './switching-server.ts';
 
 describe('createUpgrades', () => {
@@ -42,13 +42,13 @@ describe('createUpgrades', () => {
     assert.match(await closed, /early and late$/);
   });
 
-  it('keeps what the client sends before the answer for whoever accepts', async () => {
+  it('keeps what the client sent before the response for the stage that accepts', async () => {
     const client = speak(await serving(echo), `${askToSwitch('/chat')}early`);
     client.socket.end(' and late');
     assert.match(await client.closed, /\r\n\r\nearly and late$/);
   });
 
-  it('answers like any request when nobody accepts, and closes', async () => {
+  it('answers like any request when no stage accepts, and closes', async () => {
     const port = await serving((_req, res) => {
       res.statusCode = 403;
       res.end('no');
@@ -70,7 +70,7 @@ describe('createUpgrades', () => {
   });
 
   for (const leave of ['end', 'destroy'] as const)
-    it(`tells the handler when a client leaves that has not been answered (${leave})`, async () => {
+    it(`closes the response when a client leaves before it is answered (${leave})`, async () => {
       const left = new Promise<ServerResponse>((resolve) => {
         void serving((_req, res) => {
           res.once('close', () => resolve(res));
@@ -84,7 +84,7 @@ describe('createUpgrades', () => {
       await client?.closed;
     });
 
-  it('logs the request when the connection has ended, whoever ends it', async () => {
+  it('logs the request when the connection has ended', async () => {
     const lines: { status: number; path: string }[] = [];
     const logged = new Promise<void>((resolve) => {
       const info = (fields: object) => {
@@ -130,7 +130,7 @@ describe('createUpgrades', () => {
     client.socket.destroy();
   });
 
-  it('asks anew for each request what is allowed', async () => {
+  it('checks for each request what is allowed', async () => {
     const allowed = new Set<string>();
     const port = await serving(
       echo,
@@ -148,7 +148,7 @@ describe('createUpgrades', () => {
     await ask('HTTP/1.1 200 ');
   });
 
-  it('lets a connection be until the deadline, and then cuts it off', async () => {
+  it('keeps a connection until the deadline, and then cuts it off', async () => {
     const upgrades = createUpgrades(() => true);
     const client = speak(await serving(echo, upgrades), askToSwitch('/chat'));
     await client.until('HTTP/1.1 101 ');
@@ -159,7 +159,7 @@ describe('createUpgrades', () => {
     await client.closed;
   });
 
-  it('waits no longer than for the last connection, and lets in no other', async () => {
+  it('waits for the last connection only, and refuses others', async () => {
     const upgrades = createUpgrades(() => true);
     const port = await serving(echo, upgrades);
     const client = speak(port, askToSwitch('/chat'));
@@ -170,7 +170,7 @@ describe('createUpgrades', () => {
     await closed;
   });
 
-  describe("on a host's server, which tells every upgrade,", () => {
+  describe("on a host's server, which emits every upgrade,", () => {
     const switched = createUpgrades(() => true);
 
     async function hosting(handler: RequestListener) {
@@ -186,7 +186,7 @@ describe('createUpgrades', () => {
       client.socket.destroy();
     });
 
-    it('refuses a body, which nobody would read', async () => {
+    it('refuses a body, which would not be read', async () => {
       const answer = await speak(await hosting(echo), askToSwitch('/chat', ['Content-Length: 3'])).closed;
       assert.match(answer, /^HTTP\/1\.1 400 /);
       assert.match(bodyOf(answer), /must not have a body/);
@@ -204,3 +204,50 @@ function* chunks(size: number) {
   const chunk = 'z'.repeat(65_536);
   for (let sent = 0; sent < size; sent += chunk.length) yield chunk;
 }
+
+const http = ['GET', 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket'];
+
+describe('a request that does not switch protocols', () => {
+  const servers = testServers();
+  const serving = switchingServer(servers);
+
+  describe('is served as any other, with its body and connection:', () => {
+    function check(what: string, request: readonly string[], expected: string, body = '') {
+      it(what, async () => {
+        const [method, ...headers] = request;
+        const text = [`${method} /first HTTP/1.1`, ...headers, '', body].join('\r\n');
+        const client = speak(await serving(echo), text);
+        await client.until(`ordinary ${expected}`);
+        client.socket.end('GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+        assert.match(await client.closed, /ordinary \/next $/);
+      });
+    }
+
+    const asks = http.slice(0, -1);
+    const chunked = 'Transfer-Encoding: chunked';
+    check('a protocol that is not allowed', [...asks, 'Upgrade: h2c'], '/first');
+    check('an upgrade with a body', [...http, 'Content-Length: 3'], '/first abc', 'abc');
+    check('an upgrade with a body in chunks', [...http, chunked], '/first abc', '3\r\nabc\r\n0\r\n\r\n');
+    check('a header that the connection does not name', ['GET', 'Host: a', 'Upgrade: websocket'], '/first');
+    check(
+      'the first request of a client that would rather have HTTP/2',
+      ['POST', 'Host: a', 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AA', chunked],
+      '/first abc',
+      '3\r\nabc\r\n0\r\n\r\n',
+    );
+  });
+
+  it('switches no connection of HTTP/1.0', async () => {
+    const answer = await speak(
+      await serving(echo),
+      'GET /old HTTP/1.0\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
+    ).closed;
+    assert.match(answer, /^HTTP\/1\.1 200 [\s\S]*ordinary \/old $/);
+  });
+
+  it('answers 400 without Host, as for any request', async () => {
+    const port = await serving(echo);
+    const answer = await speak(port, 'GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n').closed;
+    assert.match(answer, /^HTTP\/1\.1 400 /);
+  });
+});

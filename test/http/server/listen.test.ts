@@ -3,8 +3,8 @@ import { EventEmitter, once } from 'node:events';
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { type HttpServer, type HttpServerOptions, serveHttp } from '#http';
-import { httpLimits } from '../support/wire/http-limits.ts';
-import { bodyOf, everything } from './raw-exchange.ts';
+import { httpLimits } from '../../support/wire/http-limits.ts';
+import { bodyOf, everything } from '../raw-exchange.ts';
 
 /** Longer than mocha waits: a test that ends has not waited for it. */
 const neverMs = 60_000;
@@ -19,7 +19,7 @@ async function serving(options: Partial<HttpServerOptions>, use: (server: HttpSe
 }
 
 describe('serveHttp', () => {
-  it('listens on a port of its own choice when told 0', async () => {
+  it('listens on a free port for port 0', async () => {
     await serving({}, async ({ port }) => {
       const socket = connect(port, '127.0.0.1');
       socket.write('GET / HTTP/1.1\r\nHost: desk.test\r\nConnection: close\r\n\r\n');
@@ -27,7 +27,7 @@ describe('serveHttp', () => {
     });
   });
 
-  it('says which port is taken and how to get another', async () => {
+  it('names a port that is taken, and how to choose another', async () => {
     await serving({}, async ({ port }) => {
       await assert.rejects(
         () => serveHttp({ ...httpLimits, port, portSetting: 'AUTH_PORT', handler: () => {} }),
@@ -36,33 +36,30 @@ describe('serveHttp', () => {
     });
   });
 
-  it('says which address cannot be listened on', async () => {
+  it('names an address that it cannot listen on', async () => {
     await assert.rejects(
       () => serveHttp({ ...httpLimits, host: '192.0.2.1', handler: () => {} }),
       (error: Error) => error.message.includes('192.0.2.1') && error.message.includes('HOST'),
     );
   });
 
-  it('answers 431 with the error body when the headers are larger than allowed', async () => {
-    await serving({ headerBytesMax: 1024 }, async ({ port }) => {
-      const socket = connect(port, '127.0.0.1');
-      socket.write(`GET / HTTP/1.1\r\nHost: desk.test\r\nX-Long: ${'x'.repeat(2000)}\r\n\r\n`);
-      const response = await everything(socket);
-      assert.match(response, /^HTTP\/1\.1 431 /);
-      assert.equal((JSON.parse(bodyOf(response)) as { code: number }).code, 431);
-    });
-  });
-
-  it('answers 408 with the error body when the headers do not come in time', async () => {
-    await serving({ headerTimeoutMs: 20 }, async ({ port }) => {
-      const socket = connect(port, '127.0.0.1');
-      socket.write('GET / HTTP/1.1\r\nHost: desk.test\r\n');
-      assert.match(await everything(socket), /^HTTP\/1\.1 408 /);
-    });
+  it('bounds the size of headers, and the time in which they must come', async () => {
+    const statusOf = async (options: Partial<HttpServerOptions>, text: string) => {
+      let response = '';
+      await serving(options, async ({ port }) => {
+        const socket = connect(port, '127.0.0.1');
+        socket.write(text);
+        response = await everything(socket);
+      });
+      return (JSON.parse(bodyOf(response)) as { code: number }).code;
+    };
+    const head = 'GET / HTTP/1.1\r\nHost: desk.test\r\n';
+    assert.equal(await statusOf({ headerBytesMax: 1024 }, `${head}X-Long: ${'x'.repeat(2000)}\r\n\r\n`), 431);
+    assert.equal(await statusOf({ headerTimeoutMs: 20 }, head), 408);
   });
 });
 
-describe('close', () => {
+describe('closing a server', () => {
   /** Starts a request that the handler holds until `finish`; `agent` keeps the connection. */
   async function holding(agent: Agent) {
     let finish = () => {};
@@ -77,7 +74,7 @@ describe('close', () => {
     return { server, response, finish: () => finish() };
   }
 
-  it('lets a running request finish, and then waits for nobody who keeps the connection', async () => {
+  it('lets a running request finish, and does not wait for a connection that is kept alive', async () => {
     const agent = new Agent({ keepAlive: true });
     const { server, response, finish } = await holding(agent);
     const closed = server.close(neverMs);
@@ -87,20 +84,12 @@ describe('close', () => {
     agent.destroy();
   });
 
-  it('cuts off at the deadline what still runs', async () => {
+  it('cuts off a running request at the deadline', async () => {
     const { server, response } = await holding(new Agent());
     await Promise.all([server.close(10), assert.rejects(() => response.toArray(), { code: 'ECONNRESET' })]);
   });
 
-  it('accepts no connection any more', async () => {
-    const server = await serveHttp({ ...httpLimits, handler: () => {} });
-    await server.close(neverMs);
-    const socket = connect(server.port, '127.0.0.1');
-    const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
-    assert.equal(error.code, 'ECONNREFUSED');
-  });
-
-  it('answers one more request on a connection that still runs, and says that it is the last', async () => {
+  it('answers one more request on a running connection, with Connection: close', async () => {
     const started = new EventEmitter();
     const handler: RequestListener = (request, response) => {
       started.emit(request.url ?? '', () => response.end('x'));

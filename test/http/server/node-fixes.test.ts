@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import request from 'supertest';
+import { beforeHead, type HttpServerOptions, serveHttp } from '#http';
+import { testServers } from '../../support/serve.ts';
+import { createSignal } from '../../support/waiting.ts';
+import { httpLimits } from '../../support/wire/http-limits.ts';
+import { everything } from '../raw-exchange.ts';
+
+const announced = 'POST / HTTP/1.1\r\nHost: desk.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n';
+const invitation = 'HTTP/1.1 100 Continue\r\n\r\n';
+
+async function announcing(handler: RequestListener, use: (socket: Socket) => Promise<void>): Promise<void> {
+  const server = await serveHttp({ ...httpLimits, handler });
+  const socket = connect(server.port, '127.0.0.1');
+  socket.write(announced);
+  try {
+    await use(socket);
+  } finally {
+    socket.destroy();
+    await server.close(0);
+  }
+}
+
+describe('inviteBodies', () => {
+  it('invites a body when it is first read, once', async () => {
+    const reached = createSignal();
+    const wanted = createSignal();
+    const handler: RequestListener = async (request, response) => {
+      reached.give();
+      await wanted.given;
+      response.setHeader('Connection', 'close').end(await text(request));
+    };
+    await announcing(handler, async (socket) => {
+      await reached.given;
+      assert.equal(socket.bytesRead, 0);
+      wanted.give();
+      await new Promise<void>((resolve) => socket.once('readable', resolve));
+      assert.equal(String(socket.read()), invitation);
+      socket.write('hello');
+      assert.match(await everything(socket), /^HTTP\/1\.1 200 OK\r\n.*\r\n\r\nhello$/s);
+    });
+  });
+
+  it('does not invite a body that the response does not depend on, and the connection ends', async () => {
+    const refuse: RequestListener = (_request, response) => response.writeHead(401).end();
+    await announcing(refuse, async (socket) => {
+      const answer = await everything(socket);
+      assert.match(answer, /^HTTP\/1\.1 401 Unauthorized\r\n/);
+      assert.match(answer, /\r\nConnection: close\r\n/);
+      assert.ok(!answer.includes('100 Continue'));
+    });
+  });
+
+  it('takes a body that comes uninvited', async () => {
+    const echo: RequestListener = async (request, response) => {
+      response.setHeader('Connection', 'close').end(await text(request));
+    };
+    await announcing(echo, async (socket) => {
+      socket.write('hello');
+      assert.match(await everything(socket), /\r\n\r\nhello$/);
+    });
+  });
+});
+
+/** More than the buffers of two sockets hold. */
+const large = Buffer.alloc(32 * 1024 * 1024);
+
+describe('endIdleAnswers', () => {
+  const servers = testServers();
+
+  async function serving(handler: RequestListener, options: Partial<HttpServerOptions>) {
+    const server = await serveHttp({ ...httpLimits, handler, ...options });
+    servers.later(() => server.close(0));
+    return server.port;
+  }
+
+  it('ends the connection of a client that takes nothing of its response, and closes the response', async () => {
+    const answering = new Promise<ServerResponse>((resolve) => {
+      const handler: RequestListener = (_request, response) => resolve(response.end(large));
+      void serving(handler, { answerIdleTimeoutMs: 30 }).then((port) => {
+        const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')).pause();
+        servers.later(() => socket.destroy());
+        socket.on('error', () => {});
+      });
+    });
+    const answer = await answering;
+    await once(answer, 'close');
+    assert.equal(answer.req.socket.destroyed, true);
+  });
+
+  it('waits for a client that takes some now and then', async () => {
+    const port = await serving((_request, response) => response.end(large), { answerIdleTimeoutMs: 500 });
+    const [response] = (await once(get({ port, host: '127.0.0.1', agent: false }), 'response')) as [IncomingMessage];
+    let taken = 0;
+    for await (const chunk of response) taken += (chunk as Buffer).length;
+    assert.equal(taken, large.length);
+  });
+
+  it('waits for the next event of a stream', async () => {
+    let send = () => {};
+    const port = await serving(
+      (_request, response) => {
+        response.writeHead(200).write('one');
+        send = () => response.end('two');
+      },
+      { answerIdleTimeoutMs: 20 },
+    );
+    const [response] = (await once(get({ port, host: '127.0.0.1', agent: false }), 'response')) as [IncomingMessage];
+    await once(response, 'data');
+    setTimeout(send, 100);
+    const [rest] = await once(response, 'data');
+    assert.equal(String(rest), 'two');
+  });
+
+  it('leaves a connection between two requests to the keep-alive time-out', async () => {
+    const port = await serving((_request, response) => response.end('x'), {
+      answerIdleTimeoutMs: 60_000,
+      keepAliveTimeoutMs: 20,
+    });
+    const agent = new Agent({ keepAlive: true });
+    servers.later(() => agent.destroy());
+    const [response] = (await once(get({ port, host: '127.0.0.1', agent }), 'response')) as [IncomingMessage];
+    const { socket } = response;
+    const ended = once(socket, 'close');
+    response.resume();
+    await ended;
+  });
+});
+
+describe('beforeHead', () => {
+  const writesOf = (answer: (res: ServerResponse) => void) => {
+    const written: string[] = [];
+    const listener: RequestListener = (_req, res) => {
+      beforeHead(res, () => {
+        written.push('outer');
+        res.setHeader('X-Last', 'outer');
+      });
+      beforeHead(res, () => {
+        written.push('inner');
+        res.setHeader('X-Last', 'inner');
+        res.appendHeader('Link', '</b>');
+      });
+      res.setHeader('X-Last', 'first').setHeader('Link', '</a>');
+      answer(res);
+    };
+    return { written, listener };
+  };
+
+  for (const [how, answer] of [
+    ['end', (res: ServerResponse) => void res.end('x')],
+    ['write', (res: ServerResponse) => void res.write('x', () => res.end())],
+    ['flushHeaders', flushFirst],
+    ['writeHead', (res: ServerResponse) => void res.writeHead(200, { 'X-Own': '1' }).end('x')],
+    ['writeHead and the same headers', (res) => void res.writeHead(200, { 'X-Last': 'own', Link: '</a>' }).end('x')],
+    [
+      'writeHead, a reason and the same headers',
+      (res) => void res.writeHead(200, 'Fine', { 'x-last': 'own', link: ['</a>'] }).end('x'),
+    ],
+    [
+      'writeHead and the same headers as a list',
+      (res) => void res.writeHead(200, ['X-Last', 'own', 'Link', '</a>']).end('x'),
+    ],
+    [
+      'Early Hints first',
+      (res: ServerResponse) => res.writeEarlyHints({ link: '</c>; rel=preload' }, () => res.end('x')),
+    ],
+  ] as readonly [string, (res: ServerResponse) => void][])
+    it(`runs once, the outermost last, when the response begins with ${how}`, async () => {
+      const { written, listener } = writesOf(answer);
+      const { headers } = await request(listener).get('/').expect(200);
+      assert.deepEqual(written, ['inner', 'outer']);
+      assert.deepEqual([headers['x-last'], headers['link']], ['outer', '</a>, </b>']);
+    });
+
+  it('runs for the next head when one was refused', async () => {
+    const { written, listener } = writesOf((res) => {
+      assert.throws(() => res.writeHead(200, { 'X-Own': 'a\nb' }), { code: 'ERR_INVALID_CHAR' });
+      assert.deepEqual(written, []);
+      res.removeHeader('Link');
+      res.writeHead(500, 'Broken').end();
+    });
+    const { headers } = await request(listener).get('/').expect(500);
+    assert.equal(headers['link'], '</b>');
+  });
+
+  it('leaves a second head to Node, which refuses it', async () => {
+    let refusal: unknown;
+    const { written, listener } = writesOf((res) => {
+      res.writeHead(204).end();
+      try {
+        res.writeHead(200);
+      } catch (thrown) {
+        refusal = thrown;
+      }
+    });
+    await request(listener).get('/').expect(204);
+    assert.equal((refusal as { code?: string }).code, 'ERR_HTTP_HEADERS_SENT');
+    assert.equal(written.length, 2);
+  });
+});
+
+function flushFirst(res: ServerResponse): void {
+  res.flushHeaders();
+  res.end('x');
+}
