@@ -5,7 +5,7 @@ import request from 'supertest';
 import { createProblemResponses, createSafePath, originForm, pathOf, sanitisePath } from '#http';
 import { withServer } from './raw-exchange.ts';
 
-/** Text that looks like an attack more often than chance would have it. */
+/** Text that looks like an attack more often than random text does. */
 const hostile = fc
   .array(
     fc.constantFrom(
@@ -39,91 +39,56 @@ const ordinarySegment = fc
   .array(fc.constantFrom(..."abcXYZ019-_~!$&'()*+,;=:@"), { minLength: 1, maxLength: 8 })
   .map((characters) => characters.join(''));
 
-describe('sanitisePath', () => {
-  function check(path: string, expected: string | undefined) {
-    it(`${expected === undefined ? 'refuses' : `reads as ${expected}`}: ${JSON.stringify(path)}`, () => {
-      assert.equal(sanitisePath(path), expected);
+/** By the expected result; `same` is the path itself. */
+function checkAll(isStrict: boolean, rows: Readonly<Record<string, readonly string[]>>): void {
+  for (const [expected, paths] of Object.entries(rows))
+    it(`reads as ${expected}: ${JSON.stringify(paths.map((path) => path.slice(0, 40)))}`, () => {
+      for (const path of paths) {
+        const plain = expected === 'same' ? path : expected === 'refused' ? undefined : expected;
+        assert.equal(sanitisePath(path, isStrict), plain, path);
+      }
     });
-  }
+}
 
-  check('/', '/');
-  check(
-    '/v1/hotels/bookings/0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01',
-    '/v1/hotels/bookings/0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01',
-  );
-  check('/.well-known/acme', '/.well-known/acme');
-  check('/a/...', '/a/...');
-  check('/a/..b', '/a/..b');
-  check('/a/b..', '/a/b..');
-  check('/a.b/c', '/a.b/c');
-  check('/a//b', '/a//b');
-  check('/a/', '/a/');
-  check('/100%25', '/100%25');
-  check('/100%2525', '/100%2525');
-  check('/a%20b', '/a%20b');
-  check('/caf%c3%a9', '/caf%C3%A9');
-  check('/%61dmin', '/admin');
-  check('/%7Euser', '/~user');
-  check('/a%2fb', '/a%2Fb');
-  check('//evil.example', '/evil.example');
-  check('////evil.example//x', '/evil.example//x');
-  check('/%2Fevil.example', '/%2Fevil.example');
+describe('sanitisePath', () => {
+  checkAll(false, {
+    same: [
+      ...['/', '/v1/hotels/bookings/0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01', '/.well-known/acme', '/a/...', '/a/..b'],
+      ...['/a/b..', '/a.b/c', '/a//b', '/a/', '/100%25', '/100%2525', '/a%20b', '/%2Fevil.example'],
+    ],
+    '/caf%C3%A9': ['/caf%c3%a9'],
+    '/admin': ['/%61dmin'],
+    '/~user': ['/%7Euser'],
+    '/a%2Fb': ['/a%2fb'],
+    '/evil.example//x': ['//evil.example//x', '////evil.example//x'],
+  });
 
-  check('', undefined);
-  check('*', undefined);
-  check('v1', undefined);
-  check('http://evil.example/', undefined);
-  check('/..', undefined);
-  check('/.', undefined);
-  check('/a/../b', undefined);
-  check('/a/./b', undefined);
-  check('/a/..', undefined);
-  check('//../a', undefined);
-  check('/%2e%2e/admin', undefined);
-  check('/%2E./admin', undefined);
-  check('/.%2e/admin', undefined);
-  check('/a/..;/admin', undefined);
-  check('/a/..;x=1/admin', undefined);
-  check('/a/..%3B/admin', undefined);
-  check('/a/..%2fadmin', undefined);
-  check('/a%2f..%2fadmin', undefined);
-  check('/a%2f%2e%2e', undefined);
-  check('/a/..%3Fx', undefined);
-  check('/a/..%23x', undefined);
-  check('/a/%252e%252e/admin', undefined);
-  check('/a/%25252e%25252e/admin', undefined);
-  check('/a/%25%2532e%25%2532e/admin', undefined);
-  check('/a%252f..%252fadmin', undefined);
-  check('/a/..%255cadmin', undefined);
-  check(`/${'%25'.repeat(3)}2525252e`, undefined);
-  check(`/%${'25'.repeat(50)}`, undefined);
-  check('/a\\b', undefined);
-  check('/\\evil.example', undefined);
-  check('/a%5Cb', undefined);
-  check('/a%5cb', undefined);
-  check('/a\0b', undefined);
-  check('/a%00b', undefined);
-  check('/a%0d%0aSet-Cookie:x', undefined);
-  check('/a\r\nb', undefined);
-  check('/\t/evil.example', undefined);
-  check('/a b', undefined);
-  check('/a#b', undefined);
-  check('/a%', undefined);
-  check('/a%2', undefined);
-  check('/a%zz', undefined);
-  check('/a%u002e', undefined);
+  describe('refuses', () => {
+    checkAll(false, { refused: ['', '*', 'v1', 'http://evil.example/'] });
+    checkAll(false, { refused: ['/..', '/.', '/a/../b', '/a/./b', '/a/..', '//../a'] });
+    checkAll(false, { refused: ['/%2e%2e/admin', '/%2E./admin', '/.%2e/admin', '/a%2f%2e%2e'] });
+    checkAll(false, { refused: ['/a/..;/admin', '/a/..;x=1/admin', '/a/..%3B/admin', '/a/..%3Fx', '/a/..%23x'] });
+    checkAll(false, { refused: ['/a/..%2fadmin', '/a%2f..%2fadmin', '/a%252f..%252fadmin', '/a/..%255cadmin'] });
+    checkAll(false, { refused: ['/a/%252e%252e/admin', '/a/%25252e%25252e/admin', '/a/%25%2532e%25%2532e/admin'] });
+    checkAll(false, { refused: [`/${'%25'.repeat(3)}2525252e`, `/%${'25'.repeat(50)}`] });
+    checkAll(false, { refused: ['/a\\b', '/\\evil.example', '/a%5Cb', '/a%5cb'] });
+    checkAll(false, {
+      refused: ['/a\0b', '/a%00b', '/a%0d%0aSet-Cookie:x', '/a\r\nb', '/\t/evil.example', '/a b', '/a#b'],
+    });
+    checkAll(false, { refused: ['/a%', '/a%2', '/a%zz', '/a%u002e'] });
+  });
 
-  it('gives the same again when it reads its own result', () => {
+  it('does not change its own result', () => {
     fc.assert(
       fc.property(hostile, (path) => {
         const plain = sanitisePath(path);
         if (plain !== undefined) assert.equal(sanitisePath(plain), plain);
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 
-  it('leaves no dot segment, however many hops behind it decode once more', () => {
+  it('leaves no dot segment, however often later hops decode', () => {
     fc.assert(
       fc.property(hostile, (path) => {
         for (const seen of decodings(sanitisePath(path))) {
@@ -131,17 +96,17 @@ describe('sanitisePath', () => {
           assert.ok(!segments.some((segment) => segment === '.' || segment === '..'), seen);
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 
-  it('leaves exactly one slash in front, so that the path can never be read as another host', () => {
+  it('leaves exactly one slash at the start, so that the path is never another host', () => {
     fc.assert(
       fc.property(hostile, (path) => {
         const plain = sanitisePath(path);
         if (plain !== undefined) assert.match(plain, /^\/(?![/\\\s])/);
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 
@@ -154,7 +119,7 @@ describe('sanitisePath', () => {
     );
   });
 
-  it('keeps what encodeURIComponent made of any text', () => {
+  it('keeps the output of encodeURIComponent', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), (text) => {
         fc.pre(!/^\.{1,2}(?:$|[/\\;?#])|[/\\]\.{1,2}(?:$|[/\\;?#])|[\\\0\r\n]|%[\da-f]{2}/i.test(text));
@@ -166,42 +131,18 @@ describe('sanitisePath', () => {
 });
 
 describe('sanitisePath, when it is strict', () => {
-  function check(path: string, expected: string | undefined) {
-    it(`${expected === undefined ? 'refuses' : `reads as ${expected}`}: ${path}`, () => {
-      assert.equal(sanitisePath(path, true), expected);
-    });
-  }
+  checkAll(true, {
+    same: ['/', '/a/', '/.well-known/acme', '/a%20b', '/100%25', '/100%25/2F', '/what%3F'],
+    '/a/b': ['//a/b'],
+    '/admin': ['/%61dmin'],
+    '/caf%C3%A9': ['/caf%c3%a9'],
+  });
+  checkAll(true, { refused: ['/a%2Fb', '/%2fa', '/a%252Fb', '/a%25252fb', '/a%25%32%46b'] });
+  checkAll(true, { refused: ['/a//b', '/a//', '//a//b'] });
+  checkAll(true, { refused: ['/a;x=1', '/a;', '/;/a', '/a%3Bx', '/a%253bx'] });
+  checkAll(true, { refused: ['/%2561', '/%25%36%31', '/a/../b', '/a%zz'] });
 
-  check('/', '/');
-  check('/a/', '/a/');
-  check('/.well-known/acme', '/.well-known/acme');
-  check('//a/b', '/a/b');
-  check('/%61dmin', '/admin');
-  check('/a%20b', '/a%20b');
-  check('/caf%c3%a9', '/caf%C3%A9');
-  check('/100%25', '/100%25');
-  check('/100%25/2F', '/100%25/2F');
-  check('/what%3F', '/what%3F');
-
-  check('/a%2Fb', undefined);
-  check('/%2fa', undefined);
-  check('/a%252Fb', undefined);
-  check('/a%25252fb', undefined);
-  check('/a%25%32%46b', undefined);
-  check('/a//b', undefined);
-  check('/a//', undefined);
-  check('//a//b', undefined);
-  check('/a;x=1', undefined);
-  check('/a;', undefined);
-  check('/;/a', undefined);
-  check('/a%3Bx', undefined);
-  check('/a%253bx', undefined);
-  check('/%2561', undefined);
-  check('/%25%36%31', undefined);
-  check('/a/../b', undefined);
-  check('/a%zz', undefined);
-
-  it('accepts nothing that means something else to who decodes more, merges slashes and drops path parameters', () => {
+  it('accepts nothing that means something else to a service that decodes more, merges slashes and drops path parameters', () => {
     let accepted = 0;
     fc.assert(
       fc.property(fc.oneof(hostile, mixed), (path) => {
@@ -212,23 +153,23 @@ describe('sanitisePath, when it is strict', () => {
         for (let seen = decodeBytes(plain), hops = 0; hops < 5; hops += 1, seen = decodeBytes(seen))
           assert.deepEqual(withoutParameters(segmentsOf(seen)), ours, path);
       }),
-      { numRuns: 5000 },
+      { numRuns: 2000 },
     );
-    assert.ok(accepted > 500, `${accepted} paths were accepted`);
+    assert.ok(accepted > 200, `${accepted} paths were accepted`);
   });
 
-  it('gives what it gives when it is not, or refuses', () => {
+  it('returns what it returns without being strict, or refuses', () => {
     fc.assert(
       fc.property(fc.oneof(hostile, mixed), (path) => {
         const plain = sanitisePath(path, true);
         if (plain !== undefined) assert.equal(sanitisePath(path), plain);
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 });
 
-/** Mostly harmless, with a little of what hops read in different ways. */
+/** Mostly harmless, with some parts that servers read in different ways. */
 const mixed = fc
   .array(
     fc.constantFrom(
@@ -238,18 +179,18 @@ const mixed = fc
   )
   .map((parts) => `/${parts.join('')}`);
 
-/** One slash at the end makes no segment. */
+/** One slash at the end is no segment. */
 function segmentsOf(path: string): readonly string[] {
   return path.replace(/^\/|\/$/g, '').split('/');
 }
 
-/** As a service reads segments that takes the empty ones, and what follows a semicolon, for nothing. */
+/** The segments of a service that ignores empty ones, and what follows a semicolon. */
 function withoutParameters(segments: readonly string[]): readonly string[] {
   const kept = segments.map((segment) => segment.replace(/;.*/s, '')).filter((segment) => segment !== '');
   return kept.length === 0 ? [''] : kept;
 }
 
-/** Once, without a complaint about what is no encoding. */
+/** Once, ignoring malformed encodings. */
 function decodeBytes(text: string): string {
   return text.replace(/%[\da-f]{2}/gi, (encoded) => String.fromCharCode(Number.parseInt(encoded.slice(1), 16)));
 }
@@ -282,7 +223,7 @@ describe('createSafePath', () => {
   const handler = app.callback();
 
   function check(target: string, expected: { url: string; path: string; search: string }) {
-    it(`shows ${target} to what follows as ${expected.url}`, async () => {
+    it(`passes ${target} on as ${expected.url}`, async () => {
       await withServer({ handler }, async ({ send }) => {
         const response = await send(`GET ${target} HTTP/1.1\r\nHost: desk.test\r\nConnection: close\r\n\r\n`);
         assert.match(response, /^HTTP\/1\.1 200 /);
@@ -301,26 +242,16 @@ describe('createSafePath', () => {
   check('http://evil.example', { url: '/', path: '/', search: '' });
   check('http://[/x', { url: '/x', path: '/x', search: '' });
 
-  function checkRefused(target: string) {
-    it(`answers 400 with the error body for ${target}`, async () => {
-      await withServer({ handler }, async ({ send }) => {
+  it('answers 400 with the error body for a path that it refuses', async () => {
+    const targets = ['/v1/../admin', '/v1/%2e%2e/admin', '/v1/..%2fadmin', '/v1\\..\\admin', '/v1/x%00', '/v1/x%zz'];
+    const others = ['/v1/x#/../admin', '/v1/x?y#z', 'http://desk.test/../admin', 'http://%2e%2e/%2e%2e'];
+    await withServer({ handler }, async ({ send }) => {
+      for (const target of [...targets, ...others]) {
         const response = await send(`GET ${target} HTTP/1.1\r\nHost: desk.test\r\nConnection: close\r\n\r\n`);
-        assert.match(response, /^HTTP\/1\.1 400 /);
-        assert.match(response, /"message":"400: Bad Request"/);
-      });
+        assert.match(response, /^HTTP\/1\.1 400 [\s\S]*"message":"400: Bad Request"/, target);
+      }
     });
-  }
-
-  checkRefused('/v1/../admin');
-  checkRefused('/v1/%2e%2e/admin');
-  checkRefused('/v1/..%2fadmin');
-  checkRefused('/v1\\..\\admin');
-  checkRefused('/v1/x%00');
-  checkRefused('/v1/x%zz');
-  checkRefused('/v1/x#/../admin');
-  checkRefused('/v1/x?y#z');
-  checkRefused('http://desk.test/../admin');
-  checkRefused('http://%2e%2e/%2e%2e');
+  });
 
   describe('with strictPaths', () => {
     const strict = new Koa();
@@ -331,7 +262,7 @@ describe('createSafePath', () => {
     });
 
     function checkNamed(target: string, found: string) {
-      it(`says of ${target} that it has ${found}`, async () => {
+      it(`names what ${target} has: ${found}`, async () => {
         const { body } = await request(strict.callback()).get(target).expect(400);
         assert.equal(body.detail, `The path cannot be read in one way only: it has ${found}.`);
       });
@@ -344,66 +275,40 @@ describe('createSafePath', () => {
     checkNamed('/a%3bx=1', 'a path parameter (";")');
     checkNamed('/%2561', 'a percent-encoding that is encoded again');
 
-    it('says of others what is said of them without it', async () => {
+    it('gives no name where the path is refused without it, too', async () => {
       const { body } = await request(strict.callback()).get('/a/..;/b').expect(400);
       assert.equal(body.detail, 'The path cannot be read in one way only.');
     });
 
-    it('looks at the path alone, and not at the query', async () => {
+    it('checks the path, not the query', async () => {
       await request(strict.callback()).get('/a/?b=c%2Fd;e//%2561').expect(200, '/a/?b=c%2Fd;e//%2561');
     });
   });
 
-  it('lets an ordinary path pass untouched, also behind a client that speaks to us plainly', async () => {
+  it('does not change an ordinary path', async () => {
     await request(handler)
       .get('/v1/hotels/?limit=2')
       .expect(200, { url: '/v1/hotels/?limit=2', path: '/v1/hotels/', search: '?limit=2' });
   });
 });
 
-describe('pathOf', () => {
-  function check(target: string, expected: string) {
-    it(`finds ${expected} in ${target}`, () => {
-      assert.equal(pathOf(target), expected);
+describe('pathOf and originForm', () => {
+  function check(target: string, path: string, origin: string) {
+    it(`read ${target} as ${path} and ${origin}`, () => {
+      assert.deepEqual([pathOf(target), originForm(target)], [path, origin]);
+      assert.equal(originForm(origin), origin);
     });
   }
 
-  check('/', '/');
-  check('/a/b', '/a/b');
-  check('/a?b', '/a');
-  check('/a?b?c#d', '/a');
-  check('/a#b?c', '/a');
-  check('//evil.example/a', '//evil.example/a');
-  check('http://desk.test/a?b', '/a');
-  check('HTTPS://desk.test:8080/a', '/a');
-  check('http://user@desk.test/a', '/a');
-  check('http://desk.test', '/');
-  check('http://desk.test?b', '/');
-  check('http://[/a', '/a');
-  check('*', '*');
-});
-
-describe('originForm', () => {
-  function check(target: string, expected: string) {
-    it(`takes ${target} for ${expected}`, () => {
-      assert.equal(originForm(target), expected);
-    });
-  }
-
-  check('/a?b', '/a?b');
-  check('http://desk.test/a?b', '/a?b');
-  check('http://desk.test?b', '/?b');
-  check('http://desk.test#b', '/#b');
-  check('//desk.test/a', '//desk.test/a');
-  check('*', '*');
-
-  it('gives the same again, begins with the path and never throws', () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.webUrl(), fc.webPath()), (target) => {
-        const origin = originForm(target);
-        assert.ok(origin.startsWith(pathOf(target)));
-        if (origin.startsWith('/')) assert.equal(originForm(origin), origin);
-      }),
-    );
-  });
+  check('/', '/', '/');
+  check('/a?b?c#d', '/a', '/a?b?c#d');
+  check('/a#b?c', '/a', '/a#b?c');
+  check('//evil.example/a', '//evil.example/a', '//evil.example/a');
+  check('http://desk.test/a?b', '/a', '/a?b');
+  check('HTTPS://user@desk.test:8080/a', '/a', '/a');
+  check('http://desk.test', '/', '/');
+  check('http://desk.test?b', '/', '/?b');
+  check('http://desk.test#b', '/', '/#b');
+  check('http://[/a', '/a', '/a');
+  check('*', '*', '*');
 });

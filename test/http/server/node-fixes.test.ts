@@ -81,7 +81,7 @@ describe('endIdleAnswers', () => {
   it('ends the connection of a client that takes nothing of its response, and closes the response', async () => {
     const answering = new Promise<ServerResponse>((resolve) => {
       const handler: RequestListener = (_request, response) => resolve(response.end(large));
-      void serving(handler, { answerIdleTimeoutMs: 30 }).then((port) => {
+      void serving(handler, { answerIdleTimeoutMs: 300 }).then((port) => {
         const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')).pause();
         servers.later(() => socket.destroy());
         socket.on('error', () => {});
@@ -107,11 +107,11 @@ describe('endIdleAnswers', () => {
         response.writeHead(200).write('one');
         send = () => response.end('two');
       },
-      { answerIdleTimeoutMs: 20 },
+      { answerIdleTimeoutMs: 100 },
     );
     const [response] = (await once(get({ port, host: '127.0.0.1', agent: false }), 'response')) as [IncomingMessage];
     await once(response, 'data');
-    setTimeout(send, 100);
+    setTimeout(send, 250);
     const [rest] = await once(response, 'data');
     assert.equal(String(rest), 'two');
   });
