@@ -234,6 +234,7 @@ describe('built-in formatters', () => {
         const json = jsonFormatter.format(value, '');
         assert.deepEqual(parse(yamlFormatter.format(JSON.parse(json), '')), JSON.parse(json));
       }),
+      { numRuns: 40 },
     );
   });
 
