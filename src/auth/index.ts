@@ -1,28 +1,19 @@
-/** Who is calling: Basic credentials, users and password hashes, and the auth service with its two faces. */
-export type { AuthAnswer, AuthPort, AuthRequest } from './auth-port.ts';
-export {
-  type AuthService,
-  type AuthServiceOptions,
-  createAuthService,
-} from './auth-service.ts';
+/** Who is calling: the auth service, its authenticator, users and password hashes. */
 export {
   type Authenticator,
   type AuthenticatorOptions,
   createAuthenticator,
+  createReloadingAuthenticator,
+  type ReloadingAuthenticator,
   type Verdict,
 } from './authenticator.ts';
+export { hashPassword, type PasswordHash, type Random } from './password-hash.ts';
 export {
-  type BasicCredentials,
-  formatBasic,
-  parseBasic,
-} from './basic-credentials.ts';
-export {
-  hashPassword,
-  type PasswordHash,
-  parsePasswordHash,
-  type Random,
-  type ScryptCost,
-  verifyPassword,
-} from './password-hash.ts';
-export { createReloadingAuthenticator, type ReloadingAuthenticator } from './reloading-authenticator.ts';
+  type AuthCheck,
+  type AuthDecision,
+  type AuthRequest,
+  type AuthService,
+  type AuthServiceOptions,
+  createAuthService,
+} from './service.ts';
 export { createUsers, type UserStore } from './users.ts';

@@ -1,7 +1,7 @@
-/** Password hashes: scrypt (RFC 7914), kept as PHC strings, made and checked off the event loop. */
+/** Makes and checks scrypt hashes (RFC 7914) as PHC strings, off the event loop. */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import { hasControlCharacter } from './basic-credentials.ts';
+import { hasControlCharacter } from './basic.ts';
 
 /** What one hash costs: memory is about 128 · 2^ln · r bytes, time grows with 2^ln · r · p. */
 export interface ScryptCost {
@@ -16,10 +16,10 @@ export interface PasswordHash {
   readonly hash: Uint8Array;
 }
 
-/** Gives that many bytes that nobody can guess. */
+/** Returns so many unpredictable bytes. */
 export type Random = (bytes: number) => Uint8Array;
 
-/** 16 MiB and some 50 ms: dear for who guesses, bearable for a server that hashes a few at once. */
+/** 16 MiB and some 50 ms: expensive for guessing, affordable for a server that hashes a few at once. */
 export const defaultCost: ScryptCost = Object.freeze({ ln: 14, r: 8, p: 1 });
 
 export const hashBytes = 32;
@@ -29,8 +29,8 @@ export const saltBytes = 16;
  * Makes `$scrypt$ln=14,r=8,p=1$<salt>$<hash>` for a password, with a salt of 16 bytes and a hash of 32.
  *
  * The password is hashed as the UTF-8 bytes that arrive, without the normalisation of RFC 8265: with
- * `charset="UTF-8"` it is the client that sends NFC (RFC 7617 section 2.1), and a hash made by another tool,
- * which normalises nothing, keeps working.
+ * `charset="UTF-8"` the client sends NFC (RFC 7617 section 2.1), and a hash made by another tool,
+ * which does not normalise, keeps working.
  * @throws {TypeError} for control characters, which HTTP Basic could never send.
  */
 export async function hashPassword(
@@ -43,7 +43,7 @@ export async function hashPassword(
   return formatPasswordHash({ cost, salt, hash: await derive(password, salt, cost, hashBytes) });
 }
 
-/** Whether the password is the one that was hashed; takes as long when it is not. Rejects when memory runs out. */
+/** Takes as long for a wrong password as for the right one. Rejects when memory runs out. */
 export async function verifyPassword(password: string, expected: PasswordHash): Promise<boolean> {
   const actual = await derive(password, expected.salt, expected.cost, expected.hash.length);
   return timingSafeEqual(actual, expected.hash);
@@ -53,7 +53,7 @@ const phc = /^\$scrypt\$ln=([1-9]\d?),r=([1-9]\d?),p=([1-9]\d?)\$([A-Za-z0-9+/]{
 
 /**
  * Reads a PHC string; salt and hash are base64 without padding (github.com/P-H-C/phc-string-format).
- * Gives undefined for another form, and for costs or lengths that are unsafe to use: ln 1 to 20, r 1 to 32,
+ * Returns undefined for another form, and for costs or lengths that are unsafe to use: ln 1 to 20, r 1 to 32,
  * p 1 to 16, at most 1 GiB of memory, 8 to 64 bytes of salt, 16 to 64 bytes of hash.
  */
 export function parsePasswordHash(text: string): PasswordHash | undefined {
@@ -90,6 +90,6 @@ const scryptAsync = promisify<string, Uint8Array, number, ScryptOptions, Buffer>
 
 function derive(password: string, salt: Uint8Array, { ln, r, p }: ScryptCost, bytes: number): Promise<Buffer> {
   const N = 2 ** ln;
-  // OpenSSL wants room for N + p + 2 blocks of 128 · r bytes; Node's default stops at ln=14, r=8.
+  // OpenSSL needs room for N + p + 2 blocks of 128 · r bytes; Node's default stops at ln=14, r=8.
   return scryptAsync(password, salt, bytes, { N, r, p, maxmem: 128 * r * (N + p + 2) });
 }

@@ -1,5 +1,5 @@
-/** The users of the configuration, by name, and a decoy for everybody else. */
-import { randomBytes } from 'node:crypto';
+/** Users by name, checked at load, and the hash for names that do not exist. */
+import { hash, randomBytes } from 'node:crypto';
 import type { User } from '#config';
 import {
   defaultCost,
@@ -7,20 +7,16 @@ import {
   type PasswordHash,
   parsePasswordHash,
   type Random,
-  type ScryptCost,
   saltBytes,
 } from './password-hash.ts';
 
-/** Where an authenticator looks users up. */
 export interface UserStore {
   find(name: string): PasswordHash | undefined;
-  /** Matches no password and costs as much as the dearest real one: what a guess at an unknown name is checked against. */
-  readonly decoy: PasswordHash;
+  /** For a name that does not exist: matches no password, and costs as much as a user's. */
+  dummyHash(name: string): PasswordHash;
 }
 
 /**
- * Holds the users in memory.
- *
  * A name becomes the value of a header, so it is printable ASCII without a space at either end (RFC 9110
  * section 5.5): encoding other names would let two users share an identity behind a proxy that decodes.
  * It has no colon, since Basic could not send it (RFC 7617 section 2).
@@ -30,37 +26,46 @@ export function createUsers(records: readonly User[], random: Random = randomByt
   const byName = new Map<string, PasswordHash>();
   const faults: string[] = [];
   for (const { name, passwordHash } of records) {
-    const hash = parsePasswordHash(passwordHash);
-    const fault = faultOf(name, hash, byName);
+    const parsed = parsePasswordHash(passwordHash);
+    const fault = faultOf(name, parsed, byName);
     if (fault !== undefined) faults.push(`user ${JSON.stringify(name)}: ${fault}`);
-    else if (hash !== undefined) byName.set(name, hash);
+    else if (parsed !== undefined) byName.set(name, parsed);
   }
   if (faults.length > 0) throw new Error(faults.join('\n'));
-  return Object.freeze({ find: (name: string) => byName.get(name), decoy: createDecoy([...byName.values()], random) });
+  return Object.freeze({
+    find: (name: string) => byName.get(name),
+    dummyHash: createDummyHashes([...byName.values()], random),
+  });
 }
 
 const headerValue = /^[!-~](?:[ -~]*[!-~])?$/;
 
 function faultOf(
   name: string,
-  hash: PasswordHash | undefined,
+  parsed: PasswordHash | undefined,
   taken: ReadonlyMap<string, unknown>,
 ): string | undefined {
   if (!headerValue.test(name) || name.includes(':'))
     return 'a name is sent as a header; use printable ASCII without a colon, and no space at either end';
   if (taken.has(name)) return 'the name is there twice; remove one of the two';
-  if (hash === undefined)
+  if (parsed === undefined)
     return 'the password hash is not a usable scrypt PHC string; make a new one with "frontdesk hash-password"';
   return undefined;
 }
 
-/** Random bytes in the place of a hash: no password is known that gives them. */
-function createDecoy(hashes: readonly PasswordHash[], random: Random): PasswordHash {
-  const costs = hashes.map(({ cost }) => cost);
-  const cost = costs.reduce((dearest, each) => (work(each) > work(dearest) ? each : dearest), costs[0] ?? defaultCost);
-  return Object.freeze({ cost, salt: random(saltBytes), hash: random(hashBytes) });
-}
-
-function work({ ln, r, p }: ScryptCost): number {
-  return 2 ** ln * r * p;
+/**
+ * Hashes of random bytes, which no password is known to match. Which user's cost a name gets follows from a keyed hash of the
+ * name, so that the costs of unknown names are spread like those of users, and each name keeps its cost.
+ */
+function createDummyHashes(hashes: readonly PasswordHash[], random: Random): (name: string) => PasswordHash {
+  const costs = hashes.length === 0 ? [defaultCost] : hashes.map(({ cost }) => cost);
+  const [salt, bytes, secret] = [
+    random(saltBytes),
+    random(hashBytes),
+    Buffer.from(random(saltBytes)).toString('base64'),
+  ];
+  return (name) => {
+    const index = hash('sha256', secret + name, 'buffer').readUInt32BE(0) % costs.length;
+    return { cost: costs[index] ?? defaultCost, salt, hash: bytes };
+  };
 }

@@ -1,6 +1,6 @@
 /** Makes the gateway of one configuration out of the records and the services that they name. */
 import { apiVersions } from '#api';
-import type { AuthPort } from '#auth';
+import type { AuthCheck } from '#auth';
 import {
   type AuthService as AuthServiceRecord,
   type BlockedMatch,
@@ -135,7 +135,7 @@ function plainRoutes(services: Readonly<Record<string, Handler>>): InternalRoute
 }
 
 /** Undefined: it is asked across HTTP. A service of the host that happens to have the name must not pass for it. */
-function chooseAuth(record: AuthServiceRecord, resolve: Resolve, { services }: GatewayParts): AuthPort | undefined {
+function chooseAuth(record: AuthServiceRecord, resolve: Resolve, { services }: GatewayParts): AuthCheck | undefined {
   const target = resolve(record.authService);
-  return target.kind === 'local' && target.name === 'auth' ? services.auth?.answer : undefined;
+  return target.kind === 'local' && target.name === 'auth' ? services.auth?.check : undefined;
 }

@@ -1,9 +1,10 @@
-/** Who is calling: verdicts, what they cost, and how long they are remembered. */
+/** The authenticator: verdicts, what they cost, and how long they are cached. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { createAuthenticator, createUsers, formatBasic, hashPassword, type PasswordHash } from '#auth';
+import { createAuthenticator, createReloadingAuthenticator, createUsers, hashPassword, type PasswordHash } from '#auth';
+import { formatBasic } from '../../src/auth/basic.ts';
 
 const demo = formatBasic('demo', 'sesame');
 const guest = formatBasic('guest', 'sesame');
@@ -20,7 +21,8 @@ function setUp(options: Options = {}, names: readonly string[] = ['demo', 'guest
     hash: new Uint8Array(32),
   });
   const hashes = new Map(names.map((name) => [name, fakeHash()]));
-  const users = { find: (name: string) => hashes.get(name), decoy: fakeHash() };
+  const dummy = fakeHash();
+  const users = { find: (name: string) => hashes.get(name), dummyHash: () => dummy };
   const state = { nowMs: 0, hold: false, asked: [] as PasswordHash[], waiting: [] as (() => void)[] };
   const verify = async (password: string, hash: PasswordHash) => {
     state.asked.push(hash);
@@ -31,38 +33,38 @@ function setUp(options: Options = {}, names: readonly string[] = ['demo', 'guest
   const release = () => {
     for (const resolve of state.waiting.splice(0)) resolve();
   };
-  return { authenticate, users, hashes, state, release };
+  return { authenticate, dummy, hashes, state, release };
 }
 
 describe('createAuthenticator', () => {
-  it('tells the user whose credentials match', async () => {
+  it('returns the user whose credentials match', async () => {
     const { authenticate } = setUp();
     assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
     assert.deepEqual(await authenticate(guest), { kind: 'user', name: 'guest' });
   });
 
-  it('tells no credentials from wrong ones, at once and without scrypt', () => {
+  it('finds credentials missing or invalid without scrypt', () => {
     const { authenticate, state } = setUp();
-    assert.deepEqual(authenticate(undefined), { kind: 'none' });
+    assert.deepEqual(authenticate(undefined), { kind: 'missing' });
     for (const header of ['', 'Basic', 'Bearer abc', 'Basic !!!', `Basic ${'A'.repeat(5000)}`])
-      assert.deepEqual(authenticate(header), { kind: 'wrong' }, header);
+      assert.deepEqual(authenticate(header), { kind: 'invalid' }, header);
     assert.equal(state.asked.length, 0);
   });
 
-  it('turns away a wrong password, an unknown user, and an unknown user whose password fits the decoy', async () => {
+  it('finds a wrong password and an unknown user invalid, also when the password matches the dummy hash', async () => {
     const { authenticate } = setUp();
     for (const header of [wrong, unknown, formatBasic('', ''), formatBasic('__proto__', 'sesame')])
-      assert.deepEqual(await authenticate(header), { kind: 'wrong' }, header);
+      assert.deepEqual(await authenticate(header), { kind: 'invalid' }, header);
   });
 
   it('works with real hashes', async () => {
     const passwordHash = await hashPassword('sesame', undefined, { ln: 2, r: 1, p: 1 });
     const { authenticate } = createAuthenticator({ users: createUsers([{ name: 'demo', passwordHash }]) });
     assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
-    for (const header of [wrong, unknown]) assert.deepEqual(await authenticate(header), { kind: 'wrong' });
+    for (const header of [wrong, unknown]) assert.deepEqual(await authenticate(header), { kind: 'invalid' });
   });
 
-  it('passes on that scrypt failed, and asks again the next time', async () => {
+  it('rejects when scrypt fails, and tries again the next time', async () => {
     let failing = true;
     const { authenticate } = setUp({
       verify: async () => {
@@ -76,8 +78,8 @@ describe('createAuthenticator', () => {
   });
 });
 
-describe('remembered credentials', () => {
-  it('are answered at once, with the same frozen verdict and no scrypt', async () => {
+describe('cached credentials', () => {
+  it('get the same frozen verdict without a promise or scrypt', async () => {
     const { authenticate, state } = setUp();
     await authenticate(demo);
     const verdict = authenticate(demo);
@@ -98,7 +100,7 @@ describe('remembered credentials', () => {
     assert.equal(state.asked.length, 2);
   });
 
-  it('are remembered for a minute unless told otherwise', async () => {
+  it('are cached for a minute by default', async () => {
     const { authenticate, state } = setUp();
     await authenticate(demo);
     state.nowMs = 59_999;
@@ -112,10 +114,10 @@ describe('remembered credentials', () => {
     await authenticate(demo);
     hashes.delete('demo');
     state.nowMs = 1000;
-    assert.deepEqual(await authenticate(demo), { kind: 'wrong' });
+    assert.deepEqual(await authenticate(demo), { kind: 'invalid' });
   });
 
-  it('are the same however the scheme is spelled, so that one password fills one place', async () => {
+  it('are one entry however the scheme is spelled', async () => {
     const { authenticate, state } = setUp({ cacheEntriesMax: 2 });
     await authenticate(guest);
     await authenticate(demo);
@@ -125,7 +127,7 @@ describe('remembered credentials', () => {
     assert.equal(state.asked.length, 2);
   });
 
-  it('are bounded: the oldest goes when there is no room', async () => {
+  it('are bounded: a full cache drops the oldest', async () => {
     const { authenticate, state } = setUp({ cacheEntriesMax: 2 }, ['a', 'b', 'c']);
     for (const name of ['a', 'b', 'c']) await authenticate(formatBasic(name, 'sesame'));
     state.asked.length = 0;
@@ -133,14 +135,14 @@ describe('remembered credentials', () => {
     assert.equal(state.asked.length, 1);
   });
 
-  it('are not pushed out by wrong ones', async () => {
+  it('are not evicted by invalid ones', async () => {
     const { authenticate } = setUp({ cacheEntriesMax: 1 });
     await authenticate(demo);
     for (let guess = 0; guess < 20; guess++) await authenticate(formatBasic('demo', `guess${guess}`));
     assert.ok(!(authenticate(demo) instanceof Promise));
   });
 
-  it('are known to one authenticator alone', async () => {
+  it('are not shared by authenticators', async () => {
     const [one, other] = [setUp(), setUp()];
     await one.authenticate(demo);
     assert.ok(other.authenticate(demo) instanceof Promise);
@@ -148,11 +150,11 @@ describe('remembered credentials', () => {
 });
 
 describe('verification', () => {
-  it('costs one scrypt for an unknown user, against the decoy', async () => {
-    const { authenticate, users, state } = setUp();
+  it('costs one scrypt for an unknown user, against the dummy hash', async () => {
+    const { authenticate, dummy, state } = setUp();
     await authenticate(unknown);
-    assert.deepEqual(state.asked, [users.decoy]);
-    assert.equal(state.asked[0], users.decoy);
+    assert.equal(state.asked.length, 1);
+    assert.equal(state.asked[0], dummy);
   });
 
   it('costs one scrypt for every wrong guess, however often it is made', async () => {
@@ -172,7 +174,7 @@ describe('verification', () => {
     }
   });
 
-  it('happens for four at once; further guesses are turned away until one is done', async () => {
+  it('happens for four at once; others get `busy` until one is done', async () => {
     const { authenticate, state, release } = setUp();
     state.hold = true;
     const running = ['1', '2', '3', '4'].map((guess) => authenticate(formatBasic('demo', guess)));
@@ -181,11 +183,11 @@ describe('verification', () => {
     assert.equal(state.asked.length, 4);
     state.hold = false;
     release();
-    for (const verdict of await Promise.all(running)) assert.deepEqual(verdict, { kind: 'wrong' });
+    for (const verdict of await Promise.all(running)) assert.deepEqual(verdict, { kind: 'invalid' });
     assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
   });
 
-  it('still lets in who is remembered while guesses flood in', async () => {
+  it('is not needed for cached credentials during a flood of guesses', async () => {
     const { authenticate, state } = setUp({ verificationsMax: 1 });
     await authenticate(demo);
     state.hold = true;
@@ -193,7 +195,7 @@ describe('verification', () => {
     assert.deepEqual(authenticate(demo), { kind: 'user', name: 'demo' });
   });
 
-  it('has places of its own for who was right before, so that a flood of guesses locks nobody out', async () => {
+  it('has separate slots for credentials that were right before, so that a flood of guesses does not lock them out', async () => {
     const { authenticate, state, release } = setUp({ verificationsMax: 1, cacheTtlMs: 1000 });
     await authenticate(demo);
     await authenticate(guest);
@@ -206,7 +208,7 @@ describe('verification', () => {
     assert.deepEqual(await again, { kind: 'user', name: 'demo' });
   });
 
-  it('takes that place away from who is no longer a user', async () => {
+  it('has no such slot for a user who was removed', async () => {
     const { authenticate, hashes, state } = setUp({ verificationsMax: 1, cacheTtlMs: 1000 });
     await authenticate(demo);
     hashes.delete('demo');
@@ -218,7 +220,42 @@ describe('verification', () => {
   });
 });
 
-describe('the memory of an authenticator', () => {
+describe('a reload of users', () => {
+  const passwords = { find: () => hashOf(1), dummyHash: () => hashOf(2) };
+  const nobody = { find: () => undefined, dummyHash: () => hashOf(2) };
+  const hashOf = (byte: number): PasswordHash => ({
+    cost: { ln: 1, r: 1, p: 1 },
+    salt: new Uint8Array(8),
+    hash: new Uint8Array(32).fill(byte),
+  });
+
+  it('applies to the next request, also of cached credentials', async () => {
+    const { authenticate, reload } = createReloadingAuthenticator({ users: passwords, verify: async () => true });
+    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
+    reload(nobody);
+    assert.deepEqual(await authenticate(demo), { kind: 'invalid' });
+    reload(passwords);
+    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
+  });
+
+  it('does not cache the verdict of a check that began before it', async () => {
+    let finish = () => {};
+    const verify = () =>
+      new Promise<boolean>((resolve) => {
+        finish = () => resolve(true);
+      });
+    const { authenticate, reload } = createReloadingAuthenticator({ users: passwords, verify });
+    const before = authenticate(demo);
+    reload(nobody);
+    finish();
+    assert.deepEqual(await before, { kind: 'user', name: 'demo' });
+    const after = authenticate(demo);
+    finish();
+    assert.deepEqual(await after, { kind: 'invalid' });
+  });
+});
+
+describe('the heap of an authenticator', () => {
   it('holds neither a password nor a header, right or wrong', async () => {
     const script = fileURLToPath(new URL('./secret-searcher.ts', import.meta.url));
     const { stdout } = await promisify(execFile)(process.execPath, [...process.execArgv, script]);

@@ -1,7 +1,8 @@
 /** A process that lets two passwords be judged, and says what of them and of their headers its heap holds; a third text it holds on purpose. */
 import { randomBytes } from 'node:crypto';
 import { getHeapSnapshot } from 'node:v8';
-import { createAuthenticator, createUsers, formatBasic, hashPassword } from '#auth';
+import { createAuthenticator, createUsers, hashPassword } from '#auth';
+import { formatBasic } from '../../src/auth/basic.ts';
 
 /** Secrets live in buffers, whose bytes a heap snapshot leaves out, so that the search itself holds no text of them. */
 function secretBytes(): Buffer {

@@ -1,4 +1,4 @@
-/** The users of the configuration: found by name, refused with a remedy, and the decoy for everybody else. */
+/** Users: found by name, refused with a remedy, and the dummy hash of unknown names. */
 import assert from 'node:assert/strict';
 import { createUsers } from '#auth';
 
@@ -13,16 +13,16 @@ describe('createUsers', () => {
       assert.equal(users.find(name), undefined, name);
   });
 
-  it('holds a user whose name means something to JavaScript', () => {
+  it('accepts a name with a meaning in JavaScript', () => {
     assert.ok(createUsers([{ name: '__proto__', passwordHash }]).find('__proto__'));
   });
 
-  it('takes names that can stand in a header', () => {
+  it('accepts names that a header can carry', () => {
     for (const name of ['a', 'demo', 'Jane Doe', 'jane@example.org', '100%', 'x'.repeat(64)])
       assert.ok(createUsers([{ name, passwordHash }]).find(name), name);
   });
 
-  it('refuses names that cannot, or that another server would read differently', () => {
+  it('refuses names that a header cannot carry, or that another server would read differently', () => {
     for (const name of ['', 'J\u00fcrgen', '\u738b', ' demo', 'demo ', 'de\nmo', 'de\0mo', 'de:mo'])
       assert.throws(() => createUsers([{ name, passwordHash }]), /printable ASCII without a colon/, name);
   });
@@ -35,7 +35,7 @@ describe('createUsers', () => {
     assert.throws(() => createUsers(twice), /^Error: user "demo": the name is there twice; remove one of the two$/);
   });
 
-  it('names all unusable users at once, with the remedy and without the hash', () => {
+  it('reports all unusable users at once, with the remedy and without the hash', () => {
     const bad = [
       { name: 'demo', passwordHash: 'plain' },
       { name: 'guest', passwordHash },
@@ -52,26 +52,35 @@ describe('createUsers', () => {
   });
 });
 
-describe('the decoy', () => {
-  const costOf = (...costs: string[]) =>
-    createUsers(costs.map((cost, index) => ({ name: `user${index}`, passwordHash: phc(cost) }))).decoy.cost;
+describe('the dummy hash of unknown names', () => {
+  const names = Array.from({ length: 200 }, (_, index) => `unknown-${index}`);
+  const costsOf = (...costs: string[]) => {
+    const users = createUsers(costs.map((cost, index) => ({ name: `user${index}`, passwordHash: phc(cost) })));
+    return names.map((name) => users.dummyHash(name).cost.ln);
+  };
 
-  it('costs what the dearest user costs', () => {
-    assert.deepEqual(costOf('ln=10,r=8,p=1', 'ln=12,r=8,p=1', 'ln=11,r=8,p=1'), { ln: 12, r: 8, p: 1 });
-    assert.deepEqual(costOf('ln=12,r=8,p=1', 'ln=11,r=8,p=4'), { ln: 11, r: 8, p: 4 });
-    assert.deepEqual(costOf('ln=2,r=1,p=1'), { ln: 2, r: 1, p: 1 });
+  it('costs what users cost, spread alike', () => {
+    assert.deepEqual(new Set(costsOf('ln=12,r=8,p=1', 'ln=12,r=8,p=1')), new Set([12]));
+    assert.deepEqual(new Set(costsOf('ln=10,r=8,p=1', 'ln=14,r=8,p=1')), new Set([10, 14]));
+    const rare = costsOf('ln=10,r=8,p=1', ...Array<string>(9).fill('ln=14,r=8,p=1')).filter((ln) => ln === 10);
+    assert.ok(rare.length < names.length / 2, `${rare.length}`);
   });
 
-  it('costs what a new hash costs when there are no users', () => assert.deepEqual(costOf(), { ln: 14, r: 8, p: 1 }));
+  it('costs what a new hash costs when there are no users', () => assert.deepEqual(new Set(costsOf()), new Set([14])));
 
-  it('is random, so that nobody knows a password for it', () => {
+  it('keeps its cost for a name', () => {
+    const users = createUsers([10, 14].map((ln) => ({ name: `user${ln}`, passwordHash: phc(`ln=${ln},r=8,p=1`) })));
+    for (const name of names) assert.deepEqual(users.dummyHash(name), users.dummyHash(name));
+  });
+
+  it('is random, so that no password is known for it', () => {
     const asked: number[] = [];
     const users = createUsers([{ name: 'demo', passwordHash }], (bytes) => {
       asked.push(bytes);
       return Buffer.alloc(bytes, 9);
     });
-    assert.deepEqual(asked, [16, 32]);
-    assert.deepEqual(users.decoy.hash, Buffer.alloc(32, 9));
-    assert.notDeepEqual(createUsers([]).decoy, createUsers([]).decoy);
+    assert.deepEqual(asked, [16, 32, 16]);
+    assert.deepEqual(users.dummyHash('x').hash, Buffer.alloc(32, 9));
+    assert.notDeepEqual(createUsers([]).dummyHash('x'), createUsers([]).dummyHash('x'));
   });
 });

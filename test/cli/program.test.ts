@@ -1,7 +1,7 @@
 /** The command line as a user meets it: in a process of its own, by what it prints and how it ends. */
 import assert from 'node:assert/strict';
-import { parsePasswordHash, verifyPassword } from '#auth';
 import { packageVersion } from '#config';
+import { parsePasswordHash, verifyPassword } from '../../src/auth/password-hash.ts';
 import { type Ended, type RunOptions, runsTogether, scratch } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';

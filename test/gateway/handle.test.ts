@@ -1,7 +1,7 @@
 /** A request's way through the gateway: its stages in order, and none after the first that refuses. */
 import assert from 'node:assert/strict';
 import supertest from 'supertest';
-import type { AuthAnswer } from '#auth';
+import type { AuthDecision } from '#auth';
 import type { LabelGroup } from '#config';
 import { requestContext } from '#http';
 import type { Decision } from '#ratelimit';
@@ -14,12 +14,12 @@ const byUser = labelled('x-travel-user', 'user');
 const byAddress: LabelGroup = { name: 'address', labels: [{ kind: 'remote_address', name: 'from' }] };
 
 interface Script {
-  readonly auth?: AuthAnswer;
+  readonly auth?: AuthDecision;
   /** The decision about each label. */
   readonly limit?: (label: string) => Decision['overallCode'];
 }
 
-const denied: AuthAnswer = { outcome: 'deny', status: 401, headers: {} };
+const denied: AuthDecision = { outcome: 'deny', status: 401, headers: {} };
 
 describe('the stages of a request', () => {
   const servers = testServers();

@@ -1,7 +1,7 @@
 /** A gateway on a port of its own, put together as the server does it, with records made up for a test. */
 import type { RequestListener } from 'node:http';
 import Koa, { type Middleware } from 'koa';
-import type { AuthPort } from '#auth';
+import type { AuthCheck } from '#auth';
 import { type AuthService, type LabelGroup, type Mapping, mappingDefaults, type RateLimitService } from '#config';
 import { createGateway, type Gateway, type GatewayOptions, type Target } from '#gateway';
 import {
@@ -97,7 +97,7 @@ export interface Edge extends Served {
 export interface EdgeOptions extends Partial<Omit<GatewayOptions, 'resolve'>> {
   /** The only auth service; `authPort`: in this process. */
   readonly authService?: AuthService;
-  readonly authPort?: AuthPort;
+  readonly authPort?: AuthCheck;
   /** Where service references lead, by reference. */
   readonly targets?: Readonly<Record<string, Target>>;
   readonly addresses?: AddressOptions;

@@ -1,13 +1,13 @@
 /** Positive decisions of an auth service, kept for a short while and bounded in number. */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { AuthAnswer } from '#auth';
+import type { AuthDecision } from '#auth';
 import type { CheckRequest } from './check-request.ts';
 
 export interface AuthCache {
   /** The decision about exactly this request, while it is valid. */
-  readonly recall: (request: CheckRequest) => AuthAnswer | undefined;
-  readonly remember: (request: CheckRequest, decision: AuthAnswer) => void;
+  readonly recall: (request: CheckRequest) => AuthDecision | undefined;
+  readonly remember: (request: CheckRequest, decision: AuthDecision) => void;
 }
 
 export interface AuthCacheOptions {
@@ -20,7 +20,7 @@ export interface AuthCacheOptions {
 }
 
 interface Entry {
-  readonly decision: AuthAnswer;
+  readonly decision: AuthDecision;
   readonly expiresAt: number;
 }
 
@@ -38,7 +38,7 @@ export function createAuthCache(options: AuthCacheOptions): AuthCache {
       entries.set(key, entry);
       return entry.decision;
     },
-    remember(request: CheckRequest, decision: AuthAnswer) {
+    remember(request: CheckRequest, decision: AuthDecision) {
       const key = keyOf(request);
       entries.delete(key);
       entries.set(key, { decision, expiresAt: clock() + ttlMs });

@@ -1,7 +1,7 @@
 /** What an auth service is asked about a request, in this process and across HTTP. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
-import type { AuthAnswer, AuthRequest } from '#auth';
+import type { AuthDecision, AuthRequest } from '#auth';
 import type { AuthService } from '#config';
 import type { RequestAttributes } from '#routing';
 import type { AuthBody } from './body.ts';
@@ -14,7 +14,7 @@ export type Ask = (
   ctx: Context,
   attributes: RequestAttributes,
   body: AuthBody | undefined,
-) => AuthAnswer | Promise<AuthAnswer>;
+) => AuthDecision | Promise<AuthDecision>;
 
 /** An auth service, in this process or across HTTP. */
 export interface AuthClient {

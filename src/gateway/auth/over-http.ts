@@ -1,7 +1,7 @@
 /** An auth service across HTTP: one call on the request's own path, its response read as a decision (Envoy's ext_authz over HTTP). */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
-import type { AuthAnswer } from '#auth';
+import type { AuthDecision } from '#auth';
 import type { AuthService } from '#config';
 import {
   type CallOptions,
@@ -40,7 +40,7 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
     return checkRequestOf(attributes, forwardedHeaders(ctx, address, address.path));
   }
 
-  async function call(ctx: Context, check: CheckRequest, body: AuthBody | undefined): Promise<AuthAnswer> {
+  async function call(ctx: Context, check: CheckRequest, body: AuthBody | undefined): Promise<AuthDecision> {
     const deadlineMs = performance.now() + timeoutMs;
     const sent = body === undefined || body.bytes.length === 0 ? undefined : wholeBody(body.bytes);
     try {
@@ -100,7 +100,7 @@ function decisionOf(
   body: Buffer | undefined,
   allowed: readonly string[],
   passed: readonly string[],
-): AuthAnswer {
+): AuthDecision {
   if (status === 200) return { outcome: 'allow', headers: joined(headers, allowed) };
   if (status >= 500) return { outcome: 'error', reason: `the auth service answered ${status}` };
   const denial = { outcome: 'deny', status, headers: pick(headers, passed) } as const;

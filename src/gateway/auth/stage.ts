@@ -1,6 +1,6 @@
 /** Which auth service a mapping asks, and what its decision means: go on, refuse, or 503. */
 import type { Context } from 'koa';
-import type { AuthAnswer, AuthPort } from '#auth';
+import type { AuthCheck, AuthDecision } from '#auth';
 import type { AuthService, Mapping } from '#config';
 import { type Logger, logRequest, type ProblemSlug, problem, requestContext } from '#http';
 import { type Cluster, clientIsGone } from '#proxy';
@@ -15,7 +15,7 @@ import { createAuthOverHttp } from './over-http.ts';
 export interface ConfiguredAuthService {
   readonly record: AuthService;
   /** Undefined: the service is asked across HTTP. */
-  readonly port?: AuthPort | undefined;
+  readonly port?: AuthCheck | undefined;
 }
 
 /** How often each decision was made since the start; `error`: there was none. */
@@ -95,7 +95,7 @@ function createRemoteClient(record: AuthService, { resolve, holdCluster }: AuthS
   return createAuthOverHttp({ record, cluster: holdCluster(record, target), path: target.path });
 }
 
-function createPortClient(port: AuthPort, record: AuthService): AuthClient {
+function createPortClient(port: AuthCheck, record: AuthService): AuthClient {
   const requestOf = createPortRequest(record);
   return {
     ask: ({ req }) => port(requestOf(req)),
@@ -118,7 +118,7 @@ function createAuthenticate(
 ): Authenticate {
   const identity = createIdentity(record.allowedAuthorizationHeaders);
 
-  function settle(ctx: Context, decision: AuthAnswer): boolean {
+  function settle(ctx: Context, decision: AuthDecision): boolean {
     if (decision.outcome === 'allow') {
       counts.allowed += 1;
       setIdentity(ctx, identity, decision.headers);
@@ -134,7 +134,7 @@ function createAuthenticate(
   }
 
   /** Ends the request of a client that is gone: otherwise disconnecting early would get a request past `failure_mode_allow`. */
-  const settleLater = (ctx: Context, decision: AuthAnswer) => !clientIsGone(ctx) && settle(ctx, decision);
+  const settleLater = (ctx: Context, decision: AuthDecision) => !clientIsGone(ctx) && settle(ctx, decision);
 
   function settleUnanswered(ctx: Context, reason: string): boolean {
     const fields = { reason, allowed: record.failureModeAllow };
@@ -166,7 +166,7 @@ function setIdentity(ctx: Context, identity: Identity, headers: Readonly<Record<
 }
 
 /** Sends a refusal with a body as it is; a refusal without one becomes the error body of its status. */
-function refuse(ctx: Context, { status, headers, body }: Extract<AuthAnswer, { outcome: 'deny' }>): false {
+function refuse(ctx: Context, { status, headers, body }: Extract<AuthDecision, { outcome: 'deny' }>): false {
   if (body === undefined) throw problem(slugOfStatus[status] ?? 'access-denied', { status, headers });
   for (const [name, value] of Object.entries(headers)) ctx.set(name, typeof value === 'string' ? value : [...value]);
   ctx.set('Cache-Control', 'no-store');

@@ -1,11 +1,11 @@
 /** Cached decisions of an auth service: for exactly the same request, for a bounded time. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { AuthAnswer } from '#auth';
+import type { AuthDecision } from '#auth';
 import { createAuthCache, mayBeCached } from '../../../src/gateway/auth/cache.ts';
 import type { CheckRequest } from '../../../src/gateway/auth/check-request.ts';
 
-const allow: AuthAnswer = { outcome: 'allow', headers: { 'x-travel-user': 'demo' } };
+const allow: AuthDecision = { outcome: 'allow', headers: { 'x-travel-user': 'demo' } };
 const question: CheckRequest = { method: 'GET', path: '/v1/hotels?a', headers: ['authorization', 'Basic eA=='] };
 
 describe('cached decisions', () => {

@@ -1,7 +1,7 @@
 /** Authentication by an auth service in this process: what it is asked, and what its decisions mean. */
 import assert from 'node:assert/strict';
 import Koa, { type Context } from 'koa';
-import type { AuthAnswer, AuthPort, AuthRequest } from '#auth';
+import type { AuthCheck, AuthDecision, AuthRequest } from '#auth';
 import { attributesOf } from '#gateway';
 import { Problem } from '#http';
 import { createAuthStages } from '../../../src/gateway/auth/stage.ts';
@@ -17,14 +17,14 @@ import {
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
 
-const allowed: AuthAnswer = { outcome: 'allow', headers: { 'x-travel-user': 'demo', 'x-other': 'theirs' } };
-const denied: AuthAnswer = { outcome: 'deny', status: 401, headers: { 'WWW-Authenticate': 'Basic realm="x"' } };
-const failed: AuthAnswer = { outcome: 'error', reason: 'out of memory' };
+const allowed: AuthDecision = { outcome: 'allow', headers: { 'x-travel-user': 'demo', 'x-other': 'theirs' } };
+const denied: AuthDecision = { outcome: 'deny', status: 401, headers: { 'WWW-Authenticate': 'Basic realm="x"' } };
+const failed: AuthDecision = { outcome: 'error', reason: 'out of memory' };
 
 describe('authentication in this process', () => {
   const servers = testServers();
 
-  async function setUp(authPort: AuthPort, options: EdgeOptions = {}) {
+  async function setUp(authPort: AuthCheck, options: EdgeOptions = {}) {
     const upstream = await startUpstream(servers);
     const edge = await startEdge(servers, {
       authService: authRecordOf(),
@@ -37,8 +37,8 @@ describe('authentication in this process', () => {
   }
 
   for (const [when, give] of [
-    ['at once', (answer: AuthAnswer) => answer],
-    ['later', async (answer: AuthAnswer) => answer],
+    ['at once', (answer: AuthDecision) => answer],
+    ['later', async (answer: AuthDecision) => answer],
   ] as const) {
     describe(`that decides ${when}`, () => {
       it('gets the method, the original path and the headers, without an identity that the client made up', async () => {
@@ -137,7 +137,7 @@ describe('the authentication stage', () => {
     ) as Context;
   }
 
-  function stageOf(port: AuthPort) {
+  function stageOf(port: AuthCheck) {
     const lines: LogLine[] = [];
     const counts = { allowed: 0, denied: 0, error: 0 };
     const stages = createAuthStages([{ record: authRecordOf(), port }], {

@@ -1,23 +1,47 @@
-/** The auth service with its two faces: an answer for the gateway beside it, and an HTTP service for any proxy. */
-import { validateHeaderName } from 'node:http';
+/** The auth service: `check` for the gateway beside it, and an HTTP `app` for any other proxy. */
+import { type IncomingHttpHeaders, validateHeaderName } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
 import { createProblemResponses, type Logger, type Problem, problem, requestContext, silentLogger } from '#http';
-import type { AuthAnswer, AuthPort } from './auth-port.ts';
 import type { Authenticator, Verdict } from './authenticator.ts';
+
+/** What the auth service reads of a request: its method, its original path and query, and its headers. */
+export interface AuthRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/**
+ * `allow`: headers to set on the routed request (lower-case names).
+ * `deny`: the response to the client; without a body the gateway writes the error body of `status`.
+ * `error`: there is no verdict; `reason` is for the log, never for the client.
+ */
+export type AuthDecision =
+  | { readonly outcome: 'allow'; readonly headers: Readonly<Record<string, string>> }
+  | {
+      readonly outcome: 'deny';
+      readonly status: number;
+      readonly headers: Readonly<Record<string, string | readonly string[]>>;
+      readonly body?: Uint8Array;
+    }
+  | { readonly outcome: 'error'; readonly reason: string };
+
+/** The same for the auth service in this process and the one across HTTP. Answers without a promise when it can; never throws. */
+export type AuthCheck = (request: AuthRequest) => AuthDecision | Promise<AuthDecision>;
 
 export interface AuthServiceOptions {
   readonly authenticator: Authenticator;
-  /** What the credentials are for, as browsers show it: printable ASCII. @default 'travel' */
+  /** Shown by browsers when they ask for credentials: printable ASCII. @default 'travel' */
   readonly realm?: string;
-  /** Carries the user's name to the services behind. @default 'x-travel-user' */
+  /** Carries the user's name to the services. @default 'x-travel-user' */
   readonly userHeader?: string;
   readonly logger?: Logger;
 }
 
 export interface AuthService {
-  /** For a gateway that runs beside it. Wrong or no credentials: 401. Too many guesses at once: 503. Neither has a body. */
-  readonly answer: AuthPort;
+  /** For a gateway in this process. Invalid or missing credentials: 401. Too many checks at once: 503. Neither has a body. */
+  readonly check: AuthCheck;
   /**
    * For another proxy: answers any path and method by the Authorization header alone. 200 with the user header in its
    * canonical case and an empty body, or 401 or 503 with the error body.
@@ -35,14 +59,14 @@ export function createAuthService({
   validateHeaderName(userHeader);
   const refusals = createRefusals(realm);
   return Object.freeze({
-    answer: createAnswer(authenticator, refusals, userHeader.toLowerCase()),
+    check: createCheck(authenticator, refusals, userHeader.toLowerCase()),
     app: createApp(authenticator, refusals, canonicalCase(userHeader), logger),
   });
 }
 
 type RefusalKind = Exclude<Verdict['kind'], 'user'>;
 
-/** What both faces say to who is not let in. */
+/** The same for `check` and `app`. */
 interface Refusal {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -58,8 +82,8 @@ function createRefusals(realm: string): Refusals {
     { 'Retry-After': '1' },
     'Too many credentials are being checked at once.',
   );
-  // No credentials and wrong ones get the same answer: it tells nobody which users exist.
-  return { none: unauthorized, wrong: unauthorized, busy };
+  // The same for missing and invalid credentials: it must not show which users exist.
+  return { missing: unauthorized, invalid: unauthorized, busy };
 }
 
 function createRefusal(
@@ -81,40 +105,30 @@ function formatChallenge(realm: string): string {
   return `Basic realm="${realm.replace(/["\\]/g, '\\$&')}", charset="UTF-8"`;
 }
 
-function createAnswer(authenticator: Authenticator, refusals: Refusals, userHeader: string): AuthPort {
-  // A remembered verdict is the same object each time, so its answer is made once and goes when the verdict does.
-  const allowed = new WeakMap<Verdict, AuthAnswer>();
-  const denied = {
-    none: createDenial(refusals.none),
-    wrong: createDenial(refusals.wrong),
-    busy: createDenial(refusals.busy),
+function createCheck(authenticator: Authenticator, refusals: Refusals, userHeader: string): AuthCheck {
+  const denials = {
+    missing: denialOf(refusals.missing),
+    invalid: denialOf(refusals.invalid),
+    busy: denialOf(refusals.busy),
   };
 
-  function answerTo(verdict: Verdict): AuthAnswer {
-    return verdict.kind === 'user' ? (allowed.get(verdict) ?? allow(verdict, verdict.name)) : denied[verdict.kind];
+  function decide(verdict: Verdict): AuthDecision {
+    if (verdict.kind !== 'user') return denials[verdict.kind];
+    return { outcome: 'allow', headers: { [userHeader]: verdict.name } };
   }
 
-  function allow(verdict: Verdict, name: string): AuthAnswer {
-    const answer: AuthAnswer = Object.freeze({ outcome: 'allow', headers: Object.freeze({ [userHeader]: name }) });
-    allowed.set(verdict, answer);
-    return answer;
-  }
-
-  return function answer(request) {
+  return function check(request) {
     const verdict = authenticator.authenticate(request.headers.authorization);
-    return verdict instanceof Promise ? verdict.then(answerTo, explain) : answerTo(verdict);
+    return verdict instanceof Promise ? verdict.then(decide, checkFailed) : decide(verdict);
   };
 }
 
-function createDenial({ status, headers }: Refusal): AuthAnswer {
+function denialOf({ status, headers }: Refusal): AuthDecision {
   return Object.freeze({ outcome: 'deny', status, headers });
 }
 
-function explain(thrown: unknown): AuthAnswer {
-  return {
-    outcome: 'error',
-    reason: `the credentials could not be checked: ${String(thrown)}`,
-  };
+function checkFailed(thrown: unknown): AuthDecision {
+  return { outcome: 'error', reason: `the credentials could not be checked: ${String(thrown)}` };
 }
 
 function createApp(authenticator: Authenticator, refusals: Refusals, userHeader: string, logger: Logger): Koa {
@@ -131,11 +145,11 @@ function createApp(authenticator: Authenticator, refusals: Refusals, userHeader:
 }
 
 /**
- * A proxy may hand on `Content-Length` without the body, as nginx does unless it is told otherwise. The next request on
- * that connection, which is somebody else's, would be taken for the body: there must be none.
+ * A proxy may send `Content-Length` without the body, as nginx does by default. The next request on that connection, of
+ * another client, would be taken for the body: there must be none.
  */
 async function closeOverMissingBody(ctx: Context): Promise<void> {
-  // A body that came along with the headers is through the parser by then.
+  // By then the parser has read a body that arrived with the headers.
   await setImmediate();
   if (!ctx.req.complete) ctx.set('Connection', 'close');
 }
@@ -144,11 +158,11 @@ function writeIdentity(ctx: Context, userHeader: string, name: string): void {
   ctx.status = 200;
   ctx.set({ [userHeader]: name, 'Cache-Control': 'no-store' });
   ctx.body = '';
-  // Koa calls any string text/plain, and here there is no text.
+  // Koa sets text/plain for any string, also for an empty one.
   ctx.remove('Content-Type');
 }
 
-/** Node sends a name as it is written: `x-travel-user` as `X-Travel-User`, which is how people read it. */
+/** `x-travel-user` as `X-Travel-User`: Node sends a name as it is written. */
 function canonicalCase(name: string): string {
   return name.toLowerCase().replace(/(?<![^-])[a-z]/g, (letter) => letter.toUpperCase());
 }

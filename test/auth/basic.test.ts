@@ -1,7 +1,7 @@
 /** HTTP Basic credentials: what is read from a header, what is refused, and that writing and reading agree. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type BasicCredentials, formatBasic, parseBasic } from '#auth';
+import { type BasicCredentials, formatBasic, parseBasic } from '../../src/auth/basic.ts';
 
 function base64(bytes: string | readonly number[]): string {
   return (typeof bytes === 'string' ? Buffer.from(bytes) : Buffer.from(bytes)).toString('base64');
