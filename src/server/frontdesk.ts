@@ -96,7 +96,7 @@ async function openBasis(setup: Setup, closing: AbortSignal, opened: AsyncDispos
   const rateLimiting = await openRateLimiting(setup, configuration, closing);
   opened.defer(rateLimiting.close);
   const tracing = dormant ? undefined : await loadTracing({ version: packageVersion(), logger });
-  const withoutTracing = tracing?.untraced;
+  const withoutTracing = tracing?.suppressTracing;
   const clusters = createClusters({ logger, withoutTracing, ...(dormant && { timer: () => () => {} }) });
   opened.defer(clusters.close);
   return { tls, configuration, database, rateLimiting, tracing, clusters };

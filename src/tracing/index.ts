@@ -1,2 +1,2 @@
-/** Spans of what the gateway does, for OpenTelemetry: only where somebody has set it up, and at no cost elsewhere. */
-export { loadTracing, type Tracing, type TracingOptions } from './load-tracing.ts';
+/** OpenTelemetry spans of what the gateway does, only in a process that has set up OpenTelemetry. */
+export { loadTracing, type Tracing, type TracingOptions } from './tracing.ts';

@@ -1,4 +1,4 @@
-/** The spans of a desk, as an exporter of OpenTelemetry gets them. */
+/** The spans of a gateway, as an exporter of OpenTelemetry gets them. */
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { connect } from 'node:net';
@@ -42,7 +42,7 @@ describe('spans', () => {
   const exporter = new InMemorySpanExporter();
   const log: LogLine[] = [];
 
-  /** What a user's instrumentation does, once in a process. */
+  /** As a user sets up OpenTelemetry, once in a process. */
   function instrument(sampler?: Sampler): void {
     const spanProcessors = [new SimpleSpanProcessor(exporter)];
     context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
@@ -120,7 +120,7 @@ describe('spans', () => {
   describe('of a request', () => {
     beforeEach(() => instrument());
 
-    it('say what was asked, where it went and how it ended', async () => {
+    it('have the method, the route and the status', async () => {
       const { url } = await setUp();
       await request(url).get('/far/1?secret=1').expect(200);
       const span = await ended();
@@ -138,7 +138,7 @@ describe('spans', () => {
       assert.equal(span.instrumentationScope.name, 'frontdesk');
     });
 
-    it('are children of what the client names, and go on as the parents of what follows', async () => {
+    it('are children of the span in the headers, and parents of those that follow', async () => {
       const { url, upstream } = await setUp();
       const headers = { traceparent, tracestate: 'rojo=1' };
       const answer = await request(url).get('/far').set(headers).expect(200);
@@ -153,7 +153,7 @@ describe('spans', () => {
       assert.equal(upstream.only().names.filter((name) => name.startsWith('trace')).length, 2);
     });
 
-    it('begin a trace of their own, that of the log, when the client names none that can be read', async () => {
+    it('begin a new trace, that of the log, without a valid one in the headers', async () => {
       const { url, upstream } = await setUp();
       await request(url).get('/far').set('traceparent', traceparent.toUpperCase()).expect(200);
       const span = await ended();
@@ -176,9 +176,9 @@ describe('spans', () => {
       assert.equal(attributes['http.request.method_original'], 'PROPFIND');
     });
 
-    describe('that is not answered as it was meant', () => {
+    describe('of a failed request', () => {
       function check(path: string, status: number, expected: object) {
-        it(`say ${status} for ${path}`, async () => {
+        it(`have status ${status} for ${path}`, async () => {
           const { url } = await setUp();
           await request(url).get(path).expect(status);
           const span = await ended();
@@ -212,7 +212,7 @@ describe('spans', () => {
       });
     });
 
-    it('tell the exporter what broke, and the client nothing of it', async () => {
+    it('have the cause of a failure, which the client does not see', async () => {
       const { url } = await setUp();
       const { text } = await request(url).get('/near/broken').expect(500);
       assert.doesNotMatch(text, /secret/);
@@ -230,7 +230,7 @@ describe('spans', () => {
       assert.equal(status.code, SpanStatusCode.UNSET);
     });
 
-    it('are active in a service of this process, across what it waits for', async () => {
+    it('are active in a service of this process, also after it has waited', async () => {
       const { url } = await setUp();
       await request(url).get('/near/x').expect(200, 'here');
       const span = await ended();
@@ -248,7 +248,7 @@ describe('spans', () => {
       assert.equal(new Set(children.map((one) => one.parentSpanContext?.spanId)).size, 8);
     });
 
-    it('are told to the auth service as the parent of what it does', async () => {
+    it('are the parents of the spans of the auth service', async () => {
       const { url, asked } = await setUp();
       await request(url).get('/guarded').auth('ann', 'secret').set({ traceparent }).expect(200);
       const { spanId } = (await ended()).spanContext();
@@ -271,7 +271,7 @@ describe('spans', () => {
   describe('of a call to a service', () => {
     beforeEach(() => instrument());
 
-    it('say who answered, and how', async () => {
+    it('have the address and the status', async () => {
       const { url, upstream } = await setUp();
       await request(url).post('/far/404').send({}).expect(404);
       const span = await ended(client);
@@ -286,7 +286,7 @@ describe('spans', () => {
       assert.equal(span.status.code, SpanStatusCode.ERROR);
     });
 
-    it('say why nobody did', async () => {
+    it('have the error of a call without an answer', async () => {
       const { url } = await setUp();
       await request(url).get('/closed').expect(503);
       const { status, attributes, events } = await ended(client);
@@ -294,14 +294,14 @@ describe('spans', () => {
       assert.equal(events[0]?.name, 'exception');
     });
 
-    it('end as well when the request must not be sent', async () => {
+    it('end also when the request must not be sent', async () => {
       const { url, upstream } = await setUp();
       await request(url).get('/far').set('Via', Array(5).fill('1.1 frontdesk').join(', ')).expect(508);
       assert.equal((await ended(client)).status.code, SpanStatusCode.ERROR);
       assert.deepEqual(upstream.reached, []);
     });
 
-    it('are not made for a request that stays here', async () => {
+    it('are not made for a request that stays in this process', async () => {
       const { url } = await setUp();
       await request(url).get('/near/x').expect(200);
       await ended();
@@ -341,7 +341,7 @@ describe('spans', () => {
     });
   });
 
-  it('are not made where the sampler wants none, and the trace goes on all the same', async () => {
+  it('are not made where the sampler drops them, and the trace continues', async () => {
     instrument(new ParentBasedSampler({ root: new AlwaysOffSampler() }));
     const { url, upstream } = await setUp();
     await request(url).get('/far').expect(200);
@@ -361,7 +361,7 @@ describe('spans', () => {
     assert.equal(upstream.only().headers['tracestate'], 'ot=th:8');
   });
 
-  it('are made without a manager of contexts, and are then active nowhere', async () => {
+  it('are made without a context manager, and are then active nowhere', async () => {
     trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }));
     const { url, upstream } = await setUp();
     await request(url).get('/far').set({ traceparent }).expect(200);
@@ -371,7 +371,7 @@ describe('spans', () => {
     assert.equal(toldOf(upstream.only())[1], call.spanContext().spanId);
   });
 
-  it('are no spans of a tracer that is off, and the ids that go on are ours', async () => {
+  it('are not made by a tracer that is off; the ids that are sent on are ours', async () => {
     trace.setGlobalTracerProvider(new ProxyTracerProvider());
     const { url, upstream } = await setUp();
     await request(url).get('/far').expect(200);
@@ -382,7 +382,7 @@ describe('spans', () => {
     assert.notEqual(parent, parentId);
   });
 
-  it('are not made by a provider that comes after the desk', async () => {
+  it('are not made by a provider that is registered after the start', async () => {
     const { url, upstream } = await setUp();
     instrument();
     await request(url).get('/far').set({ traceparent }).expect(200);
@@ -392,7 +392,7 @@ describe('spans', () => {
     assert.deepEqual(exporter.getFinishedSpans(), []);
   });
 
-  it('go on alone, though an instrumentation of the HTTP client would add its own', async () => {
+  it('are the only ones sent on, although an instrumentation of the HTTP client would add its own', async () => {
     instrument();
     const seen: unknown[] = [];
     const instrumentation = (message: unknown) => {

@@ -1,27 +1,26 @@
-/** Whether anybody traces: decided once, so that a request of a process without traces meets nothing of it. */
+/** Finds out once whether this process traces, and makes the middleware: without a provider of tracers nothing is loaded. */
 import type { Middleware } from 'koa';
 import type { Logger } from '#http';
-import { createServerSpans } from './server-spans.ts';
-import type { Api } from './span-trace.ts';
+import { type Api, createServerSpans } from './spans.ts';
 
 export interface TracingOptions {
-  /** For the version of what makes the spans. */
+  /** Of this package, which spans name as their instrumentation. */
   readonly version: string;
   readonly logger: Logger;
-  /** @default the package beside us, which is optional */
+  /** @default import('@opentelemetry/api'), an optional dependency */
   readonly load?: () => Promise<Api>;
 }
 
 export interface Tracing {
   /** Makes a span of each request. */
   readonly middleware: Middleware;
-  /** Runs what no instrumentation is to make spans of. */
-  readonly untraced: (run: () => void) => void;
+  /** Runs a function for which no instrumentation makes spans. */
+  readonly suppressTracing: (run: () => void) => void;
 }
 
 const instrumentationName = 'frontdesk';
 
-/** Undefined when nobody has registered a provider of tracers. */
+/** Undefined when the process has registered no provider of tracers. */
 export async function loadTracing({ version, logger, load = loadApi }: TracingOptions): Promise<Tracing | undefined> {
   let api: Api;
   try {
@@ -32,30 +31,30 @@ export async function loadTracing({ version, logger, load = loadApi }: TracingOp
   }
   if (!hasProvider(api)) return undefined;
   const tracer = api.trace.getTracer(instrumentationName, version);
-  return { middleware: createServerSpans(api, tracer), untraced: createUntraced(api) };
+  return { middleware: createServerSpans(api, tracer), suppressTracing: createSuppression(api) };
 }
 
 function loadApi(): Promise<Api> {
   return import('@opentelemetry/api');
 }
 
-/** Of that package, and not of something that it needs. */
+/** Whether this package is missing, and not one that it needs. */
 function isAbsence(cause: unknown): boolean {
   const { code, message } = Object(cause) as { code?: unknown; message?: unknown };
   return code === 'ERR_MODULE_NOT_FOUND' && String(message).includes("package '@opentelemetry/api'");
 }
 
-/** Until somebody registers one there is a stand-in, which has no tracer of its own to give. */
+/** Until a provider is registered there is a proxy, which has no delegate. */
 function hasProvider({ trace }: Api): boolean {
   const provider: object = trace.getTracerProvider();
   if (!('getDelegateTracer' in provider) || typeof provider.getDelegateTracer !== 'function') return true;
   return provider.getDelegateTracer(instrumentationName) !== undefined;
 }
 
-/** The name under which the SDK and the instrumentations look (`suppressTracing` of @opentelemetry/core). */
+/** The key that the SDK and the instrumentations read (`suppressTracing` of @opentelemetry/core). */
 const suppression = 'OpenTelemetry SDK Context Key SUPPRESS_TRACING';
 
-function createUntraced({ context, createContextKey }: Api): Tracing['untraced'] {
+function createSuppression({ context, createContextKey }: Api): Tracing['suppressTracing'] {
   const key = createContextKey(suppression);
   return (run) => context.with(context.active().setValue(key, true), run);
 }

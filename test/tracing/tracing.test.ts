@@ -1,4 +1,4 @@
-/** Whether anybody traces, as it is found out at the start. */
+/** Whether this process traces, found out once at the start. */
 import assert from 'node:assert/strict';
 import * as otel from '@opentelemetry/api';
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
@@ -14,18 +14,18 @@ describe('loadTracing', () => {
 
   afterEach(() => otel.trace.disable());
 
-  it('gives nothing when nobody has registered a provider, and says nothing', async () => {
+  it('returns undefined without a provider, and logs nothing', async () => {
     assert.deepEqual(await load(), { tracing: undefined, log: [] });
   });
 
-  it('gives a middleware when somebody has', async () => {
+  it('returns a middleware with a provider', async () => {
     otel.trace.setGlobalTracerProvider(new BasicTracerProvider());
     const { tracing, log } = await load();
     assert.equal(tracing?.middleware.name, 'serverSpan');
     assert.deepEqual(log, []);
   });
 
-  it('finds a provider that another copy of the package knows', async () => {
+  it('finds a provider that was registered with another copy of the package', async () => {
     const { trace } = otel;
     const own = new BasicTracerProvider();
     const foreign = { ...otel, trace: Object.assign(Object.create(trace), { getTracerProvider: () => own }) };
@@ -33,7 +33,7 @@ describe('loadTracing', () => {
     assert.notEqual(tracing, undefined);
   });
 
-  it('asks no tracer for a span to find out', async () => {
+  it('starts no span to find out', async () => {
     const started: unknown[] = [];
     const onStart = (span: unknown) => void started.push(span);
     const nothing = { onEnd() {}, forceFlush: async () => {}, shutdown: async () => {} };
@@ -42,12 +42,12 @@ describe('loadTracing', () => {
     assert.deepEqual(started, []);
   });
 
-  it('takes it for normal that the package is not there', async () => {
+  it('logs nothing when the package is not installed', async () => {
     const missing = await load({ load: () => import(absent('@opentelemetry/api')) });
     assert.deepEqual(missing, { tracing: undefined, log: [] });
   });
 
-  it('says so when the package is there and cannot be loaded', async () => {
+  it('logs a package that is installed and cannot be loaded', async () => {
     for (const cause of [new SyntaxError('half a file'), await thrownBy(() => import(absent('something-else')))]) {
       const { tracing, log } = await load({ load: () => Promise.reject(cause) });
       assert.equal(tracing, undefined);
@@ -58,13 +58,13 @@ describe('loadTracing', () => {
   });
 });
 
-/** A module that needs a package which is not there, as Node itself puts it. */
+/** A module that throws the error of Node for a missing package. */
 function absent(name: string): string {
   return `data:text/javascript,${encodeURIComponent(nodeError(name))}`;
 }
 
 function nodeError(name: string): string {
-  const message = `Cannot find package '${name}' imported from /app/dist/tracing/load-tracing.js`;
+  const message = `Cannot find package '${name}' imported from /app/dist/tracing/tracing.js`;
   return `throw Object.assign(new Error(${JSON.stringify(message)}), { code: 'ERR_MODULE_NOT_FOUND' });`;
 }
 
