@@ -262,5 +262,6 @@ describe('the heap of an authenticator', () => {
     const { found, held, isRemembered } = JSON.parse(stdout);
     assert.deepEqual(found, [false, false, false, false, true], `of which only ${held} is held on purpose`);
     assert.ok(isRemembered);
-  });
+    // A process of its own, and a snapshot of its heap.
+  }).timeout(60_000);
 });

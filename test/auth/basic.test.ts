@@ -72,8 +72,10 @@ describe('parseBasic', () => {
   });
 
   it('never throws, whatever a client sends', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void parseBasic(text)));
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void parseBasic(`Basic ${text}`)));
+    // Node reads a header's bytes as Latin-1.
+    const header = fc.uint8Array().map((bytes) => Buffer.from(bytes).toString('latin1'));
+    fc.assert(fc.property(header, (text) => void parseBasic(text)));
+    fc.assert(fc.property(header, (text) => void parseBasic(`Basic ${text}`)));
     fc.assert(fc.property(fc.uint8Array(), (bytes) => void parseBasic(`Basic ${base64([...bytes])}`)));
   });
 });
