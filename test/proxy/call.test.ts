@@ -66,7 +66,7 @@ describe('a call that is given up', () => {
 
   it('because the client goes says nothing about the address, which is not asked for a client that is gone already', async () => {
     const silent = await startSilent();
-    const cluster = clusterOf(silent, silent);
+    const cluster = clusterOf(silent, await startSilent());
     const gone = clientOf({ destroyed: true });
     await assert.rejects(callUpstream(cluster, { ...post, client: gone }, failover), { code: 'ECONNRESET' });
     assert.equal(cluster.snapshot().isUsed, false);
