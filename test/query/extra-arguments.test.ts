@@ -1,4 +1,4 @@
-/** Arguments of a service's own are read together, beside those of every list and item. */
+/** Arguments that a service adds are read together, beside those of every list and item. */
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { createExtraArguments, createListParser, parseItemQuery } from '#query';
@@ -27,7 +27,7 @@ const readings = {
 };
 
 for (const [what, read] of Object.entries(readings)) {
-  describe(`the own arguments of ${what}`, () => {
+  describe(`the extra arguments of ${what}`, () => {
     it('are what the schema makes of them', () => {
       assert.deepEqual(read('?check_in=2030-01-01&check_out=2030-01-03&guests=2&fields=id'), {
         check_in: '2030-01-01',
@@ -51,7 +51,7 @@ for (const [what, read] of Object.entries(readings)) {
       );
     });
 
-    it('are held against each other', () => {
+    it('are compared with each other', () => {
       assert.throws(() => read('?check_in=2030-01-01'), {
         errors: [{ pointer: '#/query/check_out', detail: 'is missing beside the other' }],
       });
