@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { nodeVersionError, oldestNode } from '../src/node-version.ts';
+import { built } from './support/programs/built.ts';
 
-const dist = fileURLToPath(new URL('../dist/', import.meta.url));
+const main = built('main.js');
+const library = built('index.js');
 
 describe('the Node version', () => {
   it('must be what package.json says', () => {
@@ -44,12 +45,12 @@ describe('an older Node', function () {
   });
 
   it('reads from the command line, first of all, which one it needs', () => {
-    const { status, stdout, stderr } = spawnSync(node, [join(dist, 'main.js'), '--version'], { encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync(node, [main, '--version'], { encoding: 'utf8' });
     assert.deepEqual({ status, stdout, stderr }, { status: 1, stdout: '', stderr: `${message}\n` });
   });
 
   it('gets the same as the error of an import of the library', () => {
-    const program = `import(${JSON.stringify(join(dist, 'index.js'))}).catch(({ message }) => console.log(message))`;
+    const program = `import(${JSON.stringify(library)}).catch(({ message }) => console.log(message))`;
     const stdout = execFileSync(node, ['--input-type=module', '-e', program], { encoding: 'utf8' });
     assert.equal(stdout, `${message}\n`);
   });
