@@ -1,3 +1,2 @@
 /** The versioned API of messages and accounts. */
-export { apiVersions, createApi } from './api.ts';
-export type { VersionAppOptions } from './version-app.ts';
+export { type ApiOptions, apiVersions, createApi } from './app.ts';

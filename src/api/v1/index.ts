@@ -1,2 +1,9 @@
-/** Version 1 of the API: how it shows messages and accounts. */
-export { v1 } from './representation.ts';
+/** Version 1 shows a message by its subject line. */
+import { z } from 'zod';
+import type { Field } from '#query';
+import type { MessageRow } from '#storage';
+
+export const v1 = Object.freeze({
+  version: '1',
+  message: { content: { column: 'subject', schema: z.string() } },
+} satisfies { version: string; message: Record<string, Field<MessageRow>> });

@@ -1,2 +1,12 @@
-/** Version 2 of the API: how it shows messages and accounts. */
-export { v2 } from './representation.ts';
+/** Version 2 shows a message by its full text, and says when it was written. */
+import { z } from 'zod';
+import type { Field } from '#query';
+import type { MessageRow } from '#storage';
+
+export const v2 = Object.freeze({
+  version: '2',
+  message: {
+    content: { column: 'body', schema: z.string() },
+    created_at: { column: 'created_at', schema: z.iso.datetime() },
+  },
+} satisfies { version: string; message: Record<string, Field<MessageRow>> });

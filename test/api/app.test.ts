@@ -1,4 +1,4 @@
-/** What every version has: messages, accounts and the messages of an account. */
+/** Messages, accounts and the messages of an account: what every version has, and what differs. */
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import request from 'supertest';
@@ -7,25 +7,44 @@ import { createRepresentations, problem, silentLogger } from '#http';
 import { StorageUnavailable } from '#storage';
 import { openDemoDatabase } from '../support/databases.ts';
 import { testServers } from '../support/serve.ts';
-import { apiRows } from './api-rows.ts';
+
+const rows = {
+  accounts: [
+    { id: 'ann', name: 'Ann' },
+    { id: 'bob', name: 'Bob' },
+  ],
+  messages: [
+    { id: 1, account_id: 'ann', subject: 'Hello', body: 'Hello, Ann. It rains.' },
+    { id: 2, account_id: 'ann', subject: 'Again', body: 'It still rains.' },
+    { id: 3, account_id: 'bob', subject: 'Hello', body: 'Hello, Bob.' },
+  ],
+};
 
 const base = 'http://api.example';
+const common = { id: '1', account_id: 'ann', url: `${base}/messages/1` };
 
-/** Messages with a word that stands in their text and not in their subject. */
-const hiddenText = { v1: [], v2: ['2'] };
+const versions = {
+  // `found`: the messages in which a search finds a word of their text that is not in their subject.
+  v1: { message: { ...common, content: 'Hello' }, found: [] },
+  v2: {
+    message: { ...common, content: 'Hello, Ann. It rains.', created_at: '2030-01-01T00:00:00.000Z' },
+    found: ['2'],
+  },
+};
 
 for (const version of ['v1', 'v2'] as const) {
+  const { message, found } = versions[version];
   describe(`the ${version} app`, () => {
     const servers = testServers();
 
     async function openWithDatabase() {
-      const database = await openDemoDatabase(servers, apiRows);
+      const database = await openDemoDatabase(servers, rows);
       const toProblem = (thrown: unknown) =>
         thrown instanceof StorageUnavailable ? problem('storage-unavailable') : undefined;
       const options = { database, representations: createRepresentations(), logger: silentLogger, toProblem };
-      const app = createApi(options)[version];
-      if (app === undefined) throw new Error(`no ${version}`);
-      return { app: app.callback(), database };
+      const apps = createApi(options);
+      assert.deepEqual(Object.keys(apps), ['v1', 'v2']);
+      return { app: apps[version]?.callback() ?? assert.fail(), database };
     }
 
     const open = async () => (await openWithDatabase()).app;
@@ -35,7 +54,17 @@ for (const version of ['v1', 'v2'] as const) {
     const idsOf = async (app: RequestListener, path: string) =>
       (await get(app, path).expect(200)).body.items.map(({ id }: { id: string }) => id);
 
-    it('does not see its own prefix', async () => {
+    it('shows a message in its own way, and filters by the fields that it shows', async () => {
+      const app = await open();
+      await get(app, '/messages/1').expect(200, message);
+      const { content, ...hidden } = { ...versions.v2.message, ...message };
+      assert.deepEqual(await idsOf(app, `/messages/?content=${encodeURIComponent(content)}&account_id=ann`), ['1']);
+      const isTimeShown = 'created_at' in message;
+      await get(app, `/messages/?created_at=${hidden.created_at}`).expect(isTimeShown ? 200 : 400);
+      await get(app, '/messages/?created_at=yesterday').expect(400);
+    });
+
+    it('has no prefix', async () => {
       const app = await open();
       await get(app, '/messages/1').expect(200);
       await get(app, `/${version}/messages/1`).expect(404);
@@ -58,7 +87,7 @@ for (const version of ['v1', 'v2'] as const) {
       assert.deepEqual(await idsOf(app, '/accounts/ann/messages/?account_id=bob'), []);
     });
 
-    it('says 404 of messages of an account that is not there, and lists none of one that has none', async () => {
+    it('answers 404 for messages of an unknown account, and lists none for an account without any', async () => {
       const { app, database } = await openWithDatabase();
       await get(app, '/accounts/carl/messages/').expect(404, { code: 404, message: '404: Not Found' });
       await database.kysely.insertInto('accounts').values({ id: 'carl', name: 'Carl' }).execute();
@@ -73,7 +102,7 @@ for (const version of ['v1', 'v2'] as const) {
       await get(app, '/accounts/carl').expect(404);
     });
 
-    it('finds an account whose id needs encoding under the URL that it gives', async () => {
+    it('finds an account whose id needs encoding under the URL that it shows', async () => {
       const { app, database } = await openWithDatabase();
       await database.kysely.insertInto('accounts').values({ id: 'a b/c?', name: 'Odd' }).execute();
       const { body } = await get(app, '/accounts/?name=Odd').expect(200);
@@ -84,11 +113,11 @@ for (const version of ['v1', 'v2'] as const) {
     it('searches the content that it shows, and not what it hides', async () => {
       const app = await open();
       assert.deepEqual(await idsOf(app, '/messages/?q=HELLO'), ['1', '3']);
-      assert.deepEqual(await idsOf(app, '/messages/?q=still'), hiddenText[version]);
+      assert.deepEqual(await idsOf(app, '/messages/?q=still'), found);
     });
 
     for (const id of ['0', '01', '+1', '1.0', '1e0', '2147483648', '99999999999', 'x', '%31x']) {
-      it(`has one spelling of a message's id, and 404 for any other: ${id}`, async () => {
+      it(`answers 404 for a malformed id of a message: ${id}`, async () => {
         await get(await open(), `/messages/${id}`).expect(404);
       });
     }

@@ -1,51 +1,63 @@
-/** Messages and accounts, the same in every version but for how they are shown. */
+/** Messages and accounts: one isolated app for each version, the same but for how it shows them. */
 import type Koa from 'koa';
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { v1 } from '#api/v1';
+import { v2 } from '#api/v2';
 import { type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createListParser, createView, type Field, urlField, type View } from '#query';
 import { type ApiInfo, collection, createResourceApp, index, item } from '#rest';
 import { type AccountRow, type Database, type MessageRow, selectPage } from '#storage';
 
-/** What one version shows of a message beside its id, account and URL. */
-export interface Version {
-  /** Of the interface, for its description. */
+/** What differs between versions: what they show of a message beside its id, account and URL. */
+interface VersionViews {
+  /** For the API's description. */
   readonly version: string;
   readonly message: Readonly<Record<string, Field<MessageRow>>> & { readonly content: Field<MessageRow> };
 }
 
-export interface VersionAppOptions extends ProblemResponsesOptions {
+export interface ApiOptions extends ProblemResponsesOptions {
   readonly database: Database;
   readonly representations: Representations;
 }
 
-export function createVersionApp(version: Version, { database, ...responses }: VersionAppOptions): Koa {
+const versions = { v1, v2 } satisfies Record<string, VersionViews>;
+
+/** `v1`, `v2`: the prefix of each is its name. */
+export const apiVersions: readonly string[] = Object.keys(versions);
+
+/** The apps by version, for `createVersions`. */
+export function createApi(options: ApiOptions): Readonly<Record<string, Koa>> {
+  return Object.fromEntries(Object.entries(versions).map(([name, views]) => [name, createVersionApp(views, options)]));
+}
+
+function createVersionApp(version: VersionViews, { database, ...responses }: ApiOptions): Koa {
   const { kysely } = database;
   const { messages, accounts } = createViews(version);
   const messageRows = kysely.selectFrom('messages').select(['id', 'account_id', 'subject', 'body', 'created_at']);
   const accountRows = kysely.selectFrom('accounts').select(['id', 'name']);
-  const firstMessage = database.prepareFirst<MessageRow>(messageRows.where('id', '=', 0));
-  const firstAccount = database.prepareFirst<AccountRow>(accountRows.where('id', '=', ''));
-  // Only what the version shows can be searched, or `q` would tell of what it hides.
+  const readMessage = database.prepareFirst<MessageRow>(messageRows.where('id', '=', 0));
+  const readAccount = database.prepareFirst<AccountRow>(accountRows.where('id', '=', ''));
+  // Only what the version shows can be searched: otherwise `q` would reveal what it hides.
   const messageList = createListParser(messages, { searchable: [version.message.content.column] });
 
   async function accountOf(ctx: Context): Promise<AccountRow> {
-    const account = await firstAccount(ctx['params'].id);
+    const account = await readAccount(ctx['params'].id);
     if (account === undefined) throw problem('not-found');
     return account;
   }
 
   function findMessage(ctx: Context) {
-    const id = readMessageId(ctx['params'].id);
-    return id === undefined ? undefined : firstMessage(id);
+    const id = parseMessageId(ctx['params'].id);
+    return id === undefined ? undefined : readMessage(id);
   }
 
   return createResourceApp({
     ...responses,
-    info: aboutOf(version),
+    info: infoOf(version),
     routes: [
       index({
-        docs: { operationId: 'getIndex', summary: 'What there is' },
+        docs: { operationId: 'getIndex', summary: 'List the collections' },
         path: '/',
         title: 'API',
         entries: { messages: 'messages/', accounts: 'accounts/' },
@@ -78,7 +90,7 @@ export function createVersionApp(version: Version, { database, ...responses }: V
         path: '/accounts/:id',
         title: 'Account',
         view: accounts,
-        find: (ctx) => firstAccount(ctx['params'].id),
+        find: (ctx) => readAccount(ctx['params'].id),
       }),
       collection({
         docs: {
@@ -100,19 +112,19 @@ export function createVersionApp(version: Version, { database, ...responses }: V
   });
 }
 
-function aboutOf({ version }: Version): ApiInfo {
+function infoOf({ version }: VersionViews): ApiInfo {
   return {
     title: `Messages and accounts, version ${version}`,
     version,
-    description: 'Open to everybody. The same messages and accounts are in every version, shown differently.',
+    description: 'Open to everybody. Every version has the same messages and accounts, and shows them differently.',
     problems: { 'storage-unavailable': {} },
   };
 }
 
-// Ids of the demo's rows, so that what the documentation shows can be tried.
+// The example is the id of a demo row, so that readers can try it.
 const accountId = z.string().meta({ examples: ['demo'] });
 
-function createViews(version: Version): { messages: View<MessageRow>; accounts: View<AccountRow> } {
+function createViews({ message }: VersionViews): { messages: View<MessageRow>; accounts: View<AccountRow> } {
   const messages = createView<MessageRow>({
     key: 'id',
     name: 'Message',
@@ -124,10 +136,10 @@ function createViews(version: Version): { messages: View<MessageRow>; accounts: 
           .regex(messageId)
           .meta({ examples: ['1'] }),
         toPublic: String,
-        fromPublic: readMessageId,
+        fromPublic: parseMessageId,
       },
       account_id: { column: 'account_id', schema: accountId },
-      ...version.message,
+      ...message,
       url: urlField<MessageRow>({ column: 'id', schema: z.int32(), path: 'messages/' }),
     },
   });
@@ -143,10 +155,10 @@ function createViews(version: Version): { messages: View<MessageRow>; accounts: 
   return { messages, accounts };
 }
 
-/** Ids of messages are 32-bit numbers in their plain form: `1`, never `01` or `1.0`. */
+/** Ids of messages are 32-bit numbers in one form: `1`, never `01` or `1.0`. */
 const messageId = /^[1-9]\d{0,9}$/;
 
-function readMessageId(text: string): number | undefined {
+function parseMessageId(text: string): number | undefined {
   const id = messageId.test(text) ? Number(text) : 0;
   return id > 0 && id <= 0x7fffffff ? id : undefined;
 }
