@@ -1,7 +1,6 @@
-/** What the gateway believes, for people and for whatever watches the process. */
-export { createDiagnostics, type Endpoint } from './diag-app.ts';
+/** The gateway's state, for people and for monitoring: diagnostics, their events, and a page for each problem. */
 export type { Diagnostics } from './diagnostics.ts';
-export { createDiagnosticsEvents, type DiagnosticsEvents } from './events-app.ts';
+export { createDiagnostics } from './endpoint.ts';
+export { createDiagnosticsEvents, type DiagnosticsEvents } from './events.ts';
 export { createProblemPages, problemPagesPath } from './problem-pages.ts';
-export type { DiagnosticsParts } from './snapshot.ts';
-export { createNameClusters } from './snapshot-clusters.ts';
+export type { DiagnosticsParts } from './snapshot/snapshot.ts';

@@ -1,28 +1,36 @@
-/** What each problem means and what to do about it: the pages that `info_url` of an error points to. */
+/** What each problem means and what to do about it: the pages that `info_url` of an error names. */
+
+import { STATUS_CODES } from 'node:http';
+import type { InternalRoute } from '#gateway';
 import {
   createRepresentations,
   type Formatter,
+  html,
+  htmlDocument,
   isRead,
+  type Markup,
   type ProblemKind,
   type ProblemSlug,
+  pageHeaders,
+  phraseMarkup,
   problem,
   problems,
   problemTitle,
   redirectTo,
   represent,
   requestContext,
+  withHtmlPage,
 } from '#http';
-import { type Endpoint, root } from './diag-app.ts';
-import { type ProblemIndex, type ProblemPage, problemPageFormatters } from './problem-page.ts';
+import { root } from './endpoint.ts';
 
 const prefix = `${root}/problems`;
 
-/** Of the list of all; below it each page is named as its problem. */
+/** The path of the list of all problems; the page of each is below it, under the problem's name. */
 export const problemPagesPath = `${prefix}/`;
 
-/** `/gateway/v0/problems/` and `/gateway/v0/problems/not-found`, open to everybody. They say the same to every request. */
-export function createProblemPages(): Endpoint {
-  const representations = createRepresentations(problemPageFormatters.map(remembering));
+/** `/gateway/v0/problems/` and, for example, `/gateway/v0/problems/not-found`. Open to everybody, the same for every request. */
+export function createProblemPages(): InternalRoute {
+  const representations = createRepresentations(problemPageFormatters.map(cached));
   const pages = Object.entries(problems).map(([slug, kind]) => pageOf(slug as ProblemSlug, kind));
   const index: ProblemIndex = { problems: pages };
   const byPath = new Map<string, ProblemPage | ProblemIndex>([
@@ -50,16 +58,62 @@ function pageOf(slug: ProblemSlug, { status, meaning, remedy }: ProblemKind): Pr
   return { problem: slug, title: problemTitle(slug), status, meaning, remedy };
 }
 
-/** Nobody needs credentials here, so nobody may have a page put together twice. */
-function remembering(formatter: Formatter): Formatter {
-  const made = new WeakMap<object, string>();
+/** These pages need no credentials, so each is formatted only once, however often it is requested. */
+function cached(formatter: Formatter): Formatter {
+  const texts = new WeakMap<object, string>();
   return {
     ...formatter,
     format(value, title) {
       const page = Object(value);
-      const text = made.get(page) ?? formatter.format(page, title);
-      made.set(page, text);
+      const text = texts.get(page) ?? formatter.format(page, title);
+      texts.set(page, text);
       return text;
     },
   };
+}
+
+interface ProblemPage {
+  /** Its name, in its path and in the log: `not-found`. */
+  readonly problem: string;
+  readonly title: string;
+  readonly status: number;
+  readonly meaning: string;
+  readonly remedy: string;
+}
+
+interface ProblemIndex {
+  /** In the order of status. */
+  readonly problems: readonly ProblemPage[];
+}
+
+const style = [
+  ':root{color-scheme:light dark;background:Canvas;color:CanvasText;font:16px/1.5 system-ui,sans-serif}',
+  'body{max-width:48rem;margin:2rem auto;padding:0 1rem}',
+  'dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem}',
+  'dt{font-weight:600}dd{margin:0}',
+  'code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}',
+].join('');
+
+/** For a `ProblemPage` and the `ProblemIndex`. */
+const problemPageFormatters: readonly Formatter[] = withHtmlPage((value, title) => {
+  const shown = value as ProblemPage | ProblemIndex;
+  return htmlDocument({ title, style, main: 'problems' in shown ? listOf(shown) : detailsOf(shown) });
+}, pageHeaders({ style }));
+
+function detailsOf({ problem, status, meaning, remedy }: ProblemPage): Markup {
+  return html`<dl>
+<dt>Problem</dt><dd><code>${problem}</code></dd>
+<dt>Status</dt><dd>${status} ${STATUS_CODES[status]}</dd>
+<dt>Meaning</dt><dd>${phraseMarkup(meaning)}</dd>
+<dt>What to do</dt><dd>${phraseMarkup(remedy)}</dd>
+</dl>
+<p><a href="./">All problems</a></p>`;
+}
+
+function listOf({ problems }: ProblemIndex): Markup {
+  const rows = problems.map(
+    ({ problem, title, status, meaning }) =>
+      html`<dt>${status}</dt><dd><a href="${problem}">${title}</a>: ${phraseMarkup(meaning)}</dd>\n`,
+  );
+  return html`<dl>\n${rows}</dl>`;
 }

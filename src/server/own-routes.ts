@@ -1,6 +1,6 @@
 /** The routes that the server brings: API versions, probes, metrics, problem pages, diagnostics, explain. */
 import { packageVersion } from '#config';
-import { createDiagnostics, createDiagnosticsEvents, createNameClusters, createProblemPages } from '#diag';
+import { createDiagnostics, createDiagnosticsEvents, createProblemPages } from '#diag';
 import { createExplainEndpoint, explainForm } from '#explain';
 import { durationBoundsMs, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
 import type { Representations } from '#http';
@@ -42,7 +42,6 @@ export function createOwnRoutes(parts: OwnRoutesParts): OwnRoutes {
     clock,
     gateway: gateway.snapshot,
     clusters: clusters.list,
-    nameClusters: createNameClusters(),
     traffic,
     limits: rateLimiting.limits,
     usages: rateLimiting.stats.usages,

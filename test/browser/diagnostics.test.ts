@@ -105,7 +105,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
       },
       expected: /ERR_FAILED/,
     });
-    await reads(page, '#connection', /^Live by asking/);
+    await reads(page, '#connection', /^Live, by polling/);
     await context.route('**/diag/', (route) => route.abort());
     /** What it waits for is due; time goes on from there. */
     const passes = async (expected: RegExp) => {
@@ -115,7 +115,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await passes(/^Connection lost, trying again$/);
     assert.match(await page.title(), /^Connection lost/);
     await context.unroute('**/diag/');
-    await passes(/^Live by asking/);
+    await passes(/^Live, by polling/);
     await context.unroute('**/diag/events');
     await passes(/^Live$/);
     await eventually(async () => assert.doesNotMatch(await page.title(), /^Connection lost/));
@@ -130,7 +130,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
       },
       expected: /ERR_FAILED/,
     });
-    await reads(page, '#connection', /^Live by asking/);
+    await reads(page, '#connection', /^Live, by polling/);
   });
 
   it('asks to reload the page when the server sends data that it does not know', async () => {
@@ -140,7 +140,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await context.route('**/diag/events', (route) => route.fulfill(strange));
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByRole('button', { name: 'Pause' }).click();
-    await reads(page, '#connection', /^The server has changed: load this page again$/);
+    await reads(page, '#connection', /^The server has changed: reload this page$/);
     assert.match(await page.title(), /^The server has changed/);
     await context.unroute('**/diag/events');
     await isLive(page);

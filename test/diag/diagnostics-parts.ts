@@ -1,5 +1,4 @@
 /** What a gateway with one route, one error and one limit hands to the diagnostics. */
-import { createNameClusters } from '#diag';
 import { createTraffic, type RouteSnapshot } from '#gateway';
 import { mappingOf } from '../support/edge.ts';
 import { limit, unlimited } from '../support/limits.ts';
@@ -36,7 +35,6 @@ export const parts: Parts = {
   uptimeMs: () => 61_999,
   clock: () => Date.UTC(2026, 0, 2, 3, 5, 0),
   clusters: () => [],
-  nameClusters: createNameClusters(),
   traffic: createTraffic(),
   usages: () => () => undefined,
   gateway: () => ({

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { mock } from 'node:test';
-import { createEventStreams, type EventStreams, type EventStreamsOptions } from '../../src/diag/event-streams.ts';
+import { createEventStreams, type EventStreams, type EventStreamsOptions } from '../../src/diag/events.ts';
 import { testServers } from '../support/serve.ts';
 import { eventually } from '../support/waiting.ts';
 import { readEvents } from '../support/wire/event-reader.ts';
@@ -62,7 +62,7 @@ describe('streams of events', () => {
     assert.ok([...(seen[2]?.entries() ?? [])].every(([id, data]) => data.endsWith(' b') && !seen[0]?.has(id)));
   });
 
-  it('read nothing while nobody looks on, and have no timer then', async () => {
+  it('read nothing without subscribers, and have no timer then', async () => {
     const [set, clear] = [mock.method(globalThis, 'setTimeout'), mock.method(globalThis, 'clearTimeout')];
     servers.later(() => mock.restoreAll());
     const { look, asked, state } = await setUp({ intervalMs: 3_600_000 });
@@ -76,7 +76,7 @@ describe('streams of events', () => {
     assert.deepEqual([own().length, asked.length], [2, 2]);
   });
 
-  it('let others have their turn between two readings, and rest three times as long as one took', async () => {
+  it('pause between two readings for other work, three times as long as a reading took', async () => {
     const took: string[] = [];
     let nowMs = 0;
     const { look } = await setUp({
@@ -91,10 +91,11 @@ describe('streams of events', () => {
     const readers = [await look('a'), await look('b'), await look('c')];
     const set = mock.method(globalThis, 'setTimeout');
     servers.later(() => mock.restoreAll());
+    // Up to here, a stream that opens may be read for in the same turn as a round.
+    took.splice(0);
     for (let round = 0; round < 3; round += 1) for (const { next } of readers) await next();
-    const [first, ...others] = took;
-    assert.equal(first, 'a');
-    assert.ok(others.every((filter, index) => filter === '' || took[index] === ''));
+    assert.ok(took.some((filter) => filter !== ''));
+    assert.ok(took.every((filter, index) => filter === '' || !took[index - 1]));
     const rests = set.mock.calls.filter(({ arguments: [, delayMs] }) => delayMs === 21);
     assert.ok(rests.length > 3);
   });

@@ -1,33 +1,33 @@
-/** How the page hears from the server: by events, by asking where there is no stream, and not at all while nobody looks. */
+/** How the page hears from the server: by events, else by polling, and not at all while it is hidden. */
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
-/** How it hears of the diagnostics. @typedef {'live' | 'polling'} Way */
-/** @typedef {'paused' | 'lost'} Silence */
+/** How the diagnostics arrive. @typedef {'live' | 'polling'} Transport */
+/** @typedef {'paused' | 'lost'} Interruption */
 
 const pollMs = 3_000;
 const renewMs = 250;
 const retryMsMax = 30_000;
-/** The server sends every two seconds: what is silent for longer hangs. */
-const silenceMsMax = 10_000;
+/** The server sends every two seconds; a stream without an event for this long hangs. */
+const eventMsMax = 10_000;
 
 /**
- * `query`: of the page, which asks for the same rows.
+ * `query`: that of the page, so that the same rows come.
  * @param {{
  *   query: string,
- *   onSilence: (silence: Silence) => void,
- *   onDiagnostics: (diagnostics: Diagnostics, way: Way) => void | Promise<void>,
+ *   onInterruption: (interruption: Interruption) => void,
+ *   onDiagnostics: (diagnostics: Diagnostics, transport: Transport) => void | Promise<void>,
  * }} options
  */
-export function openConnection({ query, onSilence, onDiagnostics }) {
+export function openConnection({ query, onInterruption, onDiagnostics }) {
   /** @type {EventSource | undefined} */
   let source;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let isPaused = false;
-  /** How often the server was asked since the stream was last tried, and how often in vain. */
+  /** Polls since the stream was last tried, and failed polls in a row. */
   let polls = 0;
   let failures = 0;
-  /** Tells answers that come after a pause from those that are waited for. */
+  /** A response to an earlier turn than this comes too late, such as after a pause. */
   let turn = 0;
 
   function stop() {
@@ -48,42 +48,42 @@ export function openConnection({ query, onSilence, onDiagnostics }) {
     if (isPaused || document.hidden) return;
     const current = new EventSource(`events${query}`);
     source = current;
-    let isHeard = false;
+    let hasEvents = false;
     current.addEventListener('diagnostics', (event) => {
-      isHeard = true;
+      hasEvents = true;
       polls = 0;
-      later(poll, silenceMsMax);
-      tell('live', JSON.parse(event.data));
+      later(poll, eventMsMax);
+      report('live', JSON.parse(event.data));
     });
     current.addEventListener('error', () => {
       current.close();
-      // The server ends streams from time to time, so that credentials are asked for anew.
-      if (isHeard) later(listen, renewMs);
+      // The server ends streams from time to time, so that clients authenticate again.
+      if (hasEvents) later(listen, renewMs);
       else later(poll, 0);
     });
-    later(poll, silenceMsMax);
+    later(poll, eventMsMax);
   }
 
   async function poll() {
     stop();
     const mine = turn;
-    const diagnostics = await ask(query);
+    const diagnostics = await fetchDiagnostics(query);
     if (mine !== turn) return;
     if (diagnostics === undefined) {
       failures += 1;
-      onSilence('lost');
+      onInterruption('lost');
       later(poll, Math.min(retryMsMax, pollMs * 2 ** (failures - 1)));
       return;
     }
     polls += 1;
-    tell('polling', diagnostics);
+    report('polling', diagnostics);
     later(isPowerOfTwo(polls) ? listen : poll, pollMs);
   }
 
-  /** @param {Way} way @param {Diagnostics} diagnostics */
-  function tell(way, diagnostics) {
+  /** @param {Transport} transport @param {Diagnostics} diagnostics */
+  function report(transport, diagnostics) {
     failures = 0;
-    onDiagnostics(diagnostics, way);
+    onDiagnostics(diagnostics, transport);
   }
 
   listen();
@@ -91,7 +91,7 @@ export function openConnection({ query, onSilence, onDiagnostics }) {
     pause() {
       isPaused = true;
       stop();
-      onSilence('paused');
+      onInterruption('paused');
     },
     resume() {
       isPaused = false;
@@ -103,11 +103,11 @@ export function openConnection({ query, onSilence, onDiagnostics }) {
 }
 
 /**
- * Asked by its whole address: relative to that of a page that was opened with a name and a password, browsers refuse it.
+ * By an absolute URL: browsers refuse a relative one on a page whose URL has a user and a password.
  * @param {string} query
  * @returns {Promise<Diagnostics | undefined>}
  */
-async function ask(query) {
+async function fetchDiagnostics(query) {
   try {
     const answer = await fetch(new URL(`./${query}`, location.href), {
       headers: { Accept: 'application/json' },
@@ -119,7 +119,7 @@ async function ask(query) {
   }
 }
 
-/** The stream is tried again after 1, 2, 4 and so on: it may be full for long. @param {number} count */
+/** The stream is tried again after 1, 2, 4 and more polls: all streams may be in use for long. @param {number} count */
 function isPowerOfTwo(count) {
   return (count & (count - 1)) === 0;
 }

@@ -1,23 +1,23 @@
-/** Keeps the diagnostics page up to date while somebody looks at it. */
+/** The page's script: starts, pauses, and filters rows while the user types. */
 import { openConnection } from './connection.js';
-import { showConnection, showDiagnostics } from './display.js';
-import { filterRows, followFilter } from './filter.js';
+import { setText, showConnection, showDiagnostics } from './display.js';
+import { structuresOf } from './figures.js';
+import { countOf, countText } from './format.js';
 import { renewParts } from './parts.js';
-import { structuresOf } from './structure.js';
 
 const pause = /** @type {HTMLButtonElement} */ (document.getElementById('pause'));
 
 const connection = openConnection({
   query: location.search,
-  onSilence: showConnection,
-  async onDiagnostics(diagnostics, way) {
+  onInterruption: showConnection,
+  async onDiagnostics(diagnostics, transport) {
     try {
       const structures = structuresOf(diagnostics);
-      showConnection(way);
+      showConnection(transport);
       if (await renewParts(structures)) filterRows();
       showDiagnostics(diagnostics, structures);
     } catch (error) {
-      // A server of another version tells them in another shape: what is shown is old, and must not look live.
+      // A server of another version sends other data: what the page shows is old, and must not look live.
       showConnection('outdated');
       throw error;
     }
@@ -33,4 +33,30 @@ pause.addEventListener('click', () => {
 });
 document.addEventListener('visibilitychange', () => (document.hidden ? connection.hide() : connection.show()));
 
-followFilter();
+startFilter();
+
+const form = /** @type {HTMLFormElement} */ (document.getElementById('filter-form'));
+const input = /** @type {HTMLInputElement} */ (document.getElementById('filter'));
+
+function startFilter() {
+  input.addEventListener('input', filterRows);
+  if (input.value !== input.defaultValue) filterRows();
+}
+
+function filterRows() {
+  const text = input.value.trim().toLowerCase();
+  const rows = [...document.querySelectorAll('.routes tbody tr')].filter((row) => row instanceof HTMLTableRowElement);
+  for (const row of rows) row.hidden = !textOf(row).includes(text);
+  const routes = rows.filter(({ id }) => id !== '');
+  const shown = routes.filter((row) => !row.hidden).length;
+  const status = form.querySelector('[role="status"]');
+  if (status) setText(status, `${countText(shown)} of ${countOf(routes.length, 'route')} shown`);
+}
+
+/** The texts that describe a route, without its figures. @param {HTMLTableRowElement} row */
+function textOf(row) {
+  return [...row.querySelectorAll('th, .target, .minor, [data-figure="health"]')]
+    .map(({ textContent }) => textContent)
+    .join(' ')
+    .toLowerCase();
+}

@@ -1,16 +1,14 @@
-/** Writes figures into the cells that the server made for them; nothing that it need not touch is touched. */
-import { showFailures } from './failures.js';
+/** Writes figures into the cells and rows of the page, and touches nothing that has not changed. */
 import { figuresOf } from './figures.js';
-import { fillRow, setText } from './fill.js';
+import { agoText, timeText } from './format.js';
 import { verdictOf } from './verdict.js';
-import { agoText, timeText } from './words.js';
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
 
 const title = document.querySelector('h1')?.textContent ?? '';
 
 /**
- * A part that is made for other rows than these keeps its figures.
+ * A part that was rendered for other rows keeps its figures.
  * @param {Diagnostics} diagnostics
  * @param {Readonly<Record<string, string>>} structures of these diagnostics, by part
  */
@@ -28,13 +26,13 @@ export function showDiagnostics(diagnostics, structures) {
 
 const words = {
   live: 'Live',
-  polling: 'Live by asking now and then',
+  polling: 'Live, by polling',
   paused: 'Paused',
   lost: 'Connection lost, trying again',
-  outdated: 'The server has changed: load this page again',
+  outdated: 'The server has changed: reload this page',
 };
 
-/** Announced when it changes; the time beside it is not. @param {keyof typeof words} state */
+/** Screen readers announce its changes; the time beside it stays silent. @param {keyof typeof words} state */
 export function showConnection(state) {
   const element = document.getElementById('connection');
   if (element === null || element.dataset.state === state) return;
@@ -78,4 +76,95 @@ function showVerdict(diagnostics) {
 function showRows(part, rows) {
   const elements = [...(part?.querySelectorAll('[data-row]') ?? [])];
   for (const [index, element] of elements.entries()) fillRow(element, rows[index] ?? {});
+}
+
+/**
+ * @param {Element} row
+ * @param {import('./figures.js').Figures} figures
+ */
+function fillRow(row, figures) {
+  for (const cell of row.querySelectorAll('[data-figure]')) {
+    const figure = figures[/** @type {HTMLElement | SVGElement} */ (cell).dataset.figure ?? ''];
+    if (figure !== undefined) fillCell(cell, figure);
+  }
+}
+
+/** Writes only changes, so that a selection or a screen reader keeps its place. @param {Node} element @param {string} text */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/**
+ * @param {Element} cell
+ * @param {import('./figures.js').Figure} figure
+ */
+function fillCell(cell, { text, state, href }) {
+  if (state !== undefined) setAttribute(cell, 'data-state', state);
+  if (href !== undefined) setAttribute(cell, 'href', href);
+  const name = attributeOf(cell);
+  if (name === undefined) setText(cell, text);
+  else setAttribute(cell, name, text);
+}
+
+/** The attribute that has the figure of a cell that is not text. @param {Element} cell */
+function attributeOf(cell) {
+  if (cell instanceof SVGPolygonElement) return 'points';
+  if (cell instanceof SVGRectElement) return 'width';
+  if (cell instanceof SVGSVGElement) return 'aria-label';
+  return cell instanceof HTMLTimeElement ? 'datetime' : undefined;
+}
+
+/**
+ * @param {Element} element
+ * @param {string} name
+ * @param {string} value an empty `href` removes the link
+ */
+function setAttribute(element, name, value) {
+  if (name === 'href' && value === '') element.removeAttribute(name);
+  else if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
+/** @param {readonly import('./figures.js').Figures[]} failures newest first */
+function showFailures(failures) {
+  const body = element('failure-rows');
+  const known = new Map([...body.children].map((row) => [keyOf(row), row]));
+  const rows = failures.map(
+    (figures) => known.get(`${figures.request_id?.text} ${figures.at?.text}`) ?? rowOf(figures),
+  );
+  const isSame = rows.length === body.children.length && rows.every((row, index) => row === body.children[index]);
+  if (!isSame) arrange(body, rows);
+  element('failure-table').hidden = rows.length === 0;
+  element('no-failures').hidden = rows.length > 0;
+}
+
+/**
+ * Rows that stay are not removed and inserted again, so that they keep focus and selection.
+ * @param {HTMLElement} body
+ * @param {readonly Element[]} rows
+ */
+function arrange(body, rows) {
+  const staying = new Set(rows);
+  for (const row of [...body.children]) if (!staying.has(row)) row.remove();
+  for (const [index, row] of rows.entries()) {
+    if (body.children[index] !== row) body.insertBefore(row, body.children[index] ?? null);
+  }
+}
+
+/** @param {Element} row */
+function keyOf(row) {
+  const id = row.querySelector('[data-figure="request_id"]')?.textContent;
+  return `${id} ${row.querySelector('time')?.dateTime}`;
+}
+
+/** @param {import('./figures.js').Figures} figures */
+function rowOf(figures) {
+  const template = /** @type {HTMLTemplateElement} */ (element('failure-row'));
+  const row = document.importNode(/** @type {Element} */ (template.content.firstElementChild), true);
+  fillRow(row, figures);
+  return row;
+}
+
+/** @param {string} id */
+function element(id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id));
 }

@@ -1,18 +1,13 @@
-/** What changes on the page while nobody touches it: row by row, by the name of a cell, its text. */
-import { shown } from './shown.js';
-import { countFigure, errorFigure, pictureFigures, sumOf, trafficFigures } from './traffic-figures.js';
+/** The figures of each cell, and a digest of what else the markup of a part depends on; shared with the server. */
+import { areaPoints, countText, durationText, mostOf, rateText, shareText, spanText, visibleRows } from './format.js';
 import { isUnwell } from './verdict.js';
-import { countText, rateText, shareText, spanText } from './words.js';
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
-/** @typedef {import('../diagnostics-traffic.ts').RecentRow} RecentRow */
+/** @typedef {import('../diagnostics.ts').RecentRow} RecentRow */
 /** @typedef {import('../diagnostics.ts').RouteRow} RouteRow */
 /** @typedef {import('../diagnostics.ts').ClusterRow} ClusterRow */
 /** @typedef {import('../diagnostics.ts').LimitRow} LimitRow */
 /** @typedef {import('../diagnostics.ts').FailureRow} FailureRow */
-
-/** @typedef {import('./traffic-figures.js').Figure} Figure */
-/** @typedef {import('./traffic-figures.js').Figures} Figures */
 
 /**
  * The rows of each part of the page, in the page's order.
@@ -23,9 +18,9 @@ export function figuresOf(diagnostics) {
   const { routes, unmatched, clusters, limits, failures } = diagnostics;
   return {
     facts: [summaryFigures(diagnostics)],
-    routes: [...shown(routes).map(routeFigures), trafficFigures(unmatched)],
-    clusters: shown(clusters).map(clusterFigures),
-    limits: shown(limits).map(limitFigures),
+    routes: [...visibleRows(routes).map(routeFigures), trafficFigures(unmatched)],
+    clusters: visibleRows(clusters).map(clusterFigures),
+    limits: visibleRows(limits).map(limitFigures),
     failures: failures.map(failureFigures),
   };
 }
@@ -35,7 +30,7 @@ export function figuresOf(diagnostics) {
  * @returns {Figures}
  */
 export function summaryFigures({ routes, unmatched, uptime_seconds, auth, ratelimit }) {
-  // Routes of one name, as those of the API's versions, share their figures.
+  // Routes of the same name share their counts.
   const byName = new Map(routes.map(({ name, traffic }) => [name, traffic]));
   const traffics = [...byName.values(), unmatched];
   const recents = traffics.flatMap(({ recent }) => recent ?? []);
@@ -46,7 +41,7 @@ export function summaryFigures({ routes, unmatched, uptime_seconds, auth, rateli
     rate: { text: rateText(sumOf(recents.map(({ requests_per_second }) => requests_per_second))) },
     errors: errorFigure(requests === 0 ? 0 : errors / requests),
     in_flight: { text: countText(sumOf(traffics.map(({ in_flight }) => in_flight))) },
-    ...pictureFigures(slotSums(recents, 'requests'), slotSums(recents, 'errors'), recents[0]?.slot_seconds ?? 5),
+    ...sparklineFigures(slotSums(recents, 'requests'), slotSums(recents, 'errors'), recents[0]?.slot_seconds ?? 5),
     auth_allowed: countFigure(auth?.allowed),
     auth_denied: countFigure(auth?.denied),
     auth_error: countFigure(auth?.error, 'watch'),
@@ -109,7 +104,7 @@ export function failureFigures({ at, request_id, method, path, mapping, status, 
     path: { text: path },
     mapping: { text: mapping ?? 'no route' },
     problem: { text: problem ?? '', href: problem === undefined ? '' : `../problems/${encodeURIComponent(problem)}` },
-    reason: { text: reason ?? (problem === undefined ? 'the service itself said so' : '') },
+    reason: { text: reason ?? (problem === undefined ? 'the service itself answered this' : '') },
     request_id: { text: request_id },
   };
 }
@@ -122,4 +117,134 @@ function slotSums(recents, name) {
   const sums = new Array(recents[0]?.[name].length ?? 0).fill(0);
   for (const recent of recents) for (const [index, count] of recent[name].entries()) sums[index] += count;
   return sums;
+}
+
+/** @typedef {import('../diagnostics.ts').TrafficRow} TrafficRow */
+
+/**
+ * `state`: well, watch or ill; none for what needs no attention. `href`: of a link, empty for none.
+ * @typedef {{ readonly text: string, readonly state?: string, readonly href?: string }} Figure
+ */
+/** @typedef {Readonly<Record<string, Figure>>} Figures */
+
+/**
+ * @param {TrafficRow} traffic
+ * @returns {Figures}
+ */
+export function trafficFigures({ recent, upstream, ...total }) {
+  return {
+    rate: { text: rateText(recent?.requests_per_second ?? 0), state: recent ? 'well' : 'none' },
+    errors: recent ? errorFigure(recent.error_share) : countFigure(undefined),
+    p50: durationFigure(recent?.p50_ms),
+    p99: durationFigure(recent?.p99_ms),
+    auth: countFigure(recent?.refused_by_auth),
+    limit: countFigure(recent?.refused_by_limit),
+    ...sparklineFigures(recent?.requests ?? [], recent?.errors ?? [], recent?.slot_seconds ?? 5),
+    total: countFigure(total.requests),
+    total_errors: countFigure(total.errors, 'watch'),
+    total_auth: countFigure(total.refused_by_auth),
+    total_limit: countFigure(total.refused_by_limit),
+    abandoned: countFigure(total.abandoned),
+    in_flight: countFigure(total.in_flight),
+    retries: countFigure(upstream?.retries),
+    unavailable: countFigure(upstream?.unavailable, 'watch'),
+    failed: countFigure(upstream?.failed, 'watch'),
+    timeout: countFigure(upstream?.timeout, 'watch'),
+    overloaded: countFigure(upstream?.overloaded, 'watch'),
+  };
+}
+
+/**
+ * The text says what the sparkline shows.
+ * @param {readonly number[]} requests
+ * @param {readonly number[]} errors
+ * @param {number} slotSeconds
+ * @returns {Figures}
+ */
+export function sparklineFigures(requests, errors, slotSeconds) {
+  const most = mostOf(requests);
+  const peak = rateText(Math.max(0, ...requests.slice(0, -1)) / slotSeconds);
+  const failed = countText(sumOf(errors));
+  const whole = countText(sumOf(requests));
+  const text = `${whole} requests in five minutes, at most ${peak} a second; ${failed} of them failed`;
+  return {
+    sparkline: { text: requests.length === 0 ? 'no requests in five minutes' : text },
+    requests_area: { text: areaPoints(requests, most) },
+    errors_area: { text: areaPoints(errors, most) },
+  };
+}
+
+/**
+ * @param {number} share
+ * @returns {Figure}
+ */
+export function errorFigure(share) {
+  return { text: shareText(share), state: share > 0.3 ? 'ill' : share > 0 ? 'watch' : 'none' };
+}
+
+/**
+ * @param {number | undefined} milliseconds
+ * @returns {Figure}
+ */
+function durationFigure(milliseconds) {
+  return { text: durationText(milliseconds), state: milliseconds === undefined ? 'none' : 'well' };
+}
+
+/**
+ * @param {number | undefined} count
+ * @param {string} [state] of more than none
+ * @returns {Figure}
+ */
+export function countFigure(count, state = 'well') {
+  return { text: count === undefined ? '–' : countText(count), state: count ? state : 'none' };
+}
+
+/** @param {readonly number[]} numbers */
+export function sumOf(numbers) {
+  return numbers.reduce((sum, number) => sum + number, 0);
+}
+
+/** @typedef {Readonly<Record<'facts' | 'errors' | 'routes' | 'versions' | 'clusters' | 'limits', string>>} Structures */
+
+/**
+ * A short digest for each part.
+ * @param {Diagnostics} diagnostics
+ * @returns {Structures}
+ */
+export function structuresOf(diagnostics) {
+  const { version, configuration, errors, errors_total, notices, notices_total } = diagnostics;
+  const { routes, routes_total, routes_matching, clusters, clusters_total } = diagnostics;
+  const { services, services_total, limits, limits_total, auth, ratelimit } = diagnostics;
+  const isShown = [auth !== undefined, ratelimit !== undefined];
+  return {
+    facts: digestOf([version, configuration, isShown, routes_total]),
+    errors: digestOf([visibleRows(errors), errors_total, visibleRows(notices), notices_total]),
+    routes: digestOf([visibleRows(routes).map(withoutFigures), routes_total, routes_matching]),
+    versions: digestOf(diagnostics.versions),
+    clusters: digestOf([visibleRows(clusters).map(addressed), clusters_total, visibleRows(services), services_total]),
+    limits: digestOf([visibleRows(limits).map(({ hits, over, fullness, ...limit }) => limit), limits_total]),
+  };
+}
+
+/** @param {Diagnostics['routes'][number]} route */
+function withoutFigures({ health, traffic, ...route }) {
+  return [route, traffic.upstream !== undefined];
+}
+
+/** @param {Diagnostics['clusters'][number]} cluster */
+function addressed({ name, used, addresses, mappings }) {
+  return [name, used, addresses.map(({ origin }) => origin), mappings];
+}
+
+/**
+ * FNV-1a over UTF-16 units: enough to notice a change.
+ * @param {unknown} value
+ */
+function digestOf(value) {
+  const text = JSON.stringify(value);
+  let digest = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) {
+    digest = Math.imul(digest ^ text.charCodeAt(index), 0x01000193);
+  }
+  return (digest >>> 0).toString(36);
 }

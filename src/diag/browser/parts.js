@@ -1,19 +1,19 @@
-/** Parts of the page whose rows are others than they were: they are taken from the page as the server makes it now. */
+/** Replaces parts of the page whose rows have changed, by those of the page as the server renders it now. */
 
-/** What was asked for last, so that a part which another server would make differently is not asked for without end. */
-const asked = new Map();
+/** The structures requested last: a part that the server renders differently is not requested again and again. */
+const requested = new Map();
 
 /**
- * Whether anything was exchanged.
+ * Returns whether a part was replaced.
  * @param {Readonly<Record<string, string>>} structures as they are now, by part
  */
 export async function renewParts(structures) {
   const changed = [...document.querySelectorAll('[data-part]')].filter((part) => isChanged(part, structures));
   if (changed.length === 0) return false;
-  for (const [name, structure] of Object.entries(structures)) asked.set(name, structure);
+  for (const [name, structure] of Object.entries(structures)) requested.set(name, structure);
   const page = await fetchPage();
-  if (page === undefined) asked.clear();
-  else for (const part of changed) exchange(part, page.querySelector(`[data-part="${nameOf(part)}"]`));
+  if (page === undefined) requested.clear();
+  else for (const part of changed) replace(part, page.querySelector(`[data-part="${nameOf(part)}"]`));
   return page !== undefined;
 }
 
@@ -23,7 +23,7 @@ export async function renewParts(structures) {
  */
 function isChanged(part, structures) {
   const structure = structures[nameOf(part)];
-  return part.getAttribute('data-structure') !== structure && asked.get(nameOf(part)) !== structure;
+  return part.getAttribute('data-structure') !== structure && requested.get(nameOf(part)) !== structure;
 }
 
 async function fetchPage() {
@@ -36,11 +36,11 @@ async function fetchPage() {
 }
 
 /**
- * What was open stays open, and what had the focus has it.
+ * Keeps open what was open, and the focus.
  * @param {Element} old
  * @param {Element | null} made
  */
-function exchange(old, made) {
+function replace(old, made) {
   if (made === null) return;
   const open = [...old.querySelectorAll('details[open]')].map(({ id }) => id);
   const wasClosed = [...old.querySelectorAll('details:not([open])')].map(({ id }) => id);
@@ -51,14 +51,14 @@ function exchange(old, made) {
     if (open.includes(details.id)) details.open = true;
     if (wasClosed.includes(details.id)) details.open = false;
   }
-  focusAgain(next, focused);
+  restoreFocus(next, focused);
 }
 
 /**
  * @param {Element} part
  * @param {Element | null} focused
  */
-function focusAgain(part, focused) {
+function restoreFocus(part, focused) {
   const details = focused?.closest('details');
   if (!details) return;
   const again = [...part.querySelectorAll('details')].find(({ id }) => id === details.id);

@@ -1,10 +1,10 @@
-/** Whether all is well, in one line; what is worst comes first. */
-import { countOf } from './words.js';
+/** Whether all is well, in one line, the worst first; shared with the server. */
+import { countOf } from './format.js';
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
 
 /**
- * `ill`: somebody is to get up. `watch`: it still works.
+ * `ill`: needs action now. `watch`: still works.
  * @param {Diagnostics} diagnostics
  * @returns {{ state: 'well' | 'watch' | 'ill', text: string }}
  */
@@ -14,19 +14,19 @@ export function verdictOf({ at, errors_total, routes, routes_total, clusters, au
   const open = clusters.filter(({ circuit }) => circuit === 'open').map(nameOf);
   const ill = [
     ...(errors_total === 0 ? [] : [countOf(errors_total, 'configuration error')]),
-    ...told(routesIn('failing'), 'route', 'routes', 'failing'),
-    ...told(open, 'circuit', 'circuits', 'open'),
+    ...describe(routesIn('failing'), 'route', 'routes', 'failing'),
+    ...describe(open, 'circuit', 'circuits', 'open'),
   ];
   const watch = [
-    ...told(routesIn('degraded'), 'route', 'routes', 'degraded'),
-    ...told(
+    ...describe(routesIn('degraded'), 'route', 'routes', 'degraded'),
+    ...describe(
       unwell.map(({ origin }) => origin),
       'address',
       'addresses',
       'unwell',
     ),
-    ...(wasSilent(auth, at) ? ['auth gave no answer within five minutes'] : []),
-    ...(wasSilent(ratelimit, at) ? ['the rate-limit service gave no answer within five minutes'] : []),
+    ...(hadNoAnswer(auth, at) ? ['auth gave no answer within five minutes'] : []),
+    ...(hadNoAnswer(ratelimit, at) ? ['the rate-limit service gave no answer within five minutes'] : []),
   ];
   const among = routes.length < routes_total ? `, of the ${countOf(routes.length, 'route')} listed here` : '';
   const text = [...ill, ...watch].join('; ') || 'All is well';
@@ -38,16 +38,16 @@ export function isUnwell(health) {
   return health === 'unhealthy' || health === 'ejected';
 }
 
-const silenceMs = 300_000;
+const noAnswerMs = 300_000;
 
 /**
- * A mapping may let pass what nobody judged, or refuse it with less than 500: then no route tells of it.
- * @param {{ readonly last_error_at: string | undefined } | undefined} judge
+ * A mapping may pass requests without an answer of the service, or refuse them with a status below 500: routes do not show it.
+ * @param {{ readonly last_error_at: string | undefined } | undefined} service
  * @param {string} at
  */
-function wasSilent(judge, at) {
-  const last = judge?.last_error_at;
-  return last !== undefined && Date.parse(at) - Date.parse(last) < silenceMs;
+function hadNoAnswer(service, at) {
+  const last = service?.last_error_at;
+  return last !== undefined && Date.parse(at) - Date.parse(last) < noAnswerMs;
 }
 
 const namesMax = 3;
@@ -59,7 +59,7 @@ const namesMax = 3;
  * @param {string} plural
  * @param {string} state
  */
-function told(names, noun, plural, state) {
+function describe(names, noun, plural, state) {
   if (names.length === 0) return [];
   const shown = names.slice(0, namesMax).join(', ');
   return [`${countOf(names.length, noun, plural)} ${state}: ${shown}${names.length > namesMax ? ' …' : ''}`];

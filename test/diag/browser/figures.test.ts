@@ -1,12 +1,12 @@
-/** The figures of all routes together. */
+/** The figures of all routes together, and when a part of the page must be fetched again. */
 import assert from 'node:assert/strict';
-import { summaryFigures } from '../../../src/diag/browser/figures.js';
-import { busyRoute, busyTraffic, emptyDiagnostics, ownRoute } from '../diagnostics-sample.ts';
+import { structuresOf, summaryFigures } from '../../../src/diag/browser/figures.js';
+import { busyRoute, busyTraffic, emptyDiagnostics, ownRoute, restingTraffic, sample } from '../diagnostics-sample.ts';
 
 describe('summaryFigures', () => {
   const textsOf = (more: object) => {
-    const { rate, errors, in_flight, picture } = summaryFigures({ ...emptyDiagnostics, ...more });
-    return [rate?.text, errors?.text, in_flight?.text, picture?.text];
+    const { rate, errors, in_flight, sparkline } = summaryFigures({ ...emptyDiagnostics, ...more });
+    return [rate?.text, errors?.text, in_flight?.text, sparkline?.text];
   };
 
   it('adds up the routes, and the requests that no route met', () => {
@@ -23,5 +23,58 @@ describe('summaryFigures', () => {
 
   it('is nothing where nothing was', () => {
     assert.deepEqual(textsOf({}), ['0', '0 %', '0', 'no requests in five minutes']);
+  });
+});
+
+describe('structuresOf', () => {
+  const silent = { error: 1, last_error_at: '2026-12-31T23:59:59.000Z' };
+  const before = structuresOf(sample);
+  /** Which parts are others. */
+  const check = (more: Partial<typeof sample>, expected: readonly string[]) => {
+    const now = structuresOf({ ...sample, ...more });
+    const changed = Object.entries(now).filter(
+      ([name, structure]) => before[name as keyof typeof before] !== structure,
+    );
+    assert.deepEqual(
+      changed.map(([name]) => name),
+      expected,
+    );
+  };
+
+  it('stays while nothing but figures changes', () => {
+    const [cluster] = sample.clusters;
+    const [limit] = sample.limits;
+    assert.ok(cluster && limit);
+    const [first, second] = cluster.addresses;
+    assert.ok(first && second);
+    check(
+      {
+        ...{ at: '2027-01-01T00:00:00.000Z', uptime_seconds: 1, failures: [], unmatched: busyTraffic },
+        routes: [
+          { ...busyRoute, health: 'ok', traffic: { ...busyTraffic, requests: 1, recent: undefined } },
+          { ...ownRoute, health: 'ok', traffic: { ...restingTraffic, requests: 3 } },
+        ],
+        clusters: [{ ...cluster, circuit: 'closed', addresses: [{ ...first, health: 'ejected' }, second] }],
+        limits: [{ ...limit, hits: 1, over: 1, fullness: undefined }],
+        ...{ auth: { allowed: 0, denied: 0, ...silent }, ratelimit: { ok: 0, over: 0, ...silent } },
+      },
+      [],
+    );
+  });
+
+  it('changes with what a row is, and with how many there are', () => {
+    check({ configuration: { ...sample.configuration, generation: 2 } }, ['facts']);
+    check({ ratelimit: undefined }, ['facts']);
+    check({ errors: [], errors_total: 0 }, ['errors']);
+    check({ routes: [ownRoute, busyRoute] }, ['routes']);
+    check({ routes: [{ ...busyRoute, target: 'elsewhere' }, ownRoute] }, ['routes']);
+    check({ routes_matching: 3 }, ['routes']);
+    check({ versions: [] }, ['versions']);
+    check({ services: [] }, ['clusters']);
+    check({ limits_total: 2 }, ['limits']);
+  });
+
+  it('is made of nothing as well', () => {
+    assert.equal(Object.keys(structuresOf(emptyDiagnostics)).length, 6);
   });
 });

@@ -1,0 +1,115 @@
+/** Numbers, spans, times and sparklines as text; shared with the server. */
+
+/** @param {number} perSecond */
+export function rateText(perSecond) {
+  if (perSecond > 0 && perSecond < 0.1) return '<0.1';
+  return perSecond < 10 ? String(Math.round(perSecond * 10) / 10) : countText(perSecond);
+}
+
+/** Never 0 % for more than 0, nor 100 % for less than 1.
+ * @param {number} share from 0 to 1 */
+export function shareText(share) {
+  if (share > 0 && share < 0.001) return '<0.1 %';
+  if (share < 1 && share >= 0.995) return '>99 %';
+  return share < 0.1 ? `${Math.round(share * 1000) / 10} %` : `${Math.round(share * 100)} %`;
+}
+
+/** @param {number | undefined} milliseconds */
+export function durationText(milliseconds) {
+  if (milliseconds === undefined) return '–';
+  if (milliseconds >= 1000) return `${Math.round(milliseconds / 100) / 10} s`;
+  return `${milliseconds < 10 ? Math.round(milliseconds * 10) / 10 : Math.round(milliseconds)} ms`;
+}
+
+/** @param {number} count */
+export function countText(count) {
+  return Math.round(count).toLocaleString('en');
+}
+
+/** `1 route`, `2 routes`.
+ * @param {number} count
+ * @param {string} noun
+ * @param {string} [plural] */
+export function countOf(count, noun, plural = `${noun}s`) {
+  return `${countText(count)} ${count === 1 ? noun : plural}`;
+}
+
+/** The two largest units: `3 h 12 min`.
+ * @param {number} seconds */
+export function spanText(seconds) {
+  const whole = Math.floor(seconds);
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 24 ? pair(hours, 'h', minutes % 60, 'min') : pair(Math.floor(hours / 24), 'd', hours % 24, 'h');
+}
+
+/** @param {number} seconds */
+export function agoText(seconds) {
+  return seconds < 1 ? 'just now' : `${spanText(seconds)} ago`;
+}
+
+/** `2026-01-02 03:04:05 UTC`.
+ * @param {string} at RFC 3339, in UTC */
+export function timeText(at) {
+  return `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
+}
+
+/**
+ * @param {number} large
+ * @param {string} largeUnit
+ * @param {number} small
+ * @param {string} smallUnit
+ */
+function pair(large, largeUnit, small, smallUnit) {
+  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
+}
+
+export const sparklineWidth = 240;
+export const sparklineHeight = 56;
+
+/** The least count that reaches the top, so that a single request does not look like a flood: one request a second. */
+const fullAtLeast = 5;
+
+/**
+ * The points of a polygon on the base line. The last slot is not over yet, and left out.
+ * @param {readonly number[]} counts oldest first
+ * @param {number} most what reaches the top
+ */
+export function areaPoints(counts, most) {
+  const whole = counts.slice(0, -1);
+  if (whole.length < 2 || whole.every((count) => count === 0)) return '';
+  const step = sparklineWidth / (whole.length - 1);
+  const heights = whole.map((count) => Math.round(heightOf(count, most)));
+  const tops = heights.flatMap((height, index) => {
+    const isOnTheWay = height === heights[index - 1] && height === heights[index + 1];
+    return isOnTheWay ? [] : [`${Math.round(index * step)},${height}`];
+  });
+  return `0,${sparklineHeight} ${tops.join(' ')} ${sparklineWidth},${sparklineHeight}`;
+}
+
+/** @param {readonly number[]} counts */
+export function mostOf(counts) {
+  return Math.max(fullAtLeast, ...counts.slice(0, -1));
+}
+
+/**
+ * Leaves two units free for the width of the line.
+ * @param {number} count
+ * @param {number} most
+ */
+function heightOf(count, most) {
+  return sparklineHeight - (count / most) * (sparklineHeight - 2);
+}
+
+/** The most rows of a kind on the page; more would take long to render. */
+export const rowsShownMax = 200;
+
+/**
+ * @template Row
+ * @param {readonly Row[]} rows
+ */
+export function visibleRows(rows) {
+  return rows.slice(0, rowsShownMax);
+}

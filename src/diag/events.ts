@@ -1,0 +1,240 @@
+/** `/gateway/v0/diag/events`: the diagnostics as server-sent events, bounded in number, life and share of the process's time. */
+
+import type { ServerResponse } from 'node:http';
+import type { Context } from 'koa';
+import type { InternalRoute } from '#gateway';
+import { createRepresentations, isRead, type Problem, problem, requestContext } from '#http';
+import { root } from './endpoint.ts';
+import { parseFilter, type RowFilter } from './snapshot/filter.ts';
+import { type DiagnosticsParts, readDiagnostics } from './snapshot/snapshot.ts';
+
+export interface DiagnosticsEvents {
+  readonly endpoint: InternalRoute;
+  /** Ends the streams at once, so that a stop does not wait for them. */
+  readonly close: () => void;
+}
+
+const contentType = 'text/event-stream';
+
+/** Each event is the JSON of the diagnostics under the same query. Headers ask proxies not to buffer it. */
+export function createDiagnosticsEvents(
+  parts: DiagnosticsParts,
+  options: Omit<EventStreamsOptions, 'read' | 'generation'> = {},
+): DiagnosticsEvents {
+  const representations = createRepresentations([{ type: contentType, contentType, tag: 'events', format: String }]);
+  const streams = createEventStreams({
+    ...options,
+    read: (filter) => JSON.stringify(readDiagnostics(parts, filter)),
+    generation: () => parts.configuration.current().number,
+  });
+  const prefix = `${root}/diag/events`;
+  return {
+    endpoint: {
+      name: 'diagnostics-events',
+      prefix,
+      rewrite: '',
+      authenticated: true,
+      isLongLived: true,
+      async run(ctx) {
+        if (!isRead(ctx, prefix)) return;
+        representations.choose(ctx.req.headers.accept);
+        const filter = parseFilter(ctx.search);
+        ctx.set({ 'Cache-Control': 'no-store, no-transform', 'X-Accel-Buffering': 'no' });
+        ctx.vary('Accept');
+        ctx.set('Content-Type', contentType);
+        ctx.status = 200;
+        if (ctx.method === 'HEAD') return;
+        // Koa would wait for the whole body, and report it as an error when the client leaves.
+        ctx.respond = false;
+        const opened = streams.open(filter, ctx.res, clientOf(ctx));
+        if (opened !== 'open') throw refusal(opened);
+      },
+    },
+    close: streams.close,
+  };
+}
+
+/** The user that the auth service named, otherwise the address; the first word keeps the two apart. */
+function clientOf(ctx: Context): string {
+  const { user, addresses } = requestContext(ctx);
+  return user === undefined ? `address ${addresses.client(ctx.req)}` : `user ${user}`;
+}
+
+const reasons: Readonly<Record<RefusalReason, string>> = {
+  all: 'All event streams are in use, or the server is stopping.',
+  client: 'This user, or this address if there is no user, has as many event streams as are allowed.',
+};
+
+function refusal(reason: RefusalReason): Problem {
+  const detail = `${reasons[reason]} The diagnostics can still be read without events.`;
+  return problem('not-ready', { detail, headers: { 'Retry-After': '60' } });
+}
+
+export interface EventStreamsOptions {
+  /** The data of an event, as one line of text. */
+  readonly read: (filter: RowFilter) => string;
+  /** When it changes, streams end with the next event, so that clients must authenticate again. */
+  readonly generation: () => number;
+  /** Between two events, in milliseconds; longer where readings take long. @default 2_000 */
+  readonly intervalMs?: number;
+  /** How long a stream lasts before the client must authenticate again, in milliseconds. @default 900_000 */
+  readonly lifeMs?: number;
+  /** Open at the same time. @default 16 */
+  readonly streamsMax?: number;
+  /** Open at the same time for one client. @default 4 */
+  readonly streamsPerClientMax?: number;
+  /** Milliseconds from any fixed point. @default performance.now */
+  readonly clock?: () => number;
+}
+
+export interface EventStreams {
+  /**
+   * Sends the first event at once, so the headers must be set. `client` identifies the subscriber. Returns why the stream
+   * is refused: all streams are in use (or closed), or all streams of this client.
+   */
+  readonly open: (filter: RowFilter, res: ServerResponse, client: string) => 'open' | RefusalReason;
+  /** Ends all streams at once, and refuses new ones. */
+  readonly close: () => void;
+}
+
+type RefusalReason = 'all' | 'client';
+
+interface Subscriber {
+  readonly filter: RowFilter;
+  readonly res: ServerResponse;
+  readonly client: string;
+  readonly generation: number;
+  readonly openedAtMs: number;
+  /** The last event has been sent. A slow reader misses rounds, so that never more than one event waits for it. */
+  isReady: boolean;
+}
+
+export function createEventStreams(options: EventStreamsOptions): EventStreams {
+  const { read, generation, intervalMs = 2_000, lifeMs = 900_000, clock = now } = options;
+  const { streamsMax = 16, streamsPerClientMax = 4 } = options;
+  const subscribers = new Set<Subscriber>();
+  let timer: NodeJS.Timeout | undefined;
+  let events = 0;
+  let isClosed = false;
+
+  function eventOf(filter: RowFilter): Buffer {
+    events += 1;
+    return Buffer.from(`id: ${events}\nretry: ${intervalMs}\nevent: diagnostics\ndata: ${read(filter)}\n\n`);
+  }
+
+  function refusalReason(client: string): RefusalReason | undefined {
+    if (isClosed || subscribers.size >= streamsMax) return 'all';
+    const own = [...subscribers].filter((subscriber) => subscriber.client === client);
+    return own.length >= streamsPerClientMax ? 'client' : undefined;
+  }
+
+  function subscribe(filter: RowFilter, res: ServerResponse, client: string): Subscriber {
+    const [openedAtMs, met] = [clock(), generation()];
+    const subscriber: Subscriber = { filter, res, client, generation: met, openedAtMs, isReady: true };
+    subscribers.add(subscriber);
+    res.on('drain', () => {
+      subscriber.isReady = true;
+    });
+    res.once('close', () => leave(subscriber));
+    if (timer === undefined) later(sendRound, intervalMs);
+    return subscriber;
+  }
+
+  function leave(subscriber: Subscriber): void {
+    subscribers.delete(subscriber);
+    if (subscribers.size > 0) return;
+    clearTimeout(timer);
+    timer = undefined;
+  }
+
+  function later(next: () => void, delayMs: number): void {
+    if (subscribers.size > 0) timer = setTimeout(next, delayMs).unref();
+  }
+
+  /** Pauses between two readings for requests: each stream may have a filter of its own, and so a reading. */
+  function sendRound(): void {
+    const startedAtMs = clock();
+    const groups = groupsOf(subscribers).values();
+    function next(): void {
+      const { done, value: group } = groups.next();
+      if (done) later(sendRound, Math.max(0, startedAtMs + intervalMs - clock()));
+      else later(next, sendAll(group.filter((subscriber) => subscribers.has(subscriber))) * pausesPerReading);
+    }
+    next();
+  }
+
+  /** Sends one reading to all who asked for the same. Returns how many milliseconds it took. */
+  function sendAll(group: readonly Subscriber[]): number {
+    const startedAtMs = clock();
+    let event: Buffer | undefined;
+    const read = ({ filter }: Subscriber) => {
+      event ??= eventOf(filter);
+      return event;
+    };
+    for (const subscriber of group) sendOrEnd(subscriber, read);
+    return clock() - startedAtMs;
+  }
+
+  function sendOrEnd(subscriber: Subscriber, read: (subscriber: Subscriber) => Buffer): void {
+    const { res, isReady } = subscriber;
+    const isLast = isOver(subscriber);
+    // A stream that has ended and is still open does not read its last event.
+    if (res.writableEnded || (isLast && !isReady)) res.destroy();
+    else if (isReady) send(subscriber, read);
+    if (isLast) res.end();
+  }
+
+  function isOver({ openedAtMs, generation: met }: Subscriber): boolean {
+    return clock() - openedAtMs >= lifeMs || met !== generation();
+  }
+
+  return Object.freeze({
+    open(filter: RowFilter, res: ServerResponse, client: string) {
+      const reason = refusalReason(client);
+      if (reason !== undefined) return reason;
+      const event = eventOf(filter);
+      write(subscribe(filter, res, client), event);
+      return 'open';
+    },
+    close() {
+      isClosed = true;
+      for (const subscriber of subscribers) end(subscriber);
+    },
+  });
+}
+
+/** How much longer than a reading the pause after it is: readings take a quarter of the process's time at most. */
+const pausesPerReading = 3;
+
+/** Those who ask for the same, together. */
+function groupsOf(subscribers: Iterable<Subscriber>): readonly (readonly Subscriber[])[] {
+  const groups = new Map<string, Subscriber[]>();
+  for (const subscriber of subscribers) {
+    const key = JSON.stringify(subscriber.filter);
+    groups.set(key, [...(groups.get(key) ?? []), subscriber]);
+  }
+  return [...groups.values()];
+}
+
+function send(subscriber: Subscriber, read: (subscriber: Subscriber) => Buffer): void {
+  try {
+    write(subscriber, read(subscriber));
+  } catch {
+    // What cannot be read now is told to whoever asks for it without the stream, and to the log.
+    subscriber.res.destroy();
+  }
+}
+
+function write(subscriber: Subscriber, event: Buffer): void {
+  subscriber.isReady = subscriber.res.write(event);
+}
+
+/** Who has not taken what was sent is not waited for. */
+function end({ res, isReady }: Subscriber): void {
+  if (isReady) res.end();
+  else res.destroy();
+}
+
+function now(): number {
+  return performance.now();
+}

@@ -1,0 +1,138 @@
+/** The page for people: verdict, facts, errors, failed requests, and all sections in order. It is complete without its script, which only keeps it up to date. */
+import { type Formatter, html, htmlDocument, type Markup, pageHeaders, withHtmlPage } from '#http';
+import { type Figures, failureFigures, type Structures, structuresOf, summaryFigures } from '../browser/figures.js';
+import { countOf, visibleRows } from '../browser/format.js';
+import { verdictOf } from '../browser/verdict.js';
+import type { Diagnostics, ErrorRow } from '../diagnostics.ts';
+import { breakable, figureOf, live, part, sparkline, time, unlisted } from './cells.ts';
+import { routesSection } from './routes.ts';
+import { limitsSection, targetsSection } from './services.ts';
+
+/** For `Diagnostics`. `explainForm`: the form of the page that explains a request. */
+export function createDiagnosticsFormatters(explainForm: Markup): readonly Formatter[] {
+  return withHtmlPage(
+    (value, title) => page(value as Diagnostics, title, explainForm),
+    pageHeaders({ ownFiles: true }),
+  );
+}
+
+function page(diagnostics: Diagnostics, title: string, explainForm: Markup): string {
+  const structures = structuresOf(diagnostics);
+  return htmlDocument({
+    title: `${verdictOf(diagnostics).text} – ${title}`,
+    heading: title,
+    stylesheets: ['base.css', 'diagnostics.css'],
+    script: 'diagnostics.js',
+    header: pageHeader(diagnostics),
+    main: html`${[
+      healthSection(diagnostics, structures),
+      routesSection(diagnostics, structures),
+      targetsSection(diagnostics, structures),
+      limitsSection(diagnostics, structures),
+      html`<section aria-labelledby="explain">
+<h2 id="explain">Explain a request</h2>
+<p class="hint">Shows what would become of it, without sending it anywhere.</p>
+${explainForm}
+</section>`,
+      failuresSection(diagnostics),
+    ]}`,
+  });
+}
+
+const places = [
+  ['routes', 'Routes'],
+  ['targets', 'Services'],
+  ['limits', 'Limits'],
+  ['explain', 'Explain'],
+  ['failures', 'Failures'],
+] as const;
+
+/** Without the script the page shows one moment, and says which. */
+function pageHeader({ at }: Diagnostics): Markup {
+  return html`<nav aria-label="On this page">${places.map(([id, name]) => html`<a href="#${id}">${name}</a>`)}</nav>
+<div class="connection"><p id="connection" role="status" data-state="still">Not live</p>
+<p class="hint">as of ${time(at, 'taken')}</p>
+<button id="pause" type="button" hidden>Pause</button></div>`;
+}
+
+export function healthSection(diagnostics: Diagnostics, structures: Structures): Markup {
+  const { state, text } = verdictOf(diagnostics);
+  const { facts, errors } = structures;
+  return html`<section aria-labelledby="health">
+<h2 id="health" class="unseen">Is it well?</h2>
+<p id="verdict" class="verdict" role="status" data-state="${state}">${text}</p>
+${part('errors', errors, html`${errorList(diagnostics)}${noticeList(diagnostics)}`)}
+${part('facts', facts, factsList(diagnostics))}
+</section>`;
+}
+
+function errorList({ errors, errors_total: total, routes }: Diagnostics): Markup {
+  if (total === 0) return html``;
+  return html`<section aria-labelledby="errors" class="trouble" data-state="ill">
+<h3 id="errors">${countOf(total, 'configuration error')}</h3>
+<p>What is named here is as before, or not served; the rest is in force.</p>
+<ul>${visibleRows(errors).map((error) => errorItem(error, routes))}</ul>
+${unlisted(visibleRows(errors).length, total, 'errors')}
+</section>`;
+}
+
+function noticeList({ notices, notices_total: total, routes }: Diagnostics): Markup {
+  if (total === 0) return html``;
+  return html`<details class="trouble" data-state="watch" id="notices"${total <= noticesOpenMax && html` open`}>
+<summary>${countOf(total, 'notice')}: valid, but perhaps not what was meant</summary>
+<ul>${visibleRows(notices).map((notice) => errorItem(notice, routes))}</ul>
+${unlisted(visibleRows(notices).length, total, 'notices')}
+</details>`;
+}
+
+const noticesOpenMax = 3;
+
+function errorItem({ source, record, message, remedy }: ErrorRow, routes: Diagnostics['routes']): Markup {
+  const route = visibleRows(routes).findIndex(({ name, internal }) => !internal && `Mapping ${name}` === record);
+  const named = route < 0 ? record : html`<a href="#route-${route}">${record}</a>`;
+  return html`<li><p class="place"><code>${breakable(source)}</code>${record !== undefined && html` <span>${named}</span>`}</p>
+<p class="message">${message}</p>
+<p class="remedy"><span class="unseen">What to do: </span>${remedy}</p></li>
+`;
+}
+
+function factsList(diagnostics: Diagnostics): Markup {
+  const { version, configuration, routes, routes_total: total, auth, ratelimit } = diagnostics;
+  const figures = summaryFigures(diagnostics);
+  const which = routes.length < total ? 'Traffic of the routes listed here' : 'Traffic';
+  return html`<dl class="facts" data-row>
+<div class="wide"><dt>${which}</dt><dd><span class="large">${live('rate', figures)}</span> requests/s, ${live('errors', figures)} errors, ${live('in_flight', figures)} in flight ${sparkline(figures)}</dd></div>
+<div><dt>Configuration</dt><dd><span class="large">generation ${configuration.generation}</span> <code>${configuration.hash}</code><br>applied ${time(configuration.applied_at)}</dd></div>
+<div><dt>Version</dt><dd><span class="large">${version}</span><br>up for ${live('uptime', figures)}</dd></div>
+${auth !== undefined && html`<div><dt>Auth answers</dt><dd>${live('auth_allowed', figures)} allowed<br>${live('auth_denied', figures)} denied<br>${live('auth_error', figures)} without an answer</dd></div>`}
+${ratelimit !== undefined && html`<div><dt>Rate-limit answers</dt><dd>${live('limit_ok', figures)} within<br>${live('limit_over', figures)} over<br>${live('limit_error', figures)} without an answer</dd></div>`}
+</dl>`;
+}
+
+/** The script creates new rows from the template. */
+export function failuresSection({ failures }: Diagnostics): Markup {
+  return html`<section aria-labelledby="failures">
+<h2 id="failures">Requests that failed</h2>
+<p id="no-failures" class="hint"${failures.length > 0 && html` hidden`}>None since the start.</p>
+<table id="failure-table"${failures.length === 0 && html` hidden`}>
+<caption>Answered with 500 or more, newest first</caption>
+<thead><tr><th scope="col">When</th><th scope="col">Status</th><th scope="col">Request</th><th scope="col">Mapping</th><th scope="col">Why</th><th scope="col">Request id</th></tr></thead>
+<tbody id="failure-rows">
+${failures.map((failure) => failureRow(failureFigures(failure)))}</tbody>
+</table>
+<template id="failure-row">${failureRow({})}</template>
+</section>`;
+}
+
+function failureRow(figures: Figures): Markup {
+  const { text, href } = figureOf('problem', figures);
+  const link = html`<a data-figure="problem"${href && html` href="${href}"`}>${text}</a>`;
+  return html`<tr data-row>
+<td class="short" data-label="When">${time(figureOf('at', figures).text, 'at')}</td>
+<td class="short" data-label="Status">${live('status', figures)}</td>
+<th scope="row">${live('method', figures)} <code data-figure="path">${figureOf('path', figures).text}</code></th>
+<td class="short" data-label="Mapping">${live('mapping', figures)}</td>
+<td data-label="Why">${link} ${live('reason', figures)}</td>
+<td data-label="Request id"><code data-figure="request_id">${figureOf('request_id', figures).text}</code></td></tr>
+`;
+}

@@ -1,0 +1,155 @@
+/** The table of routes, a page at a time, and the versions on their way out. */
+import { html, type Markup } from '#http';
+import { type Figures, routeFigures, type Structures, trafficFigures } from '../browser/figures.js';
+import { countText, rowsShownMax, timeText, visibleRows } from '../browser/format.js';
+import type { Diagnostics, RouteRow, VersionRow } from '../diagnostics.ts';
+import { breakable, live, liveCell, part, sparkline } from './cells.ts';
+
+export function routesSection(diagnostics: Diagnostics, structures: Structures): Markup {
+  return html`<section aria-labelledby="routes">
+<h2 id="routes">Routes</h2>
+${filterForm(diagnostics)}
+${part('routes', structures.routes, html`${pageLinks(diagnostics)}${routeTable(diagnostics)}`)}
+${versionsPart(diagnostics, structures)}
+</section>`;
+}
+
+function filterForm({ filter, routes_total: total, routes_matching: matching }: Diagnostics): Markup {
+  return html`<form id="filter-form" class="filter" method="get" role="search">
+<label for="filter">Filter routes, services and clusters</label>
+<input id="filter" name="filter" type="search" value="${filter}" autocomplete="off" spellcheck="false">
+<button>Filter</button>
+${filter !== '' && html`<a href="./">Show all</a>`}
+<p id="filter-count" role="status">${countText(matching)} of ${countText(total)} routes</p>
+</form>`;
+}
+
+/** Links to the other pages, if there are more routes than one page shows. */
+function pageLinks({ filter, offset, routes, routes_matching: matching }: Diagnostics): Markup {
+  const count = visibleRows(routes).length;
+  if (count >= matching) return html``;
+  const at = (from: number) => `?${new URLSearchParams({ ...(filter && { filter }), offset: String(from) })}`;
+  const range = count === 0 ? 'None' : `${countText(offset + 1)} to ${countText(offset + count)}`;
+  return html`<nav class="pages" aria-label="Pages of routes"><p>${range} of ${countText(matching)} routes are shown. The filter, sent with Return, finds the others.</p>
+${offset > 0 && html`<a rel="prev" href="${at(Math.max(0, offset - rowsShownMax))}">Previous</a>`}
+${offset + count < matching && html`<a rel="next" href="${at(offset + count)}">Next</a>`}
+</nav>`;
+}
+
+const columns = ['Req/s', 'Errors', 'p50', 'p99', 'Refused by auth', 'Refused by limit'];
+
+function routeTable({ routes, unmatched }: Diagnostics): Markup {
+  const figures = trafficFigures(unmatched);
+  return html`<table class="routes">
+<caption>In the order in which they are tried. Figures are of the last five minutes, requests a second of the last minute.</caption>
+<thead><tr><th scope="col">Route</th><th scope="col">Leads to</th><th scope="col">Traffic</th>${columns.map((title) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
+<tbody>
+${visibleRows(routes).map(routeRow)}<tr data-row class="built-in"><th scope="row">No route</th><td class="to">${details('none', html`answered with 404`, totals(figures))}</td>${figureCells(figures)}</tr>
+</tbody>
+</table>`;
+}
+
+function routeRow(route: RouteRow, index: number): Markup {
+  const { name, prefix, conditions, target, source, internal } = route;
+  const figures = routeFigures(route);
+  return html`<tr data-row id="route-${index}"${internal && html` class="built-in"`}>
+<th scope="row"><code class="path">${prefix}</code>${conditions.map((condition) => html` <span class="chip">${condition}</span>`)}${internal ? html` <span class="chip">built in</span>` : html`<span class="minor">${name} <span class="place">${source && breakable(source)}</span></span>`}</th>
+<td class="to">${details(`${name}${prefix}`, html`${live('health', figures)} <span class="target">${target}</span>`, routeTerms(route, figures))}</td>
+${figureCells(figures)}</tr>
+`;
+}
+
+/** The cells from the sparkline on. */
+function figureCells(figures: Figures): Markup {
+  return html`<td class="picture" data-label="Five minutes">${sparkline(figures)}</td>${[
+    liveCell('Req/s', 'rate', figures),
+    liveCell('Errors', 'errors', figures),
+    liveCell('p50', 'p50', figures),
+    liveCell('p99', 'p99', figures),
+    liveCell('Refused by auth', 'auth', figures),
+    liveCell('Refused by limit', 'limit', figures),
+  ]}`;
+}
+
+/** Details to open. `key` identifies them after an update; `terms` are those of a description list. */
+function details(key: string, summary: Markup, terms: Markup): Markup {
+  return html`<details id="more-${key.replaceAll(/\s/g, '-')}"><summary>${summary}</summary><dl>${terms}</dl></details>`;
+}
+
+function routeTerms(route: RouteRow, figures: Figures): Markup {
+  const {
+    name,
+    prefix,
+    conditions,
+    rewrite,
+    service,
+    authenticated,
+    labels,
+    timeout_ms: timeoutMs,
+    cluster,
+    traffic,
+  } = route;
+  return html`${[
+    term('Name', name),
+    service !== '' && term('Service', html`<code>${service}</code>`),
+    term('Rewrite', rewrite === '' ? 'none' : html`<code>${rewrite}</code>`),
+    term('Behind auth', authenticated ? 'yes' : 'no'),
+    labels.length > 0 && term('Labels', labels.join(', ')),
+    timeoutMs !== undefined && term('Time-out', timeoutMs === 0 ? 'none' : `${countText(timeoutMs)} ms`),
+    cluster !== undefined && term('Cluster', html`<code>${cluster}</code>`),
+    totals(figures),
+    traffic.upstream !== undefined && attempts(figures),
+    !conditions.includes('regex') && explainTerm(prefix),
+  ]}`;
+}
+
+function explainTerm(prefix: string): Markup {
+  const query = String(new URLSearchParams({ method: 'GET', url: prefix }));
+  return term('Explain', html`<a href="../explain?${query}">GET ${prefix}</a>`);
+}
+
+function totals(figures: Figures): Markup {
+  return html`${term('Since the start', html`${live('total', figures)} requests`)}${[
+    term('In flight', live('in_flight', figures)),
+    term('Answered with 5xx', live('total_errors', figures)),
+    term('Refused by auth', live('total_auth', figures)),
+    term('Refused by limit', live('total_limit', figures)),
+    term('Client left', live('abandoned', figures)),
+  ]}`;
+}
+
+function attempts(figures: Figures): Markup {
+  return html`${[
+    term('Retries', live('retries', figures)),
+    term('Unavailable', live('unavailable', figures)),
+    term('Failed', live('failed', figures)),
+    term('Timed out', live('timeout', figures)),
+    term('Overloaded', live('overloaded', figures)),
+  ]}`;
+}
+
+function term(name: string, content: Markup | string): Markup {
+  return html`<div><dt>${name}</dt><dd>${content}</dd></div>`;
+}
+
+function versionsPart({ versions }: Diagnostics, { versions: structure }: Structures): Markup {
+  return part('versions', structure, versions.length === 0 ? html`` : versionTable(versions));
+}
+
+function versionTable(versions: readonly VersionRow[]): Markup {
+  return html`<table>
+<caption>Versions of the API that are deprecated or end</caption>
+<thead><tr><th scope="col">Version</th><th scope="col">Deprecated from</th><th scope="col">Answers 410 from</th><th scope="col">Successor</th></tr></thead>
+<tbody>
+${visibleRows(versions).map(versionRow)}</tbody>
+</table>`;
+}
+
+function versionRow({ name, prefix, deprecation, sunset, successor, source }: VersionRow): Markup {
+  return html`<tr data-row>
+<th scope="row"><code>${prefix}</code><span class="minor">${name} <span class="place">${breakable(source)}</span></span></th>
+<td data-label="Deprecated from">${deprecation === undefined ? '–' : timeText(deprecation)}</td>
+<td data-label="Answers 410 from">${sunset === undefined ? '–' : timeText(sunset)}</td>
+<td data-label="Successor">${successor === undefined ? '–' : html`<code>${breakable(successor)}</code>`}</td></tr>
+`;
+}

@@ -1,0 +1,64 @@
+/** Services across HTTP as rows, with the routes that lead there. */
+import { conceal } from '#config';
+import type { RouteSnapshot } from '#gateway';
+import type { ClusterRow } from '../diagnostics.ts';
+
+export type Cluster = NonNullable<RouteSnapshot['transport']['cluster']>;
+
+export interface KnownCluster {
+  /** The service; a second cluster of the same service ends with ` #2`. */
+  readonly name: string;
+  readonly service: string;
+  readonly mappings: readonly string[];
+}
+
+/** In the order in which routes lead to them; then `others` that no route leads to, such as auth services. */
+export function nameClusters(
+  routes: readonly RouteSnapshot[],
+  others: readonly Cluster[],
+): ReadonlyMap<Cluster, KnownCluster> {
+  const known = new Map<Cluster, KnownCluster & { readonly mappings: string[] }>();
+  const counts = new Map<string, number>();
+
+  function add(cluster: Cluster, service: string) {
+    const count = (counts.get(service) ?? 0) + 1;
+    counts.set(service, count);
+    const added = { name: count === 1 ? service : `${service} #${count}`, service, mappings: [] };
+    known.set(cluster, added);
+    return added;
+  }
+
+  for (const { transport, mapping } of routes) {
+    const { cluster } = transport;
+    if (cluster !== undefined) (known.get(cluster) ?? add(cluster, mapping.service)).mappings.push(mapping.name);
+  }
+  for (const cluster of others) if (!known.has(cluster)) add(cluster, cluster.snapshot().service);
+  return known;
+}
+
+const mappingsMax = 100;
+
+export function clusterRow(cluster: Cluster, { name, service, mappings }: KnownCluster): ClusterRow {
+  const { addresses, isUsed, circuit, activeRequests, overflows } = cluster.snapshot();
+  return {
+    name: conceal(name),
+    service: conceal(service),
+    addresses: addresses.map((address) => ({
+      origin: conceal(address.origin),
+      health: address.health,
+      active_requests: address.activeRequests,
+    })),
+    used: isUsed,
+    circuit,
+    active_requests: activeRequests,
+    overflows,
+    mappings: mappings.slice(0, mappingsMax),
+    mappings_total: mappings.length,
+  };
+}
+
+/** True if no address should get a request. */
+export function isUnusable(cluster: Cluster): boolean {
+  const { addresses } = cluster.snapshot();
+  return addresses.every(({ health }) => health === 'unhealthy' || health === 'ejected');
+}

@@ -1,0 +1,83 @@
+/** `?filter=` and `?offset=`: read from the query, and applied to routes, clusters and services. */
+import { conceal } from '#config';
+import type { GatewaySnapshot, RouteSnapshot } from '#gateway';
+import { type Fault, problem, queryFault } from '#http';
+import type { Cluster, KnownCluster } from './clusters.ts';
+
+export interface RowFilter {
+  /** What a row must contain, in any case; empty: every row. */
+  readonly filter: string;
+  /** How many of the selected routes are skipped. */
+  readonly offset: number;
+}
+
+export const noFilter: RowFilter = Object.freeze({ filter: '', offset: 0 });
+
+const names: readonly string[] = ['filter', 'offset'];
+const searchLengthMax = 2048;
+const filterLengthMax = 200;
+
+/** `search`: with or without its question mark. Throws `bad-argument`. */
+export function parseFilter(search: string): RowFilter {
+  if (search.length > searchLengthMax)
+    throw problem('bad-argument', { errors: [queryFault('', `is longer than ${searchLengthMax} characters`)] });
+  const given = new URLSearchParams(search);
+  const filter = (given.get('filter') ?? '').trim();
+  const offset = given.get('offset') || '0';
+  const faults = [
+    ...[...new Set(given.keys())].flatMap((name) => nameFaults(name, given)),
+    ...(filter.length > filterLengthMax ? [queryFault('filter', `is longer than ${filterLengthMax} characters`)] : []),
+    ...(/^\d{1,9}$/.test(offset) ? [] : [queryFault('offset', 'is not a whole number')]),
+  ];
+  if (faults.length > 0) throw problem('bad-argument', { errors: faults });
+  return { filter, offset: Number(offset) };
+}
+
+function nameFaults(name: string, given: URLSearchParams): readonly Fault[] {
+  if (!names.includes(name)) return [queryFault(name, `is unknown; known: ${names.join(', ')}`)];
+  return given.getAll(name).length > 1 ? [queryFault(name, 'is given more than once')] : [];
+}
+
+interface SelectedRows {
+  readonly routes: readonly RouteSnapshot[];
+  readonly clusters: readonly (readonly [Cluster, KnownCluster])[];
+  readonly services: GatewaySnapshot['services'];
+}
+
+interface AllRows {
+  readonly routes: readonly RouteSnapshot[];
+  readonly clusters: ReadonlyMap<Cluster, KnownCluster>;
+  readonly services: GatewaySnapshot['services'];
+}
+
+/** The routes that contain the text, with their clusters and services, and others that contain it themselves. */
+export function selectRows(filter: string, { routes, clusters, services }: AllRows): SelectedRows {
+  if (filter === '') return { routes, clusters: [...clusters], services };
+  const contains = createTextTest(filter.toLowerCase());
+  const selected = routes.filter(({ name, prefix, mapping, transport }) =>
+    contains(name, prefix, mapping.service, transport.describe()),
+  );
+  const reached = new Set(selected.map(({ transport }) => transport.cluster));
+  const roles = new Set(selected.map(({ name }) => `Mapping ${name}`));
+  return {
+    routes: selected,
+    clusters: [...clusters].filter(
+      ([cluster, { name, mappings }]) =>
+        reached.has(cluster) || (mappings.length === 0 && contains(name, ...originsOf(cluster))),
+    ),
+    services: services.filter(({ role, service, target }) => roles.has(role) || contains(role, service, target())),
+  };
+}
+
+/** Searches only what is shown, so that a filter finds no secret. Conceals only a text that may contain `wanted`. */
+function createTextTest(wanted: string): (...texts: readonly string[]) => boolean {
+  const isShown = wanted.includes('…');
+  return (...texts) =>
+    texts.some(
+      (text) => (isShown || text.toLowerCase().includes(wanted)) && conceal(text).toLowerCase().includes(wanted),
+    );
+}
+
+function originsOf(cluster: Cluster): readonly string[] {
+  return cluster.snapshot().addresses.map(({ origin }) => origin);
+}

@@ -1,0 +1,66 @@
+/** Limits as rows, outermost descriptor first, with how often they were hit and how full they are. */
+import { isSecretKey, type Limit, type LimitDescriptor, type LimitDomain } from '#config';
+import type { UsageOf } from '#ratelimit';
+import type { LimitRow } from '../diagnostics.ts';
+
+/** The first `rowsMax` rows. */
+export function limitRows(domains: readonly LimitDomain[], rowsMax: number, usageOf: UsageOf): LimitRow[] {
+  const rows: LimitRow[] = [];
+  for (const { domain, descriptors } of domains) {
+    for (const row of rowsOf({ domain, path: '', shown: '' }, descriptors, usageOf)) {
+      if (rows.length === rowsMax) return rows;
+      rows.push(row);
+    }
+  }
+  return rows;
+}
+
+export function countLimits(domains: readonly LimitDomain[]): number {
+  return domains.reduce((sum, { descriptors }) => sum + countBelow(descriptors), 0);
+}
+
+function countBelow(descriptors: readonly LimitDescriptor[]): number {
+  return descriptors.reduce((sum, { limits, descriptors: below }) => sum + limits.length + countBelow(below), 0);
+}
+
+interface Place {
+  readonly domain: string;
+  /** The entries of the descriptors above, ending with a separator; `shown` is the same without secrets. */
+  readonly path: string;
+  readonly shown: string;
+}
+
+/** A generator, since of 10,000 limits only the first are read. */
+function* rowsOf(above: Place, descriptors: readonly LimitDescriptor[], usageOf: UsageOf): Generator<LimitRow> {
+  const { domain } = above;
+  for (const { key, value, limits, descriptors: below, source } of descriptors) {
+    const path = above.path + entryText(key, value);
+    const shown = above.shown + entryText(key, value !== undefined && isSecretKey(key) ? '…' : value);
+    for (const limit of limits) {
+      const usage = usageOf(domain, path, limit);
+      yield {
+        domain,
+        descriptor: shown,
+        limit: limitText(limit),
+        source: `${source.file}:${source.line}`,
+        hits: usage?.hits ?? 0,
+        over: usage?.over ?? 0,
+        fullness: usage?.fullness,
+      };
+    }
+    yield* rowsOf({ domain, path: `${path} › `, shown: `${shown} › ` }, below, usageOf);
+  }
+}
+
+function entryText(key: string, value: string | undefined): string {
+  return value === undefined ? key : `${key}=${value}`;
+}
+
+/** `10 per minute`, `5 per 30 seconds (token bucket)`. */
+function limitText({ unit, unitMultiplier, requestsPerUnit, unlimited, algorithm, shadowMode }: Limit): string {
+  if (unlimited) return 'unlimited';
+  const window = unitMultiplier === 1 ? unit : `${unitMultiplier} ${unit}s`;
+  const how = [algorithm === 'fixed_window' ? '' : algorithm.replace('_', ' '), shadowMode ? 'shadow' : ''];
+  const said = how.filter(Boolean).join(', ');
+  return `${requestsPerUnit} per ${window}${said && ` (${said})`}`;
+}

@@ -1,0 +1,113 @@
+/** Routes as rows in the order in which they are tried, with what came of their requests. */
+import { conceal } from '#config';
+import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic } from '#gateway';
+import type { FailureRow, RecentRow, RouteRow, TrafficRow } from '../diagnostics.ts';
+import { type Cluster, isUnusable, type KnownCluster } from './clusters.ts';
+
+export interface RouteRowParts {
+  readonly clusters: ReadonlyMap<Cluster, KnownCluster>;
+  readonly trafficOf: (name: string) => RouteTraffic | undefined;
+  readonly time: TrafficTime;
+}
+
+export function routeRow(route: RouteSnapshot, { clusters, trafficOf, time }: RouteRowParts): RouteRow {
+  const { name, prefix, mapping, transport, labels, source } = route;
+  const { cluster } = transport;
+  const traffic = trafficRow(trafficOf(name), cluster !== undefined, time);
+  const known = cluster && clusters.get(cluster);
+  return {
+    name,
+    prefix,
+    conditions: route.conditions(),
+    rewrite: mapping.rewrite,
+    service: conceal(mapping.service),
+    target: conceal(transport.describe()),
+    authenticated: route.auth !== undefined,
+    labels: labels.map((group) => group.labels.map((label) => label.name).join(' + ')),
+    timeout_ms: transport.timeouts?.timeoutMs,
+    source: source && `${source.file}:${source.line}`,
+    internal: route.internal === true,
+    cluster: known && conceal(known.name),
+    health: healthOf(traffic, cluster),
+    traffic,
+  };
+}
+
+/** As in Ambassador: by the share of responses below 500. */
+function healthOf({ recent }: TrafficRow, cluster: Cluster | undefined): RouteRow['health'] {
+  if (cluster !== undefined && isUnusable(cluster)) return 'failing';
+  if (recent === undefined) return 'unknown';
+  const good = 1 - recent.error_share;
+  if (good < 0.7) return 'failing';
+  return good < 0.9 ? 'degraded' : 'ok';
+}
+
+export interface TrafficTime {
+  /** By the clock of `RouteTraffic`. */
+  readonly nowMs: number;
+  /** Since the process started to serve. */
+  readonly uptimeMs: number;
+}
+
+/** `traffic` is undefined where nothing is counted. */
+export function trafficRow(traffic: RouteTraffic | undefined, isRemote: boolean, time: TrafficTime): TrafficRow {
+  const totals = traffic?.totals;
+  return {
+    requests: totals?.requests ?? 0,
+    in_flight: traffic?.inFlight ?? 0,
+    errors: totals?.errors ?? 0,
+    refused_by_auth: totals?.refusedByAuth ?? 0,
+    refused_by_limit: totals?.refusedByLimit ?? 0,
+    abandoned: totals?.abandoned ?? 0,
+    upstream: isRemote && traffic ? { ...traffic.upstream } : undefined,
+    recent: totals && traffic && recentRow(traffic.recent(time.nowMs), time),
+  };
+}
+
+function recentRow({ slotMs, slots, p50Ms, p99Ms }: RecentTraffic, time: TrafficTime): RecentRow | undefined {
+  const requests = sumOf(slots, 'requests');
+  if (requests === 0) return undefined;
+  return {
+    slot_seconds: slotMs / 1000,
+    requests: slots.map((slot) => slot.requests),
+    errors: slots.map((slot) => slot.errors),
+    requests_per_second: rateOf(slots, slotMs, time),
+    error_share: rounded(sumOf(slots, 'errors') / requests),
+    refused_by_auth: sumOf(slots, 'refusedByAuth'),
+    refused_by_limit: sumOf(slots, 'refusedByLimit'),
+    p50_ms: p50Ms && rounded(p50Ms),
+    p99_ms: p99Ms && rounded(p99Ms),
+  };
+}
+
+const minuteMs = 60_000;
+
+/** Only a part of the last slot has passed, and a new process has not run for a minute yet. */
+function rateOf(slots: RecentTraffic['slots'], slotMs: number, { nowMs, uptimeMs }: TrafficTime): number {
+  const count = minuteMs / slotMs;
+  const passedMs = (count - 1) * slotMs + (nowMs % slotMs);
+  return rounded(sumOf(slots.slice(-count), 'requests') / (Math.min(passedMs, Math.max(uptimeMs, 1000)) / 1000));
+}
+
+function sumOf(slots: readonly Readonly<Figures>[], name: keyof Figures): number {
+  return slots.reduce((sum, slot) => sum + slot[name], 0);
+}
+
+/** Three decimals are enough for people, and keep events short. */
+function rounded(value: number): number {
+  return Math.round(value * 1000) / 1000;
+}
+
+export function failureRow(failure: FailedRequest): FailureRow {
+  const { atMs, requestId, method, path, mapping, status, problem, reason } = failure;
+  return {
+    at: new Date(atMs).toISOString(),
+    request_id: requestId,
+    method,
+    path: conceal(path),
+    mapping,
+    status,
+    problem,
+    reason: reason && conceal(reason),
+  };
+}

@@ -1,0 +1,98 @@
+/** Reads the whole state of the gateway as data, and changes nothing. */
+import { type ConfigurationError, conceal, concealMessage, type LimitDomain, type Version } from '#config';
+import type { GatewaySnapshot, Traffic } from '#gateway';
+import type { UsageOf } from '#ratelimit';
+import type { Diagnostics, ErrorRow, ServiceRow, VersionRow } from '../diagnostics.ts';
+import { type Cluster, clusterRow, nameClusters } from './clusters.ts';
+import { noFilter, type RowFilter, selectRows } from './filter.ts';
+import { countLimits, limitRows } from './limits.ts';
+import { failureRow, routeRow, trafficRow } from './routes.ts';
+
+export interface DiagnosticsParts {
+  readonly version: string;
+  /** Milliseconds since the process began to serve. */
+  readonly uptimeMs: () => number;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  readonly gateway: () => GatewaySnapshot;
+  /** All clusters, those of auth services as well. */
+  readonly clusters: () => readonly Cluster[];
+  readonly traffic: Pick<Traffic, 'of' | 'unmatched' | 'failures' | 'nowMs'>;
+  readonly limits: () => readonly LimitDomain[];
+  /** How often each limit was hit, and how full it is. */
+  readonly usages: () => UsageOf;
+  readonly configuration: {
+    readonly current: () => { readonly number: number; readonly hash: () => string; readonly appliedAtMs: number };
+    /** Why the files as they are now are not fully in force. */
+    readonly errors: () => readonly ConfigurationError[];
+    readonly notices: () => readonly ConfigurationError[];
+  };
+}
+
+/** A page of all of 10,000 routes would take seconds to render, and to send each time. */
+export const rowsMax = 1_000;
+
+export function readDiagnostics(parts: DiagnosticsParts, rowFilter: RowFilter = noFilter): Diagnostics {
+  const { version, configuration, traffic } = parts;
+  const { routes, services, versions, auth, ratelimit, lastUnanswered } = parts.gateway();
+  const { filter, offset } = rowFilter;
+  const { number: generation, hash, appliedAtMs } = configuration.current();
+  const uptimeMs = parts.uptimeMs();
+  const time = { nowMs: traffic.nowMs(), uptimeMs };
+  const clusters = nameClusters(routes, parts.clusters());
+  const selected = selectRows(filter, { routes, clusters, services });
+  const domains = parts.limits();
+  const limits = limitRows(domains, rowsMax, parts.usages());
+  const { errors, notices } = configuration;
+  return {
+    version,
+    uptime_seconds: Math.floor(uptimeMs / 1000),
+    at: new Date(parts.clock()).toISOString(),
+    configuration: { generation, hash: hash(), applied_at: new Date(appliedAtMs).toISOString() },
+    ...{ errors: errors().slice(0, rowsMax).map(errorRow), errors_total: errors().length },
+    ...{ notices: notices().slice(0, rowsMax).map(errorRow), notices_total: notices().length },
+    ...{ filter, offset, rows_max: rowsMax },
+    routes: selected.routes
+      .slice(offset, offset + rowsMax)
+      .map((route) => routeRow(route, { clusters, trafficOf: traffic.of, time })),
+    ...{ routes_total: routes.length, routes_matching: selected.routes.length },
+    unmatched: trafficRow(traffic.unmatched, false, time),
+    clusters: selected.clusters.slice(0, rowsMax).map(([cluster, known]) => clusterRow(cluster, known)),
+    clusters_total: clusters.size,
+    services: selected.services.slice(0, rowsMax).map(serviceRow),
+    services_total: services.length,
+    versions: versions.map(versionRow),
+    ...{ limits, limits_total: countLimits(domains) },
+    failures: traffic.failures().map(failureRow),
+    auth: auth && { ...auth, last_error_at: timeOf(lastUnanswered.auth) },
+    ratelimit: ratelimit && { ...ratelimit, last_error_at: timeOf(lastUnanswered.ratelimit) },
+  };
+}
+
+function serviceRow({ role, service, target }: GatewaySnapshot['services'][number]): ServiceRow {
+  return { role, service: conceal(service), target: conceal(target()) };
+}
+
+function versionRow({ name, prefix, deprecatedAtMs, endsAtMs, successor, source }: Version): VersionRow {
+  return {
+    name,
+    prefix,
+    deprecation: timeOf(deprecatedAtMs),
+    sunset: timeOf(endsAtMs),
+    successor: successor && conceal(successor),
+    source: `${source.file}:${source.line}`,
+  };
+}
+
+function timeOf(atMs: number | undefined): string | undefined {
+  return atMs === undefined ? undefined : new Date(atMs).toISOString();
+}
+
+function errorRow({ source, record, message, remedy }: ConfigurationError): ErrorRow {
+  return {
+    source: `${source.file}:${source.line}`,
+    record: record && conceal(record),
+    message: concealMessage(message),
+    remedy: conceal(remedy),
+  };
+}

@@ -1,0 +1,92 @@
+/** Figures as text, and the outline of a sparkline. */
+import assert from 'node:assert/strict';
+import {
+  agoText,
+  areaPoints,
+  countOf,
+  countText,
+  durationText,
+  mostOf,
+  rateText,
+  shareText,
+  spanText,
+  sparklineHeight,
+  sparklineWidth,
+  timeText,
+} from '../../../src/diag/browser/format.js';
+
+function check<T>(text: (value: T) => string, ...cases: readonly (readonly [value: T, expected: string])[]): void {
+  for (const [value, expected] of cases) assert.equal(text(value), expected);
+}
+
+describe('the words of the diagnostics', () => {
+  it('tell a rate with a decimal while it is small, and never as nothing when it is something', () => {
+    check(rateText, [0, '0'], [0.016, '<0.1'], [0.14, '0.1'], [9.96, '10'], [12.4, '12'], [12_345.6, '12,346']);
+  });
+
+  it('tell a share, and neither none nor all unless it is', () => {
+    check(
+      shareText,
+      [0, '0 %'],
+      [0.0004, '<0.1 %'],
+      [0.0123, '1.2 %'],
+      [0.15, '15 %'],
+      [0.9999, '>99 %'],
+      [1, '100 %'],
+    );
+  });
+
+  it('tell a duration, or that there is none', () => {
+    check(durationText, [undefined, '–'], [0.43, '0.4 ms'], [12.6, '13 ms'], [999, '999 ms'], [2_550, '2.6 s']);
+  });
+
+  it('tell counts with their noun', () => {
+    assert.equal(countText(1_234_567), '1,234,567');
+    assert.deepEqual([countOf(1, 'route'), countOf(0, 'route')], ['1 route', '0 routes']);
+    assert.equal(countOf(2, 'address', 'addresses'), '2 addresses');
+  });
+
+  it('tell a span by its two largest units', () => {
+    check(
+      spanText,
+      [0, '0 s'],
+      [59.9, '59 s'],
+      [60, '1 min'],
+      [3_599, '59 min'],
+      [3_600, '1 h'],
+      [11_520, '3 h 12 min'],
+    );
+    check(spanText, [86_400, '1 d'], [200_000, '2 d 7 h']);
+    check(agoText, [-3, 'just now'], [0.4, 'just now'], [61, '1 min ago']);
+  });
+
+  it('tell a time to the second', () => {
+    assert.equal(timeText('2026-01-02T03:04:05.678Z'), '2026-01-02 03:04:05 UTC');
+  });
+});
+
+describe('areaPoints', () => {
+  it('stands on the ground from one end to the other', () => {
+    const points = areaPoints([1, 5, 3, 9], 5).split(' ');
+    assert.deepEqual([points[0], points.at(-1)], [`0,${sparklineHeight}`, `${sparklineWidth},${sparklineHeight}`]);
+    assert.deepEqual(points.slice(1, -1), ['0,45', '120,2', '240,24']);
+  });
+
+  it('leaves out the slot that is still being filled', () => {
+    assert.equal(areaPoints([1, 2, 0], 5), areaPoints([1, 2, 5], 5));
+  });
+
+  it('says what is level by its two ends', () => {
+    assert.equal(areaPoints([0, 0, 0, 5, 5, 5, 0], 5), '0,56 0,56 96,56 144,2 240,2 240,56');
+  });
+
+  it('is nothing where nothing was, or too little to draw', () => {
+    for (const counts of [[], [3], [3, 3], [0, 0, 0, 9]]) assert.equal(areaPoints(counts, 5), '');
+  });
+});
+
+describe('mostOf', () => {
+  it('keeps a lone request small', () => {
+    assert.deepEqual([mostOf([]), mostOf([1, 0, 0]), mostOf([3, 40, 90])], [5, 5, 40]);
+  });
+});

@@ -1,0 +1,111 @@
+/** What came of requests, as the diagnostics tell it route by route. */
+import assert from 'node:assert/strict';
+import { createTraffic, type FailedRequest } from '#gateway';
+import { readDiagnostics } from '../../../src/diag/snapshot/snapshot.ts';
+import { hotelRoute, parts } from '../diagnostics-parts.ts';
+
+describe('the traffic in the diagnostics', () => {
+  function setUp(startedAtMs = 0) {
+    let nowMs = startedAtMs;
+    const traffic = createTraffic({ stopwatch: () => nowMs });
+    const counted = traffic.hold('hotel');
+    const gateway = () => ({ ...parts.gateway(), routes: [hotelRoute] });
+    return {
+      traffic,
+      send(count: number, status = 200, refusedBy?: 'auth' | 'limit', durationMs = 4) {
+        for (let sent = 0; sent < count; sent += 1) counted.count({ status, durationMs, refusedBy }, nowMs);
+      },
+      at(ms: number) {
+        nowMs = ms;
+      },
+      route() {
+        const [row] = readDiagnostics({ ...parts, gateway, traffic, uptimeMs: () => nowMs }).routes;
+        return row ?? assert.fail('no route');
+      },
+    };
+  }
+
+  it('is that of the route since the start, and of the last five minutes slot by slot', () => {
+    const { send, at, route } = setUp();
+    send(6, 200);
+    send(1, 403, 'auth');
+    send(1, 429, 'limit');
+    send(1, 503);
+    send(1, 499);
+    at(62_500);
+    send(10);
+    const { recent, ...total } = route().traffic;
+    assert.deepEqual(total, {
+      requests: 20,
+      in_flight: 0,
+      errors: 1,
+      refused_by_auth: 1,
+      refused_by_limit: 1,
+      abandoned: 1,
+      upstream: undefined,
+    });
+    const { requests = [], errors = [], ...figures } = recent ?? {};
+    assert.deepEqual([requests.length, requests.at(-1), requests.at(-13), errors.at(-13)], [60, 10, 10, 1]);
+    assert.deepEqual(figures, {
+      slot_seconds: 5,
+      // Eleven slots that are full, and half of the last.
+      requests_per_second: 0.174,
+      error_share: 0.05,
+      refused_by_auth: 1,
+      refused_by_limit: 1,
+      p50_ms: 4,
+      p99_ms: 4.98,
+    });
+  });
+
+  it('counts no time before the start of the process, and none at rest', () => {
+    const { send, at, route } = setUp();
+    assert.equal(route().traffic.recent, undefined);
+    send(10);
+    at(4_000);
+    assert.equal(route().traffic.recent?.requests_per_second, 2.5);
+    at(400_000);
+    assert.deepEqual([route().traffic.requests, route().traffic.recent, route().health], [10, undefined, 'unknown']);
+  });
+
+  it('makes a route degraded below nine answers of ten that are no errors, and failing below seven', () => {
+    const check = (errors: number, of: number, expected: string) => {
+      const { send, route } = setUp();
+      send(errors, 500);
+      send(of - errors, 404);
+      assert.equal(route().health, expected, `${errors} of ${of}`);
+    };
+    check(0, 1, 'ok');
+    check(1, 10, 'ok');
+    check(2, 10, 'degraded');
+    check(3, 10, 'degraded');
+    check(31, 100, 'failing');
+    check(1, 1, 'failing');
+  });
+
+  it('tells the last failures, without what passes for a credential in their texts', () => {
+    const failure: FailedRequest = {
+      atMs: Date.UTC(2026, 0, 2),
+      requestId: 'r1',
+      method: 'GET',
+      path: '/to/http://ann:pw-1@host/',
+      mapping: 'hotel',
+      status: 503,
+      problem: 'upstream-unavailable',
+      reason: 'connect to postgres://ann:pw-2@db:5432 failed',
+    };
+    const failures = () => [failure, { ...failure, problem: undefined, reason: undefined }];
+    const { failures: told } = readDiagnostics({ ...parts, traffic: { ...parts.traffic, failures } });
+    const row = {
+      at: '2026-01-02T00:00:00.000Z',
+      request_id: 'r1',
+      method: 'GET',
+      path: '/to/http://…@host/',
+      mapping: 'hotel',
+      status: 503,
+      problem: 'upstream-unavailable',
+      reason: 'connect to postgres://…@db:5432 failed',
+    };
+    assert.deepEqual(told, [row, { ...row, problem: undefined, reason: undefined }]);
+  });
+});

@@ -1,0 +1,225 @@
+/** What the gateway believes, as data for machines. */
+import assert from 'node:assert/strict';
+import { readDiagnostics, rowsMax } from '../../../src/diag/snapshot/snapshot.ts';
+import { domain, limit, node } from '../../support/limits.ts';
+import { hotelRoute, parts } from '../diagnostics-parts.ts';
+
+const atRest = {
+  requests: 0,
+  in_flight: 0,
+  errors: 0,
+  refused_by_auth: 0,
+  refused_by_limit: 0,
+  abandoned: 0,
+  upstream: undefined,
+  recent: undefined,
+};
+
+describe('readDiagnostics', () => {
+  const place = { source: 'config/ratelimit/x.yaml:3' };
+  const unasked = { hits: 0, over: 0, fullness: undefined };
+
+  it('tells everything that the gateway, the limits and the configuration hand in', () => {
+    assert.deepEqual(readDiagnostics(parts), {
+      version: '1.2.3',
+      uptime_seconds: 61,
+      at: '2026-01-02T03:05:00.000Z',
+      configuration: { generation: 7, hash: '0123456789ab', applied_at: '2026-01-02T03:04:05.000Z' },
+      filter: '',
+      offset: 0,
+      rows_max: 1000,
+      routes_total: 1,
+      routes_matching: 1,
+      unmatched: atRest,
+      clusters: [],
+      clusters_total: 0,
+      failures: [],
+      routes: [
+        {
+          name: 'hotel',
+          prefix: '/v1/hotels',
+          conditions: ['POST', 'host api.*'],
+          rewrite: '/',
+          service: 'hotel',
+          target: 'in this process',
+          authenticated: true,
+          labels: ['x-test', 'user + city'],
+          timeout_ms: 3000,
+          source: 'config/services/hotel.yaml:9',
+          internal: false,
+          cluster: undefined,
+          health: 'unknown',
+          traffic: atRest,
+        },
+      ],
+      services: [{ role: 'Mapping hotel', service: 'hotel', target: 'http://hotel:80' }],
+      services_total: 1,
+      versions: [
+        {
+          name: 'first',
+          prefix: '/v1',
+          deprecation: '2026-06-30T00:00:00.000Z',
+          sunset: undefined,
+          successor: '/v2/',
+          source: 'config/services/versions.yaml:1',
+        },
+      ],
+      limits: [
+        { domain: 'gateway', descriptor: 'user', limit: '10 per minute', ...place, ...unasked },
+        { domain: 'gateway', descriptor: 'user › city=Paris', limit: 'unlimited', ...place, ...unasked },
+      ],
+      limits_total: 2,
+      errors: [
+        {
+          source: 'config/services/car.yaml:4',
+          record: 'Mapping <car>',
+          message: 'unknown key "prefx"',
+          remedy: 'Write "prefix", or remove it.',
+        },
+      ],
+      errors_total: 1,
+      notices: [
+        {
+          source: 'config/services/old.yaml:2',
+          record: 'Mapping old',
+          message: 'grpc is not supported',
+          remedy: 'Remove it.',
+        },
+      ],
+      notices_total: 1,
+      auth: { allowed: 3, denied: 2, error: 1, last_error_at: undefined },
+      ratelimit: { ok: 6, over: 5, error: 4, last_error_at: '2026-01-02T03:04:30.000Z' },
+    });
+  });
+
+  it('keeps the order of the routes, which is that in which they are tried', () => {
+    const routes = ['/x/y', '/x', '/'].map((prefix) => ({ ...hotelRoute, prefix }));
+    const read = readDiagnostics({ ...parts, gateway: () => ({ ...parts.gateway(), routes }) });
+    assert.deepEqual(
+      read.routes.map(({ prefix }) => prefix),
+      ['/x/y', '/x', '/'],
+    );
+  });
+
+  it('leaves out what there is not: the place of a route without a record, counts without a service', () => {
+    const own = { ...hotelRoute, source: undefined, transport: { ...hotelRoute.transport, timeouts: undefined } };
+    const none = { auth: undefined, ratelimit: undefined };
+    const gateway = () => ({ routes: [own], services: [], versions: [], ...none, lastUnanswered: none });
+    const told = JSON.parse(JSON.stringify(readDiagnostics({ ...parts, gateway })));
+    assert.ok(!('source' in told.routes[0]) && !('timeout_ms' in told.routes[0]));
+    assert.ok(!('auth' in told) && !('ratelimit' in told));
+  });
+
+  it('changes nothing by looking', () => {
+    const once = JSON.stringify(readDiagnostics(parts));
+    assert.equal(JSON.stringify(readDiagnostics(parts)), once);
+  });
+
+  it('says how a limit counts when that is not the usual way', () => {
+    const [domain] = parts.limits();
+    const [descriptor] = domain?.descriptors ?? [];
+    const [plain] = descriptor?.limits ?? [];
+    assert.ok(domain && descriptor && plain);
+    const check = (more: Partial<typeof plain>, expected: string) => {
+      const descriptors = [{ ...descriptor, limits: [{ ...plain, ...more }], descriptors: [] }];
+      assert.equal(
+        readDiagnostics({ ...parts, limits: () => [{ ...domain, descriptors }] }).limits[0]?.limit,
+        expected,
+      );
+    };
+    check({ unitMultiplier: 30 }, '10 per 30 minutes');
+    check({ algorithm: 'sliding_window' }, '10 per minute (sliding window)');
+    check({ algorithm: 'token_bucket', shadowMode: true }, '10 per minute (token bucket, shadow)');
+  });
+
+  it('tells of a limit how often it was asked, refused and how full it is', () => {
+    const usages = () => (domain: string, descriptor: string) =>
+      domain === 'gateway' && descriptor === 'user' ? { hits: 7, over: 2, fullness: 0.5 } : undefined;
+    const [asked, other] = readDiagnostics({ ...parts, usages }).limits;
+    assert.deepEqual([asked?.hits, asked?.over, asked?.fullness], [7, 2, 0.5]);
+    assert.deepEqual([other?.hits, other?.over, other?.fullness], [0, 0, undefined]);
+  });
+
+  it('lists no more than a thousand routes, and counts them all', () => {
+    const read = readDiagnostics({ ...parts, gateway: () => ({ ...parts.gateway(), ...manyRoutes(10_000) }) });
+    assert.deepEqual([read.routes.length, read.routes_total, read.services.length], [rowsMax, 10_000, rowsMax]);
+    assert.equal(read.routes.at(-1)?.name, 'm999');
+    assert.ok(JSON.stringify(read).length < 1024 * 1024);
+  });
+
+  it('asks after no more than a thousand limits, and counts them all', () => {
+    const descriptors = Array.from({ length: 5_000 }, (_, index) =>
+      node(`user=u${index}`, [limit(5), limit(50, 'hour')]),
+    );
+    let asked = 0;
+    const usages = () => () => {
+      asked += 1;
+      return undefined;
+    };
+    const read = readDiagnostics({ ...parts, usages, limits: () => [domain('a'), domain('b', ...descriptors)] });
+    assert.deepEqual([read.limits.length, read.limits_total], [rowsMax, 10_000]);
+    assert.equal(read.limits.at(-1)?.descriptor, 'user=u499');
+    assert.ok(asked <= rowsMax + 1);
+  });
+
+  it('picks routes by name, prefix, service and target before it counts a thousand, in any case', () => {
+    const gateway = () => ({ ...parts.gateway(), ...manyRoutes(10_000) });
+    const read = (filter: string, offset = 0) => readDiagnostics({ ...parts, gateway }, { filter, offset });
+    for (const filter of ['M9999', '/P9999', 's9999', '10.0.0.9999']) {
+      const { routes, routes_matching, routes_total, services } = read(filter);
+      assert.deepEqual([routes.map(({ name }) => name), routes_matching, routes_total], [['m9999'], 1, 10_000], filter);
+      assert.deepEqual(services, [{ role: 'Mapping m9999', service: 's9999', target: 'http://10.0.0.9999:80' }]);
+    }
+    const later = read('m9', 1110);
+    assert.deepEqual([later.routes.map(({ name }) => name), later.routes_matching], [['m9999'], 1111]);
+    assert.deepEqual(read('nowhere').routes, []);
+  });
+
+  it('finds nothing by what is not shown', () => {
+    const target = () => 'http://ann:pw-1@hotel:80';
+    const routes = [{ ...hotelRoute, transport: { ...hotelRoute.transport, describe: target } }];
+    const services = [{ role: 'AuthService auth', service: 'http://ann:pw-2@auth', target }];
+    const gateway = () => ({ ...parts.gateway(), routes, services });
+    const read = (filter: string) => readDiagnostics({ ...parts, gateway }, { filter, offset: 0 });
+    const { routes: shown, services: named } = read('…@hotel');
+    assert.deepEqual([shown[0]?.target, named[0]?.service], ['http://…@hotel:80', 'http://…@auth']);
+    for (const filter of ['pw-', 'ann:']) {
+      const { routes: found, services: alsoFound } = read(filter);
+      assert.deepEqual([found, alsoFound], [[], []]);
+    }
+  });
+
+  it('shows no value of a descriptor whose key names a secret, and counts it nevertheless', () => {
+    const [known] = parts.limits();
+    const [descriptor] = known?.descriptors ?? [];
+    assert.ok(known && descriptor);
+    const descriptors = [{ ...descriptor, key: 'token', value: 'pw-3' }];
+    const asked: string[] = [];
+    const usages = () => (_: string, path: string) => void asked.push(path);
+    const { limits } = readDiagnostics({ ...parts, limits: () => [{ ...known, descriptors }], usages });
+    assert.deepEqual(
+      limits.map((row) => row.descriptor),
+      ['token=…', 'token=… › city=Paris'],
+    );
+    assert.deepEqual(asked, ['token=pw-3', 'token=pw-3 › city=Paris']);
+  });
+});
+
+/** The last of them is in no list of a thousand. */
+function manyRoutes(count: number) {
+  const names = Array.from({ length: count }, (_, index) => `${index}`);
+  return {
+    routes: names.map((number) => ({
+      ...hotelRoute,
+      name: `m${number}`,
+      prefix: `/p${number}`,
+      mapping: { ...hotelRoute.mapping, name: `m${number}`, service: `s${number}` },
+      transport: { ...hotelRoute.transport, describe: () => `http://10.0.0.${number}:80` },
+    })),
+    services: names.map((number) => ({
+      role: `Mapping m${number}`,
+      service: `s${number}`,
+      target: () => `http://10.0.0.${number}:80`,
+    })),
+  };
+}
