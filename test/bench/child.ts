@@ -1,4 +1,4 @@
-/** A process of its own that answers when asked what it has used, and is stopped at the end. */
+/** A child process that reports its CPU time and memory. */
 
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';

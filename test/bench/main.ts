@@ -1,58 +1,55 @@
-/** The benchmark: `npm run bench` measures everything, `npm run bench -- <name> …` only some rows, `load`, `ratelimit`, `startup` or `soak`. */
-import { spawnSync } from 'node:child_process';
+/** The benchmark: `npm run bench` measures everything, `npm run bench -- <name> …` some rows; `--json` prints data. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { root } from './child.ts';
+import { built } from '../support/programs/built.ts';
 import { measureLoad } from './load-configuration.ts';
 import { measureRows } from './measure.ts';
 import { measureRateLimit } from './ratelimit.ts';
 import { rows } from './rows.ts';
 import { soak } from './soak.ts';
 import { measureReady, startIdle } from './startup.ts';
-import { formatFigures, formatLoad, formatRateLimit, formatSoak, formatStartUp } from './table.ts';
+import { formatTable, loadRows, rateLimitRows, requestRows, soakRows, startUpRows, type TableRow } from './table.ts';
 
+/** `soak` takes a minute and runs only by name. */
 const names = [...rows.map(({ name }) => name), 'load', 'ratelimit', 'startup'];
-/** The labelled requests and their like without a label. */
+/** Measured with `ratelimit`, to compare requests with and without a label. */
 const labelRows = ['chain', 'label', 'label-grpc'];
-const asked = process.argv.slice(2);
-/** Takes a minute and measures nothing: it runs when it is asked for. */
-const soakName = 'soak';
-const stranger = asked.find((name) => name !== soakName && !names.includes(name));
 
-if (stranger === undefined) await run(asked.length === 0 ? names : asked);
-else fail(`there is no row "${stranger}"; choose from ${[...names, soakName].join(', ')}`);
+const args = process.argv.slice(2);
+const chosen = args.filter((arg) => arg !== '--json');
+const unknown = chosen.find((name) => ![...names, 'soak'].includes(name));
 
-async function run(chosen: readonly string[]): Promise<void> {
-  build();
+if (unknown === undefined) {
+  const table = await measure(chosen.length === 0 ? names : chosen);
+  process.stdout.write(args.includes('--json') ? `${JSON.stringify(table, null, 2)}\n` : formatTable(table));
+} else {
+  process.stderr.write(`bench: there is no row "${unknown}"; choose from ${[...names, 'soak'].join(', ')}\n`);
+  process.exitCode = 1;
+}
+
+async function measure(chosen: readonly string[]): Promise<TableRow[]> {
+  // The servers under test are the published ones.
+  built('main.js');
   const directory = mkdtempSync(join(tmpdir(), 'frontdesk-bench-'));
+  const table: TableRow[] = [];
   try {
-    const isStartUpAsked = chosen.includes('startup');
-    const readyMs = isStartUpAsked ? await measureReady(directory) : Number.NaN;
-    if (chosen.includes('load')) process.stdout.write(formatLoad(measureLoad(directory)));
-    const idle = isStartUpAsked ? await startIdle(directory) : undefined;
-    // Bare Koa always runs too: only ratios travel from one machine to another.
-    const isRateLimitAsked = chosen.includes('ratelimit');
-    const isAsked = (name: string) => chosen.includes(name) || (isRateLimitAsked && labelRows.includes(name));
-    const measured = rows.filter(({ name }) => isAsked(name) || name === 'koa');
-    if (measured.length > 1 || chosen.includes('koa')) {
-      process.stdout.write(formatFigures(await measureRows(measured, directory)));
-    }
-    if (isRateLimitAsked) process.stdout.write(formatRateLimit(await measureRateLimit(directory)));
-    if (chosen.includes(soakName)) process.stdout.write(formatSoak(await soak(directory)));
-    if (idle !== undefined) process.stdout.write(formatStartUp(readyMs, await idle.rssBytes()));
+    const withStartUp = chosen.includes('startup');
+    const readyMs = withStartUp ? await measureReady(directory) : 0;
+    if (chosen.includes('load')) table.push(...loadRows(measureLoad(directory)));
+    // It idles while the others run.
+    const idle = withStartUp ? await startIdle(directory) : undefined;
+    const withRateLimit = chosen.includes('ratelimit');
+    const isChosen = (name: string) => chosen.includes(name) || (withRateLimit && labelRows.includes(name));
+    // Bare Koa always runs: only ratios travel between machines.
+    const requests = rows.filter(({ name }) => isChosen(name) || name === 'koa');
+    if (requests.length > 1 || chosen.includes('koa'))
+      table.push(...requestRows(await measureRows(requests, directory)));
+    if (withRateLimit) table.push(...rateLimitRows(await measureRateLimit(directory)));
+    if (chosen.includes('soak')) table.push(...soakRows(await soak(directory)));
+    if (idle !== undefined) table.push(...startUpRows(readyMs, await idle.rssBytes()));
   } finally {
     rmSync(directory, { recursive: true });
   }
-}
-
-/** What is measured is what is published. */
-function build(): void {
-  const { status } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
-  if (status !== 0) fail('the build failed');
-}
-
-function fail(message: string): never {
-  process.stderr.write(`bench: ${message}\n`);
-  process.exit(1);
+  return table;
 }

@@ -1,4 +1,4 @@
-/** What a request costs: the rows take turns under load, many times over, and the least disturbed of each count. */
+/** Measures what a request costs: the rows take turns under load, and the least disturbed rounds of each count. */
 
 import { on } from 'node:events';
 import { mkdirSync } from 'node:fs';
@@ -17,11 +17,11 @@ export interface Figures {
   readonly requestsPerSecond: number;
 }
 
-/** Many and short: a neighbour that is busy for a while then meets all rows alike. */
+/** Many short rounds, so that other work on the machine disturbs all rows alike. */
 const rounds = 25;
 const durationMs = 160;
 const warmUpMs = 30;
-/** V8 has compiled what is hot by then. */
+/** Long enough for V8 to compile hot code. */
 const firstWarmUpMs = 3000;
 
 export async function measureRows(rows: readonly Row[], directory: string): Promise<Figures[]> {
@@ -51,7 +51,7 @@ interface Server {
   orders: number | undefined;
 }
 
-/** Rows that start alike share a process, so that between them only the request makes a difference. */
+/** Rows that start alike share a process, so that only the request differs. */
 async function startRows(rows: readonly Row[], parent: string, parts: Parts): Promise<Server[]> {
   const started = new Map<Row['start'], Promise<Started>>();
   const start = async ({ name, start }: Row): Promise<Started> => {

@@ -1,4 +1,4 @@
-/** What a rate-limit decision costs: services take turns under load beside an empty one, and the least disturbed turns count. */
+/** Measures what a rate-limit decision costs: services take turns under load beside an empty one. */
 import { on } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -17,9 +17,9 @@ export interface RateLimitFigures {
   readonly rssBytes: number;
 }
 
-/** The same server is faster in one life than in the next, by a fifth and for all of it: its best tenth counts. */
+/** The same server differs by a fifth from one start to the next: its best tenth counts. */
 const lives = 3;
-/** Many and short: a neighbour that is busy for a while then meets all rows alike. */
+/** Many short rounds, so that other work on the machine disturbs all rows alike. */
 const rounds = 24;
 const durationMs = 80;
 const warmUpMs = 20;

@@ -46,7 +46,7 @@ export function ownServer(name: string): Row['start'] {
     });
 }
 
-/** The built command line, as `npm start` runs it, on a database and with an output of its own. */
+/** The built command line, as `npm start` runs it, with its own database and output. */
 export function startFrontdesk(
   directory: string,
   env: Readonly<Record<string, string>>,
@@ -67,7 +67,7 @@ export function startFrontdesk(
   });
 }
 
-/** The processes that the rows lean on. */
+/** The processes that the rows need. */
 export async function startParts(directory: string): Promise<Parts & { readonly stop: () => Promise<void> }> {
   const [upstreamPort, ratelimitPort, authPort] = [await freePort(), await freePort(), await freePort()];
   const parts = { upstreamPort, ratelimitPort, authPort };

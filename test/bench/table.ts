@@ -1,69 +1,102 @@
-/** The figures as a table for people. */
+/** The figures as one table: each beside a peer, with the ratio and the aim. */
 import type { LoadFigures } from './load-configuration.ts';
 import type { Figures } from './measure.ts';
 import type { RateLimitFigures } from './ratelimit.ts';
 import type { SoakFigures } from './soak.ts';
 
-export function formatFigures(figures: readonly Figures[]): string {
-  const koa = figures.find(({ row }) => row.name === 'koa')?.cpuMicrosPerRequest ?? Number.NaN;
-  return formatTable([
-    ['row', 'server', 'CPU us/request', 'to Koa', 'requests/s'],
-    ...figures.map(({ row, cpuMicrosPerRequest, requestsPerSecond }) => [
-      row.name,
-      row.title,
-      cpuMicrosPerRequest.toFixed(1),
-      (cpuMicrosPerRequest / koa).toFixed(2),
-      requestsPerSecond.toFixed(0),
+export interface TableRow {
+  readonly name: string;
+  readonly what: string;
+  readonly figure: number;
+  readonly unit: string;
+  /** The row that it is compared with. */
+  readonly peer?: string;
+  /** The figure divided by the peer's. */
+  readonly ratio?: number;
+  readonly aim?: string;
+}
+
+const requestUnit = 'CPU us/request';
+
+/** Peers and aims of requests by row; the others have bare Koa as peer and no aim. */
+const requestAims: Readonly<Record<string, { readonly peer?: string; readonly aim?: string }>> = {
+  chain: { aim: 'ratio 1.8' },
+  'chain-log': { aim: 'ratio 2.3' },
+  label: { peer: 'chain', aim: '5 us more' },
+  'label-grpc': { peer: 'chain', aim: '70 us more' },
+  'create-booking': { aim: '300 us' },
+  ...Object.fromEntries(
+    ['1k', '1m', 'post'].flatMap((exchange) => [
+      [`proxy-${exchange}`, { peer: `http-proxy-${exchange}`, aim: 'ratio 1.0' }],
+      [`proxy-auth-${exchange}`, { peer: `http-proxy-${exchange}`, aim: 'ratio 1.1' }],
+      [`nginx-${exchange}`, { peer: `http-proxy-${exchange}` }],
     ]),
+  ),
+};
+
+export function requestRows(figures: readonly Figures[]): TableRow[] {
+  const costs = new Map(figures.map(({ row, cpuMicrosPerRequest }) => [row.name, cpuMicrosPerRequest]));
+  return figures.map(({ row: { name, title }, cpuMicrosPerRequest }) => {
+    const { peer = 'koa', aim } = requestAims[name] ?? {};
+    const beside = costs.has(peer) ? peer : 'koa';
+    const ratio = cpuMicrosPerRequest / (costs.get(beside) ?? Number.NaN);
+    return {
+      ...{ name, what: title, figure: cpuMicrosPerRequest, unit: requestUnit, peer: beside, ratio },
+      ...(aim === undefined ? {} : { aim }),
+    };
+  });
+}
+
+export function rateLimitRows(figures: readonly RateLimitFigures[]): TableRow[] {
+  const empty = figures[0]?.cpuMicrosPerDecision ?? Number.NaN;
+  return figures.map(({ row: { title }, cpuMicrosPerDecision }) => ({
+    ...{ name: 'ratelimit', what: title, figure: cpuMicrosPerDecision, unit: 'CPU us/decision' },
+    ...{ peer: figures[0]?.row.title ?? '', ratio: cpuMicrosPerDecision / empty },
+    aim: /redis/i.test(title) ? 'ratio 1.18' : 'ratio 1.05',
+  }));
+}
+
+export function loadRows(figures: readonly LoadFigures[]): TableRow[] {
+  return figures.flatMap(({ title, mappings, loadMs, gatewayMs }) => [
+    {
+      ...{ name: 'load', what: `${mappings} mappings, ${title}`, figure: loadMs, unit: 'ms' },
+      ...(mappings < 10_000 ? {} : { aim: title.includes('20 lines') ? '3500 ms' : '1500 ms' }),
+    },
+    { name: 'load', what: `${mappings} mappings, ${title}: the gateway`, figure: gatewayMs, unit: 'ms' },
   ]);
 }
 
-export function formatStartUp(readyMs: number, idleRssBytes: number): string {
-  return `ready ${readyMs.toFixed(0)} ms after the start of the process; ${(idleRssBytes / 1e6).toFixed(0)} MB when idle\n`;
+export function startUpRows(readyMs: number, idleRssBytes: number): TableRow[] {
+  return [
+    { name: 'startup', what: 'ready after the start of the process', figure: readyMs, unit: 'ms', aim: '700 ms' },
+    { name: 'startup', what: 'memory when idle', figure: idleRssBytes / 1e6, unit: 'MB', aim: '90 MB' },
+  ];
 }
 
-export function formatRateLimit(figures: readonly RateLimitFigures[]): string {
-  const empty = figures[0]?.decisionsPerSecond ?? Number.NaN;
-  return formatTable([
-    ['server', '', 'CPU us/decision', 'decisions/s', 'to empty', 'MB'],
-    ...figures.map(({ row, cpuMicrosPerDecision, decisionsPerSecond, rssBytes }) => [
-      row.title,
-      '',
-      cpuMicrosPerDecision.toFixed(1),
-      decisionsPerSecond.toFixed(0),
-      (decisionsPerSecond / empty).toFixed(2),
-      (rssBytes / 1e6).toFixed(0),
+export function soakRows({ requests, failures, swaps, generations, rssBytes }: SoakFigures): TableRow[] {
+  const [before, after] = rssBytes;
+  const failed = failures.size === 0 ? [['failed', 0] as const] : [...failures];
+  return [
+    { name: 'soak', what: 'requests', figure: requests, unit: '' },
+    { name: 'soak', what: 'configurations written', figure: swaps, unit: '' },
+    { name: 'soak', what: 'configurations applied', figure: generations - 1, unit: '' },
+    { name: 'soak', what: 'memory at the start', figure: before / 1e6, unit: 'MB' },
+    { name: 'soak', what: 'memory at the end', figure: after / 1e6, unit: 'MB' },
+    ...failed.map(([what, count]) => ({ name: 'soak', what: `failed: ${what}`, figure: count, unit: '', aim: '0' })),
+  ];
+}
+
+export function formatTable(rows: readonly TableRow[]): string {
+  const lines = [
+    ['row', 'what', 'figure', 'unit', 'peer', 'ratio', 'aim'],
+    ...rows.map(({ name, what, figure, unit, peer = '', ratio, aim = '' }) => [
+      ...[name, what, figure.toFixed(Number.isInteger(figure) ? 0 : 1), unit],
+      ...[peer, ratio?.toFixed(2) ?? '', aim],
     ]),
-  ]);
-}
-
-export function formatSoak({ requests, failures, swaps, generations, rssBytes }: SoakFigures): string {
-  const megabytes = rssBytes.map((bytes) => (bytes / 1e6).toFixed(0));
-  return formatTable([
-    ['soak', '', ''],
-    ['requests', '', String(requests)],
-    ['configurations written', '', String(swaps)],
-    ['taken over', '', String(generations - 1)],
-    ['memory at the start and at the end, MB', '', megabytes.join(', ')],
-    ...(failures.size === 0 ? [['failed', '', '0']] : []),
-    ...[...failures].map(([outcome, count]) => ['failed', outcome, String(count)]),
-  ]);
-}
-
-export function formatLoad(figures: readonly LoadFigures[]): string {
-  return formatTable([
-    ['configuration', '', 'mappings', 'load ms', 'gateway ms'],
-    ...figures.map(({ title, mappings, loadMs, gatewayMs }) => [
-      ...[title, '', String(mappings)],
-      ...[loadMs, gatewayMs].map((ms) => ms.toFixed(0)),
-    ]),
-  ]);
-}
-
-/** Text to the left, numbers to the right. */
-function formatTable(lines: readonly (readonly string[])[]): string {
-  const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
+  ];
+  const widths = lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0))) ?? [];
+  const isNumber = (column: number) => column === 2 || column === 5;
   const pad = (cell: string, column: number) =>
-    column < 2 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0);
+    isNumber(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0);
   return lines.map((line) => `${line.map(pad).join('  ').trimEnd()}\n`).join('');
 }
