@@ -6,6 +6,8 @@ import { countOf, countText } from './format.js';
 import { renewParts } from './parts.js';
 
 const pause = /** @type {HTMLButtonElement} */ (document.getElementById('pause'));
+const form = /** @type {HTMLFormElement} */ (document.getElementById('filter-form'));
+const input = /** @type {HTMLInputElement} */ (document.getElementById('filter'));
 
 const connection = openConnection({
   query: location.search,
@@ -34,9 +36,6 @@ pause.addEventListener('click', () => {
 document.addEventListener('visibilitychange', () => (document.hidden ? connection.hide() : connection.show()));
 
 startFilter();
-
-const form = /** @type {HTMLFormElement} */ (document.getElementById('filter-form'));
-const input = /** @type {HTMLInputElement} */ (document.getElementById('filter'));
 
 function startFilter() {
   input.addEventListener('input', filterRows);
