@@ -1,4 +1,4 @@
-/** What every limiter promises, in this process or across gRPC. */
+/** The contract of limiters, in this process and across gRPC. */
 import assert from 'node:assert/strict';
 import type { LimitDomain } from '#config';
 import { InvalidRequest, type Limiter, type RateLimitRequest } from '#ratelimit';
@@ -9,7 +9,7 @@ export interface OpenLimiter {
   close(): Promise<void>;
 }
 
-/** What the protocol in between can say; the older one lacks both. */
+/** What the protocol in between can carry. */
 export interface Says {
   readonly resetSeconds: boolean;
   readonly name: boolean;
@@ -34,7 +34,7 @@ const limits: readonly LimitDomain[] = [
   ),
 ];
 
-/** `open` must give a limiter of these limits with nothing counted yet, whose clock stands 15 seconds before the full minute. */
+/** `open` must give a limiter of these limits without hits, whose clock is 15 seconds before the full minute. */
 export function limiterContract(
   name: string,
   says: Says,
@@ -60,7 +60,7 @@ export function limiterContract(
       return [overallCode, ...statuses.map(({ code }) => code)];
     };
 
-    it('admits up to the limit and says what applied, what remains and how long', async () => {
+    it('admits up to the limit, with the limit, the remaining hits and the time until the reset', async () => {
       const status = {
         code: 'OK',
         currentLimit: {
@@ -80,7 +80,7 @@ export function limiterContract(
       });
     });
 
-    it('counts each value for itself', async () => {
+    it('counts each value separately', async () => {
       for (const user of ['ann', 'ann', 'bob', 'bob']) assert.deepEqual(await codes(`user=${user}`), ['OK', 'OK']);
       assert.deepEqual(await codes('user=ann'), ['OVER_LIMIT', 'OVER_LIMIT']);
     });
@@ -95,16 +95,16 @@ export function limiterContract(
       assert.deepEqual(await codes('listed=x', 'closed=x', 'user=ann'), ['OVER_LIMIT', 'OK', 'OVER_LIMIT', 'OK']);
     });
 
-    it('counts nothing of a request that it denies', async () => {
+    it('counts no hit of a denied request', async () => {
       for (let count = 0; count < 5; count += 1) await ask('tier=gold', 'closed=x');
       assert.equal((await ask('tier=gold')).statuses[0]?.limitRemaining, 2);
     });
 
-    it('knows the units up to a week', async () => {
+    it('has the units up to a week', async () => {
       assert.equal((await ask('tier=gold')).statuses[0]?.currentLimit?.unit, 'week');
     });
 
-    it('counts each value behind a star for itself, or all together where the threshold is shared', async () => {
+    it('counts each value of a wildcard separately, or all together with a shared threshold', async () => {
       const remaining = async (at: string) => (await ask(at)).statuses[0]?.limitRemaining;
       assert.deepEqual([await remaining('path=/v1/a'), await remaining('path=/v1/b')], [1, 1]);
       assert.deepEqual([await remaining('path=/shared/a'), await remaining('path=/shared/b')], [1, 0]);
@@ -121,18 +121,18 @@ export function limiterContract(
       assert.deepEqual([(await codes('steady=x'))[0], (await codes('steady=x'))[0]], ['OK', 'OVER_LIMIT']);
     });
 
-    it('keeps several limits of one descriptor', async () => {
+    it('applies several limits of one descriptor', async () => {
       for (const expected of ['OK', 'OK', 'OK', 'OVER_LIMIT']) assert.equal((await codes('often=x'))[0], expected);
       time.nowMs += 30_000;
       assert.deepEqual([(await codes('often=x'))[0], (await codes('often=x'))[0]], ['OK', 'OVER_LIMIT']);
     });
 
     if (says.override) {
-      it('says how long a window of several units is', async () => {
+      it('gives the length of a window of several units', async () => {
         assert.equal((await ask('often=x')).statuses[0]?.currentLimit?.windowSeconds, 30);
       });
 
-      it('obeys the limit and the hits that a descriptor brings along', async () => {
+      it('uses the limit and the hits of a descriptor', async () => {
         const own = { requestsPerUnit: 5, unit: 'day' as const };
         const descriptors = [{ ...descriptor('tier=gold'), limit: own, hitsAddend: 3 }];
         const asked = () => opened.limiter.shouldRateLimit({ domain: 'shop', descriptors });
@@ -151,7 +151,7 @@ export function limiterContract(
       });
     }
 
-    it('says nothing of a limit where there is none', async () => {
+    it('gives no limit when none applies', async () => {
       const free = { code: 'OK', currentLimit: undefined, limitRemaining: 0, resetSeconds: undefined };
       assert.deepEqual(await ask('listed=x', 'unheard=of'), { overallCode: 'OK', statuses: [free, free] });
       const elsewhere = await opened.limiter.shouldRateLimit({
@@ -161,26 +161,26 @@ export function limiterContract(
       assert.deepEqual(elsewhere, { overallCode: 'OK', statuses: [free] });
     });
 
-    it('admits without end what is unlimited', async () => {
+    it('always admits an unlimited descriptor', async () => {
       const { overallCode, statuses } = await ask('user=vip');
       assert.equal(overallCode, 'OK');
       assert.equal(statuses[0]?.limitRemaining, 4_294_967_295);
     });
 
-    it('counts as many hits as the request says', async () => {
+    it('counts the hits of the request', async () => {
       const hits = (hitsAddend: number) => ({ domain: 'shop', descriptors: [descriptor('tier=gold')], hitsAddend });
       assert.equal((await opened.limiter.shouldRateLimit(hits(2))).overallCode, 'OK');
       assert.equal((await opened.limiter.shouldRateLimit(hits(2))).overallCode, 'OVER_LIMIT');
       assert.equal((await opened.limiter.shouldRateLimit(hits(0))).statuses[0]?.limitRemaining, 0);
     });
 
-    it('tells values apart that are not plain ASCII, and carries long ones', async () => {
+    it('distinguishes values beyond ASCII and accepts long ones', async () => {
       for (const user of ['ä', 'a', '名', '', 'x'.repeat(16_000)])
         assert.deepEqual(await codes(`user=${user}`), ['OK', 'OK']);
       for (const user of ['ä', '名', '']) assert.equal((await ask(`user=${user}`)).statuses[0]?.limitRemaining, 0);
     });
 
-    it('is fine with a request that has only a domain', async () => {
+    it('answers OK to a request with only a domain', async () => {
       assert.deepEqual(await ask(), { overallCode: 'OK', statuses: [] });
     });
 

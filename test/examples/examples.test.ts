@@ -1,4 +1,4 @@
-/** The examples, run as they stand. */
+/** The examples, run unchanged. */
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import request from 'supertest';
@@ -53,7 +53,7 @@ describe('the example', function () {
     assert.ok(spans !== undefined && server.stdout().includes(`"traceId":"${spans}"`));
   });
 
-  it('rate-limit-service: a server that any gRPC client finds its way around', async () => {
+  it('rate-limit-service: a server that any gRPC client can use through reflection', async () => {
     const stranger = createStranger(await start('rate-limit-service'));
     const user = { domain: 'shop', descriptors: [{ entries: [{ key: 'user', value: 'ann' }] }] };
     const codes: unknown[] = [];

@@ -1,4 +1,4 @@
-/** The documents themselves: valid by a validator of somebody else, and at home wherever the desk is. */
+/** OpenAPI documents: valid by another project's validator, with the URLs of a mounted desk. */
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import { Validator } from '@seriousme/openapi-schema-validator';
@@ -46,7 +46,7 @@ describe('OpenAPI documents', () => {
     }
   }
 
-  it('name each operation once', async () => {
+  it('give each operation its own id', async () => {
     for (const prefix of Object.keys(titles)) {
       const { body } = await get(monolith, `${prefix}/openapi.json`).expect(200);
       const ids = Object.values(body.paths as object).flatMap((item) =>
@@ -71,7 +71,7 @@ describe('OpenAPI documents', () => {
     assert.deepEqual((await documentOf('/v1/hotels/docs/', 'application/yaml')).document, document);
   });
 
-  it('are behind the auth service where their operations are', async () => {
+  it('need credentials when their operations do', async () => {
     for (const [prefix, status] of [
       ['/v1', 200],
       ['/v1/hotels', 401],
@@ -80,7 +80,7 @@ describe('OpenAPI documents', () => {
     }
   });
 
-  it('are named by the way in, beside what else it names', async () => {
+  it('are linked from the root of their version or service, beside its other links', async () => {
     for (const path of ['/v2/', '/v1/cars', '/v1/cars/']) {
       const { headers } = await get(embedded, `/travel${path}`).expect(200);
       const base = `/travel${path.replace(/\/$/, '')}`;
@@ -94,7 +94,7 @@ describe('OpenAPI documents', () => {
     }
   });
 
-  it('say of the bookings that a user is needed, and of messages that none is', async () => {
+  it('require credentials for bookings, and none for messages', async () => {
     const { body: hotels } = await get(monolith, '/v1/hotels/openapi.json');
     assert.deepEqual(hotels.security, [{ basic: [] }]);
     assert.equal(hotels.components.securitySchemes.basic.scheme, 'basic');
@@ -102,7 +102,7 @@ describe('OpenAPI documents', () => {
     assert.equal(messages.security, undefined);
   });
 
-  it('share what several operations give', async () => {
+  it('share the schemas of several operations', async () => {
     const { body } = await get(monolith, '/v1/hotels/openapi.json');
     assert.deepEqual(Object.keys(body.components.schemas).sort(), [
       'BookingChange',

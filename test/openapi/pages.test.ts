@@ -1,4 +1,4 @@
-/** The documents as pages for people: whole without a script, and with nothing from elsewhere. */
+/** OpenAPI documents as pages: without scripts, and with nothing from other hosts. */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -36,7 +36,7 @@ describe('documentation pages', () => {
       for (const name of Object.keys(body.components.schemas)) assert.ok(text.includes(`id="schema-${name}"`), name);
     });
 
-    it(`of ${prefix} lead nowhere but within themselves and to the document`, async () => {
+    it(`of ${prefix} link only to themselves and to the document`, async () => {
       const { text } = await pageOf(prefix);
       const targets = Array.from(text.matchAll(/(?:href|src)="([^"]*)"/g), ([, target = '']) => target);
       const ids = new Set(Array.from(text.matchAll(/ id="([^"]*)"/g), ([, id = '']) => `#${id}`));
@@ -54,7 +54,7 @@ describe('documentation pages', () => {
       assert.equal(levels.filter((level) => level === 1).length, 1);
     });
 
-    it(`of ${prefix} have examples that run as they stand`, async function () {
+    it(`of ${prefix} have examples that run unchanged`, async function () {
       if (!hasCurl) this.skip();
       const lines = Array.from((await pageOf(prefix)).text.matchAll(/<pre><code>([^<]*)<\/code><\/pre>/g), ([, line]) =>
         String(line).replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))),
@@ -67,14 +67,14 @@ describe('documentation pages', () => {
     });
   }
 
-  it('allow their own style and nothing else', async () => {
+  it('have a policy that allows their own style alone', async () => {
     const { headers } = await pageOf('/v1');
     const policy = String(headers['content-security-policy']);
     assert.match(policy, /^default-src 'none'; style-src 'sha256-[\w+/=]+';/);
     assert.doesNotMatch(policy, /unsafe/);
   });
 
-  it('have one place, with a slash', async () => {
+  it('have one path, with a slash', async () => {
     for (const prefix of prefixes) {
       const { headers } = await request(gatewayUrl).get(`${prefix}/docs`).auth('demo', 'demo').expect(308);
       assert.equal(headers['location'], `${prefix}/docs/`);

@@ -1,4 +1,4 @@
-/** Every operation of every document is called, and what it answers is what the document says. */
+/** Calls every operation of every document and compares the answer with the document. */
 import assert from 'node:assert/strict';
 import { desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
@@ -6,10 +6,10 @@ import { type DocumentedApi, type Operation, type Parameter, readApi, type Varia
 
 const prefixes = ['/v1', '/v2', '/v1/hotels', '/v1/cars'];
 
-/** Rows of the demo that a walk may use up: cars of which there is one. */
+/** A demo car of which there is one, which this test books. */
 const lastCar = '47378190-96da-4dac-b2ff-5d2a386ecbe0';
 
-/** Those of whoever is not signed in, and of those who book. */
+/** Refusals of requests without credentials, and of bookings. */
 const refusalsOfWrites: Readonly<Record<number, readonly Variation[]>> = {
   401: [{ isStranger: true }],
   412: [{ headers: { 'If-Match': '"0-json"' }, body: { status: 'confirmed' } }],
@@ -31,25 +31,25 @@ describe('every documented operation', () => {
 
   for (const prefix of prefixes) {
     describe(`of ${prefix}`, () => {
-      /** Those that pass the filter; there must be some. */
+      /** Visits the operations that pass the filter; there must be some. */
       async function each(
-        isMeant: (operation: Operation) => boolean,
+        isChosen: (operation: Operation) => boolean,
         visit: (api: DocumentedApi, operation: Operation) => Promise<unknown>,
       ): Promise<void> {
         const api = apis.get(prefix) as DocumentedApi;
-        const meant = api.operations.filter(isMeant);
-        assert.ok(meant.length > 0, 'there is none');
-        for (const operation of meant) await visit(api, operation);
+        const chosen = api.operations.filter(isChosen);
+        assert.ok(chosen.length > 0, 'no operation is chosen');
+        for (const operation of chosen) await visit(api, operation);
       }
       const every = () => true;
       const documents = (status: number) => (operation: Operation) => status in operation.responses;
       const isSignedIn = prefix.length > '/v1'.length;
 
-      it('succeeds with the examples of the document, as it says', async () => {
+      it('succeeds with the examples of the document', async () => {
         await each(every, (api, operation) => api.expect(operation, successOf(operation)));
       });
 
-      it('takes the examples of the document by its own schemas', async () => {
+      it('has examples that its own schemas accept', async () => {
         await each(every, async ({ judge, bodyOf }, operation) => {
           const examples = operation.parameters.flatMap(({ schema }) =>
             ((schema['examples'] ?? []) as unknown[]).map((example) => ({ schema, example })),
@@ -62,7 +62,7 @@ describe('every documented operation', () => {
         });
       });
 
-      it('comes in each documented representation', async () => {
+      it('answers in each documented representation', async () => {
         await each(every, async ({ expect, call }, operation) => {
           const types = Object.keys(operation.responses[successOf(operation)]?.content ?? {});
           assert.deepEqual(types, ['application/json', 'application/yaml', 'text/html']);
@@ -74,7 +74,7 @@ describe('every documented operation', () => {
         });
       });
 
-      it('takes every documented argument, and gives a part where it is asked for one', async () => {
+      it('accepts every documented argument, and gives the fields asked for', async () => {
         await each(every, async ({ call, expect }, operation) => {
           const { items: [first = {}] = [] } = (await call(operation)).body;
           const query = argumentsOf(operation, first);
@@ -87,7 +87,7 @@ describe('every documented operation', () => {
         });
       });
 
-      it('refuses what the schema of an argument refuses', async () => {
+      it('refuses an argument that its schema refuses', async () => {
         const wrong = (schema: Parameter['schema']) =>
           'enum' in schema || 'items' in schema || 'format' in schema || schema['type'] !== 'string';
         await each(every, async ({ expect }, operation) => {
@@ -97,7 +97,7 @@ describe('every documented operation', () => {
         });
       });
 
-      it('is 304 to whoever has it', async () => {
+      it('answers 304 to its own entity tag', async () => {
         await each(documents(304), async ({ call, expect }, operation) => {
           const { headers } = await call(operation);
           await expect(operation, 304, { headers: { 'If-None-Match': String(headers['etag']) } });
@@ -113,10 +113,10 @@ describe('every documented operation', () => {
         406: [{ headers: { Accept: 'image/png' } }],
         ...(isSignedIn && refusalsOfWrites),
       };
-      /** Told in tests of their own below, or not to be had without breaking something. */
+      /** Tested below, or impossible without a failure. */
       const others = [409, 422, 429, 503];
 
-      it('has no refusal that is not tried', async () => {
+      it('documents no refusal that is not tested', async () => {
         const tried = [...Object.keys(refusals).map(Number), ...others];
         await each(every, async (_api, { responses }) => {
           const statuses = Object.keys(responses).filter((status) => Number(status) >= 400);
@@ -137,14 +137,14 @@ describe('every documented operation', () => {
 
       if (!isSignedIn) return;
 
-      it('refuses the body that its schema refuses', async () => {
+      it('refuses a body that its schema refuses', async () => {
         await each(documents(415), async ({ expect, bodyOf }, operation) => {
           const example = bodyOf(operation)?.example ?? {};
           for (const body of [{}, { ...example, nonsense: 1 }]) await expect(operation, 400, { body });
         });
       });
 
-      it('has one answer for a key, and none for another request with it', async () => {
+      it('repeats the answer for an idempotency key, and refuses another request with it', async () => {
         await each(documents(422), async ({ expect, bodyOf }, operation) => {
           const headers = { 'Idempotency-Key': `walk-${operation.operationId}` };
           const body = bodyOf(operation)?.example;
@@ -154,7 +154,7 @@ describe('every documented operation', () => {
         });
       });
 
-      it('cannot do what the state of things does not allow', async () => {
+      it('answers 409 when the state does not allow a change', async () => {
         await each(documents(409), async ({ expect, bodyOf }, operation) => {
           if (operation.method === 'patch') {
             await expect(operation, 409, { body: { status: 'confirmed' } });
@@ -172,7 +172,7 @@ describe('every documented operation', () => {
     });
   }
 
-  it('says how long to wait where a limit is used up', async () => {
+  it('answers 429 with Retry-After when a limit is exhausted', async () => {
     const { operations, expect } = apis.get('/v1/hotels') as DocumentedApi;
     const list = operations.find(({ operationId }) => operationId === 'listHotels') as Operation;
     const headers = { 'x-gateway-test-allow': 'walk' };
@@ -185,7 +185,7 @@ function successOf({ responses }: Operation): number {
   return Number(Object.keys(responses).find((status) => status.startsWith('2')));
 }
 
-/** All that can be asked at once; a filter by what an item shows. */
+/** All arguments that can be combined; filters have the values of an item. */
 function argumentsOf({ parameters }: Operation, shown: object): Record<string, string> {
   const taken = parameters.filter((one) => one.in === 'query' && !['after', 'fields'].includes(one.name));
   return Object.fromEntries(

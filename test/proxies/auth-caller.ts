@@ -1,4 +1,4 @@
-/** What a proxy that asks the auth service must do, as its clients see it and as the service behind it does. */
+/** Proxies that ask the auth service: what their clients and the service behind them see. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
@@ -95,14 +95,14 @@ export function authCallerCases({ program, language, unavailable }: AuthCaller):
     });
   }
 
-  it('tells who is refused why in the error body', async () => {
+  it('answers a refused request with the error body', async () => {
     const { body } = await request(proxy.origin)
       .get('/')
       .expect('Content-Type', /^application\/json/);
     assert.deepEqual(body, { code: 401, message: '401: Unauthorized' });
   });
 
-  it('keeps from the service whatever a client calls itself, in any spelling', async () => {
+  it('removes identity headers of the client, in any spelling', async () => {
     const headers = forged.map((name) => `${name}: admin`);
     await assertStopped(async () => {
       assert.match(await sendRaw(proxy.port, rawRequest('GET /', headers)), /^HTTP\/1\.1 401 /);
@@ -116,7 +116,7 @@ export function authCallerCases({ program, language, unavailable }: AuthCaller):
     assert.equal(reached?.headers['x-travel-user'], 'guest');
   });
 
-  it('lets no client take the name off its request on the way', async () => {
+  it('keeps the name when the client lists the header in Connection', async () => {
     const bytes = [
       'GET / HTTP/1.1',
       'Host: front.example',
@@ -139,13 +139,13 @@ export function authCallerCases({ program, language, unavailable }: AuthCaller):
     assert.equal(chunked?.body, 'abcde');
   });
 
-  it('passes a body that waits to be asked for', async () => {
+  it('passes a body with Expect: 100-continue', async () => {
     const expecting = chunkedPost.replace('\r\n', '\r\nExpect: 100-continue\r\n');
     const [reached] = await reachedBy(() => sendRaw(proxy.port, expecting));
     assert.deepEqual([reached?.body, reached?.headers['x-travel-user']], ['abcde', 'demo']);
   });
 
-  it('stops who asks for another protocol without credentials', async () => {
+  it('refuses an upgrade without credentials', async () => {
     const upgrade = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'];
     const bytes = ['GET / HTTP/1.1', 'Host: front.example', ...upgrade, '', ''].join('\r\n');
     await assertStopped(async () => {
@@ -157,7 +157,7 @@ export function authCallerCases({ program, language, unavailable }: AuthCaller):
     });
   });
 
-  it('asks the auth service without the body, and promises it none', async () => {
+  it('asks the auth service without a body and without its headers', async () => {
     const asked = await startUpstream(servers, (res) => void res.writeHead(200, { 'X-Travel-User': 'ann' }).end());
     const started = await startWithAuth(asked.port);
     const reached = await reachedBy(async () => {
@@ -176,7 +176,7 @@ export function authCallerCases({ program, language, unavailable }: AuthCaller):
     }
   });
 
-  it('lets nobody past on an odd path', async () => {
+  it('refuses odd paths without credentials', async () => {
     for (const path of oddPaths) {
       await assertStopped(async () => {
         const answer = await sendRaw(proxy.port, rawRequest(`GET ${path}`));
@@ -185,7 +185,7 @@ export function authCallerCases({ program, language, unavailable }: AuthCaller):
     }
   });
 
-  it('hands on odd paths as they were sent', async () => {
+  it('passes odd paths on unchanged', async () => {
     for (const path of ['/a%2Fb', '/a;b/?x=../y', '/%C3%A4', "/!$&'()*+,=:@"]) {
       const bytes = rawRequest(`GET ${path}`, [`Authorization: ${basic('demo')}`]);
       const [reached] = await reachedBy(() => sendRaw(proxy.port, bytes));
@@ -193,7 +193,7 @@ export function authCallerCases({ program, language, unavailable }: AuthCaller):
     }
   });
 
-  it('takes nobody for somebody else when many ask at once', async () => {
+  it('keeps users apart when many requests come at once', async () => {
     const users = Array.from({ length: 40 }, (_, index) => (index % 3 === 0 ? 'guest' : 'demo'));
     const reached = await reachedBy(() =>
       Promise.all(users.map((user) => request(proxy.origin).get(`/${user}`).auth(user, user).expect(200))),
@@ -202,7 +202,7 @@ export function authCallerCases({ program, language, unavailable }: AuthCaller):
     for (const { url, headers } of reached) assert.equal(`/${headers['x-travel-user']}`, url);
   });
 
-  describe('refuses everybody', () => {
+  describe('refuses all requests', () => {
     const answers: readonly (readonly [string, RequestListener])[] = [
       ['breaks off', (req) => void req.socket.destroy()],
       ['answers 500', (_req, res) => void res.writeHead(500).end()],
@@ -223,7 +223,7 @@ export function authCallerCases({ program, language, unavailable }: AuthCaller):
     });
   });
 
-  it('hands on no name of the client’s when the auth service says none', async () => {
+  it('passes no name on when the auth service gives none', async () => {
     const { port } = await servers.http((_req, res) => void res.end());
     const { origin } = await startWithAuth(port);
     const [reached] = await reachedBy(() => request(origin).get('/').set('X-Travel-User', 'admin').expect(200));
