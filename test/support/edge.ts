@@ -98,6 +98,10 @@ export interface EdgeOptions extends Partial<Omit<GatewayOptions, 'resolve'>> {
   /** The only auth service; `authPort`: in this process. */
   readonly authService?: AuthService;
   readonly authPort?: AuthCheck;
+  /** The only mapping: the fields in which it differs from `mappingOf()`. */
+  readonly mapping?: Partial<Mapping>;
+  /** Where `hotel` leads, when there are no `targets`. */
+  readonly upstream?: Served;
   /** Where service references lead, by reference. */
   readonly targets?: Readonly<Record<string, Target>>;
   readonly addresses?: AddressOptions;
@@ -108,12 +112,13 @@ export interface EdgeOptions extends Partial<Omit<GatewayOptions, 'resolve'>> {
 }
 
 export async function startEdge(servers: TestServers, options: EdgeOptions): Promise<Edge> {
-  const { targets = {}, addresses, host = [], inside = [], authService, authPort, ...rest } = options;
+  const { mapping, upstream, addresses, host = [], inside = [], authService, authPort, ...others } = options;
+  const { targets = upstream ? { hotel: remote(upstream) } : {}, ...rest } = others;
   const log: LogLine[] = [];
   const errors: unknown[] = [];
   const logger = recordingLogger(log);
   const gateway = createGateway({
-    mappings: [mappingOf()],
+    mappings: [mappingOf(mapping)],
     services: {},
     resolve: (service) => targets[service] ?? { kind: 'local', name: service },
     logger,

@@ -19,3 +19,8 @@ export async function sendRaw(port: number, ...parts: readonly string[]): Promis
 export function rawRequest(line: string, headers: readonly string[] = [], body = ''): string {
   return [`${line} HTTP/1.1`, 'Host: front.example', 'Connection: close', ...headers, '', body].join('\r\n');
 }
+
+export const statusOf = (answer: string) => Number(answer.split(' ')[1]);
+
+/** The body of a response that `sendRaw` returned. */
+export const bodyOf = (answer: string) => answer.slice(answer.indexOf('\r\n\r\n') + 4);
