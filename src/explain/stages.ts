@@ -1,7 +1,14 @@
 /** What the auth service, the limiter and the service would be asked, and what follows from their answers. */
 import type { Context } from 'koa';
 import type { AuthService, HeaderRules, Mapping } from '#config';
-import { type ConfiguredAuthService, createIdentity, describeTarget, type GatewayParts, type Route } from '#gateway';
+import {
+  type ConfiguredAuthService,
+  createIdentity,
+  describeTarget,
+  type GatewayParts,
+  type Route,
+  resolveLimiter,
+} from '#gateway';
 import { createRetryRules, isIdempotent } from '#proxy';
 import type { Descriptor, Rule } from '#ratelimit';
 import type { RequestAttributes } from '#routing';
@@ -105,7 +112,7 @@ export function explainLimit(
     service: record.service,
     source: placeOf(record.source),
     domain,
-    decided_by: limits === undefined ? describeTarget(resolve(record.service)) : 'this process',
+    decided_by: limits === undefined ? describeTarget(resolveLimiter(resolve, record.service)) : 'this process',
     descriptors: descriptors.map(({ entries }, index) => ({
       entries: entryParts(entries, conceal),
       before_auth: index < first.length,

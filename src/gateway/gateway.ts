@@ -10,7 +10,7 @@ import { createHandle, createPreflightRoute, type PreflightRoute } from './handl
 import { createIdentity, type Identity } from './identity.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
 import { createInternalRoute, createRoute, type InternalRoute, type Route } from './route.ts';
-import { describeTarget, type Resolve } from './target.ts';
+import { describeTarget, type Resolve, resolveLimiter, type Target } from './target.ts';
 import { createTraffic, type Traffic } from './traffic/traffic.ts';
 import { clusterSpec, type Handler, type Transport } from './transport.ts';
 import { createVersionLifecycles, type VersionOf } from './version-lifecycle.ts';
@@ -224,10 +224,11 @@ function servicesOf(
   routes: readonly Route[],
   { authServices = [], rateLimitService, resolve }: GatewayOptions,
 ): GatewaySnapshot['services'] {
-  const row = (role: string, service: string) => {
-    const target = resolve(service);
-    return { role, service, target: () => describeTarget(target) };
-  };
+  const row = (role: string, service: string, target: Target) => ({
+    role,
+    service,
+    target: () => describeTarget(target),
+  });
   return [
     ...routes
       .filter(({ internal, mapping }) => internal !== true && mapping.redirect === undefined)
@@ -236,7 +237,11 @@ function servicesOf(
         service,
         target: transport.describe,
       })),
-    ...authServices.map(({ record }) => row(`AuthService ${record.name}`, record.authService)),
-    ...(rateLimitService ? [row(`RateLimitService ${rateLimitService.name}`, rateLimitService.service)] : []),
+    ...authServices.map(({ record: { name, authService } }) =>
+      row(`AuthService ${name}`, authService, resolve(authService)),
+    ),
+    ...(rateLimitService === undefined ? [] : [rateLimitService]).map(({ name, service }) =>
+      row(`RateLimitService ${name}`, service, resolveLimiter(resolve, service)),
+    ),
   ];
 }

@@ -15,7 +15,14 @@ export { attributesOf, refuseMethod } from './handle.ts';
 export { createIdentity } from './identity.ts';
 export type { LimitCounts } from './limits/stage.ts';
 export type { InternalRoute, Route } from './route.ts';
-export { createResolve, describeTarget, type Resolve, type ResolverOptions, type Target } from './target.ts';
+export {
+  createResolve,
+  describeTarget,
+  type Resolve,
+  type ResolverOptions,
+  resolveLimiter,
+  type Target,
+} from './target.ts';
 export {
   durationBoundsMs,
   type Figures,

@@ -58,6 +58,12 @@ export function createResolve({ isLocal, listenerOf, addresses }: ResolverOption
   };
 }
 
+/** Where a RateLimitService leads: a reference that names no module of this process and no scheme is asked over gRPC. */
+export function resolveLimiter(resolve: Resolve, reference: string): Target {
+  const target = resolve(reference);
+  return target.kind === 'local' || reference.includes('://') ? target : resolve(`grpc://${reference}`);
+}
+
 function originsOf(
   reference: ServiceReference,
   listenerOf: ResolverOptions['listenerOf'],

@@ -2,7 +2,7 @@
 import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
-import type { Resolve } from '#gateway';
+import { type Resolve, resolveLimiter } from '#gateway';
 import { createRateLimitMetrics } from '#metrics';
 import {
   type Counters,
@@ -93,8 +93,7 @@ export function connectLimiter(
   { limiter, listenerAddresses }: { limiter: Limiter | undefined; listenerAddresses: ReadonlyMap<string, string> },
 ): ConnectedLimiter {
   const reference = record.service;
-  const direct = resolve(reference);
-  const target = direct.kind === 'local' || reference.includes('://') ? direct : resolve(`grpc://${reference}`);
+  const target = resolveLimiter(resolve, reference);
   if (target.kind === 'local') return { limiter, close: async () => {} };
   const client = connectRateLimit({
     target: () => hostAndPort(target.origins()[0] ?? ''),

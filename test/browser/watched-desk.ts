@@ -1,6 +1,6 @@
 /** A desk with a copy of the demo's configuration and a mapping to a service that refuses connections. */
 import assert from 'node:assert/strict';
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { createFrontdesk, type Frontdesk } from '../../src/index.ts';
@@ -23,7 +23,6 @@ export const demo = Object.freeze({ authorization: `Basic ${btoa('demo:demo')}` 
 export async function openWatchedDesk(servers: TestServers, config: string, records = ''): Promise<WatchedDesk> {
   const { origin: away } = await servers.refusing();
   await cp('config', config, { recursive: true });
-  await extendTimeout(join(config, 'services/ratelimit.yaml'));
   await writeFile(
     join(config, 'services/more.yaml'),
     `${mappingText('away', '/away', away)}bypass_auth: true\n${records}`,
@@ -41,12 +40,6 @@ export async function openWatchedDesk(servers: TestServers, config: string, reco
       for (let sent = 0; sent < count; sent += 1) await (await fetch(gateway.url + path, { headers })).arrayBuffer();
     },
   };
-}
-
-/** A time-out of the rate-limit service would show on the page for minutes, and a busy browser can cause one in 100 ms. */
-async function extendTimeout(file: string): Promise<void> {
-  const text = await readFile(file, 'utf8');
-  await writeFile(file, text.replace('service: grpc://ratelimit', '$&\n      timeout_ms: 10000'));
 }
 
 export function mappingText(name: string, prefix: string, service: string): string {

@@ -62,7 +62,7 @@ describe('loadConfiguration', () => {
       ],
     );
     assert.deepEqual(configuration.authServices[0]?.allowedAuthorizationHeaders, ['x-travel-user']);
-    assert.equal(configuration.rateLimitServices[0]?.service, 'grpc://ratelimit');
+    assert.equal(configuration.rateLimitServices[0]?.service, 'ratelimit');
     assert.deepEqual(
       configuration.limits[0]?.descriptors.map(({ key, limits: [limit] }) => [
         key,
