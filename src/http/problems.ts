@@ -14,28 +14,28 @@ export const problems = {
   'bad-path': {
     status: 400,
     meaning:
-      'The path holds a dot segment, a backslash, a NUL or a broken percent-encoding, or another ambiguity that this server refuses and `detail` names.',
+      'The path is ambiguous: it contains a dot segment, a backslash, a NUL, an invalid percent-encoding, or something else that `detail` names.',
     remedy: 'Send the path in its plain form.',
   },
   'bad-argument': {
     status: 400,
-    meaning: 'One or more query arguments are unknown, repeated or malformed; `errors` names each.',
-    remedy: 'Mend the arguments that `errors` names.',
+    meaning: 'One or more query arguments are unknown, repeated or malformed; `errors` lists them.',
+    remedy: 'Correct the arguments that `errors` lists.',
   },
   'bad-body': {
     status: 400,
-    meaning: 'The body is missing, no JSON, or not what is asked for here; `errors` names each fault.',
-    remedy: 'Mend the body as `detail` or `errors` says.',
+    meaning: 'The body is missing, is not JSON, or does not match its schema; `errors` lists the faults.',
+    remedy: 'Correct the body as `detail` or `errors` says.',
   },
   'bad-request': {
     status: 400,
-    meaning: 'The request is not well-formed HTTP, or a header of it cannot be understood.',
-    remedy: 'Mend the request as `detail` says.',
+    meaning: 'The request is not well-formed HTTP, or one of its headers is invalid.',
+    remedy: 'Correct the request as `detail` says.',
   },
   unauthorized: {
     status: 401,
-    meaning: 'The request carries no credentials, or credentials that do not match.',
-    remedy: 'Send an `Authorization` header as `WWW-Authenticate` asks.',
+    meaning: 'The request has no credentials, or wrong ones.',
+    remedy: 'Send an `Authorization` header as `WWW-Authenticate` describes.',
   },
   'access-denied': {
     status: 403,
@@ -44,17 +44,17 @@ export const problems = {
   },
   'not-found': {
     status: 404,
-    meaning: 'There is no such resource, or it is not yours to see.',
+    meaning: 'There is no such resource, or you may not see it.',
     remedy: 'Check the path; paths are case-sensitive and items have no trailing slash.',
   },
   'method-not-allowed': {
     status: 405,
-    meaning: 'The resource exists but does not take this method.',
+    meaning: 'The resource exists but does not support this method.',
     remedy: 'Use a method that the `Allow` header lists.',
   },
   'not-acceptable': {
     status: 406,
-    meaning: 'None of the representations that the `Accept` header asks for can be made.',
+    meaning: 'The resource is not available in any media type that the `Accept` header allows.',
     remedy: 'Accept one of the media types that `detail` lists.',
   },
   'request-timeout': {
@@ -64,19 +64,19 @@ export const problems = {
   },
   'sold-out': {
     status: 409,
-    meaning: 'Nothing is left of what was to be booked.',
+    meaning: 'What the request wants to book is sold out.',
     remedy: 'Book one of `alternatives`, or other dates.',
   },
   'forbidden-transition': {
     status: 409,
-    meaning: 'The state in which the resource is does not lead to the one that was asked for.',
-    remedy: 'Read the resource again; `detail` names the states that it can go to.',
+    meaning: 'The resource cannot change from its current state to the requested one.',
+    remedy: 'Read the resource again; `detail` lists the states that it can change to.',
   },
   'idempotency-running': {
     status: 409,
     title: 'Idempotent request under way',
     meaning: 'A request with this idempotency key is still under way.',
-    remedy: 'Send the same request again after the seconds that `Retry-After` names.',
+    remedy: 'Send the same request again after the number of seconds in `Retry-After`.',
   },
   gone: {
     status: 410,
@@ -85,43 +85,43 @@ export const problems = {
   },
   'precondition-failed': {
     status: 412,
-    meaning: 'The resource is no longer the one that `If-Match` names.',
+    meaning: 'The resource has changed: `If-Match` does not contain its current `ETag`.',
     remedy: 'Read the resource again and send its new `ETag`.',
   },
   'body-too-large': {
     status: 413,
-    meaning: 'The request body is larger than this server takes.',
-    remedy: 'Send a smaller body; `detail` names the limit.',
+    meaning: 'The request body is larger than this server accepts.',
+    remedy: 'Send a smaller body; `detail` gives the limit.',
   },
   'unsupported-media-type': {
     status: 415,
-    meaning: 'The body is of a media type, a charset or a content coding that is not taken here.',
-    remedy: 'Send what the `Accept` header of the answer lists.',
+    meaning: 'The media type, the charset or the content coding of the body is not supported here.',
+    remedy: 'Send what the `Accept` header of the response lists.',
   },
   'idempotency-mismatch': {
     status: 422,
-    meaning: 'The idempotency key was used before, for another request.',
-    remedy: 'Make a new key for each new request.',
+    meaning: 'The idempotency key was already used for another request.',
+    remedy: 'Use a new key for each new request.',
   },
   'precondition-required': {
     status: 428,
-    meaning: 'A change needs `If-Match`, so that nobody overwrites what he has not seen.',
+    meaning: 'A change needs `If-Match`, so that it does not overwrite a version that the client has not seen.',
     remedy: 'Read the resource and send its `ETag` in `If-Match`.',
   },
   'too-many-requests': {
     status: 429,
-    meaning: 'A rate limit is used up.',
-    remedy: 'Wait for the seconds that `Retry-After` names.',
+    meaning: 'A rate limit is exhausted.',
+    remedy: 'Wait for the number of seconds in `Retry-After`.',
   },
   'headers-too-large': {
     status: 431,
-    meaning: 'The request headers are larger than this server takes.',
+    meaning: 'The request headers are larger than this server accepts.',
     remedy: 'Send fewer or shorter headers.',
   },
   internal: {
     status: 500,
     title: 'Internal error',
-    meaning: 'Something broke in here. It is logged under the request id.',
+    meaning: 'An unexpected error occurred. It is in the log under the request id.',
     remedy: 'Report the `X-Request-Id`.',
   },
   'body-consumed': {
@@ -131,48 +131,48 @@ export const problems = {
   },
   'method-not-implemented': {
     status: 501,
-    meaning: 'This server does not implement the method at all.',
+    meaning: 'This server does not implement the method.',
     remedy: 'Use another method.',
   },
   'upstream-failed': {
     status: 502,
-    meaning: 'The service behind the gateway broke the connection or answered something that is not HTTP.',
+    meaning: 'The service behind the gateway broke the connection or sent something that is not HTTP.',
     remedy: 'Try again later.',
   },
   'auth-unavailable': {
     status: 503,
-    meaning: 'The auth service could not be asked, so the request was refused.',
-    remedy: 'Try again after the seconds that `Retry-After` names.',
+    meaning: 'The auth service gave no valid answer, so the request was refused.',
+    remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'ratelimit-unavailable': {
     status: 503,
-    meaning: 'The rate-limit service could not be asked, and the configuration says to refuse then.',
-    remedy: 'Try again after the seconds that `Retry-After` names.',
+    meaning: 'The rate-limit service gave no valid answer, and the configuration says to refuse requests then.',
+    remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'upstream-unavailable': {
     status: 503,
     meaning: 'The service behind the gateway could not be reached.',
-    remedy: 'Try again after the seconds that `Retry-After` names.',
+    remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'upstream-overloaded': {
     status: 503,
-    meaning: 'The service behind the gateway has as much under way as the configuration lets it have.',
-    remedy: 'Try again after the seconds that `Retry-After` names.',
+    meaning: 'The service behind the gateway already has as many requests in progress as the configuration allows.',
+    remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'storage-unavailable': {
     status: 503,
     meaning: 'The database could not be reached.',
-    remedy: 'Try again after the seconds that `Retry-After` names.',
+    remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   misconfigured: {
     status: 503,
-    meaning: 'What the configuration says of this path is broken; the log and the diagnostics say where.',
-    remedy: 'Mend the record that is meant for this path.',
+    meaning: 'The configuration of this path is invalid; the log and the diagnostics say where.',
+    remedy: 'Correct the record for this path.',
   },
   'not-ready': {
     status: 503,
     meaning: 'The server is starting or stopping.',
-    remedy: 'Try again after the seconds that `Retry-After` names.',
+    remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'upstream-timeout': {
     status: 504,
@@ -181,8 +181,8 @@ export const problems = {
   },
   'loop-detected': {
     status: 508,
-    meaning: 'The request has come through this gateway several times already.',
-    remedy: 'Report it: a service that the gateway forwards to leads back to the gateway.',
+    meaning: 'The request has already passed through this gateway several times.',
+    remedy: 'Report it: a service behind the gateway sends the request back to the gateway.',
   },
 } as const satisfies Record<string, ProblemKind>;
 
