@@ -1,5 +1,6 @@
-/** Resources as an app: which paths and methods it knows, and what it says of all others. */
+/** Resources as an app: the paths and methods that it knows, and its answers to all others. */
 import assert from 'node:assert/strict';
+import type { RequestListener } from 'node:http';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
@@ -12,184 +13,131 @@ import { createBookApp } from './book-app.ts';
 const notFound = { code: 404, message: '404: Not Found' };
 const allow = 'GET, HEAD, OPTIONS';
 
+const quiet = { info() {}, warn() {}, error() {} };
+
 function serve(options?: Parameters<typeof createBookApp>[0]) {
   return createBookApp(options).callback();
 }
 
+const library = serve();
+
 describe('createResourceApp', () => {
-  const library = serve();
-
-  for (const path of ['/', '/books/', '/books/1', '/notes/1']) {
-    it(`answers GET ${path}`, async () => {
+  it('answers GET of each of its paths', async () => {
+    for (const path of ['/', '/books/', '/books/1', '/notes/1'])
       await request(library).get(path).expect(200).expect('Content-Type', 'application/json').expect('Vary', 'Accept');
-    });
-  }
+  });
 
-  for (const path of ['/nowhere', '/nowhere/', '/books/9', '/books/1/2', '/Books/', '/BOOKS/1', '/books//', '/notes']) {
-    it(`answers 404 and the error body to ${path}`, async () => {
+  it('answers 404 with the error body to other paths, also to an item with a slash at the end', async () => {
+    const unknown = ['/nowhere', '/nowhere/', '/books/9', '/books/1/2', '/Books/', '/BOOKS/1', '/books//', '/notes'];
+    const slashed = ['/books/1/', '/notes/1/', '/books/9/', '/broken/'];
+    const elsewhere = ['//books', '//evil.example/books', '/\\evil.example', '//evil.example'];
+    for (const path of [...unknown, ...slashed, ...elsewhere, '/books/%zz']) {
       const { headers } = await request(library).get(path).expect(404, notFound);
-      assert.equal(headers['content-type'], 'application/json');
-      assert.equal(headers['location'], undefined);
-    });
-  }
-
-  for (const path of ['/books/1/', '/notes/1/', '/books/9/', '/broken/']) {
-    it(`answers 404 to an item with a slash at the end, whether it is there or not: ${path}`, async () => {
-      await request(library).get(path).expect(404, notFound);
-    });
-  }
-
-  it('takes an id in percent-encoding for the same id', async () => {
-    const { body } = await request(library).get('/books/%31').expect(200);
-    assert.equal(body.id, 1);
+      assert.deepEqual([headers['content-type'], headers['location']], ['application/json', undefined], path);
+    }
   });
 
-  it('takes an id whose percent-encoding is broken for one that is not there', async () => {
-    await request(library).get('/books/%zz').expect(404, notFound);
+  it('decodes the percent-encoding of an id', async () => {
+    assert.equal((await request(library).get('/books/%31').expect(200)).body.id, 1);
   });
 
-  it('writes its errors in the representation that is asked for', async () => {
-    const asked = (accept: string) => request(library).get('/nowhere').set('Accept', accept).expect(404);
-    assert.equal((await asked('application/yaml')).text, 'code: 404\nmessage: "404: Not Found"\n');
-    assert.match((await asked('text/html')).text, /<h1>404: Not Found<\/h1>/);
-    const { body, headers } = await asked('application/problem+json');
+  it('writes its errors in the representation of Accept', async () => {
+    const get = (accept: string) => request(library).get('/nowhere').set('Accept', accept).expect(404);
+    assert.equal((await get('application/yaml')).text, 'code: 404\nmessage: "404: Not Found"\n');
+    assert.match((await get('text/html')).text, /<h1>404: Not Found<\/h1>/);
+    const { body, headers } = await get('application/problem+json');
     assert.equal(headers['content-type'], 'application/problem+json');
     assert.deepEqual(body, { type: 'about:blank', title: 'Not Found', status: 404, ...notFound });
   });
 
-  it('answers 406 to what it cannot make, and says what it can', async () => {
-    const { body } = await request(library).get('/books/1').set('Accept', 'image/png').expect(406);
-    assert.equal(body.detail, 'This resource comes as application/json, application/yaml, text/html.');
-  });
-
-  it('makes the representations that it is given and no others', async () => {
+  it('answers 406 with the representations that it was given', async () => {
+    const check = async (handler: RequestListener, accept: string, types: string) => {
+      const { body } = await request(handler).get('/books/1').set('Accept', accept).expect(406);
+      assert.equal(body.detail, `This resource comes as ${types}.`);
+    };
+    await check(library, 'image/png', 'application/json, application/yaml, text/html');
     const plain = serve({ representations: createRepresentations(builtInFormatters.slice(0, 1)) });
     await request(plain).get('/books/1').expect(200);
-    const { body } = await request(plain).get('/books/1').set('Accept', 'text/html').expect(406);
-    assert.equal(body.detail, 'This resource comes as application/json.');
+    await check(plain, 'text/html', 'application/json');
   });
 
-  it('tells the log of what broke, and the client nothing of it', async () => {
+  it('logs what broke, and shows nothing of it to the client', async () => {
     const errors: unknown[] = [];
-    const logger = { info() {}, warn() {}, error: (fields: object) => void errors.push(fields) };
+    const logger = { ...quiet, error: (fields: object) => void errors.push(fields) };
     const { text } = await request(serve({ logger })).get('/broken').expect(500);
     assert.deepEqual(JSON.parse(text), { code: 500, message: '500: Internal Server Error' });
     assert.match(JSON.stringify(errors.map((one) => String(Object(one).err))), /the shelf fell over/);
   });
 
-  it('puts the errors of other modules in the terms that it is given', async () => {
+  it('renders errors of other modules as the problems that toProblem returns', async () => {
     const toProblem = (thrown: unknown) =>
       thrown instanceof Error && thrown.message.includes('shelf')
         ? problem('storage-unavailable', { headers: { 'Retry-After': '1' } })
         : undefined;
-    const quiet = { info() {}, warn() {}, error() {} };
-    await request(serve({ toProblem, logger: quiet }))
-      .get('/broken')
-      .expect(503)
-      .expect('Retry-After', '1');
-    await request(serve({ toProblem, logger: quiet }))
-      .get('/nowhere')
-      .expect(404, notFound);
+    const handler = serve({ toProblem, logger: quiet });
+    await request(handler).get('/broken').expect(503).expect('Retry-After', '1');
+    await request(handler).get('/nowhere').expect(404, notFound);
   });
 });
 
 describe('a collection without its slash', () => {
-  function check(url: string, prefix: string, location: string) {
+  for (const [url, prefix, location] of [
+    ['/books', '', '/books/'],
+    ['/books?limit=2&offset=1', '', '/books/?limit=2&offset=1'],
+    ['/books?q=%2F%2Fevil.example', '', '/books/?q=%2F%2Fevil.example'],
+    ['/books?nonsense=1', '', '/books/?nonsense=1'],
+    ['/travel/books?limit=2', '/travel', '/travel/books/?limit=2'],
+    ['/a/b/books', '/a/b', '/a/b/books/'],
+  ] as const)
     it(`is redirected from ${url} to ${location}`, async () => {
-      const host = new Koa();
-      host.use(prefix === '' ? mount(createBookApp()) : mount(prefix, createBookApp()));
+      const app = createBookApp();
+      const host = new Koa().use(prefix === '' ? mount(app) : mount(prefix, app));
       await request(host.callback()).get(url).expect(308, '').expect('Location', location);
     });
-  }
 
-  check('/books', '', '/books/');
-  check('/books?limit=2&offset=1', '', '/books/?limit=2&offset=1');
-  check('/books?q=%2F%2Fevil.example', '', '/books/?q=%2F%2Fevil.example');
-  check('/travel/books?limit=2', '/travel', '/travel/books/?limit=2');
-  check('/a/b/books', '/a/b', '/a/b/books/');
-
-  it('is redirected whatever is asked of it, since the slash comes before the method and the arguments', async () => {
-    const library = serve();
-    for (const method of ['head', 'post', 'delete', 'options'] as const) {
-      await request(library)[method]('/books').expect(308).expect('Location', '/books/');
-    }
-    await request(library).get('/books?nonsense=1').expect(308).expect('Location', '/books/?nonsense=1');
-  });
-
-  it('is not taken for an item whose path it would fit', async () => {
-    const found = () => ({ books: 'books/' });
-    const view = createView<{ books: string }>({
-      key: 'books',
-      fields: { books: { column: 'books', schema: z.string() } },
-    });
+  it('is redirected for every method, also when an item has a path that fits', async () => {
+    const found = { books: 'books/' };
+    const column = { column: 'books' as const, schema: z.string() };
+    const view = createView<{ books: string }>({ key: 'books', fields: { books: column } });
+    const docs = { operationId: 'getAnything', summary: 'Read' };
     const routes = [
-      item({
-        docs: { operationId: 'getAnything', summary: 'Read' },
-        path: '/:id',
-        title: 'Anything',
-        view,
-        find: found,
-      }),
-      index({ docs: { operationId: 'getBooks', summary: 'Read' }, path: '/books/', title: 'Books', entries: {} }),
+      item({ docs, path: '/:id', title: 'Anything', view, find: () => found }),
+      index({ docs, path: '/books/', title: 'Books', entries: {} }),
     ];
     const handler = createResourceApp({ representations: createRepresentations(), routes }).callback();
-    for (const method of ['get', 'head', 'post', 'options'] as const) {
-      await request(handler)[method]('/books').expect(308).expect('Location', '/books/');
-    }
-    await request(handler).get('/others').expect(200, found());
+    for (const app of [library, handler])
+      for (const method of ['get', 'head', 'post', 'delete', 'options'] as const)
+        await request(app)[method]('/books').expect(308).expect('Location', '/books/');
+    await request(handler).get('/others').expect(200, found);
   });
-
-  for (const path of ['//books', '//evil.example/books', '/\\evil.example', '//evil.example']) {
-    it(`is never on another host: ${path}`, async () => {
-      const { headers } = await request(serve()).get(path).expect(404);
-      assert.equal(headers['location'], undefined);
-    });
-  }
 });
 
 describe('methods', () => {
-  const library = serve();
+  for (const path of ['/', '/books/', '/books/1', '/books/9'])
+    it(`that write are answered with 405, and OPTIONS with Allow: ${path}`, async () => {
+      const detail = `This resource takes ${allow}.`;
+      const body = { code: 405, message: '405: Method Not Allowed', detail };
+      for (const method of ['post', 'put', 'patch', 'delete'] as const)
+        await request(library)[method](path).expect(405, body).expect('Allow', allow);
+      const { text, headers } = await request(library).options(path).expect(204).expect('Allow', allow);
+      assert.deepEqual([text, headers['content-type']], ['', undefined]);
+    });
 
-  for (const method of ['post', 'put', 'patch', 'delete'] as const) {
-    for (const path of ['/', '/books/', '/books/1', '/books/9']) {
-      it(`other than reading are 405 with Allow: ${method} ${path}`, async () => {
-        const { body } = await request(library)[method](path).expect(405).expect('Allow', allow);
-        assert.deepEqual(body, {
-          code: 405,
-          message: '405: Method Not Allowed',
-          detail: `This resource takes ${allow}.`,
-        });
-      });
-    }
-  }
-
-  it('of what is not there are 404, not 405', async () => {
+  it('of a path that does not exist are answered with 404, not 405', async () => {
     await request(library).post('/nowhere').expect(404, notFound);
     await request(library).delete('/books/1/').expect(404, notFound);
     await request(library).options('/nowhere').expect(404, notFound);
   });
 
-  for (const path of ['/', '/books/', '/books/1']) {
-    it(`are told to whoever asks with OPTIONS: ${path}`, async () => {
-      const { text, headers } = await request(library).options(path).expect(204).expect('Allow', allow);
-      assert.equal(text, '');
-      assert.equal(headers['content-type'], undefined);
-    });
-  }
-
-  for (const path of ['/', '/books/?limit=2', '/books/1', '/notes/1', '/books/9', '/nowhere']) {
+  for (const path of ['/', '/books/?limit=2', '/books/1', '/notes/1', '/books/9', '/nowhere'])
     it(`HEAD has the status and the headers of GET, and no body: ${path}`, async () => {
-      const get = await request(library).get(path);
-      const head = await request(library).head(path);
-      const lasting = ({ date: _date, ...headers }: Record<string, string>) => headers;
-      assert.equal(head.status, get.status);
-      assert.deepEqual(urlFree(lasting(head.headers)), urlFree(lasting(get.headers)));
-      assert.equal(head.text, undefined);
+      const [get, head] = [await request(library).get(path), await request(library).head(path)];
+      assert.deepEqual([head.status, head.text], [get.status, undefined]);
+      assert.deepEqual(comparable(head.headers), comparable(get.headers));
     });
-  }
 });
 
-/** Each request of supertest goes to a port of its own, which a URL in the body puts into its digest. */
-function urlFree({ etag: _etag, ...headers }: Record<string, string>) {
+/** supertest uses another port for each request, and a URL in the body makes it part of the digest. */
+function comparable({ date: _date, etag: _etag, ...headers }: Record<string, string>) {
   return headers;
 }

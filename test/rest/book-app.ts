@@ -1,7 +1,8 @@
-/** A small app of resources that the tests of this folder speak about: five books in memory. */
-import type Koa from 'koa';
+/** A small app of resources for the tests of this folder: five books in memory. */
+import Koa from 'koa';
+import mount from 'koa-mount';
 import { z } from 'zod';
-import { createRepresentations, problem } from '#http';
+import { createAddresses, createRepresentations, createRequestContext, problem } from '#http';
 import { createListParser, createView, urlField } from '#query';
 import { collection, createResourceApp, index, item, type OperationDocs, type ResourceAppOptions } from '#rest';
 
@@ -31,13 +32,13 @@ const view = createView<Book>({
 const parser = createListParser(view);
 
 type BookAppOptions = Partial<Omit<ResourceAppOptions, 'routes'>> & {
-  /** Read anew at each request. */
+  /** Called for each request. */
   readonly shelf?: () => readonly Book[];
 };
 
 /**
  * `/` names the collections; `/books/:id` has tags from revisions, `/notes/:id` from digests; `/broken` throws, and
- * `/closed/` is a collection that is not there.
+ * `/closed/` is a collection that does not exist.
  */
 export function createBookApp({ shelf = () => books, ...options }: BookAppOptions = {}): Koa {
   const one = (id: unknown) => shelf().find((book) => String(book.id) === id);
@@ -90,6 +91,12 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
       }),
     ],
   });
+}
+
+/** The app at one public URL, so that tags which depend on it are the same for each request. */
+export function serveBooks(shelf?: () => readonly Book[]) {
+  const app = new Koa().use(createRequestContext(createAddresses({ publicUrl: 'https://library.test' })));
+  return app.use(mount(createBookApp(shelf === undefined ? {} : { shelf }))).callback();
 }
 
 function docsOf(operationId: string): OperationDocs {

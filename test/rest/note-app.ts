@@ -1,21 +1,14 @@
-/** A shelf that can be filled and changed, for the tests of what writes: notes in memory, with a version each. */
+/** An app whose resources can be created and changed, for tests: notes in memory, each with a version. */
 import type Koa from 'koa';
 import { z } from 'zod';
-import { createRepresentations, type Problem, problem, type StoredResponse } from '#http';
+import { createRepresentations, problem, type StoredResponse } from '#http';
 import { createListParser, createView, urlField } from '#query';
-import { collection, createItem, createResourceApp, item, type ResourceAppOptions, updateItem } from '#rest';
+import { collection, createItem, createResourceApp, item, updateItem } from '#rest';
 
 export interface Note {
   readonly id: number;
   readonly text: string;
   readonly version: number;
-}
-
-export interface Shelf {
-  readonly app: Koa;
-  readonly notes: Map<number, Note>;
-  /** By key: the fingerprint and the answer, as text. */
-  readonly kept: Map<string, { readonly fingerprint: string; readonly answer: string }>;
 }
 
 const view = createView<Note>({
@@ -30,23 +23,23 @@ const view = createView<Note>({
 
 const body = z.strictObject({ text: z.string().min(1) });
 
-/** `/notes/` and `/notes/:id`; the text `full` finds no room, and a caller with `X-Nobody` may not write. */
-export function createShelf(options: Partial<ResourceAppOptions> = {}): Shelf {
+/** `/notes/` and `/notes/:id`; the text `full` is refused with 409, and a request with `X-Stranger` may not write. */
+export function createNoteApp(): { readonly app: Koa; readonly notes: Map<number, Note> } {
   const notes = new Map<number, Note>();
-  const kept: Shelf['kept'] = new Map();
+  /** By key: the fingerprint, and the answer as text. */
+  const kept = new Map<string, { readonly fingerprint: string; readonly answer: string }>();
   const one = (id: unknown) => notes.get(Number(id));
   const guard = (ctx: { readonly req: { readonly headers: object } }) => {
-    if ('x-nobody' in ctx.req.headers) throw problem('unauthorized');
+    if ('x-stranger' in ctx.req.headers) throw problem('unauthorized');
   };
   const add = (text: string): Note => {
-    if (text === 'full') throw full();
+    if (text === 'full') throw problem('sold-out', { extension: { alternatives: [{ shelf: '<next>', room: 3 }] } });
     const note = { id: notes.size + 1, text, version: 1 };
     notes.set(note.id, note);
     return note;
   };
   const app = createResourceApp({
     representations: createRepresentations(),
-    ...options,
     routes: [
       collection<Note>({
         docs: { operationId: 'listNotes', summary: 'List notes' },
@@ -101,9 +94,5 @@ export function createShelf(options: Partial<ResourceAppOptions> = {}): Shelf {
       }),
     ],
   });
-  return { app, notes, kept };
-}
-
-function full(): Problem {
-  return problem('sold-out', { extension: { alternatives: [{ shelf: '<next>', room: 3 }] } });
+  return { app, notes };
 }

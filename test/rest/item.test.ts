@@ -1,0 +1,86 @@
+/** Items and indexes: their fields, their tags, and 304 for a client that has them. */
+import assert from 'node:assert/strict';
+import Koa from 'koa';
+import mount from 'koa-mount';
+import request from 'supertest';
+import { books, createBookApp, serveBooks } from './book-app.ts';
+
+const library = serveBooks();
+
+describe('an item', () => {
+  const tagOf = async (url: string, accept = 'application/json') =>
+    String((await request(library).get(url).set('Accept', accept).expect(200)).headers['etag']);
+
+  it('is its public fields and nothing else', async () => {
+    const { text } = await request(library).get('/books/2').expect(200);
+    assert.equal(text, '{"id":2,"title":"Ulysses","url":"https://library.test/books/2"}');
+  });
+
+  for (const [search, accept, tag] of [
+    ['', 'application/json', '"4-json"'],
+    ['', 'application/yaml', '"4-yaml"'],
+    ['', 'text/html', '"4-html"'],
+    ['?fields=id', 'application/json', '"4-id-json"'],
+    ['?fields=id,title', 'application/json', '"4-id.title-json"'],
+    ['?fields=title,id', 'application/json', '"4-id.title-json"'],
+    ['?fields=*', 'application/json', '"4-json"'],
+  ] as const)
+    it(`has the tag ${tag} of its version, selection and representation: ${search} ${accept}`, async () => {
+      assert.equal(await tagOf(`/books/2${search}`, accept), tag);
+    });
+
+  it('has a digest as its tag when it has no version', async () => {
+    const [one, same, other] = [await tagOf('/notes/1'), await tagOf('/notes/1'), await tagOf('/notes/2')];
+    assert.equal(one, same);
+    assert.notEqual(one, other);
+    assert.match(one, /^"[\w-]{22}"$/);
+  });
+
+  for (const collection of ['books', 'notes'])
+    it(`answers 304 to its tag until it changes: ${collection}`, async () => {
+      let shelf = books;
+      const changing = serveBooks(() => shelf);
+      const { headers } = await request(changing).get(`/${collection}/1`).expect(200);
+      const again = () => request(changing).get(`/${collection}/1`).set('If-None-Match', String(headers['etag']));
+      const { headers: known } = await again().expect(304, '');
+      assert.deepEqual([known['content-type'], known['etag']], [undefined, headers['etag']]);
+      shelf = [{ id: 1, title: 'Emma, revised', revision: 2 }];
+      assert.equal((await again().expect(200)).body.title, 'Emma, revised');
+    });
+
+  it('answers 200 to the tag of another representation or selection', async () => {
+    const ask = (url: string) => request(library).get(url).set('If-None-Match', '"4-json"');
+    await ask('/books/2').set('Accept', 'application/yaml').expect(200);
+    await ask('/books/2?fields=id').expect(200);
+    await ask('/books/2').expect(304);
+  });
+
+  it('takes `fields` and no other argument', async () => {
+    await request(library).get('/books/2?fields=title').expect(200, { title: 'Ulysses' });
+    const { body } = await request(library).get('/books/2?fields=isbn&limit=1').expect(400);
+    assert.deepEqual(body.errors, [
+      { pointer: '#/query/fields', detail: '"isbn" is no field; known: id, title, url' },
+      { pointer: '#/query/limit', detail: '"limit" is no argument here; known: fields' },
+    ]);
+  });
+});
+
+describe('an index', () => {
+  it('has the absolute URLs of the collections, mount path included', async () => {
+    const entries = { books: 'https://library.test/books/', notes: 'https://library.test/notes/' };
+    const { headers } = await request(library).get('/').expect(200, entries);
+    await request(library).get('/').set('If-None-Match', String(headers['etag'])).expect(304);
+    const app = new Koa().use(mount('/travel', createBookApp()));
+    const { body } = await request(app.callback()).get('/travel/').expect(200);
+    assert.match(body.books, /^http:\/\/127\.0\.0\.1:\d+\/travel\/books\/$/);
+  });
+
+  it('takes `fields` and no other argument', async () => {
+    await request(library).get('/?fields=notes').expect(200, { notes: 'https://library.test/notes/' });
+    const { body } = await request(library).get('/?limit=1&a%2Fb=2').expect(400);
+    assert.deepEqual(body.errors, [
+      { pointer: '#/query/limit', detail: '"limit" is no argument here; known: fields' },
+      { pointer: '#/query/a~1b', detail: '"a/b" is no argument here; known: fields' },
+    ]);
+  });
+});
