@@ -1,8 +1,11 @@
-/** A process that lets two passwords be judged, and says what of them and of their headers its heap holds; a third text it holds on purpose. */
+/** A process that checks two passwords, and reports which of them and of their headers its heap holds, and a text held on purpose. */
 import { randomBytes } from 'node:crypto';
 import { getHeapSnapshot } from 'node:v8';
-import { createAuthenticator, createUsers, hashPassword } from '#auth';
+// Not from '#auth', which loads the service as well: a small heap is searched in a moment.
+import { createAuthenticator } from '../../src/auth/authenticator.ts';
 import { formatBasic } from '../../src/auth/basic.ts';
+import { hashPassword } from '../../src/auth/password-hash.ts';
+import { createUsers } from '../../src/auth/users.ts';
 
 /** Secrets live in buffers, whose bytes a heap snapshot leaves out, so that the search itself holds no text of them. */
 function secretBytes(): Buffer {

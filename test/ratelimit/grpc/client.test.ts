@@ -4,12 +4,15 @@ import { spawn } from 'node:child_process';
 import dns from 'node:dns';
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { mock } from 'node:test';
 import { connectRateLimit, InvalidRequest, type RateLimitClient, type RateLimitClientOptions } from '#ratelimit';
 import { descriptor } from '../../support/limits.ts';
+import { testServers } from '../../support/serve.ts';
+import { createSignal } from '../../support/waiting.ts';
 import { startRateLimitStranger } from '../../support/wire/rate-limit-stranger.ts';
-import { holdRefusingPort, type RefusingPort } from '../../support/wire/refusing-port.ts';
+
+type OnStream = (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => void;
 
 const request = { domain: 'd', descriptors: [descriptor('k=v')] };
 const allowed = { overallCode: 'OK', statuses: [] };
@@ -23,275 +26,215 @@ function answer(stream: http2.ServerHttp2Stream, frame: Buffer = ok, trailers: o
   stream.end(frame);
 }
 
+function refuse(stream: http2.ServerHttp2Stream, status: string, message?: string): void {
+  const more = message === undefined ? {} : { 'grpc-message': message };
+  stream.respond({ ...grpc, 'grpc-status': status, ...more }, { endStream: true });
+}
+
+function begin(stream: http2.ServerHttp2Stream): void {
+  stream.respond(grpc);
+  stream.write(Buffer.from([0, 0, 0]));
+}
+
+const notOneMessage = 'its answer is not one uncompressed message';
+const unreadable = 'its answer cannot be read';
+
+/** What a service sends, and what the log reads of it. */
+const failures: readonly (readonly [string, OnStream, string | RegExp])[] = [
+  [
+    'a gRPC status',
+    (stream) => refuse(stream, '14', 'redis%20is down 100%'),
+    'it answered with gRPC status 14: redis%20is down 100%',
+  ],
+  [
+    'a status after a message',
+    (stream) => answer(stream, ok, { 'grpc-status': '13', 'grpc-message': 'b%C3%A4d' }),
+    'it answered with gRPC status 13: bäd',
+  ],
+  ['no grpc-status', (stream) => answer(stream, ok, {}), 'its answer has no grpc-status'],
+  [
+    'another HTTP status than 200',
+    (stream) => stream.respond({ ...grpc, ':status': 503 }, { endStream: true }),
+    'it answered with HTTP status 503',
+  ],
+  [
+    'another content type',
+    (stream) => stream.respond({ ':status': 200, 'content-type': 'text/html' }, { endStream: true }),
+    'its answer is not gRPC',
+  ],
+  ['a compressed message', (stream) => answer(stream, Buffer.from([1, 0, 0, 0, 2, 8, 1])), notOneMessage],
+  ['half a message', (stream) => answer(stream, Buffer.from([0, 0, 0, 0, 9, 8])), notOneMessage],
+  ['no message', (stream) => answer(stream, Buffer.alloc(0)), notOneMessage],
+  ['bytes that are no message', (stream) => answer(stream, Buffer.from([0, 0, 0, 0, 1, 0xff])), unreadable],
+  ['an empty message', (stream) => answer(stream, Buffer.alloc(5)), unreadable],
+  [
+    'a message without end',
+    (stream) => {
+      stream.respond(grpc);
+      stream.write(Buffer.alloc(65_537));
+    },
+    'its answer is longer than 65536 bytes',
+  ],
+  [
+    'a reset of the stream',
+    (stream) => stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR),
+    'it reset the stream (2)',
+  ],
+  [
+    'half an answer and the end of the connection',
+    (stream) => {
+      stream.respond(grpc);
+      stream.write(Buffer.from([0, 0, 0]), () => stream.session?.destroy());
+    },
+    /./,
+  ],
+  ['GOAWAY with an error', (stream) => stream.session?.goaway(http2.constants.NGHTTP2_ENHANCE_YOUR_CALM), /./],
+];
+
+const rudeness: readonly (readonly [string, (socket: Socket) => void])[] = [
+  ['a reset of the connection', (socket) => socket.resetAndDestroy()],
+  ['the end of the connection', (socket) => socket.end()],
+  ['HTTP/1', (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')],
+  ['noise', (socket) => socket.write(Buffer.alloc(1_000, 0xa5))],
+];
+
 describe('the rate-limit client', () => {
-  const open: { server: Server | http2.Http2Server; sockets: Set<Socket> }[] = [];
-  const clients: RateLimitClient[] = [];
-  const refusingPorts: RefusingPort[] = [];
-  const time = { nowMs: 0 };
+  const servers = testServers();
+  let nowMs: number;
 
   beforeEach(() => {
-    time.nowMs = 0;
+    nowMs = 0;
   });
-  afterEach(async () => {
-    await Promise.all(clients.splice(0).map((client) => client.close()));
-    await Promise.all(open.splice(0).map(stop));
-    for (const { close } of refusingPorts.splice(0)) close();
-  });
+  afterEach(() => mock.restoreAll());
 
-  async function stop({ server, sockets }: (typeof open)[number]): Promise<void> {
-    const closed = new Promise((resolve) => server.close(resolve));
-    for (const socket of sockets) socket.destroy();
-    await closed;
-  }
-
-  async function listen(server: Server | http2.Http2Server): Promise<{ port: number; connections: () => number }> {
-    const sockets = new Set<Socket>();
+  async function serve(onStream: OnStream) {
     let connections = 0;
+    const server = http2.createServer();
     server.on('connection', (socket: Socket) => {
       connections += 1;
-      sockets.add(socket.on('error', () => {}));
+      socket.on('error', () => {});
     });
-    open.push({ server, sockets });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return { port: (server.address() as AddressInfo).port, connections: () => connections };
-  }
-
-  function serve(onStream: (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => void) {
-    const server = http2.createServer();
     server.on('sessionError', () => {});
-    server.on('stream', (stream, headers) =>
-      onStream(
-        stream.on('error', () => {}),
-        headers,
-      ),
-    );
-    return listen(server);
+    server.on('stream', (stream, headers) => {
+      stream.on('error', () => {});
+      onStream(stream, headers);
+    });
+    const { port } = await servers.listen(server);
+    return { port, connections: () => connections };
   }
 
-  function client(port: number, options: Partial<RateLimitClientOptions> = {}): RateLimitClient {
-    const made = connectRateLimit({
-      target: () => ({ host: '127.0.0.1', port }),
+  function connectTo(port: number | (() => number), options: Partial<RateLimitClientOptions> = {}): RateLimitClient {
+    const client = connectRateLimit({
+      target: () => ({ host: '127.0.0.1', port: typeof port === 'number' ? port : port() }),
       timeoutMs: 5_000,
-      clock: () => time.nowMs,
+      clock: () => nowMs,
       random: () => 0,
       ...options,
     });
-    clients.push(made);
-    return made;
+    servers.later(client.close);
+    return client;
   }
 
-  /** A service that is down, until `serve` gives the port to which the client connects next. */
-  async function down(options: Partial<RateLimitClientOptions> = {}) {
-    const refusing = await holdRefusingPort();
-    refusingPorts.push(refusing);
-    let { port } = refusing;
-    const asked = client(0, { target: () => ({ host: '127.0.0.1', port }), ...options });
-    return {
-      asked,
-      async comeBack() {
-        const service = await serve((stream) => answer(stream));
-        port = service.port;
-        return service;
-      },
-    };
-  }
-
-  /** What the log reads of a call to a service that behaves so. */
-  async function check(onStream: (stream: http2.ServerHttp2Stream) => void, reason: string | RegExp): Promise<void> {
-    const { port } = await serve(onStream);
-    await assert.rejects(client(port, { timeoutMs: 2_000 }).shouldRateLimit(request), ({ message }: Error) => {
-      const prefix = 'no answer from the rate-limit service: ';
-      assert.ok(message.startsWith(prefix), message);
-      if (typeof reason === 'string') assert.equal(message.slice(prefix.length), reason);
-      else assert.match(message.slice(prefix.length), reason);
+  async function checkFailure(client: RateLimitClient, reason: string | RegExp): Promise<void> {
+    await assert.rejects(client.shouldRateLimit(request), ({ message }: Error) => {
+      const [before, found = ''] = message.split(/(?<=^no answer from the rate-limit service: )/);
+      assert.equal(before, 'no answer from the rate-limit service: ', message);
+      if (typeof reason === 'string') assert.equal(found, reason);
+      else assert.match(found, reason);
       return true;
     });
   }
 
-  describe('asks', () => {
-    it('with the headers of gRPC, and ten times its own deadline', async () => {
-      const { port } = await serve((stream, headers) => {
-        assert.deepEqual(
-          [headers[':method'], headers[':path'], headers['content-type'], headers['te'], headers['grpc-timeout']],
-          [
-            'POST',
-            '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit',
-            'application/grpc',
-            'trailers',
-            '50000m',
-          ],
-        );
-        answer(stream);
-      });
-      assert.deepEqual(await client(port).shouldRateLimit(request), allowed);
+  it('sends the headers of gRPC and ten times its deadline, and all calls over one connection', async () => {
+    const seen = new Set<string>();
+    const { port, connections } = await serve((stream, headers) => {
+      const names = [':method', ':path', 'content-type', 'te', 'grpc-timeout'];
+      seen.add(names.map((name) => headers[name]).join(' '));
+      answer(stream);
     });
-
-    it('all over one connection', async () => {
-      const { port, connections } = await serve((stream) => answer(stream));
-      const asked = client(port);
-      await Promise.all(Array.from({ length: 50 }, () => asked.shouldRateLimit(request)));
-      assert.equal(connections(), 1);
-    });
-
-    it('a service whose port is known only at the first call', async () => {
-      let port: number | undefined;
-      const asked = client(0, {
-        target: () => {
-          if (port === undefined) throw new Error('the service does not listen yet');
-          return { host: '127.0.0.1', port };
-        },
-      });
-      await assert.rejects(asked.shouldRateLimit(request), /does not listen yet/);
-      ({ port } = await serve((stream) => answer(stream)));
-      time.nowMs += 100;
-      assert.deepEqual(await asked.shouldRateLimit(request), allowed);
-    });
+    const client = connectTo(port);
+    const answers = await Promise.all(Array.from({ length: 50 }, () => client.shouldRateLimit(request)));
+    for (const one of answers) assert.deepEqual(one, allowed);
+    const path = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
+    assert.deepEqual([...seen], [`POST ${path} application/grpc trailers 50000m`]);
+    assert.equal(connections(), 1);
   });
 
-  describe('rejects with a reason for the log when the service', () => {
-    it('answers with a gRPC status', () =>
-      check(
-        (stream) =>
-          stream.respond({ ...grpc, 'grpc-status': '14', 'grpc-message': 'redis%20is down 100%' }, { endStream: true }),
-        'it answered with gRPC status 14: redis%20is down 100%',
-      ));
-
-    it('answers with a status after a message', () =>
-      check(
-        (stream) => answer(stream, ok, { 'grpc-status': '13', 'grpc-message': 'b%C3%A4d' }),
-        'it answered with gRPC status 13: bäd',
-      ));
-
-    it('answers without a grpc-status', () =>
-      check((stream) => answer(stream, ok, {}), 'its answer has no grpc-status'));
-
-    it('answers another HTTP status than 200', () =>
-      check(
-        (stream) => stream.respond({ ...grpc, ':status': 503 }, { endStream: true }),
-        'it answered with HTTP status 503',
-      ));
-
-    it('answers with something else than gRPC', () =>
-      check((stream) => {
-        stream.respond({ ':status': 200, 'content-type': 'text/html' });
-        stream.end('<h1>It works!</h1>');
-      }, 'its answer is not gRPC'));
-
-    it('compresses its answer', () =>
-      check(
-        (stream) => answer(stream, Buffer.from([1, 0, 0, 0, 2, 8, 1])),
-        'its answer is not one uncompressed message',
-      ));
-
-    it('sends half a message', () =>
-      check((stream) => answer(stream, Buffer.from([0, 0, 0, 0, 9, 8])), 'its answer is not one uncompressed message'));
-
-    it('sends no message', () =>
-      check((stream) => answer(stream, Buffer.alloc(0)), 'its answer is not one uncompressed message'));
-
-    it('sends bytes that are no message', () =>
-      check((stream) => answer(stream, Buffer.from([0, 0, 0, 0, 1, 0xff])), 'its answer cannot be read'));
-
-    it('sends an empty message', () => check((stream) => answer(stream, Buffer.alloc(5)), 'its answer cannot be read'));
-
-    it('sends a message without end', () =>
-      check((stream) => {
-        stream.respond(grpc);
-        stream.write(Buffer.alloc(65_537));
-      }, 'its answer is longer than 65536 bytes'));
-
-    it('resets the stream', () =>
-      check((stream) => stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR), 'it reset the stream (2)'));
-
-    it('ends the connection in the middle of an answer', () =>
-      check((stream) => {
-        stream.respond(grpc);
-        stream.write(Buffer.from([0, 0, 0]), () => stream.session?.destroy());
-      }, /./));
-
-    it('sends GOAWAY with an error', () =>
-      check((stream) => stream.session?.goaway(http2.constants.NGHTTP2_ENHANCE_YOUR_CALM), /./));
+  it('reads where the service is at each connect', async () => {
+    let port: number | undefined;
+    const client = connectTo(() => port ?? assert.fail('the service does not listen yet'));
+    await checkFailure(client, /does not listen yet/);
+    ({ port } = await serve((stream) => answer(stream)));
+    nowMs += 100;
+    assert.deepEqual(await client.shouldRateLimit(request), allowed);
   });
+
+  for (const [what, onStream, reason] of failures)
+    it(`rejects with a reason for the log when the service sends ${what}`, async () => {
+      const { port } = await serve(onStream);
+      await checkFailure(connectTo(port, { timeoutMs: 2_000 }), reason);
+    });
+
+  for (const [what, onSocket] of rudeness)
+    it(`rejects with a reason for the log when the service answers the connect with ${what}`, async () =>
+      checkFailure(connectTo((await servers.tcp(onSocket)).port), /./));
 
   it('rejects with an InvalidRequest when the service refuses the request as invalid', async () => {
-    const { port } = await serve((stream) =>
-      stream.respond({ ...grpc, 'grpc-status': '3', 'grpc-message': 'too%20long' }, { endStream: true }),
-    );
-    await assert.rejects(client(port).shouldRateLimit(request), new InvalidRequest('too long'));
+    const { port } = await serve((stream) => refuse(stream, '3', 'too%20long'));
+    await assert.rejects(connectTo(port).shouldRateLimit(request), new InvalidRequest('too long'));
   });
 
-  describe('keeps its deadline when the service', () => {
-    it('does not answer', async () => {
-      const { port } = await serve(() => {});
-      await assert.rejects(client(port, { timeoutMs: 20 }).shouldRateLimit(request), /it did not answer within 20 ms/);
-    });
-
-    it('accepts the connection and never speaks', async () => {
-      const { port } = await listen(createServer());
-      await assert.rejects(client(port, { timeoutMs: 20 }).shouldRateLimit(request), /it did not answer within 20 ms/);
-    });
-
-    it('stalls in the middle of an answer', async () => {
-      const { port } = await serve((stream) => {
-        stream.respond(grpc);
-        stream.write(Buffer.from([0, 0, 0]));
-      });
-      await assert.rejects(client(port, { timeoutMs: 20 }).shouldRateLimit(request), /it did not answer within 20 ms/);
-    });
+  it('keeps its deadline when the service does not answer, not even the connect, or not to the end', async () => {
+    for (const { port } of [await serve(() => {}), await servers.tcp(() => {}), await serve(begin)])
+      await checkFailure(connectTo(port, { timeoutMs: 20 }), 'it did not answer within 20 ms');
   });
 
   it('does not count time in which this process was busy', async () => {
     const { port } = await serve((stream) => answer(stream));
-    const asked = client(port, { timeoutMs: 200 });
-    await asked.shouldRateLimit(request);
-    const pending = asked.shouldRateLimit(request);
+    const client = connectTo(port, { timeoutMs: 200 });
+    await client.shouldRateLimit(request);
+    const pending = client.shouldRateLimit(request);
     await new Promise((resolve) => setImmediate(resolve));
-    const untilMs = performance.now() + 600;
+    const untilMs = performance.now() + 300;
     while (performance.now() < untilMs);
     assert.deepEqual(await pending, allowed);
   });
 
-  describe('a connect', () => {
-    afterEach(() => mock.restoreAll());
-
-    it('is given up when it takes more than a second, and the call learns why', async () => {
-      // The name is never found: the connect lasts until it is given up.
-      mock.method(dns, 'lookup', () => {});
-      const asked = client(0, { target: () => ({ host: 'nowhere.example', port: 1 }) });
-      await assert.rejects(asked.shouldRateLimit(request), /no connection within 1000 ms/);
-      await assert.rejects(asked.shouldRateLimit(request), /it is down.*no connection within 1000 ms/);
-    });
-
-    it('may take longer than a call waits for it; what timed out meanwhile is never sent', async () => {
-      let streams = 0;
-      const { port, connections } = await serve((stream) => {
-        streams += 1;
-        answer(stream);
-      });
-      let found = (_error: null, _addresses: readonly object[]) => {};
-      mock.method(dns, 'lookup', (_host: string, _options: object, callback: typeof found) => {
-        found = callback;
-      });
-      const asked = client(port, { target: () => ({ host: 'slow.example', port }), timeoutMs: 100 });
-      await assert.rejects(asked.shouldRateLimit(request), /did not answer within 100 ms/);
-      found(null, [{ address: '127.0.0.1', family: 4 }]);
-      assert.deepEqual(await asked.shouldRateLimit(request), allowed);
-      assert.deepEqual([streams, connections()], [1, 1]);
-    });
+  it('gives up a connect that takes more than a second, and reports why to that call and to the next', async () => {
+    // The name is never found: the connect lasts until it is given up.
+    mock.method(dns, 'lookup', () => {});
+    const client = connectTo(0, { target: () => ({ host: 'nowhere.example', port: 1 }) });
+    await checkFailure(client, /no connection within 1000 ms/);
+    await checkFailure(client, /it is down.*no connection within 1000 ms/);
   });
 
-  it('costs a service that is killed its running calls, then one call for each retry until it is back', async () => {
+  it('connects for longer than a call waits, and never sends what timed out meanwhile', async () => {
+    let streams = 0;
+    const { port, connections } = await serve((stream) => {
+      streams += 1;
+      answer(stream);
+    });
+    let found = (_error: null, _addresses: readonly object[]) => {};
+    mock.method(dns, 'lookup', (_host: string, _options: object, callback: typeof found) => {
+      found = callback;
+    });
+    const client = connectTo(port, { target: () => ({ host: 'slow.example', port }), timeoutMs: 100 });
+    await checkFailure(client, 'it did not answer within 100 ms');
+    found(null, [{ address: '127.0.0.1', family: 4 }]);
+    assert.deepEqual(await client.shouldRateLimit(request), allowed);
+    assert.deepEqual([streams, connections()], [1, 1]);
+  });
+
+  it('loses the running calls of a service that is killed, then one call for each retry until it is back', async () => {
     let hold = false;
     const stranger = () => startRateLimitStranger(() => (hold ? new Promise<object>(() => {}) : { overallCode: 1 }));
-    const [first, refusing] = [await stranger(), await holdRefusingPort()];
-    refusingPorts.push(refusing);
+    const [first, refusing] = [await stranger(), await servers.refusing()];
     let { port } = first;
-    const asked = client(0, { target: () => ({ host: '127.0.0.1', port }) });
+    const client = connectTo(() => port);
     const outcomes = async () => {
       const counts = { answered: 0, failed: 0, refused: 0 };
       const ask = () =>
-        asked.shouldRateLimit(request).then(
+        client.shouldRateLimit(request).then(
           () => (counts.answered += 1),
           ({ message }: Error) => (counts[/it is down/.test(message) ? 'refused' : 'failed'] += 1),
         );
@@ -306,140 +249,95 @@ describe('the rate-limit client', () => {
     setImmediate(first.stop);
     assert.deepEqual(await underWay, [0, 50, 0]);
     assert.deepEqual(await outcomes(), [0, 0, 50]);
-    time.nowMs = 100;
+    nowMs = 100;
     assert.deepEqual(await outcomes(), [0, 1, 49]);
+    await checkFailure(client, /it is down, and asked again in a while \(.*ECONNREFUSED/);
 
     hold = false;
     const second = await stranger();
     ({ port } = second);
-    time.nowMs = 299;
+    nowMs = 299;
     assert.deepEqual(await outcomes(), [0, 0, 50]);
-    time.nowMs = 300;
+    nowMs = 300;
     assert.deepEqual(await outcomes(), [1, 0, 49]);
     assert.deepEqual(await outcomes(), [50, 0, 0]);
-    await asked.close();
     second.stop();
   });
 
-  describe('survives a service that', () => {
-    async function survives(onSocket: (socket: Socket) => void): Promise<void> {
-      const { port } = await listen(createServer(onSocket));
-      await assert.rejects(client(port).shouldRateLimit(request), /^Error: no answer from the rate-limit service: ./);
+  it('lets a running call finish after a GOAWAY, and opens a new connection for the next', async () => {
+    const { port, connections } = await serve((stream) => {
+      stream.session?.goaway();
+      setImmediate(() => answer(stream));
+    });
+    const client = connectTo(port);
+    for (const expected of [1, 2]) {
+      assert.deepEqual(await client.shouldRateLimit(request), allowed);
+      assert.equal(connections(), expected);
     }
-
-    it('resets the connection', () => survives((socket) => socket.resetAndDestroy()));
-    it('hangs up', () => survives((socket) => socket.end()));
-    it('speaks HTTP/1', () => survives((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')));
-    it('sends noise', () => survives((socket) => socket.write(Buffer.alloc(1_000, 0xa5))));
   });
 
-  describe('when the service goes away', () => {
-    it('lets a running call finish after a GOAWAY, and opens a new connection for the next', async () => {
-      const { port, connections } = await serve((stream) => {
-        stream.session?.goaway();
-        setImmediate(() => answer(stream));
-      });
-      const asked = client(port);
-      assert.deepEqual(await asked.shouldRateLimit(request), allowed);
-      assert.deepEqual(await asked.shouldRateLimit(request), allowed);
-      assert.equal(connections(), 2);
+  it('keeps the connection when only a stream was reset', async () => {
+    let calls = 0;
+    const { port, connections } = await serve((stream) => {
+      calls += 1;
+      if (calls === 1) stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
+      else answer(stream);
     });
+    const client = connectTo(port);
+    await checkFailure(client, /./);
+    assert.deepEqual(await client.shouldRateLimit(request), allowed);
+    assert.equal(connections(), 1);
+  });
 
-    it('keeps the connection when only a stream was reset', async () => {
-      let calls = 0;
-      const { port, connections } = await serve((stream) => {
-        calls += 1;
-        if (calls === 1) stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
-        else answer(stream);
-      });
-      const asked = client(port);
-      await assert.rejects(asked.shouldRateLimit(request));
-      assert.deepEqual(await asked.shouldRateLimit(request), allowed);
-      assert.equal(connections(), 1);
+  it('gives up a connection without an answer for a second', async () => {
+    let isSilent = true;
+    const { port, connections } = await serve((stream) => {
+      if (!isSilent) answer(stream);
     });
+    const client = connectTo(port, { timeoutMs: 200 });
+    const late = () => checkFailure(client, 'it did not answer within 200 ms');
+    const refused = () => checkFailure(client, /it is down/);
+    await late();
+    nowMs += 999;
+    await late();
+    nowMs += 1;
+    await late();
+    await refused();
+    assert.equal(connections(), 1);
 
-    it('is refused, then rejects at once, and recovers by itself', async () => {
-      const { asked, comeBack } = await down();
-      await assert.rejects(asked.shouldRateLimit(request), /ECONNREFUSED/);
-      const { connections } = await comeBack();
-      await assert.rejects(asked.shouldRateLimit(request), /it is down, and asked again in a while \(.*ECONNREFUSED/);
-      assert.equal(connections(), 0);
-      time.nowMs += 100;
-      assert.deepEqual(await asked.shouldRateLimit(request), allowed);
-      assert.deepEqual(await asked.shouldRateLimit(request), allowed);
-    });
+    nowMs += 100;
+    await late();
+    await refused();
+    assert.equal(connections(), 2);
 
-    it('sends one call to find out whether it is back, and lets no other wait for it', async () => {
-      const { asked, comeBack } = await down();
-      await assert.rejects(asked.shouldRateLimit(request));
-      await comeBack();
-      time.nowMs += 100;
-      const probe = asked.shouldRateLimit(request);
-      await assert.rejects(asked.shouldRateLimit(request), /it is down/);
-      assert.deepEqual(await probe, allowed);
-    });
-
-    it('gives up a connection without an answer for a second', async () => {
-      let silent = true;
-      const { port, connections } = await serve((stream) => {
-        if (!silent) answer(stream);
-      });
-      const asked = client(port, { timeoutMs: 200 });
-      const late = () => assert.rejects(asked.shouldRateLimit(request), /it did not answer within 200 ms/);
-      const refused = () => assert.rejects(asked.shouldRateLimit(request), /it is down/);
-      await late();
-      time.nowMs += 999;
-      await late();
-      time.nowMs += 1;
-      await late();
-      await refused();
-      assert.equal(connections(), 1);
-
-      time.nowMs += 100;
-      await late();
-      await refused();
-      assert.equal(connections(), 2);
-
-      silent = false;
-      time.nowMs += 200;
-      assert.deepEqual(await asked.shouldRateLimit(request), allowed);
-      assert.equal(connections(), 3);
-    });
+    isSilent = false;
+    nowMs += 200;
+    assert.deepEqual(await client.shouldRateLimit(request), allowed);
+    assert.equal(connections(), 3);
   });
 
   for (const [how, end] of [
-    ['says DEADLINE_EXCEEDED', (stream) => stream.respond({ ...grpc, 'grpc-status': '4' }, { endStream: true })],
+    ['says DEADLINE_EXCEEDED', (stream) => refuse(stream, '4')],
     ['resets the stream with CANCEL', (stream) => stream.close(http2.constants.NGHTTP2_CANCEL)],
-  ] as const satisfies [string, (stream: http2.ServerHttp2Stream) => void][])
-    it(`takes it for a time-out when the service ends the call at its deadline, and ${how}`, async () => {
+  ] as const satisfies [string, OnStream][])
+    it(`counts a time-out when the service ends the call at its deadline and ${how}`, async () => {
       const { port } = await serve(end);
-      const asked = client(port);
-      await assert.rejects(asked.shouldRateLimit(request), /it ended the call at its deadline/);
-      time.nowMs += 1_000;
-      await assert.rejects(asked.shouldRateLimit(request), /it ended the call at its deadline/);
-      await assert.rejects(asked.shouldRateLimit(request), /it is down/);
+      const client = connectTo(port);
+      await checkFailure(client, 'it ended the call at its deadline');
+      nowMs += 1_000;
+      await checkFailure(client, 'it ended the call at its deadline');
+      await checkFailure(client, /it is down/);
     });
 
-  describe('closed', () => {
-    it('rejects running calls and later ones', async () => {
-      let reached = () => {};
-      const asking = new Promise<void>((resolve) => {
-        reached = resolve;
-      });
-      const { port } = await serve(() => reached());
-      const asked = client(port);
-      const running = assert.rejects(asked.shouldRateLimit(request), /no answer/);
-      await asking;
-      await asked.close();
-      await running;
-      await assert.rejects(asked.shouldRateLimit(request), /the client is closed/);
-    });
-
-    it('before it was used, or twice, does nothing', async () => {
-      const asked = client(1);
-      await asked.close();
-      await asked.close();
-    });
+  it('rejects running calls and later ones once it is closed, which may be twice or before the first call', async () => {
+    const reached = createSignal();
+    const { port } = await serve(reached.give);
+    const client = connectTo(port);
+    const running = checkFailure(client, /./);
+    await reached.given;
+    for (const one of [client, client, connectTo(1)]) await one.close();
+    await running;
+    await checkFailure(client, 'the client is closed');
   });
 
   it('does not keep the process alive when it is not closed', async () => {
