@@ -67,7 +67,9 @@ describeWithRedis('decisions that share a call of Redis', (redis) => {
         cached += isCached.filter(Boolean).length;
         // The numbers of a cached denial may be older than what is decided in the same turn.
         const comparable = (counts: readonly HitResult[], index: number) =>
-          isCached[index] ? isDenied(asked[index]?.[0] ?? [], counts) : counts;
+          isCached[index] && asked.length > 1
+            ? isDenied(asked[index]?.[0] ?? [], counts)
+            : counts.map(({ over, remaining, resetSeconds }) => ({ over, remaining, resetSeconds }));
         assert.deepEqual(counted.map(comparable), expected.map(comparable));
       }
     });
@@ -88,7 +90,7 @@ async function assertEach(
   check: (turns: readonly Turn[], kinds: readonly Kind[]) => Promise<void>,
 ): Promise<void> {
   const kinds = fc.array(kindOfKey, { minLength: 3, maxLength: 3 });
-  const turns = fc.array(fc.record({ pauseMs, decisions }), { minLength: 1, maxLength: 5 });
+  const turns = fc.array(fc.record({ pauseMs, decisions }), { minLength: 1, maxLength: 8 });
   await fc.assert(
     fc.asyncProperty(kinds, turns, async (chosen, taken) => {
       run += 1;

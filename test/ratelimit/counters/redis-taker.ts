@@ -1,25 +1,22 @@
-/** A process that takes hits from limits in Redis as fast as it can, says how many it got, and ends by itself. */
+/** A process that takes hits from limits of 100 in Redis as fast as it can, and reports how many each algorithm admitted. */
+import { once } from 'node:events';
 import { openRedisCounters } from '../../../src/ratelimit/counters/redis.ts';
 
-const [url = '', keyPrefix = '', limit = '', attempts = ''] = process.argv.slice(2);
-const silent = { info() {}, warn() {} };
-const counters = await openRedisCounters({ url, keyPrefix, timeoutMs: 5_000, logger: silent });
-const yearSeconds = 365 * 86_400;
-const common = { windowSeconds: yearSeconds, limit: Number(limit), burst: Number(limit), hits: 1, shadow: false };
+const [url = ''] = process.argv.slice(2);
+const logger = { info() {}, warn() {} };
+const counters = await openRedisCounters({ url, keyPrefix: 'two:', timeoutMs: 5_000, logger });
 
 // All processes start together.
-process.stdout.write('ready\n');
-await new Promise((resolve) => process.stdin.once('data', resolve));
-process.stdin.destroy();
+process.send?.('ready');
+await once(process, 'message');
 
 const admitted = { fixed_window: 0, sliding_window: 0, token_bucket: 0 };
 for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as const) {
-  const hit = { ...common, key: algorithm, algorithm };
-  const takes = Array.from({ length: Number(attempts) }, async () => {
-    const [count] = await counters.take([hit]);
-    if (count?.over === false) admitted[algorithm] += 1;
-  });
-  await Promise.all(takes);
+  const windowSeconds = 365 * 86_400;
+  const hit = { key: algorithm, algorithm, windowSeconds, limit: 100, burst: 100, hits: 1, shadow: false };
+  const taken = await Promise.all(Array.from({ length: 150 }, () => counters.take([hit])));
+  admitted[algorithm] = taken.filter(([result]) => result?.over === false).length;
 }
-process.stdout.write(`${JSON.stringify(admitted)}\n`);
+process.send?.(admitted);
 await counters.close();
+process.disconnect();
