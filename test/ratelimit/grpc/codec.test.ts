@@ -2,157 +2,84 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { windowSeconds } from '#config';
-import type { Decision, RateLimitRequest } from '#ratelimit';
+import type { CurrentLimit, Decision, Descriptor } from '#ratelimit';
 import { type Codec, loadCodec, type ProtocolName, unitsByNumber } from '../../../src/ratelimit/grpc/codec.ts';
 import { descriptor } from '../../support/limits.ts';
 
-const request: RateLimitRequest = { domain: 'd', descriptors: [descriptor('k=v')], hitsAddend: 3 };
-const decision: Decision = {
-  overallCode: 'OVER_LIMIT',
-  statuses: [
-    {
-      code: 'OVER_LIMIT',
-      currentLimit: { requestsPerUnit: 5, unit: 'week', windowSeconds: 604_800, name: 'n' },
-      limitRemaining: 4,
-      resetSeconds: 9,
-    },
-  ],
-};
+const hex = (text: string) => Buffer.from(text, 'hex');
 
 describe('the protocol', () => {
   let codecs: Readonly<Record<ProtocolName, Codec>>;
-  const codecOf = (name: ProtocolName) => codecs[name];
 
   before(async () => {
     codecs = { v3: await loadCodec('v3'), lyft: await loadCodec('lyft') };
   });
 
-  it('names its services and paths', () => {
-    const check = (name: ProtocolName, service: string) =>
-      assert.equal(codecOf(name).path, `/${service}/ShouldRateLimit`);
-    check('v3', 'envoy.service.ratelimit.v3.RateLimitService');
-    check('lyft', 'pb.lyft.ratelimit.RateLimitService');
-  });
+  const plain = descriptor('k=v');
+  const own = { ...plain, limit: { requestsPerUnit: 5, unit: 'week' }, hitsAddend: 0 } as const;
 
-  it('writes a request alike in both packages', () => {
-    const bytes = '0a0164' + '1208' + '0a06' + '0a016b' + '120176' + '1803';
-    for (const name of ['v3', 'lyft'] as const)
-      assert.equal(codecOf(name).encodeRequest(request).toString('hex'), bytes);
+  it('writes a request with the fields that the package has', () => {
+    const check = (name: ProtocolName, descriptors: readonly Descriptor[], bytes: string) => {
+      const request = { domain: 'd', descriptors, hitsAddend: 3 };
+      assert.equal(codecs[name].encodeRequest(request).toString('hex'), `0a0164${bytes}1803`);
+    };
+    for (const name of ['v3', 'lyft'] as const) check(name, [plain], '1208' + '0a06' + '0a016b' + '120176');
+    check('v3', [own], '1212' + '0a060a016b120176' + '1204' + '08051007' + '1a020800');
+    check('lyft', [own], '1208' + '0a060a016b120176');
   });
 
   it('writes a decision with the fields that the package has', () => {
-    const check = (name: ProtocolName, bytes: string) =>
-      assert.equal(codecOf(name).encodeDecision(decision).toString('hex'), bytes);
-    check('lyft', '0802' + '120a' + '0802' + '1204' + '08051007' + '1804');
-    check('v3', '0802' + '1211' + '0802' + '1207' + '08051007' + '1a016e' + '1804' + '22020809');
+    const check = (name: ProtocolName, more: Partial<CurrentLimit>, bytes: string) => {
+      const currentLimit: CurrentLimit = { requestsPerUnit: 5, unit: 'week', windowSeconds: 604_800, name: 'n', ...more };
+      const statuses = [{ code: 'OVER_LIMIT', currentLimit, limitRemaining: 4, resetSeconds: 9 }] as const;
+      const decision: Decision = { overallCode: 'OVER_LIMIT', statuses };
+      assert.equal(codecs[name].encodeDecision(decision).toString('hex'), `0802${bytes}`);
+    };
+    check('lyft', {}, '120a' + '0802' + '1204' + '08051007' + '1804');
+    check('v3', {}, '1211' + '0802' + '1207' + '08051007' + '1a016e' + '1804' + '22020809');
+    const thirtySeconds = { unit: 'second', unitMultiplier: 30, windowSeconds: 30 } as const;
+    check('v3', thirtySeconds, '1215' + '0802' + '120b' + '08051001' + '1a016e' + '2202081e' + '1804' + '22020809');
   });
 
-  it('carries the limit and the hits of a descriptor in v3, and leaves them out of the older package', () => {
-    const own = { ...descriptor('k=v'), limit: { requestsPerUnit: 5, unit: 'week' as const }, hitsAddend: 0 };
-    const asked: RateLimitRequest = { domain: 'd', descriptors: [own], hitsAddend: 1 };
-    const v3 = codecOf('v3');
-    const bytes = v3.encodeRequest(asked);
-    assert.equal(
-      bytes.toString('hex'),
-      '0a0164' + '1212' + '0a060a016b120176' + '1204' + '08051007' + '1a020800' + '1801',
-    );
-    assert.deepEqual(v3.decodeRequest(bytes), asked);
-    const lyft = codecOf('lyft');
-    assert.deepEqual(lyft.decodeRequest(lyft.encodeRequest(asked)), {
-      ...asked,
-      descriptors: [descriptor('k=v')],
-    });
-  });
-
-  it('reads a limit with an unknown unit as one without', () => {
-    const bytes = Buffer.from('0a0164' + '120e' + '0a060a016b120176' + '1204' + '08051063', 'hex');
-    assert.deepEqual(codecOf('v3').decodeRequest(bytes), {
-      domain: 'd',
-      descriptors: [{ ...descriptor('k=v'), limit: { requestsPerUnit: 5, unit: undefined } }],
-      hitsAddend: 0,
-    });
+  it('reads a request with its defaults, and a limit with an unknown unit as one without', () => {
+    const check = (name: ProtocolName, bytes: string, descriptors: readonly Descriptor[]) =>
+      assert.deepEqual(codecs[name].decodeRequest(hex(`0a0164${bytes}`)), { domain: 'd', descriptors, hitsAddend: 0 });
+    check('lyft', '', []);
+    const limit = { requestsPerUnit: 5, unit: undefined };
+    check('v3', '120e' + '0a060a016b120176' + '1204' + '08051063', [{ ...plain, limit }]);
   });
 
   it('refuses to send a limit whose window has no field', () => {
     const limit = { requestsPerUnit: 5, unit: 'second' as const, unitMultiplier: 30 };
-    assert.throws(
-      () => codecOf('v3').encodeRequest({ domain: 'd', descriptors: [{ ...descriptor('k=v'), limit }] }),
-      /unit_multiplier cannot be sent/,
-    );
-  });
-
-  it('carries in v3 how many units a window has', () => {
-    const { encodeDecision, decodeDecision } = codecOf('v3');
-    const currentLimit = {
-      requestsPerUnit: 5,
-      unit: 'second',
-      unitMultiplier: 30,
-      windowSeconds: 30,
-      name: 'n',
-    } as const;
-    const status = { code: 'OK', currentLimit, limitRemaining: 4, resetSeconds: 9 } as const;
-    const answer: Decision = { overallCode: 'OK', statuses: [status] };
-    assert.deepEqual(decodeDecision(encodeDecision(answer)), answer);
-    assert.ok(
-      encodeDecision(answer)
-        .toString('hex')
-        .includes('1a016e' + '2202081e'),
-    );
-  });
-
-  it('carries headers for the client in v3', () => {
-    const { encodeDecision, decodeDecision } = codecOf('v3');
-    const answer: Decision = {
-      overallCode: 'OK',
-      statuses: [],
-      responseHeaders: [{ name: 'RateLimit-Limit', value: '5' }],
-    };
-    assert.deepEqual(decodeDecision(encodeDecision(answer)), answer);
-  });
-
-  it('reads a request of an older client with its defaults', () => {
-    const { decodeRequest } = codecOf('lyft');
-    assert.deepEqual(decodeRequest(Buffer.from('0a0164', 'hex')), {
-      domain: 'd',
-      descriptors: [],
-      hitsAddend: 0,
-    });
+    const request = { domain: 'd', descriptors: [{ ...plain, limit }] };
+    assert.throws(() => codecs.v3.encodeRequest(request), /unit_multiplier cannot be sent/);
   });
 
   it('reads a status with absent fields, unknown units and fractions of seconds', () => {
-    const { decodeDecision } = codecOf('v3');
-    const check = (bytes: string, expected: object) => {
-      const [status] = decodeDecision(Buffer.from(`0801${bytes}`, 'hex')).statuses;
-      assert.deepEqual(status, {
-        code: 'OK',
-        currentLimit: undefined,
-        limitRemaining: 0,
-        resetSeconds: undefined,
-        ...expected,
-      });
-    };
-    check('1200', {});
-    check('1202' + '0800', {});
-    check('1206' + '1204' + '08051063', {});
-    check('1206' + '2204' + '08091001', { resetSeconds: 10 });
-    check('1202' + '2200', { resetSeconds: 0 });
+    const check = (bytes: string, resetSeconds?: number) =>
+      assert.deepEqual(codecs.v3.decodeDecision(hex(`0801${bytes}`)).statuses, [
+        { code: 'OK', currentLimit: undefined, limitRemaining: 0, resetSeconds },
+      ]);
+    check('1200');
+    check('1202' + '0800');
+    check('1206' + '1204' + '08051063');
+    check('1206' + '2204' + '08091001', 10);
+    check('1202' + '2200', 0);
   });
 
   it('refuses an answer without a decision', () => {
-    const { decodeDecision } = codecOf('v3');
-    assert.throws(() => decodeDecision(Buffer.alloc(0)), /overall_code is UNKNOWN/);
-    assert.throws(() => decodeDecision(Buffer.from('0a', 'hex')));
+    assert.throws(() => codecs.v3.decodeDecision(hex('')), /overall_code is UNKNOWN/);
+    assert.throws(() => codecs.v3.decodeDecision(hex('0a')));
   });
 
   it('writes lone surrogates as replacement characters: other runtimes refuse invalid UTF-8', () => {
-    const bytes = codecOf('v3').encodeRequest({ domain: 'd', descriptors: [descriptor('k=\ud800')] });
-    assert.deepEqual(codecOf('v3').decodeRequest(bytes).descriptors, [descriptor('k=\ufffd')]);
+    const bytes = codecs.v3.encodeRequest({ domain: 'd', descriptors: [descriptor('k=\ud800')] });
+    assert.deepEqual(codecs.v3.decodeRequest(bytes).descriptors, [descriptor('k=\ufffd')]);
     assert.ok(bytes.includes('\ufffd'));
   });
 
   it('reads the bytes of a raw header value as Latin-1', () => {
-    const header = '0a0161' + '1a02' + 'e462';
-    const { responseHeaders } = codecOf('v3').decodeDecision(Buffer.from(`0801${'1a07'}${header}`, 'hex'));
+    const { responseHeaders } = codecs.v3.decodeDecision(hex('0801' + '1a07' + '0a0161' + '1a02' + 'e462'));
     assert.deepEqual(responseHeaders, [{ name: 'a', value: 'äb' }]);
   });
 
@@ -160,10 +87,10 @@ describe('the protocol', () => {
   const uint32 = fc.oneof(fc.nat(300), fc.nat(4_294_967_295));
   const unit = fc.constantFrom(...unitsByNumber.filter((one) => one !== undefined));
   const all = { noNullPrototype: true } as const;
-  const own = fc.record({ requestsPerUnit: uint32, unit }, all);
+  const anyLimit = fc.record({ requestsPerUnit: uint32, unit }, all);
   const entries = fc.array(fc.record({ key: text, value: text }, all), { maxLength: 4 });
   const ownDescriptor = fc.record(
-    { entries, limit: own, hitsAddend: fc.maxSafeNat() },
+    { entries, limit: anyLimit, hitsAddend: fc.maxSafeNat() },
     { ...all, requiredKeys: ['entries'] },
   );
   const anyRequest = fc.record({ domain: text, descriptors: fc.array(ownDescriptor), hitsAddend: uint32 }, all);
@@ -195,17 +122,17 @@ describe('the protocol', () => {
   );
 
   it('reads what it wrote, and skips fields that it does not know', () => {
-    const unknown = Buffer.from('fa0703616263', 'hex');
-    const { encodeRequest, decodeRequest, encodeDecision, decodeDecision } = codecOf('v3');
+    const unknown = hex('fa0703616263');
+    const { encodeRequest, decodeRequest, encodeDecision, decodeDecision } = codecs.v3;
     const more = (bytes: Buffer) => Buffer.concat([unknown, bytes, unknown]);
     fc.assert(fc.property(anyRequest, (one) => assert.deepEqual(decodeRequest(more(encodeRequest(one))), one)));
     fc.assert(fc.property(anyDecision, (one) => assert.deepEqual(decodeDecision(more(encodeDecision(one))), one)));
   });
 
-  it('reads or throws an Error, whatever the bytes', () => {
+  it('reads any bytes, or throws an Error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (noise) => {
-        for (const decode of [codecOf('v3').decodeRequest, codecOf('v3').decodeDecision]) {
+        for (const decode of [codecs.v3.decodeRequest, codecs.v3.decodeDecision]) {
           try {
             decode(Buffer.from(noise));
           } catch (error) {
