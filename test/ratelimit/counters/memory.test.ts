@@ -2,64 +2,38 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createMemoryCounters, type Hit } from '#ratelimit';
+import { hitOfThree } from '../../support/limits.ts';
 
 const algorithms = ['fixed_window', 'sliding_window', 'token_bucket'] as const;
-
-const hit = (key: string, limit = 10, more: Partial<Hit> = {}): Hit => ({
-  key,
-  algorithm: 'fixed_window',
-  windowSeconds: 60,
-  limit,
-  burst: limit,
-  hits: 1,
-  shadow: false,
-  ...more,
-});
 
 function setUp(keysMax = 1_000) {
   const time = { nowMs: 600_000 };
   const counters = createMemoryCounters({ keysMax, clock: () => time.nowMs });
-  const take = (...one: Parameters<typeof hit>) => counters.take([hit(...one)])[0];
+  const take = (key: string, limit = 10, more: Partial<Hit> = {}) =>
+    counters.take([hitOfThree({ key, limit, burst: limit, ...more })])[0];
   return {
     time,
     counters,
-    over: (...one: Parameters<typeof hit>) => take(...one)?.over,
-    remaining: (...one: Parameters<typeof hit>) => take(...one)?.remaining,
+    over: (...hit: Parameters<typeof take>) => take(...hit)?.over,
+    remaining: (...hit: Parameters<typeof take>) => take(...hit)?.remaining,
   };
 }
 
 describe('memory counters', () => {
-  it('start again on the border of a window, not a millisecond earlier', () => {
-    const { counters, time } = setUp();
-    counters.take([hit('a', 1)]);
-    time.nowMs += 59_999;
-    assert.deepEqual(counters.take([hit('a', 1)]), [{ over: true, remaining: 0, resetSeconds: 1 }]);
-    time.nowMs += 1;
-    assert.deepEqual(counters.take([hit('a', 1)]), [{ over: false, remaining: 0, resetSeconds: 60 }]);
-  });
-
-  it('keep what a shadow hit took from a key whose other hit was denied', () => {
-    for (const algorithm of algorithms) {
-      const { counters } = setUp();
-      const [two, shadow] = [hit('a', 5, { algorithm, hits: 2 }), hit('a', 5, { algorithm, shadow: true })];
+  for (const algorithm of algorithms)
+    it(`keep what a shadow hit took from a key whose other hit was denied, ${algorithm}`, () => {
+      const five = { algorithm, limit: 5, burst: 5 };
+      const closed = hitOfThree({ key: 'b', limit: 0 });
+      const hits = [hitOfThree({ ...five, hits: 2 }), hitOfThree({ ...five, shadow: true }), closed];
+      const results = setUp().counters.take(hits);
       assert.deepEqual(
-        counters.take([two, shadow, hit('b', 0)]).map(({ over, remaining }) => [over, remaining]),
-        [
-          [false, 4],
-          [false, 4],
-          [true, 0],
-        ],
-        algorithm,
+        results.map(({ over, remaining }) => `${over} ${remaining}`),
+        ['false 4', 'false 4', 'true 0'],
       );
-    }
-  });
+    });
 });
 
 describe('memory counters that are full', () => {
-  function flood(over: ReturnType<typeof setUp>['over'], count: number, limit = 10, more: Partial<Hit> = {}): void {
-    for (let index = 0; index < count; index += 1) over(`flood ${index}`, limit, more);
-  }
-
   it('keep to their number of keys, although a token bucket with a limit of 0 is hit', () => {
     const { counters, over } = setUp(100);
     const bucket = { algorithm: 'token_bucket', burst: 5 } as const;
@@ -71,34 +45,29 @@ describe('memory counters that are full', () => {
   });
 
   for (const algorithm of algorithms)
-    it(`still deny who is over after a flood of new keys, ${algorithm}`, () => {
-      const { over, counters } = setUp(1_000);
-      for (let count = 0; count < 11; count += 1) over('denied', 10, { algorithm });
-      for (let count = 0; count < 10; count += 1) over('exhausted', 10, { algorithm });
-      flood(over, 100_000, 10, { algorithm });
-      assert.equal(counters.size(), 1_000);
-      assert.equal(over('denied', 10, { algorithm }), true);
-      assert.equal(over('exhausted', 10, { algorithm }), true);
+    it(`still deny an exhausted key after a flood of new keys, and of keys that exhaust their limit, ${algorithm}`, () => {
+      for (const floodLimit of [10, 1]) {
+        const { over, counters } = setUp(100);
+        for (let count = 0; count < 11; count += 1) over('denied', 10, { algorithm });
+        for (let count = 0; count < 10; count += 1) over('exhausted', 10, { algorithm });
+        for (let index = 0; index < 5_000; index += 1) over(`flood ${index}`, floodLimit, { algorithm });
+        assert.equal(counters.size(), 100);
+        assert.equal(over('denied', 10, { algorithm }), true);
+        if (floodLimit === 10) assert.equal(over('exhausted', 10, { algorithm }), true);
+      }
     });
 
-  it('still deny who is over when every key of the flood exhausts its limit', () => {
-    const { over } = setUp(100);
-    over('denied', 1);
-    over('denied', 1);
-    flood(over, 10_000, 1);
-    assert.equal(over('denied', 1), true);
-  });
-
-  it('drop expired windows before anything else', () => {
-    const { over, remaining, counters, time } = setUp(100);
-    const long = { windowSeconds: 3_600 };
-    over('long', 10, long);
-    for (let index = 0; index < 99; index += 1) over(`short ${index}`, 1, { windowSeconds: 1 });
-    time.nowMs += 1_000;
-    over('new');
-    assert.equal(counters.size(), 2);
-    assert.equal(remaining('long', 10, long), 8);
-  });
+  for (const algorithm of algorithms)
+    it(`drop expired windows before anything else, ${algorithm}`, () => {
+      const { over, remaining, counters, time } = setUp(100);
+      const long = { algorithm, windowSeconds: 3_600 };
+      over('long', 10, long);
+      for (let index = 0; index < 99; index += 1) over(`short ${index}`, 1, { algorithm, windowSeconds: 1 });
+      time.nowMs += 2_000;
+      over('new', 10, { algorithm });
+      assert.equal(counters.size(), 2);
+      assert.equal(remaining('long', 10, long), 8);
+    });
 
   it('count a new client even when all others are being denied', () => {
     const { over, remaining } = setUp(100);

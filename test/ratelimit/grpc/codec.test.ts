@@ -30,7 +30,13 @@ describe('the protocol', () => {
 
   it('writes a decision with the fields that the package has', () => {
     const check = (name: ProtocolName, more: Partial<CurrentLimit>, bytes: string) => {
-      const currentLimit: CurrentLimit = { requestsPerUnit: 5, unit: 'week', windowSeconds: 604_800, name: 'n', ...more };
+      const currentLimit: CurrentLimit = {
+        requestsPerUnit: 5,
+        unit: 'week',
+        windowSeconds: 604_800,
+        name: 'n',
+        ...more,
+      };
       const statuses = [{ code: 'OVER_LIMIT', currentLimit, limitRemaining: 4, resetSeconds: 9 }] as const;
       const decision: Decision = { overallCode: 'OVER_LIMIT', statuses };
       assert.equal(codecs[name].encodeDecision(decision).toString('hex'), `0802${bytes}`);
