@@ -1,8 +1,11 @@
-/** The rules that hold for every query argument, whatever its name. */
+/** The rules for every query argument, and the arguments that a service adds to those of lists and items. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
+import { z } from 'zod';
 import { type Fault, Problem } from '#http';
+import { createExtraArguments, createListParser, parseItemQuery } from '#query';
 import { parseArgument, readArguments, throwFaults } from '../../src/query/arguments.ts';
+import { createHotelView, place } from './hotel-view.ts';
 
 function read(search: string): { readonly values: Record<string, string>; readonly faults: readonly Fault[] } {
   const faults: Fault[] = [];
@@ -22,65 +25,46 @@ describe('readArguments', () => {
     for (const [index, [, detail]] of expected.entries()) assert.match(faults[index]?.detail ?? '', detail);
   };
 
-  it('reads names and values with or without the question mark', () => {
+  it('reads names and values, decoded, with or without the question mark', () => {
     check('', {});
     check('?', {});
-    check('?a=1&b=2', { a: '1', b: '2' });
     check('a=1&b=2', { a: '1', b: '2' });
-  });
-
-  it('decodes names and values, plus signs as spaces, and splits at the first equals sign', () => {
+    check('?&a=1&&b=2&', { a: '1', b: '2' });
     check('?a+b=c%20d%26&q=x=y', { 'a b': 'c d&', q: 'x=y' });
     check('?q=Z%C3%BCrich', { q: 'Zürich' });
   });
 
-  it('overlooks ampersands with nothing between them', () => check('?&a=1&&b=2&', { a: '1', b: '2' }));
-
-  it('refuses an argument without a value, and does not hand it on', () => {
-    refuse('?limit=', ['#/query/limit', /no value/]);
+  it('refuses an argument without a value and a repeated one, each once, and returns none of their values', () => {
     refuse('?limit', ['#/query/limit', /no value/]);
-    assert.deepEqual(read('?limit=').values, {});
-  });
-
-  it('refuses a repeated argument once, however often it is repeated, and hands none of its values on', () => {
+    refuse('?limit=', ['#/query/limit', /no value/]);
     refuse('?a=1&a=2&a=3&b=1', ['#/query/a', /more than once/]);
-    assert.deepEqual(read('?a=1&a=2&b=1').values, { b: '1' });
+    assert.deepEqual(read('?limit=&a=1&a=2&b=1').values, { b: '1' });
   });
 
   it('refuses broken percent-encoding, bare bytes and NUL', () => {
-    for (const part of ['%zz=1', 'a=%E0%A4', 'a=%', 'a=ü', 'a=b c', 'a=%00', '\u{d800}=1']) {
+    for (const part of ['%zz=1', 'a=%E0%A4', 'a=%', 'a=ü', 'a=b c', 'a=%00', '\u{d800}=1'])
       refuse(`?${part}`, ['#/query', /percent-encoded/]);
-    }
   });
 
-  it('names every bad argument at once, in order', () => {
+  it('lists all bad arguments at once, in order', () => {
     refuse('?a=&%zz&b=1&b=2', ['#/query/a', /no value/], ['#/query', /"%zz"/], ['#/query/b', /more than once/]);
   });
 
-  it('treats the names of object members as names', () => {
-    const faults: Fault[] = [];
-    const values = readArguments('?__proto__=1&constructor=2', faults);
-    assert.deepEqual(
-      [...values],
-      [
-        ['__proto__', '1'],
-        ['constructor', '2'],
-      ],
-    );
+  it('reads the names of object members like other names', () => {
+    assert.deepEqual(Object.entries(read('?__proto__=1&constructor=2').values), [
+      ['__proto__', '1'],
+      ['constructor', '2'],
+    ]);
   });
 
-  it('refuses a search of more than 4096 characters whole', () => {
-    refuse(`?a=${'x'.repeat(4096)}`, ['#/query', /4096/]);
-    assert.equal(read(`a=${'x'.repeat(4094)}`).faults.length, 0);
-  });
-
-  it('refuses more than 32 arguments whole', () => {
+  it('refuses a search of more than 4096 characters or 32 arguments as a whole', () => {
     const search = (count: number) => Array.from({ length: count }, (_, index) => `a${index}=1`).join('&');
+    refuse(`?a=${'x'.repeat(4096)}`, ['#/query', /4096/]);
     refuse(search(33), ['#/query', /32/]);
-    assert.equal(read(search(32)).faults.length, 0);
+    for (const fits of [`a=${'x'.repeat(4094)}`, search(32)]) assert.deepEqual(read(fits).faults, []);
   });
 
-  it('survives any text and answers with values or faults', () => {
+  it('returns values or faults for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (search) => {
         const { values, faults } = read(search);
@@ -92,7 +76,7 @@ describe('readArguments', () => {
 });
 
 describe('parseArgument', () => {
-  it('finds again whatever URLSearchParams wrote', () => {
+  it('reads what URLSearchParams writes', () => {
     const text = fc.string({ unit: 'grapheme' }).filter((value) => !value.includes('\0'));
     fc.assert(
       fc.property(text, text, (name, value) => {
@@ -110,5 +94,66 @@ describe('throwFaults', () => {
       () => throwFaults(faults),
       (error) => error instanceof Problem && error.slug === 'bad-argument' && error.errors === faults,
     );
+  });
+});
+
+const view = createHotelView();
+
+const own = z
+  .object({
+    check_in: z.iso.date().optional(),
+    check_out: z.iso.date().optional(),
+    guests: z.string().regex(/^\d+$/, 'must be a whole number').transform(Number).optional(),
+  })
+  .superRefine(({ check_in, check_out }, context) => {
+    if ((check_in === undefined) === (check_out === undefined)) return;
+    const path = check_in === undefined ? ['check_in'] : ['check_out'];
+    context.addIssue({ code: 'custom', path, message: 'is missing beside the other' });
+  });
+
+const parseList = createListParser(view, { extra: own });
+const reader = createExtraArguments(own);
+
+const readings = {
+  'a list': (search: string) => parseList(search, place).extra,
+  'an item': (search: string) => parseItemQuery(view, search, reader).extra,
+};
+
+for (const [what, read] of Object.entries(readings))
+  describe(`the extra arguments of ${what}`, () => {
+    const check = (search: string, expected: object) => assert.deepEqual(read(search), expected, search);
+
+    const refuse = (search: string, ...expected: readonly Fault[]) =>
+      assert.throws(
+        () => read(search),
+        ({ errors = [] }: Problem) => {
+          assert.deepEqual(
+            errors.map(({ pointer }) => pointer),
+            expected.map(({ pointer }) => pointer),
+          );
+          for (const [index, { detail }] of expected.entries()) assert.ok(errors[index]?.detail.endsWith(detail));
+          return true;
+        },
+      );
+
+    it('are what the schema makes of them', () => {
+      const stay = { check_in: '2030-01-01', check_out: '2030-01-03' };
+      check('?check_in=2030-01-01&check_out=2030-01-03&guests=2&fields=id', { ...stay, guests: 2 });
+      for (const search of ['', '?', '?fields=id']) check(search, {});
+    });
+
+    it('are refused together with all others, each by its name, and are among the known ones', () => {
+      const unknown = { pointer: '#/query/colour', detail: 'check_in, check_out, guests' };
+      const invalid = ['check_in', 'guests'].map((name) => ({ pointer: `#/query/${name}`, detail: '' }));
+      refuse('?check_in=soon&check_out=2030-01-02&guests=x&colour=red', unknown, ...invalid);
+      refuse('?check_in=2030-01-01', { pointer: '#/query/check_out', detail: 'is missing beside the other' });
+    });
+  });
+
+describe('createListParser', () => {
+  it('refuses at start an extra argument that is not optional or has the name of another', () => {
+    for (const name of ['city', 'limit', 'after'])
+      assert.throws(() => createListParser(view, { extra: z.object({ [name]: z.string().optional() }) }), TypeError);
+    assert.throws(() => createListParser(view, { extra: z.object({ day: z.string() }) }));
   });
 });

@@ -1,4 +1,4 @@
-/** A cursor is the place behind a row; whatever else a client sends for one is refused. */
+/** A cursor is the position after a row; any other text in its place is refused. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { z } from 'zod';
@@ -21,7 +21,7 @@ function detailOf(search: string): string {
   return assert.fail(`took ${search}`);
 }
 
-/** The cursor behind a row of the list that `search` asks for. */
+/** The cursor after a row of the list that `search` asks for. */
 function cursorOf(row: Hotel, search = ''): string {
   return formatCursor(view, parse(search, place).sort, row, place) ?? assert.fail('no cursor');
 }
@@ -29,13 +29,14 @@ function cursorOf(row: Hotel, search = ''): string {
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 describe('a cursor', () => {
-  it('says what its row has in the columns of the order', () => {
+  it('holds the values of its row in the columns of the order', () => {
     const { after, offset } = parse(`?after=${cursorOf(hotel)}`, place);
     assert.deepEqual([after, offset], [['Astoria', 7], 0]);
     assert.deepEqual(parse(`?sort=code,-id&after=${cursorOf(hotel, '?sort=code,-id')}`, place).after, [4, 7]);
+    assert.deepEqual(parse(`?city=Bern&after=${cursorOf(hotel)}`, place).after, ['Astoria', 7]);
   });
 
-  it('begins before the first row with start', () => {
+  it('starts before the first row with start', () => {
     assert.deepEqual(parse('?after=start', place).after, []);
     assert.equal(parse('', place).after, undefined);
   });
@@ -64,33 +65,19 @@ describe('a cursor', () => {
     );
   });
 
-  it('is made of the plainest field of a column, so that it does not depend on where we are', () => {
-    const placed = createView<{ id: number }>({
-      key: 'id',
-      fields: {
-        url: urlField<{ id: number }>({ column: 'id', schema: z.int32() }),
-        id: { column: 'id', schema: z.int32() },
-      },
-    });
-    const sort = createListParser(placed)('', '').sort;
-    assert.equal(
-      formatCursor(placed, sort, { id: 3 }, 'http://a/'),
-      formatCursor(placed, sort, { id: 3 }, 'http://b/'),
-    );
+  it('is made of the plainest field of a column, so that it does not depend on the base URL', () => {
+    const schema = z.int32();
+    const fields = { url: urlField<{ id: number }>({ column: 'id', schema }), id: { column: 'id' as const, schema } };
+    const placed = createView<{ id: number }>({ key: 'id', fields });
+    const { sort } = createListParser(placed)('', '');
+    const [one, other] = ['http://a/', 'http://b/'].map((at) => formatCursor(placed, sort, { id: 3 }, at));
+    assert.equal(one, other);
   });
 
-  it('is not combined with an offset', () => {
+  it('is refused beside an offset, and for another order', () => {
     assert.match(detailOf('?after=start&offset=0'), /offset/);
-  });
-
-  it('belongs to its order', () => {
     assert.match(detailOf(`?sort=-name&after=${cursorOf(hotel)}`), /another order/);
     assert.match(detailOf(`?sort=city,id&after=${cursorOf(hotel)}`), /another order/);
-  });
-
-  it('keeps its place when the filters change', () => {
-    const { after } = parse(`?city=Bern&after=${cursorOf(hotel)}`, place);
-    assert.deepEqual(after, ['Astoria', 7]);
   });
 
   const broken: readonly (readonly [string, string])[] = [
@@ -110,13 +97,11 @@ describe('a cursor', () => {
     ['START', 'START'],
   ];
 
-  for (const [what, text] of broken) {
-    it(`is refused when it holds ${what}`, () => {
-      assert.match(detailOf(`?after=${text}`), /no cursor of this list.*start/);
-    });
-  }
+  for (const [what, text] of broken)
+    it(`is refused when it contains ${what}`, () =>
+      assert.match(detailOf(`?after=${text}`), /no cursor of this list.*start/));
 
-  it('is answered with a list or a fault, whatever a client sends', () => {
+  it('is read or refused with a problem, for any text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.jsonValue().map(encode), fc.base64String()), (text) => {
         try {
@@ -128,12 +113,12 @@ describe('a cursor', () => {
     );
   });
 
-  it('is not made where it would be too long for a URL', () => {
+  it('is not made when it would be too long for a URL', () => {
     const { sort } = parse('?sort=city', place);
     assert.equal(formatCursor(view, sort, { ...hotel, town: 'x'.repeat(5000) }, place), undefined);
   });
 
-  it('may hold null where a column does', () => {
+  it('can contain null for a nullable column', () => {
     const nullable = createView<{ id: number; seen: string | null }>({
       key: 'id',
       fields: { id: { column: 'id', schema: z.int32() }, seen: { column: 'seen', schema: z.string().nullable() } },
@@ -147,7 +132,7 @@ describe('a cursor', () => {
 });
 
 describe('total', () => {
-  it('can be left out', () => {
+  it('is counted unless total=false', () => {
     assert.equal(parse('?total=false', place).wantsTotal, false);
     assert.notEqual(parse('?total=true', place).wantsTotal, false);
     assert.throws(() => parse('?total=no', place), { slug: 'bad-argument' });
@@ -155,7 +140,7 @@ describe('total', () => {
 });
 
 describe('the order of a list', () => {
-  it('is of columns that its items show, so that a cursor can be made of it', () => {
+  it('can only have columns that items show, since a cursor is made of them', () => {
     const hidden = createView<{ id: number; at: string }>({
       key: 'id',
       fields: { id: { column: 'id', schema: z.int32() } },

@@ -1,4 +1,4 @@
-/** A view that the tests of this folder speak about: plain columns, a renamed one and a computed one. */
+/** The view of the tests of this folder: plain columns, a renamed one and a computed one. */
 import { z } from 'zod';
 import { createView, type Scalar, type View } from '#query';
 

@@ -1,6 +1,6 @@
 /** A single item takes `fields` and nothing else. */
 import assert from 'node:assert/strict';
-import { Problem } from '#http';
+import type { Problem } from '#http';
 import { parseItemQuery } from '#query';
 import { createHotelView } from './hotel-view.ts';
 
@@ -10,33 +10,24 @@ describe('parseItemQuery', () => {
   const check = (search: string, fields: readonly string[] | undefined) =>
     assert.deepEqual(parseItemQuery(view, search), { fields });
 
-  it('gives the fields that are asked for', () => {
+  it('returns the fields that are asked for', () => {
     check('', undefined);
     check('?', undefined);
     check('?fields=*', undefined);
     check('?fields=city,id', ['id', 'city']);
   });
 
-  it('refuses everything else, all at once', () => {
+  it('refuses all other arguments at once, and names the known one', () => {
     assert.throws(
       () => parseItemQuery(view, '?limit=1&fields=x&city=Bern&a=&a='),
-      (error) => {
-        assert.ok(error instanceof Problem && error.slug === 'bad-argument');
-        const pointers = error.errors?.map(({ pointer }) => pointer) ?? [];
-        assert.deepEqual(
-          [...new Set(pointers)].toSorted(),
-          ['a', 'city', 'fields', 'limit'].map((name) => `#/query/${name}`),
-        );
+      ({ slug, errors = [] }: Problem) => {
+        assert.equal(slug, 'bad-argument');
+        const names = [...new Set(errors.map(({ pointer }) => pointer.replace('#/query/', '')))];
+        assert.deepEqual(names.toSorted(), ['a', 'city', 'fields', 'limit']);
+        const limit = errors.find(({ pointer }) => pointer === '#/query/limit');
+        assert.equal(limit?.detail, '"limit" is no argument here; known: fields');
         return true;
       },
-    );
-  });
-
-  it('names the one argument that it knows', () => {
-    assert.throws(
-      () => parseItemQuery(view, '?limit=1'),
-      (error) =>
-        error instanceof Problem && /"limit" is no argument here; known: fields/.test(error.errors?.[0]?.detail ?? ''),
     );
   });
 });

@@ -1,4 +1,4 @@
-/** A row shows the fields that were asked for, under their public names, in the view's order. */
+/** Views: which fields of a row are shown, under which names, and how text becomes a value of a field. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { z } from 'zod';
@@ -8,29 +8,26 @@ import { createHotelView, hotel, place } from './hotel-view.ts';
 
 const view = createHotelView();
 
-describe('present', () => {
+describe('toPublicItem', () => {
   const check = (fields: readonly string[] | undefined, expected: object) => {
     const item = toPublicItem(view, hotel, fields, place);
     assert.deepEqual(item, expected);
     assert.deepEqual(Object.keys(item), Object.keys(expected));
   };
 
-  it('shows every field in order when none is asked for', () => {
+  it('shows the fields that are asked for, or all, in the order of the view', () => {
     check(undefined, { id: 7, name: 'Astoria', city: 'Bern', open: true, code: 's4' });
-  });
-
-  it('shows only what is asked for, in the order of the view', () => {
     check(['code', 'id'], { id: 7, code: 's4' });
     check([], {});
   });
 
-  it('shows no column that the view does not name', () => {
+  it('shows no column that is not a field of the view', () => {
     const row = { ...hotel, secret: 'x' };
     assert.ok(!('secret' in toPublicItem(view, row, undefined, place)));
     assert.deepEqual(toPublicItem(view, row, ['secret', 'town', '__proto__'], place), {});
   });
 
-  it('shows of any choice of fields the same values as the whole item does', () => {
+  it('shows the same values for any choice of fields as for the whole item', () => {
     const whole = toPublicItem(view, hotel, undefined, place);
     fc.assert(
       fc.property(fc.subarray(Object.keys(whole)), (names) => {
@@ -40,11 +37,9 @@ describe('present', () => {
     );
   });
 
-  it('hands the place to computed fields', () => {
-    const placed = createView<{ id: number }>({
-      key: 'id',
-      fields: { self: { column: 'id', schema: z.string(), toPublic: (id, at) => `${at}${id}` } },
-    });
+  it('passes the base URL to computed fields', () => {
+    const self = { column: 'id' as const, schema: z.string(), toPublic: (id: Scalar, at: string) => `${at}${id}` };
+    const placed = createView<{ id: number }>({ key: 'id', fields: { self } });
     assert.deepEqual(toPublicItem(placed, { id: 3 }, undefined, 'http://a/'), { self: 'http://a/3' });
   });
 });
@@ -65,7 +60,7 @@ describe('a field that is only shown', () => {
     },
   });
 
-  it('stands in its place, as plain data, and is absent where there is none', () => {
+  it('has its position in the item, and is absent when it is undefined', () => {
     assert.deepEqual(Object.entries(toPublicItem(rooms, { id: 1, cents: 250 }, undefined, 'x/')), [
       ['price', { amount: '2.50', at: 'x/' }],
       ['id', 1],
@@ -82,7 +77,7 @@ describe('a field that is only shown', () => {
     });
   });
 
-  it('makes the view depend on the place, as a computed field does', () => {
+  it('makes the view depend on the base URL, as a computed field does', () => {
     assert.deepEqual([rooms.usesBaseUrl, view.usesBaseUrl], [true, true]);
     assert.equal(
       createView<Room>({ key: 'id', fields: { id: { column: 'id', schema: z.int32() } } }).usesBaseUrl,
@@ -92,22 +87,15 @@ describe('a field that is only shown', () => {
 });
 
 describe('createView', () => {
-  const refuse = (name: string) =>
-    assert.throws(
-      () => createView<{ id: number }>({ key: 'id', fields: { [name]: { column: 'id', schema: z.int32() } } }),
-      TypeError,
-    );
-
-  it('refuses names that would not keep their order or their place in an object', () => {
-    for (const name of ['0', '__proto__', 'camelCase', 'a-b', '']) refuse(name);
+  it('refuses a field whose name would change the order of an object, or whose schema is not scalar', () => {
+    const create = (name: string, schema: z.ZodType<Scalar>) =>
+      createView<{ id: number }>({ key: 'id', fields: { [name]: { column: 'id', schema } } });
+    for (const name of ['0', '__proto__', 'camelCase', 'a-b', ''])
+      assert.throws(() => create(name, z.int32()), TypeError);
+    assert.throws(() => create('id', z.array(z.string()) as unknown as z.ZodString), TypeError);
   });
 
-  it('refuses a field without a scalar schema', () => {
-    const schema = z.array(z.string()) as unknown as z.ZodString;
-    assert.throws(() => createView<{ id: string }>({ key: 'id', fields: { id: { column: 'id', schema } } }), TypeError);
-  });
-
-  it('cannot be changed afterwards', () => {
+  it('returns a frozen view', () => {
     assert.ok(Object.isFrozen(view) && Object.isFrozen(view.list) && Object.isFrozen(view.list[0]));
   });
 });
@@ -127,7 +115,7 @@ describe('urlField', () => {
     assert.deepEqual(toPublicItem(things, { id: 'a b/c' }, undefined, baseUrl), { url: `${baseUrl}things/a%20b%2Fc` });
   });
 
-  it('finds the key again in every URL that it made', () => {
+  it('reads the key from every URL that it makes', () => {
     const key = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 50 }).filter((text) => !text.includes('\0'));
     fc.assert(
       fc.property(key, (id) => {
@@ -136,7 +124,7 @@ describe('urlField', () => {
     );
   });
 
-  it('turns the key back into the type of its column', () => {
+  it('returns the key in the type of its column', () => {
     const numbered = createView<{ id: number }>({
       key: 'id',
       fields: { url: urlField({ column: 'id', schema: z.int32() }) },
@@ -145,16 +133,10 @@ describe('urlField', () => {
     assert.deepEqual(filters, [{ column: 'id', value: 12 }]);
   });
 
-  it('refuses URLs of other places, of nothing, and of more than an item', () => {
-    const others = [
-      'https://other.test/api/v1/things/1',
-      `${baseUrl}things/`,
-      `${baseUrl}things/1/2`,
-      `${baseUrl}things/1?a=b`,
-    ];
-    for (const text of [...others, `${baseUrl}things/%zz`, 'things/1', '/api/v1/things/1']) {
+  it('refuses URLs of another server, of no item and of more than an item', () => {
+    const ends = ['', '1/2', '1?a=b', '%zz'].map((end) => `${baseUrl}things/${end}`);
+    for (const text of [...ends, 'https://other.test/api/v1/things/1', 'things/1', '/api/v1/things/1'])
       assert.throws(() => filterFor(text), { slug: 'bad-argument' });
-    }
   });
 });
 
@@ -168,29 +150,23 @@ describe('createScalarReader', () => {
     assert.match(reading.detail, detail);
   };
 
-  it('gives text as it stands, checked by the schema', () => {
+  it('returns text unchanged, checked by the schema', () => {
     check(z.string(), ' 1 ', ' 1 ');
+    check(z.string().min(1).max(3), 'abc', 'abc');
     check(z.enum(['pending', 'confirmed']), 'pending', 'pending');
     check(z.uuid().toLowerCase(), '0B6F1C52-7D7E-4A57-9D43-5F0F6C1D2A01', '0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01');
     refuse(z.uuid(), '12', /UUID/);
-  });
-
-  it('says which values an enum has', () => {
     refuse(z.enum(['pending', 'confirmed']), 'lost', /"pending"\|"confirmed"/);
   });
 
-  it('reads numbers without blanks, exponents, signs of plus or hexadecimals', () => {
+  it('reads plain decimal numbers that a column and JavaScript can hold', () => {
     check(z.int32(), '-12', -12);
+    check(z.int32().nullable(), '7', 7);
     check(z.number(), '1.50', 1.5);
-    for (const text of ['1e3', ' 1', '+1', '0x10', '1.', '.5', '', 'NaN', 'Infinity', '1.5']) {
+    for (const text of ['1e3', ' 1', '+1', '0x10', '1.', '.5', '', 'NaN', 'Infinity', '1.5'])
       refuse(z.int32(), text, /must be an integer/);
-    }
-    refuse(z.number(), '1e3', /must be a number/);
-  });
-
-  it('refuses numbers that a column or JavaScript cannot hold', () => {
     refuse(z.int32(), '2147483648', /Too big/);
-    refuse(z.number(), '9007199254740993', /must be a number/);
+    for (const text of ['1e3', '9007199254740993']) refuse(z.number(), text, /must be a number/);
   });
 
   it('reads true and false and no other spelling of them', () => {
@@ -199,23 +175,16 @@ describe('createScalarReader', () => {
     for (const text of ['1', 'TRUE', 'yes', '']) refuse(z.boolean(), text, /true or false/);
   });
 
-  it('sees through nullable and optional checks to the plain type', () => {
-    check(z.int32().nullable(), '7', 7);
-    check(z.string().min(1).max(3), 'abc', 'abc');
-  });
-
   it('refuses at once a schema that no scalar fits', () => {
     assert.throws(() => createScalarReader(z.null()), TypeError);
   });
 });
 
 describe('parseWholeNumber', () => {
-  const check = (text: string, expected: number | undefined) => assert.equal(parseWholeNumber(text), expected);
-
-  it('takes digits alone', () => {
-    check('0', 0);
-    check('007', 7);
-    check('9007199254740991', Number.MAX_SAFE_INTEGER);
-    for (const text of ['', '-1', '+1', '1.0', '1e2', ' 1', '0x1', '١']) check(text, undefined);
+  it('reads digits only', () => {
+    for (const [text, value] of Object.entries({ 0: 0, '007': 7, 9007199254740991: Number.MAX_SAFE_INTEGER }))
+      assert.equal(parseWholeNumber(text), value);
+    for (const text of ['', '-1', '+1', '1.0', '1e2', ' 1', '0x1', '١'])
+      assert.equal(parseWholeNumber(text), undefined);
   });
 });
