@@ -1,4 +1,4 @@
-/** An auth service across HTTP: what it is asked, and what follows from its response. */
+/** An auth service across HTTP: the request it gets, and what its response means for the client and the service. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -33,40 +33,28 @@ describe('an auth service across HTTP', () => {
     return { auth, ...(await behind(auth, record, more)) };
   }
 
-  it('is asked with the method, the original path and query, and the credentials', async () => {
+  it('gets the method, the original path and query, the credentials, and no header that the client made up', async () => {
     const { auth, edge } = await setUp();
-    await sendRaw(
-      edge.port,
-      rawRequest('DELETE /v1/hotels/bookings/1?a=%20&b', ['Authorization: Basic ZGVtbzpkZW1v', 'Cookie: a=1']),
-    );
-    const { method, url, headers, body } = auth.only();
-    assert.deepEqual([method, url, body], ['DELETE', '/v1/hotels/bookings/1?a=%20&b', '']);
-    assert.equal(headers.authorization, 'Basic ZGVtbzpkZW1v');
-    assert.equal(headers.cookie, 'a=1');
-    assert.equal(headers['x-forwarded-for'], '127.0.0.1');
-    assert.equal(headers['x-forwarded-host'], 'front.example');
-    assert.equal(headers['x-forwarded-proto'], 'http');
-    assert.match(String(headers['x-request-id']), /^[\w-]{36}$/);
-    assert.equal(headers['host'], auth.origin.slice('http://'.length));
-  });
-
-  it('gets no other header, least of all one that it sets itself', async () => {
-    const { auth, edge } = await setUp();
+    const credentials = ['Authorization: Basic ZGVtbzpkZW1v', 'Cookie: a=1'];
     const lies = ['X-Travel-User: admin', 'X_Travel_User: admin', 'X-Forwarded-For: 10.0.0.1', 'X-Other: 1'];
+    const ofBody = ['Content-Length: 5', 'Expect: 100-continue'];
     await sendRaw(
       edge.port,
-      rawRequest('GET /v1/hotels', [...lies, 'Content-Length: 5', 'Expect: 100-continue'], 'hello'),
+      rawRequest('DELETE /v1/hotels/bookings/1?a=%20&b', [...credentials, ...lies, ...ofBody], 'hello'),
     );
-    assert.deepEqual([...auth.only().names].sort(), [
-      'connection',
-      'host',
-      'traceparent',
-      'x-forwarded-for',
-      'x-forwarded-host',
-      'x-forwarded-proto',
-      'x-request-id',
-    ]);
-    assert.equal(auth.only().headers['x-forwarded-for'], '127.0.0.1');
+    const { method, url, headers, names, body } = auth.only();
+    assert.deepEqual([method, url, body], ['DELETE', '/v1/hotels/bookings/1?a=%20&b', '']);
+    const { connection, traceparent, 'x-request-id': id, ...others } = headers;
+    assert.deepEqual(others, {
+      authorization: 'Basic ZGVtbzpkZW1v',
+      cookie: 'a=1',
+      host: auth.origin.slice('http://'.length),
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-host': 'front.example',
+      'x-forwarded-proto': 'http',
+    });
+    assert.match(String(id), /^[\w-]{36}$/);
+    assert.ok(connection !== undefined && traceparent !== undefined && names.length === new Set(names).size);
   });
 
   it('is asked for the routed path, in whatever form the client writes it', async () => {
@@ -118,28 +106,12 @@ describe('an auth service across HTTP', () => {
       ],
     });
     await client.get('/v1/hotels').set({ 'X-Tenant': 'theirs', Authorization: 'Basic eA==' }).expect(200);
-    const told = auth.only();
-    const names = ['x-tenant', 'authorization', 'x-forwarded-proto'];
-    assert.deepEqual(
-      names.map((name) => told.headers[name]),
-      ['ours', 'Bearer of-the-gateway', 'https'],
-    );
-    for (const name of names) assert.equal(told.names.filter((one) => one === name).length, 1);
-    assert.equal(upstream.only().headers['x-tenant'], 'theirs');
-    assert.equal(upstream.only().headers.authorization, 'Basic eA==');
-  });
-
-  it('may repeat the identity header: the service gets one list', async () => {
-    const { upstream, client } = await setUp((res) =>
-      res
-        .writeHead(200, [
-          ['X-Travel-User', 'demo'],
-          ['X-Travel-User', 'admin'],
-        ] as never)
-        .end(),
-    );
-    await client.get('/v1/hotels').expect(200);
-    assert.equal(upstream.only().headers['x-travel-user'], 'demo, admin');
+    const { headers, names } = auth.only();
+    const seen = [headers['x-tenant'], headers.authorization, headers['x-forwarded-proto']];
+    assert.deepEqual(seen, ['ours', 'Bearer of-the-gateway', 'https']);
+    assert.equal(names.length, new Set(names).size);
+    const sent = upstream.only().headers;
+    assert.deepEqual([sent['x-tenant'], sent.authorization], ['theirs', 'Basic eA==']);
   });
 
   it('is asked at another address when one is down', async () => {
@@ -159,71 +131,59 @@ describe('an auth service across HTTP', () => {
     assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 4, denied: 0, error: 0 });
   });
 
-  it('is asked once more when it closes an idle connection as the request arrives', async () => {
-    let questions = 0;
+  /** Answers the first `answered` requests of each connection, and resets the connection at the next. */
+  async function behindResetting(answered: number) {
+    const seen = { requests: 0 };
     const auth = await servers.tcp((socket) => {
       let heard = 0;
       socket.on('data', () => {
+        seen.requests += 1;
         heard += 1;
-        questions += 1;
-        if (heard > 1) socket.destroy();
+        if (heard > answered) socket.destroy();
         else socket.write('HTTP/1.1 200 OK\r\nX-Travel-User: demo\r\nContent-Length: 0\r\n\r\n');
       });
     });
-    const { client, upstream } = await behind(auth);
+    return { seen, ...(await behind(auth)) };
+  }
+
+  it('is asked once more when it closes an idle connection as the request arrives', async () => {
+    const { client, seen, upstream } = await behindResetting(1);
     await client.get('/v1/hotels').expect(200);
     await client.post('/v1/hotels').expect(200);
-    assert.equal(questions, 3);
-    assert.equal(upstream.reached.length, 2);
+    assert.deepEqual([seen.requests, upstream.reached.length], [3, 2]);
   });
 
   it('is not asked again when it resets a new connection', async () => {
-    let questions = 0;
-    const auth = await servers.tcp(
-      (socket) =>
-        void socket.once('data', () => {
-          questions += 1;
-          socket.destroy();
-        }),
-    );
-    const { client } = await behind(auth);
+    const { client, seen } = await behindResetting(0);
     await client.get('/v1/hotels').expect(503);
-    assert.equal(questions, 1);
+    assert.equal(seen.requests, 1);
   });
 
   describe('with a cache', () => {
     const kept = { cacheMs: 60_000, allowedRequestHeaders: ['x-tenant'] };
 
-    it('is asked once about equal requests, each of which gets the identity', async () => {
+    it('is asked once about equal requests, each of which gets the identity, and again about any other', async () => {
       const { auth, upstream, edge } = await setUp(allow, kept);
-      const get = () => fetch(`${edge.origin}/v1/hotels?a`, { headers: { Authorization: 'Basic eA==' } });
-      for (let time = 0; time < 3; time += 1) assert.equal((await get()).status, 200);
-      assert.equal(auth.reached.length, 1);
-      assert.deepEqual(
-        upstream.reached.map(({ headers }) => headers['x-travel-user']),
-        ['demo', 'demo', 'demo'],
-      );
-      assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 3, denied: 0, error: 0 });
+      const same = { method: 'GET', path: '/v1/hotels?a', headers: { authorization: 'Basic eA==' } };
+      const others: Readonly<Record<string, object>> = {
+        'the same': {},
+        'other credentials': { headers: { authorization: 'Basic eB==' } },
+        'no credentials': { headers: {} },
+        'another cookie': { headers: { ...same.headers, cookie: 'a=1' } },
+        'another method': { method: 'DELETE' },
+        'another path': { path: '/v1/hotels/x?a' },
+        'another query': { path: '/v1/hotels?b' },
+        'another value of a listed header': { headers: { ...same.headers, 'x-tenant': '7' } },
+      };
+      for (const [index, [what, change]] of Object.entries(others).entries()) {
+        const { path, ...init } = { ...same, ...change };
+        for (let time = 0; time < 2; time += 1) assert.equal((await fetch(edge.origin + path, init)).status, 200);
+        assert.equal(auth.reached.length, index + 1, what);
+      }
+      const users = upstream.reached.map(({ headers }) => headers['x-travel-user']);
+      assert.deepEqual(users, Array(16).fill('demo'));
+      assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 16, denied: 0, error: 0 });
     });
-
-    const same = { method: 'GET', path: '/v1/hotels?a', headers: { authorization: 'Basic eA==' } };
-
-    for (const [what, change] of Object.entries({
-      'other credentials': { headers: { authorization: 'Basic eB==' } },
-      'no credentials': { headers: {} },
-      'another cookie': { headers: { ...same.headers, cookie: 'a=1' } },
-      'another method': { method: 'DELETE' },
-      'another path': { path: '/v1/hotels/x?a' },
-      'another query': { path: '/v1/hotels?b' },
-      'another value of a listed header': { headers: { ...same.headers, 'x-tenant': '7' } },
-    })) {
-      it(`is asked again with ${what}`, async () => {
-        const { auth, edge } = await setUp(allow, kept);
-        for (const { path, ...request } of [same, { ...same, ...change }])
-          await fetch(edge.origin + path, request as RequestInit);
-        assert.equal(auth.reached.length, 2);
-      });
-    }
 
     const always: readonly (readonly [what: string, answer: Answer, record?: Partial<AuthService>])[] = [
       ['says no-store', (res) => res.writeHead(200, { 'Cache-Control': 'no-store' }).end()],
@@ -241,22 +201,18 @@ describe('an auth service across HTTP', () => {
     }
   });
 
-  it('sets the listed headers of a 200 on the request, and no others', async () => {
+  it('sets the listed headers of a 200 on the request, all values of a repeated one, and no others', async () => {
+    const answered = ['X-Travel-User', 'demo', 'X-Travel-User', 'admin', 'X-Other', 'theirs', 'Set-Cookie', 'a=1'];
     const { upstream, client } = await setUp((res) =>
-      res
-        .writeHead(200, { 'X-Travel-User': 'demo', 'X-Other': 'theirs', 'Set-Cookie': 'a=1', Accept: 'text/html' })
-        .end('ignored'),
+      res.writeHead(200, [...answered, 'Accept', 'b/c']).end('ignored'),
     );
-    const answer = await client.get('/v1/hotels').set('X-Travel-User', 'admin').set('Accept', 'a/b').expect(200, 'ok');
-    const { headers } = upstream.only();
-    assert.equal(headers['x-travel-user'], 'demo');
-    assert.equal(headers['x-other'], undefined);
-    assert.equal(headers.accept, 'a/b');
-    assert.equal(answer.headers['set-cookie'], undefined);
-    assert.equal(answer.headers['x-travel-user'], undefined);
+    const answer = await client.get('/v1/hotels').set({ 'X-Travel-User': 'me', Accept: 'a/b' }).expect(200, 'ok');
+    const { accept, 'x-travel-user': user, 'x-other': other } = upstream.only().headers;
+    assert.deepEqual([accept, user, other], ['a/b', 'demo, admin', undefined]);
+    assert.deepEqual([answer.headers['set-cookie'], answer.headers['x-travel-user']], [undefined, undefined]);
   });
 
-  it('that names no user leaves the request without one', async () => {
+  it('leaves the request without a user when its 200 names none', async () => {
     const { upstream, client } = await setUp((res) => res.writeHead(200).end());
     await client.get('/v1/hotels').set('X-Travel-User', 'admin').expect(200);
     assert.equal(upstream.only().headers['x-travel-user'], undefined);
@@ -275,49 +231,37 @@ describe('an auth service across HTTP', () => {
   });
 
   it('may add a challenge, cookies and a redirect to a refusal, and no header that is not listed', async () => {
-    const { client } = await setUp((res) =>
-      res
-        .writeHead(302, {
-          'WWW-Authenticate': 'Basic realm="x"',
-          'Set-Cookie': ['a=1', 'b=2'],
-          Location: 'https://login.example/?next=%2Fv1',
-          'X-Travel-User': 'none',
-          'X-Bar': 'theirs',
-          Connection: 'close',
-        })
-        .end(),
-    );
-    const { headers, status } = await client.get('/v1/hotels').redirects(0);
-    assert.equal(status, 302);
-    assert.equal(headers['www-authenticate'], 'Basic realm="x"');
-    assert.deepEqual(headers['set-cookie'], ['a=1', 'b=2']);
-    assert.equal(headers['location'], 'https://login.example/?next=%2Fv1');
-    assert.equal(headers['x-travel-user'], 'none');
-    assert.equal(headers['x-bar'], undefined);
-    assert.equal(headers['content-type'], undefined);
-    assert.equal(headers['cache-control'], 'no-store');
+    const listed = {
+      'www-authenticate': 'Basic realm="x"',
+      'set-cookie': ['a=1', 'b=2'],
+      location: 'https://login.example/?next=%2Fv1',
+      'x-travel-user': 'none',
+    };
+    const { client } = await setUp((res) => res.writeHead(302, { ...listed, 'X-Bar': 'theirs' }).end());
+    const { headers } = await client.get('/v1/hotels').redirects(0).expect(302);
+    const names = [...Object.keys(listed), 'cache-control', 'x-bar', 'content-type'];
+    const seen = Object.fromEntries(names.map((name) => [name, headers[name]]));
+    assert.deepEqual(seen, { ...listed, 'cache-control': 'no-store', 'x-bar': undefined, 'content-type': undefined });
   });
 
-  function checkBodiless(what: string, answer: Answer, method: 'get' | 'head' = 'get') {
-    it(`refuses ${what}: the client gets the error body`, async () => {
-      const { upstream, client } = await setUp(answer);
-      const { status, headers, body } = await client[method]('/v1/hotels');
-      assert.equal(status, 401);
-      assert.equal(headers['content-type'], 'application/json');
-      assert.equal(headers['www-authenticate'], 'Basic realm="x"');
-      if (method === 'get') assert.deepEqual(body, { code: 401, message: '401: Unauthorized' });
+  const unauthorized = (res: ServerResponse) =>
+    res.writeHead(401, { 'WWW-Authenticate': 'Basic realm="x"', 'Content-Type': 'text/html' });
+  const bodiless: readonly (readonly [what: string, answer: Answer, method?: 'head'])[] = [
+    ['it has no body', (res) => unauthorized(res).end()],
+    ['the request is a HEAD', (res) => unauthorized(res).end(), 'head'],
+    ['its body is too large', (res) => unauthorized(res).end('x'.repeat(70_000))],
+    ['its body breaks off', (res) => unauthorized(res).write('half', () => res.socket?.end())],
+  ];
+  for (const [what, answer, method] of bodiless) {
+    it(`gives the error body to the client of a refusal when ${what}, also with failure_mode_allow`, async () => {
+      const { upstream, client } = await setUp(answer, { failureModeAllow: true });
+      const { status, headers, body } = await client[method ?? 'get']('/v1/hotels');
+      const seen = [status, headers['content-type'], headers['www-authenticate']];
+      assert.deepEqual(seen, [401, 'application/json', 'Basic realm="x"']);
+      if (method === undefined) assert.deepEqual(body, { code: 401, message: '401: Unauthorized' });
       assert.equal(upstream.reached.length, 0);
     });
   }
-
-  const challenge = { 'WWW-Authenticate': 'Basic realm="x"', 'Content-Type': 'text/html' };
-  checkBodiless('without a body', (res) => res.writeHead(401, challenge).end());
-  checkBodiless('a HEAD request', (res) => res.writeHead(401, challenge).end(), 'head');
-  checkBodiless('at too great a length', (res) => res.writeHead(401, challenge).end('x'.repeat(70_000)));
-  checkBodiless('and breaks off', (res) => {
-    res.writeHead(401, challenge).write('half');
-    res.socket?.end();
-  });
 
   describe('without an answer', () => {
     const failing: Readonly<Record<string, () => Promise<Served>>> = {
@@ -350,15 +294,7 @@ describe('an auth service across HTTP', () => {
     });
   });
 
-  it('refuses with too large a body, with failure_mode_allow too', async () => {
-    const { upstream, client } = await setUp((res) => res.writeHead(403).end('x'.repeat(70_000)), {
-      failureModeAllow: true,
-    });
-    await client.get('/v1/hotels').expect(403);
-    assert.equal(upstream.reached.length, 0);
-  });
-
-  it('loses its call when the client disconnects, which gets no request past it with failure_mode_allow', async () => {
+  it('is no longer asked when the client disconnects, and the service gets nothing, also with failure_mode_allow', async () => {
     const asked = createSignal();
     const dropped = createSignal();
     const finished = createSignal();

@@ -10,17 +10,24 @@ import { startRateLimitStranger } from '../../support/wire/rate-limit-stranger.t
 const [OK, OVER_LIMIT, MINUTE] = [1, 2, 2];
 const tenAMinute = { requestsPerUnit: 10, unit: MINUTE };
 
-describe('a client of a gateway with a rate-limit service by another vendor', () => {
-  const servers = testServers();
+describe('a rate-limit service by another vendor', () => {
+  const servers = testServers(after);
+  let decision: object = {};
+  let limiter: ReturnType<typeof connectRateLimit>;
+  let upstream: Awaited<ReturnType<typeof startUpstream>>;
 
-  async function ask(answer: object, record: Partial<RateLimitService> = {}): Promise<Response> {
-    const stranger = await startRateLimitStranger(() => answer);
-    const limiter = connectRateLimit({ target: () => ({ host: '127.0.0.1', port: stranger.port }), timeoutMs: 5_000 });
+  before(async () => {
+    const stranger = await startRateLimitStranger(() => decision);
+    limiter = connectRateLimit({ target: () => ({ host: '127.0.0.1', port: stranger.port }), timeoutMs: 5_000 });
     servers.later(async () => {
       await limiter.close();
       stranger.stop();
     });
-    const upstream = await startUpstream(servers, (res) => res.setHeader('RateLimit-Limit', 'theirs').end('ok'));
+    upstream = await startUpstream(servers, (res) => res.setHeader('RateLimit-Limit', 'theirs').end('ok'));
+  });
+
+  async function ask(answer: object, record: Partial<RateLimitService> = {}): Promise<Response> {
+    decision = answer;
     const edge = await startEdge(servers, {
       mappings: [mappingOf({ labels: { gateway: labelled('x-key') } })],
       rateLimitService: limitRecordOf({ failureModeDeny: true, ...record }),
@@ -30,88 +37,64 @@ describe('a client of a gateway with a rate-limit service by another vendor', ()
     return fetch(`${edge.origin}/v1/hotels`, { headers: { 'X-Key': 'a' } });
   }
 
-  async function check(answer: object, status: number, expected: Readonly<Record<string, string | null>>) {
-    const { headers, ...response } = await ask(answer).then((got) => ({ status: got.status, headers: got.headers }));
-    assert.equal(response.status, status);
-    const seen = Object.fromEntries(Object.keys(expected).map((name) => [name, headers.get(name)]));
-    assert.deepEqual(seen, expected);
+  const valuesOf = ({ headers }: Response, ...names: string[]) => names.map((name) => headers.get(name));
+
+  /** `expected`: of the response of the gateway. */
+  function check(
+    what: string,
+    answer: object,
+    ...expected: [status: number, limit?: string | null, policy?: string | null, retryAfter?: string]
+  ) {
+    it(what, async () => {
+      const response = await ask(answer);
+      const [status, state = null, policy = null, retryAfter = null] = expected;
+      const values = valuesOf(response, 'ratelimit', 'ratelimit-policy', 'retry-after');
+      assert.deepEqual([response.status, ...values], [status, state, policy, retryAfter]);
+    });
   }
 
-  const nothing = { ratelimit: null, 'ratelimit-policy': null };
+  const over = (status: object) => ({ overallCode: OVER_LIMIT, statuses: [{ code: OVER_LIMIT, ...status }] });
+  const ok = (...statuses: object[]) => ({ overallCode: OK, statuses: statuses.map((one) => ({ code: OK, ...one })) });
   const policy = '"x-key";q=10;w=60';
+  const nine = { currentLimit: tenAMinute, limitRemaining: 9 };
+  const nineFor30 = { ...nine, durationUntilReset: { seconds: 30 } };
+  const unknownUnit = { currentLimit: { requestsPerUnit: 5, unit: 42 }, limitRemaining: 4 };
+  const later = { tomorrow: 'more', quota: { requests: 1, id: 'q' }, statuses: [{ quota: { requests: 2 } }] };
+  const after7 = { durationUntilReset: { seconds: 7, nanos: 1 } };
 
-  it('gets no headers when the service says only OK', () =>
-    check({ overallCode: OK }, 200, { ...nothing, 'retry-after': null }));
+  check('that says only OK causes no headers', { overallCode: OK }, 200);
+  check('may use fields that this version does not know', { overallCode: OK, ...later }, 200);
+  check('that does not say when the window ends causes no reset', ok(nine), 200, '"x-key";r=9', policy);
+  check(
+    'has its limits in unknown units left out, and the others reported',
+    ok(unknownUnit, { ...nineFor30, code: 77 }),
+    ...([200, '"default";r=9;t=30', '"default";q=10;w=60'] as const),
+  );
+  const exhausted = over({ currentLimit: tenAMinute });
+  check('that refuses without a time causes a wait of the window', exhausted, 429, '"x-key";r=0', policy, '60');
+  check('that refuses without a limit causes a wait of a second', over({}), 429, null, null, '1');
+  check('that refuses without a status causes a wait of a second', { overallCode: OVER_LIMIT }, 429, null, null, '1');
+  check('that gives a time causes that wait, rounded up', over(after7), 429, null, null, '8');
+  check('that decides something unknown counts as down', { overallCode: 77 }, 503, null, null, '1');
 
-  it('gets quota and remainder when the service does not say when the window ends', () =>
-    check({ overallCode: OK, statuses: [{ code: OK, currentLimit: tenAMinute, limitRemaining: 9 }] }, 200, {
-      ratelimit: '"x-key";r=9',
-      'ratelimit-policy': policy,
-    }));
+  it('that decides something unknown lets requests pass with failure_mode_deny: false', async () =>
+    assert.equal((await ask({ overallCode: 77 }, { failureModeDeny: false })).status, 200));
 
-  it('waits the whole window when the service does not say when it ends', () =>
-    check({ overallCode: OVER_LIMIT, statuses: [{ code: OVER_LIMIT, currentLimit: tenAMinute }] }, 429, {
-      ratelimit: '"x-key";r=0',
-      'ratelimit-policy': policy,
-      'retry-after': '60',
-    }));
-
-  it('waits a second when the service refuses without limits, or without statuses', async () => {
-    await check({ overallCode: OVER_LIMIT, statuses: [{ code: OVER_LIMIT }] }, 429, { ...nothing, 'retry-after': '1' });
-    await check({ overallCode: OVER_LIMIT }, 429, { ...nothing, 'retry-after': '1' });
+  it('sets the headers that the record allows, also on refusals and as bytes, and no others', async () => {
+    const plan = { key: 'RateLimit-Limit', value: '10' };
+    const responseHeadersToAdd = [plan, { key: 'Set-Cookie', value: 'a=1' }];
+    const bytes = [{ key: 'ratelimit-limit', rawValue: Buffer.from('10') }];
+    for (const answer of [
+      { overallCode: OK, responseHeadersToAdd },
+      { overallCode: OVER_LIMIT, responseHeadersToAdd },
+      { overallCode: OK, responseHeadersToAdd: bytes },
+    ])
+      assert.deepEqual(valuesOf(await ask(answer), 'ratelimit-limit', 'set-cookie'), ['10', null]);
   });
 
-  it('waits as long as the service says, rounded up', () =>
-    check(
-      { overallCode: OVER_LIMIT, statuses: [{ code: OVER_LIMIT, durationUntilReset: { seconds: 7, nanos: 1 } }] },
-      429,
-      { ...nothing, 'retry-after': '8' },
-    ));
-
-  it('gets no headers of a limit in an unknown unit, and those of the other limits', () => {
-    const statuses = [
-      { code: OK, currentLimit: { requestsPerUnit: 5, unit: 42 }, limitRemaining: 4 },
-      { code: 77, currentLimit: tenAMinute, limitRemaining: 9, durationUntilReset: { seconds: 30 } },
-    ];
-    return check({ overallCode: OK, statuses }, 200, { ratelimit: '"default";r=9;t=30' });
-  });
-
-  it('is treated as without an answer when the decision is unknown', async () => {
-    assert.equal((await ask({ overallCode: 77 })).status, 503);
-    assert.equal((await ask({ overallCode: 77 }, { failureModeDeny: false })).status, 200);
-  });
-
-  it('does not notice unknown fields of the protocol', () =>
-    check(
-      { overallCode: OK, tomorrow: 'more', quota: { requests: 1, id: 'q' }, statuses: [{ quota: { requests: 2 } }] },
-      200,
-      nothing,
-    ));
-
-  it("reads the service's headers that the record allows, over the upstream's, and no others", async () => {
-    const responseHeadersToAdd = [
-      { key: 'RateLimit-Limit', value: '10' },
-      { key: 'Set-Cookie', value: 'a=1' },
-    ];
-    const allowed = { 'ratelimit-limit': '10', 'set-cookie': null };
-    await check({ overallCode: OK, responseHeadersToAdd }, 200, allowed);
-    await check({ overallCode: OVER_LIMIT, responseHeadersToAdd }, 429, allowed);
-  });
-
-  it("reads the service's headers that come as bytes", () =>
-    check({ overallCode: OK, responseHeadersToAdd: [{ key: 'ratelimit-limit', rawValue: Buffer.from('10') }] }, 200, {
-      'ratelimit-limit': '10',
-    }));
-
-  it("reads the gateway's headers where the service writes the same ones", async () => {
-    const answer = await ask(
-      {
-        overallCode: OK,
-        statuses: [{ code: OK, currentLimit: tenAMinute, limitRemaining: 9, durationUntilReset: { seconds: 30 } }],
-        responseHeadersToAdd: [{ key: 'x-ratelimit-limit', value: '10' }],
-      },
-      { headers: 'draft_03', allowedResponseHeaders: ['x-ratelimit-limit'] },
-    );
-    assert.equal(answer.headers.get('x-ratelimit-limit'), '10, 10;w=60');
+  it("does not replace the gateway's own headers", async () => {
+    const answer = { ...ok(nineFor30), responseHeadersToAdd: [{ key: 'x-ratelimit-limit', value: '10' }] };
+    const response = await ask(answer, { headers: 'draft_03', allowedResponseHeaders: ['x-ratelimit-limit'] });
+    assert.deepEqual(valuesOf(response, 'x-ratelimit-limit'), ['10, 10;w=60']);
   });
 });

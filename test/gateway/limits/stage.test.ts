@@ -45,79 +45,58 @@ describe('rate limiting', () => {
     assert.deepEqual(asked, [{ domain: 'gateway', descriptors: [{ entries: [{ key: 'x-key', value: 'a' }] }] }]);
   });
 
-  it('does not ask the limiter about a request without a label', async () => {
-    const { get, edge } = await setUp(() => assert.fail('asked'));
-    const answer = await get({});
-    assert.equal(answer.status, 200);
-    assert.equal(answer.headers.get('ratelimit-policy'), null);
-    assert.deepEqual(edge.gateway.snapshot().ratelimit, { ok: 0, over: 0, error: 0 });
+  it('does not ask the limiter about a request without a label, or with labels of another domain', async () => {
+    const other = { mappings: [mappingOf({ labels: { other: labelled('x-key') } })] };
+    for (const [headers, options] of [[{}], [undefined, other]] as const) {
+      const { get, edge } = await setUp(() => assert.fail('asked'), options);
+      const answer = await get(headers);
+      assert.deepEqual([answer.status, answer.headers.get('ratelimit')], [200, 'theirs']);
+      assert.deepEqual(edge.gateway.snapshot().ratelimit, { ok: 0, over: 0, error: 0 });
+    }
   });
 
-  it('does not ask the limiter about labels of another domain', async () => {
-    const { get } = await setUp(() => assert.fail('asked'), {
-      mappings: [mappingOf({ labels: { other: labelled('x-key') } })],
-    });
-    assert.equal((await get()).status, 200);
-  });
+  const deny = { rateLimitService: limitRecordOf({ failureModeDeny: true }) };
+  const headers = ['ratelimit-policy', 'ratelimit', 'retry-after'];
 
   for (const [when, give] of Object.entries(ways)) {
+    /** `expected`: the status of the response, its `headers`, and the counts of decisions. */
+    async function check(decide: () => Decision, expected: readonly unknown[], options: EdgeOptions = {}) {
+      const { get, edge, upstream } = await setUp(give(decide), options);
+      const answer = await get();
+      const seen = [
+        answer.status,
+        ...headers.map((name) => answer.headers.get(name)),
+        edge.gateway.snapshot().ratelimit,
+      ];
+      assert.deepEqual(seen, expected);
+      assert.equal(upstream.reached.length, answer.status === 200 ? 1 : 0);
+      return { body: await answer.text(), log: edge.log };
+    }
+
+    const policy = '"x-key";q=10;w=60';
+    const broken = () => {
+      throw new Error('connect 10.0.0.7:8081');
+    };
+
     describe(`by a limiter that decides ${when}`, () => {
       it('replaces the limit headers of the service with its own', async () => {
-        const { get, edge } = await setUp(give(() => ok));
-        const { status, headers } = await get();
-        assert.equal(status, 200);
-        assert.equal(headers.get('ratelimit-policy'), '"x-key";q=10;w=60');
-        assert.equal(headers.get('ratelimit'), '"x-key";r=9;t=30');
-        assert.equal(headers.get('retry-after'), null);
-        assert.deepEqual(edge.gateway.snapshot().ratelimit, { ok: 1, over: 0, error: 0 });
+        await check(() => ok, [200, policy, '"x-key";r=9;t=30', null, { ok: 1, over: 0, error: 0 }]);
       });
 
       it('refuses with 429 and Retry-After beyond the limit', async () => {
-        const { get, edge, upstream } = await setUp(give(() => over));
-        const { status, headers, ...answer } = await get().then(async (response) => ({
-          status: response.status,
-          headers: response.headers,
-          body: await response.json(),
-        }));
-        assert.equal(status, 429);
-        assert.deepEqual(answer.body, { code: 429, message: '429: Too Many Requests' });
-        assert.equal(headers.get('retry-after'), '30');
-        assert.equal(headers.get('ratelimit-policy'), '"x-key";q=10;w=60');
-        assert.equal(headers.get('ratelimit'), '"x-key";r=0;t=30');
-        assert.equal(upstream.reached.length, 0);
-        assert.deepEqual(edge.gateway.snapshot().ratelimit, { ok: 0, over: 1, error: 0 });
-      });
-
-      it('sets Retry-After to a second when the service gives no limit', async () => {
-        const { get } = await setUp(give(() => ({ overallCode: 'OVER_LIMIT', statuses: [] })));
-        const { status, headers } = await get();
-        assert.deepEqual([status, headers.get('retry-after'), headers.get('ratelimit')], [429, '1', null]);
-      });
-
-      const broken = give(() => {
-        throw new Error('connect 10.0.0.7:8081');
+        const { body } = await check(() => over, [429, policy, '"x-key";r=0;t=30', '30', { ok: 0, over: 1, error: 0 }]);
+        assert.deepEqual(JSON.parse(body), { code: 429, message: '429: Too Many Requests' });
       });
 
       it('goes on without an answer, counts it and logs it', async () => {
-        const { get, edge, upstream } = await setUp(broken);
-        const answer = await get();
-        assert.equal(answer.status, 200);
-        assert.equal(answer.headers.get('ratelimit-policy'), null);
-        assert.equal(upstream.reached.length, 1);
-        assert.deepEqual(edge.gateway.snapshot().ratelimit, { ok: 0, over: 0, error: 1 });
-        const [line] = edge.log;
+        const { log } = await check(broken, [200, null, 'theirs', null, { ok: 0, over: 0, error: 1 }]);
+        const [line] = log;
         assert.deepEqual([line?.level, line?.fields['mapping'], line?.fields['denied']], ['warn', 'hotel', false]);
       });
 
       it('refuses without an answer with failure_mode_deny, and does not show the reason', async () => {
-        const { get, edge, upstream } = await setUp(broken, {
-          rateLimitService: limitRecordOf({ failureModeDeny: true }),
-        });
-        const answer = await get();
-        assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1']);
-        assert.deepEqual(await answer.json(), { code: 503, message: '503: Service Unavailable' });
-        assert.equal(upstream.reached.length, 0);
-        assert.equal(edge.gateway.snapshot().ratelimit?.error, 1);
+        const { body } = await check(broken, [503, null, null, '1', { ok: 0, over: 0, error: 1 }], deny);
+        assert.deepEqual(JSON.parse(body), { code: 503, message: '503: Service Unavailable' });
       });
     });
   }
