@@ -91,7 +91,7 @@ describe('a Version', () => {
   const explain = (url: string) => desk.explain({ method: 'GET', url, headers: [] });
   let desk: Frontdesk;
   let port = 0;
-  let config: FrontdeskOptions['config'];
+  let config: NonNullable<FrontdeskOptions['config']>;
   let auth: Upstream;
   let remote: Upstream;
   let chat: SwitchingUpstream;
