@@ -1,4 +1,4 @@
-/** A service that misbehaves in every way that a socket allows: each ends as the table of failures has it, and leaves nothing behind. */
+/** A service that misbehaves in every way that a socket allows: each failure is handled as its row in the table of failures says, and leaves nothing behind. */
 import assert from 'node:assert/strict';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -8,49 +8,41 @@ import type { RetryPolicy } from '#config';
 import { problems } from '#http';
 import { createClusters } from '#proxy';
 import { failures } from '../../src/proxy/failures.ts';
-import { type EdgeOptions, mappingOf, remote, startEdge } from '../support/edge.ts';
+import { type EdgeOptions, startEdge } from '../support/edge.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
-import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
+import { bodyOf, rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\n';
 
-/** What is done to a request, by what the log calls it. */
-const beforeAnswer: readonly [code: string, how: string, misbehave: (socket: Socket) => void][] = [
-  ['UND_ERR_SOCKET', 'closes the connection', (socket) => socket.end()],
-  ['UND_ERR_SOCKET', 'closes it in the middle of the headers', (socket) => socket.end(`${ok}X-A: b\r\n`)],
+/** How a service responds, by the code of the failure that the log has; a text is sent, and the connection ended. */
+const beforeAnswer: readonly [code: string, how: string, misbehave: string | ((socket: Socket) => void)][] = [
+  ['UND_ERR_SOCKET', 'closes the connection', ''],
+  ['UND_ERR_SOCKET', 'closes it within the headers', `${ok}X-A: b\r\n`],
   ['ECONNRESET', 'resets the connection', (socket) => socket.resetAndDestroy()],
-  ['ETIMEDOUT', 'is silent', () => {}],
-  ['ETIMEDOUT', 'is silent after the status line', (socket) => socket.write(ok)],
-  ['ETIMEDOUT', 'trickles', (socket) => trickle(socket, `${ok}X-A: ${'a'.repeat(100)}`)],
-  ['HPE_', 'speaks another protocol', (socket) => socket.end('220 mail.example ESMTP\r\n')],
-  ['HPE_', 'has no status', (socket) => socket.end('HTTP/1.1 OK\r\n\r\n')],
-  ['HPE_', 'has a status of letters', (socket) => socket.end('HTTP/1.1 abc OK\r\nContent-Length: 0\r\n\r\n')],
-  ['ERR_ASSERTION', 'has a status below 100', (socket) => socket.end('HTTP/1.1 099 A\r\nContent-Length: 0\r\n\r\n')],
-  ['HPE_', 'speaks an HTTP of its own', (socket) => socket.end('HTTP/9.1 200 OK\r\nContent-Length: 0\r\n\r\n')],
-  ['HPE_', 'has a NUL in a header', (socket) => socket.end(`${ok}X-A: a\0b\r\nContent-Length: 0\r\n\r\n`)],
-  ['HPE_', 'has a space in a name', (socket) => socket.end(`${ok}X A: b\r\nContent-Length: 0\r\n\r\n`)],
-  ['HPE_', 'folds a header', (socket) => socket.end(`${ok}X-A: b\r\n c: d\r\nContent-Length: 0\r\n\r\n`)],
-  ['HPE_', 'has a length of letters', (socket) => socket.end(`${ok}Content-Length: x\r\n\r\nab`)],
+  ['ETIMEDOUT', 'sends nothing', () => {}],
+  ['ETIMEDOUT', 'sends one byte at a time', (socket) => trickle(socket, `${ok}X-A: ${'a'.repeat(100)}`)],
+  ['HPE_', 'does not speak HTTP', '220 mail.example ESMTP\r\n'],
+  ['HPE_', 'sends no status', 'HTTP/1.1 OK\r\n\r\n'],
+  ['ERR_ASSERTION', 'sends a status below 100', 'HTTP/1.1 099 A\r\nContent-Length: 0\r\n\r\n'],
+  ['HPE_', 'sends a NUL in a header', `${ok}X-A: a\0b\r\nContent-Length: 0\r\n\r\n`],
+  ['HPE_', 'sends a space in a name', `${ok}X A: b\r\nContent-Length: 0\r\n\r\n`],
+  ['HPE_', 'folds a header', `${ok}X-A: b\r\n c: d\r\nContent-Length: 0\r\n\r\n`],
+  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'sends two lengths', `${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`],
   [
     'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
-    'has two lengths',
-    (socket) => socket.end(`${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`),
-  ],
-  [
-    'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
-    'has a length and chunks',
-    (socket) => socket.end(`${ok}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`),
+    'sends a length and chunks',
+    `${ok}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`,
   ],
   [
     'HPE_TRANSFER_CODING',
-    'packs its chunks',
-    (socket) => socket.end(`${ok}X-Inner: secret\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`),
+    'compresses its chunks',
+    `${ok}X-Inner: secret\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n`,
   ],
-  ['UND_ERR_HEADERS_OVERFLOW', 'has a huge header', (socket) => socket.write(`${ok}X-A: ${'a'.repeat(20_000)}\r\n`)],
-  ['UND_ERR_HEADERS_OVERFLOW', 'has many headers', (socket) => socket.write(`${ok}${'X-A: a\r\n'.repeat(5000)}`)],
-  ['UND_ERR_SOCKET', 'says to continue what nobody announced', (socket) => socket.end('HTTP/1.1 100 Continue\r\n\r\n')],
+  ['UND_ERR_HEADERS_OVERFLOW', 'sends a huge header', (socket) => socket.write(`${ok}X-A: ${'a'.repeat(20_000)}\r\n`)],
+  ['UND_ERR_HEADERS_OVERFLOW', 'sends many headers', (socket) => socket.write(`${ok}${'X-A: a\r\n'.repeat(5000)}`)],
+  ['UND_ERR_SOCKET', 'sends 100 Continue, which was not requested', 'HTTP/1.1 100 Continue\r\n\r\n'],
   [
     'UND_ERR_SOCKET',
     'switches protocols',
@@ -58,10 +50,10 @@ const beforeAnswer: readonly [code: string, how: string, misbehave: (socket: Soc
   ],
 ];
 
-const inBody: readonly [how: string, misbehave: (socket: Socket) => void][] = [
-  ['ends too early', (socket) => socket.end(`${ok}Content-Length: 100\r\n\r\nhello`)],
-  ['ends within its chunks', (socket) => socket.end(`${ok}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n`)],
-  ['is no chunk', (socket) => socket.end(`${ok}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n`)],
+const inBody: readonly [how: string, misbehave: string | ((socket: Socket) => void)][] = [
+  ['ends too early', `${ok}Content-Length: 100\r\n\r\nhello`],
+  ['ends within its chunks', `${ok}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n`],
+  ['has an invalid chunk', `${ok}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n`],
   [
     'is reset',
     (socket) =>
@@ -80,7 +72,7 @@ describe('a service that misbehaves', () => {
   const servers = testServers();
   const writeFiles = temporaryFiles();
 
-  async function startMisbehaving(misbehave: (socket: Socket) => void) {
+  async function startMisbehaving(misbehave: string | ((socket: Socket) => void)) {
     const opened = new Set<Socket>();
     const asked = new Set<Socket>();
     const upstream = await servers.tcp((socket) => {
@@ -88,20 +80,16 @@ describe('a service that misbehaves', () => {
       socket.once('close', () => opened.delete(socket) && asked.delete(socket));
       socket.once('data', () => {
         asked.add(socket);
-        misbehave(socket);
+        typeof misbehave === 'string' ? socket.end(misbehave) : misbehave(socket);
       });
     });
     return { upstream, opened, asked };
   }
 
   const startEdgeTo = (upstream: Served, more: EdgeOptions = {}) =>
-    startEdge(servers, {
-      mappings: [mappingOf({ timeoutMs: 100, idleTimeoutMs: 100 })],
-      targets: { hotel: remote(upstream) },
-      ...more,
-    });
+    startEdge(servers, { upstream, mapping: { timeoutMs: 50, idleTimeoutMs: 50 }, ...more });
 
-  /** The client's answer, and the code that the log has. */
+  /** The response to the client, and the error and its code in the log. */
   async function ask(edge: Awaited<ReturnType<typeof startEdge>>, request = rawRequest('GET /v1/hotels')) {
     const answer = await sendRaw(edge.port, request);
     const found = edge.log.at(-1)?.fields['err'] as (Error & { code?: string }) | undefined;
@@ -109,7 +97,7 @@ describe('a service that misbehaves', () => {
     return { answer, found, code: cause?.code ?? (cause?.name === 'HTTPParserError' ? 'HPE_' : undefined) };
   }
 
-  function checkTold(answer: string, code: string, found?: Error): void {
+  function checkProblem(answer: string, code: string, found?: Error): void {
     const failure = failures[code] ?? failures[code.replace(/_(?!SSL)[A-Z_]*$/, '_')];
     assert.ok(failure !== undefined, `${code} is not in the table`);
     if (failure.remedy !== undefined) assert.ok(found?.message.endsWith(failure.remedy));
@@ -117,18 +105,18 @@ describe('a service that misbehaves', () => {
     assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `));
     assert.equal(/^retry-after: (\d+)/im.exec(answer)?.[1], failure.retryAfter?.toString());
     assert.doesNotMatch(answer, /secret/);
-    assert.deepEqual(Object.keys(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))), ['code', 'message']);
+    assert.deepEqual(Object.keys(JSON.parse(bodyOf(answer))), ['code', 'message']);
   }
 
   before(() => import('undici'));
 
   for (const [code, how, misbehave] of beforeAnswer) {
-    it(`because it ${how} is ${code}`, async () => {
+    it(`and ${how} causes ${code}`, async () => {
       const { upstream, asked } = await startMisbehaving(misbehave);
       const edge = await startEdgeTo(upstream);
-      const told = await ask(edge);
-      assert.equal(told.code, code);
-      checkTold(told.answer, code, told.found);
+      const failed = await ask(edge);
+      assert.equal(failed.code, code);
+      checkProblem(failed.answer, code, failed.found);
       assert.deepEqual(
         edge.log.map(({ level }) => level),
         ['warn'],
@@ -139,7 +127,7 @@ describe('a service that misbehaves', () => {
   }
 
   for (const [how, misbehave] of inBody) {
-    it(`and whose body ${how} breaks the connection of the client`, async () => {
+    it(`with a body that ${how} breaks the connection of the client`, async () => {
       const { upstream, asked } = await startMisbehaving(misbehave);
       const edge = await startEdgeTo(upstream);
       const { answer } = await ask(edge);
@@ -149,30 +137,30 @@ describe('a service that misbehaves', () => {
     });
   }
 
-  it('by refusing, or by not being there, is unavailable', async () => {
+  it('and refuses connections, or cannot be found, is unavailable', async () => {
     const refusing = await ask(await startEdgeTo(await servers.refusing()));
     assert.equal(refusing.code, 'ECONNREFUSED');
-    checkTold(refusing.answer, 'ECONNREFUSED');
-    const nowhere = await startEdgeTo({ origin: 'http://no-such-host.invalid', port: 80 }, { mappings: [mappingOf()] });
+    checkProblem(refusing.answer, 'ECONNREFUSED');
+    const nowhere = await startEdgeTo({ origin: 'http://no-such-host.invalid', port: 80 }, { mapping: {} });
     const { answer, code = '' } = await ask(nowhere);
     assert.match(code, /^(?:ENOTFOUND|EAI_AGAIN)$/);
-    checkTold(answer, code);
+    checkProblem(answer, code);
   });
 
-  it('by having too much to do is overloaded', async () => {
+  it('and has too many requests is overloaded', async () => {
     const { upstream } = await startMisbehaving(() => {});
     const circuitBreakers = { maxConnections: 1, maxPendingRequests: 0, maxRequests: 1, maxRetries: 0 };
     const clusters = createClusters();
-    const edge = await startEdgeTo(upstream, { clusters, mappings: [mappingOf({ timeoutMs: 300, circuitBreakers })] });
+    const edge = await startEdgeTo(upstream, { clusters, mapping: { timeoutMs: 100, circuitBreakers } });
     const first = ask(edge);
     await until(() => clusters.snapshot()[0]?.activeRequests === 1);
     const { answer, code } = await ask(edge);
     assert.equal(code, 'OVERFLOW');
-    checkTold(answer, 'OVERFLOW');
+    checkProblem(answer, 'OVERFLOW');
     await first;
   });
 
-  it('in its TLS is a failure, and the log says what to do', async function () {
+  it('in TLS is reported with a remedy in the log', async function () {
     const certificate = await makeCertificate(await writeFiles(), 'DNS:hotel');
     if (certificate === undefined) this.skip();
     const selfSigned = createTlsServer(certificate, (_req, res) => res.end('secret'));
@@ -186,31 +174,31 @@ describe('a service that misbehaves', () => {
       [plain.port, 'ERR_SSL_WRONG_VERSION_NUMBER', /speaks TLS/],
       [mute.port, 'UND_ERR_CONNECT_TIMEOUT', /./],
     ] as const) {
-      const origins = () => [`https://127.0.0.1:${to}`];
-      const edge = await startEdge(servers, {
-        mappings: [mappingOf({ timeoutMs: 5000, connectTimeoutMs: 50 })],
-        targets: { hotel: { kind: 'remote', origins, path: '' } },
-      });
+      const upstream = { origin: `https://127.0.0.1:${to}`, port: to };
+      const edge = await startEdgeTo(upstream, { mapping: { timeoutMs: 5000, connectTimeoutMs: 50 } });
       const { answer, code, found } = await ask(edge);
       assert.equal(code, expected);
       assert.match(String(found?.message), remedy);
-      checkTold(answer, expected, found);
+      checkProblem(answer, expected, found);
     }
   });
 
-  it('a hundred times leaves no connection, no memory and no warning behind', async () => {
+  it('for a hundred requests leaves no connection, no memory and no warning behind', async () => {
     const complaints: unknown[] = [];
     const complain = (complaint: unknown) => void complaints.push(complaint);
     for (const event of ['unhandledRejection', 'warning'] as const) process.on(event, complain);
     let turn = 0;
-    const quick = [...beforeAnswer.filter(([code]) => code !== 'ETIMEDOUT').map(([, , how]) => how)];
-    const ways = [...quick, ...inBody.slice(0, -1).map(([, how]) => how)];
-    const { upstream, opened } = await startMisbehaving((socket) => ways[turn++ % ways.length]?.(socket));
+    const quick = beforeAnswer.filter(([code]) => code !== 'ETIMEDOUT').map(([, , misbehave]) => misbehave);
+    const ways = [...quick, ...inBody.slice(0, -1).map(([, misbehave]) => misbehave)];
+    const { upstream, opened } = await startMisbehaving((socket) => {
+      const misbehave = ways[turn++ % ways.length] ?? '';
+      typeof misbehave === 'string' ? socket.end(misbehave) : misbehave(socket);
+    });
     const retryPolicy: RetryPolicy = { retryOn: ['5xx'], numRetries: 1, perTryTimeoutMs: undefined, statusCodes: [] };
     const outlierDetection = { consecutive5xx: 0, baseEjectionTimeMs: 0, maxEjectionPercent: 0 };
-    const mapping = mappingOf({ timeoutMs: 1000, retryPolicy, outlierDetection });
+    const mapping = { timeoutMs: 1000, retryPolicy, outlierDetection };
     const clusters = createClusters();
-    const edge = await startEdgeTo(upstream, { clusters, mappings: [mapping] });
+    const edge = await startEdgeTo(upstream, { clusters, mapping });
     const body = 'x'.repeat(30_000);
     const post = rawRequest('POST /v1/hotels', [`Content-Length: ${body.length}`], body);
     const storm = async (rounds: number) => {

@@ -1,15 +1,17 @@
-/** Second attempts: after which failures, how many, how soon, and never where the first one may have had an effect. */
+/** Retries: after which failures, how many, how soon, and never where the first attempt may have had an effect. */
 import assert from 'node:assert/strict';
-import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
-import type { RetryCondition, RetryPolicy } from '#config';
+import type { Mapping, RetryCondition, RetryPolicy } from '#config';
 import { createClusters } from '#proxy';
 import { backOffMs, createRetryRules, retryAfterMs } from '../../src/proxy/retry.ts';
-import { type EdgeOptions, mappingOf, startEdge } from '../support/edge.ts';
+import { breakersOf } from '../support/clusters.ts';
+import { type EdgeOptions, startEdge } from '../support/edge.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { createSignal } from '../support/waiting.ts';
-import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
+import { rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
+
+const servers = testServers();
 
 const policyOf = (...retryOn: readonly RetryCondition[]): RetryPolicy => ({
   retryOn,
@@ -17,8 +19,6 @@ const policyOf = (...retryOn: readonly RetryCondition[]): RetryPolicy => ({
   perTryTimeoutMs: undefined,
   statusCodes: [418],
 });
-
-const statusOf = (answer: string) => Number(answer.split(' ')[1]);
 
 describe('the rules of a retry policy', () => {
   const failuresBy = {
@@ -34,10 +34,7 @@ describe('the rules of a retry policy', () => {
       const found = [200, 400, 404, 409, 418, 429, 500, 501, 502, 503, 504, 599].filter(rules.isRetriableStatus);
       assert.deepEqual(found, statuses);
       const kinds = Object.entries(failuresBy).filter(([, cause]) => rules.isRetriableFailure(cause));
-      assert.deepEqual(
-        kinds.map(([kind]) => kind),
-        failed,
-      );
+      assert.deepEqual(Object.keys(Object.fromEntries(kinds)), failed);
     });
   }
 
@@ -55,7 +52,7 @@ describe('the rules of a retry policy', () => {
     assert.ok(!rules.isRetriableStatus(503) && !rules.isRetriableFailure({ code: 'ECONNREFUSED' }));
   });
 
-  it('pause for a random time that grows to a bound', () => {
+  it('wait for a random time that grows to a bound', () => {
     const most = [1, 2, 3, 4, 5, 60].map((retry) => backOffMs(retry, () => 1));
     assert.deepEqual(most, [25, 75, 175, 250, 250, 250]);
     const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
@@ -67,105 +64,120 @@ describe('the rules of a retry policy', () => {
     );
   });
 
-  it('read Retry-After in seconds alone', () => {
-    assert.equal(retryAfterMs('2'), 2000);
-    assert.equal(retryAfterMs('0'), 0);
+  it('accept Retry-After in seconds only', () => {
+    assert.deepEqual([retryAfterMs('2'), retryAfterMs('0')], [2000, 0]);
     for (const value of [undefined, '', '-1', '1.5', 'soon', 'Wed, 21 Oct 2026 07:28:00 GMT', '9999999'])
       assert.equal(retryAfterMs(value), undefined);
   });
 });
 
-describe('a second attempt', () => {
-  const servers = testServers();
+const answering = (status: number, ...headers: readonly string[]) => {
+  const head = [`HTTP/1.1 ${status} Odd`, ...headers, 'Content-Length: 2', '', 'ok'];
+  return (socket: Socket) => void socket.write(head.join('\r\n'));
+};
+const reset = (socket: Socket) => void socket.resetAndDestroy();
+const silent = () => {};
 
-  /** Behaves in turn, by connection. */
-  async function startService(...turns: readonly ((socket: Socket) => void)[]) {
-    const requests: string[] = [];
-    const served = await servers.tcp((socket) => {
-      socket.on('data', (bytes) => {
-        turns[Math.min(requests.push(String(bytes)), turns.length) - 1]?.(socket);
-      });
+/** Takes the next of `turns` at each request, and the last for all that follow. */
+async function startService(...turns: readonly ((socket: Socket) => void)[]) {
+  const requests: string[] = [];
+  const served = await servers.tcp((socket) => {
+    socket.on('data', (bytes) => {
+      turns[Math.min(requests.push(String(bytes)), turns.length) - 1]?.(socket);
     });
-    return { ...served, requests };
-  }
-
-  const answering = (status: number, ...headers: readonly string[]) => {
-    const head = [`HTTP/1.1 ${status} Odd`, ...headers, 'Content-Length: 2', '', 'ok'];
-    return (socket: Socket) => void socket.write(head.join('\r\n'));
-  };
-  const reset = (socket: Socket) => void socket.resetAndDestroy();
-
-  async function startEdgeTo(to: readonly Served[], retryPolicy: RetryPolicy | undefined, more: EdgeOptions = {}) {
-    const mapping = mappingOf({ retryPolicy, timeoutMs: 1000 });
-    const origins = () => to.map(({ origin }) => origin);
-    const targets = { hotel: { kind: 'remote', origins, path: '' } as const };
-    return startEdge(servers, { mappings: [mapping], targets, ...more });
-  }
-
-  it('follows a failure that the policy names, and the client learns nothing of the first', async () => {
-    for (const turn of [reset, answering(503)]) {
-      const service = await startService(turn, answering(200));
-      const edge = await startEdgeTo([service], policyOf('5xx'));
-      const answer = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
-      assert.equal(statusOf(answer), 200);
-      assert.equal(service.requests.length, 2);
-      assert.equal(service.requests[0], service.requests[1]);
-      assert.deepEqual(edge.log, []);
-    }
   });
+  return { ...served, requests };
+}
+
+describe('a retry', () => {
+  async function startEdgeTo(to: readonly Served[], mapping: Partial<Mapping>, more: EdgeOptions = {}) {
+    const targets = { hotel: { kind: 'remote', origins: () => to.map(({ origin }) => origin), path: '' } as const };
+    const edge = await startEdge(servers, { mapping: { timeoutMs: 1000, ...mapping }, targets, ...more });
+    return { ...edge, send: (request = rawRequest('GET /v1/hotels')) => sendRaw(edge.port, request) };
+  }
+
+  const put = rawRequest('PUT /v1/hotels', ['Content-Length: 5'], 'hello');
+
+  interface Expected {
+    readonly status: number;
+    readonly requests: number;
+  }
+
+  /** One request through a gateway whose service takes `turns`. */
+  function check(
+    what: string,
+    turns: readonly ((socket: Socket) => void)[],
+    mapping: Partial<Mapping>,
+    expected: Expected,
+    request?: string,
+  ) {
+    it(what, async () => {
+      const service = await startService(...turns);
+      const { send, log } = await startEdgeTo([service], mapping);
+      const answer = await send(request);
+      assert.deepEqual({ status: statusOf(answer), requests: service.requests.length }, expected);
+      assert.doesNotMatch(answer, /X-Turn: 1/);
+      if (expected.requests > 1) assert.equal(service.requests[0], service.requests[1]);
+      if (expected.status === 200) assert.deepEqual(log, []);
+    });
+  }
+
+  const on5xx = { retryPolicy: policyOf('5xx') };
+  const onGatewayError = { retryPolicy: policyOf('gateway-error') };
+  const once = { status: 503, requests: 1 };
+  const twice = { status: 200, requests: 2 };
+  const failing = answering(503, 'X-Turn: 1');
+  const waiting = (seconds: number) => [answering(503, `Retry-After: ${seconds}`), answering(200)];
+
+  check('follows a reset, of which the client learns nothing', [reset, answering(200)], on5xx, twice);
+  check('follows a status, of which the client learns nothing', [failing, answering(200)], on5xx, twice);
+  check('is made once: its failure is the response', [reset, answering(503), answering(200)], on5xx, {
+    status: 503,
+    requests: 2,
+  });
+  check('is not made for a status that the policy does not name', [answering(500)], onGatewayError, {
+    status: 500,
+    requests: 1,
+  });
+  for (const method of ['POST', 'PATCH'])
+    check(`is not made for ${method}`, [answering(503)], on5xx, once, rawRequest(`${method} /v1/hotels`));
+  check('is not made when the first attempt took the body', [reset], on5xx, { status: 502, requests: 1 }, put);
+  check('waits as long as Retry-After says', waiting(0), on5xx, twice);
+  check('is not made when Retry-After ends after the deadline', waiting(2), on5xx, once);
+  check('is not made when Retry-After is more than 10 seconds', waiting(11), { ...on5xx, timeoutMs: 0 }, once);
+  check(
+    'follows an attempt that takes too long',
+    [silent, answering(200)],
+    {
+      retryPolicy: { ...policyOf('reset'), perTryTimeoutMs: 50 },
+    },
+    twice,
+  );
+  check(
+    'needs a free place among the retries',
+    [answering(503)],
+    {
+      ...on5xx,
+      circuitBreakers: breakersOf({ maxRetries: 0 }),
+    },
+    once,
+  );
 
   it('prefers another address', async () => {
     const [bad, good] = [await startService(answering(503)), await startService(answering(200))];
-    const edge = await startEdgeTo([bad, good, bad], policyOf('gateway-error'));
-    for (let turn = 0; turn < 4; turn += 1)
-      assert.equal(statusOf(await sendRaw(edge.port, rawRequest('GET /v1/hotels'))), 200);
+    const { send } = await startEdgeTo([bad, good, bad], onGatewayError);
+    for (let turn = 0; turn < 4; turn += 1) assert.equal(statusOf(await send()), 200);
   });
 
-  it('is the last one: its failure is what the client gets', async () => {
-    const service = await startService(reset, answering(503, 'X-Turn: 2'), answering(200));
-    const edge = await startEdgeTo([service], policyOf('5xx'));
-    assert.match(await sendRaw(edge.port, rawRequest('GET /v1/hotels')), /^HTTP\/1\.1 503 [\s\S]*X-Turn: 2/);
-    assert.equal(service.requests.length, 2);
+  it('sends the body that a refused connection left untouched', async () => {
+    const service = await startService(answering(200));
+    const to = [await servers.refusing(), service];
+    const { send } = await startEdgeTo(to, { retryPolicy: policyOf('connect-failure') });
+    for (let turn = 0; turn < 2; turn += 1) assert.equal(statusOf(await send(put)), 200);
+    assert.match(service.requests.join(''), /\r\n\r\nhello/);
   });
 
-  it('is not made for a method that may have had an effect, nor for a status that is not named', async () => {
-    for (const [method, status] of [
-      ['POST', 503],
-      ['PATCH', 503],
-      ['GET', 500],
-    ] as const) {
-      const service = await startService(answering(status), answering(200));
-      const edge = await startEdgeTo([service], policyOf('gateway-error'));
-      assert.equal(statusOf(await sendRaw(edge.port, rawRequest(`${method} /v1/hotels`))), status);
-      assert.equal(service.requests.length, 1);
-    }
-  });
-
-  it('is made with a body only when the first did not touch it', async () => {
-    const put = rawRequest('PUT /v1/hotels', ['Content-Length: 5'], 'hello');
-    const service = await startService(reset, answering(200));
-    const edge = await startEdgeTo([service], policyOf('5xx'));
-    assert.equal(statusOf(await sendRaw(edge.port, put)), 502);
-    const reached = await startService(answering(200));
-    const other = await startEdgeTo([await servers.refusing(), reached], policyOf('connect-failure'));
-    for (let turn = 0; turn < 2; turn += 1) assert.equal(statusOf(await sendRaw(other.port, put)), 200);
-    assert.match(reached.requests.join(''), /\r\n\r\nhello/);
-  });
-
-  it('waits as long as Retry-After asks, up to the deadline and up to 10 seconds; otherwise the response is the answer', async () => {
-    for (const [timeoutMs, seconds, status] of [
-      [1000, 0, 200],
-      [1000, 2, 503],
-      [0, 11, 503],
-    ] as const) {
-      const service = await startService(answering(503, `Retry-After: ${seconds}`), answering(200));
-      const mappings = [mappingOf({ retryPolicy: policyOf('5xx'), timeoutMs })];
-      const edge = await startEdgeTo([service], undefined, { mappings });
-      assert.equal(statusOf(await sendRaw(edge.port, rawRequest('GET /v1/hotels'))), status);
-    }
-  });
-
-  it('does not wait for the rest of the first answer, however long that is', async () => {
+  it('does not wait for the rest of the first response, and closes its connection', async () => {
     const gone = createSignal();
     const endless = (socket: Socket) => {
       socket.write('HTTP/1.1 503 Odd\r\n\r\n');
@@ -173,97 +185,60 @@ describe('a second attempt', () => {
       socket.once('close', gone.give);
       more();
     };
-    const service = await startService(endless, answering(200));
-    const edge = await startEdgeTo([service], policyOf('5xx'));
-    assert.equal(statusOf(await sendRaw(edge.port, rawRequest('GET /v1/hotels'))), 200);
+    const { send } = await startEdgeTo([await startService(endless, answering(200))], on5xx);
+    assert.equal(statusOf(await send()), 200);
     await gone.given;
   });
 
-  it('follows an attempt that is too slow, inside the time of the whole', async () => {
-    const service = await startService(() => {}, answering(200));
-    const edge = await startEdgeTo([service], { ...policyOf('reset'), perTryTimeoutMs: 50 });
-    assert.equal(statusOf(await sendRaw(edge.port, rawRequest('GET /v1/hotels'))), 200);
-    const silent = await startService(() => {});
-    const hopeless = await startEdgeTo(
-      [silent],
-      { ...policyOf('reset'), numRetries: 50, perTryTimeoutMs: 50 },
-      {
-        mappings: [
-          mappingOf({ timeoutMs: 200, retryPolicy: { ...policyOf('reset'), numRetries: 50, perTryTimeoutMs: 50 } }),
-        ],
-      },
-    );
-    assert.equal(statusOf(await sendRaw(hopeless.port, rawRequest('GET /v1/hotels'))), 504);
-    assert.ok(silent.requests.length > 1 && silent.requests.length < 6);
-  });
-
-  it('needs a place among the retries under way', async () => {
-    const service = await startService(answering(503), answering(200));
-    const circuitBreakers = { maxConnections: 9, maxPendingRequests: 9, maxRequests: 9, maxRetries: 0 };
-    const mappings = [mappingOf({ retryPolicy: policyOf('5xx'), circuitBreakers })];
-    const edge = await startEdgeTo([service], undefined, { mappings });
-    assert.equal(statusOf(await sendRaw(edge.port, rawRequest('GET /v1/hotels'))), 503);
-    assert.equal(service.requests.length, 1);
+  it('is made within the deadline of the whole request', async () => {
+    const service = await startService(silent);
+    const retryPolicy = { ...policyOf('reset'), numRetries: 50, perTryTimeoutMs: 50 };
+    const { send } = await startEdgeTo([service], { timeoutMs: 200, retryPolicy });
+    assert.equal(statusOf(await send()), 504);
+    assert.ok(service.requests.length > 1 && service.requests.length < 6);
   });
 
   it('is not made for a client that has left', async () => {
     const [reached, finished] = [createSignal(), createSignal()];
-    let hold: ServerResponse | undefined;
-    const upstream = await servers.http((_req, res) => {
-      hold = res;
-      reached.give();
-    });
+    const service = await startService(reached.give);
     const clusters = createClusters();
     servers.later(clusters.close);
-    const edge = await startEdgeTo([upstream], policyOf('5xx'), {
+    const { origin } = await startEdgeTo([service], on5xx, {
       clusters,
-      host: [(_ctx, next) => next().finally(() => finished.give())],
+      host: [(_ctx, next) => next().finally(finished.give)],
     });
     const leaving = new AbortController();
-    const asked = fetch(`${edge.origin}/v1/hotels`, { signal: leaving.signal }).catch(() => {});
+    const asked = fetch(`${origin}/v1/hotels`, { signal: leaving.signal }).catch(() => {});
     await reached.given;
     leaving.abort();
     await Promise.all([asked, finished.given]);
-    assert.ok(hold !== undefined);
+    assert.equal(service.requests.length, 1);
     assert.equal(clusters.snapshot()[0]?.activeRequests, 0);
   });
 });
 
-describe('a connection that the service closes as it is used again', () => {
-  const servers = testServers();
-
-  /** Answers the first request of each connection, and resets it at the second. */
-  async function startHasty() {
-    const requests: string[] = [];
-    const served = await servers.tcp((socket) => {
-      let turn = 0;
-      socket.on('data', (bytes) => {
-        requests.push(String(bytes).split(' ', 1)[0] ?? '');
-        turn += 1;
-        if (turn === 1) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-        else socket.resetAndDestroy();
+describe('a connection that the service closes when it is used again', () => {
+  function check(what: string, status: number, request: string, expected: readonly string[]) {
+    it(what, async () => {
+      const methods: string[] = [];
+      const upstream = await servers.tcp((socket) => {
+        let turn = 0;
+        socket.on('data', (bytes) => {
+          methods.push(String(bytes).split(' ', 1)[0] ?? '');
+          turn += 1;
+          if (turn === 1) answering(200)(socket);
+          else reset(socket);
+        });
       });
+      const { port } = await startEdge(servers, { upstream });
+      await sendRaw(port, rawRequest('GET /v1/hotels'));
+      assert.equal(statusOf(await sendRaw(port, request)), status);
+      assert.deepEqual(methods, ['GET', ...expected]);
     });
-    const origins = () => [served.origin];
-    const edge = await startEdge(servers, { targets: { hotel: { kind: 'remote', origins, path: '' } } });
-    return { edge, requests };
   }
 
-  it('costs nobody anything where the request has no effect', async () => {
-    const { edge, requests } = await startHasty();
-    for (let turn = 0; turn < 3; turn += 1)
-      assert.equal(statusOf(await sendRaw(edge.port, rawRequest('GET /v1/hotels'))), 200);
-    assert.deepEqual(requests, ['GET', 'GET', 'GET', 'GET', 'GET']);
-  });
-
-  it('is a failure of a request that may have had one', async () => {
-    for (const request of [
-      rawRequest('POST /v1/hotels'),
-      rawRequest('PUT /v1/hotels', ['Content-Length: 5'], 'hello'),
-    ]) {
-      const { edge } = await startHasty();
-      await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
-      assert.equal(statusOf(await sendRaw(edge.port, request)), 502);
-    }
-  });
+  check('is replaced where the request has no effect', 200, rawRequest('GET /v1/hotels'), ['GET', 'GET']);
+  check('is a failure of a POST', 502, rawRequest('POST /v1/hotels'), ['POST']);
+  const put = rawRequest('PUT /v1/hotels', ['Content-Length: 5'], 'hello');
+  check('is a failure of a PUT with a body', 502, put, ['PUT']);
 });

@@ -1,4 +1,4 @@
-/** Services at one or several addresses: what is shared, what is bounded, and what is let go. */
+/** Services at one or several addresses: what is shared, what is bounded, and what is released. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -11,8 +11,8 @@ import { createSignal } from '../../support/waiting.ts';
 
 const servers = testServers();
 
-/** Who follows another on it waits until the connection is free, instead of opening a second. */
-const oneConnection = breakersOf({ maxConnections: 1 });
+/** A second request waits until the connection is free, instead of opening another. */
+const oneConnection = { circuitBreakers: breakersOf({ maxConnections: 1 }) };
 
 function openClusters(options?: ClusterRegistryOptions) {
   const clusters = createClusters(options);
@@ -20,13 +20,15 @@ function openClusters(options?: ClusterRegistryOptions) {
   return clusters;
 }
 
-/** By the time that this has its answer, what was about to happen on other sockets has happened, or will not. */
+const openCluster = (...spec: Parameters<typeof specOf>) => openClusters().acquire(specOf(...spec)).cluster;
+
+/** After this response, whatever was due on other sockets has happened as well. */
 async function askElsewhere(): Promise<void> {
   const { origin } = await startUpstream(servers);
-  await ask(openClusters().acquire(specOf([origin])).cluster);
+  await ask(openCluster([origin]));
 }
 
-/** Answers when it is told to, in the order of arrival. */
+/** Responds when `answerNext` is called, in the order of arrival. */
 async function startPatientUpstream() {
   const waiting: ServerResponse[] = [];
   const heard: (() => void)[] = [];
@@ -36,15 +38,20 @@ async function startPatientUpstream() {
     waiting.push(res);
     for (const hear of heard.splice(0)) hear();
   });
+  const hasWaiting = async (count: number) => {
+    while (waiting.length < count) await new Promise<void>((resolve) => heard.push(resolve));
+  };
   return {
     origin,
-    reached,
     sockets,
-    waiting,
-    async hasWaiting(count: number) {
-      while (waiting.length < count) await new Promise<void>((resolve) => heard.push(resolve));
+    hasWaiting,
+    urls: () => reached.map(({ url }) => url),
+    async answerNext(count = 1) {
+      for (let answered = 0; answered < count; answered += 1) {
+        await hasWaiting(1);
+        waiting.shift()?.end('late');
+      }
     },
-    answerNext: () => void waiting.shift()?.end('late'),
   };
 }
 
@@ -56,57 +63,13 @@ function changesOf<T extends object>(whole: T): T[] {
 }
 
 describe('a cluster of one address', () => {
-  it('uses a connection again, and says so', async () => {
+  it('opens nothing for a snapshot', async () => {
     const { origin } = await startUpstream(servers);
-    const { cluster } = openClusters().acquire(specOf([origin], { circuitBreakers: oneConnection }));
-    const answers = [await ask(cluster), await ask(cluster), await ask(cluster)];
-    assert.deepEqual(
-      answers.map(({ body, isReused }) => [body, isReused]),
-      [
-        ['ok', false],
-        ['ok', true],
-        ['ok', true],
-      ],
-    );
-  });
-
-  it('lets no more through than there may be connections, in the order of arrival, and refuses what may not wait', async () => {
-    const upstream = await startPatientUpstream();
-    const circuitBreakers = breakersOf({ maxConnections: 2, maxPendingRequests: 3 });
-    const { cluster } = openClusters().acquire(specOf([upstream.origin], { circuitBreakers }));
-    const asked = Promise.allSettled(Array.from({ length: 9 }, (_, index) => ask(cluster, { path: `/${index}` })));
-    await upstream.hasWaiting(2);
-    assert.deepEqual(cluster.snapshot(), {
-      service: 'hotel',
-      isUsed: true,
-      addresses: [{ origin: upstream.origin, health: 'unknown', activeRequests: 5 }],
-      circuit: 'open',
-      activeRequests: 5,
-      activeRetries: 0,
-      overflows: 4,
-    });
-    for (let count = 0; count < 5; count += 1) {
-      await upstream.hasWaiting(1);
-      upstream.answerNext();
-    }
-    const results = await asked;
-    assert.deepEqual(
-      results.map((result) => (result.status === 'fulfilled' ? result.value.body : result.reason.code)),
-      [...Array(5).fill('late'), ...Array(4).fill('OVERFLOW')],
-    );
-    assert.deepEqual(upstream.reached.map(({ url }) => url).slice(2), ['/2', '/3', '/4']);
-    assert.equal(upstream.sockets.size, 2);
-    assert.equal(cluster.snapshot().activeRequests, 0);
-    assert.equal(cluster.snapshot().circuit, 'closed');
-  });
-
-  it('is not opened by a look: nobody is asked for anything, and no connection is made', async () => {
-    const upstream = await startUpstream(servers);
-    const { cluster } = openClusters().acquire(specOf([upstream.origin, upstream.origin]));
+    const cluster = openCluster([origin, origin]);
     const unused = {
       service: 'hotel',
       isUsed: false,
-      addresses: [{ origin: upstream.origin, health: 'unknown', activeRequests: 0 }],
+      addresses: [{ origin, health: 'unknown', activeRequests: 0 }],
       circuit: 'closed',
       activeRequests: 0,
       activeRetries: 0,
@@ -117,55 +80,51 @@ describe('a cluster of one address', () => {
     assert.deepEqual(cluster.snapshot(), { ...unused, isUsed: true });
   });
 
-  it('refuses what goes beyond max_requests, wherever it would go', async () => {
-    const upstreams = [await startPatientUpstream(), await startPatientUpstream()] as const;
-    const origins = upstreams.map(({ origin }) => origin);
-    const { cluster } = openClusters().acquire(specOf(origins, { circuitBreakers: breakersOf({ maxRequests: 4 }) }));
-    const results = Promise.allSettled(Array.from({ length: 20 }, () => ask(cluster)));
-    for (const upstream of upstreams) await upstream.hasWaiting(2);
-    for (const { answerNext } of [...upstreams, ...upstreams]) answerNext();
-    assert.equal((await results).filter(({ status }) => status === 'fulfilled').length, 4);
-    assert.equal(cluster.snapshot().overflows, 16);
-  });
-
-  it('never begins an exchange that gave up its place in line', async () => {
+  it('sends as many requests as it has connections, in the order of arrival, and refuses those that may not wait', async () => {
     const upstream = await startPatientUpstream();
-    const spec = specOf([upstream.origin], { circuitBreakers: oneConnection });
-    const { cluster } = openClusters().acquire(spec);
-    const first = ask(cluster, { path: '/first' });
-    const given = cluster.attempt();
-    void exchangeOn(given, { path: '/given-up' });
-    const last = ask(cluster, { path: '/last' });
-    given.release();
-    given.release();
-    assert.equal(cluster.snapshot().activeRequests, 2);
-    await upstream.hasWaiting(1);
-    upstream.answerNext();
-    await first;
-    await upstream.hasWaiting(1);
-    upstream.answerNext();
-    await last;
+    const cluster = openCluster([upstream.origin], {
+      circuitBreakers: breakersOf({ maxConnections: 2, maxPendingRequests: 3 }),
+    });
+    const asked = Promise.allSettled(Array.from({ length: 9 }, (_, index) => ask(cluster, { path: `/${index}` })));
+    await upstream.hasWaiting(2);
+    const { circuit, overflows, addresses } = cluster.snapshot();
+    assert.deepEqual([circuit, overflows, addresses[0]?.activeRequests], ['open', 4, 5]);
+    await upstream.answerNext(5);
     assert.deepEqual(
-      upstream.reached.map(({ url }) => url),
-      ['/first', '/last'],
+      (await asked).map((result) => (result.status === 'fulfilled' ? result.value.body : result.reason.code)),
+      [...Array(5).fill('late'), ...Array(4).fill('OVERFLOW')],
     );
+    assert.deepEqual(upstream.urls().slice(2), ['/2', '/3', '/4']);
+    assert.equal(upstream.sockets.size, 2);
+    assert.deepEqual([cluster.snapshot().activeRequests, cluster.snapshot().circuit], [0, 'closed']);
   });
 
-  it('keeps its connections when one is refused, and when the library refuses the request', async () => {
-    const { origin } = await servers.refusing();
-    const circuitBreakers = oneConnection;
-    const { cluster } = openClusters().acquire(specOf([origin], { circuitBreakers }));
-    const refused = await Promise.allSettled([ask(cluster), ask(cluster), ask(cluster)]);
-    for (const result of refused) assert.equal((result as PromiseRejectedResult).reason.code, 'ECONNREFUSED');
-    const upstream = await startUpstream(servers);
-    const { cluster: other } = openClusters().acquire(specOf([upstream.origin], { circuitBreakers }));
-    const [bad, good] = await Promise.allSettled([ask(other, { path: '/ ' }), ask(other)]);
-    assert.equal(bad?.status, 'rejected');
-    assert.equal(good?.status, 'fulfilled');
-    assert.equal((await ask(other)).isReused, true);
+  it('never sends a request that left the queue', async () => {
+    const upstream = await startPatientUpstream();
+    const cluster = openCluster([upstream.origin], oneConnection);
+    const first = ask(cluster, { path: '/first' });
+    const attempt = cluster.attempt();
+    void exchangeOn(attempt, { path: '/given-up' });
+    const last = ask(cluster, { path: '/last' });
+    attempt.release();
+    attempt.release();
+    assert.equal(cluster.snapshot().activeRequests, 2);
+    await upstream.answerNext(2);
+    await Promise.all([first, last]);
+    assert.deepEqual(upstream.urls(), ['/first', '/last']);
   });
 
-  it('says of a reset whether the connection was open before', async () => {
+  it('frees its connection after a refused one, and after a request that the library refuses', async () => {
+    const refusing = openCluster([(await servers.refusing()).origin], oneConnection);
+    for (const { reason } of (await Promise.allSettled([ask(refusing), ask(refusing)])) as PromiseRejectedResult[])
+      assert.equal(reason.code, 'ECONNREFUSED');
+    const cluster = openCluster([(await startUpstream(servers)).origin], oneConnection);
+    const [bad, good] = await Promise.allSettled([ask(cluster, { path: '/ ' }), ask(cluster)]);
+    assert.deepEqual([bad?.status, good?.status], ['rejected', 'fulfilled']);
+    assert.equal((await ask(cluster)).isReused, true);
+  });
+
+  it('reports with a reset whether the connection was open before', async () => {
     let answers = 1;
     const { origin } = await servers.tcp((socket) => {
       socket.on('data', () => {
@@ -174,49 +133,44 @@ describe('a cluster of one address', () => {
         answers -= 1;
       });
     });
-    const { cluster } = openClusters().acquire(specOf([origin], { circuitBreakers: oneConnection }));
-    await ask(cluster);
+    const cluster = openCluster([origin], oneConnection);
+    assert.equal((await ask(cluster)).isReused, false);
     await assert.rejects(ask(cluster), { code: 'UND_ERR_SOCKET', isReused: true });
     await assert.rejects(ask(cluster), { code: 'UND_ERR_SOCKET', isReused: false });
   });
 
-  it('takes a fresh connection where one is asked for, and no more than there may be', async () => {
+  it('opens a fresh connection where one is required, and no more than it may have', async () => {
     const upstream = await startPatientUpstream();
-    const { cluster } = openClusters().acquire(specOf([upstream.origin], { circuitBreakers: oneConnection }));
-    const asked = Array.from({ length: 3 }, (_, index) => {
+    const cluster = openCluster([upstream.origin], oneConnection);
+    const asked = [undefined, 'fresh', 'fresh'].map((connection) => {
       const attempt = cluster.attempt();
-      return exchangeOn(attempt, {}, index === 0 ? undefined : 'fresh').finally(attempt.release);
+      return exchangeOn(attempt, {}, connection as 'fresh').finally(attempt.release);
     });
-    for (let count = 0; count < 3; count += 1) {
-      await upstream.hasWaiting(1);
-      upstream.answerNext();
-    }
-    const answers = await Promise.all(asked);
-    assert.deepEqual(
-      answers.map(({ isReused }) => isReused),
-      [false, false, false],
-    );
+    await upstream.answerNext(3);
+    for (const { isReused } of await Promise.all(asked)) assert.equal(isReused, false);
     assert.equal(upstream.sockets.size, 3);
   });
 
-  it('counts a connection that was switched until it is given back', async () => {
+  it('counts a switched connection until it is released', async () => {
     let connections = 0;
     const { origin } = await servers.tcp((socket) => {
       connections += 1;
       socket.once('data', () => socket.write('HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n'));
     });
-    const { cluster } = openClusters().acquire(
-      specOf([origin], { circuitBreakers: breakersOf({ maxConnections: 1, maxPendingRequests: 1 }) }),
-    );
+    const cluster = openCluster([origin], {
+      circuitBreakers: breakersOf({ maxConnections: 1, maxPendingRequests: 1 }),
+    });
     const upgrade = () => {
       const attempt = cluster.attempt();
       const switched = createSignal();
-      const options = { method: 'GET', path: '/', upgrade: 'echo' };
-      attempt.dispatch(options, {
-        onRequestStart() {},
-        onRequestUpgrade: switched.give,
-        onResponseError: (_controller, error) => assert.fail(error),
-      });
+      attempt.dispatch(
+        { method: 'GET', path: '/', upgrade: 'echo' },
+        {
+          onRequestStart() {},
+          onRequestUpgrade: switched.give,
+          onResponseError: (_controller, error) => assert.fail(error),
+        },
+      );
       return { release: attempt.release, switched: switched.given };
     };
     const first = upgrade();
@@ -236,7 +190,7 @@ describe('a cluster of one address', () => {
       req.socket.once('close', closed.give);
       res.once('finish', () => req.socket.end()).end('bye');
     });
-    const { cluster } = openClusters().acquire(specOf([origin], { circuitBreakers: oneConnection }));
+    const cluster = openCluster([origin], oneConnection);
     await ask(cluster);
     await closed.given;
     await askElsewhere();
@@ -246,20 +200,19 @@ describe('a cluster of one address', () => {
 });
 
 describe('a cluster of several addresses', () => {
-  it('goes round, and where a request was not tried before', async () => {
+  const outlierDetection = { consecutive5xx: 2, baseEjectionTimeMs: 1000, maxEjectionPercent: 50 };
+
+  it('takes its addresses in turn, those first that a request has not tried', async () => {
     const upstreams = [await startUpstream(servers), await startUpstream(servers), await startUpstream(servers)];
     const origins = upstreams.map(({ origin }) => origin);
-    const { cluster } = openClusters().acquire(specOf(origins));
-    for (let count = 0; count < 12; count += 1) await ask(cluster);
-    assert.deepEqual(
-      upstreams.map(({ reached }) => reached.length),
-      [4, 4, 4],
-    );
+    const cluster = openCluster(origins);
+    for (let count = 0; count < 6; count += 1) await ask(cluster);
+    for (const { reached } of upstreams) assert.equal(reached.length, 2);
     const [first, second, third] = origins as [string, string, string];
     assert.equal((await ask(cluster, {}, [first, third])).origin, second);
   });
 
-  it('goes where the fewest requests are under way', async () => {
+  it('goes to the address with the fewest active requests', async () => {
     const busy = await startPatientUpstream();
     const free = await startUpstream(servers);
     const spec = specOf([busy.origin, free.origin], { loadBalancer: 'least_request' });
@@ -267,18 +220,27 @@ describe('a cluster of several addresses', () => {
     const first = ask(cluster);
     await busy.hasWaiting(1);
     for (let count = 0; count < 3; count += 1) await ask(cluster);
-    busy.answerNext();
+    await busy.answerNext();
     await first;
     assert.equal(free.reached.length, 3);
   });
 
-  it('leaves out an address that fails, says so, and takes it back by the clock', async () => {
+  it('refuses requests beyond max_requests, counted over all addresses', async () => {
+    const upstreams = [await startPatientUpstream(), await startPatientUpstream()];
+    const origins = upstreams.map(({ origin }) => origin);
+    const cluster = openCluster(origins, { circuitBreakers: breakersOf({ maxRequests: 4 }) });
+    const results = Promise.allSettled(Array.from({ length: 8 }, () => ask(cluster)));
+    for (const { answerNext } of upstreams) await answerNext(2);
+    assert.equal((await results).filter(({ status }) => status === 'fulfilled').length, 4);
+    assert.equal(cluster.snapshot().overflows, 4);
+  });
+
+  it('ejects an address that fails, logs it, and uses it again when the ejection time is over', async () => {
     const good = await startUpstream(servers);
     const { origin: dead } = await servers.refusing();
     const time = createManualTime();
     const warned: object[] = [];
     const logger = { info() {}, error() {}, warn: (fields: object) => void warned.push(fields) };
-    const outlierDetection = { consecutive5xx: 2, baseEjectionTimeMs: 1000, maxEjectionPercent: 50 };
     const { cluster } = openClusters({ ...time, logger }).acquire(specOf([good.origin, dead], { outlierDetection }));
     const failuresOf = async (count: number) => {
       const results = await Promise.allSettled(Array.from({ length: count }, () => ask(cluster)));
@@ -292,25 +254,16 @@ describe('a cluster of several addresses', () => {
     assert.equal(await failuresOf(2), 1);
   });
 
-  it('counts nothing against an address that the library refuses to send', async () => {
-    const upstreams = [await startUpstream(servers), await startUpstream(servers)];
-    const origins = upstreams.map(({ origin }) => origin);
-    const outlierDetection = { consecutive5xx: 1, baseEjectionTimeMs: 1000, maxEjectionPercent: 50 };
-    const { cluster } = openClusters().acquire(specOf(origins, { outlierDetection }));
+  it('counts nothing against an address for a request that the library refuses to send', async () => {
+    const origins = [(await startUpstream(servers)).origin, (await startUpstream(servers)).origin];
+    const cluster = openCluster(origins, { outlierDetection: { ...outlierDetection, consecutive5xx: 1 } });
     const refused = [{ path: '/ ' }, { headers: { 'content-length': '5' }, body: 'four', method: 'POST' }] as const;
     for (const options of [...refused, ...refused]) await assert.rejects(ask(cluster, options));
-    assert.deepEqual(
-      cluster.snapshot().addresses.map(({ health }) => health),
-      ['unknown', 'unknown'],
-    );
+    for (const { health } of cluster.snapshot().addresses) assert.equal(health, 'unknown');
   });
 
-  it('counts each 5xx as a failure, by the first outcome of an attempt alone; what has no outcome ends no row', () => {
-    const { cluster } = openClusters().acquire(
-      specOf(['http://127.0.0.1:1', 'http://127.0.0.1:2'], {
-        outlierDetection: { consecutive5xx: 2, baseEjectionTimeMs: 1000, maxEjectionPercent: 50 },
-      }),
-    );
+  it('counts each 5xx as a failure, by the first outcome of an attempt; an attempt without one changes nothing', () => {
+    const cluster = openCluster(['http://127.0.0.1:1', 'http://127.0.0.1:2'], { outlierDetection });
     const attempt = (...statuses: readonly number[]) => {
       const place = cluster.attempt(['http://127.0.0.1:2']);
       for (const status of statuses) place.reportOutcome({ kind: 'answered', status });
@@ -321,7 +274,7 @@ describe('a cluster of several addresses', () => {
     assert.deepEqual(seen, ['unknown', 'unknown', 'unknown', 'unknown', 'ejected']);
   });
 
-  it('follows its origins as they come and go, and finishes what runs at those that are gone', async () => {
+  it('follows its origins as they change, and finishes requests to those that are gone', async () => {
     const old = await startPatientUpstream();
     let kept: Socket | null = null;
     const fresh = await startUpstream(servers, (res) => {
@@ -329,22 +282,22 @@ describe('a cluster of several addresses', () => {
       res.end('ok');
     });
     let origins = [old.origin];
-    const { cluster } = openClusters().acquire(specOf(() => origins));
+    const cluster = openCluster(() => origins);
     const running = ask(cluster);
     await old.hasWaiting(1);
     origins = [fresh.origin];
     assert.equal((await ask(cluster)).origin, fresh.origin);
     const closed = [...old.sockets].map((socket) => once(socket, 'close'));
-    old.answerNext();
+    await old.answerNext();
     assert.equal((await running).body, 'late');
     await Promise.all(closed);
-    // Closed for being gone and not for being idle: this one has been idle for longer.
+    // The old one was closed because it is gone and not because it is idle: this one has been idle for longer.
     assert.equal((kept as Socket | null)?.destroyed, false);
   });
 });
 
 describe('clusters', () => {
-  it('share what says the same in any order', () => {
+  it('are shared by equal specs, in whichever order their fields are', () => {
     const clusters = openClusters();
     const spec = specOf(['http://127.0.0.1:1']);
     const { cluster } = clusters.acquire(spec);
@@ -355,31 +308,28 @@ describe('clusters', () => {
     assert.notEqual(openClusters().acquire(spec).cluster, cluster);
   });
 
-  it('share nothing else, whatever the difference', () => {
+  it('are not shared by specs that differ in one field', () => {
     const healthCheck = healthCheckOf();
-    const { circuitBreakers, outlierDetection, ...plain } = specOf(['http://127.0.0.1:1']);
+    const plain = specOf(['http://127.0.0.1:1']);
     const others = [
       { service: 'car' },
       { serverName: 'hotel' },
       { connectTimeoutMs: 1 },
       { loadBalancer: 'least_request' as const },
-      ...changesOf(circuitBreakers).map((changed) => ({ circuitBreakers: changed })),
-      ...changesOf(outlierDetection).map((changed) => ({ outlierDetection: changed })),
+      ...changesOf(plain.circuitBreakers).map((circuitBreakers) => ({ circuitBreakers })),
+      ...changesOf(plain.outlierDetection).map((changed) => ({ outlierDetection: changed })),
       { healthCheck },
       ...changesOf(healthCheck).map((changed) => ({ healthCheck: changed })),
     ];
-    const { timer } = createManualTime();
-    const clusters = openClusters({ timer });
-    const all = [{}, ...others].map(
-      (fields) => clusters.acquire({ ...plain, circuitBreakers, outlierDetection, ...fields }).cluster,
-    );
+    const clusters = openClusters({ timer: createManualTime().timer });
+    const all = [{}, ...others].map((fields) => clusters.acquire({ ...plain, ...fields }).cluster);
     assert.equal(new Set(all).size, 1 + 4 + 4 + 3 + 1 + 7);
   });
 
   it('keep connections and counts from one configuration to the next', async () => {
     const { origin } = await startUpstream(servers);
     const clusters = openClusters();
-    const spec = specOf([origin], { circuitBreakers: oneConnection });
+    const spec = specOf([origin], oneConnection);
     const before = clusters.acquire(spec);
     await ask(before.cluster);
     const after = clusters.acquire({ ...spec, origins: () => [origin] });
@@ -389,44 +339,35 @@ describe('clusters', () => {
     assert.equal((await ask(after.cluster)).isReused, true);
   });
 
-  it('let the last holder go with what still runs, which may even be tried again', async () => {
+  it('finish running requests after the last release, serve later ones, and keep no connection', async () => {
     const upstream = await startPatientUpstream();
     const clusters = openClusters();
-    const { cluster, release } = clusters.acquire(specOf([upstream.origin]));
+    const { cluster, release } = clusters.acquire(specOf([upstream.origin], oneConnection));
     const running = ask(cluster);
     await upstream.hasWaiting(1);
-    const [socket] = upstream.sockets;
-    assert.ok(socket !== undefined);
-    const ended = once(socket, 'close');
+    const ended = [...upstream.sockets].map((socket) => once(socket, 'close'));
     release();
     assert.deepEqual(clusters.snapshot(), []);
-    upstream.answerNext();
+    await upstream.answerNext();
     assert.equal((await running).body, 'late');
-    await ended;
-    const again = ask(cluster);
-    await upstream.hasWaiting(1);
-    upstream.answerNext();
-    assert.equal((await again).body, 'late');
+    await Promise.all(ended);
+    for (let count = 0; count < 2; count += 1) {
+      const later = ask(cluster);
+      await upstream.answerNext();
+      const { body, isReused } = await later;
+      assert.deepEqual([body, isReused], ['late', false]);
+      await askElsewhere();
+    }
   });
 
-  it('carry out what comes only after the last holder, and keep no connection for more', async () => {
-    const { origin } = await startUpstream(servers);
-    const { cluster, release } = openClusters().acquire(specOf([origin]));
-    release();
-    const first = await ask(cluster);
-    await askElsewhere();
-    const second = await ask(cluster);
-    assert.deepEqual([first.body, second.body, second.isReused], ['ok', 'ok', false]);
-  });
-
-  it('end idle connections at once when they close, and wait for the others, however often that is asked', async () => {
+  it('end idle connections at once when they close, and wait for the others, however often close is called', async () => {
     const upstream = await startPatientUpstream();
     const clusters = openClusters();
     const { cluster } = clusters.acquire(specOf([upstream.origin]));
     const asked = [ask(cluster), ask(cluster)] as const;
     await upstream.hasWaiting(2);
     const [idle, busy] = [...upstream.sockets] as [Socket, Socket];
-    upstream.answerNext();
+    await upstream.answerNext();
     await asked[0];
     const ended = once(idle, 'close');
     let isClosed = false;
@@ -435,7 +376,7 @@ describe('clusters', () => {
     });
     await ended;
     assert.deepEqual([isClosed, busy.destroyed], [false, false]);
-    upstream.answerNext();
+    await upstream.answerNext();
     assert.equal((await asked[1]).body, 'late');
     await closed;
     await clusters.close();
