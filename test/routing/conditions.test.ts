@@ -1,4 +1,4 @@
-/** What a rule asks of a request beside its path: host, method, headers, query parameters. */
+/** What a rule requires of a request beside its path: host, method, headers, query parameters. table.test.ts compares the common cases with a model. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createTable, type RequestAttributes, type Rule } from '#routing';
@@ -15,7 +15,6 @@ function check(title: string, fields: Partial<Rule>, asked: Partial<RequestAttri
 
 describe('a host', () => {
   const host = exact('api.example');
-  check('its own', { host }, { host: 'api.example' }, true);
   check('one that starts with it', { host }, { host: 'api.example.evil' }, false);
   check('a request without a host', { host }, { host: '' }, false);
   check('an IPv6 address alone', { host: exact('[::1]') }, { host: '[::1]' }, true);
@@ -32,9 +31,8 @@ describe('a host', () => {
 });
 
 describe('a method', () => {
-  check('its own', { method: exact('GET') }, { method: 'GET' }, true);
-  check('HEAD where GET is asked for, as Envoy does', { method: exact('GET') }, { method: 'HEAD' }, false);
-  check('any method by presence', { method: present }, { method: 'PURGE' }, true);
+  check('the same method', { method: exact('GET') }, { method: 'GET' }, true);
+  check('HEAD where the rule has GET, as Envoy does', { method: exact('GET') }, { method: 'HEAD' }, false);
   check('a part of a pattern', { method: { kind: 'regex', pattern: 'P' } }, { method: 'PUT' }, false);
 });
 
@@ -44,7 +42,6 @@ describe('headers', () => {
     { name: 'x-b', match: present },
   ];
   check('a request with all of them', { headers }, { headers: { 'x-a': '1', 'x-b': '' } }, true);
-  check('a request with one of them', { headers }, { headers: { 'x-a': '1' } }, false);
   check('another value', { headers }, { headers: { 'x-a': '1, 1', 'x-b': '' } }, false);
   const cookies = [{ name: 'set-cookie', match: exact('a, b') }];
   check('a list as one text', { headers: cookies }, { headers: { 'set-cookie': ['a', 'b'] } }, true);
@@ -54,54 +51,32 @@ describe('headers', () => {
 
 describe('query parameters', () => {
   const asks = (name: string, value: string) => ({ queryParameters: [{ name, match: exact(value) }] });
-  check('a value', asks('q', '1'), { search: '?a=2&q=1' }, true);
   check('the first of two values', asks('q', '1'), { search: '?q=1&q=2' }, true);
   check('the second of two values', asks('q', '2'), { search: '?q=1&q=2' }, false);
   check('an encoded value', asks('q', 'é /'), { search: '?q=%C3%A9+%2F' }, true);
   check('a value in UTF-8 that is not encoded', asks('q', 'é'), { search: '?q=\u00c3\u00a9' }, true);
   check('a value that is not UTF-8, with the sign for it', asks('q', '\ufffd'), { search: '?q=%C3' }, true);
   check('an encoded name', asks('admin', '1'), { search: '?%61dmin=1' }, true);
-  check('a name in another case', asks('admin', '1'), { search: '?Admin=1' }, false);
   check('an empty value', asks('q', ''), { search: '?q' }, true);
   check('a value that holds an equals sign', asks('q', 'a=b'), { search: '?q=a=b' }, true);
-  check('a missing parameter', asks('q', ''), { search: '?' }, false);
   check('a value with a broken escape as it stands', asks('q', '%zz'), { search: '?q=%zz' }, true);
-  const anyQ = { queryParameters: [{ name: 'q', match: present }] };
-  check('presence', anyQ, { search: '?q=' }, true);
-  check('presence in the value of another', anyQ, { search: '?a=q' }, false);
-  check('no query at all', anyQ, { search: '' }, false);
 
   it('are read as WHATWG reads a form', () => {
-    const piece = fc.constantFrom(
-      'a',
-      'b',
-      '=',
-      '&',
-      '+',
-      '%',
-      '%61',
-      '%3D',
-      '%26',
-      '%zz',
-      '%C3',
-      '%C3%A9',
-      '__proto__',
-      '?',
-    );
+    const piece = fc.constantFrom(...'ab=&+%?', '%61', '%3D', '%26', '%zz', '%C3', '%C3%A9', '__proto__');
     const names = ['a', 'b', 'ab', '', '=', '__proto__', ' ', 'é'];
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 10 }), (pieces) => {
         const search = `?${pieces.join('')}`;
         const query = createQuery(search, new Set(names));
         const whatwg = new URLSearchParams(search);
-        // A pair of nothing is no pair to a form, and here it is the empty one; no record can ask for that name.
+        // A form skips an empty pair, and here it is a parameter without a name; no record can name that.
         for (const name of names.filter(Boolean)) assert.equal(query.first(name) ?? null, whatwg.get(name), name);
       }),
       { numRuns: 1000 },
     );
   });
 
-  it('are kept only where a rule asks for them', () => {
+  it('are kept only when a rule names them', () => {
     assert.equal(createQuery('?a=1&b=2', new Set(['a'])).first('b'), undefined);
   });
 });

@@ -1,4 +1,4 @@
-/** What routing must do, written as one would say it: sort by the README's table, take the first whose words all fit. */
+/** A plain model of routing: sort by the table in README, take the first rule whose conditions all match. */
 import { compilePattern, type HostMatch, type TextMatch } from '#config';
 import type { RequestAttributes, Rule } from '#routing';
 
@@ -61,7 +61,7 @@ function rowsOf(rule: Rule): number[] {
   ];
 }
 
-/** Positive when `a` goes first, 0 when only the alphabet can tell. */
+/** Positive when `a` goes first, 0 when only the name decides. */
 export function modelLead(a: Rule, b: Rule): number {
   const others = rowsOf(b);
   return (

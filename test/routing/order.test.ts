@@ -1,4 +1,4 @@
-/** The order of trial: whatever the order of the files, the same mapping goes first, and for the reason that README gives. */
+/** The order of trial: it does not depend on the order of the files, and follows the table in README. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createTable, type Rule } from '#routing';
@@ -38,7 +38,7 @@ describe('the order of trial', () => {
     { caseSensitive: false },
   );
   check(
-    "puts a mapping before a route of the server's own, whatever that asks for",
+    'puts a mapping before a route of the server, however many conditions that has',
     {},
     { internal: true, prefixMatch: 'exact', method: exact('GET') },
     { internal: true },
@@ -84,7 +84,7 @@ describe('the order of trial', () => {
     );
   });
 
-  it('is total: of two rules one goes first, and it is the same one whoever is asked', () => {
+  it('is total: of two rules the same one goes first in either direction', () => {
     fc.assert(
       fc.property(ruleList, (rules) => {
         for (const [a, b] of rules.flatMap((one) => rules.map((other) => [one, other] as const))) {
@@ -109,7 +109,7 @@ describe('the order of trial', () => {
     );
   });
 
-  it('is that of README', () => {
+  it('follows the table in README', () => {
     fc.assert(
       fc.property(ruleList, (rules) => {
         const { routes } = createTable(rules);

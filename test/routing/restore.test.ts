@@ -1,4 +1,4 @@
-/** What a service answers with, turned back for its client. */
+/** Location and Set-Cookie of a service, restored for its client. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { restoreCookie, restoreLocation, rewritePrefixes } from '#routing';
@@ -14,7 +14,6 @@ describe('restoring a Location', () => {
   }
 
   check('/bookings/?limit=1#x', '/travel/v1/hotels/bookings/?limit=1#x');
-  check('/', '/travel/v1/hotels/');
   check('/?q=a', '/travel/v1/hotels/?q=a');
   check('/travel/v1/hotels/bookings/', '/travel/v1/hotels/bookings/');
   check('/travel/v1/hotelsx', '/travel/v1/hotels/travel/v1/hotelsx');
@@ -23,7 +22,6 @@ describe('restoring a Location', () => {
   check('HTTP://HOTEL/bookings/', '/travel/v1/hotels/bookings/');
   check('//hotel/bookings/', '/travel/v1/hotels/bookings/');
   check('http://hotel', '/travel/v1/hotels/');
-  check('http://hotel?q=a', '/travel/v1/hotels/?q=a');
   check('http://hotel:81/x', 'http://hotel:81/x');
   check('https://hotel/x', 'https://hotel/x');
   check('http://hotel.example/x', 'http://hotel.example/x');
@@ -32,7 +30,6 @@ describe('restoring a Location', () => {
   check('http://[', 'http://[');
   check('bookings/', 'bookings/');
   check('?page=2', '?page=2');
-  check('', '');
 
   check('/api/x', '/travel/v1/hotels/x', { innerPrefix: '/api' });
   check('/api', '/travel/v1/hotels', { innerPrefix: '/api' });
@@ -42,14 +39,14 @@ describe('restoring a Location', () => {
   check('/api', '/', { innerPrefix: '/api', publicPrefix: '' });
   check('/x', '/x', { publicPrefix: '' });
 
-  // What was a path of the service must not become a host of its own.
+  // What was a path of the service must not become a host.
   check('http://hotel//evil.example/x', '/evil.example/x', { publicPrefix: '' });
   check('http://hotel/\\evil.example/x', '/evil.example/x', { publicPrefix: '' });
   check('/api//evil.example', '/evil.example', { innerPrefix: '/api', publicPrefix: '' });
   check('/api/\\evil.example', '/evil.example', { innerPrefix: '/api', publicPrefix: '' });
   check('http://hotel//evil.example/x', '/evil.example/x', { innerPrefix: '/api', publicPrefix: '' });
 
-  it('gives back the path that was rewritten', () => {
+  it('restores the path that was rewritten', () => {
     const basePath = fc.constantFrom('', '/travel');
     fc.assert(
       fc.property(anyPrefix, rewrite, rest, basePath, (from, to, tail, base) => {
@@ -61,7 +58,7 @@ describe('restoring a Location', () => {
           upstreamOrigin: 'http://hotel',
         };
         const inner = rewritePath(path, from, to);
-        // A service that says the public path itself is believed, so these two cannot be told apart.
+        // A service may send the public path itself, so these two cannot be distinguished.
         fc.pre(restoration.publicPrefix === '' || !`${inner}/`.startsWith(`${restoration.publicPrefix}/`));
         const innerPath = to === '' ? path : inner;
         const restored = restoreLocation(innerPath, restoration);
@@ -81,9 +78,7 @@ describe('restoring a Set-Cookie', () => {
   }
 
   check('a=1; Path=/bookings', 'a=1; Path=/travel/v1/hotels/bookings');
-  check('a=1; Path=/bookings/', 'a=1; Path=/travel/v1/hotels/bookings/');
   check('a=1; Path=/', 'a=1; Path=/travel/v1/hotels');
-  check('a=1; Path=/; HttpOnly', 'a=1; Path=/travel/v1/hotels; HttpOnly');
   check('a=1;PATH = / ;Secure', 'a=1;PATH = /travel/v1/hotels ;Secure');
   check('a=1; Path=/x; Path=/y', 'a=1; Path=/travel/v1/hotels/x; Path=/travel/v1/hotels/y');
   check('a=1; Path=/travel/v1/hotels/x', 'a=1; Path=/travel/v1/hotels/x');
@@ -93,7 +88,6 @@ describe('restoring a Set-Cookie', () => {
   check('', '');
   check('a=1; Path', 'a=1; Path');
   check('a=1; Path=', 'a=1; Path=');
-  check('a=1; Path=x', 'a=1; Path=x');
   check('a="Path=/x"; Max-Age=3', 'a="Path=/x"; Max-Age=3');
   check('Path=/x', 'Path=/x');
   check('Domain=hotel', 'Domain=hotel');
@@ -116,7 +110,7 @@ describe('restoring a Set-Cookie', () => {
   check('a=1; Domain=hotel.example', 'a=1; Domain=hotel.example');
   check('a=1; Domain=', 'a=1; Domain=');
 
-  // A browser takes such a cookie with this path alone.
+  // A browser accepts such a cookie with this path only.
   check('__Host-a=1; Path=/; Secure', '__Host-a=1; Path=/; Secure');
   check('__Secure-a=1; Path=/; Secure', '__Secure-a=1; Path=/travel/v1/hotels; Secure');
 
@@ -126,7 +120,7 @@ describe('restoring a Set-Cookie', () => {
       assert.equal(restoreCookie(`a=1;${attribute}`, { ...there, publicPrefix: '' }), `a=1;${attribute}`);
   });
 
-  it('changes nothing but Path and Domain, whatever a service sends', () => {
+  it('changes nothing but Path and Domain', () => {
     const piece = fc.constantFrom(';', ' ', '=', 'a', 'Path=/x', 'path', 'Domain=hotel', 'Secure', '"', ',', '/', '\t');
     const isTouched = (attribute: string) => /^\s*(?:path|domain)\s*=/i.test(attribute);
     fc.assert(
@@ -142,7 +136,7 @@ describe('restoring a Set-Cookie', () => {
     );
   });
 
-  it('lets the browser send the cookie back for every path that the service meant', () => {
+  it('lets the browser send the cookie for every path that the service meant', () => {
     fc.assert(
       fc.property(anyPrefix, rewrite, rest, (from, to, tail) => {
         const { matchedPrefix, replacement } = rewritePrefixes({ prefix: from, rewrite: to });

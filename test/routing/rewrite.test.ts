@@ -1,4 +1,4 @@
-/** What the service sees of a path, and where a redirect leads: never to a host that neither the record nor the gateway names. */
+/** The path that a service receives, and where a redirect leads: never to a host that neither the record nor the gateway names. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Redirect } from '#config';
@@ -14,17 +14,12 @@ describe('rewriting a path', () => {
   }
 
   check(['/v1/hotels/bookings/1', '/v1/hotels', '/'], '/bookings/1');
-  check(['/v1/hotels', '/v1/hotels', '/'], '/');
   check(['/v1/hotels/', '/v1/hotels', '/'], '/');
   check(['/v1/hotels/v1/hotels', '/v1/hotels', '/'], '/v1/hotels');
-  check(['/v1/hotels/1', '/v1/hotels', ''], '/v1/hotels/1');
-  check(['/v1/hotels/1', '/v1/hotels', '/api'], '/api/1');
   check(['/v1/hotels/1', '/v1/hotels', '/api/'], '/api/1');
   check(['/v1/hotels', '/v1/hotels', '/api'], '/api');
-  check(['/bookings', '/', '/'], '/bookings');
   check(['/bookings', '/', '/api'], '/api/bookings');
   check(['/v1/hotels//evil.example/x', '/v1/hotels', '/'], '/evil.example/x');
-  check(['/v1/hotels////x', '/v1/hotels', '/'], '/x');
   check(['/v1/hotels/$&/$1', '/v1/hotels', '/a'], '/a/$&/$1');
 
   it('starts every path with one slash, so that it is never another host', () => {
@@ -52,27 +47,22 @@ describe('the rewrite of a mapping', () => {
   });
 
   check({ prefix: '/v1', rewrite: '/api' }, '/v1/x', '/api/x');
-  check({ prefix: '/v1', rewrite: '' }, '/v1/x', '/v1/x');
   check({ prefix: '/V1', rewrite: '/' }, '/v1/X', '/X');
-  check({ prefix: '/status', prefixMatch: 'exact', rewrite: '/' }, '/status', '/');
   check({ prefix: '/status', prefixMatch: 'exact', rewrite: '/health/live' }, '/status', '/health/live');
   check({ prefix: '/v1/[a-z]+', prefixMatch: 'regex', rewrite: '/' }, '/v1/abc', '/v1/abc');
 
   check(regex('^/v1/(\\w+)/(\\w+)$', '/\\2/\\1'), '/v1/a/b', '/b/a');
   check(regex('/v1', ''), '/v1/a/v1/b', '/a/b');
-  check(regex('nowhere', ''), '/v1/a', '/v1/a');
   check({ ...regex('^/v1/', '/'), prefixMatch: 'regex' }, '/v1/a', '/a');
 
-  // Pieces that meet must not mean what the request's path could not.
+  // What a replacement joins must not mean what the path of a request may not.
   check(regex('^/v1', ''), '/v1//evil.example', '/evil.example');
   check(regex('^/v1/', ''), '/v1/a', '/a');
   check(regex('^.*$', ''), '/v1/a', '/');
   check(regex('x', ''), '/v1/.x./a', undefined);
-  check(regex('x', ''), '/v1/.x', undefined);
   check(regex('x', ''), '/v1/%2x5a', '/v1/%25a');
   check(regex('a', ''), '/v1/%a', undefined);
   check(regex('x', ''), '/v1/%25x2e%25x2E/a', undefined);
-  check(regex('x', ''), '/v1/%x2e%x2e', undefined);
   check(regex('-', '%'), '/v1/-2e-2e/a', undefined);
   check(regex('-', '%'), '/v1/-252e/a', undefined);
   check(regex('-', '%'), '/v1/-0d-0aX', undefined);
@@ -83,30 +73,12 @@ describe('the rewrite of a mapping', () => {
   check(regex('-', '?a=b'), '/v1/-', undefined);
   check(regex('-', '#'), '/v1/-', undefined);
 
-  it('refuses a pattern that does not compile when it is made', () => {
+  it('throws at creation for a pattern that does not compile', () => {
     assert.throws(() => createRewrite(regex('(', '')), TypeError);
   });
 
   it('never makes a path that the gateway itself would have refused', () => {
-    const piece = fc.constantFrom(
-      '/',
-      '.',
-      '..',
-      'x',
-      '%2',
-      '%',
-      '2',
-      'e',
-      'E',
-      '5',
-      'c',
-      '0',
-      'd',
-      ';',
-      '\\',
-      ' ',
-      'a',
-    );
+    const piece = fc.constantFrom(...'/.x%2eE5c0d;\\ a', '..', '%2');
     const text = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(''));
     const pattern = fc.constantFrom('x', '^/', 'e', '[25]', '%', '(.)(.)', 'a');
     const substitution = fc.oneof(
@@ -115,8 +87,7 @@ describe('the rewrite of a mapping', () => {
     );
     fc.assert(
       fc.property(text, pattern, substitution, (path, one, other) => {
-        const compiles = one === '(.)(.)' || !other.includes('\\');
-        fc.pre(compiles);
+        fc.pre(one === '(.)(.)' || !other.includes('\\'));
         const made = createRewrite(regex(one, other))(`/${path}`);
         if (made === undefined) return;
         assert.match(made, /^\/(?!\/)/);
@@ -129,20 +100,15 @@ describe('the rewrite of a mapping', () => {
 
 describe('the prefixes of a mapping', () => {
   function check(rule: PathRule, matchedPrefix: string, replacement: string) {
-    it(`takes "${matchedPrefix}" and puts "${replacement}" with ${JSON.stringify(rule)}`, () =>
+    it(`are "${matchedPrefix}" and "${replacement}" with ${JSON.stringify(rule)}`, () =>
       assert.deepEqual(rewritePrefixes(rule), { matchedPrefix, replacement }));
   }
 
-  check({ prefix: '/v1', rewrite: '/' }, '/v1', '');
-  check({ prefix: '/v1', rewrite: '/api' }, '/v1', '/api');
-  check({ prefix: '/v1', rewrite: '' }, '', '');
-  check({ prefix: '/', rewrite: '/' }, '', '');
-  check({ prefix: '/', rewrite: '/api' }, '', '/api');
   check({ prefix: '/v1', prefixMatch: 'exact', rewrite: '/' }, '', '');
   check({ prefix: '/v[12]', prefixMatch: 'regex', rewrite: '/' }, '', '');
   check({ prefix: '/v1', rewrite: '/', regexRewrite: { pattern: 'a', substitution: 'b' } }, '', '');
 
-  it('say what the rewrite does', () => {
+  it('describe what the rewrite does', () => {
     const rest = fc.constantFrom('', '/', '/x', '/x/y');
     fc.assert(
       fc.property(anyPrefix, rewrite, rest, (prefix, to, tail) => {
@@ -179,11 +145,9 @@ describe('a redirect', () => {
 
   check({ host: 'new.example:8443' }, '/old/x?a=1', 'https://new.example:8443/old/x?a=1');
   check({ host: 'new.example', ...path('/new') }, '/old/x?a=1', 'https://new.example/new?a=1');
-  check(path('/new'), '/old/x', 'https://gw.example/new');
   check(path('//evil.example'), '/old/x', 'https://gw.example/evil.example');
   check(prefix('/new'), '/old/x/y?a', 'https://gw.example/new/x/y?a');
   check(prefix('/new/'), '/old/x', 'https://gw.example/new/x');
-  check(prefix('/'), '/old', 'https://gw.example/');
   check(prefix('/'), '/old//evil.example', 'https://gw.example/evil.example');
   check(prefix('/new'), '/OLD/x', 'https://gw.example/new/x');
   check(prefix('/new'), '/v1/abcdefghijkl', 'https://gw.example/new', { prefix: '/v1/[a-z]+', prefixMatch: 'regex' });
@@ -202,37 +166,15 @@ describe('a redirect', () => {
     assert.equal(locationOf({ host: 'new.example' }, '/old', {}, mounted), 'http://new.example/old');
   });
 
-  it('refuses a pattern that does not compile when it is made', () => {
+  it('throws at creation for a pattern that does not compile', () => {
     assert.throws(() => locationOf(regex('(', ''), '/old'), TypeError);
   });
 
-  it('leads to the origin that it names, whatever the client asks for', () => {
-    const piece = fc.constantFrom(
-      '/',
-      '\\',
-      '@',
-      ':',
-      '.',
-      '..',
-      'evil.example',
-      '%2F',
-      '%0d%0a',
-      '\r\n',
-      '\t',
-      ' ',
-      '#',
-      'x',
-      '\u00e9',
-    );
+  it('leads to the origin in its record for every path and query of a client', () => {
+    const piece = fc.constantFrom(...'/\\@:.\t #x\u00e9', '..', 'evil.example', '%2F', '%0d%0a', '\r\n');
     const text = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join(''));
-    const parts = fc.constantFrom<Parts>(
-      {},
-      prefix('/'),
-      prefix('/new'),
-      path('/new'),
-      regex('x', ''),
-      regex('^/old', ''),
-    );
+    const regexes = [regex('x', ''), regex('^/old', '')];
+    const parts = fc.constantFrom<Parts>({}, prefix('/'), prefix('/new'), path('/new'), ...regexes);
     const host = fc.constantFrom(undefined, 'new.example');
     fc.assert(
       fc.property(parts, host, text, text, (one, to, asked, query) => {
