@@ -151,7 +151,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     if (subscribers.size > 0) timer = setTimeout(next, delayMs).unref();
   }
 
-  /** Pauses between two readings for requests: each stream may have a filter of its own, and so a reading. */
+  /** Pauses between two readings for requests: each stream may have another filter, and so need another reading. */
   function sendRound(): void {
     const startedAtMs = clock();
     const groups = groupsOf(subscribers).values();
@@ -163,7 +163,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     next();
   }
 
-  /** Sends one reading to all who asked for the same. Returns how many milliseconds it took. */
+  /** Sends one reading to all subscribers with the same filter. Returns how many milliseconds it took. */
   function sendAll(group: readonly Subscriber[]): number {
     const startedAtMs = clock();
     let event: Buffer | undefined;
@@ -206,7 +206,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
 /** How much longer than a reading the pause after it is: readings take a quarter of the process's time at most. */
 const pausesPerReading = 3;
 
-/** Those who ask for the same, together. */
+/** Subscribers by filter: those with the same filter share a reading. */
 function groupsOf(subscribers: Iterable<Subscriber>): readonly (readonly Subscriber[])[] {
   const groups = new Map<string, Subscriber[]>();
   for (const subscriber of subscribers) {
@@ -220,7 +220,7 @@ function send(subscriber: Subscriber, read: (subscriber: Subscriber) => Buffer):
   try {
     write(subscriber, read(subscriber));
   } catch {
-    // What cannot be read now is told to whoever asks for it without the stream, and to the log.
+    // A request without the stream gets the error as its answer, and logs it.
     subscriber.res.destroy();
   }
 }
@@ -229,7 +229,7 @@ function write(subscriber: Subscriber, event: Buffer): void {
   subscriber.isReady = subscriber.res.write(event);
 }
 
-/** Who has not taken what was sent is not waited for. */
+/** Does not wait for a client that has not read its last event. */
 function end({ res, isReady }: Subscriber): void {
   if (isReady) res.end();
   else res.destroy();

@@ -11,7 +11,7 @@ export interface Database {
   /**
    * Prepares a hot read, once, at start. It sees what is committed (in `sqlite::memory:`, which has one connection, also
    * an open transaction); what another process commits may appear only in the next turn of the event loop. The values
-   * in the query only mark places: each call passes all of them anew, in the order of the SQL. Name the columns: a
+   * in the query are placeholders: each call passes all of its own values, in the order of the SQL. Name the columns: a
    * prepared `select *` fails in PostgreSQL as soon as a newer process adds one.
    */
   readonly prepareFirst: <Row>(query: Compilable<Row>) => PreparedRead<Row>;
@@ -59,7 +59,7 @@ export function isSqliteBusy(error: unknown): boolean {
   return sqliteCodeOf(error) === 5;
 }
 
-/** What the driver said, for an operator. */
+/** The driver's message, for an operator. */
 export function messageOf(error: unknown): string {
   if (error instanceof StorageUnavailable) return messageOf(error.cause);
   // Node reports a refused connection to a name with several addresses as an AggregateError without a message.

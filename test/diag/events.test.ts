@@ -1,20 +1,178 @@
-/** `/gateway/v0/diag/events`, as the gateway's table runs it and as part of a desk. */
+/** `/gateway/v0/diag/events`: its streams with a reading of the test, the endpoint alone, and the events of a desk. */
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { mock } from 'node:test';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { createDiagnosticsEvents } from '#diag';
 import { createAddresses, createProblemResponses, createRequestContext, requestContext, silentLogger } from '#http';
+import { createEventStreams, type EventStreamsOptions } from '../../src/diag/events.ts';
 import { call, callAsDemo, desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { eventually } from '../support/waiting.ts';
-import { readEvents } from '../support/wire/event-reader.ts';
+import { type EventReader, readEvents } from '../support/wire/event-reader.ts';
 import { parts } from './diagnostics-parts.ts';
 
 const path = '/gateway/v0/diag/events';
-const basic = (name: string, password: string) => ({ Authorization: `Basic ${btoa(`${name}:${password}`)}` });
-const demo = basic('demo', 'demo');
-const trustedProxies = ['127.0.0.1'];
+const basic = (name: string) => ({ Authorization: `Basic ${btoa(`${name}:${name}`)}` });
+
+async function nextOf({ next }: Pick<EventReader, 'next'>) {
+  return (await next()) ?? assert.fail('the stream ended');
+}
+
+describe('createEventStreams', () => {
+  const servers = testServers();
+  afterEach(() => mock.restoreAll());
+
+  /** A stream's path is its filter; each reading returns its number and the filter. */
+  async function setUp(options: Partial<EventStreamsOptions> = {}) {
+    const filters: string[] = [];
+    const state = { generation: 1, streams: 0 };
+    const streams = createEventStreams({
+      read({ filter }) {
+        filters.push(filter);
+        return `${filters.length} ${filter}`;
+      },
+      generation: () => state.generation,
+      intervalMs: 5,
+      ...options,
+    });
+    servers.later(streams.close);
+    const served = await servers.http((req, res) => {
+      const filter = (req.url ?? '').slice(1);
+      if (streams.open({ filter, offset: 0 }, res, filter) !== 'open') return void res.writeHead(503).end();
+      state.streams += 1;
+      res.once('close', () => {
+        state.streams -= 1;
+      });
+    });
+    const open = (filter = '') => readEvents(`${served.origin}/${filter}`);
+    const allGone = () => eventually(() => assert.equal(state.streams, 0));
+    return { ...served, filters, state, streams, open, allGone };
+  }
+
+  it('sends an event at once and one each round, with growing ids', async () => {
+    const { open } = await setUp();
+    const stream = await open('x');
+    for (const id of ['1', '2', '3'])
+      assert.deepEqual(await nextOf(stream), { id, event: 'diagnostics', retry: '5', data: `${id} x` });
+  });
+
+  it('reads once a round for all streams with the same filter', async () => {
+    const { open } = await setUp();
+    const streams = [await open('a'), await open('a'), await open('b')] as const;
+    const seen = streams.map(() => new Map<string, string>());
+    const areShared = () => [...(seen[0]?.keys() ?? [])].some((id) => seen[1]?.has(id));
+    while (!areShared()) {
+      for (const [index, stream] of streams.entries()) {
+        const { id = '', data = '' } = await nextOf(stream);
+        seen[index]?.set(id, data);
+      }
+    }
+    assert.ok([...(seen[2]?.entries() ?? [])].every(([id, data]) => data.endsWith(' b') && !seen[0]?.has(id)));
+  });
+
+  it('reads nothing and has no timer without subscribers', async () => {
+    const [set, clear] = [mock.method(globalThis, 'setTimeout'), mock.method(globalThis, 'clearTimeout')];
+    const { open, filters, allGone } = await setUp({ intervalMs: 3_600_000 });
+    const timers = () => set.mock.calls.filter(({ arguments: [, delayMs] }) => delayMs === 3_600_000);
+    const stream = await open();
+    await nextOf(stream);
+    stream.leave();
+    await allGone();
+    assert.ok(clear.mock.calls.some(({ arguments: [timer] }) => timer === timers()[0]?.result));
+    await open();
+    assert.deepEqual([timers().length, filters.length], [2, 2]);
+  });
+
+  it('pauses after each reading for three times as long as it took', async () => {
+    const log: string[] = [];
+    let nowMs = 0;
+    const { open } = await setUp({
+      clock: () => nowMs,
+      read({ filter }) {
+        log.push(filter);
+        setImmediate(() => log.push('pause'));
+        nowMs += 7;
+        return '';
+      },
+    });
+    const streams = [await open('a'), await open('b'), await open('c')];
+    const set = mock.method(globalThis, 'setTimeout');
+    // Until here, a stream may have been opened in the same turn as a round.
+    log.splice(0);
+    for (let round = 0; round < 3; round += 1) for (const stream of streams) await nextOf(stream);
+    const isReading = (entry: string | undefined) => entry !== undefined && entry !== 'pause';
+    assert.ok(log.some(isReading));
+    assert.ok(log.every((entry, index) => !isReading(entry) || !isReading(log[index - 1])));
+    assert.ok(set.mock.calls.filter(({ arguments: [, delayMs] }) => delayMs === 21).length > 3);
+  });
+
+  it('ends a stream that has lasted long enough, after a whole event', async () => {
+    const { open, allGone } = await setUp({ lifeMs: 20 });
+    const { next } = await open();
+    let events = 0;
+    while ((await next()) !== undefined) events += 1;
+    assert.ok(events > 1);
+    await allGone();
+  });
+
+  it('ends streams with the first event of another configuration', async () => {
+    const { open, state } = await setUp({ read: () => `generation ${state.generation}` });
+    const { next } = await open();
+    await next();
+    state.generation = 2;
+    const sent: (string | undefined)[] = [];
+    for (let event = await next(); event !== undefined; event = await next()) sent.push(event.data);
+    assert.deepEqual(sent.slice(sent.indexOf('generation 2')), ['generation 2']);
+  });
+
+  it('ends all streams at once when it closes, and opens none after that', async () => {
+    const { open, streams } = await setUp({ intervalMs: 60_000 });
+    const { next } = await open();
+    await next();
+    streams.close();
+    assert.equal(await next(), undefined);
+    assert.equal((await open()).status, 503);
+  });
+
+  it('skips rounds for a slow reader, and disconnects it at the end of its time', async () => {
+    const filters: string[] = [];
+    const { port, state, open, allGone } = await setUp({
+      read({ filter }) {
+        filters.push(filter);
+        return filter === 'slow' ? 'x'.repeat(8 * 1024 * 1024) : '';
+      },
+      lifeMs: 150,
+    });
+    const socket = connect(port, '127.0.0.1');
+    servers.later(() => socket.destroy());
+    socket.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\n');
+    socket.pause();
+    await eventually(() => assert.equal(state.streams, 1));
+    const { next } = await open('quick');
+    for (let count = 0; count < 10; count += 1) await next();
+    assert.equal(filters.filter((filter) => filter === 'slow').length, 1);
+    await allGone();
+  });
+
+  it('disconnects a stream whose reading fails, and no other', async () => {
+    let isBroken = false;
+    const { open } = await setUp({
+      read({ filter }) {
+        if (isBroken && filter === 'bad') throw new Error('broken');
+        return filter;
+      },
+    });
+    const [bad, good] = [await open('bad'), await open('good')];
+    isBroken = true;
+    await assert.rejects(async () => {
+      while ((await bad.next()) !== undefined);
+    });
+    for (let count = 0; count < 5; count += 1) assert.equal((await nextOf(good)).data, 'good');
+  });
+});
 
 describe('createDiagnosticsEvents', () => {
   const servers = testServers();
@@ -23,7 +181,7 @@ describe('createDiagnosticsEvents', () => {
     const { endpoint, close } = createDiagnosticsEvents(parts, options);
     servers.later(close);
     const app = new Koa()
-      .use(createRequestContext(createAddresses({ trustedProxies })))
+      .use(createRequestContext(createAddresses({ trustedProxies: ['127.0.0.1'] })))
       .use(createProblemResponses({ logger: silentLogger }))
       .use(async (ctx, next) => {
         requestContext(ctx).user = ctx.get('x-user') || undefined;
@@ -31,45 +189,32 @@ describe('createDiagnosticsEvents', () => {
       })
       .use(endpoint.run);
     const { origin } = await servers.http(app.callback());
-    return { endpoint, close, origin, look: (query = '', headers = {}) => readEvents(origin + path + query, headers) };
+    return { origin, open: (query = '', headers = {}) => readEvents(origin + path + query, headers) };
   }
 
-  it('is for the gateway to put behind the auth service, and not to count', async () => {
-    const { endpoint } = await setUp();
-    assert.deepEqual([endpoint.prefix, endpoint.authenticated, endpoint.isLongLived], [path, true, true]);
+  it('sends the diagnostics with headers that forbid storing and buffering', async () => {
+    const stream = await (await setUp()).open();
+    const sent = ['content-type', 'cache-control', 'x-accel-buffering'].map((name) => stream.headers[name]);
+    assert.deepEqual(sent, ['text/event-stream', 'no-store, no-transform', 'no']);
+    const { version, routes } = JSON.parse((await nextOf(stream)).data ?? '');
+    assert.deepEqual([version, routes.length], ['1.2.3', 1]);
   });
 
-  it('tells the diagnostics, round after round, to nobody but who asked', async () => {
-    const { look } = await setUp({ intervalMs: 5 });
-    const { headers, next } = await look();
-    const told = ['content-type', 'cache-control', 'x-accel-buffering'].map((name) => headers[name]);
-    assert.deepEqual(told, ['text/event-stream', 'no-store, no-transform', 'no']);
-    for (const id of ['1', '2', '3']) {
-      const event = (await next()) ?? assert.fail('it ended');
-      assert.deepEqual([event.id, event.event], [id, 'diagnostics']);
-      const { version, routes } = JSON.parse(event.data ?? '');
-      assert.deepEqual([version, routes.length], ['1.2.3', 1]);
-    }
-  });
-
-  it('picks by the same query as the page, and says what is wrong with it', async () => {
-    const { origin, look } = await setUp();
-    const { next } = await look('?filter=nowhere&offset=3');
-    const { filter, offset, routes, routes_total } = JSON.parse((await next())?.data ?? '');
+  it('takes the query of the page, and names each bad argument, a long one by its first characters', async () => {
+    const { origin, open } = await setUp();
+    const { data = '' } = await nextOf(await open('?filter=nowhere&offset=3'));
+    const { filter, offset, routes, routes_total } = JSON.parse(data);
     assert.deepEqual([filter, offset, routes, routes_total], ['nowhere', 3, [], 1]);
-    const { body } = await request(origin).get(`${path}?fliter=x&offset=-1`).expect(400);
-    assert.deepEqual(
-      body.errors.map(({ pointer }: { pointer: string }) => pointer),
-      ['#/query/fliter', '#/query/offset'],
-    );
-  });
-
-  it('names a long unknown argument by its first characters, none of them cut in two', async () => {
-    const { origin } = await setUp();
-    const { body } = await request(origin)
-      .get(`${path}?${'x'.repeat(39)}${encodeURIComponent('😀😀')}=1`)
-      .expect(400);
-    assert.equal(body.errors[0].pointer, `#/query/${'x'.repeat(39)}${encodeURIComponent('😀…')}`);
+    const check = async (query: string, ...pointers: readonly string[]) => {
+      const { body } = await request(origin).get(`${path}?${query}`).expect(400);
+      assert.deepEqual(
+        body.errors.map(({ pointer }: { pointer: string }) => pointer),
+        pointers.map((name) => `#/query/${name}`),
+      );
+    };
+    await check('fliter=x&offset=-1', 'fliter', 'offset');
+    const long = 'x'.repeat(39);
+    await check(`${long}${encodeURIComponent('😀😀')}=1`, long + encodeURIComponent('😀…'));
   });
 
   it('is only read, has one path and one representation', async () => {
@@ -79,50 +224,33 @@ describe('createDiagnosticsEvents', () => {
     await request(origin).get(path).set('Accept', 'application/json').expect(406);
   });
 
-  it('lets so many look on, and tells the others when to come back; a HEAD is none of them', async () => {
-    const { origin, look } = await setUp({ streamsMax: 1 });
+  it('refuses a stream too many until another one is left; a HEAD opens none', async () => {
+    const { origin, open } = await setUp({ streamsMax: 1 });
     await request(origin).head(path).expect(200).expect('Content-Type', 'text/event-stream');
-    const first = await look();
-    await request(origin).get(path).expect(503).expect('Retry-After', '60');
+    const first = await open();
+    const { body } = await request(origin).get(path).expect(503).expect('Retry-After', '60');
+    assert.match(body.detail, /^All event streams are in use/);
     first.leave();
-    const { next } = await eventually(async () => {
-      const again = await look();
-      assert.equal(again.status, 200);
-      return again;
-    });
-    assert.ok(await next());
+    await eventually(async () => assert.equal((await open()).status, 200));
   });
 
-  it('keeps some of them from one user, and from one address where no user is known', async () => {
-    const { look } = await setUp({ streamsPerClientMax: 2 });
-    const from = (address: string, more = {}) => look('', { 'x-forwarded-for': address, ...more });
-    const statuses: (number | undefined)[] = [];
-    for (const [address, user] of [
-      ['10.0.0.1', 'ann'],
-      ['10.0.0.2', 'ann'],
-      ['10.0.0.3', 'ann'],
-      ['10.0.0.1', 'bob'],
-      ['10.0.0.1', ''],
-      ['10.0.0.1', ''],
-      ['10.0.0.1', ''],
-      ['10.0.0.2', ''],
-      ['10.0.0.2', '10.0.0.1'],
-    ] as const)
-      statuses.push((await from(address, user && { 'x-user': user })).status);
-    assert.deepEqual(statuses, [200, 200, 503, 200, 200, 200, 503, 200, 200]);
-  });
-
-  it('says whether all streams are in use, or those of this client', async () => {
-    const { origin, look } = await setUp({ streamsMax: 3, streamsPerClientMax: 2 });
-    const detail = async () => {
-      const { body } = await request(origin).get(path).expect(503).expect('Retry-After', '60');
-      return body.detail;
+  it('limits the streams of a user, and those of an address where no user is known', async () => {
+    const { origin, open } = await setUp({ streamsPerClientMax: 2 });
+    const check = async (address: string, user: string, expected: number) => {
+      const { status } = await open('', { 'x-forwarded-for': address, ...(user && { 'x-user': user }) });
+      assert.equal(status, expected, `${address} ${user}`);
     };
-    await look();
-    await look();
-    assert.match(await detail(), /^This user, or this address if there is no user, has as many event streams/);
-    await look('', { 'x-user': 'ann' });
-    assert.match(await detail(), /^All event streams are in use/);
+    await check('10.0.0.1', 'ann', 200);
+    await check('10.0.0.2', 'ann', 200);
+    await check('10.0.0.3', 'ann', 503);
+    await check('10.0.0.1', 'bob', 200);
+    await check('10.0.0.1', '', 200);
+    await check('10.0.0.1', '', 200);
+    await check('10.0.0.1', '', 503);
+    await check('10.0.0.2', '', 200);
+    await check('10.0.0.2', '10.0.0.1', 200);
+    const { body } = await request(origin).get(path).set('X-User', 'ann').expect(503).expect('Retry-After', '60');
+    assert.match(body.detail, /^This user, or this address if there is no user, has as many event streams/);
   });
 });
 
@@ -133,58 +261,45 @@ describe('the events of a desk', () => {
   async function listen(options: Parameters<typeof openDesk>[0] = {}) {
     const desk = await openDesk(options);
     const url = (await desk.listen()).gateway?.url ?? '';
-    return { desk, look: (query = '', user = demo) => readEvents(url + path + query, user), url };
+    return { desk, open: (query = '', user = 'demo') => readEvents(url + path + query, basic(user)), url };
   }
 
-  it('are behind the auth service', async () => {
-    await call(await openDesk(), path).expect(401);
-  });
-
-  it('tell how figures move, whatever time-outs there are for others', async () => {
-    const others = ['headerTimeoutMs', 'requestTimeoutMs', 'keepAliveTimeoutMs', 'upstreamIdleTimeoutMs'];
-    const { look, url } = await listen(Object.fromEntries(others.map((name) => [name, 500])));
-    const { next } = await look('?filter=check_alive');
-    const requests = async () => JSON.parse((await next())?.data ?? '').routes[0].traffic.requests;
+  it('show how figures change, on a stream that no time-out for other requests ends', async () => {
+    const timeouts = ['headerTimeoutMs', 'requestTimeoutMs', 'keepAliveTimeoutMs', 'upstreamIdleTimeoutMs'];
+    const { open, url } = await listen(Object.fromEntries(timeouts.map((name) => [name, 500])));
+    const stream = await open('?filter=check_alive');
+    const requests = async () => JSON.parse((await nextOf(stream)).data ?? '').routes[0].traffic.requests;
     assert.equal(await requests(), 0);
     for (let sent = 0; sent < 3; sent += 1) await fetch(`${url}/gateway/v0/check_alive`);
     assert.equal(await requests(), 3);
   });
 
-  it('are in no figure themselves', async () => {
-    const { desk, look } = await listen();
-    const { next, leave } = await look();
-    const own = async () => {
+  it('need credentials, are four at once for a user, and are not counted as traffic', async () => {
+    const { desk, open } = await listen();
+    await call(desk, path).expect(401);
+    const [first] = [await open(), await open(), await open(), await open()];
+    assert.deepEqual([(await open()).status, (await open('', 'guest')).status], [503, 200]);
+    const check = async () => {
       const { body } = await callAsDemo(desk, '/gateway/v0/diag/?filter=diagnostics-events');
       const [{ name, traffic }] = body.routes;
-      return [name, traffic.requests, traffic.in_flight];
+      assert.deepEqual([name, traffic.requests, traffic.in_flight], ['diagnostics-events', 0, 0]);
     };
-    await next();
-    assert.deepEqual(await own(), ['diagnostics-events', 0, 0]);
-    leave();
-    assert.deepEqual(await own(), ['diagnostics-events', 0, 0]);
-  });
-
-  it('are four at once for a user, and another when one is left', async () => {
-    const { look } = await listen();
-    const [first] = [await look(), await look(), await look(), await look()];
-    const refused = await look();
-    assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '60']);
-    assert.equal((await look('', basic('guest', 'guest'))).status, 200);
+    await check();
     first.leave();
-    await eventually(async () => assert.equal((await look()).status, 200));
+    await check();
   });
 
-  it('end when the desk closes, which does not wait for those who look on', async () => {
-    const { desk, look } = await listen({ shutdownTimeoutMs: 3_600_000 });
-    const { next } = await look();
+  it('end when the desk closes, which does not wait for its subscribers', async () => {
+    const { desk, open } = await listen({ shutdownTimeoutMs: 3_600_000 });
+    const { next } = await open();
     await next();
     await Promise.all([desk.close(), next().then((event) => assert.equal(event, undefined))]);
   });
 
-  it('come through a host app under a path of its own', async () => {
+  it('pass through a host app that mounts the desk under a path', async () => {
     const desk = await openDesk();
     const { origin } = await servers.http(new Koa().use(mount('/travel', desk.middleware)).callback());
-    const { next } = await readEvents(`${origin}/travel${path}`, demo);
+    const { next } = await readEvents(`${origin}/travel${path}`, basic('demo'));
     assert.equal((await next())?.event, 'diagnostics');
     await desk.close();
     assert.equal(await next(), undefined);

@@ -1,4 +1,4 @@
-/** How the page hears from the server: by events, else by polling, and not at all while it is hidden. */
+/** How the page gets new data: by events, otherwise by polling, and not while it is hidden. */
 
 /** @typedef {import('../diagnostics.ts').Diagnostics} Diagnostics */
 /** How the diagnostics arrive. @typedef {'live' | 'polling'} Transport */

@@ -31,7 +31,7 @@ function page(diagnostics: Diagnostics, title: string, explainForm: Markup): str
       limitsSection(diagnostics, structures),
       html`<section aria-labelledby="explain">
 <h2 id="explain">Explain a request</h2>
-<p class="hint">Shows what would become of it, without sending it anywhere.</p>
+<p class="hint">Shows how the gateway would handle it, without sending it.</p>
 ${explainForm}
 </section>`,
       failuresSection(diagnostics),
@@ -59,7 +59,7 @@ export function healthSection(diagnostics: Diagnostics, structures: Structures):
   const { state, text } = verdictOf(diagnostics);
   const { facts, errors } = structures;
   return html`<section aria-labelledby="health">
-<h2 id="health" class="unseen">Is it well?</h2>
+<h2 id="health" class="unseen">Health</h2>
 <p id="verdict" class="verdict" role="status" data-state="${state}">${text}</p>
 ${part('errors', errors, html`${errorList(diagnostics)}${noticeList(diagnostics)}`)}
 ${part('facts', facts, factsList(diagnostics))}
@@ -70,7 +70,7 @@ function errorList({ errors, errors_total: total, routes }: Diagnostics): Markup
   if (total === 0) return html``;
   return html`<section aria-labelledby="errors" class="trouble" data-state="ill">
 <h3 id="errors">${countOf(total, 'configuration error')}</h3>
-<p>What is named here is as before, or not served; the rest is in force.</p>
+<p>The records named here keep their previous version, or are not served; all others are in force.</p>
 <ul>${visibleRows(errors).map((error) => errorItem(error, routes))}</ul>
 ${unlisted(visibleRows(errors).length, total, 'errors')}
 </section>`;

@@ -7,7 +7,7 @@ import { breakable, figureOf, live, liveCell, part, stateOf, unlisted } from './
 
 export function targetsSection(diagnostics: Diagnostics, structures: Structures): Markup {
   return html`<section aria-labelledby="targets">
-<h2 id="targets">What they resolve to</h2>
+<h2 id="targets">Services</h2>
 ${part('clusters', structures.clusters, html`${clusterTable(diagnostics)}${serviceTable(diagnostics)}`)}
 </section>`;
 }
@@ -27,7 +27,7 @@ function clusterRow(cluster: ClusterRow): Markup {
   const { name, service, addresses, used, mappings, mappings_total: mappingsTotal } = cluster;
   const figures = clusterFigures(cluster);
   return html`<tr data-row>
-<th scope="row">${name}${service !== name && html`<span class="minor">${service}</span>`}${!used && html`<span class="minor">not asked yet</span>`}</th>
+<th scope="row">${name}${service !== name && html`<span class="minor">${service}</span>`}${!used && html`<span class="minor">not used yet</span>`}</th>
 <td data-label="Addresses"><ul class="plain">${addresses.map(({ origin }, index) => html`<li><code>${origin}</code> ${live(`health_${index}`, figures)}, ${live(`active_${index}`, figures)} in flight</li>`)}</ul></td>
 <td data-label="Circuit">${live('circuit', figures)}</td>
 ${liveCell('In flight', 'active', figures)}${liveCell('Refused by circuit', 'overflows', figures)}

@@ -100,7 +100,7 @@ export interface StaySearch {
   readonly nowMs: number;
 }
 
-/** One offer for each day from which on it is free for the length of the stay, earliest first, for a year at most. */
+/** The offers that are free for as long as the stay, with the day on which it would begin: earliest first, a year ahead at most. */
 export async function* freeStays(
   kysely: Kysely<Tables>,
   kind: BookingKind,
@@ -127,7 +127,7 @@ export interface UnitsToTake extends FreeStay {
 
 /**
  * Takes the first free unit of each day. Units count places and name no particular room, so a stay may have different
- * ones: thus every set of stays that exceeds the units on no day fits, in whatever order they are booked. Returns
+ * ones: so stays fit, in any order of booking, as long as no day needs more units than there are. Returns
  * false, and takes nothing, if a day has no free unit after all.
  */
 export async function takeUnits(kysely: Kysely<Tables>, kind: BookingKind, request: UnitsToTake): Promise<boolean> {

@@ -9,7 +9,7 @@ const keptMs = 24 * 3_600_000;
 /** More than the one that each request adds, so that old rows become fewer. */
 const deletedAtOnce = 10;
 
-/** What tells whether a request has come before. */
+/** Identifies a request, so that a repetition is recognised. */
 export interface IdempotentRequest {
   /** User, method and URL: the same key in another scope is another request. */
   readonly scope: readonly string[];

@@ -31,14 +31,7 @@ describe('the diagnostics page', () => {
 
   it('answers in the order in which somebody asks who was woken up', () => {
     const headings = [...page.matchAll(/<h2[^>]*>(.*?)<\/h2>/g)].map(([, heading]) => heading);
-    assert.deepEqual(headings, [
-      'Is it well?',
-      'Routes',
-      'What they resolve to',
-      'Limits',
-      'Explain a request',
-      'Requests that failed',
-    ]);
+    assert.deepEqual(headings, ['Health', 'Routes', 'Services', 'Limits', 'Explain a request', 'Requests that failed']);
     assert.ok(page.indexOf('id="verdict"') < page.indexOf('id="errors"'));
     assert.ok(page.indexOf('id="errors"') < page.indexOf('class="facts"'));
   });
