@@ -1,4 +1,4 @@
-/** The pages about problems, alone and as errors of a desk lead to them. */
+/** The pages about problems, and the `info_url` of a desk's errors, which names them. */
 import assert from 'node:assert/strict';
 import Koa from 'koa';
 import mount from 'koa-mount';
@@ -10,114 +10,92 @@ import type { FrontdeskOptions } from '../../src/index.ts';
 import { authRecord, call, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 
-const methods = 'GET, HEAD, OPTIONS';
-
 describe('createProblemPages', () => {
-  const endpoint = createProblemPages();
-  const pages = new Koa().use(createProblemResponses({ logger: silentLogger })).use(endpoint.run);
+  const pages = new Koa().use(createProblemResponses({ logger: silentLogger })).use(createProblemPages().run);
   const app = pages.callback();
+  const host = new Koa().use(mount('/travel', pages)).callback();
   const page = `${problemPagesPath}sold-out`;
+  const all = Object.entries(problems).map(([slug, { status, meaning, remedy }]) => ({
+    ...{ problem: slug, title: problemTitle(slug as keyof typeof problems) },
+    ...{ status, meaning, remedy },
+  }));
 
-  it('is open', () => {
-    assert.deepEqual([endpoint.prefix, endpoint.authenticated], ['/gateway/v0/problems', false]);
-  });
-
-  it('tells all that the table has of each problem', async () => {
-    for (const [slug, { status, meaning, remedy }] of Object.entries(problems)) {
-      const title = problemTitle(slug as keyof typeof problems);
+  it('shows each problem of the table, and lists all in its order', async () => {
+    for (const shown of all)
       await request(app)
-        .get(problemPagesPath + slug)
-        .expect(200, { problem: slug, title, status, meaning, remedy });
-    }
+        .get(problemPagesPath + shown.problem)
+        .expect(200, shown);
+    await request(app).get(problemPagesPath).expect(200, { problems: all });
   });
 
-  it('lists them in the order of the table', async () => {
-    const { body } = await request(app).get(problemPagesPath).expect(200);
-    assert.deepEqual(
-      body.problems.map(({ problem }: { problem: string }) => problem),
-      Object.keys(problems),
-    );
-    const [first] = body.problems;
-    await request(app)
-      .get(problemPagesPath + first.problem)
-      .expect(200, first);
-  });
-
-  it('says the same in YAML', async () => {
-    const { body } = await request(app).get(page);
-    const { body: yaml } = await request(app).get(page).set('Accept', 'application/yaml').buffer(true).parse(asText);
-    assert.deepEqual(parse(yaml), body);
-  });
-
-  it('tells people title, status, meaning and what to do, with one style and no script', async () => {
+  it('shows title, status, meaning and remedy in HTML, with one style and no script', async () => {
     const { text, headers } = await request(app).get(page).set('Accept', 'text/html').expect(200);
-    assert.ok(text.includes('<title>Sold out</title>') && text.includes('<h1>Sold out</h1>'));
-    assert.ok(text.includes('<dd>409 Conflict</dd>'));
-    assert.ok(text.includes(`<dd>${problems['sold-out'].meaning}</dd>`));
-    assert.ok(text.includes('<dd>Book one of <code>alternatives</code>, or other dates.</dd>'));
-    assert.ok(text.includes('color-scheme:light dark'));
+    for (const part of [
+      '<title>Sold out</title>',
+      '<h1>Sold out</h1>',
+      '<dd>409 Conflict</dd>',
+      `<dd>${problems['sold-out'].meaning}</dd>`,
+      '<dd>Book one of <code>alternatives</code>, or other dates.</dd>',
+      'color-scheme:light dark',
+    ])
+      assert.ok(text.includes(part), part);
     assert.match(headers['content-security-policy'] ?? '', /^default-src 'none'; style-src 'sha256-[\w+/]+=';/);
     assert.doesNotMatch(text, /<script|style=|https?:\/\//);
   });
 
-  it('leads people from the list to each page and back, wherever it is mounted', async () => {
-    const host = new Koa().use(mount('/travel', pages)).callback();
-    const follow = async (path: string, link: RegExp) => {
+  it('links the list and the pages of problems, also below a mount path', async () => {
+    const check = async (path: string, link: RegExp, expected: string) => {
       const { text } = await request(host).get(path).set('Accept', 'text/html').expect(200);
       const [, href = ''] = link.exec(text) ?? [];
-      return new URL(href, `http://desk.test${path}`).pathname;
+      assert.equal(new URL(href, `http://desk.test${path}`).pathname, expected);
     };
     const list = `/travel${problemPagesPath}`;
-    assert.equal(await follow(list, /<a href="([^"]*)">Sold out</), `${list}sold-out`);
-    assert.equal(await follow(`${list}sold-out`, /<a href="([^"]*)">All problems</), list);
+    await check(list, /<a href="([^"]*)">Sold out</, `${list}sold-out`);
+    await check(`${list}sold-out`, /<a href="([^"]*)">All problems</, list);
   });
 
-  it('puts nothing of the request on the page', async () => {
+  it('is the same for every request in each representation, with a tag', async () => {
+    const tags = new Set<string | undefined>();
     for (const accept of ['application/json', 'application/yaml', 'text/html'])
       for (const path of [page, problemPagesPath]) {
         const plain = await request(app).get(path).set('Accept', accept).buffer(true).parse(asText);
-        const odd = await request(app)
+        const { body } = await request(app)
           .get(`${path}?mark=mark`)
           .set({ Accept: accept, Host: 'mark.example', Referer: 'http://mark', 'X-Request-Id': 'mark' })
           .buffer(true)
           .parse(asText);
-        assert.equal(odd.body, plain.body);
-        assert.ok(plain.body.length > 50);
+        assert.equal(body, plain.body);
+        if (accept === 'application/yaml' && path === page)
+          assert.deepEqual(
+            parse(body),
+            all.find(({ problem }) => problem === 'sold-out'),
+          );
+        const tag = plain.headers['etag'] ?? '';
+        tags.add(tag);
+        await request(app).get(path).set({ Accept: accept, 'If-None-Match': tag }).expect(304);
       }
-  });
-
-  it('has a tag for each representation, so that who has a page is not sent it again', async () => {
-    const { headers } = await request(app).get(page).expect(200);
-    await request(app)
-      .get(page)
-      .set('If-None-Match', headers['etag'] ?? '')
-      .expect(304);
-    const html = await request(app).get(page).set('Accept', 'text/html');
-    assert.notEqual(html.headers['etag'], headers['etag']);
+    assert.equal(tags.size, 6);
   });
 
   it('redirects to the slash of the list, with query and mount path', async () => {
     await request(app).get('/gateway/v0/problems?x').expect(308).expect('Location', '/gateway/v0/problems/?x');
-    const host = new Koa().use(mount('/travel', pages)).callback();
     await request(host).get('/travel/gateway/v0/problems').expect('Location', '/travel/gateway/v0/problems/');
   });
 
-  for (const name of ['nothing', 'not-found/', 'Not-Found', 'constructor', '__proto__', 'not-found/x'])
-    it(`has no page ${name}`, async () => {
-      await request(app)
-        .get(problemPagesPath + name)
-        .expect(404);
-      await request(app)
-        .post(problemPagesPath + name)
-        .expect(404);
-    });
+  it('is 404 under any other name, for every method', async () => {
+    for (const name of ['nothing', 'not-found/', 'Not-Found', 'constructor', '__proto__', 'not-found/x'])
+      for (const method of ['get', 'post'] as const)
+        await request(app)
+          [method](problemPagesPath + name)
+          .expect(404);
+  });
 
   it('is only read', async () => {
+    const methods = 'GET, HEAD, OPTIONS';
     for (const path of [page, problemPagesPath]) {
       await request(app).put(path).expect(405).expect('Allow', methods);
       await request(app).options(path).expect(204).expect('Allow', methods);
-      const { text } = await request(app).head(path).expect(200);
-      assert.equal(text, undefined);
+      assert.equal((await request(app).head(path).expect(200)).text, undefined);
     }
   });
 });
@@ -126,50 +104,46 @@ describe('info_url of a desk', () => {
   const servers = testServers();
   const open = desksOf(servers);
 
-  async function infoUrl(options: FrontdeskOptions, path: string, headers: Readonly<Record<string, string>> = {}) {
-    const { body } = await call(await open(options), path).set({ Host: 'desk.test', ...headers });
-    return body.info_url as string | undefined;
-  }
+  /** `expected` follows the URL of the desk's problem pages, `base`. */
+  const checks = async (options: FrontdeskOptions, base: string, headers: Readonly<Record<string, string>> = {}) => {
+    const opened = await open(options);
+    return async (path: string, expected: string, more: Readonly<Record<string, string>> = {}) => {
+      const { body } = await call(opened, path).set({ Host: 'desk.test', ...headers, ...more });
+      assert.equal(body.info_url, `${base}/gateway/v0/problems/${expected}`);
+    };
+  };
 
-  it('is at the root of the desk, however deep the error comes from', async () => {
-    const page = (slug: string) => `http://desk.test/gateway/v0/problems/${slug}`;
-    assert.equal(await infoUrl({}, '/nowhere'), page('not-found'));
-    assert.equal(await infoUrl({}, '/v1/hotels'), page('unauthorized'));
-    assert.equal(await infoUrl({}, '/v1/messages/0'), page('not-found'));
-    assert.equal(await infoUrl({}, '/a/%2e%2e/b'), page('bad-path'));
-    const authorization = `Basic ${btoa('demo:demo')}`;
-    assert.equal(await infoUrl({}, '/v1/hotels/bookings/?limit=x', { authorization }), page('bad-argument'));
+  it('is at the root of the desk for errors of every layer', async () => {
+    const check = await checks({}, 'http://desk.test');
+    await check('/nowhere', 'not-found');
+    await check('/v1/hotels', 'unauthorized');
+    await check('/v1/messages/0', 'not-found');
+    await check('/a/%2e%2e/b', 'bad-path');
+    await check('/v1/hotels/bookings/?limit=x', 'bad-argument', { authorization: `Basic ${btoa('demo:demo')}` });
   });
 
   it('leads to a page in a process without a gateway too', async () => {
-    const desk = await open({ only: ['hotel', 'car'] });
-    const { body } = await call(desk, '/hotel/bookings/').expect(401);
-    const { body: page } = await call(desk, new URL(body.info_url).pathname).expect(200);
+    const services = await open({ only: ['hotel', 'car'] });
+    const { body } = await call(services, '/hotel/bookings/').expect(401);
+    const { body: page } = await call(services, new URL(body.info_url).pathname).expect(200);
     assert.equal(page.problem, 'unauthorized');
   });
 
   it('begins with PUBLIC_URL where that is set', async () => {
     const publicUrl = 'https://api.example.com/shop';
-    assert.equal(
-      await infoUrl({ publicUrl }, '/v1/messages/0'),
-      'https://api.example.com/shop/gateway/v0/problems/not-found',
-    );
+    await (await checks({ publicUrl }, publicUrl))('/v1/messages/0', 'not-found');
   });
 
-  it('has the prefix that a trusted proxy took off, and nobody else’s', async () => {
+  it('has the prefix that a trusted proxy removed, and ignores that of other clients', async () => {
     const headers = { 'X-Forwarded-Prefix': '/travel', 'X-Forwarded-Host': 'api.example.com' };
-    for (const path of ['/nowhere', '/v1/messages/0']) {
-      assert.equal(
-        await infoUrl({ trustedProxies: ['127.0.0.1', '::1'] }, path, headers),
-        'http://api.example.com/travel/gateway/v0/problems/not-found',
-      );
-      assert.equal(await infoUrl({}, path, headers), 'http://desk.test/gateway/v0/problems/not-found');
-    }
+    const trusting = await checks({ trustedProxies: ['127.0.0.1', '::1'] }, 'http://api.example.com/travel', headers);
+    const ignoring = await checks({}, 'http://desk.test', headers);
+    for (const check of [trusting, ignoring])
+      for (const path of ['/nowhere', '/v1/messages/0']) await check(path, 'not-found');
   });
 
   it('has the path under which a host mounts the desk', async () => {
-    const desk = await open();
-    const host = new Koa().use(mount('/travel', desk.middleware)).callback();
+    const host = new Koa().use(mount('/travel', (await open({})).middleware)).callback();
     for (const path of ['/travel/nowhere', '/travel/v1/messages/0', '/travel/v1/hotels']) {
       const { body } = await request(host).get(path).set('Host', 'desk.test');
       assert.match(body.info_url, /^http:\/\/desk\.test\/travel\/gateway\/v0\/problems\/[a-z-]+$/);
@@ -177,36 +151,33 @@ describe('info_url of a desk', () => {
     }
   });
 
-  describe('is left out', () => {
-    it('where a service of the host chose a status that is no problem of ours', async () => {
-      const desk = await open({
-        config: { records: [mappingRecord('own', '/own', 'own')] },
-        services: { own: (ctx) => ctx.throw(409, 'Taken.') },
-      });
-      const { text } = await call(desk, '/own').set('Accept', 'application/problem+json').expect(409);
-      const body = { code: 409, message: '409: Conflict', detail: 'Taken.' };
-      assert.deepEqual(JSON.parse(text), { type: 'about:blank', title: 'Conflict', status: 409, ...body });
+  it('is left out of an error with a status that a service of the host chose', async () => {
+    const own = await open({
+      config: { records: [mappingRecord('own', '/own', 'own')] },
+      services: { own: (ctx) => ctx.throw(409, 'Taken.') },
     });
+    const { text } = await call(own, '/own').set('Accept', 'application/problem+json').expect(409);
+    const body = { code: 409, message: '409: Conflict', detail: 'Taken.' };
+    assert.deepEqual(JSON.parse(text), { type: 'about:blank', title: 'Conflict', status: 409, ...body });
+  });
 
-    it('where an auth service would rather have it that there is nothing', async () => {
-      const guard = await servers.http((_request, response) => void response.writeHead(404).end());
-      const desk = await open({
-        config: { records: [{ ...authRecord, auth_service: guard.origin }, mappingRecord('own', '/own', 'own')] },
-        services: { own: () => {} },
-      });
-      await call(desk, '/own').expect(404, { code: 404, message: '404: Not Found' });
+  it('is left out of a 404 of an auth service', async () => {
+    const guard = await servers.http((_request, response) => void response.writeHead(404).end());
+    const guarded = await open({
+      config: { records: [{ ...authRecord, auth_service: guard.origin }, mappingRecord('own', '/own', 'own')] },
+      services: { own: () => {} },
     });
+    await call(guarded, '/own').expect(404, { code: 404, message: '404: Not Found' });
+  });
 
-    it('by the auth service on its own listener, which has no pages', async () => {
-      const { auth } = await (await open()).listen();
-      await request(auth?.url ?? '')
-        .get('/')
-        .expect(401, { code: 401, message: '401: Unauthorized' });
-    });
+  it('is left out on the listener of the auth service, which has no pages', async () => {
+    const { auth } = await (await open({ only: ['auth'] })).listen();
+    await request(auth?.url ?? '')
+      .get('/')
+      .expect(401, { code: 401, message: '401: Unauthorized' });
   });
 });
 
-/** Whatever it is, `body` is its text. */
 function asText(response: request.Response, done: (error: Error | null, text: string) => void): void {
   let text = '';
   response.on('data', (chunk) => {
