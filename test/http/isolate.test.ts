@@ -4,7 +4,7 @@ import Router from 'koa-router';
 import request from 'supertest';
 import { createProblemResponses, isolate } from '#http';
 
-/** An outer app that isolates `inner` and would answer whatever falls through. */
+/** An outer app that isolates `inner`, and would answer a request that passes through it. */
 function around(inner: Koa | Middleware, before: Middleware = (_ctx, next) => next()) {
   const app = new Koa();
   const run = isolate(inner);
@@ -21,30 +21,24 @@ function around(inner: Koa | Middleware, before: Middleware = (_ctx, next) => ne
 }
 
 describe('isolate', () => {
-  it('answers what the inner app answers, be it an app or a middleware', async () => {
+  it('sends the answer of the inner app, which is an app or a middleware', async () => {
     const answer: Middleware = (ctx) => {
       ctx.body = 'the inner app';
     };
-    const app = new Koa();
-    app.use(answer);
-    await request(around(app)).get('/').expect(200, 'the inner app');
-    await request(around(answer)).get('/').expect(200, 'the inner app');
+    for (const inner of [answer, new Koa().use(answer)])
+      await request(around(inner)).get('/').expect(200, 'the inner app');
   });
 
-  it('answers 404 with the error body for what the inner app leaves unanswered, and nothing falls through', async () => {
-    await request(around(new Koa())).get('/').expect(404, { code: 404, message: '404: Not Found' });
-    await request(around((_ctx, next) => next()))
-      .get('/')
-      .expect(404, { code: 404, message: '404: Not Found' });
+  it('answers 404 with the error body, and calls no outer middleware, when the inner app does not answer', async () => {
+    const passing: Middleware = (_ctx, next) => next();
+    for (const inner of [passing, new Koa()])
+      await request(around(inner)).get('/').expect(404, { code: 404, message: '404: Not Found' });
   });
 
-  it('keeps a 404 that the inner app words itself, and an empty answer that it means', async () => {
+  it('keeps a 404 with a body, and an empty answer, of the inner app', async () => {
     const inner: Middleware = (ctx) => {
-      if (ctx.path === '/empty') ctx.status = 204;
-      else {
-        ctx.status = 404;
-        ctx.body = 'mine';
-      }
+      ctx.status = ctx.path === '/empty' ? 204 : 404;
+      if (ctx.status === 404) ctx.body = 'mine';
     };
     await request(around(inner)).get('/').expect(404, 'mine');
     await request(around(inner)).get('/empty').expect(204);
@@ -68,7 +62,7 @@ describe('isolate', () => {
     assert.deepEqual(seen, [{}, { outer: true }, {}, { outer: true }]);
   });
 
-  it("hides the parameters of a host's koa-router, and puts them back", async () => {
+  it("hides the parameters of a host's koa-router, and restores them", async () => {
     const seen: unknown[] = [];
     const run = isolate((ctx) => {
       const inner = new Router().get('/:id', (routed) => {

@@ -51,7 +51,7 @@ const head = (target: string, ...lines: readonly string[]) =>
   [`GET ${target} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n');
 
 describe('createAccessLog', () => {
-  it('writes one line: who asked for what, where it went, how it ended and how long it took', async () => {
+  it('writes one line: the user, the request, the mapping, the status and the times', async () => {
     const { logger, lines, firstLine } = keepingLogger();
     const handler = handlerOf(createAccessLog(logger), (ctx) => {
       Object.assign(requestContext(ctx), { user: 'demo', mapping: 'hotel', upstreamMs: 12.345 });
@@ -72,7 +72,7 @@ describe('createAccessLog', () => {
     assert.equal(lines.length, 1);
   });
 
-  it('has the path that the client sent, even if we are mounted and it is rewritten', async () => {
+  it('has the path that the client sent, also when the app is mounted and rewrites it', async () => {
     const { logger, lines, firstLine } = keepingLogger();
     const inner = new Koa().use(createAccessLog(logger)).use((ctx) => {
       ctx.path = '/elsewhere';
@@ -85,7 +85,7 @@ describe('createAccessLog', () => {
     assert.equal(lines[0]?.['path'], '/travel/v1/x');
   });
 
-  it('has status 500 for an error, and copes with a target that no URL parser reads', async () => {
+  it('has status 500 for an error, and the path of a target that no URL parser reads', async () => {
     const { logger, lines, firstLine } = keepingLogger();
     const handler = handlerOf(createAccessLog(logger), () => {
       throw new Error('broken');
@@ -133,7 +133,7 @@ describe('logRequest', () => {
     assert.deepEqual(lines, [{ requestId: 'one', traceId, reason: 'late', message: 'no answer' }]);
   });
 
-  it('does no work when the level is off', async () => {
+  it('does not open a trace when the level is off', async () => {
     const logger: Logger = { ...silentLogger, warn: () => assert.fail('written') };
     await during((ctx) => {
       logRequest(logger, 'warn', ctx, {}, 'no answer');
@@ -164,7 +164,7 @@ describe('endedStatus', () => {
     'half of a response': (_req, res) => res.write(large),
     'a response that fits into the buffers and has not ended': (_req, res) => res.write('x'),
   }))
-    it(`is 499 where the client left before it had read ${what}`, async () => {
+    it(`is 499 when the client disconnects before it has read ${what}`, async () => {
       const { handler, status } = watched(answer);
       await withServer({ handler }, async ({ open }) => {
         const socket = open();
@@ -186,14 +186,14 @@ describe('endedStatus', () => {
       });
     });
 
-  it('is 499 for each response that waits behind another one when the client leaves, and each closes once', async () => {
+  it('is 499 for each pipelined response when the client disconnects, and each closes once', async () => {
     const count = 3;
     const [all, over] = [createSignal(), createSignal()];
     const statuses: number[] = [];
-    let asked = 0;
+    let started = 0;
     const handler: RequestListener = (_req, res) => {
-      asked += 1;
-      if (asked === count) all.give();
+      started += 1;
+      if (started === count) all.give();
       res.on('close', () => {
         if (statuses.push(endedStatus(res)) === count) setImmediate(over.give);
       });

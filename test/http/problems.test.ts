@@ -5,42 +5,32 @@ import { type ProblemKind, type ProblemSlug, problems, problemTitle } from '#htt
 const rows: readonly (readonly [string, ProblemKind])[] = Object.entries(problems);
 
 describe('problems', () => {
-  it('have a slug in kebab-case', () => {
-    for (const [slug] of rows) assert.match(slug, /^[a-z]+(?:-[a-z]+)*$/);
-  });
-
-  it('have an error status with a reason phrase', () => {
+  it('have a slug in kebab-case, and an error status with a reason phrase', () => {
     for (const [slug, { status }] of rows) {
-      assert.ok(status >= 400 && status <= 599, slug);
-      assert.ok(STATUS_CODES[status] !== undefined, slug);
+      assert.match(slug, /^[a-z]+(?:-[a-z]+)*$/);
+      assert.ok(status >= 400 && status <= 599 && STATUS_CODES[status] !== undefined, slug);
     }
   });
 
-  it('say what happened and what to do in whole sentences', () => {
+  it('say what happened and what to do in whole sentences, each another meaning', () => {
     for (const [slug, { meaning, remedy }] of rows)
       for (const sentence of [meaning, remedy]) {
         assert.match(sentence, /^[A-Z][^\n]*[^\s.]\.$/, slug);
         assert.equal((sentence.match(/`/g) ?? []).length % 2, 0, slug);
       }
-  });
-
-  it('mean each something else', () => {
     assert.equal(new Set(rows.map(([, { meaning }]) => meaning)).size, rows.length);
   });
 
-  it('have a title of their own, a few words that stay as they are', () => {
+  it('have different titles of a few words', () => {
     const titles = rows.map(([slug]) => problemTitle(slug as ProblemSlug));
     for (const title of titles) assert.match(title, /^[A-Z][a-z]+(?: [a-z]+){0,4}$/);
     assert.equal(new Set(titles).size, rows.length);
-    assert.equal(problemTitle('not-found'), 'Not found');
-    assert.equal(problemTitle('internal'), 'Internal error');
+    assert.deepEqual([problemTitle('not-found'), problemTitle('internal')], ['Not found', 'Internal error']);
   });
 
-  it('stand in the order of their status', () => {
+  it('are in the order of their status', () => {
     const statuses = rows.map(([, { status }]) => status);
-    assert.deepEqual(
-      statuses,
-      statuses.toSorted((one, other) => one - other),
-    );
+    const inOrder = statuses.toSorted((one, other) => one - other);
+    assert.deepEqual(statuses, inOrder);
   });
 });

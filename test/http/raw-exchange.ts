@@ -5,11 +5,11 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 export interface RawServer {
   readonly server: Server;
   readonly open: () => Socket;
-  /** Sends the text and gives back all that comes until the server closes the connection. */
+  /** Sends the text and returns everything that the server sends until it closes the connection. */
   readonly send: (text: string) => Promise<string>;
 }
 
-/** Runs `use` against a server on a free port and closes it, whatever happens. */
+/** Runs `use` against a server on a free port and closes it in any case. */
 export async function withServer(
   { handler, options = {} }: { handler: RequestListener; options?: ServerOptions },
   use: (raw: RawServer) => Promise<void>,
