@@ -59,9 +59,9 @@ describe('a Service manifest', () => {
     [{ a: 1 }, 9],
     [{ b: 2 }, 9],
   ]);
-  check('may have nothing for us', '', []);
+  check('may have no annotation', '', []);
   check('may have an empty annotation', '    gateway.local/config: ""\n', []);
-  check('has other annotations, which are its own business', '    other.example/config: |\n      a: 1\n', []);
+  check('may have annotations of others', '    other.example/config: |\n      a: 1\n', []);
 
   it('is read by the key of the gateway domain that is set', () => {
     const text = manifest('    edge.example/config: |\n      a: 1\n');
@@ -69,19 +69,10 @@ describe('a Service manifest', () => {
     assert.equal(unfold(text, 'edge.example').records.length, 1);
   });
 
-  it('may be without metadata.annotations', () => {
-    assert.deepEqual(unfold('apiVersion: v1\nkind: Service\nmetadata:\n  name: hotel\n'), { records: [], errors: [] });
-  });
-
-  it('stands beside bare records in the same file', () => {
-    const { records } = unfold(`${manifest('    gateway.local/config: |\n      a: 1\n')}---\nb: 2\n`);
-    assert.deepEqual(
-      records.map((record) => [record.value, record.lineAt([])]),
-      [
-        [{ a: 1 }, 10],
-        [{ b: 2 }, 15],
-      ],
-    );
+  it('may be without metadata.annotations, and beside bare records in the same file', () => {
+    const bare = 'apiVersion: v1\nkind: Service\nmetadata:\n  name: hotel\n---\nb: 2\n';
+    const { records, errors } = unfold(bare);
+    assert.deepEqual([records.map((record) => [record.value, record.lineAt([])]), errors], [[[{ b: 2 }, 6]], []]);
   });
 
   it('is read from options as well', () => {
