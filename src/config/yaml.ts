@@ -74,19 +74,32 @@ function* shallowTokens(tokens: Iterable<CST.Token>, report: (fault: SyntaxFault
   }
 }
 
-/** The first token below the deepest level that is allowed. Without recursion, which is what it guards against. */
+/** The first collection below the deepest level that is allowed. Without recursion, which is what it guards against. */
 function tooDeep(document: CST.Document): CST.Token | undefined {
-  const open: { readonly token: CST.Token; readonly level: number }[] = [];
-  if (document.value !== undefined) open.push({ token: document.value, level: 1 });
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { token, level } = next;
-    if (!('items' in token)) continue;
-    if (level > levelsMax) return token;
-    const inner = token.items.flatMap(({ key, value }) => [key, value]);
-    open.push(...inner.flatMap((one) => (one ? [{ token: one, level: level + 1 }] : [])));
+  let level: Collection[] = [];
+  addCollection(level, document.value);
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (depth > levelsMax) return level[0];
+    level = levelBelow(level);
   }
   return undefined;
 }
+
+function levelBelow(level: readonly Collection[]): Collection[] {
+  const below: Collection[] = [];
+  for (const { items } of level)
+    for (const { key, value } of items) {
+      addCollection(below, key);
+      addCollection(below, value);
+    }
+  return below;
+}
+
+function addCollection(level: Collection[], token: CST.Token | null | undefined): void {
+  if (token && 'items' in token) level.push(token);
+}
+
+type Collection = Extract<CST.Token, { readonly items: unknown }>;
 
 /** `toJS` throws a ReferenceError for aliases that lead nowhere or to too much. */
 function plainValue(document: Document, text: string): { readonly value?: unknown; readonly faults: SyntaxFault[] } {

@@ -1,25 +1,9 @@
-/** A configuration directory from the disk: what is read, what may be missing, what is said of the rest. */
+/** A configuration directory, or the records of a program: what is read, what may be missing, what is reported of the rest. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
-import { configurationFrom, formatErrors, loadConfiguration } from '#config';
-
-/** Runs with a directory of these files and removes it afterwards; a name that ends with a slash is a folder. */
-async function withDirectory(files: Readonly<Record<string, string>>, run: (directory: string) => Promise<void>) {
-  const directory = mkdtempSync(join(tmpdir(), 'frontdesk-'));
-  try {
-    for (const [name, text] of Object.entries(files)) {
-      mkdirSync(join(directory, name.endsWith('/') ? name : dirname(name)), { recursive: true });
-      if (!name.endsWith('/')) writeFileSync(join(directory, name), text);
-    }
-    await run(directory);
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
-}
+import { type ConfigurationRecords, configurationFrom, formatErrors, loadConfiguration } from '#config';
+import { temporaryFiles } from '../support/temporary-files.ts';
 
 const mapping = (name: string) => ({
   apiVersion: 'gateway/v1',
@@ -29,7 +13,8 @@ const mapping = (name: string) => ({
   service: name,
 });
 const mappingYaml = (name: string) => JSON.stringify(mapping(name));
-const empty = {
+
+const lists = {
   mappings: [],
   authServices: [],
   rateLimitServices: [],
@@ -37,20 +22,22 @@ const empty = {
   limits: [],
   users: [],
   blocked: [],
-  demo: {},
 };
-
-function check(title: string, files: Readonly<Record<string, string>>, expected: readonly string[]): void {
-  it(title, () =>
-    withDirectory(files, async (directory) => {
-      const { errors } = await loadConfiguration(directory);
-      const lines = formatErrors(errors, directory).split('\n');
-      assert.deepEqual(errors.length === 0 ? [] : lines.filter((line) => !line.startsWith(' ')), expected);
-    }),
-  );
-}
+const empty = { ...lists, demo: {} };
 
 describe('loadConfiguration', () => {
+  const writeFiles = temporaryFiles();
+
+  async function load(files: Readonly<Record<string, string>>, gatewayDomain?: string) {
+    const directory = await writeFiles(files);
+    const { configuration, errors } = await loadConfiguration(directory, { gatewayDomain });
+    const places = configuration.mappings.map(({ name, source: { file, line } }) => {
+      return `${name} ${file.slice(directory.length + 1)}:${line}`;
+    });
+    const report = formatErrors(errors, directory);
+    return { configuration, places, report: report === '' ? [] : report.split('\n') };
+  }
+
   it('reads the configuration that comes with frontdesk', async () => {
     const { configuration, errors } = await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)));
     assert.deepEqual(errors, []);
@@ -63,125 +50,94 @@ describe('loadConfiguration', () => {
     );
     assert.deepEqual(configuration.authServices[0]?.allowedAuthorizationHeaders, ['x-travel-user']);
     assert.equal(configuration.rateLimitServices[0]?.service, 'ratelimit');
+    const descriptors = configuration.limits[0]?.descriptors ?? [];
     assert.deepEqual(
-      configuration.limits[0]?.descriptors.map(({ key, limits: [limit] }) => [
-        key,
-        limit?.requestsPerUnit,
-        limit?.unit,
-      ]),
-      [
-        ['x-gateway-test-allow', 10, 'minute'],
-        ['x-travel-user', 6000, 'minute'],
-      ],
+      descriptors.map(({ key, limits: [limit] }) => `${key}: ${limit?.requestsPerUnit} a ${limit?.unit}`),
+      ['x-gateway-test-allow: 10 a minute', 'x-travel-user: 6000 a minute'],
     );
-    assert.deepEqual(Object.keys(configuration.demo), [
-      'hotels',
-      'room_types',
-      'cars',
-      'hotel_bookings',
-      'car_bookings',
-      'accounts',
-      'messages',
+    const tables = 'hotels room_types cars hotel_bookings car_bookings accounts messages';
+    assert.deepEqual(Object.keys(configuration.demo).join(' '), tables);
+  });
+
+  it('reads files in the order of their names, yaml and yml, and nothing else', async () => {
+    const broken = 'broken: [';
+    const others = { 'services/.hidden.yaml': broken, 'services/notes.txt': broken, 'services/a.yaml~': broken };
+    const both = `${mappingYaml('a')}\n---\n${mappingYaml('z')}`;
+    const { places, report } = await load({ 'services/b.yml': mappingYaml('b'), 'services/a.yaml': both, ...others });
+    assert.deepEqual(places, ['a services/a.yaml:1', 'z services/a.yaml:3', 'b services/b.yml:1']);
+    assert.deepEqual(report, []);
+  });
+
+  it('keeps every good record beside a bad one, and every good file beside one that does not parse', async () => {
+    const { places, report } = await load({
+      'services/a.yaml': `${mappingYaml('a')}\n---\nkind: Mapping\n---\n${mappingYaml('b')}`,
+      'services/c.yaml': 'broken: [',
+      'services/d.yaml': mappingYaml('d'),
+    });
+    assert.deepEqual(places, ['a services/a.yaml:1', 'b services/a.yaml:5', 'd services/d.yaml:1']);
+    const files = report.flatMap((line) => /^services\/..yaml/.exec(line) ?? []);
+    assert.deepEqual([...new Set(files)], ['services/a.yaml', 'services/c.yaml']);
+  });
+
+  it('finds clashes between files, and keeps the first', async () => {
+    const { places, report } = await load({ 'services/a.yaml': mappingYaml('a'), 'services/b.yaml': mappingYaml('a') });
+    assert.deepEqual(places, ['a services/a.yaml:1']);
+    assert.deepEqual(report, [
+      'services/b.yaml:1  Mapping a: there is already a Mapping of this name (services/a.yaml:1)',
+      '    Rename one of the two, or remove it.',
     ]);
   });
 
-  it('reads files in the order of their names, yaml and yml, and nothing else', () =>
-    withDirectory(
-      {
-        'services/b.yml': mappingYaml('b'),
-        'services/a.yaml': `${mappingYaml('a')}\n---\n${mappingYaml('z')}`,
-        'services/.hidden.yaml': 'broken: [',
-        'services/notes.txt': 'broken: [',
-        'services/a.yaml~': 'broken: [',
-      },
-      async (directory) => {
-        const { configuration, errors } = await loadConfiguration(directory);
-        assert.deepEqual(errors, []);
-        assert.deepEqual(
-          configuration.mappings.map(({ name, source }) => [name, source.file, source.line]),
-          [
-            ['a', join(directory, 'services/a.yaml'), 1],
-            ['z', join(directory, 'services/a.yaml'), 3],
-            ['b', join(directory, 'services/b.yml'), 1],
-          ],
-        );
-      },
-    ));
+  it('returns frozen data', async () => {
+    const { configuration } = await load({ 'services/a.yaml': mappingYaml('a') });
+    const [first] = configuration.mappings;
+    for (const value of [configuration, configuration.mappings, first, first?.labels])
+      assert.ok(Object.isFrozen(value));
+  });
 
-  it('keeps every good record beside a bad one, and every good file beside one that does not parse', () =>
-    withDirectory(
-      {
-        'services/a.yaml': `${mappingYaml('a')}\n---\nkind: Mapping\n---\n${mappingYaml('b')}`,
-        'services/c.yaml': 'broken: [',
-        'services/d.yaml': mappingYaml('d'),
-      },
-      async (directory) => {
-        const { configuration, errors } = await loadConfiguration(directory);
-        assert.deepEqual(
-          configuration.mappings.map(({ name }) => name),
-          ['a', 'b', 'd'],
-        );
-        assert.deepEqual([...new Set(errors.map(({ source }) => source.file.slice(-6)))], ['a.yaml', 'c.yaml']);
-      },
-    ));
+  it('reads the annotations of the given gateway domain alone', async () => {
+    const annotation = `  annotations:\n    edge.example/config: '${mappingYaml('a')}'\n`;
+    const files = { 'services/a.yaml': `apiVersion: v1\nkind: Service\nmetadata:\n  name: a\n${annotation}` };
+    assert.deepEqual((await load(files, 'edge.example')).places, ['a services/a.yaml:6']);
+    assert.deepEqual((await load(files)).places, []);
+  });
 
-  it('finds clashes between files, and keeps the first', () =>
-    withDirectory({ 'services/a.yaml': mappingYaml('a'), 'services/b.yaml': mappingYaml('a') }, async (directory) => {
-      const { configuration, errors } = await loadConfiguration(directory);
-      assert.equal(configuration.mappings[0]?.source.file, join(directory, 'services/a.yaml'));
-      assert.equal(
-        formatErrors(errors, directory),
-        'services/b.yaml:1  Mapping a: there is already a Mapping of this name (services/a.yaml:1)\n    Rename one of the two, or remove it.',
+  function check(title: string, files: Readonly<Record<string, string>>, ...expected: readonly string[]): void {
+    it(title, async () => {
+      const { report } = await load(files);
+      assert.deepEqual(
+        report.filter((line) => !line.startsWith('    ')),
+        expected,
       );
-    }));
+    });
+  }
 
-  it('gives frozen data', () =>
-    withDirectory({ 'services/a.yaml': mappingYaml('a') }, async (directory) => {
-      const { configuration } = await loadConfiguration(directory);
-      for (const value of [
-        configuration,
-        configuration.mappings,
-        configuration.mappings[0],
-        configuration.mappings[0]?.labels,
-      ]) {
-        assert.ok(Object.isFrozen(value));
-      }
-    }));
-
-  it('uses the gateway domain that it is given', () =>
-    withDirectory(
-      {
-        'services/a.yaml': `apiVersion: v1\nkind: Service\nmetadata:\n  name: a\n  annotations:\n    edge.example/config: '${mappingYaml('a')}'\n`,
-      },
-      async (directory) => {
-        const names = async (gatewayDomain?: string) =>
-          (await loadConfiguration(directory, { gatewayDomain })).configuration.mappings.map(({ name }) => name);
-        assert.deepEqual([await names('edge.example'), await names()], [['a'], []]);
-      },
-    ));
-
-  check('does with services alone', { 'services/a.yaml': mappingYaml('a') }, []);
-  check('does with limits alone', { 'ratelimit/a.yaml': 'domain: a' }, []);
-  check('does with empty files', { 'services/a.yaml': '', 'users.yaml': '# none', 'demo.yaml': '' }, []);
+  check('reads services alone', { 'services/a.yaml': mappingYaml('a') });
+  check('reads limits alone', { 'ratelimit/a.yaml': 'domain: a' });
+  check('reads empty files', { 'services/a.yaml': '', 'users.yaml': '# none', 'demo.yaml': '' });
+  check('reports a directory without configuration', { 'readme.txt': '' }, ':1  there is no configuration here');
   check(
-    'says when a directory has no configuration',
-    { 'readme.txt': '' },
-    ['.:1  there is no configuration here'].map((line) => line.slice(1)),
-  );
-  check('says when a folder has nearly the right name', { 'service/a.yaml': '', 'users.yaml': '' }, [
+    'reports a folder with nearly the right name',
+    { 'service/a.yaml': '', 'users.yaml': '' },
     'service:1  "service" is not read, did you mean "services"?',
-  ]);
-  check('says when a file has nearly the right name', { 'services/': '', 'user.yaml': '' }, [
+  );
+  check(
+    'reports a file with nearly the right name',
+    { 'services/a.yaml': '', 'user.yaml': '' },
     'user.yaml:1  "user.yaml" is not read, did you mean "users.yaml"?',
-  ]);
-  check('says when a file is a folder', { 'users.yaml/': '' }, [
+  );
+  check(
+    'reports a folder in place of a file',
+    { 'users.yaml/a': '' },
     'users.yaml:1  the file cannot be read: it is a directory',
-  ]);
-  check('says when a folder is a file', { services: '' }, [
+  );
+  check(
+    'reports a file in place of a folder',
+    { services: '' },
     'services:1  the directory cannot be read: it is not a directory',
-  ]);
+  );
 
-  it('says when the directory does not exist, and what to do', async () => {
+  it('reports a directory that does not exist, and what to do', async () => {
     const { configuration, errors } = await loadConfiguration('/nowhere/at/all');
     assert.deepEqual(configuration, empty);
     assert.equal(
@@ -192,9 +148,41 @@ describe('loadConfiguration', () => {
 });
 
 describe('configurationFrom', () => {
-  it('gives the empty configuration for no records', () => {
-    assert.deepEqual(configurationFrom({ records: [] }), { configuration: empty, errors: [], notices: [] });
+  const none = { records: [], limits: undefined, users: undefined, demo: undefined };
+  for (const given of [{ records: [] }, none])
+    it(`reads lists that are empty or left out: ${Object.keys(given)}`, () => {
+      assert.deepEqual(configurationFrom(given), { configuration: empty, errors: [], notices: [] });
+    });
+
+  it('keeps demo data as it is, and refuses all of it when a cell is not a scalar', () => {
+    const demo = { hotels: [{ id: 'a', stars: 4, open: true, note: null }], cars: [] };
+    assert.deepEqual(configurationFrom({ records: [], demo }).configuration.demo, demo);
+    const { configuration, errors } = configurationFrom({ records: [], demo: { ...demo, cars: [{ id: {} }] } });
+    assert.deepEqual(configuration.demo, {});
+    assert.equal(errors[0]?.message, 'cars[0].id must be a string, a number, true, false or null');
   });
+
+  /** A program without types may pass anything. */
+  const refuse = (title: string, given: unknown, message: string, remedy: RegExp) =>
+    it(`refuses ${title}`, () => {
+      const { configuration, errors } = configurationFrom(given as ConfigurationRecords);
+      assert.deepEqual(
+        errors.map((error) => [error.source, error.record, error.message]),
+        [[{ file: '<options>', line: 1 }, undefined, message]],
+      );
+      assert.match(errors[0]?.remedy ?? '', remedy);
+      assert.deepEqual(configuration, empty);
+    });
+
+  const example = /^For example: \{ records: \[/;
+  refuse('nothing', null, 'the configuration must be a map, not nothing', example);
+  refuse('the list alone', [], 'the configuration must be a map, not a list', example);
+  refuse('a map without records', {}, 'records is missing', /^For example: records: \[/);
+  refuse('a mistyped name', { record: [] }, 'unknown key "record", did you mean "records"?', /^Write "records"/);
+  refuse('another list', { records: [], route: [] }, 'unknown key "route"', /keys are records, limits, users, demo/);
+  refuse('one record', { records: {} }, 'records must be a list, not a map', /^For example: records: \[/);
+  refuse('one domain', { records: [], limits: {} }, 'limits must be a list, not a map', /limits: \[/);
+  refuse('one user', { records: [], users: {} }, 'users must be a list, not a map', /users: \[/);
 
   it('counts the records from 1 in messages', () => {
     const { errors } = configurationFrom({ records: [mapping('a'), { ...mapping('b'), prefix: 'b' }] });
@@ -204,7 +192,7 @@ describe('configurationFrom', () => {
     );
   });
 
-  it('leaves what it was given as it was', () => {
+  it('does not change or freeze what it is given', () => {
     const record = { ...mapping('a'), labels: { gateway: [{ user: [{ 'x-user': { header: 'X-User' } }] }] } };
     const before = structuredClone(record);
     configurationFrom({ records: [record], demo: { hotels: [{ id: 1 }] } });
@@ -212,7 +200,7 @@ describe('configurationFrom', () => {
     assert.ok(!Object.isFrozen(record.labels.gateway));
   });
 
-  it('keeps one Mapping for each prefix and name, whatever comes', () => {
+  it('keeps one Mapping for each prefix and name', () => {
     const name = fc.constantFrom('a', 'b', 'c', 'd');
     const record = fc.record({ name, path: name }).map(({ name, path }) => ({ ...mapping(name), prefix: `/${path}` }));
     void fc.assert(
@@ -226,7 +214,7 @@ describe('configurationFrom', () => {
     );
   });
 
-  it('never throws, whatever a record is', () => {
+  it('never throws', () => {
     void fc.assert(
       fc.property(fc.array(fc.anything()), fc.anything(), fc.array(fc.anything()), (records, demo, limits) => {
         configurationFrom({ records, demo, limits, users: limits });

@@ -1,7 +1,7 @@
 /** A start that must not go wrong: what it gives, and the one message with which it stops. */
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
-import { requireConfiguration, requireSettings } from '#config';
+import { type ConfigurationRecords, requireConfiguration, requireSettings } from '#config';
 
 const shipped = fileURLToPath(new URL('../../config', import.meta.url));
 
@@ -30,6 +30,13 @@ describe('requireConfiguration', () => {
       requireConfiguration(undefined, nowhere),
       /nowhere\/at\/all:1 {2}the directory cannot be read/,
     );
+  });
+
+  it('rejects what a program without types passes', async () => {
+    const config = {} as ConfigurationRecords;
+    await assert.rejects(requireConfiguration(config, requireSettings({})), {
+      message: /^the configuration has an error:\n<options>:1 {2}records is missing\n {4}For example: records: /,
+    });
   });
 
   it('rejects with every error, by place', async () => {

@@ -1,46 +1,32 @@
 /** The certificate and key for HTTPS: both, neither, or a message that names the setting and the file. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadTls } from '#config';
+import { temporaryFiles } from '../../support/temporary-files.ts';
 
 describe('loadTls', () => {
-  let directory = '';
-  before(() => {
-    directory = mkdtempSync(join(tmpdir(), 'frontdesk-'));
+  const writeFiles = temporaryFiles();
+  const cert = '-----BEGIN CERTIFICATE-----\n';
+  const key = '-----BEGIN PRIVATE KEY-----\n';
+  let tlsCert = '';
+  let tlsKey = '';
+  let other = '';
+
+  before(async () => {
+    const directory = await writeFiles({ 'cert.pem': cert, 'key.pem': key, 'other.pem': 's3cret' });
+    [tlsCert = '', tlsKey = '', other = ''] = ['cert', 'key', 'other'].map((name) => join(directory, `${name}.pem`));
   });
-  after(() => rmSync(directory, { recursive: true }));
 
-  function file(name: string, text: string): string {
-    writeFileSync(join(directory, name), text);
-    return join(directory, name);
-  }
-
-  it('gives nothing when nothing is set', async () => {
+  it('returns the text of both files, or nothing when neither is set', async () => {
+    assert.deepEqual(await loadTls({ tlsCert, tlsKey }), { cert, key });
     assert.equal(await loadTls({ tlsCert: undefined, tlsKey: undefined }), undefined);
   });
 
-  it('gives the text of both files', async () => {
-    const tlsCert = file('cert.pem', '-----BEGIN CERTIFICATE-----\n');
-    const tlsKey = file('key.pem', '-----BEGIN PRIVATE KEY-----\n');
-    assert.deepEqual(await loadTls({ tlsCert, tlsKey }), {
-      cert: '-----BEGIN CERTIFICATE-----\n',
-      key: '-----BEGIN PRIVATE KEY-----\n',
-    });
-  });
-
-  it('names the setting and the file that is not there', async () => {
-    const tlsCert = file('cert.pem', '-----BEGIN CERTIFICATE-----\n');
+  it('names the setting and the file that is missing or no PEM, and does not show its text', async () => {
     await assert.rejects(loadTls({ tlsCert, tlsKey: '/nowhere.pem' }), /cannot read TLS_KEY=\/nowhere\.pem \(ENOENT\)/);
-  });
-
-  it('names the setting and the file that is no PEM, and does not show its text', async () => {
-    const tlsCert = file('cert.pem', 's3cret');
-    await assert.rejects(loadTls({ tlsCert, tlsKey: tlsCert }), (error: Error) => {
-      assert.match(error.message, /^TLS_CERT=.*cert\.pem is not a PEM file/);
-      assert.doesNotMatch(error.message, /s3cret/);
-      return true;
+    await assert.rejects(loadTls({ tlsCert: other, tlsKey }), ({ message }: Error) => {
+      assert.match(message, /^TLS_CERT=.*other\.pem is not a PEM file/);
+      return !message.includes('s3cret');
     });
   });
 });
