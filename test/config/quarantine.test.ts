@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import {
   type Configuration,
   type ConfigurationError,
+  configurationFrom,
   keepLastGood,
   loadConfiguration,
   type Mapping,
@@ -13,81 +14,63 @@ import { authRecordOf, limitRecordOf, mappingOf } from '../support/edge.ts';
 
 const directory = '/etc/frontdesk';
 const settings = { host: '127.0.0.1', allowDemoUsers: false };
+const nothing = configurationFrom({ records: [] }).configuration;
+
+/** A source in a file of `services/`. */
+const inFile = (name: string) => ({ file: `${directory}/services/${name}`, line: 1 });
 
 function mapping(name: string, file: string, fields: Partial<Mapping> = {}): Mapping {
-  return mappingOf({ name, prefix: `/${name}`, source: { file: `${directory}/services/${file}`, line: 1 }, ...fields });
+  return mappingOf({ name, prefix: `/${name}`, source: inFile(file), ...fields });
 }
 
-function configurationOf(fields: Partial<Configuration> = {}): Configuration {
-  return {
-    mappings: [],
-    authServices: [],
-    rateLimitServices: [],
-    versions: [],
-    limits: [],
-    users: [],
-    demo: {},
-    blocked: [],
-    ...fields,
-  };
-}
-
-function errorAt(file: string, record?: string): ConfigurationError {
+/** An error in a file or folder of the directory; without a record it is one of the whole file. */
+function errorAt(path: string, record?: string): ConfigurationError {
+  const file = path === '' ? directory : `${directory}/${path}`;
   return { source: { file, line: 1 }, record, message: 'is broken', remedy: 'Mend it.' };
 }
 
-function kept(now: Configuration, before: Configuration, ...errors: ConfigurationError[]) {
-  return keepLastGood({ configuration: now, errors, notices: [] }, before, { directory, settings, refused: () => [] });
+function keep(now: Partial<Configuration>, before: Partial<Configuration>, errors: readonly ConfigurationError[]) {
+  const loaded = { configuration: { ...nothing, ...now }, errors, notices: [] };
+  return keepLastGood(loaded, { ...nothing, ...before }, { directory, settings, refused: () => [] });
 }
 
-const namesOf = ({ configuration }: { configuration: Configuration }) =>
+const namesOf = ({ configuration }: { readonly configuration: Configuration }) =>
   configuration.mappings.map(({ name, rewrite }) => `${name}${rewrite === '/' ? '' : rewrite}`).sort();
 
 describe('keepLastGood', () => {
   const a = mapping('a', 'x.yaml');
   const b = mapping('b', 'x.yaml');
   const c = mapping('c', 'y.yaml');
-  const before = configurationOf({ mappings: [a, b, c] });
-  const x = `${directory}/services/x.yaml`;
+  const before = { mappings: [a, b, c] };
+  const newA = mapping('a', 'y.yaml', { rewrite: '/new' });
+  const [x, y, z] = ['services/x.yaml', 'services/y.yaml', 'services/z.yaml'] as const;
 
-  it('takes what is good, and drops what is gone', () => {
-    const now = configurationOf({ mappings: [mapping('a', 'x.yaml', { rewrite: '/new' })] });
-    assert.deepEqual(namesOf(kept(now, before)), ['a/new']);
-  });
+  function check(
+    title: string,
+    now: readonly Mapping[],
+    [error]: readonly ConfigurationError[],
+    expected: readonly string[],
+  ): void {
+    it(title, () => {
+      assert.deepEqual(namesOf(keep({ mappings: now }, before, error === undefined ? [] : [error])), expected);
+    });
+  }
 
-  it('keeps a broken record as it was, wherever it stands now', () => {
-    const now = configurationOf({ mappings: [b] });
-    assert.deepEqual(namesOf(kept(now, before, errorAt(x, 'Mapping a'))), ['a', 'b']);
-    assert.deepEqual(namesOf(kept(now, before, errorAt(`${directory}/services/z.yaml`, 'Mapping a'))), ['a', 'b']);
-  });
+  check('takes what is good, and drops what is gone', [newA], [], ['a/new']);
+  check('keeps a broken record as it was', [b], [errorAt(x, 'Mapping a')], ['a', 'b']);
+  check('keeps it when it is in another file now', [b], [errorAt(z, 'Mapping a')], ['a', 'b']);
+  check('leaves out a broken record that is new', [], [errorAt(z, 'Mapping new')], []);
+  check('keeps what may be the broken record under another name', [b], [errorAt(x, 'Mapping new')], ['a', 'b']);
+  check('drops what is gone beside a broken record of a known name', [b], [errorAt(x, 'Mapping b')], ['b']);
+  check('takes the good record of a name over the broken one', [newA], [errorAt(x, 'Mapping a')], ['a/new']);
+  check('keeps all records of a broken file', [c], [errorAt(x)], ['a', 'b', 'c']);
+  check('keeps all records of a broken manifest', [c], [errorAt(x, 'Service hotel')], ['a', 'b', 'c']);
+  check('keeps all records of a folder that cannot be read', [], [errorAt('services')], ['a', 'b', 'c']);
+  check('keeps all records of a directory that cannot be read', [], [errorAt('')], ['a', 'b', 'c']);
+  check('keeps none for a file of nearly the same name', [c], [errorAt('services/x.yml')], ['c']);
 
-  it('leaves out a broken record that was not there before', () => {
-    assert.deepEqual(namesOf(kept(configurationOf(), configurationOf(), errorAt(x, 'Mapping a'))), []);
-  });
-
-  it('keeps what is gone from a file in which a broken record has a new name: it may be the same one', () => {
-    const now = configurationOf({ mappings: [b] });
-    assert.deepEqual(namesOf(kept(now, before, errorAt(x, 'Mapping renamed'))), ['a', 'b']);
-    assert.deepEqual(namesOf(kept(now, before, errorAt(x, 'Mapping b'))), ['b']);
-  });
-
-  it('takes the good record of a name over the broken one', () => {
-    const now = configurationOf({ mappings: [mapping('a', 'y.yaml', { rewrite: '/new' })] });
-    assert.deepEqual(namesOf(kept(now, before, errorAt(x, 'Mapping a'))), ['a/new']);
-  });
-
-  it('keeps all records of a file, of a manifest in it, or of a directory that cannot be read', () => {
-    const now = configurationOf({ mappings: [c] });
-    assert.deepEqual(namesOf(kept(now, before, errorAt(x))), ['a', 'b', 'c']);
-    assert.deepEqual(namesOf(kept(now, before, errorAt(x, 'Service hotel'))), ['a', 'b', 'c']);
-    assert.deepEqual(namesOf(kept(configurationOf(), before, errorAt(`${directory}/services`))), ['a', 'b', 'c']);
-    assert.deepEqual(namesOf(kept(configurationOf(), before, errorAt(directory))), ['a', 'b', 'c']);
-    assert.deepEqual(namesOf(kept(now, before, errorAt(`${directory}/services/x.yml`))), ['c']);
-  });
-
-  it('gives a place that a good record has taken to that one, and says so', () => {
-    const now = configurationOf({ mappings: [mapping('new', 'y.yaml', { prefix: '/a' })] });
-    const good = kept(now, before, errorAt(x, 'Mapping a'));
+  it('gives a path that a good record has taken to that one, and reports the clash', () => {
+    const good = keep({ mappings: [mapping('new', 'y.yaml', { prefix: '/a' })] }, before, [errorAt(x, 'Mapping a')]);
     assert.deepEqual(namesOf(good), ['new']);
     assert.deepEqual(
       good.errors.map(({ record }) => record),
@@ -95,88 +78,64 @@ describe('keepLastGood', () => {
     );
   });
 
-  it('keeps the auth service when its record breaks, and lets it go when it is gone', () => {
-    const guarded = configurationOf({ authServices: [authRecordOf({ source: a.source })] });
-    assert.equal(kept(configurationOf(), guarded, errorAt(x, 'AuthService auth')).configuration.authServices.length, 1);
-    assert.equal(kept(configurationOf(), guarded).configuration.authServices.length, 0);
-  });
-
-  it('keeps who lets in and how often while it may be meant by a record that is broken, whatever that is called now', () => {
+  it('keeps AuthServices and RateLimitServices that are gone while a broken record may be one of them', () => {
     const guards = {
       authServices: [authRecordOf({ source: a.source })],
       rateLimitServices: [limitRecordOf({ source: a.source })],
     };
     const count = (...errors: ConfigurationError[]) => {
-      const { authServices, rateLimitServices } = kept(
-        configurationOf(),
-        configurationOf(guards),
-        ...errors,
-      ).configuration;
+      const { authServices, rateLimitServices } = keep({}, guards, errors).configuration;
       return [authServices.length, rateLimitServices.length];
     };
-    const y = `${directory}/services/y.yaml`;
-    assert.deepEqual(count(errorAt(y, 'AuthService renamed')), [1, 1]);
-    assert.deepEqual(count(errorAt(y)), [1, 1]);
-    assert.deepEqual(count(errorAt(y, 'Mapping a')), [0, 0]);
-    assert.deepEqual(count(errorAt(y, 'Version v1')), [0, 0]);
-    assert.deepEqual(count(errorAt(`${directory}/ratelimit/d.yaml`)), [0, 0]);
+    for (const error of [errorAt(x, 'AuthService auth'), errorAt(y, 'AuthService renamed'), errorAt(y)])
+      assert.deepEqual(count(error), [1, 1]);
+    for (const error of [errorAt(y, 'Mapping a'), errorAt(y, 'Version v1'), errorAt('ratelimit/d.yaml')])
+      assert.deepEqual(count(error), [0, 0]);
+    assert.deepEqual(count(), [0, 0]);
   });
 
-  it('keeps a broken version as it was, and none that is gone for what is wrong with an auth service', () => {
-    const version: Version = {
-      ...{ kind: 'Version', name: 'v1', prefix: '/v1', source: a.source },
-      ...{ deprecatedAtMs: 0, endsAtMs: undefined, successor: undefined, info: undefined },
-    };
+  it('keeps a broken Version as it was, and drops one that is gone in spite of a broken AuthService', () => {
+    const unset = { deprecatedAtMs: 0, endsAtMs: undefined, successor: undefined, info: undefined };
+    const version: Version = { kind: 'Version', name: 'v1', prefix: '/v1', source: a.source, ...unset };
+    const count = (...errors: ConfigurationError[]) =>
+      keep({}, { versions: [version] }, errors).configuration.versions.length;
+    assert.equal(count(errorAt(z, 'Version v1')), 1);
+    assert.equal(count(errorAt(x)), 1);
+    assert.equal(count(errorAt(y, 'AuthService auth')), 0);
+    assert.equal(count(), 0);
+  });
+
+  it('replaces all limits or none, independent of the records', () => {
+    const limits = (domain: string) => ({ limits: [{ domain, descriptors: [], source: a.source }] });
+    const domain = (...errors: ConfigurationError[]) =>
+      keep(limits('new'), limits('old'), errors).configuration.limits[0]?.domain;
+    assert.equal(domain(), 'new');
+    assert.equal(domain(errorAt(x, 'Mapping a')), 'new');
+    assert.equal(domain(errorAt('ratelimit/d.yaml', 'domain new')), 'old');
+    assert.equal(domain(errorAt('')), 'old');
+  });
+
+  const user = (name: string) => ({ name, passwordHash: 'x' });
+
+  it('keeps a user whose line is broken, and no other who is gone', () => {
     const names = (...errors: ConfigurationError[]) =>
-      kept(configurationOf(), configurationOf({ versions: [version] }), ...errors).configuration.versions.map(
+      keep({ users: [user('new')] }, { users: [user('ann'), user('bob')] }, errors).configuration.users.map(
         ({ name }) => name,
       );
-    assert.deepEqual(names(errorAt(`${directory}/services/z.yaml`, 'Version v1')), ['v1']);
-    assert.deepEqual(names(errorAt(x)), ['v1']);
-    assert.deepEqual(names(errorAt(`${directory}/services/y.yaml`, 'AuthService auth')), []);
-    assert.deepEqual(names(), []);
+    assert.deepEqual(names(), ['new']);
+    assert.deepEqual(names(errorAt('users.yaml', 'User ann')), ['new', 'ann']);
+    assert.deepEqual(names(errorAt('users.yaml')), ['new', 'ann', 'bob']);
+    assert.deepEqual(names(errorAt('users.yaml', 'User')), ['new']);
   });
 
-  it('takes limits whole or not at all, whatever the records say', () => {
-    const limits = (domain: string) => [{ domain, descriptors: [], source: a.source }];
-    const domains = (...errors: ConfigurationError[]) =>
-      kept(configurationOf({ limits: limits('new') }), configurationOf({ limits: limits('old') }), ...errors)
-        .configuration.limits[0]?.domain;
-    assert.equal(domains(), 'new');
-    assert.equal(domains(errorAt(x, 'Mapping a')), 'new');
-    assert.equal(domains(errorAt(`${directory}/ratelimit/d.yaml`, 'domain new')), 'old');
-    assert.equal(domains(errorAt(directory)), 'old');
-  });
-
-  it('keeps a user whose line is broken, and nobody else who is gone', () => {
-    const user = (name: string) => ({ name, passwordHash: 'x' });
-    const users = (...errors: ConfigurationError[]) =>
-      kept(
-        configurationOf({ users: [user('new')] }),
-        configurationOf({ users: [user('ann'), user('bob')] }),
-        ...errors,
-      ).configuration.users.map(({ name }) => name);
-    const file = `${directory}/users.yaml`;
-    assert.deepEqual(users(), ['new']);
-    assert.deepEqual(users(errorAt(file, 'User ann')), ['new', 'ann']);
-    assert.deepEqual(users(errorAt(file)), ['new', 'ann', 'bob']);
-    assert.deepEqual(users(errorAt(file, 'User')), ['new']);
-  });
-
-  it('leaves out records that this process cannot serve, and keeps what was in force in their place', () => {
-    const now = configurationOf({
-      mappings: [mapping('a', 'x.yaml', { rewrite: '/new' }), b],
-      authServices: [authRecordOf()],
-    });
+  it('leaves out records that this process cannot serve, and keeps those in force in their place', () => {
+    const configuration = { ...nothing, mappings: [{ ...newA, source: a.source }, b], authServices: [authRecordOf()] };
     const refused = ({ mappings }: Configuration) =>
       mappings.some(({ rewrite }) => rewrite === '/new')
         ? [errorAt(x, 'Mapping a'), errorAt(x, 'AuthService auth')]
         : [];
-    const good = keepLastGood({ configuration: now, errors: [], notices: [] }, before, {
-      directory,
-      settings,
-      refused,
-    });
+    const policy = { directory, settings, refused };
+    const good = keepLastGood({ configuration, errors: [], notices: [] }, { ...nothing, ...before }, policy);
     assert.deepEqual([namesOf(good), good.configuration.authServices, good.errors.length], [['a', 'b'], [], 2]);
   });
 
@@ -184,7 +143,7 @@ describe('keepLastGood', () => {
     const shipped = await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)));
     const users = (host: string) => {
       const policy = { directory, settings: { host, allowDemoUsers: false }, refused: () => [] };
-      const good = keepLastGood(shipped, configurationOf({ users: [{ name: 'ann', passwordHash: 'x' }] }), policy);
+      const good = keepLastGood(shipped, { ...nothing, users: [user('ann')] }, policy);
       return [good.configuration.users.map(({ name }) => name), good.errors.map(({ source }) => source.file)];
     };
     assert.deepEqual(users('127.0.0.1'), [['demo', 'guest'], []]);

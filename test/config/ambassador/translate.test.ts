@@ -1,8 +1,8 @@
-/** Files that teams bring from Ambassador and Emissary: what they become here, and what is told of the rest. */
+/** Files that teams bring from Ambassador and Emissary: what they become here, and what is reported of the rest. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { configurationFrom, formatErrors, type LoadedConfiguration, loadConfiguration, mappingDefaults } from '#config';
+import { configurationFrom, formatErrors, loadConfiguration, mappingDefaults } from '#config';
 import { kinds, translateRecords } from '../../../src/config/ambassador/translate.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 
@@ -13,11 +13,11 @@ function textOf(name: string): string {
   return readFileSync(`${fixtures}/${name}`, 'utf8');
 }
 
-/** What a record says beyond the defaults. */
-function said(record: object | undefined): object {
-  const defaults: Readonly<Record<string, unknown>> = mappingDefaults;
+/** The fields of a record that differ from the defaults. */
+function fieldsOf(record: object | undefined): object {
+  const defaults: Readonly<Record<string, unknown>> = { source: '', kind: '', ...mappingDefaults };
   const entries = Object.entries(record ?? {}).filter(
-    ([key, value]) => key !== 'source' && key !== 'kind' && JSON.stringify(value) !== JSON.stringify(defaults[key]),
+    ([key, value]) => !['source', 'kind'].includes(key) && JSON.stringify(value) !== JSON.stringify(defaults[key]),
   );
   return Object.fromEntries(entries);
 }
@@ -25,55 +25,36 @@ function said(record: object | undefined): object {
 describe("Ambassador's own files", () => {
   const writeFiles = temporaryFiles();
 
-  async function load(name: string): Promise<{ loaded: LoadedConfiguration; told: string }> {
+  async function load(name: string) {
     const directory = await writeFiles({ [`services/${name}.yaml`]: textOf(`${name}.yaml`) });
-    const loaded = await loadConfiguration(directory, { gatewayDomain });
-    const parts = [
-      'errors',
-      formatErrors(loaded.errors, directory),
-      'notices',
-      formatErrors(loaded.notices, directory),
-    ];
-    return { loaded, told: `${parts.filter((part) => part !== '').join('\n')}\n` };
+    const { configuration, errors, notices } = await loadConfiguration(directory, { gatewayDomain });
+    const report = ['errors', formatErrors(errors, directory), 'notices', formatErrors(notices, directory)];
+    const byName = new Map(configuration.mappings.map((mapping) => [mapping.name, mapping]));
+    return { configuration, byName, report: `${report.filter((part) => part !== '').join('\n')}\n` };
   }
 
   for (const file of readdirSync(fixtures).filter((name) => name.endsWith('.yaml'))) {
     const name = file.replace('.yaml', '');
-    it(`${name}: each field that is not supported is told with its line`, async () => {
-      const { told } = await load(name);
-      assert.equal(told, textOf(`${name}.notices.txt`));
+    it(`${name}: each field that is not supported is reported with its line`, async () => {
+      assert.equal((await load(name)).report, textOf(`${name}.notices.txt`));
     });
   }
 
   it('are read from annotations of every release', async () => {
-    const { configuration } = (await load('annotations-v1')).loaded;
-    const [qotm, httpbin] = configuration.mappings;
-    assert.deepEqual(said(qotm), {
+    const { configuration, byName } = await load('annotations-v1');
+    const allow = 'x-ambassador-test-allow';
+    const header = { kind: 'header', name: allow, header: allow, omitIfNotPresent: true, default: '' };
+    const labels = [header, { kind: 'generic_key', name: 'generic_key', value: 'catalog' }];
+    assert.deepEqual(fieldsOf(byName.get('qotm_mapping')), {
       name: 'qotm_mapping',
       prefix: '/qotm',
       rewrite: '/qotm',
       service: 'qotm',
       allowUpgrade: ['websocket'],
       requestHeaders: { add: [{ name: 'x-test-static', value: 'This is a test header', append: true }], remove: [] },
-      labels: {
-        ambassador: [
-          {
-            name: 'request_label_group',
-            labels: [
-              {
-                kind: 'header',
-                name: 'x-ambassador-test-allow',
-                header: 'x-ambassador-test-allow',
-                omitIfNotPresent: true,
-                default: '',
-              },
-              { kind: 'generic_key', name: 'generic_key', value: 'catalog' },
-            ],
-          },
-        ],
-      },
+      labels: { ambassador: [{ name: 'request_label_group', labels }] },
     });
-    assert.deepEqual(said(httpbin), {
+    assert.deepEqual(fieldsOf(byName.get('httpbin_mapping')), {
       name: 'httpbin_mapping',
       prefix: '/httpbin',
       service: 'httpbin.org:80',
@@ -89,69 +70,49 @@ describe("Ambassador's own files", () => {
   });
 
   it('are read as resources, named after their namespace', async () => {
-    const { configuration } = (await load('resources-v2')).loaded;
+    const { configuration } = await load('resources-v2');
     const [on, search, ...others] = configuration.mappings;
     assert.deepEqual(others, []);
-    assert.deepEqual(
-      [on?.name, on?.prefix, on?.prefixMatch],
-      ['filter-actions-on-mapping.ambassador', '/filter-actions/on', 'exact'],
-    );
+    assert.equal(on?.name, 'filter-actions-on-mapping.ambassador');
+    assert.deepEqual([on.prefix, on.prefixMatch], ['/filter-actions/on', 'exact']);
     assert.deepEqual(search?.host, { kind: 'suffix', value: '.example.com' });
-    assert.deepEqual(search?.headers, [{ name: 'x-experiment', match: { kind: 'present' } }]);
-    assert.equal(search?.circuitBreakers.maxConnections, 16);
-    assert.deepEqual(search?.cors?.origins, ['http://foo.example', 'http://bar.example']);
+    assert.deepEqual(search.headers, [{ name: 'x-experiment', match: { kind: 'present' } }]);
+    assert.equal(search.circuitBreakers.maxConnections, 16);
+    assert.deepEqual(search.cors?.origins, ['http://foo.example', 'http://bar.example']);
   });
 
   it('may share a prefix by weight, and redirect', async () => {
-    const { configuration } = (await load('resources-v3alpha1')).loaded;
-    const byName = new Map(configuration.mappings.map((mapping) => [mapping.name, mapping]));
+    const { byName } = await load('resources-v3alpha1');
     assert.deepEqual([byName.get('quote-canary')?.weight, byName.get('quote-stable')?.weight], [10, undefined]);
-    assert.deepEqual(byName.get('moved')?.host, { kind: 'exact', value: 'old.example.com' });
-    assert.deepEqual(byName.get('moved')?.redirect, {
-      host: 'www.example.com',
-      path: { kind: 'path', value: '/new' },
-      status: 302,
-    });
+    const moved = byName.get('moved');
+    assert.deepEqual(moved?.host, { kind: 'exact', value: 'old.example.com' });
+    assert.deepEqual(moved.redirect, { host: 'www.example.com', path: { kind: 'path', value: '/new' }, status: 302 });
     assert.equal(byName.get('not-moved')?.redirect, undefined);
-    assert.equal(byName.get('quote-backend')?.retryPolicy?.perTryTimeoutMs, 150);
-    assert.deepEqual(byName.get('quote-backend')?.healthCheck?.expectedStatuses, [{ min: 200, max: 201 }]);
+    const backend = byName.get('quote-backend');
+    assert.equal(backend?.retryPolicy?.perTryTimeoutMs, 150);
+    assert.deepEqual(backend.healthCheck?.expectedStatuses, [{ min: 200, max: 201 }]);
   });
 
-  it('may hold records of ours beside them, of which nothing is told', () => {
-    const ours = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'hotel', prefix: '/v1/hotels', service: 'hotel' };
+  const ours = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'hotel', prefix: '/v1/hotels', service: 'hotel' };
+
+  it('may be beside records of ours, which get no notice', () => {
     const { configuration, errors, notices } = configurationFrom({ records: [ours] }, { gatewayDomain });
     assert.deepEqual([configuration.mappings.length, errors, notices], [1, [], []]);
   });
 
-  it('are told of where GATEWAY_DOMAIN does not say that they are meant', () => {
-    const record = {
-      apiVersion: 'ambassador/v1',
-      kind: 'Mapping',
-      name: 'hotel',
-      prefix: '/v1/hotels',
-      service: 'hotel',
-    };
-    const [error, ...others] = configurationFrom({ records: [record] }).errors;
+  it('are refused without their GATEWAY_DOMAIN, which the error names', () => {
+    const [error, ...others] = configurationFrom({ records: [{ ...ours, apiVersion: 'ambassador/v1' }] }).errors;
     assert.deepEqual(others, []);
     assert.match(error?.remedy ?? '', /GATEWAY_DOMAIN=getambassador\.io/);
   });
 
-  it('are left alone, whatever they are, where they are no records at all', () => {
-    const documents = [
-      undefined,
-      7,
-      [],
-      {},
-      { apiVersion: 1 },
-      { apiVersion: 'ambassador/v1', kind: 'constructor' },
-    ].map((value) => ({
-      value,
-      file: 'a.yaml',
-      lineAt: () => 1,
-      placeWithin: () => ({ file: 'a.yaml', lineOf: () => 1 }),
-    }));
-    const nothing = { records: documents, notices: [], first: undefined };
-    assert.deepEqual(translateRecords(documents, gatewayDomain), nothing);
+  it('pass on what is no record at all', () => {
+    const kind = 'constructor';
+    const values = [undefined, 7, [], {}, { apiVersion: 1 }, { apiVersion: 'ambassador/v1', kind }];
+    const place = { file: 'a.yaml', lineOf: () => 1 };
+    const documents = values.map((value) => ({ value, file: 'a.yaml', lineAt: () => 1, placeWithin: () => place }));
+    const unchanged = { records: documents, notices: [], first: undefined };
+    assert.deepEqual(translateRecords(documents, gatewayDomain), unchanged);
   });
 });
 
