@@ -1,7 +1,6 @@
 /** The auth service, for a gateway in the same process and for any proxy over HTTP. */
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import Koa from 'koa';
 import mount from 'koa-mount';
@@ -13,10 +12,10 @@ import {
   createAuthService,
   createUsers,
   hashPassword,
-  type Verdict,
 } from '#auth';
 import { requestContext } from '#http';
 import { formatBasic } from '../../src/auth/basic.ts';
+import { testServers } from '../support/serve.ts';
 
 const demo = formatBasic('demo', 'sesame');
 const challenge = 'Basic realm="travel", charset="UTF-8"';
@@ -33,59 +32,43 @@ async function setUp(options: Partial<AuthServiceOptions> = {}) {
   return { ...service, ask, http: supertest(service.app.callback()) };
 }
 
-function answering(verdict: Verdict): Authenticator {
-  return { authenticate: () => verdict };
-}
-
 const failing: Authenticator = { authenticate: () => Promise.reject(new Error('out of memory')) };
 
-describe('the auth service in this process', () => {
-  it('allows a user, with the name in a header', async () => {
-    const { ask } = await setUp();
-    assert.deepEqual(await ask(demo), { outcome: 'allow', headers: { 'x-travel-user': 'demo' } });
-  });
+const refused = [undefined, '', 'Bearer abc', formatBasic('demo', 'guess'), formatBasic('nobody', 'sesame')];
+const busy: Authenticator = { authenticate: () => ({ kind: 'busy' }) };
 
-  it('answers without a promise when the credentials are cached', async () => {
+describe('the auth service in this process', () => {
+  const deny = (status: number, headers: object) => ({ outcome: 'deny', status, headers });
+
+  it('allows a user, with the name in a header, and without a promise when the credentials are cached', async () => {
     const { ask } = await setUp();
-    await ask(demo);
-    assert.deepEqual(ask(demo), { outcome: 'allow', headers: { 'x-travel-user': 'demo' } });
+    const expected = { outcome: 'allow', headers: { 'x-travel-user': 'demo' } };
+    assert.deepEqual(await ask(demo), expected);
+    assert.deepEqual(ask(demo), expected);
   });
 
   it('denies with a challenge and no body, the same for missing and invalid credentials and unknown users', async () => {
     const { ask } = await setUp();
-    for (const header of [undefined, '', 'Bearer abc', formatBasic('demo', 'guess'), formatBasic('nobody', 'sesame')])
-      assert.deepEqual(
-        await ask(header),
-        {
-          outcome: 'deny',
-          status: 401,
-          headers: { 'WWW-Authenticate': challenge },
-        },
-        header,
-      );
+    for (const header of refused)
+      assert.deepEqual(await ask(header), deny(401, { 'WWW-Authenticate': challenge }), header);
   });
 
   it('denies for a second when too many credentials are being checked', async () => {
-    const { ask } = await setUp({ authenticator: answering({ kind: 'busy' }) });
-    assert.deepEqual(ask(demo), { outcome: 'deny', status: 503, headers: { 'Retry-After': '1' } });
+    const { ask } = await setUp({ authenticator: busy });
+    assert.deepEqual(ask(demo), deny(503, { 'Retry-After': '1' }));
   });
 
   it('returns an error when scrypt fails, and does not throw', async () => {
     const { ask } = await setUp({ authenticator: failing });
-    assert.deepEqual(await ask(demo), {
-      outcome: 'error',
-      reason: 'the credentials could not be checked: Error: out of memory',
-    });
+    const reason = 'the credentials could not be checked: Error: out of memory';
+    assert.deepEqual(await ask(demo), { outcome: 'error', reason });
   });
 
   it('accepts another realm and another header', async () => {
     const { ask } = await setUp({ realm: 'a "quoted\\realm"', userHeader: 'X-Remote-User' });
     assert.deepEqual(await ask(demo), { outcome: 'allow', headers: { 'x-remote-user': 'demo' } });
-    assert.deepEqual(await ask(), {
-      outcome: 'deny',
-      status: 401,
-      headers: { 'WWW-Authenticate': 'Basic realm="a \\"quoted\\\\realm\\"", charset="UTF-8"' },
-    });
+    const quoted = 'Basic realm="a \\"quoted\\\\realm\\"", charset="UTF-8"';
+    assert.deepEqual(await ask(), deny(401, { 'WWW-Authenticate': quoted }));
   });
 
   it('refuses at the start a realm or a header that HTTP cannot carry', async () => {
@@ -95,57 +78,49 @@ describe('the auth service in this process', () => {
 });
 
 describe('the auth service over HTTP', () => {
-  it('answers any path and any method with the user and an empty body', async () => {
-    const { http } = await setUp();
-    for (const path of ['/', '/v1/hotels', '/v1/hotels/?a=1', '//x', '/a/../b', '/%00%zz', '/gateway/v0/diag/'])
-      for (const method of ['get', 'head', 'options', 'post', 'put', 'patch', 'delete'] as const) {
-        const response = await http[method](path).set('Authorization', demo);
-        assert.equal(response.status, 200, `${method} ${path}`);
-        assert.equal(response.headers['x-travel-user'], 'demo');
-        assert.equal(response.headers['content-length'], '0');
-        assert.equal(response.headers['content-type'], undefined);
-        assert.equal(response.headers['cache-control'], 'no-store');
-      }
-  });
+  const servers = testServers();
 
-  it('denies with a challenge and the error body', async () => {
+  /** Sends bytes to a server of the app; returns all that comes back until it closes. */
+  async function send(app: Koa, bytes: string): Promise<string> {
+    const { port } = await servers.http(app.callback());
+    const socket = connect(port, '127.0.0.1');
+    socket.write(bytes);
+    return await text(socket);
+  }
+
+  it('answers any path and any method with the user and an empty body, and denies without credentials', async () => {
     const { http } = await setUp();
-    for (const header of ['', 'Bearer abc', formatBasic('demo', 'guess'), formatBasic('nobody', 'sesame')]) {
-      const response = await http.get('/v1/hotels').set('Authorization', header);
-      assert.equal(response.status, 401, header);
-      assert.equal(response.headers['www-authenticate'], challenge);
-      assert.equal(response.headers['cache-control'], 'no-store');
-      assert.equal(response.headers['x-travel-user'], undefined);
-      assert.deepEqual(response.body, { code: 401, message: '401: Unauthorized' });
+    const paths = ['/v1/hotels', '/v1/hotels/?a=1', '//x', '/a/../b', '/%00%zz', '/gateway/v0/diag/'];
+    const methods = ['get', 'head', 'options', 'post', 'put', 'patch', 'delete'] as const;
+    for (const [method, path] of [
+      ...paths.map((one) => ['get', one] as const),
+      ...methods.map((one) => [one, '/'] as const),
+    ]) {
+      const { status, headers } = await http[method](path).set('Authorization', demo);
+      const names = ['x-travel-user', 'content-length', 'content-type', 'cache-control'];
+      const found = [status, ...names.map((name) => headers[name])];
+      assert.deepEqual(found, [200, 'demo', '0', undefined, 'no-store'], `${method} ${path}`);
+      await http[method](path).expect(401).expect('WWW-Authenticate', challenge);
     }
   });
 
-  it('denies a request without credentials, with every method', async () => {
+  it('denies with a challenge and the error body, also a client that sends an identity', async () => {
     const { http } = await setUp();
-    for (const method of ['get', 'head', 'options', 'post'] as const) {
-      const response = await http[method]('/v1/hotels');
-      assert.equal(response.status, 401, method);
-      assert.equal(response.headers['www-authenticate'], challenge);
+    for (const header of refused) {
+      const asked = http.get('/v1/hotels').set('X-Travel-User', 'admin');
+      if (header !== undefined) asked.set('Authorization', header);
+      const { headers } = await asked.expect(401, { code: 401, message: '401: Unauthorized' });
+      assert.deepEqual([headers['www-authenticate'], headers['cache-control']], [challenge, 'no-store'], header);
+      assert.equal(headers['x-travel-user'], undefined);
     }
-  });
-
-  it('ignores an identity that the client sends', async () => {
-    const { http } = await setUp();
-    const response = await http.get('/').set('X-Travel-User', 'admin').set('Authorization', demo);
-    assert.equal(response.headers['x-travel-user'], 'demo');
-    assert.equal((await http.get('/').set('X-Travel-User', 'admin')).status, 401);
+    await http.get('/').set('X-Travel-User', 'admin').set('Authorization', demo).expect('X-Travel-User', 'demo');
   });
 
   it('sends Retry-After when too many credentials are being checked', async () => {
-    const { http } = await setUp({ authenticator: answering({ kind: 'busy' }) });
-    const response = await http.get('/').set('Authorization', demo);
-    assert.equal(response.status, 503);
-    assert.equal(response.headers['retry-after'], '1');
-    assert.deepEqual(response.body, {
-      code: 503,
-      message: '503: Service Unavailable',
-      detail: 'Too many credentials are being checked at once.',
-    });
+    const { http } = await setUp({ authenticator: busy });
+    const detail = 'Too many credentials are being checked at once.';
+    const body = { code: 503, message: '503: Service Unavailable', detail };
+    await http.get('/').set('Authorization', demo).expect('Retry-After', '1').expect(503, body);
   });
 
   it('does not show the cause when scrypt fails, and logs it', async () => {
@@ -197,22 +172,12 @@ describe('the auth service over HTTP', () => {
     }
   });
 
-  it('does not wait for a body, nor read one', async () => {
+  it('neither waits for a body nor reads one', async () => {
     const { app } = await setUp();
-    const head = `POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: ${demo}\r\nContent-Length: 1000\r\n\r\n`;
-    for (const body of ['', 'x', 'x'.repeat(1000)]) assert.match(await send(app, head + body), /^HTTP\/1\.1 200 OK/);
+    const head = `POST / HTTP/1.1\r\nHost: a\r\nAuthorization: ${demo}\r\n`;
+    for (const body of ['', 'x', 'x'.repeat(1000)]) {
+      const answer = await send(app, `${head}Connection: close\r\nContent-Length: 1000\r\n\r\n${body}`);
+      assert.match(answer, /^HTTP\/1\.1 200 OK/);
+    }
   });
 });
-
-/** Sends bytes to a server of the app; returns all that comes back until it closes. */
-async function send(app: Koa, request: string): Promise<string> {
-  const server = createServer(app.callback());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  try {
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
-    socket.write(request);
-    return await text(socket);
-  } finally {
-    server.close();
-  }
-}
