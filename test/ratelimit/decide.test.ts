@@ -1,35 +1,17 @@
 /** The limiter in this process, beyond what every limiter promises in test/contracts/limiter.ts. */
 import assert from 'node:assert/strict';
-import type { LimitDomain } from '#config';
+import type { Limit, LimitDomain } from '#config';
 import { type Counters, createLimiter, createMemoryCounters, type Descriptor, type LimiterOptions } from '#ratelimit';
 import { descriptor, domain, limit, node, unlimited } from '../support/limits.ts';
+import { createSignal } from '../support/waiting.ts';
 
 const limits = [domain('d', node('k', limit(1)))];
 const request = { domain: 'd', descriptors: [descriptor('k=v')] };
 
 describe('the limiter in this process', () => {
-  it('answers at once, without a promise', () => {
-    assert.ok(!(createLimiter({ limits }).shouldRateLimit(request) instanceof Promise));
-  });
-
-  it('answers with a promise when its counters do', async () => {
-    const memory = createMemoryCounters();
-    const counters: Counters = { take: (hits) => Promise.resolve(memory.take(hits)) };
-    const answer = createLimiter({ limits, counters }).shouldRateLimit(request);
-    assert.ok(answer instanceof Promise);
-    assert.equal((await answer).overallCode, 'OK');
-  });
-
   it('does not use its counters for a descriptor without a limit', () => {
-    const counters: Counters = { take: () => assert.fail('asked') };
-    const answer = createLimiter({ limits, counters }).shouldRateLimit({
-      domain: 'd',
-      descriptors: [descriptor('x=y')],
-    });
-    assert.deepEqual(answer, {
-      overallCode: 'OK',
-      statuses: [{ code: 'OK', currentLimit: undefined, limitRemaining: 0, resetSeconds: undefined }],
-    });
+    const limiter = createLimiter({ limits, counters: { take: () => assert.fail('asked') } });
+    limiter.shouldRateLimit({ domain: 'd', descriptors: [descriptor('x=y')] });
   });
 
   it('shares nothing with another limiter unless it has the same counters', () => {
@@ -63,23 +45,20 @@ describe('the limits of a descriptor', () => {
   }
   const k = descriptor('k=v');
 
-  it('all count, and the most restrictive is shown', () => {
-    const { summary } = setUp([node('k', [limit(2), limit(3, 'hour'), limit(1, 'day', { shadowMode: true })])]);
-    assert.deepEqual(summary(k), ['OK minute 1']);
-    assert.deepEqual(summary(k), ['OK minute 0']);
-    assert.deepEqual(summary(k), ['OVER_LIMIT minute 0']);
+  it('all count, and the most restrictive is shown: the longest wait when several are over', () => {
+    const check = (own: readonly Limit[], ...expected: string[]) => {
+      const { summary } = setUp([node('k', own)]);
+      for (const one of expected) assert.deepEqual(summary(k), [one]);
+    };
+    const shadow = limit(1, 'day', { shadowMode: true });
+    check([limit(2), limit(3, 'hour'), shadow], 'OK minute 1', 'OK minute 0', 'OVER_LIMIT minute 0');
+    check([limit(1), limit(1, 'hour')], 'OK minute 0', 'OVER_LIMIT hour 0');
   });
 
-  it('give the longest wait when several are over', () => {
-    const { summary } = setUp([node('k', [limit(1), limit(1, 'hour')])]);
-    summary(k);
-    assert.deepEqual(summary(k), ['OVER_LIMIT hour 0']);
-  });
-
-  it('let requests pass in shadow mode', () => {
-    const { ask, summary } = setUp([node('k', limit(1, 'minute', { shadowMode: true }))]);
-    assert.deepEqual([summary(k), summary(k)], [['OK minute 0'], ['OK minute 0']]);
-    assert.equal(ask(k).overallCode, 'OK');
+  it('are not needed by a limit that comes with a descriptor', () => {
+    const { summary } = setUp([]);
+    const own = { ...k, limit: { requestsPerUnit: 1, unit: 'hour' as const } };
+    assert.deepEqual([summary(own), summary(own)], [['OK hour 0'], ['OVER_LIMIT hour 0']]);
   });
 
   it('are dropped for a request that also meets their replacement, but not for others', () => {
@@ -92,13 +71,6 @@ describe('the limits of a descriptor', () => {
     assert.deepEqual(summary(all, k), ['OK undefined 0', 'OK hour 4']);
     assert.deepEqual(summary(all, descriptor('free=x')), ['OK undefined 0', 'OK undefined 4294967295']);
     assert.deepEqual([summary(all), summary(all)], [['OK minute 0'], ['OVER_LIMIT minute 0']]);
-  });
-
-  it('are replaced by the limit that comes with a descriptor, which needs no configured one', () => {
-    const { summary } = setUp([node('k', limit(9))]);
-    const own = { ...k, limit: { requestsPerUnit: 1, unit: 'hour' as const } };
-    assert.deepEqual([summary(own), summary(own), summary(k)], [['OK hour 0'], ['OVER_LIMIT hour 0'], ['OK minute 8']]);
-    assert.deepEqual(summary({ ...own, entries: descriptor('x=y').entries }), ['OK hour 0']);
   });
 
   it("count the hits of the descriptor in place of the request's, and nothing for 0", () => {
@@ -116,17 +88,6 @@ describe('the limits of a descriptor', () => {
       return summary(k);
     };
     assert.deepEqual([remaining({}), remaining({ countDenied: true })], [['OK minute 8'], ['OK minute 7']]);
-  });
-
-  it('have windows of several units', () => {
-    const { ask } = setUp([node('k', limit(9, 'second', { unitMultiplier: 30 }))]);
-    assert.deepEqual(ask(k).statuses[0]?.currentLimit, {
-      requestsPerUnit: 9,
-      unit: 'second',
-      unitMultiplier: 30,
-      windowSeconds: 30,
-      name: undefined,
-    });
   });
 
   it('are in response headers on request: the one that is over, or has the least remaining', () => {
@@ -163,14 +124,12 @@ describe('a reload of the limits', () => {
 
   it('does not change a decision that has begun', async () => {
     const memory = createMemoryCounters({ clock: () => 0 });
-    let release = () => {};
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const { limiter } = setUp({ take: (hits) => released.then(() => memory.take(hits)) });
+    const released = createSignal();
+    const { limiter } = setUp({ take: (hits) => released.given.then(() => memory.take(hits)) });
     const decision = limiter.shouldRateLimit(request);
+    assert.ok(decision instanceof Promise);
     limiter.reload(own(9));
-    release();
+    released.give();
     assert.equal((await decision).statuses[0]?.currentLimit?.requestsPerUnit, 2);
   });
 

@@ -1,6 +1,6 @@
 /** Sums for each limit, with a bounded number of series, and how full each limit is. */
 import assert from 'node:assert/strict';
-import type { LimitDomain } from '#config';
+import type { Limit, LimitDomain } from '#config';
 import {
   type Counters,
   createLimiter,
@@ -55,17 +55,10 @@ describe('limit stats', () => {
     assert.deepEqual([[...stats.all()][0]?.sums.overFromCache, stats.failures()], [1, 1]);
   });
 
-  it('continue over a reload', () => {
-    const { hit, limiter, totals } = setUp([node('k', limit(10))]);
-    hit('k=v');
-    limiter.reload([domain('d', node('k', limit(10)))]);
-    hit('k=v');
-    assert.deepEqual(totals(), [['d', 'k', 2]]);
-  });
-
-  it('have no series for values, domains and limits that clients make up', () => {
+  it('continue over a reload, and have no series for values, domains and limits that clients make up', () => {
     const { hit, limiter, totals } = setUp([node('k', limit(10))]);
     for (let value = 0; value < 50; value += 1) {
+      if (value === 25) limiter.reload([domain('d', node('k', limit(10)))]);
       hit(`k=${value}`);
       const own = { ...descriptor('k=v'), limit: { requestsPerUnit: value, unit: 'hour' as const } };
       limiter.shouldRateLimit({ domain: `domain ${value}`, descriptors: [own] });
@@ -100,6 +93,9 @@ describe('the fullness of a limit', () => {
     assert.deepEqual(fullness(), [0.5]);
     for (const value of ['a', 'a', 'a', 'b']) hit(`k=${value}`);
     assert.deepEqual(fullness(), [1]);
+    const closed = fullnessOf(0);
+    closed.hit('k=a');
+    assert.deepEqual(closed.fullness(), [1], 'a limit of 0');
   });
 
   it('is 0 once the window has ended, and then starts again', () => {
@@ -109,12 +105,6 @@ describe('the fullness of a limit', () => {
     assert.deepEqual(fullness(), [0]);
     hit('k=b');
     assert.deepEqual(fullness(), [0.25]);
-  });
-
-  it('is 1 for a limit of 0', () => {
-    const { hit, fullness } = fullnessOf(0);
-    hit('k=a');
-    assert.deepEqual(fullness(), [1]);
   });
 });
 
@@ -129,17 +119,17 @@ describe('the usages of configured limits', () => {
     hit('free=x');
   });
 
-  it('keep several limits of one descriptor apart, by name or by number', () => {
-    assert.deepEqual(stats.usages()('d', 'user', small), { hits: 5, over: 1, fullness: 1 });
-    assert.deepEqual(stats.usages()('d', 'user', large), { hits: 5, over: 0, fullness: 0.5 });
-  });
+  const check = (...[of, descriptor, own, expected]: [string, string, Limit, object | undefined]) =>
+    assert.deepEqual(stats.usages()(of, descriptor, own), expected);
 
-  it('join the values that a detailed metric keeps apart', () => {
-    assert.deepEqual(stats.usages()('d', 'user › path=/v1', limit(2)), { hits: 4, over: 1, fullness: 1 });
+  it('keep several limits of one descriptor apart, and join the values that a detailed metric keeps apart', () => {
+    check('d', 'user', small, { hits: 5, over: 1, fullness: 1 });
+    check('d', 'user', large, { hits: 5, over: 0, fullness: 0.5 });
+    check('d', 'user › path=/v1', limit(2), { hits: 4, over: 1, fullness: 1 });
   });
 
   it('are undefined for limits that were never hit, or are not counted', () => {
-    assert.equal(stats.usages()('d', 'free', unlimited), undefined);
-    assert.equal(stats.usages()('other', 'user', small), undefined);
+    check('d', 'free', unlimited, undefined);
+    check('other', 'user', small, undefined);
   });
 });
