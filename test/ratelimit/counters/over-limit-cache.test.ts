@@ -20,23 +20,13 @@ describe('the over-limit cache', () => {
     cache = createOverLimitCache({ entriesMax: 3, clock: () => nowMs });
   });
 
-  /** Keys are those of the hits. */
-  function store(hits: readonly Hit[], results: readonly SharedResult[]): void {
-    cache.store(
-      hits.map(({ key }) => key),
-      hits,
-      results,
-      nowMs,
-    );
-  }
+  const keysOf = (hits: readonly Hit[]) => hits.map(({ key }) => key);
+  const store = (hits: readonly Hit[], results: readonly SharedResult[]) =>
+    cache.store(keysOf(hits), hits, results, nowMs);
+  const lookUp = (hits: readonly Hit[], countDenied = false) => cache.lookUp(keysOf(hits), hits, countDenied);
 
-  function lookUp(hits: readonly Hit[], countDenied = false) {
-    return cache.lookUp(
-      hits.map(({ key }) => key),
-      hits,
-      countDenied,
-    );
-  }
+  const asks = (...hits: readonly Hit[]) => assert.equal(lookUp(hits), undefined);
+  const denies = (one: Hit, countDenied = false) => assert.equal(lookUp([one], countDenied)?.[0]?.over, true);
 
   it('denies an exhausted limit until its reset, and not a millisecond longer', () => {
     store([hit()], [exhausted]);
@@ -44,12 +34,7 @@ describe('the over-limit cache', () => {
     nowMs += 9_998;
     assert.deepEqual(lookUp([hit()]), [{ over: true, remaining: 0, resetSeconds: 1, fromCache: true }]);
     nowMs += 1;
-    assert.equal(lookUp([hit()]), undefined);
-  });
-
-  it('stores no admitted hit', () => {
-    store([hit()], [free]);
-    assert.equal(lookUp([hit()]), undefined);
+    asks(hit());
   });
 
   it('returns the last known numbers of the other limits of a denied request', () => {
@@ -61,28 +46,26 @@ describe('the over-limit cache', () => {
     ]);
   });
 
-  it('asks about a limit that it does not know, although another is over', () => {
-    store([hit()], [exhausted]);
-    assert.equal(lookUp([hit(), hit({ key: 'unseen' })]), undefined);
-  });
-
-  it('never admits: a hit that fits must be counted', () => {
-    store([hit({ key: 'exhausted' }), hit({ key: 'free' })], [exhausted, free]);
-    assert.equal(lookUp([hit({ key: 'free' })]), undefined);
+  it('asks about hits that fit, about a limit that it does not know, and about two hits on one key', () => {
+    store([hit({ key: 'fits' })], [free]);
+    asks(hit({ key: 'fits' }));
+    store([hit(), hit({ key: 'free' })], [exhausted, free]);
+    asks(hit({ key: 'free' }));
+    asks(hit(), hit({ key: 'unseen' }));
+    asks(hit(), hit());
   });
 
   it('asks about fewer hits than were over, unless they do not fit either', () => {
     store([hit({ hits: 3 })], [{ over: true, remaining: 1, resetMs: 10_000 }]);
-    assert.equal(lookUp([hit({ hits: 1 })]), undefined);
-    assert.equal(lookUp([hit({ hits: 2 })])?.[0]?.over, true);
-    assert.equal(lookUp([hit({ hits: 4 })])?.[0]?.over, true);
+    asks(hit({ hits: 1 }));
+    for (const hits of [2, 4]) denies(hit({ hits }));
   });
 
   it('asks about other numbers of hits where an algorithm restores hits little by little', () => {
     for (const algorithm of ['sliding_window', 'token_bucket'] as const) {
       store([hit({ algorithm, hits: 3 })], [exhausted]);
-      for (const hits of [1, 2, 4]) assert.equal(lookUp([hit({ algorithm, hits })]), undefined);
-      assert.equal(lookUp([hit({ algorithm, hits: 3 })])?.[0]?.over, true);
+      for (const hits of [1, 2, 4]) asks(hit({ algorithm, hits }));
+      denies(hit({ algorithm, hits: 3 }));
     }
   });
 
@@ -90,40 +73,28 @@ describe('the over-limit cache', () => {
     const three = hit({ hits: 3, algorithm: 'token_bucket' });
     store([three], [exhausted]);
     assert.equal(lookUp([three], true), undefined);
-    assert.equal(lookUp([{ ...three, shadow: true }]), undefined);
+    asks({ ...three, shadow: true });
     store([hit()], [exhausted]);
-    assert.equal(lookUp([hit()], true)?.[0]?.over, true);
-    assert.equal(lookUp([hit({ shadow: true })])?.[0]?.over, true);
+    denies(hit(), true);
+    denies(hit({ shadow: true }));
   });
 
   it('asks when only a shadow limit would deny', () => {
     store([hit({ key: 'shadow', shadow: true }), hit({ key: 'exhausted' })], [exhausted, exhausted]);
     store([hit({ key: 'exhausted' }), hit({ key: 'free' })], [exhausted, free]);
-    assert.equal(lookUp([hit({ key: 'shadow', shadow: true }), hit({ key: 'free' })]), undefined);
-  });
-
-  it('asks about two hits on one key', () => {
-    store([hit()], [exhausted]);
-    assert.equal(lookUp([hit(), hit()]), undefined);
+    asks(hit({ key: 'shadow', shadow: true }), hit({ key: 'free' }));
   });
 
   it('ignores entries when the limit has changed, or the clock was set back', () => {
     store([hit()], [exhausted]);
-    assert.equal(lookUp([hit({ limit: 4 })]), undefined);
-    assert.equal(lookUp([hit({ burst: 4 })]), undefined);
+    for (const change of [{ limit: 4 }, { burst: 4 }]) asks(hit(change));
     nowMs -= 1;
-    assert.equal(lookUp([hit()]), undefined);
+    asks(hit());
   });
 
   it('drops its oldest entry when it is full', () => {
     for (const key of ['a', 'b', 'c', 'a', 'd']) store([hit({ key })], [exhausted]);
     const known = ['a', 'b', 'c', 'd'].filter((key) => lookUp([hit({ key })]) !== undefined);
     assert.deepEqual(known, ['a', 'c', 'd']);
-  });
-
-  it('stores nothing with a size of 0', () => {
-    cache = createOverLimitCache({ entriesMax: 0, clock: () => nowMs });
-    store([hit()], [exhausted]);
-    assert.equal(lookUp([hit()]), undefined);
   });
 });

@@ -3,13 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import request, { type Test } from 'supertest';
-import {
-  CountersUnavailable,
-  createLimiter,
-  createRateLimitHttp,
-  type Limiter,
-  type RateLimitHttpOptions,
-} from '#ratelimit';
+import { CountersUnavailable, createLimiter, createRateLimitHttp, type RateLimitHttpOptions } from '#ratelimit';
 import { domain, limit, node, unlimited } from '../../support/limits.ts';
 import { type Served, testServers } from '../../support/serve.ts';
 
@@ -51,21 +45,20 @@ describe('the rate-limit service over HTTP', () => {
     await request(served.origin).post('/json?x=1').set('Content-Type', 'text/plain').send(body).expect(200);
   });
 
-  const wrong: readonly (readonly [string, string | object, RegExp])[] = [
-    ['is not JSON', '{', /^the body is not JSON: /],
-    ['has no domain', {}, /^domain must not be empty$/],
-    ['has an unknown field', { domain: 'd', hits: 1 }, /^hits is not a field/],
-    ['exceeds a bound of the protocol', { domain: 'd'.repeat(257) }, /^domain has 257 characters, more than 256$/],
-  ];
-  for (const [what, body, detail] of wrong) {
-    it(`answers 400 with the reason to a request that ${what}`, async () => {
-      await start();
+  it('answers 400 with the reason to a request that it cannot read, or that exceeds a bound', async () => {
+    await start();
+    for (const [body, detail] of [
+      ['{', /^the body is not JSON: /],
+      [{}, /^domain must not be empty$/],
+      [{ domain: 'd', hits: 1 }, /^hits is not a field/],
+      [{ domain: 'd'.repeat(257) }, /^domain has 257 characters, more than 256$/],
+    ] as const) {
       const { body: answer } = await ask(body).expect(400);
       assert.deepEqual([answer.code, answer.message], [400, '400: Bad Request']);
       assert.match(answer.detail, detail);
-      assert.deepEqual(logged, []);
-    });
-  }
+    }
+    assert.deepEqual(logged, []);
+  });
 
   it('accepts a body of 1 MiB and answers 413 to a longer one', async () => {
     await start();
@@ -76,26 +69,15 @@ describe('the rate-limit service over HTTP', () => {
   });
 
   it('answers 500 without the cause when the limiter fails, and logs it', async () => {
-    const limiters: Limiter[] = [
-      { shouldRateLimit: () => Promise.reject(new Error('secret')) },
-      {
-        shouldRateLimit() {
-          throw new Error('secret');
-        },
-      },
-    ];
-    for (const limiter of limiters) {
-      await start({ limiter });
+    for (const shouldRateLimit of [() => Promise.reject(new Error('secret')), () => assert.fail('secret')]) {
+      await start({ limiter: { shouldRateLimit } });
       const { text } = await ask(asked).expect(500);
       assert.ok(!text.includes('secret'));
       assert.equal(logged.length, 1);
     }
-  });
-
-  it('does not log an outage of the counters, which they log', async () => {
     await start({ limiter: { shouldRateLimit: () => Promise.reject(new CountersUnavailable('away')) } });
     await ask(asked).expect(500);
-    assert.deepEqual(logged, []);
+    assert.deepEqual(logged, [], 'the counters log their outage');
   });
 
   it('does not log a client that leaves in the middle of its request', async () => {
@@ -109,24 +91,19 @@ describe('the rate-limit service over HTTP', () => {
     assert.deepEqual(logged, []);
   });
 
-  for (const [path, method, allow] of [
-    ['/json', 'get', 'POST'],
-    ['/json', 'put', 'POST'],
-    ['/healthcheck', 'post', 'GET, HEAD'],
-    ['/rlconfig', 'delete', 'GET, HEAD'],
-    ['/metrics', 'post', 'GET, HEAD'],
-  ] as const) {
-    it(`answers 405 with the allowed methods to ${method} ${path}`, async () => {
-      await start({ metrics: async () => ({ contentType: 'text/plain', text: '' }) });
-      await request(served.origin)[method](path).expect(405).expect('Allow', allow);
-    });
-  }
-
-  it('answers 404 to other paths, and to /metrics without metrics', async () => {
+  it('answers 405 with the allowed methods, and 404 to other paths and to /metrics without metrics', async () => {
     await start();
-    for (const path of ['/', '/json/', '/metrics', '/constructor', '/JSON']) {
+    for (const path of ['/', '/json/', '/metrics', '/constructor', '/JSON'])
       await request(served.origin).get(path).expect(404, { code: 404, message: '404: Not Found' });
-    }
+    await start({ metrics: async () => ({ contentType: 'text/plain', text: '' }) });
+    for (const [path, method, allow] of [
+      ['/json', 'get', 'POST'],
+      ['/json', 'put', 'POST'],
+      ['/healthcheck', 'post', 'GET, HEAD'],
+      ['/rlconfig', 'delete', 'GET, HEAD'],
+      ['/metrics', 'post', 'GET, HEAD'],
+    ] as const)
+      await request(served.origin)[method](path).expect(405).expect('Allow', allow);
   });
 
   it('is healthy while it can decide', async () => {
@@ -135,14 +112,6 @@ describe('the rate-limit service over HTTP', () => {
     await request(served.origin).get('/healthcheck').expect(200, 'OK');
     ready = false;
     await request(served.origin).get('/healthcheck').expect(500, 'not ready');
-  });
-
-  it('shows the limits in force, and only headers to HEAD', async () => {
-    await start();
-    const line = 'd.k: unit=YEAR requests_per_unit=1, shadow_mode: false\n';
-    await request(served.origin).get('/rlconfig').expect(200, line);
-    const { headers, text } = await request(served.origin).head('/rlconfig').expect(200);
-    assert.deepEqual([headers['content-length'], text], [String(line.length), undefined]);
   });
 
   it('serves the metrics with their content type', async () => {
@@ -159,30 +128,30 @@ describe('the rate-limit service over HTTP', () => {
     burst: 9,
     shadowMode: true,
   });
-  for (const [what, descriptor, ...lines] of [
-    ['nothing for a descriptor without a limit', node('k')],
-    [
-      'the path of a nested limit',
-      node('a', limit(1), node('b=x', limit(2))),
-      'd.a: unit=MINUTE requests_per_unit=1, shadow_mode: false',
-      'd.a.b_x: unit=MINUTE requests_per_unit=2, shadow_mode: false',
-    ],
-    ['unlimited', node('k', unlimited), 'd.k: unlimited, shadow_mode: false'],
-    [
-      'all that is special about a limit',
-      { ...node('k=*', [special, limit(7)]), shareThreshold: true },
-      'd.k_*: unit=SECOND unit_multiplier=30 requests_per_unit=5, name: burst, replaces: a b, algorithm: token_bucket, burst: 9, shadow_mode: true, share_threshold: true',
-      'd.k_*: unit=MINUTE requests_per_unit=7, shadow_mode: false, share_threshold: true',
-    ],
-    [
-      'a value with a line break on one line',
-      node('k=v\nd.x: unlimited', limit(1)),
-      'd.k_v d.x: unlimited: unit=MINUTE requests_per_unit=1, shadow_mode: false',
-    ],
-  ] as const)
-    it(`shows at /rlconfig ${what}`, async () => {
+  it('shows the limits in force at /rlconfig, and only headers to HEAD', async () => {
+    for (const [descriptor, ...lines] of [
+      [node('k')],
+      [
+        node('a', limit(1), node('b=x', limit(2))),
+        'd.a: unit=MINUTE requests_per_unit=1, shadow_mode: false',
+        'd.a.b_x: unit=MINUTE requests_per_unit=2, shadow_mode: false',
+      ],
+      [node('k', unlimited), 'd.k: unlimited, shadow_mode: false'],
+      [
+        { ...node('k=*', [special, limit(7)]), shareThreshold: true },
+        'd.k_*: unit=SECOND unit_multiplier=30 requests_per_unit=5, name: burst, replaces: a b, algorithm: token_bucket, burst: 9, shadow_mode: true, share_threshold: true',
+        'd.k_*: unit=MINUTE requests_per_unit=7, shadow_mode: false, share_threshold: true',
+      ],
+      [
+        node('k=v\nd.x: unlimited', limit(1)),
+        'd.k_v d.x: unlimited: unit=MINUTE requests_per_unit=1, shadow_mode: false',
+      ],
+    ] as const) {
       await start({ limits: () => [domain('d', descriptor)] });
-      const text = lines.map((line) => `${line}\n`).join('');
-      await request(served.origin).get('/rlconfig').expect(200, text);
-    });
+      const expected = lines.map((line) => `${line}\n`).join('');
+      await request(served.origin).get('/rlconfig').expect(200, expected);
+      const { headers, text } = await request(served.origin).head('/rlconfig').expect(200);
+      assert.deepEqual([headers['content-length'], text], [String(expected.length), undefined]);
+    }
+  });
 });
