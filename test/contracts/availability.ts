@@ -1,4 +1,4 @@
-/** Availability is what the simplest model says: a list of bookings, counted night by night. */
+/** Availability equals that of a simple model: a list of bookings, counted night by night. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { hasRoom } from '../../src/services/booking/availability.ts';
@@ -7,7 +7,7 @@ import type { Stay } from '../../src/services/booking/stay.ts';
 import { hotelKind } from '../../src/services/hotel/hotel.ts';
 import { make, nights, refuse, requestFor, startMs, type World } from './booking-world.ts';
 
-/** What a client may do to one hotel, one after the other. */
+/** The steps of a client at one hotel. */
 const booking = fc.record({
   kind: fc.constant('book' as const),
   ahead: fc.nat(9),

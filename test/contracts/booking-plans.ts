@@ -1,4 +1,4 @@
-/** Every query of the booking service uses an index. */
+/** Every query of the booking services uses an index. */
 import assert from 'node:assert/strict';
 import type Koa from 'koa';
 import { CompiledQuery, type Kysely, type KyselyPlugin } from 'kysely';

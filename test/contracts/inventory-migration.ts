@@ -1,4 +1,4 @@
-/** A database of version 2, with bookings in it, opened by a newer frontdesk. */
+/** A database of version 2 with bookings, opened by today's frontdesk. */
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely';

@@ -1,4 +1,4 @@
-/** The limiters that there are: in this process, and across gRPC in both packages of the protocol. */
+/** The contract of limiters in this process, and across gRPC in both packages of the protocol. */
 import type { LimitDomain } from '#config';
 import { connectRateLimit, createLimiter, createMemoryCounters, type ProtocolName, serveRateLimit } from '#ratelimit';
 import { limiterContract, type OpenLimiter } from './limiter.ts';

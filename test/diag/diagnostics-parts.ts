@@ -1,4 +1,4 @@
-/** What a gateway with one route, one error and one limit hands to the diagnostics. */
+/** The state of a gateway with one route, one error and one limit, from which diagnostics are read. */
 import { createTraffic, type RouteSnapshot } from '#gateway';
 import { mappingOf } from '../support/edge.ts';
 import { limit, unlimited } from '../support/limits.ts';

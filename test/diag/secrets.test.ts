@@ -1,4 +1,4 @@
-/** What the diagnostics never show, in whatever form they are asked for: secrets planted all over a configuration. */
+/** Secrets of a configuration and of failed requests, which the diagnostics show in no representation. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import type { Frontdesk } from '../../src/index.ts';
@@ -8,7 +8,7 @@ import { temporaryFiles } from '../support/temporary-files.ts';
 import { readEvents } from '../support/wire/event-reader.ts';
 
 const path = '/gateway/v0/diag/';
-/** Each secret has it, and nothing else. */
+/** Part of each secret, and of nothing else. */
 const mark = 'hunter2';
 const basic = `Basic ${Buffer.from('demo:demo').toString('base64')}`;
 
@@ -25,7 +25,7 @@ const good = [
   mappingRecord('away', '/away', 'http://127.0.0.1:1'),
 ];
 
-/** Each is refused with a message of its own. */
+/** Each is refused for another reason. */
 const broken = [
   mappingRecord('url', '/url', `http://ann:${mark}-7@127.0.0.1:1`),
   mappingRecord('slash', '/slash', `http://ann:p/${mark}-8@127.0.0.1:1`),
@@ -94,7 +94,7 @@ describe('the diagnostics of a configuration full of secrets', () => {
     });
   }
 
-  it('do not tell by what a filter finds what they do not show', async () => {
+  it('find nothing by a filter that is part of a secret', async () => {
     const { body } = await callAsDemo(desk, `${path}?filter=${mark}`).expect(200);
     assert.deepEqual([body.routes, body.services, body.clusters], [[], [], []]);
   });

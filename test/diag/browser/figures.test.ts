@@ -1,4 +1,4 @@
-/** The figures of all routes together, and when a part of the page must be fetched again. */
+/** The figures of all routes together, and which parts of the page must be fetched again. */
 import assert from 'node:assert/strict';
 import { structuresOf, summaryFigures } from '../../../src/diag/browser/figures.js';
 import { busyRoute, busyTraffic, emptyDiagnostics, ownRoute, restingTraffic, sample } from '../diagnostics-sample.ts';
@@ -9,7 +9,7 @@ describe('summaryFigures', () => {
     return [rate?.text, errors?.text, in_flight?.text, sparkline?.text];
   };
 
-  it('adds up the routes, and the requests that no route met', () => {
+  it('adds up all routes and the requests that matched none', () => {
     const second = { ...busyRoute, name: 'car' };
     const expected = '99 requests in five minutes, at most 12 a second; 15 of them failed';
     assert.deepEqual(textsOf({ routes: [busyRoute, second, ownRoute], unmatched: busyTraffic }), [
@@ -17,19 +17,19 @@ describe('summaryFigures', () => {
     ]);
   });
 
-  it('counts once what routes of one name share', () => {
+  it('counts routes of the same name once, since they share their traffic', () => {
     assert.deepEqual(textsOf({ routes: [busyRoute, busyRoute] }), textsOf({ routes: [busyRoute] }));
   });
 
-  it('is nothing where nothing was', () => {
+  it('is zero without requests', () => {
     assert.deepEqual(textsOf({}), ['0', '0 %', '0', 'no requests in five minutes']);
   });
 });
 
 describe('structuresOf', () => {
-  const silent = { error: 1, last_error_at: '2026-12-31T23:59:59.000Z' };
+  const unanswered = { error: 1, last_error_at: '2026-12-31T23:59:59.000Z' };
   const before = structuresOf(sample);
-  /** Which parts are others. */
+  /** `expected`: the parts that changed. */
   const check = (more: Partial<typeof sample>, expected: readonly string[]) => {
     const now = structuresOf({ ...sample, ...more });
     const changed = Object.entries(now).filter(
@@ -41,7 +41,7 @@ describe('structuresOf', () => {
     );
   };
 
-  it('stays while nothing but figures changes', () => {
+  it('stays the same while only figures change', () => {
     const [cluster] = sample.clusters;
     const [limit] = sample.limits;
     assert.ok(cluster && limit);
@@ -56,13 +56,13 @@ describe('structuresOf', () => {
         ],
         clusters: [{ ...cluster, circuit: 'closed', addresses: [{ ...first, health: 'ejected' }, second] }],
         limits: [{ ...limit, hits: 1, over: 1, fullness: undefined }],
-        ...{ auth: { allowed: 0, denied: 0, ...silent }, ratelimit: { ok: 0, over: 0, ...silent } },
+        ...{ auth: { allowed: 0, denied: 0, ...unanswered }, ratelimit: { ok: 0, over: 0, ...unanswered } },
       },
       [],
     );
   });
 
-  it('changes with what a row is, and with how many there are', () => {
+  it('changes with the text of a row and with the number of rows', () => {
     check({ configuration: { ...sample.configuration, generation: 2 } }, ['facts']);
     check({ ratelimit: undefined }, ['facts']);
     check({ errors: [], errors_total: 0 }, ['errors']);
@@ -74,7 +74,7 @@ describe('structuresOf', () => {
     check({ limits_total: 2 }, ['limits']);
   });
 
-  it('is made of nothing as well', () => {
+  it('exists for empty diagnostics too', () => {
     assert.equal(Object.keys(structuresOf(emptyDiagnostics)).length, 6);
   });
 });

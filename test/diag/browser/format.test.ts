@@ -19,12 +19,12 @@ function check<T>(text: (value: T) => string, ...cases: readonly (readonly [valu
   for (const [value, expected] of cases) assert.equal(text(value), expected);
 }
 
-describe('the words of the diagnostics', () => {
-  it('tell a rate with a decimal while it is small, and never as nothing when it is something', () => {
+describe('the texts of figures', () => {
+  it('show a small rate with a decimal, and none as 0 unless it is', () => {
     check(rateText, [0, '0'], [0.016, '<0.1'], [0.14, '0.1'], [9.96, '10'], [12.4, '12'], [12_345.6, '12,346']);
   });
 
-  it('tell a share, and neither none nor all unless it is', () => {
+  it('show a share in per cent, as 0 or 100 only when it is', () => {
     check(
       shareText,
       [0, '0 %'],
@@ -36,17 +36,17 @@ describe('the words of the diagnostics', () => {
     );
   });
 
-  it('tell a duration, or that there is none', () => {
+  it('show a duration, or a dash for none', () => {
     check(durationText, [undefined, '–'], [0.43, '0.4 ms'], [12.6, '13 ms'], [999, '999 ms'], [2_550, '2.6 s']);
   });
 
-  it('tell counts with their noun', () => {
+  it('show counts with their noun', () => {
     assert.equal(countText(1_234_567), '1,234,567');
     assert.deepEqual([countOf(1, 'route'), countOf(0, 'route')], ['1 route', '0 routes']);
     assert.equal(countOf(2, 'address', 'addresses'), '2 addresses');
   });
 
-  it('tell a span by its two largest units', () => {
+  it('show a span in its two largest units', () => {
     check(
       spanText,
       [0, '0 s'],
@@ -60,13 +60,13 @@ describe('the words of the diagnostics', () => {
     check(agoText, [-3, 'just now'], [0.4, 'just now'], [61, '1 min ago']);
   });
 
-  it('tell a time to the second', () => {
+  it('show a time to the second', () => {
     assert.equal(timeText('2026-01-02T03:04:05.678Z'), '2026-01-02 03:04:05 UTC');
   });
 });
 
 describe('areaPoints', () => {
-  it('stands on the ground from one end to the other', () => {
+  it('begins and ends on the base line', () => {
     const points = areaPoints([1, 5, 3, 9], 5).split(' ');
     assert.deepEqual([points[0], points.at(-1)], [`0,${sparklineHeight}`, `${sparklineWidth},${sparklineHeight}`]);
     assert.deepEqual(points.slice(1, -1), ['0,45', '120,2', '240,24']);
@@ -76,17 +76,17 @@ describe('areaPoints', () => {
     assert.equal(areaPoints([1, 2, 0], 5), areaPoints([1, 2, 5], 5));
   });
 
-  it('says what is level by its two ends', () => {
+  it('joins equal slots to one line', () => {
     assert.equal(areaPoints([0, 0, 0, 5, 5, 5, 0], 5), '0,56 0,56 96,56 144,2 240,2 240,56');
   });
 
-  it('is nothing where nothing was, or too little to draw', () => {
+  it('is empty without requests, and for too few slots to draw', () => {
     for (const counts of [[], [3], [3, 3], [0, 0, 0, 9]]) assert.equal(areaPoints(counts, 5), '');
   });
 });
 
 describe('mostOf', () => {
-  it('keeps a lone request small', () => {
+  it('is at least five, and leaves out the last slot', () => {
     assert.deepEqual([mostOf([]), mostOf([1, 0, 0]), mostOf([3, 40, 90])], [5, 5, 40]);
   });
 });

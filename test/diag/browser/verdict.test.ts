@@ -1,4 +1,4 @@
-/** The verdict of the diagnostics: what is worst comes first, and nothing is well that is not. */
+/** The verdict of the diagnostics, the worst fault first. */
 import assert from 'node:assert/strict';
 import { verdictOf } from '../../../src/diag/browser/verdict.js';
 import { busyRoute, emptyDiagnostics, ownRoute, sample } from '../diagnostics-sample.ts';
@@ -14,17 +14,17 @@ describe('verdictOf', () => {
     assert.deepEqual([state, text], expected);
   };
 
-  it('is well when routes are, or rest', () => {
+  it('is well when all routes are ok or unused', () => {
     check({}, ['well', 'All is well']);
     check(routesOf('ok', 'unknown'), ['well', 'All is well']);
     check({ routes: [ownRoute], routes_total: 1 }, ['well', 'All is well']);
   });
 
-  it('counts errors that are not listed as well', () => {
+  it('counts errors that are not listed too', () => {
     check({ errors_total: 1_200 }, ['ill', '1,200 configuration errors']);
   });
 
-  it('names the routes that fail, three at most', () => {
+  it('names at most three failing routes', () => {
     check(routesOf('failing', 'ok'), ['ill', '1 route failing: route-0']);
     check(routesOf('failing', 'failing', 'failing', 'failing'), [
       'ill',
@@ -33,14 +33,14 @@ describe('verdictOf', () => {
     check(routesOf('degraded'), ['watch', '1 route degraded: route-0']);
   });
 
-  it('names open circuits and addresses that are unwell', () => {
+  it('names open circuits and unusable addresses', () => {
     const [cluster] = sample.clusters;
     assert.ok(cluster);
     check({ clusters: [cluster] }, ['ill', '1 circuit open: http://hotel #2; 1 address unwell: http://10.0.0.2:9002']);
     check({ clusters: [{ ...cluster, circuit: 'closed' }] }, ['watch', '1 address unwell: http://10.0.0.2:9002']);
   });
 
-  it('tells for five minutes that a service gave no answer: what nobody judged may have passed', () => {
+  it('reports for five minutes that a service gave no answer', () => {
     const checkLast = (last_error_at: string, expected: [state: string, text: string]) =>
       check({ auth: { ...sample.auth, last_error_at }, ratelimit: { ...sample.ratelimit, last_error_at } }, expected);
     checkLast('2026-01-02T02:59:06.000Z', [
@@ -50,7 +50,7 @@ describe('verdictOf', () => {
     checkLast('2026-01-02T02:59:05.000Z', ['well', 'All is well']);
   });
 
-  it('says so when it has not seen all routes', () => {
+  it('says when it is about a part of the routes', () => {
     check({ ...routesOf('ok'), routes_total: 9_000 }, ['well', 'All is well, of the 1 route listed here']);
   });
 });

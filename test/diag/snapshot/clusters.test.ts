@@ -1,4 +1,4 @@
-/** Services across HTTP in the diagnostics, and who leads to them. */
+/** The clusters in the diagnostics, with the routes that lead to them. */
 import assert from 'node:assert/strict';
 import type { RouteSnapshot } from '#gateway';
 import { createClusters } from '#proxy';
@@ -34,7 +34,7 @@ describe('the clusters in the diagnostics', () => {
 
   const address = (origin: string, active_requests = 0) => ({ origin, health: 'unknown', active_requests });
 
-  it('stand once each, with the routes that lead there, by names that routes tell', () => {
+  it('are listed once each, with the names of their routes, which name them too', () => {
     const { read } = setUp();
     const { clusters, clusters_total, routes } = read();
     const rest = { used: false, circuit: 'closed', active_requests: 0, overflows: 0 };
@@ -58,7 +58,7 @@ describe('the clusters in the diagnostics', () => {
     );
   });
 
-  it('are named alike however often they are read, and are those that are held at the time', () => {
+  it('keep their names, and disappear when they are released', () => {
     const { clusters, auth, read } = setUp();
     const names = () => read().clusters.map(({ name }) => name);
     const withAuth = names();
@@ -70,7 +70,7 @@ describe('the clusters in the diagnostics', () => {
     assert.deepEqual(names(), ['hotel', 'hotel #2']);
   });
 
-  it('tell what is under way, and that one more would be refused', () => {
+  it('show active requests, and an open circuit when one more would be refused', () => {
     const { strict, read } = setUp();
     const attempt = strict.attempt();
     const { active_requests, addresses, circuit, used } = read().clusters[1] ?? assert.fail();
@@ -80,7 +80,7 @@ describe('the clusters in the diagnostics', () => {
     assert.equal(read().clusters[1]?.circuit, 'closed');
   });
 
-  it('stand beside the routes that a filter picks, and alone when it names them', () => {
+  it('are listed with the routes that a filter selects, and when the filter names them', () => {
     const { read } = setUp();
     const named = (filter: string) => read(filter).clusters.map(({ name }) => name);
     assert.deepEqual(named('a'), ['hotel', 'auth:3000']);
@@ -89,7 +89,7 @@ describe('the clusters in the diagnostics', () => {
     assert.deepEqual(named('nowhere'), []);
   });
 
-  it('make a route fail when none of their addresses is fit, whatever came of its requests', () => {
+  it('make a route fail when none of their addresses is usable', () => {
     const check = (health: readonly ('healthy' | 'unhealthy' | 'ejected' | 'unknown')[], expected: string) => {
       const addresses = health.map((one) => ({ origin: 'http://10.0.0.1', health: one, activeRequests: 0 }));
       const { cluster } = createClusters().acquire(specOf(origins));

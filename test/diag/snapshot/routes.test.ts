@@ -1,4 +1,4 @@
-/** What came of requests, as the diagnostics tell it route by route. */
+/** The traffic and the health of a route in the diagnostics, and failed requests. */
 import assert from 'node:assert/strict';
 import { createTraffic, type FailedRequest } from '#gateway';
 import { readDiagnostics } from '../../../src/diag/snapshot/snapshot.ts';
@@ -25,7 +25,7 @@ describe('the traffic in the diagnostics', () => {
     };
   }
 
-  it('is that of the route since the start, and of the last five minutes slot by slot', () => {
+  it('is counted since the start, and for the last five minutes in slots', () => {
     const { send, at, route } = setUp();
     send(6, 200);
     send(1, 403, 'auth');
@@ -48,7 +48,7 @@ describe('the traffic in the diagnostics', () => {
     assert.deepEqual([requests.length, requests.at(-1), requests.at(-13), errors.at(-13)], [60, 10, 10, 1]);
     assert.deepEqual(figures, {
       slot_seconds: 5,
-      // Eleven slots that are full, and half of the last.
+      // Over eleven full slots and half of the last one.
       requests_per_second: 0.174,
       error_share: 0.05,
       refused_by_auth: 1,
@@ -58,7 +58,7 @@ describe('the traffic in the diagnostics', () => {
     });
   });
 
-  it('counts no time before the start of the process, and none at rest', () => {
+  it('measures rates from the start of the process, and has none without requests', () => {
     const { send, at, route } = setUp();
     assert.equal(route().traffic.recent, undefined);
     send(10);
@@ -68,7 +68,7 @@ describe('the traffic in the diagnostics', () => {
     assert.deepEqual([route().traffic.requests, route().traffic.recent, route().health], [10, undefined, 'unknown']);
   });
 
-  it('makes a route degraded below nine answers of ten that are no errors, and failing below seven', () => {
+  it('makes a route degraded above 10 % errors, and failing above 30 %', () => {
     const check = (errors: number, of: number, expected: string) => {
       const { send, route } = setUp();
       send(errors, 500);
@@ -83,7 +83,7 @@ describe('the traffic in the diagnostics', () => {
     check(1, 1, 'failing');
   });
 
-  it('tells the last failures, without what passes for a credential in their texts', () => {
+  it('lists failed requests without credentials in their texts', () => {
     const failure: FailedRequest = {
       atMs: Date.UTC(2026, 0, 2),
       requestId: 'r1',
@@ -95,7 +95,7 @@ describe('the traffic in the diagnostics', () => {
       reason: 'connect to postgres://ann:pw-2@db:5432 failed',
     };
     const failures = () => [failure, { ...failure, problem: undefined, reason: undefined }];
-    const { failures: told } = readDiagnostics({ ...parts, traffic: { ...parts.traffic, failures } });
+    const { failures: rows } = readDiagnostics({ ...parts, traffic: { ...parts.traffic, failures } });
     const row = {
       at: '2026-01-02T00:00:00.000Z',
       request_id: 'r1',
@@ -106,6 +106,6 @@ describe('the traffic in the diagnostics', () => {
       problem: 'upstream-unavailable',
       reason: 'connect to postgres://…@db:5432 failed',
     };
-    assert.deepEqual(told, [row, { ...row, problem: undefined, reason: undefined }]);
+    assert.deepEqual(rows, [row, { ...row, problem: undefined, reason: undefined }]);
   });
 });

@@ -1,7 +1,7 @@
-/** What the gateway believes, as data for machines. */
+/** The state of the gateway as data: every field, the bounds of lists, and the filter. */
 import assert from 'node:assert/strict';
 import { readDiagnostics, rowsMax } from '../../../src/diag/snapshot/snapshot.ts';
-import { domain, limit, node } from '../../support/limits.ts';
+import { domain, limit, node, unlimited } from '../../support/limits.ts';
 import { hotelRoute, parts } from '../diagnostics-parts.ts';
 
 const atRest = {
@@ -19,7 +19,9 @@ describe('readDiagnostics', () => {
   const place = { source: 'config/ratelimit/x.yaml:3' };
   const unasked = { hits: 0, over: 0, fullness: undefined };
 
-  it('tells everything that the gateway, the limits and the configuration hand in', () => {
+  it('reads every field, and changes nothing', () => {
+    const before = JSON.stringify(readDiagnostics(parts));
+    assert.deepEqual(JSON.parse(before), JSON.parse(JSON.stringify(readDiagnostics(parts))));
     assert.deepEqual(readDiagnostics(parts), {
       version: '1.2.3',
       uptime_seconds: 61,
@@ -92,47 +94,26 @@ describe('readDiagnostics', () => {
     });
   });
 
-  it('keeps the order of the routes, which is that in which they are tried', () => {
-    const routes = ['/x/y', '/x', '/'].map((prefix) => ({ ...hotelRoute, prefix }));
-    const read = readDiagnostics({ ...parts, gateway: () => ({ ...parts.gateway(), routes }) });
-    assert.deepEqual(
-      read.routes.map(({ prefix }) => prefix),
-      ['/x/y', '/x', '/'],
-    );
-  });
-
-  it('leaves out what there is not: the place of a route without a record, counts without a service', () => {
+  it('leaves out what does not exist: the source of a built-in route, and counts without a service', () => {
     const own = { ...hotelRoute, source: undefined, transport: { ...hotelRoute.transport, timeouts: undefined } };
     const none = { auth: undefined, ratelimit: undefined };
     const gateway = () => ({ routes: [own], services: [], versions: [], ...none, lastUnanswered: none });
-    const told = JSON.parse(JSON.stringify(readDiagnostics({ ...parts, gateway })));
-    assert.ok(!('source' in told.routes[0]) && !('timeout_ms' in told.routes[0]));
-    assert.ok(!('auth' in told) && !('ratelimit' in told));
+    const read = JSON.parse(JSON.stringify(readDiagnostics({ ...parts, gateway })));
+    assert.ok(!('source' in read.routes[0]) && !('timeout_ms' in read.routes[0]));
+    assert.ok(!('auth' in read) && !('ratelimit' in read));
   });
 
-  it('changes nothing by looking', () => {
-    const once = JSON.stringify(readDiagnostics(parts));
-    assert.equal(JSON.stringify(readDiagnostics(parts)), once);
-  });
-
-  it('says how a limit counts when that is not the usual way', () => {
-    const [domain] = parts.limits();
-    const [descriptor] = domain?.descriptors ?? [];
-    const [plain] = descriptor?.limits ?? [];
-    assert.ok(domain && descriptor && plain);
-    const check = (more: Partial<typeof plain>, expected: string) => {
-      const descriptors = [{ ...descriptor, limits: [{ ...plain, ...more }], descriptors: [] }];
-      assert.equal(
-        readDiagnostics({ ...parts, limits: () => [{ ...domain, descriptors }] }).limits[0]?.limit,
-        expected,
-      );
+  it('names the algorithm of a limit and its shadow mode when they are not the default', () => {
+    const check = (more: Parameters<typeof limit>[2], expected: string) => {
+      const limits = () => [domain('gateway', node('user', limit(10, 'minute', more)))];
+      assert.equal(readDiagnostics({ ...parts, limits }).limits[0]?.limit, expected);
     };
     check({ unitMultiplier: 30 }, '10 per 30 minutes');
     check({ algorithm: 'sliding_window' }, '10 per minute (sliding window)');
     check({ algorithm: 'token_bucket', shadowMode: true }, '10 per minute (token bucket, shadow)');
   });
 
-  it('tells of a limit how often it was asked, refused and how full it is', () => {
+  it('shows how often a limit was hit and exceeded, and how full it is', () => {
     const usages = () => (domain: string, descriptor: string) =>
       domain === 'gateway' && descriptor === 'user' ? { hits: 7, over: 2, fullness: 0.5 } : undefined;
     const [asked, other] = readDiagnostics({ ...parts, usages }).limits;
@@ -140,14 +121,14 @@ describe('readDiagnostics', () => {
     assert.deepEqual([other?.hits, other?.over, other?.fullness], [0, 0, undefined]);
   });
 
-  it('lists no more than a thousand routes, and counts them all', () => {
+  it('lists the first thousand routes in their order, and counts all', () => {
     const read = readDiagnostics({ ...parts, gateway: () => ({ ...parts.gateway(), ...manyRoutes(10_000) }) });
     assert.deepEqual([read.routes.length, read.routes_total, read.services.length], [rowsMax, 10_000, rowsMax]);
-    assert.equal(read.routes.at(-1)?.name, 'm999');
+    assert.deepEqual([read.routes[0]?.name, read.routes.at(-1)?.name], ['m0', 'm999']);
     assert.ok(JSON.stringify(read).length < 1024 * 1024);
   });
 
-  it('asks after no more than a thousand limits, and counts them all', () => {
+  it('reads the first thousand limits, and counts all', () => {
     const descriptors = Array.from({ length: 5_000 }, (_, index) =>
       node(`user=u${index}`, [limit(5), limit(50, 'hour')]),
     );
@@ -162,7 +143,7 @@ describe('readDiagnostics', () => {
     assert.ok(asked <= rowsMax + 1);
   });
 
-  it('picks routes by name, prefix, service and target before it counts a thousand, in any case', () => {
+  it('filters routes by name, prefix, service and target in any case, before the bound', () => {
     const gateway = () => ({ ...parts.gateway(), ...manyRoutes(10_000) });
     const read = (filter: string, offset = 0) => readDiagnostics({ ...parts, gateway }, { filter, offset });
     for (const filter of ['M9999', '/P9999', 's9999', '10.0.0.9999']) {
@@ -175,7 +156,7 @@ describe('readDiagnostics', () => {
     assert.deepEqual(read('nowhere').routes, []);
   });
 
-  it('finds nothing by what is not shown', () => {
+  it('finds nothing by what it does not show', () => {
     const target = () => 'http://ann:pw-1@hotel:80';
     const routes = [{ ...hotelRoute, transport: { ...hotelRoute.transport, describe: target } }];
     const services = [{ role: 'AuthService auth', service: 'http://ann:pw-2@auth', target }];
@@ -189,14 +170,11 @@ describe('readDiagnostics', () => {
     }
   });
 
-  it('shows no value of a descriptor whose key names a secret, and counts it nevertheless', () => {
-    const [known] = parts.limits();
-    const [descriptor] = known?.descriptors ?? [];
-    assert.ok(known && descriptor);
-    const descriptors = [{ ...descriptor, key: 'token', value: 'pw-3' }];
+  it('hides the value of a descriptor whose key names a secret, but counts by it', () => {
     const asked: string[] = [];
     const usages = () => (_: string, path: string) => void asked.push(path);
-    const { limits } = readDiagnostics({ ...parts, limits: () => [{ ...known, descriptors }], usages });
+    const below = { ...node('token=pw-3', [limit(10)]), descriptors: [node('city=Paris', [unlimited])] };
+    const { limits } = readDiagnostics({ ...parts, limits: () => [domain('gateway', below)], usages });
     assert.deepEqual(
       limits.map((row) => row.descriptor),
       ['token=…', 'token=… › city=Paris'],
@@ -205,18 +183,18 @@ describe('readDiagnostics', () => {
   });
 });
 
-/** The last of them is in no list of a thousand. */
+/** Mappings `m0`, `m1` and so on, each with its service. */
 function manyRoutes(count: number) {
-  const names = Array.from({ length: count }, (_, index) => `${index}`);
+  const numbers = Array.from({ length: count }, (_, index) => `${index}`);
   return {
-    routes: names.map((number) => ({
+    routes: numbers.map((number) => ({
       ...hotelRoute,
       name: `m${number}`,
       prefix: `/p${number}`,
       mapping: { ...hotelRoute.mapping, name: `m${number}`, service: `s${number}` },
       transport: { ...hotelRoute.transport, describe: () => `http://10.0.0.${number}:80` },
     })),
-    services: names.map((number) => ({
+    services: numbers.map((number) => ({
       role: `Mapping m${number}`,
       service: `s${number}`,
       target: () => `http://10.0.0.${number}:80`,
