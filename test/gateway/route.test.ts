@@ -18,25 +18,18 @@ describe('a route', () => {
 
   after(() => clusters.close());
 
-  const stagesOf = (...names: string[]) =>
-    createAuthStages(
-      names.map((name, index) => ({
-        record: authRecordOf({ name, isDefault: index === 0 }),
-        port: () => assert.fail('asked'),
-      })),
-      {
-        resolve: () => local,
-        holdCluster: () => assert.fail('opened'),
-        counts: { allowed: 0, denied: 0, error: 0 },
-        onUnanswered() {},
-        logger,
-      },
-    );
+  const auth = createAuthStages([{ record: authRecordOf(), port: () => assert.fail('asked') }], {
+    resolve: () => local,
+    holdCluster: () => assert.fail('opened'),
+    counts: { allowed: 0, denied: 0, error: 0 },
+    onUnanswered() {},
+    logger,
+  });
 
   const partsOf = (target: Target, changes: Partial<RouteParts> = {}): RouteParts => ({
     resolve: () => target,
     appOf: () => async () => {},
-    auth: stagesOf('auth', 'staff'),
+    auth,
     holdCluster: (spec) => clusters.acquire(spec).cluster,
     holdTraffic: createTraffic().hold,
     identity: createIdentity([]),
@@ -53,31 +46,6 @@ describe('a route', () => {
     assert.deepEqual(timeoutsOf({}, remote), settings);
     assert.deepEqual(timeoutsOf(own, remote), own);
     assert.deepEqual(timeoutsOf(own, local), undefined);
-  });
-
-  it('asks the auth service that the mapping names, or the default one, unless the mapping bypasses it or there is none', () => {
-    const askedBy = (fields: object, changes: Partial<RouteParts> = {}) =>
-      createRoute(mappingOf(fields), partsOf(local, changes)).auth?.record.name;
-    assert.equal(askedBy({}), 'auth');
-    assert.equal(askedBy({ authService: 'staff' }), 'staff');
-    assert.equal(askedBy({ bypassAuth: true }), undefined);
-    assert.equal(askedBy({}, { auth: stagesOf() }), undefined);
-  });
-
-  it('cannot be made without the auth service that the mapping names', () => {
-    for (const auth of [stagesOf(), stagesOf('auth')]) {
-      const make = () => createRoute(mappingOf({ authService: 'staff' }), partsOf(local, { auth }));
-      assert.throws(make, /^TypeError: Mapping hotel: there is no auth service "staff"/);
-    }
-  });
-
-  it('has only the labels of the domain of the rate-limit service', () => {
-    const mapping = mappingOf({ labels: { gateway: labelled('x-key'), other: labelled('x-other') } });
-    assert.deepEqual(createRoute(mapping, partsOf(local)).labels, labelled('x-key'));
-    for (const domain of ['another', undefined]) {
-      const { labels, descriptors } = createRoute(mapping, partsOf(local, { domain }));
-      assert.deepEqual([labels, descriptors], [[], { beforeAuth: undefined, afterAuth: undefined }]);
-    }
   });
 
   it('that is a redirect asks no service, and resolves none', () => {

@@ -1,10 +1,13 @@
 /** Several auth services: each mapping asks its own, and each sets only its own identity headers. */
 import assert from 'node:assert/strict';
 import supertest from 'supertest';
-import { type ConfiguredAuthService, createGateway } from '#gateway';
+import type { AuthService } from '#config';
+import { createGateway } from '#gateway';
 import { authRecordOf, type EdgeOptions, mappingOf, remote, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
+
+const staffRecord = authRecordOf({ name: 'staff', authService: 'staff', isDefault: false });
 
 describe('several auth services', () => {
   const servers = testServers();
@@ -17,14 +20,7 @@ describe('several auth services', () => {
     const edge = await startEdge(servers, {
       authServices: [
         { record: authRecordOf({ name: 'users', authService: 'users' }) },
-        {
-          record: authRecordOf({
-            name: 'staff',
-            authService: 'staff',
-            isDefault: false,
-            allowedAuthorizationHeaders: ['x-staff'],
-          }),
-        },
+        { record: { ...staffRecord, allowedAuthorizationHeaders: ['x-staff'] } },
       ],
       identityHeaders: ['x-reserved'],
       mappings: [
@@ -37,74 +33,47 @@ describe('several auth services', () => {
     });
     const get = (path: string) =>
       supertest(edge.origin).get(path).set({ 'X-Travel-User': 'me', 'X-Staff': 'me', 'X-Reserved': 'me' });
-    const seen = () => {
-      const { headers } = upstream.only();
-      return [headers['x-travel-user'], headers['x-staff'], headers['x-reserved']];
-    };
-    return { users, staff, edge, get, seen };
+    return { users, staff, upstream, edge, get };
   }
 
-  it('are asked as the mapping says; without a name the default one is', async () => {
-    const { users, staff, get } = await setUp();
-    await get('/v1/hotels').expect(200);
-    assert.deepEqual([users.reached.length, staff.reached.length], [1, 0]);
-    await get('/admin').expect(200);
-    assert.deepEqual([users.reached.length, staff.reached.length], [1, 1]);
-  });
-
-  it('are not asked with bypass_auth, even if the mapping names one', async () => {
-    const { users, staff, get } = await setUp();
-    await get('/open').expect(200);
-    assert.deepEqual([users.reached.length, staff.reached.length], [0, 0]);
-  });
-
-  for (const [path, expected] of [
-    ['/v1/hotels', ['by users', undefined, undefined]],
-    ['/admin', [undefined, 'by staff', undefined]],
-    ['/open', [undefined, undefined, undefined]],
-  ] as const) {
-    it(`set only their own identity headers, and no client sets any: ${path}`, async () => {
-      const { get, seen } = await setUp();
+  it('are asked as the mapping says, or the default one; each sets only its own identity headers', async () => {
+    const { users, staff, upstream, edge, get } = await setUp();
+    for (const [path, asked, expected] of [
+      ['/v1/hotels', [1, 0], ['by users', undefined, undefined]],
+      ['/admin', [1, 1], [undefined, 'by staff', undefined]],
+      ['/open', [1, 1], [undefined, undefined, undefined]],
+    ] as const) {
       await get(path).expect(200);
-      assert.deepEqual(seen(), expected);
-    });
-  }
+      assert.deepEqual([users.reached.length, staff.reached.length], asked, path);
+      const headers = upstream.reached.at(-1)?.headers ?? {};
+      assert.deepEqual([headers['x-travel-user'], headers['x-staff'], headers['x-reserved']], expected, path);
+    }
+    assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 2, denied: 0, error: 0 });
+  });
 
   it('get no identity header of another auth service from the client', async () => {
     const { staff, get } = await setUp({
       authServices: [
         { record: authRecordOf({ authService: 'users' }) },
-        {
-          record: authRecordOf({
-            name: 'staff',
-            authService: 'staff',
-            isDefault: false,
-            allowedRequestHeaders: ['x-travel-user', 'x-other'],
-          }),
-        },
+        { record: { ...staffRecord, allowedRequestHeaders: ['x-travel-user', 'x-other'] } },
       ],
     });
-    await get('/admin').set('X-Other', 'told').expect(200);
-    assert.deepEqual([staff.only().headers['x-travel-user'], staff.only().headers['x-other']], [undefined, 'told']);
+    await get('/admin').set('X-Other', 'sent').expect(200);
+    assert.deepEqual([staff.only().headers['x-travel-user'], staff.only().headers['x-other']], [undefined, 'sent']);
   });
 
-  it('share their counts', async () => {
-    const { get, edge } = await setUp();
-    await get('/v1/hotels');
-    await get('/admin');
-    assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 2, denied: 0, error: 0 });
+  const pageRunning = (run: () => Promise<void>) => ({
+    ...{ name: 'diag', prefix: '/gateway/v0/diag', rewrite: '', authenticated: true },
+    run,
   });
 
   it("guard the server's own pages by the default one", async () => {
-    const run = async () => {};
-    const page = { name: 'diag', prefix: '/gateway/v0/diag', rewrite: '', authenticated: true, run };
-    const { users, staff, get } = await setUp({ internalRoutes: [page] });
+    const { users, staff, get } = await setUp({ internalRoutes: [pageRunning(async () => {})] });
     await get('/gateway/v0/diag/');
     assert.deepEqual([users.reached.length, staff.reached.length], [1, 0]);
   });
 
   it("need no default where each mapping names one; then the server's own pages are not served", async () => {
-    const run = async () => assert.fail('an unguarded page');
     const { get, users, staff } = await setUp({
       authServices: ['users', 'staff'].map((name) => ({
         record: authRecordOf({ name, authService: name, isDefault: false }),
@@ -113,7 +82,7 @@ describe('several auth services', () => {
         mappingOf({ authService: 'users' }),
         mappingOf({ name: 'admin', prefix: '/admin', authService: 'staff' }),
       ],
-      internalRoutes: [{ name: 'diag', prefix: '/gateway/v0/diag', rewrite: '', authenticated: true, run }],
+      internalRoutes: [pageRunning(async () => assert.fail('an unguarded page'))],
     });
     await get('/v1/hotels').expect(200);
     await get('/admin').expect(200);
@@ -121,29 +90,26 @@ describe('several auth services', () => {
     assert.deepEqual([users.reached.length, staff.reached.length], [1, 1]);
   });
 
-  function checkRefused(what: string, message: RegExp, records: Parameters<typeof authRecordOf>, mapping = {}) {
+  function checkRefused(what: string, message: RegExp, records: readonly Partial<AuthService>[], mapping = {}) {
     it(`cannot be used ${what}`, () => {
-      const authServices: ConfiguredAuthService[] = records.map((record) => ({
-        record: authRecordOf(record),
-        port: () => assert.fail('asked'),
-      }));
-      const services = { hotel: async () => {} };
+      const authServices = records.map((one) => ({ record: authRecordOf(one), port: () => assert.fail('asked') }));
       const resolve = (name: string) => ({ kind: 'local', name }) as const;
+      const services = { hotel: async () => {} };
       const make = () => createGateway({ mappings: [mappingOf(mapping)], authServices, services, resolve });
       assert.throws(make, message);
     });
   }
 
-  const two = [{ name: 'a' }, { name: 'b' }] as unknown as Parameters<typeof authRecordOf>;
-  checkRefused('with two defaults', /2 of 2 auth services are the default/, two);
-  const none = two.map((one) => ({ ...one, isDefault: false })) as typeof two;
-  checkRefused(
-    'with no default for a mapping that names none',
-    /Mapping hotel names no auth service, and none of 2 is the default/,
-    none,
-  );
-  const same = [{ name: 'a' }, { name: 'a', isDefault: false }] as unknown as typeof two;
-  checkRefused('with two of the same name', /same name/, same);
-  const unknown = { authService: 'nobody' };
-  checkRefused('open where a mapping names one that is not there', /no auth service "nobody"/, [{}], unknown);
+  const [a, b, other] = [{ name: 'a' }, { name: 'b' }, { isDefault: false }];
+  const noDefault = /Mapping hotel names no auth service, and none of 2 is the default/;
+  checkRefused('with two defaults', /2 of 2 auth services are the default/, [a, b]);
+  checkRefused('with no default for a mapping that names none', noDefault, [
+    { ...a, ...other },
+    { ...b, ...other },
+  ]);
+  checkRefused('with two of the same name', /same name/, [a, { ...a, ...other }]);
+  for (const records of [[], [a]])
+    checkRefused(`by a mapping that names another than these ${records.length}`, /no auth service "x"/, records, {
+      authService: 'x',
+    });
 });

@@ -1,5 +1,6 @@
 /** Counts of requests through a gateway, and the list of those that failed. */
 import assert from 'node:assert/strict';
+import type { Context } from 'koa';
 import { createTraffic, type Traffic } from '#gateway';
 import type { Decision } from '#ratelimit';
 import {
@@ -108,15 +109,17 @@ describe('the traffic of a gateway', () => {
     assert.deepEqual([refusedByLimit, refusedByAuth], [1, 0]);
   });
 
-  it('does not count the 429 of a service as a limit', async () => {
-    const { traffic, get } = await setUp({
-      services: {
-        async hotel(ctx) {
-          ctx.status = 429;
-          ctx.body = 'slowly';
-        },
+  const failing = (status: number) => ({
+    services: {
+      async hotel(ctx: Context) {
+        ctx.status = status;
+        ctx.body = '';
       },
-    });
+    },
+  });
+
+  it('does not count the 429 of a service as a limit', async () => {
+    const { traffic, get } = await setUp(failing(429));
     await get();
     assert.equal((await counted(traffic, 1)).refusedByLimit, 0);
   });
@@ -155,34 +158,13 @@ describe('the traffic of a gateway', () => {
     assert.deepEqual([abandoned, byClass[2]], [1, 0]);
   });
 
-  it('keeps the last hundred failures', async () => {
-    const { traffic, get } = await setUp({
-      services: {
-        async hotel(ctx) {
-          ctx.status = 500;
-          ctx.body = '';
-        },
-      },
-    });
-    for (let index = 0; index <= 100; index += 1) await get(`/v1/hotels/${index}`);
+  it('keeps the last hundred failures, and truncates and marks long paths', async () => {
+    const { traffic, get } = await setUp(failing(500));
+    const long = `/v1/hotels/${'x'.repeat(489)}`;
+    for (const path of ['/v1/hotels/first', long, `${long}x`, ...Array(98).fill('/v1/hotels/last')]) await get(path);
     await counted(traffic, 101);
     const paths = traffic.failures().map(({ path }) => path);
-    assert.deepEqual([paths.length, paths[0], paths.at(-1)], [100, '/v1/hotels/100', '/v1/hotels/1']);
-  });
-
-  it('truncates long paths and marks them', async () => {
-    const { traffic, get } = await setUp({
-      services: {
-        async hotel(ctx) {
-          ctx.status = 500;
-        },
-      },
-    });
-    await get(`/v1/hotels/${'x'.repeat(489)}`);
-    await get(`/v1/hotels/${'x'.repeat(490)}`);
-    await counted(traffic, 2);
-    const paths = traffic.failures().map(({ path }) => path);
-    assert.deepEqual(paths, [`/v1/hotels/${'x'.repeat(489)}…`, `/v1/hotels/${'x'.repeat(489)}`]);
+    assert.deepEqual([paths.length, paths[0], ...paths.slice(-2)], [100, '/v1/hotels/last', `${long}…`, long]);
   });
 
   it('keeps the counts of a route across gateways, and drops those of removed routes', async () => {
