@@ -60,17 +60,10 @@ describe('formatExplanation', () => {
       credentials: false,
     };
     const mappings = [mappingOf({ cors: { ...cors, maxAgeSeconds: undefined } })];
-    const preflightFrom = (origin: string) =>
-      read(
-        { mappings },
-        {
-          method: 'OPTIONS',
-          headers: [
-            ['Origin', origin],
-            ['Access-Control-Request-Method', 'GET'],
-          ],
-        },
-      );
+    const preflightFrom = (origin: string) => {
+      const headers = Object.entries({ Origin: origin, 'Access-Control-Request-Method': 'GET' });
+      return read({ mappings }, { method: 'OPTIONS', headers });
+    };
     assert.match(verdict(preflightFrom('https://a.example')) ?? '', /answered with permission/);
     assert.match(verdict(preflightFrom('https://b.example')) ?? '', /answered without permission/);
   });
@@ -85,11 +78,7 @@ describe('formatExplanation', () => {
     ];
     const limiter = createLimiter({ limits: [domain('gateway', node('user', limits), node('plan', unlimited))] });
     const options = { mappings: [mappingOf({ labels })], rateLimitService: limitRecordOf(), limiter };
-    const headers = [
-      ['X-User', 'ann'],
-      ['X-Plan', 'gold'],
-      ['X-City', 'Rome'],
-    ] as const;
+    const headers = Object.entries({ 'X-User': 'ann', 'X-Plan': 'gold', 'X-City': 'Rome' });
     assert.deepEqual(section(read(options, { headers }), 'Rate limit').slice(2, -2), [
       'domain | gateway',
       'descriptor | user=ann',

@@ -91,26 +91,15 @@ describe('a mapping with cors', () => {
     assert.deepEqual(edge.log, []);
   });
 
-  it('permits nothing to other origins', async () => {
+  it('permits nothing to other origins, and says Vary: Origin for shared caches', async () => {
     const { preflight, ask } = await setUp();
-    const answer = await preflight('https://evil.example');
-    assert.deepEqual([answer.status, permissions(answer)], [204, {}]);
-    for (const origin of ['https://evil.example', 'null', 'https://app.example.evil.example', 'http://app.example']) {
-      const actual = await ask({ Origin: origin });
-      assert.deepEqual([actual.status, permissions(actual), actual.headers.get('vary')], [200, {}, 'Origin'], origin);
+    const refused = await preflight('https://evil.example');
+    assert.deepEqual([refused.status, permissions(refused)], [204, {}]);
+    const origins = ['https://evil.example', 'null', 'https://app.example.evil.example', 'http://app.example'];
+    for (const headers of [{}, ...origins.map((origin) => ({ Origin: origin }))]) {
+      const answer = await ask(headers);
+      assert.deepEqual([answer.status, permissions(answer), answer.headers.get('vary')], [200, {}, 'Origin']);
     }
-  });
-
-  it('lets scripts read the response of the service', async () => {
-    const { ask } = await setUp();
-    const answer = await ask({ Origin: app });
-    assert.deepEqual([answer.status, permissions(answer)], [200, readable]);
-  });
-
-  it('says Vary: Origin to clients without an origin too, for shared caches', async () => {
-    const { ask } = await setUp();
-    const answer = await ask({});
-    assert.deepEqual([answer.headers.get('vary'), permissions(answer)], ['Origin', {}]);
   });
 
   it('replaces the CORS headers of the service, and keeps both values of Vary', async () => {
@@ -158,6 +147,7 @@ describe('a mapping with cors', () => {
     [503, 'without an auth service', async () => ({ ...authenticated, authPort: () => failed })],
     [429, 'after authentication', async () => ({ ...limited, mappings: [limitedBy(labelled('x-key'))] })],
     [429, 'before authentication', async () => ({ ...limited, mappings: [limitedBy([byAddress])] })],
+    [200, 'of the service', async () => ({})],
     [404, 'of the service', async () => ({ targets: { hotel: remote(await startUpstream(servers, missing)) } })],
     [503, 'without the service', async () => ({ targets: { hotel: remote(await servers.refusing()) } })],
   ];
@@ -186,36 +176,23 @@ describe('a mapping with cors', () => {
 
   it('answers a preflight by the rule of the mapping that the announced method matches', async () => {
     const put = { kind: 'exact', value: 'PUT' } as const;
-    const { preflight, upstream } = await setUp(
-      {},
-      {
-        mappings: [
-          mappingOf({ name: 'write', method: put, cors: ruleOf() }),
-          mappingOf({ name: 'read', cors: ruleOf({ methods: ['GET'], credentials: false }) }),
-        ],
-      },
-    );
-    for (const [method, methods] of [
-      ['PUT', 'GET, PUT'],
-      ['GET', 'GET'],
-    ] as const)
-      assert.equal((await preflight(app, method)).headers.get('access-control-allow-methods'), methods);
+    const read = mappingOf({ name: 'read', cors: ruleOf({ methods: ['GET'], credentials: false }) });
+    const mappings = [mappingOf({ name: 'write', method: put, cors: ruleOf() }), read];
+    const { preflight, upstream } = await setUp({}, { mappings });
+    const methodsFor = async (method: string) =>
+      (await preflight(app, method)).headers.get('access-control-allow-methods');
+    assert.deepEqual([await methodsFor('PUT'), await methodsFor('GET')], ['GET, PUT', 'GET']);
     assert.equal(upstream.reached.length, 0);
   });
 
   it('leaves other OPTIONS requests, and preflights of mappings without a rule, to the service', async () => {
-    const { ask, preflight, upstream } = await setUp(
-      {},
-      { mappings: [mappingOf({ cors: ruleOf() }), mappingOf({ name: 'car', prefix: '/v1/cars' })] },
-    );
+    const mappings = [mappingOf({ cors: ruleOf() }), mappingOf({ name: 'car', prefix: '/v1/cars' })];
+    const { ask, preflight, upstream } = await setUp({}, { mappings });
     assert.equal((await ask({ Origin: app }, 'OPTIONS')).status, 200);
     assert.equal((await ask({ 'Access-Control-Request-Method': 'PUT' }, 'OPTIONS')).status, 200);
     const answer = await preflight(app, 'PUT', '/v1/cars');
     assert.deepEqual([answer.status, permissions(answer), answer.headers.get('vary')], [200, {}, null]);
-    assert.deepEqual(
-      upstream.reached.map(({ method }) => method),
-      ['OPTIONS', 'OPTIONS', 'OPTIONS'],
-    );
+    assert.equal(upstream.reached.map(({ method }) => method).join(), 'OPTIONS,OPTIONS,OPTIONS');
   });
 
   it('replaces the CORS headers of a host app around the gateway', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import supertest from 'supertest';
 import type { Mapping } from '#config';
-import { createGateway, createGatewayCounts, type GatewayOptions } from '#gateway';
+import { createGateway, createGatewayCounts } from '#gateway';
 import { isolate } from '#http';
 import { createClusters } from '#proxy';
 import {
@@ -109,34 +109,25 @@ describe('the gateway', () => {
   });
 
   it('takes the host from a trusted proxy, and not from a client', async () => {
-    const byHost = (trustedProxies: readonly string[]) =>
-      startEdge(servers, {
+    for (const [trustedProxies, status] of [
+      [['127.0.0.1'], 200],
+      [[], 404],
+    ] as const) {
+      const edge = await startEdge(servers, {
         mappings: [mappingOf({ host: exactly('api.example') })],
         services: { hotel: local },
         addresses: { trustedProxies, publicUrl: 'https://public.example' },
       });
-    const get = ({ origin }: { origin: string }) =>
-      supertest(origin).get('/v1/hotels').set('X-Forwarded-Host', 'api.example');
-    await get(await byHost(['127.0.0.1'])).expect(200);
-    await get(await byHost([])).expect(404);
+      await supertest(edge.origin).get('/v1/hotels').set('X-Forwarded-Host', 'api.example').expect(status);
+    }
   });
 
   it('sends the limiter the client, the request line and headers, as the labels say', async () => {
     const asked: unknown[] = [];
-    const labels: Mapping['labels'] = {
-      gateway: [
-        {
-          name: 'all',
-          labels: [
-            ...(['remote_address', 'method', 'path', 'destination_cluster'] as const).map((kind) => ({
-              kind,
-              name: kind,
-            })),
-            { kind: 'header', name: 'user', header: 'x-travel-user', omitIfNotPresent: true, default: '' },
-          ],
-        },
-      ],
-    };
+    const kinds = ['remote_address', 'method', 'path', 'destination_cluster'] as const;
+    const [byUser] = labelled('x-travel-user', 'user');
+    const all = [...kinds.map((kind) => ({ kind, name: kind })), ...(byUser?.labels ?? [])];
+    const labels = { gateway: [{ name: 'all', labels: all }] };
     const edge = await startEdge(servers, {
       mappings: [mappingOf({ labels })],
       services: { hotel: local },
@@ -212,22 +203,14 @@ describe('the gateway', () => {
     });
   }
 
-  function checkRefused(what: string, options: Partial<GatewayOptions>, message: RegExp) {
+  for (const [what, options, message] of [
+    ['with a mapping to a module that is not in this process', { mappings: [mappingOf()] }, /no service "hotel"/],
+    ['without an auth service of a record', { authServices: [{ record: authRecordOf() }] }, /auth service "auth"/],
+    ['without the limiter of a record', { rateLimitService: limitRecordOf() }, /no limiter/],
+  ] as const) {
     it(`cannot be made ${what}`, () => {
       const resolve = (name: string) => ({ kind: 'local', name }) as const;
       assert.throws(() => createGateway({ mappings: [], services: {}, resolve, ...options }), message);
     });
   }
-
-  checkRefused(
-    'with a mapping to a module that is not in this process',
-    { mappings: [mappingOf()] },
-    /no service "hotel"/,
-  );
-  checkRefused(
-    'without the auth service that a record names',
-    { authServices: [{ record: authRecordOf() }] },
-    /auth service "auth"/,
-  );
-  checkRefused('without the limiter that a record names', { rateLimitService: limitRecordOf() }, /no limiter/);
 });

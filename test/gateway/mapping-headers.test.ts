@@ -29,64 +29,57 @@ describe('the header rules of a mapping', () => {
   const servers = testServers();
   const mappings = [mappingOf({ requestHeaders, responseHeaders })];
 
-  type Ways = Readonly<Record<string, (seen: unknown[]) => Promise<EdgeOptions>>>;
-  const ways: Ways = {
-    'across HTTP': async (seen) => {
-      const upstream = await startUpstream(servers, (res, { headers }) => {
-        seen.push(headers['x-added'], headers['x-list'], headers['x-removed']);
-        res.writeHead(200, answered).end();
-      });
-      return { targets: { hotel: remote(upstream) } };
-    },
-    'in this process': async (seen) => {
-      const hotel = isolate(async (ctx) => {
-        seen.push(ctx.get('x-added'), ctx.get('x-list'), ctx.req.headers['x-removed']);
-        ctx.set(answered);
-        ctx.status = 200;
-      });
-      return { services: { hotel } };
-    },
-  };
-
-  for (const [where, prepare] of Object.entries(ways)) {
-    it(`apply to the request and the response of a service ${where}, and back`, async () => {
-      const seen: unknown[] = [];
-      const edge = await startEdge(servers, { mappings, ...(await prepare(seen)) });
-      const { status, headers } = await fetch(`${edge.origin}/v1/hotels`, { headers: sent });
-      assert.equal(status, 200);
-      assert.deepEqual(seen, ['ours', 'theirs, ours', undefined]);
-      assert.equal(headers.get('strict-transport-security'), 'max-age=1');
-      assert.equal(headers.get('x-list'), 'theirs, ours');
-      assert.equal(headers.get('x-inside'), null);
-    });
+  async function checkBoth(service: EdgeOptions, seen: readonly unknown[]) {
+    const edge = await startEdge(servers, { mappings, ...service });
+    const { status, headers } = await fetch(`${edge.origin}/v1/hotels`, { headers: sent });
+    assert.equal(status, 200);
+    assert.deepEqual(seen, ['ours', 'theirs, ours', undefined]);
+    const names = ['strict-transport-security', 'x-list', 'x-inside'];
+    assert.deepEqual(
+      names.map((name) => headers.get(name)),
+      ['max-age=1', 'theirs, ours', null],
+    );
   }
 
-  async function checkAdded(options: EdgeOptions, status: number) {
-    const edge = await startEdge(servers, { mappings, ...options });
-    const answer = await fetch(`${edge.origin}/v1/hotels`, { redirect: 'manual' });
-    assert.equal(answer.status, status);
-    assert.equal(answer.headers.get('strict-transport-security'), 'max-age=1');
-    assert.equal(answer.headers.get('x-list'), 'ours');
-  }
-
-  it('apply to refusals', async () => {
-    const refusing = { authService: authRecordOf(), targets: { hotel: remote(await servers.refusing()) } };
-    const body = Buffer.from('no');
-    await checkAdded({ ...refusing, authPort: () => ({ outcome: 'deny', status: 401, headers: {} }) }, 401);
-    await checkAdded({ ...refusing, authPort: () => ({ outcome: 'deny', status: 403, headers: {}, body }) }, 403);
-  });
-
-  it('apply when the service is down or fails', async () => {
-    await checkAdded({ targets: { hotel: remote(await servers.refusing()) } }, 503);
-    const broken = isolate(async () => {
-      throw new Error('broken');
+  it('apply to the request and the response of a service across HTTP', async () => {
+    const seen: unknown[] = [];
+    const upstream = await startUpstream(servers, (res, { headers }) => {
+      seen.push(headers['x-added'], headers['x-list'], headers['x-removed']);
+      res.writeHead(200, answered).end();
     });
-    await checkAdded({ services: { hotel: broken } }, 500);
+    await checkBoth({ targets: { hotel: remote(upstream) } }, seen);
   });
 
-  it('apply to a redirect', () =>
-    checkAdded(
-      { mappings: [mappingOf({ responseHeaders, redirect: { host: 'a.example', path: undefined, status: 302 } })] },
-      302,
-    ));
+  it('apply to the request and the response of a service in this process', async () => {
+    const seen: unknown[] = [];
+    const hotel = isolate(async (ctx) => {
+      seen.push(ctx.get('x-added'), ctx.get('x-list'), ctx.req.headers['x-removed']);
+      ctx.set(answered);
+      ctx.status = 200;
+    });
+    await checkBoth({ services: { hotel } }, seen);
+  });
+
+  const refusal = { outcome: 'deny', status: 401, headers: {} } as const;
+  const [authService, body] = [authRecordOf(), Buffer.from('no')];
+  const redirect = { host: 'a.example', path: undefined, status: 302 } as const;
+  const broken = isolate(async () => {
+    throw new Error('broken');
+  });
+
+  for (const [status, what, options] of [
+    [401, 'a refusal', { authService, authPort: () => refusal }],
+    [403, 'a refusal with a body', { authService, authPort: () => ({ ...refusal, status: 403, body }) }],
+    [503, 'a response without the service', {}],
+    [500, 'a failure of the service', { targets: {}, services: { hotel: broken } }],
+    [302, 'a redirect', { mappings: [mappingOf({ responseHeaders, redirect })] }],
+  ] as const) {
+    it(`apply to ${what}`, async () => {
+      const targets = { hotel: remote(await servers.refusing()) };
+      const edge = await startEdge(servers, { mappings, targets, ...options });
+      const answer = await fetch(`${edge.origin}/v1/hotels`, { redirect: 'manual' });
+      const seen = [answer.status, answer.headers.get('strict-transport-security'), answer.headers.get('x-list')];
+      assert.deepEqual(seen, [status, 'max-age=1', 'ours']);
+    });
+  }
 });

@@ -23,14 +23,14 @@ const status = (fields: Partial<DescriptorStatus> = {}): DescriptorStatus => ({
 const uncounted = status({ currentLimit: undefined, limitRemaining: 4_294_967_295, resetSeconds: undefined });
 const named = (name: string) => status({ currentLimit: { ...perMinute, name } });
 
-function told(style: RateLimitHeaderStyle, ...statuses: DescriptorStatus[]): Readonly<Record<string, string>> {
+function headersOf(style: RateLimitHeaderStyle, ...statuses: DescriptorStatus[]): Readonly<Record<string, string>> {
   const descriptors = [{ entries: [{ key: 'x-key', value: '1' }] }, { entries: [{ key: 'user', value: 'demo' }] }];
   return rateLimitHeaders[style]({ statuses, descriptors });
 }
 
 describe("the IETF's rate-limit headers", () => {
   const check = (statuses: readonly DescriptorStatus[], policy: string, state: string) =>
-    assert.deepEqual(told('ietf', ...statuses), { 'RateLimit-Policy': policy, RateLimit: state });
+    assert.deepEqual(headersOf('ietf', ...statuses), { 'RateLimit-Policy': policy, RateLimit: state });
 
   it('give label, quota, window, remainder and reset', () =>
     check([status()], '"x-key";q=10;w=60', '"x-key";r=9;t=30'));
@@ -46,8 +46,8 @@ describe("the IETF's rate-limit headers", () => {
     check([uncounted, status()], '"user";q=10;w=60', '"user";r=9;t=30'));
 
   it('are missing when no limit counted', () => {
-    assert.deepEqual(told('ietf', uncounted), {});
-    assert.deepEqual(told('ietf'), {});
+    assert.deepEqual(headersOf('ietf', uncounted), {});
+    assert.deepEqual(headersOf('ietf'), {});
   });
 
   it('use the name of a limit, escaped as a structured field', () =>
@@ -70,7 +70,7 @@ describe("the IETF's rate-limit headers", () => {
 
 describe('the rate-limit headers of draft 03', () => {
   const check = (statuses: readonly DescriptorStatus[], limit: string, remaining: string, reset: string) =>
-    assert.deepEqual(told('draft_03', ...statuses), {
+    assert.deepEqual(headersOf('draft_03', ...statuses), {
       'X-RateLimit-Limit': limit,
       'X-RateLimit-Remaining': remaining,
       'X-RateLimit-Reset': reset,
@@ -93,10 +93,10 @@ describe('the rate-limit headers of draft 03', () => {
   it('give the whole window when the service does not say when it ends', () =>
     check([status({ resetSeconds: undefined })], '10, 10;w=60', '9', '60'));
 
-  it('are missing when no limit counted', () => assert.deepEqual(told('draft_03', uncounted), {}));
+  it('are missing when no limit counted', () => assert.deepEqual(headersOf('draft_03', uncounted), {}));
 });
 
-it('rate-limit headers can be switched off', () => assert.deepEqual(told('none', status()), {}));
+it('rate-limit headers can be switched off', () => assert.deepEqual(headersOf('none', status()), {}));
 
 describe('Retry-After', () => {
   const over = (fields: Partial<DescriptorStatus> = {}) => status({ code: 'OVER_LIMIT', limitRemaining: 0, ...fields });
