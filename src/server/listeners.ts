@@ -1,6 +1,5 @@
 /** Opens the listeners together or not at all, and closes them in reverse order. */
 import type { RequestListener } from 'node:http';
-import { createSecureContext } from 'node:tls';
 import type { Tls } from '#config';
 import { createUpgrades, type HttpServerOptions, serveHttp, type UpgradeListener, type Upgrades } from '#http';
 import { type Limiter, serveRateLimit } from '#ratelimit';
@@ -120,7 +119,6 @@ async function openAll(
   const auth = has('auth')
     ? add('auth', 'http', await http('AUTH_PORT', authPort, pipeline.auth.callback()))
     : undefined;
-  if (tls !== undefined) requireKeyPair(tls);
   const scheme = tls === undefined ? 'http' : 'https';
   const gateway = servesHttp(setup)
     ? add('gateway', scheme, await http('PORT', port, pipeline.gateway.callback(), { tls, upgrades }))
@@ -163,16 +161,6 @@ async function openRateLimit(
       return server.close(deadlineMs);
     },
   };
-}
-
-/** OpenSSL's own message names neither the settings nor the remedy. */
-function requireKeyPair(tls: Tls): void {
-  try {
-    createSecureContext(tls);
-  } catch (cause) {
-    const remedy = 'name a certificate chain and the private key that belongs to it, both PEM and without a passphrase';
-    throw new Error(`TLS_CERT and TLS_KEY cannot be used (${messageOf(cause)}): ${remedy}`, { cause });
-  }
 }
 
 function messageOf(cause: unknown): string {

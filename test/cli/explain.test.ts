@@ -64,7 +64,7 @@ describe('frontdesk explain', () => {
     await assert.rejects(explain({ url: 'v1', header: ['no colon'] }), /url is neither .*; header "no colon /s);
   });
 
-  it('asks nobody, not even after the health of a service', async () => {
+  it('sends nothing, not even a health check', async () => {
     let asked = 0;
     const { port } = await servers.http((_req, res) => {
       asked += 1;
@@ -81,7 +81,7 @@ describe('frontdesk explain', () => {
     assert.equal(asked, 0);
   });
 
-  it('shows no control characters that a terminal would obey', async () => {
+  it('replaces control characters that a terminal would obey', async () => {
     const { text } = await explain({ user: 'a\u001b[2Jb' });
     assert.ok(text.includes('by a\ufffd[2Jb') && !text.includes('\u001b'));
   });

@@ -1,4 +1,4 @@
-/** A configuration to start from, on the disk: what it holds, and that it never takes anything's place. */
+/** A configuration to start from, on the disk: what it holds, and that it never overwrites a file. */
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -25,33 +25,24 @@ describe('writeStarter', () => {
     assert.deepEqual(await namesBelow(top), before);
   }
 
-  for (const gatewayDomain of ['gateway.local', 'getambassador.io']) {
-    it(`writes what loads without error or notice where GATEWAY_DOMAIN is ${gatewayDomain}`, async () => {
+  it('writes what loads without error or notice under any GATEWAY_DOMAIN', async () => {
+    for (const gatewayDomain of ['gateway.local', 'getambassador.io']) {
       const directory = await writeFiles();
-      assert.deepEqual(
-        await writeStarter(directory, options),
-        written.map((name) => join(directory, name)),
-      );
+      const paths = written.map((name) => join(directory, name));
+      assert.deepEqual(await writeStarter(directory, options), paths);
       const { configuration, errors, notices } = await loadConfiguration(directory, { gatewayDomain });
       assert.deepEqual({ errors, notices }, { errors: [], notices: [] });
       const { mappings, authServices, rateLimitServices, limits, users, demo } = configuration;
-      assert.deepEqual(
-        mappings.map(({ prefix, service, bypassAuth }) => [prefix, service, bypassAuth]),
-        [['/', 'http://127.0.0.1:3000', false]],
-      );
-      assert.deepEqual(
-        [authServices, rateLimitServices].map((records) => records.length),
-        [1, 1],
-      );
-      assert.deepEqual(
-        limits.map(({ domain, descriptors }) => [domain, descriptors.map(({ key }) => key)]),
-        [['gateway', ['user']]],
-      );
+      const [{ prefix, service, bypassAuth } = assert.fail(), ...others] = mappings;
+      assert.deepEqual([prefix, service, bypassAuth, others], ['/', options.service, false, []]);
+      assert.deepEqual([authServices.length, rateLimitServices.length], [1, 1]);
+      const [{ domain, descriptors } = assert.fail(), ...otherLimits] = limits;
+      assert.deepEqual([domain, descriptors.map(({ key }) => key), otherLimits], ['gateway', ['user'], []]);
       assert.deepEqual([users, demo], [[{ name: 'me', passwordHash }], {}]);
-    });
-  }
+    }
+  });
 
-  it('makes the directories that are missing, and lets nobody else read the hash', async () => {
+  it('makes the directories that are missing, and lets no other user read the hash', async () => {
     const directory = join(await writeFiles(), 'deep/down');
     await writeStarter(directory, options);
     const modeOf = async (name: string) => (await stat(join(directory, name))).mode & 0o077;
@@ -59,47 +50,40 @@ describe('writeStarter', () => {
     assert.notEqual(await modeOf('services/app.yaml'), 0);
   });
 
-  it('takes a reference for a text, whatever YAML would make of it', async () => {
+  it('writes a reference that YAML would read as a boolean so that it stays text', async () => {
     const directory = await writeFiles();
     await writeStarter(directory, { ...options, service: 'true' });
     const { configuration, errors } = await loadConfiguration(directory);
     assert.deepEqual([configuration.mappings[0]?.service, errors], ['true', []]);
   });
 
-  for (const service of ['', 'a b', 'ftp://a', 'http://a/path', 'grpc://a', 'a\nb: c', '"']) {
-    it(`refuses a service that no mapping could name: ${JSON.stringify(service)}`, async () => {
-      const directory = await writeFiles();
-      await assert.rejects(writeStarter(directory, { ...options, service }), /is no service .* http:\/\/127/);
-      assert.deepEqual(await readdir(directory), []);
-    });
-  }
-
-  it('repeats no password of a service that it refuses', async () => {
-    const service = 'http://ann:hunter2@127.0.0.1:3000/x';
+  it('refuses a service that no mapping could name, and repeats no password of it', async () => {
+    const directory = await writeFiles();
+    for (const service of ['', 'a b', 'ftp://a', 'http://a/path', 'grpc://a', 'a\nb: c', '"'])
+      await assert.rejects(writeStarter(directory, { ...options, service }), /is no service .* http:\/\/127/, service);
     await assert.rejects(
-      writeStarter(await writeFiles(), { ...options, service }),
+      writeStarter(directory, { ...options, service: 'http://ann:hunter2@127.0.0.1:3000/x' }),
       /^Error: "http:\/\/…@127\.0\.0\.1:3000\/x" is no service/,
     );
+    assert.deepEqual(await readdir(directory), []);
   });
 
-  for (const name of [...written, 'services/other.yml', 'ratelimit/other.yaml', 'demo.yaml']) {
-    it(`leaves a configuration alone that has ${name}, and names it`, async () => {
+  it('leaves a configuration alone that has any file of one, and names it', async () => {
+    for (const name of [...written, 'services/other.yml', 'ratelimit/other.yaml', 'demo.yaml']) {
       const directory = await writeFiles({ [name]: 'mine' });
-      await assertRefused(
-        directory,
-        new RegExp(`there is a configuration already, and nothing was written: .*/${name}$`),
-      );
+      const message = new RegExp(`there is a configuration already, and nothing was written: .*/${name}$`);
+      await assertRefused(directory, message);
       assert.equal(await readFile(join(directory, name), 'utf8'), 'mine');
-    });
-  }
+    }
+  });
 
-  it('minds nothing else that is in the directory', async () => {
+  it('ignores other files in the directory', async () => {
     const directory = await writeFiles({ 'compose.yaml': '{}', 'services/README.md': 'mine' });
     await writeStarter(directory, options);
     assert.deepEqual((await loadConfiguration(directory)).errors, []);
   });
 
-  it('writes through no link: not a file, not a folder, not the directory, be there something behind it or not', async () => {
+  it('writes through no link, dangling or not: not a file, not a folder, not the directory', async () => {
     const top = await writeFiles({ 'elsewhere/kept': '' });
     const elsewhere = join(top, 'elsewhere');
     for (const [index, target] of [elsewhere, join(elsewhere, 'new')].entries()) {
@@ -131,7 +115,7 @@ describe('writeStarter', () => {
     await assert.rejects(writeStarter('', options), /^Error: "" is no directory to write to: write \. for /);
   });
 
-  it('does not try for ever where the system makes no directories', async function () {
+  it('gives up where the system makes no directories', async function () {
     if (process.platform !== 'linux') this.skip();
     await assert.rejects(writeStarter('/proc/frontdesk', options), /cannot write \/proc\/frontdesk\/.*\(ENOENT\)/);
   });

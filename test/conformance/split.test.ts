@@ -1,8 +1,15 @@
 /** A process for each module, with the same records: `npm run start:split`. */
+import assert from 'node:assert/strict';
 import { startSplit } from '../support/programs/frontdesk-process.ts';
 import { conformance } from './conformance.ts';
 
 conformance('separate processes', async () => {
   const server = await startSplit();
-  return { ...server, close: async () => void (await server.stop()) };
+  return {
+    ...server,
+    async close() {
+      const { code, stderr } = await server.stop();
+      assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+    },
+  };
 });

@@ -10,14 +10,12 @@ import { createFrontdesk } from '../../src/index.ts';
 import { call, callAsDemo, desksOf, mappingRecord } from '../support/desks.ts';
 import { bareProblem } from '../support/error-body.ts';
 import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
 import { createSignal } from '../support/waiting.ts';
 import { createStranger } from '../support/wire/grpc-stranger.ts';
 
 describe('listeners', () => {
   const servers = testServers();
   const open = desksOf(servers);
-  const writeFiles = temporaryFiles();
 
   describe('listen', () => {
     it('answers on three listeners, and says where', async () => {
@@ -126,15 +124,6 @@ describe('listeners', () => {
       await assert.rejects(desk.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).*HOST/);
       const authOnly = await open({ host: '192.0.2.1', allowDemoUsers: true, only: ['auth'] });
       await assert.rejects(authOnly.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).*HOST.*AUTH_PORT/);
-    });
-
-    it('names the settings when certificate and key are of no use', async () => {
-      const directory = await writeFiles({ 'x.pem': '-----BEGIN CERTIFICATE-----\nnonsense\n' });
-      const desk = await open({ tlsCert: `${directory}/x.pem`, tlsKey: `${directory}/x.pem` });
-      await assert.rejects(
-        desk.listen(),
-        /^Error: TLS_CERT and TLS_KEY cannot be used \(.*\): name a certificate chain/,
-      );
     });
   });
 

@@ -1,5 +1,6 @@
 /** Reads the certificate and key for HTTPS that two settings name. */
 import { readFile } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
 import type { Settings } from './settings.ts';
 
 export interface Tls {
@@ -7,12 +8,13 @@ export interface Tls {
   readonly key: string;
 }
 
-/** Undefined without TLS_CERT and TLS_KEY. Rejects with a message that names the setting and the file. */
+/** Undefined without TLS_CERT and TLS_KEY. Rejects with a message that names the setting and the file, or both settings. */
 export async function loadTls({ tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 'tlsKey'>): Promise<Tls | undefined> {
   if (tlsCert === undefined || tlsKey === undefined) return undefined;
   // One after the other, so that of two errors it is always the first that is reported.
   const cert = await readPem('TLS_CERT', tlsCert);
   const key = await readPem('TLS_KEY', tlsKey);
+  requireKeyPair({ cert, key });
   return { cert, key };
 }
 
@@ -24,4 +26,15 @@ async function readPem(setting: string, file: string): Promise<string> {
   });
   if (!text.includes('-----BEGIN ')) throw new Error(`${setting}=${file} is not a PEM file: it has no BEGIN line`);
   return text;
+}
+
+/** OpenSSL's own message names neither the settings nor the remedy. */
+function requireKeyPair(tls: Tls): void {
+  try {
+    createSecureContext(tls);
+  } catch (cause) {
+    const remedy = 'name a certificate chain and the private key that belongs to it, both PEM and without a passphrase';
+    const reason = cause instanceof Error ? cause.message : cause;
+    throw new Error(`TLS_CERT and TLS_KEY cannot be used (${reason}): ${remedy}`, { cause });
+  }
 }

@@ -3,23 +3,35 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { loadTls } from '#config';
 import { temporaryFiles } from '../../support/temporary-files.ts';
+import { makeCertificate } from '../../support/wire/certificate.ts';
 
 describe('loadTls', () => {
   const writeFiles = temporaryFiles();
-  const cert = '-----BEGIN CERTIFICATE-----\n';
-  const key = '-----BEGIN PRIVATE KEY-----\n';
   let tlsCert = '';
   let tlsKey = '';
   let other = '';
 
   before(async () => {
-    const directory = await writeFiles({ 'cert.pem': cert, 'key.pem': key, 'other.pem': 's3cret' });
+    const pem = '-----BEGIN CERTIFICATE-----\n';
+    const directory = await writeFiles({ 'cert.pem': pem, 'key.pem': pem, 'other.pem': 's3cret' });
     [tlsCert = '', tlsKey = '', other = ''] = ['cert', 'key', 'other'].map((name) => join(directory, `${name}.pem`));
   });
 
-  it('returns the text of both files, or nothing when neither is set', async () => {
-    assert.deepEqual(await loadTls({ tlsCert, tlsKey }), { cert, key });
+  it('returns the text of both files', async function () {
+    const directory = await writeFiles();
+    const certificate = await makeCertificate(directory, 'IP:127.0.0.1');
+    if (certificate === undefined) return this.skip();
+    const { file, cert, key } = certificate;
+    assert.deepEqual(await loadTls({ tlsCert: file, tlsKey: join(directory, 'key.pem') }), { cert, key });
+  });
+
+  it('returns nothing when neither is set', async () => {
     assert.equal(await loadTls({ tlsCert: undefined, tlsKey: undefined }), undefined);
+  });
+
+  it('names both settings when certificate and key cannot be used', async () => {
+    const message = /^Error: TLS_CERT and TLS_KEY cannot be used \(.*\): name a certificate chain/;
+    await assert.rejects(loadTls({ tlsCert, tlsKey }), message);
   });
 
   it('names the setting and the file that is missing or no PEM, and does not show its text', async () => {
