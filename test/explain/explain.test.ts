@@ -176,8 +176,8 @@ async function send({ edge }: World, { method, url, headers = [] }: ExplainReque
 /** Hops of the connection are undici's. What is concealed, or made for each request, has no value here. */
 function comparable({ method, url, headers }: Arrival) {
   const ofConnection = ['connection', 'content-length', 'transfer-encoding'];
-  const told = Object.entries(headers).filter(([name]) => !ofConnection.includes(name));
-  return { method, url, headers: told.map(([name, value]) => [name, String(value).trim()] as const).sort() };
+  const explained = Object.entries(headers).filter(([name]) => !ofConnection.includes(name));
+  return { method, url, headers: explained.map(([name, value]) => [name, String(value).trim()] as const).sort() };
 }
 
 function arrivalOf(method: string, url: string, headers: readonly { name: string; value: string }[]) {
@@ -186,15 +186,15 @@ function arrivalOf(method: string, url: string, headers: readonly { name: string
   return comparable({ method, url, headers: Object.fromEntries(joined) });
 }
 
-function checkArrivals(told: ReturnType<typeof comparable>, arrivals: readonly Arrival[], ownHost: boolean): void {
+function checkArrivals(explained: ReturnType<typeof comparable>, arrivals: readonly Arrival[], ownHost: boolean): void {
   const [arrival, ...more] = arrivals;
   assert.ok(arrival !== undefined && more.length === 0, `${arrivals.length} requests arrived`);
   const real = comparable(arrival);
-  const values = new Map(told.headers);
+  const values = new Map(explained.headers);
   const headers = real.headers
     .filter(([name]) => !ownHost || name !== 'host')
     .map(([name, value]) => [name, /…|\(made for/.test(values.get(name) ?? '') ? values.get(name) : value]);
-  assert.deepEqual({ ...real, headers }, told);
+  assert.deepEqual({ ...real, headers }, explained);
 }
 
 function checkAnswer({ outcome, mapping, redirect, cors }: Explanation, { status, answer }: Happened): void {
@@ -217,9 +217,9 @@ function checkLimit({ rate_limit: limited }: Explanation, { counted }: World): v
   const descriptors = limited?.asked === true ? limited.descriptors : [];
   const callOf = (isFirst: boolean) =>
     descriptors.filter((one) => one.before_auth === isFirst).map(({ entries }) => entries);
-  const told = [callOf(true), callOf(false)].filter((entries) => entries.length > 0);
+  const explained = [callOf(true), callOf(false)].filter((entries) => entries.length > 0);
   const asked = counted.map(({ descriptors }) => descriptors.map(({ entries }) => entries));
-  assert.deepEqual(asked, told);
+  assert.deepEqual(asked, explained);
 }
 
 function checkService({ outcome, target }: Explanation, { upstream, here }: World): void {
@@ -247,13 +247,13 @@ describe('explain', () => {
     await fc.assert(
       fc.asyncProperty(questions, async (question) => {
         for (const list of lists) (list as unknown[]).length = 0;
-        const told = explain(question);
+        const explained = explain(question);
         assert.ok(
           lists.every(({ length }) => length === 0),
-          'somebody was asked',
+          'a service was asked',
         );
-        checkAnswer(told, await send(world, question));
-        for (const check of [checkAuth, checkLimit, checkService]) check(told, world);
+        checkAnswer(explained, await send(world, question));
+        for (const check of [checkAuth, checkLimit, checkService]) check(explained, world);
       }),
       { numRuns: 300 },
     );

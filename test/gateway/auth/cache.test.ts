@@ -54,10 +54,10 @@ describe('cached decisions', () => {
 
   it('keep headers apart that look alike when they are joined', () => {
     const cache = createAuthCache({ ttlMs: 100, clock: () => 0 });
-    const told = (...headers: readonly string[]) => ({ ...question, headers });
-    cache.remember(told('cookie', 'a,x-tenant,b'), allow);
-    cache.remember(told('cookie', 'a","x-tenant","b'), allow);
-    assert.equal(cache.recall(told('cookie', 'a', 'x-tenant', 'b')), undefined);
+    const withHeaders = (...headers: readonly string[]) => ({ ...question, headers });
+    cache.remember(withHeaders('cookie', 'a,x-tenant,b'), allow);
+    cache.remember(withHeaders('cookie', 'a","x-tenant","b'), allow);
+    assert.equal(cache.recall(withHeaders('cookie', 'a', 'x-tenant', 'b')), undefined);
   });
 
   it('apply to exactly one request', () => {

@@ -57,7 +57,7 @@ describe('an auth service across HTTP', () => {
     assert.ok(connection !== undefined && traceparent !== undefined && names.length === new Set(names).size);
   });
 
-  it('is asked for the routed path, in whatever form the client writes it', async () => {
+  it('gets the routed path, however the client writes it', async () => {
     const { auth, edge } = await setUp();
     for (const target of ['http://evil.example/v1/hotels/x?y', '//v1/hotels/x?y', '/v1/%68otels/x?y'])
       assert.match(await sendRaw(edge.port, rawRequest(`GET ${target}`)), /^HTTP\/1\.1 200 /, target);

@@ -71,7 +71,7 @@ describe('a limit by address', () => {
 
   for (const later of [undefined, true] as const) {
     const when = later ? 'a limiter elsewhere' : 'the limiter of this process';
-    it(`is asked apart from the other limits of the mapping, of ${when}`, async () => {
+    it(`is decided apart from the other limits of the mapping, by ${when}`, async () => {
       const at: LabelGroup = { name: 'path', labels: [{ kind: 'path', name: 'at' }] };
       const { asked, statuses } = await setUp([...byUser, byAddress, at], later && { later });
       assert.deepEqual(await statuses(undefined, 'ann'), [401, 200]);

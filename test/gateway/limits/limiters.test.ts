@@ -25,7 +25,7 @@ const requests: readonly Record<string, string>[] = [
   ...['gold', 'gold', 'gold', 'gold', 'listed'].map((plan) => ({ 'X-Key': plan, 'X-Plan': plan })),
   { 'X-Short': '1' },
   { 'X-Key': 'closed', 'X-Plan': 'silver' },
-  { 'X-Other': 'unheard of' },
+  { 'X-Other': 'unknown' },
   {},
 ];
 

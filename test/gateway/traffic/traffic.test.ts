@@ -77,7 +77,7 @@ describe('the traffic of a gateway', () => {
     const answers = [
       { outcome: 'deny', status: 401, headers: {} },
       { outcome: 'deny', status: 403, headers: {}, body: Buffer.from('no') },
-      { outcome: 'error', reason: 'nobody there' },
+      { outcome: 'error', reason: 'no answer' },
     ] as const;
     let asked = 0;
     const { traffic, get } = await setUp({
@@ -89,7 +89,7 @@ describe('the traffic of a gateway', () => {
     const { refusedByAuth, errors } = await counted(traffic, 3);
     assert.deepEqual([refusedByAuth, errors], [2, 1]);
     const [failure] = traffic.failures();
-    assert.deepEqual([failure?.problem, failure?.reason], ['auth-unavailable', 'nobody there']);
+    assert.deepEqual([failure?.problem, failure?.reason], ['auth-unavailable', 'no answer']);
   });
 
   it('counts requests that a limit refuses', async () => {
