@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import Koa, { type Context } from 'koa';
 import type { AuthCheck, AuthDecision, AuthRequest } from '#auth';
 import { attributesOf } from '#gateway';
+import { Problem } from '#http';
 import { createAuthStages } from '../../../src/gateway/auth/stage.ts';
 import {
   authRecordOf,
@@ -137,5 +138,12 @@ describe('the authentication stage', () => {
     const decision = authenticate();
     Object.assign(ctx.res, { destroyed: true });
     assert.deepEqual([await decision, log, counts], [false, [], { allowed: 0, denied: 0, error: 0 }]);
+  });
+
+  it('turns a refusal without a body into the problem of its status', () => {
+    for (const status of [401, 403, 404, 429, 503]) {
+      const { authenticate } = setUp(() => ({ outcome: 'deny', status, headers: {} }));
+      assert.throws(authenticate, (thrown) => thrown instanceof Problem && thrown.status === status);
+    }
   });
 });
