@@ -5,7 +5,6 @@ import type { ServerResponse } from 'node:http';
 import { type CallOptions, callUpstream, createClusters, type UpstreamRequest, wholeBody } from '#proxy';
 import { breakersOf, specOf } from '../support/clusters.ts';
 import { type Served, testServers } from '../support/serve.ts';
-
 import { startUpstream } from '../support/upstream.ts';
 import { createSignal } from '../support/waiting.ts';
 
@@ -28,7 +27,7 @@ const post: UpstreamRequest = { method: 'POST', path: '/', headers: [], body: wh
 const failover: CallOptions = { timeoutMs: 5000, repeat: 'failover' };
 const never: CallOptions = { timeoutMs: 5000, repeat: 'never' };
 
-/** Stands for the response to a client. */
+/** The events of a response to a client. */
 function clientOf({ destroyed = false } = {}) {
   return Object.assign(new EventEmitter(), { destroyed }) as unknown as ServerResponse;
 }
@@ -41,7 +40,7 @@ async function startSilent() {
 }
 
 describe('a call with failover', () => {
-  it('goes to one other address, whatever its method, and needs no place among the retries', async () => {
+  it('goes to one other address, also for a POST, and is not counted as a retry', async () => {
     const upstream = await startUpstream(servers);
     const cluster = clusterOf(await servers.refusing(), upstream);
     const { head, origin } = await callUpstream(cluster, post, failover);
@@ -64,7 +63,7 @@ describe('a call that is given up', () => {
   const healthOf = (cluster: ReturnType<typeof clusterOf>, { origin }: Served) =>
     cluster.snapshot().addresses.find((address) => address.origin === origin)?.health;
 
-  it('because the client goes says nothing about the address, which is not asked for a client that is gone already', async () => {
+  it('because the client leaves does not count against the address, and is not made for a client that has left before', async () => {
     const silent = await startSilent();
     const cluster = clusterOf(silent, await startSilent());
     const gone = clientOf({ destroyed: true });
@@ -90,7 +89,7 @@ describe('a call that is given up', () => {
     assert.deepEqual([healthOf(cluster, silent), cluster.snapshot().activeRequests], ['ejected', 0]);
   });
 
-  it('while its body is read ends the reading', async () => {
+  it('while its body is read rejects the read', async () => {
     const half = await servers.tcp(
       (socket) => void socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')),
     );
@@ -115,7 +114,7 @@ describe('the body of a response', () => {
     return { body, closed: closed.given };
   }
 
-  it('is read whole within its bounds, at once when it has come already', async () => {
+  it('is read whole within its bounds, at once when it has arrived already', async () => {
     const { body } = await bodyOf(bytes);
     assert.equal((await body.read({ bytesMax: bytes, timeoutMs: 5000 })).length, bytes);
     const { body: small } = await callUpstream(clusterOf(await startUpstream(servers)), post, never);

@@ -1,7 +1,7 @@
-/** add_… and remove_… headers, on the way to a service and back. */
+/** Headers that a mapping adds and removes, in requests and responses. */
 import assert from 'node:assert/strict';
 import type { HeaderRules, HeaderValue } from '#config';
-import { mappingOf, remote, startEdge } from '../support/edge.ts';
+import { startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
@@ -11,41 +11,34 @@ const added = (name: string, value: string, append = true): HeaderValue => ({ na
 describe('header rules', () => {
   const servers = testServers();
 
-  async function send(requestHeaders: HeaderRules, headers: readonly string[] = []) {
-    const upstream = await startUpstream(servers);
-    const edge = await startEdge(servers, {
-      mappings: [mappingOf({ requestHeaders })],
-      targets: { hotel: remote(upstream) },
-    });
-    await sendRaw(edge.port, rawRequest('GET /v1/hotels', headers));
-    return upstream.only().headers;
-  }
-
   function checkRequest(what: string, rules: Partial<HeaderRules>, sent: readonly string[], expected: object) {
     it(`of requests ${what}`, async () => {
-      const headers = await send({ add: [], remove: [], ...rules }, sent);
+      const upstream = await startUpstream(servers);
+      const mapping = { requestHeaders: { add: [], remove: [], ...rules } };
+      const { port } = await startEdge(servers, { upstream, mapping });
+      await sendRaw(port, rawRequest('GET /v1/hotels', sent));
+      const { headers } = upstream.only();
       for (const [name, value] of Object.entries(expected)) assert.equal(headers[name], value, name);
     });
   }
 
-  checkRequest('add to what is there', { add: [added('x-a', 'ours')] }, ['X-A: theirs'], { 'x-a': 'theirs, ours' });
-  checkRequest('add what is not there', { add: [added('x-a', 'ours')] }, [], { 'x-a': 'ours' });
+  checkRequest('append to a header', { add: [added('x-a', 'ours')] }, ['X-A: theirs'], { 'x-a': 'theirs, ours' });
   checkRequest('replace', { add: [added('x-a', 'ours', false)] }, ['X-A: 1', 'X-A: 2'], { 'x-a': 'ours' });
   checkRequest('remove', { remove: ['x-a', 'x-forwarded-for'] }, ['X-A: 1'], {
     'x-a': undefined,
     'x-forwarded-for': undefined,
   });
-  checkRequest('have the last word', { add: [added('x-forwarded-proto', 'https', false)] }, [], {
+  checkRequest('replace a header of the gateway', { add: [added('x-forwarded-proto', 'https', false)] }, [], {
     'x-forwarded-proto': 'https',
   });
   checkRequest(
-    'fill in what Envoy fills in',
+    'substitute the variables that Envoy has',
     { add: [added('x-a', '%PROTOCOL% from %DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%'), added('x-b', '100%% of %ODD%')] },
     [],
     { 'x-a': 'HTTP/1.1 from 127.0.0.1', 'x-b': '100% of %ODD%' },
   );
 
-  it('of answers remove, replace and add', async () => {
+  it('of responses remove, replace and append', async () => {
     const upstream = await startUpstream(servers, (res) =>
       res.writeHead(200, { Server: 'odd/1.0', 'X-A': 'theirs', 'X-B': 'theirs', 'Set-Cookie': 'a=1' }).end('ok'),
     );
@@ -53,10 +46,7 @@ describe('header rules', () => {
       remove: ['server'],
       add: [added('x-a', 'ours'), added('x-b', 'ours', false), added('set-cookie', 'b=2')],
     };
-    const edge = await startEdge(servers, {
-      mappings: [mappingOf({ responseHeaders })],
-      targets: { hotel: remote(upstream) },
-    });
+    const edge = await startEdge(servers, { upstream, mapping: { responseHeaders } });
     const { headers } = await fetch(`${edge.origin}/v1/hotels`);
     assert.equal(headers.get('server'), null);
     assert.equal(headers.get('x-a'), 'theirs, ours');

@@ -1,165 +1,158 @@
-/** Header hygiene over the wire: random headers, sent as bytes, against what a service and a client then see. */
+/** Header hygiene over the wire: random headers, sent as bytes, against what a service and a client then receive. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa, { type Context } from 'koa';
 import supertest from 'supertest';
 import { forwardedHeaders } from '../../src/proxy/request-headers.ts';
-import { authRecordOf, mappingOf, remote, startEdge } from '../support/edge.ts';
+import { authRecordOf, type EdgeOptions, startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
-const hopByHop = [
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authorization',
-  'te',
-  'trailer',
-  'upgrade',
-  'http2-settings',
-];
+const servers = testServers();
 
-const anyCase = (text: string) =>
+/** `text` with `change` applied to some of its letters. */
+const changedAtRandom = (text: string, change: (letter: string) => string) =>
   fc
     .array(fc.boolean(), { minLength: text.length, maxLength: text.length })
-    .map((upper) => [...text].map((letter, index) => (upper[index] ? letter.toUpperCase() : letter)).join(''));
+    .map((changes) => [...text].map((letter, index) => (changes[index] ? change(letter) : letter)).join(''));
 
-const underscored = (text: string) =>
-  fc
-    .array(fc.boolean(), { minLength: text.length, maxLength: text.length })
-    .map((swap) => [...text].map((letter, index) => (letter === '-' && swap[index] ? '_' : letter)).join(''));
+const anyCase = (text: string) => changedAtRandom(text, (letter) => letter.toUpperCase());
 
 const spellings = (...names: readonly string[]) =>
   fc
     .constantFrom(...names)
-    .chain(underscored)
+    .chain((name) => changedAtRandom(name, (letter) => (letter === '-' ? '_' : letter)))
     .chain(anyCase);
 
-const forged = spellings('x-travel-user', 'x-travel-role');
-const ours = spellings('x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-prefix', 'x-real-ip');
-const otherwiseOurs = spellings('x-forwarded-port', 'x-forwarded-ssl', 'forwarded', 'x-original-url', 'proxy');
-const connectionBound = spellings(...hopByHop);
-const plainName = fc.constantFrom('x-a', 'x-b', 'accept', 'cookie', 'x_c', 'authorization', 'x-travel-users');
-const headerName = fc.oneof(forged, ours, otherwiseOurs, connectionBound, plainName.chain(anyCase));
-const forgedValue = 'forged';
-const headerLines = fc.uniqueArray(headerName, { maxLength: 12, selector: (name) => name.toLowerCase() });
+const plain = ['x-a', 'x-b', 'accept', 'cookie', 'x_c', 'authorization', 'x-travel-users'];
+const plainName = fc.constantFrom(...plain).chain(anyCase);
+const headerName = fc.oneof(
+  spellings('x-travel-user', 'x-travel-role'),
+  spellings('x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-prefix', 'x-real-ip'),
+  spellings('x-forwarded-port', 'x-forwarded-ssl', 'forwarded', 'x-original-url', 'proxy'),
+  spellings('keep-alive', 'proxy-connection', 'proxy-authorization', 'te', 'trailer', 'upgrade', 'http2-settings'),
+  plainName,
+);
+const unique = { maxLength: 12, selector: (name: string) => name.toLowerCase() };
+
+/** Those of the headers sent that belong to the message and are not nominated by Connection. */
+const expectedOf = (sent: readonly string[], nominated: readonly string[]) =>
+  sent
+    .map((name) => name.toLowerCase())
+    .filter((name) => plain.includes(name) && !nominated.includes(name))
+    .sort();
+
+const utf8 = 'X-A: Zo\u00c3\u00ab';
 
 describe('headers on their way to a service', () => {
-  const servers = testServers();
-
-  async function setUp(options: Parameters<typeof startEdge>[1] = {}) {
+  async function setUp(options: EdgeOptions = {}) {
     const upstream = await startUpstream(servers);
     const edge = await startEdge(servers, {
-      mappings: [mappingOf({ bypassAuth: true })],
+      mapping: { bypassAuth: true },
       authService: authRecordOf({ allowedAuthorizationHeaders: ['x-travel-user', 'x-travel-role'] }),
       authPort: () => ({ outcome: 'allow', headers: { 'x-travel-user': 'demo' } }),
-      targets: { hotel: remote(upstream) },
+      upstream,
       ...options,
     });
-    return { upstream, edge };
+    return { upstream, port: edge.port, get: () => supertest(edge.origin).get('/v1/hotels') };
   }
 
-  it('lose what is of the connection, what it nominates and what only we may say, in any spelling', async () => {
-    const { upstream, edge } = await setUp();
+  it('lose those of the connection, those it nominates and those that only the gateway sets, in any spelling', async () => {
+    const { upstream, port } = await setUp();
     const nominations = fc.subarray(['x-a', 'x-b', 'x_c', 'cookie', 'host', 'x-forwarded-for']);
     await fc.assert(
-      fc.asyncProperty(headerLines, nominations, async (names, nominated) => {
+      fc.asyncProperty(fc.uniqueArray(headerName, unique), nominations, async (names, nominated) => {
         const before = upstream.reached.length;
-        const lines = names.map((name) => `${name}: ${forgedValue}`);
         const connection = nominated.length === 0 ? [] : [`Connection: ${nominated.join(', ')}`];
-        await sendRaw(edge.port, rawRequest('GET /v1/hotels/x', [...lines, ...connection]));
-        const reached = upstream.reached[before];
-        assert.ok(reached !== undefined);
-        const crossed = reached.names.filter((name) => reached.headers[name] === forgedValue);
-        const expected = names
-          .map((name) => name.toLowerCase())
-          .filter((name) => ['x-a', 'x-b', 'accept', 'cookie', 'x_c', 'authorization', 'x-travel-users'].includes(name))
-          .filter((name) => !nominated.includes(name));
-        assert.deepEqual(crossed.sort(), expected.sort());
-        assert.equal(reached.headers['x-forwarded-for'], '127.0.0.1');
-        assert.equal(reached.headers['x-forwarded-proto'], 'http');
-        assert.equal(reached.headers['x-forwarded-host'], 'front.example');
-        assert.equal(reached.headers['x-forwarded-prefix'], '/v1/hotels');
-        assert.equal(reached.headers.host, upstream.origin.slice('http://'.length));
-        assert.equal(new Set(reached.names).size, reached.names.length, 'a header came twice');
+        await sendRaw(port, rawRequest('GET /v1/hotels/x', [...names.map((name) => `${name}: forged`), ...connection]));
+        const { headers, names: received } = upstream.reached[before] ?? assert.fail('the request did not arrive');
+        assert.deepEqual(received.filter((name) => headers[name] === 'forged').sort(), expectedOf(names, nominated));
+        assert.equal(headers['x-forwarded-for'], '127.0.0.1');
+        assert.equal(headers['x-forwarded-proto'], 'http');
+        assert.equal(headers['x-forwarded-host'], 'front.example');
+        assert.equal(headers['x-forwarded-prefix'], '/v1/hotels');
+        assert.equal(headers.host, upstream.origin.slice('http://'.length));
+        assert.equal(new Set(received).size, received.length, 'a header came twice');
       }),
       { numRuns: 60 },
     );
   });
 
-  it('say whom the auth service named, though the client says so too, twice and nominated', async () => {
-    const { upstream, edge } = await setUp({ mappings: [mappingOf()] });
-    const lies = ['X-Travel-User: admin', 'x-travel-user: root', 'X_Travel_User: admin', 'X-Travel-Role: root'];
-    await sendRaw(
-      edge.port,
-      rawRequest('GET /v1/hotels', [...lies, 'Connection: x-travel-user, x-request-id, x-forwarded-for']),
-    );
-    const { headers, names } = upstream.only();
-    assert.equal(headers['x-travel-user'], 'demo');
-    assert.deepEqual(
-      names.filter((name) => name.includes('travel')),
-      ['x-travel-user'],
-    );
-    assert.equal(headers['x-forwarded-for'], '127.0.0.1');
-    assert.match(headers['x-request-id'] as string, /^[\w-]{36}$/);
-  });
-
-  it('say it too where the name of the auth service has an underscore, to which CGI turns every dash', async () => {
-    const { upstream, edge } = await setUp({
-      mappings: [mappingOf()],
-      authService: authRecordOf({ allowedAuthorizationHeaders: ['x_travel-user'] }),
-      authPort: () => ({ outcome: 'allow', headers: { 'x_travel-user': 'demo' } }),
+  /** CGI turns every dash into an underscore, so `_` is one more spelling. */
+  for (const header of ['x-travel-user', 'x_travel-user'])
+    it(`have the ${header} of the auth service, although the client sends and nominates it in four spellings`, async () => {
+      const { upstream, port } = await setUp({
+        mapping: {},
+        authService: authRecordOf({ allowedAuthorizationHeaders: [header, 'x-travel-role'] }),
+        authPort: () => ({ outcome: 'allow', headers: { [header]: 'demo' } }),
+      });
+      const names = [
+        'X-Travel-User',
+        'x-travel-user',
+        'X_Travel_User',
+        'X-Travel_User',
+        'X_Travel-User',
+        'X-Travel-Role',
+      ];
+      const lies = names.map((name) => `${name}: admin`);
+      const nominated = `Connection: ${header}, x-request-id, x-forwarded-for`;
+      await sendRaw(port, rawRequest('GET /v1/hotels', [...lies, nominated]));
+      const { headers, names: received } = upstream.only();
+      assert.equal(headers[header], 'demo');
+      assert.deepEqual(
+        received.filter((name) => name.includes('travel')),
+        [header],
+      );
+      assert.equal(headers['x-forwarded-for'], '127.0.0.1');
+      assert.match(String(headers['x-request-id']), /^[\w-]{36}$/);
     });
-    const lies = ['X-Travel-User: admin', 'X_Travel_User: admin', 'X-Travel_User: admin', 'X_Travel-User: admin'];
-    await sendRaw(edge.port, rawRequest('GET /v1/hotels', lies));
-    const { headers, names } = upstream.only();
-    assert.equal(headers['x_travel-user'], 'demo');
-    assert.deepEqual(
-      names.filter((name) => name.includes('travel')),
-      ['x_travel-user'],
-    );
+
+  it('have the request id that the client receives, its own if that is valid', async () => {
+    const { upstream, get } = await setUp();
+    await get().set('X-Request-Id', 'abc-1').expect('X-Request-Id', 'abc-1');
+    const made = await get().set('X-Request-Id', 'a b<script>');
+    const [first, second] = upstream.reached.map(({ headers }) => String(headers['x-request-id']));
+    assert.deepEqual([first, second], ['abc-1', made.headers['x-request-id']]);
+    assert.match(String(second), /^[\w-]{36}$/);
   });
 
-  it('carry the request id that the client reads, its own if it is readable', async () => {
-    const { upstream, edge } = await setUp();
-    await supertest(edge.origin).get('/v1/hotels').set('X-Request-Id', 'abc-1').expect('X-Request-Id', 'abc-1');
-    assert.equal(upstream.only().headers['x-request-id'], 'abc-1');
-    const made = await supertest(edge.origin).get('/v1/hotels').set('X-Request-Id', 'a b<script>');
-    assert.equal(upstream.reached[1]?.headers['x-request-id'], made.headers['x-request-id']);
-    assert.match(made.headers['x-request-id'] as string, /^[\w-]{36}$/);
-  });
+  function checkForwarded(
+    what: string,
+    options: EdgeOptions,
+    sent: object,
+    expected: Readonly<Record<string, unknown>>,
+  ) {
+    it(what, async () => {
+      const { upstream, get } = await setUp(options);
+      await get().set(sent);
+      const { headers } = upstream.only();
+      for (const [name, value] of Object.entries(expected)) assert.equal(headers[`x-forwarded-${name}`], value, name);
+    });
+  }
 
-  it('keep the history that a trusted proxy tells, and add the proxy to it', async () => {
-    const { upstream, edge } = await setUp({ addresses: { trustedProxies: ['127.0.0.1'] } });
-    await supertest(edge.origin)
-      .get('/v1/hotels')
-      .set('X-Forwarded-For', '203.0.113.7')
-      .set('X-Forwarded-Proto', 'https')
-      .set('X-Forwarded-Host', 'travel.example')
-      .set('X-Forwarded-Prefix', '/travel');
-    const { headers } = upstream.only();
-    assert.equal(headers['x-forwarded-for'], '203.0.113.7, 127.0.0.1');
-    assert.equal(headers['x-forwarded-proto'], 'https');
-    assert.equal(headers['x-forwarded-host'], 'travel.example');
-    assert.equal(headers['x-forwarded-prefix'], '/travel/v1/hotels');
-  });
+  const fromProxy = {
+    'X-Forwarded-For': '203.0.113.7',
+    'X-Forwarded-Proto': 'https',
+    'X-Forwarded-Host': 'travel.example',
+    'X-Forwarded-Prefix': '/travel',
+  };
+  checkForwarded(
+    'extend the X-Forwarded headers of a trusted proxy',
+    { addresses: { trustedProxies: ['127.0.0.1'] } },
+    fromProxy,
+    { for: '203.0.113.7, 127.0.0.1', proto: 'https', host: 'travel.example', prefix: '/travel/v1/hotels' },
+  );
+  checkForwarded(
+    'have the scheme, the host and the path of the public URL where one is set',
+    { addresses: { publicUrl: 'https://travel.example:8443/api' } },
+    {},
+    { proto: 'https', host: 'travel.example:8443', prefix: '/api/v1/hotels' },
+  );
+  const unchanged = { mapping: { rewrite: '', bypassAuth: true } };
+  checkForwarded('have no prefix when the path is not rewritten', unchanged, {}, { prefix: undefined });
 
-  it('tell of the public URL where one is set, its path as a part of the prefix', async () => {
-    const { upstream, edge } = await setUp({ addresses: { publicUrl: 'https://travel.example:8443/api' } });
-    await supertest(edge.origin).get('/v1/hotels');
-    const { headers } = upstream.only();
-    assert.equal(headers['x-forwarded-proto'], 'https');
-    assert.equal(headers['x-forwarded-host'], 'travel.example:8443');
-    assert.equal(headers['x-forwarded-prefix'], '/api/v1/hotels');
-  });
-
-  it('have no prefix to tell of when the path is left alone', async () => {
-    const { upstream, edge } = await setUp({ mappings: [mappingOf({ rewrite: '', bypassAuth: true })] });
-    await supertest(edge.origin).get('/v1/hotels');
-    assert.equal(upstream.only().headers['x-forwarded-prefix'], undefined);
-  });
-
-  it('write an IPv4 address plainly, though it came over a socket for both families', () => {
+  it('have a plain IPv4 address for one that came over a socket for both families', () => {
     const req = { headers: {}, socket: { remoteAddress: '::ffff:203.0.113.7' }, url: '/' };
     const ctx = new Koa().createContext(req as never, {} as never) as Context;
     const [name, value] = forwardedHeaders(ctx, { scheme: 'http', host: 'a', path: '' }, '');
@@ -167,87 +160,69 @@ describe('headers on their way to a service', () => {
   });
 
   it('keep the bytes of a value that is not ASCII', async () => {
-    const { upstream, edge } = await setUp();
-    await sendRaw(edge.port, rawRequest('GET /v1/hotels', ['X-A: Zo\u00c3\u00ab']));
+    const { upstream, port } = await setUp();
+    await sendRaw(port, rawRequest('GET /v1/hotels', [utf8]));
     assert.equal(upstream.only().headers['x-a'], 'Zo\u00c3\u00ab');
   });
 });
 
 describe('headers on their way to the client', () => {
-  const servers = testServers();
-
-  async function answering(head: readonly string[], options: Parameters<typeof startEdge>[1] = {}) {
+  /** The service responds with the lines that `head` returns. */
+  async function answering(head: () => readonly string[], options: EdgeOptions = {}) {
     const upstream = await servers.tcp((socket) => {
-      socket.once('data', () => socket.end(['HTTP/1.1 200 OK', ...head, '', 'hello'].join('\r\n'), 'latin1'));
+      socket.once('data', () => socket.end(['HTTP/1.1 200 OK', ...head(), '', 'hello'].join('\r\n'), 'latin1'));
     });
-    return startEdge(servers, { targets: { hotel: remote(upstream) }, ...options });
+    const { origin, port } = await startEdge(servers, { upstream, ...options });
+    return { get: () => supertest(origin).get('/v1/hotels').expect(200, 'hello'), port };
   }
 
-  it('lose what is of the connection and what it nominates', async () => {
+  it('lose those of the connection and those it nominates', async () => {
     const bound = spellings('keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'upgrade');
-    // The answer side belongs to a service of the operator's: no CGI reads it, so spelling with `_` is another header.
+    // No CGI reads responses, so a spelling with `_` is another header there.
     const dashed = bound.map((name) => name.replaceAll('_', '-'));
-    const names = fc.uniqueArray(fc.oneof(dashed, plainName), { selector: (name) => name.toLowerCase() });
+    const names = fc.uniqueArray(fc.oneof(dashed, plainName), unique);
     let head: readonly string[] = [];
-    const upstream = await servers.tcp((socket) => {
-      socket.once('data', () => socket.end(['HTTP/1.1 200 OK', ...head, '', 'hello'].join('\r\n'), 'latin1'));
-    });
-    const edge = await startEdge(servers, { targets: { hotel: remote(upstream) } });
+    const { get } = await answering(() => head);
     await fc.assert(
       fc.asyncProperty(names, fc.subarray(['x-a', 'x-b', 'x_c', 'cookie']), async (sent, nominated) => {
-        head = [...sent.map((name) => `${name}: told`), `Connection: ${['close', ...nominated].join(', ')}`];
-        const { headers } = await supertest(edge.origin).get('/v1/hotels').expect(200, 'hello');
-        const crossed = Object.keys(headers).filter((name) => headers[name] === 'told');
-        const expected = sent
-          .map((name) => name.toLowerCase())
-          .filter((name) => ['x-a', 'x-b', 'accept', 'cookie', 'x_c', 'authorization', 'x-travel-users'].includes(name))
-          .filter((name) => !nominated.includes(name));
-        assert.deepEqual(crossed.sort(), expected.sort());
+        head = [...sent.map((name) => `${name}: sent`), `Connection: ${['close', ...nominated].join(', ')}`];
+        const { headers } = await get();
+        const crossed = Object.keys(headers).filter((name) => headers[name] === 'sent');
+        assert.deepEqual(crossed.sort(), expectedOf(sent, nominated));
       }),
       { numRuns: 40 },
     );
   });
 
-  it('keep every cookie apart', async () => {
-    const edge = await answering(['Set-Cookie: a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT', 'Set-Cookie: b=2']);
-    const { headers } = await supertest(edge.origin).get('/v1/hotels');
-    assert.deepEqual(headers['set-cookie'], ['a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT', 'b=2']);
-  });
-
-  it('join the cookies and the Vary of a host app instead of losing either', async () => {
-    const edge = await answering(['Set-Cookie: b=2', 'Vary: Accept-Encoding', 'Vary: "odd"'], {
-      host: [
-        (ctx, next) => {
-          ctx.set('Set-Cookie', 'a=1');
-          ctx.vary('Origin');
-          return next();
-        },
-      ],
-    });
-    const { headers } = await supertest(edge.origin).get('/v1/hotels').expect(200);
-    assert.deepEqual(headers['set-cookie'], ['a=1', 'b=2']);
+  it('are joined with the cookies and the Vary of a host app', async () => {
+    const dated = 'b=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT';
+    const { get } = await answering(
+      () => [`Set-Cookie: ${dated}`, 'Set-Cookie: c=3', 'Vary: Accept-Encoding', 'Vary: "odd"'],
+      {
+        host: [
+          (ctx, next) => {
+            ctx.set('Set-Cookie', 'a=1');
+            ctx.vary('Origin');
+            return next();
+          },
+        ],
+      },
+    );
+    const { headers } = await get();
+    assert.deepEqual(headers['set-cookie'], ['a=1', dated, 'c=3']);
     assert.equal(headers['vary'], 'Origin, Accept-Encoding, "odd"');
   });
 
-  it('keep what the gateway said itself', async () => {
-    const edge = await answering(['X-Request-Id: theirs', 'X-Content-Type-Options: none']);
-    const { headers } = await supertest(edge.origin).get('/v1/hotels').set('X-Request-Id', 'ours');
-    assert.equal(headers['x-request-id'], 'ours');
-    assert.equal(headers['x-content-type-options'], 'nosniff');
+  it('do not replace those of the gateway', async () => {
+    const { get } = await answering(() => ['X-Request-Id: theirs', 'X-Content-Type-Options: none']);
+    await get().set('X-Request-Id', 'ours').expect('X-Request-Id', 'ours').expect('X-Content-Type-Options', 'nosniff');
   });
 
-  it('keep the encoding and the length of a body that is passed on as it is', async () => {
-    const edge = await answering(['Content-Encoding: x-odd', 'Content-Length: 5', 'ETag: "1"', 'Content-Type: a/b']);
-    const answer = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
-    assert.match(answer, /\r\ncontent-encoding: x-odd\r\n/i);
-    assert.match(answer, /\r\ncontent-length: 5\r\n/i);
-    assert.match(answer, /\r\netag: "1"\r\n/i);
-    assert.match(answer, /\r\ncontent-type: a\/b\r\n/i);
-    assert.match(answer, /\r\n\r\nhello$/);
-  });
-
-  it('keep the bytes of a value that is not ASCII', async () => {
-    const edge = await answering(['X-A: Zo\u00c3\u00ab', 'Content-Length: 5']);
-    assert.match(await sendRaw(edge.port, rawRequest('GET /v1/hotels')), /\r\nX-A: Zo\u00c3\u00ab\r\n/);
+  it('keep the encoding, the length and the bytes of a response that is passed on', async () => {
+    const lines = ['Content-Encoding: x-odd', 'Content-Length: 5', 'ETag: "1"', 'Content-Type: a/b', utf8];
+    const { port } = await answering(() => lines);
+    const answer = await sendRaw(port, rawRequest('GET /v1/hotels'));
+    for (const line of lines) assert.ok(answer.toLowerCase().includes(`\r\n${line.toLowerCase()}\r\n`), line);
+    assert.match(answer, /\r\nX-A: Zo\u00c3\u00ab\r\n[\s\S]*\r\n\r\nhello$/);
   });
 });

@@ -1,4 +1,4 @@
-/** Copies of requests: what the second service sees, and that the client sees nothing of it. */
+/** Copies of requests: what the second service receives, and that the client does not notice. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -18,11 +18,11 @@ const servers = testServers();
 interface Setup extends Partial<Pick<ShadowOptions, 'bodyBytesMax' | 'timeoutMs'>> {
   readonly mapping?: Partial<Mapping>;
   readonly path?: string;
-  /** What the service in front does beside the copy. */
+  /** What the service in front does besides the copy. */
   readonly answer?: (ctx: Context) => Promise<void> | void;
 }
 
-/** A service that answers with the body it got, with a shadow before it. */
+/** A service that responds with the body of the request, with a shadow before it. */
 async function startShadowed(origin: string, { mapping, path = '', answer = echo, ...rest }: Setup = {}) {
   const clusters = createClusters();
   servers.later(clusters.close);
@@ -86,7 +86,7 @@ describe('a shadow', () => {
     assert.equal(headers['x-forwarded-host'], `127.0.0.1:${front.port}`);
   });
 
-  it('gets the path, the host and the headers that its own record says', async () => {
+  it('gets the path, the host and the headers of its record', async () => {
     const receiver = await startReceiver();
     const requestHeaders = { add: [{ name: 'x-copy', value: 'yes', append: true }], remove: ['user-agent'] };
     const mapping = { hostRewrite: 'hotel.example', rewrite: '/new', requestHeaders };
@@ -98,45 +98,35 @@ describe('a shadow', () => {
     assert.deepEqual([host, added, removed], ['hotel.example-shadow', 'yes', undefined]);
   });
 
-  for (const [framing, body] of [
-    ['with a length', 'x'.repeat(1000)],
-    ['in chunks', new Blob(['x'.repeat(600), 'x'.repeat(400)]).stream()],
-  ] as const) {
-    it(`gets the same body, sent ${framing}`, async () => {
+  const body = 'x'.repeat(1000);
+  const framed = () => [body, new Blob([body.slice(400), body.slice(600)]).stream()];
+  const post = (origin: string, sent: BodyInit) =>
+    fetch(`${origin}/v1/hotels`, { method: 'POST', body: sent, duplex: 'half' } as RequestInit);
+
+  it('gets the same body, sent with a length or in chunks', async () => {
+    for (const sent of framed()) {
       const receiver = await startReceiver();
       const front = await startShadowed(receiver.origin);
-      const response = await fetch(`${front.origin}/v1/hotels`, {
-        method: 'POST',
-        body,
-        duplex: 'half',
-      } as RequestInit);
-      assert.equal(await response.text(), 'x'.repeat(1000));
+      assert.equal(await (await post(front.origin, sent)).text(), body);
       await receiver.arrived;
-      assert.equal(receiver.only().body, 'x'.repeat(1000));
+      assert.equal(receiver.only().body, body);
       assert.equal(front.shadow.counts.copies, 1);
-    });
-  }
+    }
+  });
 
   it('gets nothing of a body that the service never reads', async () => {
-    const receiver = await startReceiver();
-    const answer = (ctx: Context) => {
-      ctx.body = 'early';
-    };
-    const front = await startShadowed(receiver.origin, { answer });
-    const response = await fetch(`${front.origin}/v1/hotels`, { method: 'POST', body: 'hello' });
+    const { origin } = await startReceiver();
+    const front = await startShadowed(origin, { answer: (ctx) => void Object.assign(ctx, { body: 'early' }) });
+    const response = await post(front.origin, 'hello');
     assert.equal(await response.text(), 'early');
     await front.hasLogged(1);
     assert.deepEqual(front.shadow.counts, { copies: 0, failures: 0, skipped: 1 });
   });
 
-  it('gets nothing of a body that is too large, whether that is known before or not', async () => {
+  it('gets nothing of a body that is too large, sent with a length or in chunks', async () => {
     const receiver = await startReceiver();
     const front = await startShadowed(receiver.origin, { bodyBytesMax: 999 });
-    const body = 'x'.repeat(1000);
-    for (const sent of [body, new Blob([body]).stream()]) {
-      const init = { method: 'POST', body: sent, duplex: 'half' } as RequestInit;
-      assert.equal(await (await fetch(`${front.origin}/v1/hotels`, init)).text(), body);
-    }
+    for (const sent of framed()) assert.equal(await (await post(front.origin, sent)).text(), body);
     assert.deepEqual(front.shadow.counts, { copies: 0, failures: 0, skipped: 2 });
     assert.equal(front.cluster.snapshot().activeRequests, 0);
     assert.equal(receiver.reached.length, 0);
@@ -159,7 +149,7 @@ describe('a shadow', () => {
     assert.equal(front.cluster.snapshot().activeRequests, 0);
   });
 
-  it('takes no more copies than its own circuit breakers allow, while every client is answered', async () => {
+  it('gets no more copies than its circuit breakers allow, while every client gets its response', async () => {
     const arrived = createSignal();
     const held: (() => void)[] = [];
     const receiver = await startUpstream(servers, (res) => {
@@ -175,7 +165,7 @@ describe('a shadow', () => {
     for (const release of held) release();
   });
 
-  it('fails without a word to the client, counted and told at debug', async () => {
+  it('fails unnoticed by the client, is counted and logged', async () => {
     const refusing = await servers.refusing();
     const front = await startShadowed(refusing.origin);
     const response = await fetch(`${front.origin}/v1/hotels`);
@@ -185,7 +175,7 @@ describe('a shadow', () => {
     assert.deepEqual(front.logged, ['a copy of a request failed']);
   });
 
-  it('is given up after its time, and its place is free again', async () => {
+  it('is given up after its time-out, and no longer counts as active', async () => {
     const arrived = createSignal();
     const closed = createSignal();
     const silent = await servers.tcp((socket) => {

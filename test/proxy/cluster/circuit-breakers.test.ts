@@ -1,4 +1,4 @@
-/** How much a cluster may have under way: exact counts, whatever comes and goes. */
+/** How many active requests and retries a cluster may have. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { type CircuitBreakers, createCircuitBreakers } from '../../../src/proxy/cluster/circuit-breakers.ts';
@@ -39,7 +39,7 @@ const same = {
 };
 
 describe('circuit breakers', () => {
-  it('agree with a plain model of two addresses, whatever comes and goes', () => {
+  it('agree with a plain model of two addresses', () => {
     const step = fc.record({ isEnter: fc.boolean(), address: fc.constantFrom(0 as const, 1 as const) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
@@ -57,7 +57,7 @@ describe('circuit breakers', () => {
     );
   });
 
-  it('say whose they are and what there is enough of, with the code of the table of failures', () => {
+  it('throw an error with the service, the exhausted limit, and the code of the table of failures', () => {
     const breakers = createCircuitBreakers('hotel', breakersOf({ maxConnections: 1, maxPendingRequests: 0 }));
     const load = { activeRequests: 0 };
     breakers.enter(load);
@@ -77,12 +77,12 @@ describe('circuit breakers', () => {
     });
   }
 
-  check('where little is under way', { maxRetries: 100 }, 4, 3);
-  check('for a fifth of what is under way', { maxRetries: 100 }, 52, 10);
-  check('for no more than the record allows', { maxRetries: 5 }, 100, 5);
-  check('where the record allows none', { maxRetries: 0 }, 100, 0);
+  check('with few active requests', { maxRetries: 100 }, 4, 3);
+  check('with a fifth of the active requests', { maxRetries: 100 }, 52, 10);
+  check('with the maximum of the record', { maxRetries: 5 }, 100, 5);
+  check('with a maximum of none', { maxRetries: 0 }, 100, 0);
 
-  it('get a retry back once, however often it is given back', () => {
+  it('count a retry that is released twice as one', () => {
     const breakers = createCircuitBreakers('hotel', breakersOf({ maxRetries: 2 }));
     const [one, other] = [breakers.takeRetry(), breakers.takeRetry()];
     assert.equal(breakers.takeRetry(), undefined);

@@ -1,4 +1,4 @@
-/** Addresses that are asked how they are: what keeps them in, what takes them out, and when nobody asks any more. */
+/** Health checks of addresses: what makes them healthy and unhealthy, and when the checks end. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -14,7 +14,7 @@ const check = healthCheckOf();
 
 const firstMs = check.intervalMs / 2;
 
-/** A clock in the test's hands: `next` lets time pass and waits until the check that is due then has its result. */
+/** With a manual clock: `next` lets time pass and waits until the check that is due then has its result. */
 function openClusters() {
   const time = createManualTime();
   const logged: (string | undefined)[] = [];
@@ -47,7 +47,7 @@ function healthOf(cluster: Cluster): readonly string[] {
   return cluster.snapshot().addresses.map(({ health }) => health);
 }
 
-/** Answers with one status after the other, the last of them for ever. */
+/** Responds with one status after the other, and with the last one to all further requests. */
 function startService(...statuses: readonly [number, ...number[]]) {
   const left = [...statuses];
   return startUpstream(servers, (res: ServerResponse, { url }: Reached) => {
@@ -57,7 +57,7 @@ function startService(...statuses: readonly [number, ...number[]]) {
 }
 
 describe('a health check', () => {
-  it('asks with a plain GET for its path, with the Host of the record', async () => {
+  it('is a GET for its path, with the Host of the record', async () => {
     const { origin, only } = await startService(204);
     const { clusters, next } = openClusters();
     const { cluster } = clusters.acquire(
@@ -70,7 +70,7 @@ describe('a health check', () => {
     assert.deepEqual(healthOf(cluster), ['healthy']);
   });
 
-  it('believes the first good answer, and after that as many in a row as the record says', async () => {
+  it('is decided by the first success, and after that by as many equal results in a row as the record says', async () => {
     const { origin } = await startService(200, 500, 200, 500, 500, 200, 200);
     const { clusters, next, logged } = openClusters();
     const { cluster } = clusters.acquire(specOf([origin], { healthCheck: check }));
@@ -83,7 +83,7 @@ describe('a health check', () => {
     assert.deepEqual(logged, ['address is healthy', 'address is unhealthy', 'address is healthy']);
   });
 
-  it('believes a 503 at once, unless it is expected', async () => {
+  it('fails at once with 503, unless that is expected', async () => {
     for (const [expectedStatuses, expected] of [
       [check.expectedStatuses, 'unhealthy'],
       [[{ min: 500, max: 599 }], 'healthy'],
@@ -96,7 +96,7 @@ describe('a health check', () => {
     }
   });
 
-  it('takes silence and a refused connection for failures', async () => {
+  it('fails without a response in time and with a refused connection', async () => {
     const arrived = createSignal();
     const silent = await servers.tcp((socket) => void socket.once('data', arrived.give));
     const refusing = await servers.refusing();
@@ -111,7 +111,7 @@ describe('a health check', () => {
     assert.deepEqual(healthOf(cluster), ['unhealthy']);
   });
 
-  it('keeps requests from an unhealthy address, unless no other is left', async () => {
+  it('takes an unhealthy address out, unless it is the only one', async () => {
     const sick = await startService(503);
     const well = await startService(200);
     let origins = [sick.origin, well.origin];
@@ -125,7 +125,7 @@ describe('a health check', () => {
     assert.equal((await ask(cluster)).origin, sick.origin);
   });
 
-  it('finds new addresses without traffic, and forgets those that are gone', async () => {
+  it('follows the addresses of its service without traffic', async () => {
     const [first, second] = [await startService(200), await startService(200)];
     let origins = [first.origin];
     const { clusters, next } = openClusters();
@@ -136,7 +136,7 @@ describe('a health check', () => {
     assert.deepEqual([first.reached.length, second.reached.length], [1, 1]);
   });
 
-  it('is broken off with the last holder, and asks no more', async () => {
+  it('ends with the last release of its cluster', async () => {
     const arrived = createSignal();
     let isClosed: Promise<unknown> | undefined;
     const { origin } = await servers.tcp((socket) => {

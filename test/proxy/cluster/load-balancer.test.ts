@@ -1,4 +1,4 @@
-/** Which of several addresses comes next: fair to each, whatever comes and goes beside it. */
+/** Which of several addresses comes next: each has the same share, although others come and go. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { type Candidate, createLoadBalancer } from '../../../src/proxy/cluster/load-balancer.ts';
@@ -30,7 +30,7 @@ describe('a load balancer', () => {
     );
   });
 
-  it('takes turns between two addresses that stay, whichever others fall out and return', () => {
+  it('takes turns between two addresses that stay while others leave and return', () => {
     const outs = fc.array(fc.uniqueArray(fc.integer({ min: 2, max: 5 })), { minLength: 10, maxLength: 60 });
     fc.assert(
       fc.property(outs, (turns) => {
@@ -44,7 +44,7 @@ describe('a load balancer', () => {
     );
   });
 
-  it('prefers what is available to what is untried, and what is untried to what was tried', () => {
+  it('prefers available addresses to untried ones, and untried ones to tried ones', () => {
     const places = placesOf(3);
     const [first, second, third] = places as [Place, Place, Place];
     const pick = createLoadBalancer<Place>('round_robin');
@@ -60,7 +60,7 @@ describe('a load balancer', () => {
     assert.equal(new Set(picks).size, 3);
   });
 
-  it('goes to the address with the fewest requests under way, and round among equals', () => {
+  it('takes the address with the fewest active requests, and equal ones in turn', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(3), { minLength: 1, maxLength: 8 }), (loads) => {
         const places = placesOf(loads.length);

@@ -1,4 +1,4 @@
-/** Addresses that fail several times in a row: left out for a while, longer each time, and never all of them. */
+/** Ejection of addresses that fail several times in a row: longer each time, and never of all addresses. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import {
@@ -14,7 +14,7 @@ function statesOf(count: number): [OutlierState, ...OutlierState[]] {
   return Array.from({ length: count }, createOutlierState) as [OutlierState, ...OutlierState[]];
 }
 
-/** Fails as often as it takes; true when that ejected it. */
+/** Records `times` failures; returns whether they ejected the address. */
 function fail(state: OutlierState, all: readonly OutlierState[], nowMs: number, times = rule.consecutive5xx): boolean {
   const judged = Array.from({ length: times }, () => recordOutcome(rule, state, all, true, nowMs));
   return judged.includes(true);
@@ -31,14 +31,14 @@ function judgeModel(model: readonly Model[], index: number, hasFailed: boolean, 
   if (one.until > nowMs) return;
   one.row = hasFailed ? one.row + 1 : 0;
   if (one.row < 3 || model.filter(({ until }) => until > nowMs).length >= 2) return;
-  for (let stood = one.until + 1000; one.times > 0 && stood <= nowMs; stood += 1000) one.times -= 1;
+  for (let passedMs = one.until + 1000; one.times > 0 && passedMs <= nowMs; passedMs += 1000) one.times -= 1;
   one.times += 1;
   one.row = 0;
   one.until = nowMs + 1000 * one.times;
 }
 
 describe('outlier ejection', () => {
-  it('follows the last of the failures in a row, and no answer in between', () => {
+  it('follows enough failures in a row, without a success in between', () => {
     const all = statesOf(2);
     assert.equal(fail(all[0], all, 0, 2), false);
     recordOutcome(rule, all[0], all, false, 0);
@@ -62,7 +62,7 @@ describe('outlier ejection', () => {
     assert.deepEqual(lasts.slice(-3), [300_000, 300_000, 300_000]);
   });
 
-  it('forgets one ejection for each base time that the address has stood', () => {
+  it('forgets one ejection for each base time since the last one', () => {
     const all = statesOf(2);
     const [state] = all;
     for (let time = 0; time < 3; time += 1) fail(state, all, state.ejections === 0 ? 0 : state.ejectedUntilMs);
@@ -72,7 +72,7 @@ describe('outlier ejection', () => {
     assert.equal(state.ejectedUntilMs - nowMs, 2000);
   });
 
-  it('leaves an address alone that is the only one, and all with a threshold or percentage of 0', () => {
+  it('never happens to the only address, nor with a threshold or percentage of 0', () => {
     const [alone] = statesOf(1);
     assert.equal(fail(alone, [alone], 0, 10), false);
     for (const off of [{ consecutive5xx: 0 }, { maxEjectionPercent: 0 }]) {
@@ -82,7 +82,7 @@ describe('outlier ejection', () => {
     }
   });
 
-  it('takes one address of two, and at most the percentage of several', () => {
+  it('affects one address of two, and at most the percentage of several', () => {
     for (const [count, percent, most] of [
       [2, 10, 1],
       [2, 100, 1],
@@ -99,7 +99,7 @@ describe('outlier ejection', () => {
     }
   });
 
-  it('agrees with a plain model, whatever happens', () => {
+  it('agrees with a plain model', () => {
     const step = fc.record({
       index: fc.nat(3),
       hasFailed: fc.boolean(),
