@@ -120,7 +120,7 @@ describe('headers on their way to a service', () => {
   function checkForwarded(
     what: string,
     options: EdgeOptions,
-    sent: object,
+    sent: Record<string, string>,
     expected: Readonly<Record<string, unknown>>,
   ) {
     it(what, async () => {

@@ -100,7 +100,7 @@ describe('a shadow', () => {
 
   const body = 'x'.repeat(1000);
   const framed = () => [body, new Blob([body.slice(400), body.slice(600)]).stream()];
-  const post = (origin: string, sent: BodyInit) =>
+  const post = (origin: string, sent: RequestInit['body']) =>
     fetch(`${origin}/v1/hotels`, { method: 'POST', body: sent, duplex: 'half' } as RequestInit);
 
   it('gets the same body, sent with a length or in chunks', async () => {
