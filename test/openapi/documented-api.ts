@@ -1,4 +1,4 @@
-/** An API as its document has it: the operations as calls, and the schemas as the judge of what they answer. */
+/** An API as its document describes it: its operations as calls, and its schemas as checks of the responses. */
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import request, { type Response, type Test } from 'supertest';
@@ -27,7 +27,7 @@ export interface Operation {
   readonly responses: Readonly<Record<string, Answer>>;
 }
 
-/** What a call does otherwise than the examples of the document. */
+/** How a call differs from the examples of the document. */
 export interface Variation {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
@@ -41,7 +41,7 @@ export interface DocumentedApi {
   readonly operations: readonly Operation[];
   readonly judge: Judge;
   readonly call: (operation: Operation, variation?: Variation) => Test;
-  /** The body, once the answer has the status, and everything that the document says of it. */
+  /** Checks the status and everything that the document says of the response, and returns the body. */
   readonly expect: (operation: Operation, status: number, variation?: Variation) => Promise<unknown>;
   readonly bodyOf: (operation: Operation) => { readonly schema: Schema; readonly example: object } | undefined;
 }
@@ -62,7 +62,7 @@ export async function readApi(handler: RequestListener, prefix: string): Promise
     return schema && { schema, example: component(schema as { $ref?: string }).examples[0] };
   }
 
-  /** Each time another stay, so that what is booked in one test is free in the next. */
+  /** Books another stay for each call, so that no test takes the rooms of another. */
   let calls = 0;
   function nextExample(operation: Operation): object | undefined {
     calls += 1;

@@ -42,20 +42,12 @@ describe('OpenAPI documents', () => {
         assert.equal(body.info.title, title);
         assert.match(body.servers[0].url, /^http:\/\/127\.0\.0\.1:\d+\//);
         assert.equal(new URL(body.servers[0].url).pathname, mounted + prefix);
+        const operations = Object.values(body.paths as object).flatMap((item) => Object.values(item));
+        const ids = operations.map((operation) => (operation as { operationId: string }).operationId);
+        assert.ok(ids.length > 4 && new Set(ids).size === ids.length, 'has each operation once');
       });
     }
   }
-
-  it('give each operation its own id', async () => {
-    for (const prefix of Object.keys(titles)) {
-      const { body } = await get(monolith, `${prefix}/openapi.json`).expect(200);
-      const ids = Object.values(body.paths as object).flatMap((item) =>
-        Object.values(item as Record<string, { operationId: string }>).map(({ operationId }) => operationId),
-      );
-      assert.ok(ids.length > 4);
-      assert.deepEqual(ids, [...new Set(ids)]);
-    }
-  });
 
   it('are the same in every representation', async () => {
     const documentOf = async (path: string, type: string) => {
@@ -72,12 +64,8 @@ describe('OpenAPI documents', () => {
   });
 
   it('need credentials when their operations do', async () => {
-    for (const [prefix, status] of [
-      ['/v1', 200],
-      ['/v1/hotels', 401],
-    ] as const) {
+    for (const [prefix, status] of Object.entries({ '/v1': 200, '/v1/hotels': 401 }))
       for (const path of ['openapi.json', 'docs/']) await request(monolith).get(`${prefix}/${path}`).expect(status);
-    }
   });
 
   it('are linked from the root of their version or service, beside its other links', async () => {
@@ -104,18 +92,9 @@ describe('OpenAPI documents', () => {
 
   it('share the schemas of several operations', async () => {
     const { body } = await get(monolith, '/v1/hotels/openapi.json');
-    assert.deepEqual(Object.keys(body.components.schemas).sort(), [
-      'BookingChange',
-      'Hotel',
-      'HotelBooking',
-      'HotelBookingPage',
-      'HotelBookingRequest',
-      'HotelPage',
-      'Money',
-      'PageLinks',
-      'Problem',
-      'ProblemDetails',
-    ]);
+    const hotel = ['Hotel', 'HotelBooking', 'HotelBookingPage', 'HotelBookingRequest', 'HotelPage'];
+    const shared = ['BookingChange', 'Money', 'PageLinks', 'Problem', 'ProblemDetails'];
+    assert.deepEqual(Object.keys(body.components.schemas).sort(), [...hotel, ...shared].sort());
     assert.equal(body.components.schemas.HotelBookingRequest.additionalProperties, false);
     assert.equal(body.components.schemas.HotelBooking.additionalProperties, undefined);
   });

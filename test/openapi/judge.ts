@@ -1,13 +1,13 @@
-/** Schemas of a document as judges, who let nothing pass that is not documented. */
+/** Checks values against the schemas of a document, and refuses members that are not documented. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 
 export type Schema = { readonly [keyword: string]: unknown };
 
-/** What is wrong with a value; empty: nothing. */
+/** Returns the faults of a value. */
 export type Judge = (schema: Schema, value: unknown) => readonly string[];
 
-/** `components`: what the schemas refer to. A client would bear with unknown members; a judge does not. */
+/** `components`: what the schemas refer to. Unlike a client, the judge does not ignore unknown members. */
 export function createJudge(components: Schema): Judge {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);
@@ -26,13 +26,13 @@ export function createJudge(components: Schema): Judge {
   };
 }
 
-/** An object that may show nothing but what the schema names, wherever that stands. */
+/** An object that may only have the members of the schema, at any depth. */
 function close(schema: Schema): Schema {
   const isObject = '$ref' in schema || 'allOf' in schema || 'properties' in schema;
   return { ...closeMembers(schema), ...(isObject && { unevaluatedProperties: false }) };
 }
 
-/** The schema itself may yet be a part of another one. */
+/** Leaves the schema itself open, since it may be a part of another one. */
 function closeMembers(schema: Schema): Schema {
   const { properties, items, allOf } = schema;
   const closed = Object.entries((properties ?? {}) as Schema).map(([name, one]) => [name, close(one as Schema)]);

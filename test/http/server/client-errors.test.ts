@@ -8,10 +8,9 @@ import { bodyOf, everything, type RawServer, withServer } from '../raw-exchange.
 
 const answerX: RequestListener = (_request, response) => response.end('x');
 
-function answering(
-  { handler = answerX, options = {} }: { handler?: RequestListener; options?: ServerOptions },
-  use: (raw: RawServer) => Promise<void>,
-) {
+type Setup = { readonly handler?: RequestListener; readonly options?: ServerOptions };
+
+function answering({ handler = answerX, options = {} }: Setup, use: (raw: RawServer) => Promise<void>) {
   return withServer({ handler, options }, async (raw) => {
     answerClientErrors(raw.server);
     await use(raw);
@@ -29,56 +28,40 @@ function assertError(response: string, status: number, reason: string) {
 }
 
 describe('answerClientErrors', () => {
-  function check(what: string, text: string, status: number, reason: string) {
-    it(`answers ${status} in the error body for ${what}, and closes`, async () => {
-      await answering({ options: { maxHeaderSize: 1024 } }, async ({ send }) => {
-        assertError(await send(text), status, reason);
-      });
-    });
-  }
+  const post = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n';
+  for (const [what, text] of Object.entries({
+    'text that is not HTTP': 'GARBAGE\r\n\r\n',
+    'an unknown method': 'FETCH / HTTP/1.1\r\nHost: a\r\n\r\n',
+    'a line break in a header name': 'GET / HTTP/1.1\r\nHo\nst: a\r\n\r\n',
+    'a space before a colon': 'GET / HTTP/1.1\r\nHost : a\r\n\r\n',
+    'a space in the target': 'GET /a b HTTP/1.1\r\nHost: a\r\n\r\n',
+    'two lengths that differ': `${post}Content-Length: 2\r\n\r\nab`,
+    'a length beside a transfer encoding': `${post}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+  }))
+    it(`answers 400 in the error body for ${what}, and closes`, () =>
+      answering({}, async ({ send }) => assertError(await send(text), 400, 'Bad Request')));
 
-  check('what is not HTTP', 'GARBAGE\r\n\r\n', 400, 'Bad Request');
-  check('a method that does not exist', 'FETCH / HTTP/1.1\r\nHost: a\r\n\r\n', 400, 'Bad Request');
-  check('a line break in a header name', 'GET / HTTP/1.1\r\nHo\nst: a\r\n\r\n', 400, 'Bad Request');
-  check('a space before a colon', 'GET / HTTP/1.1\r\nHost : a\r\n\r\n', 400, 'Bad Request');
-  check('a space in the target', 'GET /a b HTTP/1.1\r\nHost: a\r\n\r\n', 400, 'Bad Request');
-  check(
-    'two lengths that differ',
-    'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
-    400,
-    'Bad Request',
-  );
-  check(
-    'a length beside a transfer encoding',
-    'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-    400,
-    'Bad Request',
-  );
-  check(
-    'headers that are too large',
-    `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(2000)}\r\n\r\n`,
-    431,
-    'Request Header Fields Too Large',
-  );
+  it('answers 431 in the error body for headers that are too large, and closes', () =>
+    answering({ options: { maxHeaderSize: 1024 } }, async ({ send }) => {
+      const text = `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(2000)}\r\n\r\n`;
+      assertError(await send(text), 431, 'Request Header Fields Too Large');
+    }));
 
   const hasty = { headersTimeout: 20, requestTimeout: 20, connectionsCheckingInterval: 5 };
 
-  it('answers 408 in the error body when the headers do not come in time, and closes', async () => {
-    await answering({ options: hasty }, async ({ send }) => {
-      assertError(await send('GET / HTTP/1.1\r\nHost: a\r\n'), 408, 'Request Timeout');
-    });
-  });
+  for (const [what, text] of Object.entries({
+    head: 'GET / HTTP/1.1\r\nHost: a\r\n',
+    body: 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na',
+  }))
+    it(`answers 408 in the error body when its ${what} does not arrive in time, and closes`, () =>
+      answering({ options: hasty, handler: () => {} }, async ({ send }) =>
+        assertError(await send(text), 408, 'Request Timeout'),
+      ));
 
-  it('answers 408 when the body does not come in time', async () => {
-    await answering({ options: hasty, handler: () => {} }, async ({ send }) => {
-      assertError(await send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na'), 408, 'Request Timeout');
-    });
-  });
-
-  it('does not carry out the request whose rest comes after the 408', async () => {
-    let carriedOut = false;
+  it('does not handle a request whose rest arrives after the 408', async () => {
+    let isHandled = false;
     const handler: RequestListener = (_request, response) => {
-      carriedOut = true;
+      isHandled = true;
       response.end();
     };
     await answering({ options: hasty, handler }, async ({ open }) => {
@@ -89,7 +72,7 @@ describe('answerClientErrors', () => {
       socket.write('Content-Length: 0\r\n\r\n');
       await answer;
     });
-    assert.equal(carriedOut, false);
+    assert.equal(isHandled, false);
   });
 
   it('closes the connection of a client that sends nothing after its response', async () => {
@@ -130,7 +113,7 @@ describe('answerClientErrors', () => {
     });
   });
 
-  it('ends a TLS connection that never begins its handshake', async () => {
+  it('closes a TLS connection that never starts its handshake', async () => {
     const server = createTlsServer({ handshakeTimeout: 20 });
     answerClientErrors(server);
     await once(server.listen(0, '127.0.0.1'), 'listening');

@@ -27,7 +27,7 @@ describe('serveHttp', () => {
     });
   });
 
-  it('names a port that is taken, and how to choose another', async () => {
+  it('names a port that is in use, and the setting for it', async () => {
     await serving({}, async ({ port }) => {
       await assert.rejects(
         () => serveHttp({ ...httpLimits, port, portSetting: 'AUTH_PORT', handler: () => {} }),
@@ -43,7 +43,7 @@ describe('serveHttp', () => {
     );
   });
 
-  it('bounds the size of headers, and the time in which they must come', async () => {
+  it('bounds the size of headers, and the time until they arrive', async () => {
     const statusOf = async (options: Partial<HttpServerOptions>, text: string) => {
       let response = '';
       await serving(options, async ({ port }) => {

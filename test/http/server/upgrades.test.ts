@@ -42,7 +42,7 @@ describe('createUpgrades', () => {
     assert.match(await closed, /early and late$/);
   });
 
-  it('keeps what the client sent before the response for the stage that accepts', async () => {
+  it('passes on what the client sent before the response', async () => {
     const client = speak(await serving(echo), `${askToSwitch('/chat')}early`);
     client.socket.end(' and late');
     assert.match(await client.closed, /\r\n\r\nearly and late$/);
@@ -70,7 +70,7 @@ describe('createUpgrades', () => {
   });
 
   for (const leave of ['end', 'destroy'] as const)
-    it(`closes the response when a client leaves before it is answered (${leave})`, async () => {
+    it(`closes the response when a client disconnects before the answer (${leave})`, async () => {
       const left = new Promise<ServerResponse>((resolve) => {
         void serving((_req, res) => {
           res.once('close', () => resolve(res));
@@ -112,17 +112,17 @@ describe('createUpgrades', () => {
     );
   });
 
-  it('switches for one of several protocols that are offered', async () => {
+  it('switches to one of several protocols that the client offers', async () => {
     const client = speak(await serving(echo), askToSwitch('/chat', [], 'odd/2, WebSocket'));
     await client.until('HTTP/1.1 101 ');
     client.socket.destroy();
   });
 
-  it('keeps the order of answers when a client does not wait for the first', async () => {
-    const held: ServerResponse[] = [];
+  it('keeps the order of pipelined answers', async () => {
+    const waiting: ServerResponse[] = [];
     const port = await serving((req, res) => {
-      if (held.push(res) < 2) return;
-      held.forEach((one, index) => void one.end(`${index} ${upgradeOf(req) === undefined}`));
+      if (waiting.push(res) < 2) return;
+      waiting.forEach((one, index) => void one.end(`${index} ${upgradeOf(req) === undefined}`));
     });
     const client = speak(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${askToSwitch('/chat')}`);
     await client.until('1 true');
@@ -130,7 +130,7 @@ describe('createUpgrades', () => {
     client.socket.destroy();
   });
 
-  it('checks for each request what is allowed', async () => {
+  it('checks for each request which protocols are allowed', async () => {
     const allowed = new Set<string>();
     const port = await serving(
       echo,
@@ -159,7 +159,7 @@ describe('createUpgrades', () => {
     await client.closed;
   });
 
-  it('waits for the last connection only, and refuses others', async () => {
+  it('waits only for the last connection to close, and refuses new ones', async () => {
     const upgrades = createUpgrades(() => true);
     const port = await serving(echo, upgrades);
     const client = speak(port, askToSwitch('/chat'));
@@ -192,7 +192,7 @@ describe('createUpgrades', () => {
       assert.match(bodyOf(answer), /must not have a body/);
     });
 
-    it('cuts off a client that did not wait for the answer before', async () => {
+    it('closes the connection of a client that did not wait for the previous answer', async () => {
       const port = await hosting(() => {});
       const client = speak(port, `GET /first HTTP/1.1\r\nHost: a\r\n\r\n${askToSwitch('/chat')}`);
       assert.equal(await client.closed, '');

@@ -1,4 +1,4 @@
-/** An app that says what it is: two routes more, made of what the others know of themselves. */
+/** The routes of an app's OpenAPI document and of its documentation page. */
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import Koa from 'koa';
@@ -36,12 +36,12 @@ function createShelves(publicUrl?: string): Koa {
   return app.use(mount(createResourceApp({ representations: createRepresentations(), info, routes })));
 }
 
-describe('documented', () => {
+describe('documentation routes', () => {
   const shelves: RequestListener = createShelves('https://shelves.test').callback();
   const documentOf = async (handler: RequestListener, path = '/openapi.json') =>
     (await request(handler).get(path).expect(200).expect('Content-Type', 'application/json')).body;
 
-  it('adds its routes before those that would take their paths', async () => {
+  it('come before other routes that match their paths', async () => {
     const { openapi, info } = await documentOf(shelves);
     assert.equal(openapi, '3.1.1');
     assert.equal(info.version, '7');
@@ -49,7 +49,7 @@ describe('documented', () => {
     await request(shelves).get('/other').expect(200, { id: 'other' });
   });
 
-  it('tells paths with their parameters, and what comes of them', async () => {
+  it('list paths with their parameters and responses', async () => {
     const { paths } = await documentOf(shelves);
     assert.deepEqual(Object.keys(paths), ['/{id}']);
     const { operationId, parameters, responses } = paths['/{id}'].get;
@@ -61,7 +61,7 @@ describe('documented', () => {
     assert.deepEqual(Object.keys(responses), ['200', '304', '400', '404', '406', 'default']);
   });
 
-  it('tells where the app is, whoever asks and however it is mounted', async () => {
+  it('give the URL of the app, for each host and mount path', async () => {
     const [{ url }] = (await documentOf(shelves)).servers;
     assert.equal(url, 'https://shelves.test');
     const host = new Koa().use(mount('/a/b', createShelves())).callback();
@@ -71,7 +71,7 @@ describe('documented', () => {
     assert.equal(again.body.servers[0].url, 'http://two.test:81/a/b');
   });
 
-  it('writes an address into the document as text, whatever it holds', async () => {
+  it('write any URL into the document as text', async () => {
     const odd = `https://x.test/$&'"<i>`;
     const handler = createShelves(odd).callback();
     assert.equal((await documentOf(handler)).servers[0].url, odd);
@@ -82,13 +82,13 @@ describe('documented', () => {
     assert.ok(!text.includes('<i>'));
   });
 
-  it('shows lines for a shell that an address cannot break out of', async () => {
+  it('quote URLs in the shell lines of the page', async () => {
     const handler = createShelves("https://x.test/a';id;'").callback();
     const { text } = await request(handler).get('/docs/');
     assert.ok(text.includes('curl -i &#39;https://x.test/a%27;id;%27/it&#39;\\&#39;&#39;s%20%3Cb%3E&#39;'), text);
   });
 
-  it('escapes all that it shows to people', async () => {
+  it('escape everything on the page', async () => {
     const { text } = await request(shelves).get('/docs/');
     assert.doesNotMatch(text, /<script|<b>it/);
     assert.ok(text.includes('&#60;script&#62;&#34;x&#34;&#60;/script&#62; &#38; <code>code</code>'));
@@ -96,7 +96,7 @@ describe('documented', () => {
     assert.ok(text.includes('<li>first</li>'));
   });
 
-  it('is 304 to whoever has it, and 406 where it cannot be made', async () => {
+  it('answer 304 to their tag, and 406 to other media types', async () => {
     for (const path of ['/openapi.json', '/docs/']) {
       const { headers } = await request(shelves).get(path).expect(200).expect('Vary', 'Accept');
       await request(shelves).get(path).set('If-None-Match', String(headers['etag'])).expect(304);
@@ -107,7 +107,7 @@ describe('documented', () => {
     assert.match(body.detail, /application\/json, application\/vnd\.oai\.openapi\+json, application\/yaml/);
   });
 
-  it('is made again after it could not be made once', async () => {
+  it('build the document again after a failure', async () => {
     let asked = 0;
     const info = {
       ...{ title: 'Shelves', version: '7', problems: {} },
@@ -128,7 +128,7 @@ describe('documented', () => {
     assert.equal(asked, 2);
   });
 
-  it('is read alone', async () => {
+  it('refuse methods that write, and answer HEAD without a body', async () => {
     for (const path of ['/openapi.json', '/docs/']) {
       await request(shelves).post(path).expect(405).expect('Allow', 'GET, HEAD, OPTIONS');
       const { text } = await request(shelves).head(path).expect(200);
