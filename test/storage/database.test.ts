@@ -1,4 +1,4 @@
-/** An error of a driver means either that the database is away, or that we have a bug. */
+/** Errors of the drivers: those of an unavailable database are separated from bugs. */
 import assert from 'node:assert/strict';
 import { isSqliteBusy, messageOf, StorageUnavailable, translateDriverError } from '../../src/storage/database.ts';
 

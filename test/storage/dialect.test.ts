@@ -1,4 +1,4 @@
-/** What our dialect adds to Kysely's: retries, immediate transactions, errors that stay visible, and kept statements. */
+/** What we add to Kysely's dialects: retries, immediate transactions, visible errors and cached statements. */
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -18,7 +18,7 @@ describe('extendDialect', () => {
     return { kysely: new Kysely<unknown>({ dialect: extendDialect(dialect, options) }), prepared };
   };
 
-  it('runs `around` once for each connection and each statement, however often a connection is used', async () => {
+  it('runs `around` once for each acquired connection and each statement', async () => {
     let runs = 0;
     const { kysely, prepared } = open({
       around: (run) => {
@@ -64,7 +64,7 @@ describe('a transaction in SQLite', () => {
     return rows.map(({ id }) => id);
   };
 
-  it('that fills the disk is StorageUnavailable, not the error of a rollback that SQLite has done already', async () => {
+  it('that fills the disk throws StorageUnavailable, not the error of a second rollback', async () => {
     const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(database.kysely);
     await sql`pragma max_page_count = ${sql.lit((rows[0]?.page_count ?? 0) + 4)}`.execute(database.kysely);
     const filling = database.kysely.transaction().execute(async (transaction) => {
@@ -76,7 +76,7 @@ describe('a transaction in SQLite', () => {
     assert.deepEqual(await ids(), ['a']);
   });
 
-  it('holds back the statements of other requests until it ends, though there is one connection', async () => {
+  it('delays the statements of other requests until it ends, on the same connection', async () => {
     const failing = database.kysely.transaction().execute(async (transaction) => {
       await insert(transaction, 'rolled back');
       await nextTurn();
@@ -103,7 +103,7 @@ describe('createStatementCache', () => {
     assert.equal(seen.join(''), prepared);
   };
 
-  it('prepares a text once, and drops the least recently used beyond its bound', () => {
+  it('prepares a text once, and beyond its bound drops the least recently used', () => {
     check(9, 'aaba', 'ab');
     check(2, 'abacab', 'abcb');
     check(2, 'abbab', 'ab');
@@ -118,7 +118,7 @@ describe('createStatementCache', () => {
 
     afterEach(() => connection.close());
 
-    it('keeps nothing that could not be prepared', () => {
+    it('caches nothing that could not be prepared', () => {
       const cache = createStatementCache(connection);
       assert.throws(() => cache.prepare('select * from t'), /no such table/);
       connection.exec('create table t (id); insert into t values (1)');

@@ -1,4 +1,4 @@
-/** The tables that the migrations make: their columns are those of the types, and every query of the services has an index. */
+/** The tables that the migrations create: the columns of the types, and indexes for the queries of the API and of deletions. */
 import assert from 'node:assert/strict';
 import { type Compilable, CompiledQuery } from 'kysely';
 import { type Database, openDatabase } from '#storage';
@@ -49,14 +49,6 @@ describe('the migrated tables', () => {
     assert.match(details, index);
     assert.doesNotMatch(details, /TEMP B-TREE/, 'sorts what an index could give in order');
   };
-
-  it('give the bookings of a user in order, and one by its id', async () => {
-    for (const table of ['hotel_bookings', 'car_bookings'] as const) {
-      const own = database.kysely.selectFrom(table).selectAll().where('user', '=', 'demo');
-      await check(own.orderBy('id').limit(20), new RegExp(`SEARCH ${table} USING INDEX ${table}_by_user`));
-      await check(own.where('id', '=', 'x'), new RegExp(`SEARCH ${table} USING INDEX sqlite_autoindex`));
-    }
-  });
 
   it('give the messages of an account in order, and a message by its number', async () => {
     const messages = database.kysely.selectFrom('messages').selectAll();

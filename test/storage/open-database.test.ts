@@ -1,4 +1,4 @@
-/** The URL decides which database is opened; an unusable URL is refused with the forms that work. */
+/** URLs of databases: an unusable one is refused with the forms that work. */
 import assert from 'node:assert/strict';
 import { openDatabase, StorageSetupError } from '#storage';
 

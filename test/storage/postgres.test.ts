@@ -1,4 +1,4 @@
-/** A PostgreSQL server that is away is an error with a remedy, and one that goes away does not end the process. */
+/** PostgreSQL servers that refuse or break connections. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import pg from 'pg';

@@ -1,4 +1,4 @@
-/** Pages behind a row are those that offsets give, on both databases and in every order, and cost no query too many. */
+/** Pages after a row equal those by offset, on both databases and in every order, and need no extra query. */
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
@@ -162,7 +162,7 @@ describe('selectPage on PostgreSQL', () => {
     it('is tested where TEST_POSTGRES_URL names a server');
     return;
   }
-  // A temporary table belongs to one connection, and goes with it.
+  // A temporary table belongs to one connection, and is dropped with it.
   const pool = new pg.Pool({ connectionString: server, max: 1, idleTimeoutMillis: 0 });
   const kysely = new Kysely<{ readonly places: Place }>({ dialect: new PostgresDialect({ pool }) });
   before(() => sql.raw(tableIn(' collate "C"').replace('create', 'create temporary')).execute(kysely));
@@ -207,7 +207,7 @@ describe('the queries of a page', () => {
 
   it('search in PostgreSQL by its default collation, with the wildcards of LIKE escaped', () => {
     const list = listOf({ limit: 2, search: { text: '5%_\\', columns: ['city', 'seen'] } });
-    // Its SQL is the same as SQLite's but for the marks of parameters.
+    // Its SQL differs from SQLite's only in the placeholders of parameters.
     const query = applyFilters('postgres', kysely.selectFrom('places').select('id'), list as ListQuery<{ id: number }>);
     const compiled = pageOf('postgres', query, listOf({ limit: 2 }) as ListQuery<{ id: number }>).compile();
     const test = (column: string) => `lower("${column}" collate "default") like lower(?) escape '\\'`;

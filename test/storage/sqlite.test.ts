@@ -154,7 +154,7 @@ describe('createReadSnapshot', () => {
     assert.deepEqual([read(), read()], [1, 1]);
   });
 
-  it('survives that its connection is closed within the turn', async () => {
+  it('allows its connection to be closed within the turn', async () => {
     read();
     read();
     reader.close();
@@ -165,7 +165,7 @@ describe('createReadSnapshot', () => {
 describe('retryWhileBusy', () => {
   const busy = Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR', errcode: 5 });
 
-  /** Fails with `error` as often as `failures` says; returns the pauses, and what came out. */
+  /** Fails with `error` so many times; returns the pauses and the result or message. */
   const run = async (failures: number, error: Error, attempts?: number) => {
     const pauses: number[] = [];
     let left = failures;

@@ -1,4 +1,4 @@
-/** A reference survives being read aloud and written down. */
+/** References, which people read aloud and write down. */
 import assert from 'node:assert/strict';
 import { createReference, formatReference, parseReference } from '../../../src/services/booking/booking-view.ts';
 
@@ -22,7 +22,8 @@ describe('references', () => {
       assert.equal(parseReference(text), '01AB9Z1X');
   });
 
-  for (const text of ['', '01AB', '01AB-9Z1XX', '01AB-9Z1U', '01AB 9Z1X']) {
-    it(`are not parsed from ${JSON.stringify(text)}`, () => assert.equal(parseReference(text), undefined));
-  }
+  it('are not parsed from other texts', () => {
+    for (const text of ['', '01AB', '01AB-9Z1XX', '01AB-9Z1U', '01AB 9Z1X'])
+      assert.equal(parseReference(text), undefined);
+  });
 });

@@ -1,4 +1,4 @@
-/** From what a client writes to the days that a stay takes. */
+/** The days of a stay, parsed from what a client writes. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { dayMs, lengthOf, parseStay, shiftStay, stayOf } from '../../../src/services/booking/stay.ts';
@@ -28,11 +28,9 @@ describe('parseStay', () => {
     assert.deepEqual(daysOf(car('2030-05-01T00:30:00+01:00', '2030-05-01T02:00:00+01:00')), [-1, 1]);
   });
 
-  for (const kind of [hotelKind, carKind])
-    it(`gives an example of the end of a ${kind.name}'s stay that can be booked for years to come`, () => {
-      const ms = kind.stay.parse(kind.stay.example);
-      assert.ok(ms !== undefined && ms > Date.UTC(2031, 0, 1), kind.stay.example);
-    });
+  it('has an example that can be booked for a year to come', () => {
+    for (const { stay } of [hotelKind, carKind]) assert.ok(Number(stay.parse(stay.example)) > Date.UTC(2031, 0, 1));
+  });
 
   it('is undefined without both ends', () => assert.deepEqual(hotel(), { ok: true, stay: undefined }));
 
@@ -47,13 +45,12 @@ describe('parseStay', () => {
     assert.deepEqual(faultsOf(hotel('2030-05-01', '2030-07-31')), ['check_out']);
   });
 
-  for (const text of ['2030-02-30', '2030-5-1', 'today', '2030-05-01T00:00:00Z', '+012030-05-01']) {
-    it(`refuses ${text} as a date`, () => assert.equal(hotelKind.stay.parse(text), undefined));
-  }
-
-  for (const text of ['2030-05-01', '2030-05-01T10:00', '2030-02-30T10:00:00Z', '2030-05-01T25:00:00Z', 'noon']) {
-    it(`refuses ${text} as a time`, () => assert.equal(carKind.stay.parse(text), undefined));
-  }
+  it('refuses malformed dates and times, and days that do not exist', () => {
+    for (const text of ['2030-02-30', '2030-5-1', 'today', '2030-05-01T00:00:00Z', '+012030-05-01'])
+      assert.equal(hotelKind.stay.parse(text), undefined, text);
+    for (const text of ['2030-05-01', '2030-05-01T10:00', '2030-02-30T10:00:00Z', '2030-05-01T25:00:00Z', 'noon'])
+      assert.equal(carKind.stay.parse(text), undefined, text);
+  });
 
   it('parses what it prints', () => {
     const ms = fc.integer({ min: 0, max: Date.UTC(9999, 11, 31) });
