@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { configurationFrom, exposedDemoUsers, loadConfiguration } from '#config';
+import { configurationFrom, exposedDemoUsers, loadConfiguration, type User } from '#config';
 
 const salt = 'A'.repeat(22);
 const hash = 'B'.repeat(43);
@@ -38,15 +38,11 @@ describe('users', () => {
 
   check(phc, true);
   check(`$scrypt$ln=20,r=8,p=16$${salt}$${hash}`, true);
-  check(`$scrypt$ln=21,r=8,p=1$${salt}$${hash}`, false);
-  check(`$scrypt$ln=14,r=0,p=1$${salt}$${hash}`, false);
-  check(`$scrypt$ln=14,r=8,p=17$${salt}$${hash}`, false);
-  check(`$scrypt$ln=14,r=8$${salt}$${hash}`, false);
+  for (const costs of ['ln=21,r=8,p=1', 'ln=14,r=0,p=1', 'ln=14,r=8,p=17', 'ln=14,r=8'])
+    check(`$scrypt$${costs}$${salt}$${hash}`, false);
   check(`$scrypt$ln=14,r=8,p=1$${salt}$`, false);
   check(`$argon2id$v=19$m=65536,t=2,p=1$${salt}$${hash}`, false);
-  check(`${phc}\n`, false);
-  check('hunter2', false);
-  check(12345, false);
+  for (const other of [`${phc}\n`, 'hunter2', 12345]) check(other, false);
 
   for (const name of ['', 'a:b', 'a\nb', 'a\0', '\u0085']) {
     it(`refuse the name ${JSON.stringify(name)}, which HTTP Basic cannot carry`, () => {
@@ -56,14 +52,14 @@ describe('users', () => {
   }
 });
 
-async function demoUsers() {
-  const { configuration } = await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)));
-  return configuration.users;
-}
-
 describe('the demo users', () => {
-  it('have their names as passwords', async () => {
-    const users = await demoUsers();
+  let users: readonly User[] = [];
+
+  before(async () => {
+    ({ users } = (await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)))).configuration);
+  });
+
+  it('have their names as passwords', () => {
     assert.deepEqual(
       users.map(({ name }) => name),
       ['demo', 'guest'],
@@ -75,18 +71,17 @@ describe('the demo users', () => {
     }
   });
 
-  function check(host: string, allowDemoUsers: boolean, expected: readonly string[]): void {
-    it(`on ${host}${allowDemoUsers ? ', allowed,' : ''} ${expected.length > 0 ? 'are refused' : 'are accepted'}`, async () => {
-      assert.deepEqual(exposedDemoUsers({ host, allowDemoUsers }, await demoUsers()), expected);
+  for (const [host, allowDemoUsers, expected] of [
+    ['127.0.0.1', false, []],
+    ['localhost', false, []],
+    ['0.0.0.0', false, ['demo', 'guest']],
+    ['::', false, ['demo', 'guest']],
+    ['travel.example', false, ['demo', 'guest']],
+    ['0.0.0.0', true, []],
+  ] as const)
+    it(`on ${host} are ${expected.length > 0 ? 'refused' : 'accepted'}${allowDemoUsers ? ' when allowed' : ''}`, () => {
+      assert.deepEqual(exposedDemoUsers({ host, allowDemoUsers }, users), expected);
     });
-  }
-
-  check('127.0.0.1', false, []);
-  check('localhost', false, []);
-  check('0.0.0.0', false, ['demo', 'guest']);
-  check('::', false, ['demo', 'guest']);
-  check('travel.example', false, ['demo', 'guest']);
-  check('0.0.0.0', true, []);
 
   it('are known by their hashes, so that a real user may be named demo', () => {
     const own = [{ name: 'demo', passwordHash: '$scrypt$ln=14,r=8,p=1$AAAA$BBBB' }];
