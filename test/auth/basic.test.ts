@@ -21,18 +21,15 @@ describe('parseBasic', () => {
     for (const scheme of ['Basic ', 'basic ', 'BASIC ', 'bAsIc    ']) check(scheme + base64('demo:demo'), expected);
   });
 
-  it('splits at the first colon, so that a password may hold others', () => {
-    check(`Basic ${base64('demo:a:b:')}`, { user: 'demo', password: 'a:b:' });
-  });
-
-  it('lets either side be empty', () => {
-    check(`Basic ${base64(':')}`, { user: '', password: '' });
-    check(`Basic ${base64('demo:')}`, { user: 'demo', password: '' });
-    check(`Basic ${base64(':demo')}`, { user: '', password: 'demo' });
-  });
-
-  it('keeps a byte order mark, which is a character like any other here', () => {
-    check(`Basic ${base64('\ufeffdemo:demo')}`, { user: '\ufeffdemo', password: 'demo' });
+  it('splits at the first colon, lets either side be empty, and keeps a byte order mark', () => {
+    for (const [user, password] of [
+      ['demo', 'a:b:'],
+      ['', ''],
+      ['demo', ''],
+      ['', 'demo'],
+      ['\ufeffdemo', 'demo'],
+    ] as const)
+      check(`Basic ${base64(`${user}:${password}`)}`, { user, password });
   });
 
   it('gives nothing for what is not a Basic header', () => {
@@ -43,8 +40,6 @@ describe('parseBasic', () => {
     check(undefined, undefined);
   });
 
-  it('gives nothing without a colon', () => check(`Basic ${base64('demo')}`, undefined));
-
   it('gives nothing for base64 that is not in its one canonical form', () => {
     check('Basic YTpi', { user: 'a', password: 'b' });
     check('Basic YTo=', { user: 'a', password: '' });
@@ -52,16 +47,12 @@ describe('parseBasic', () => {
       check(`Basic ${encoded}`, undefined);
   });
 
-  it('gives nothing for bytes that are not UTF-8', () => {
+  it('gives nothing without a colon, and for control characters and bytes that are not UTF-8', () => {
+    check(`Basic ${base64('demo')}`, undefined);
+    for (const control of ['\0', '\t', '\r', '\n', '\x1f', '\x7f', '\x85'])
+      for (const text of [`de${control}mo:demo`, `demo:de${control}mo`]) check(`Basic ${base64(text)}`, undefined);
     check(`Basic ${base64([0x61, 0x3a, 0xa3])}`, undefined);
     check(`Basic ${base64([0xc0, 0xba, 0x3a, 0x61])}`, undefined);
-  });
-
-  it('gives nothing for control characters on either side', () => {
-    for (const control of ['\0', '\t', '\r', '\n', '\x1f', '\x7f', '\x85']) {
-      check(`Basic ${base64(`de${control}mo:demo`)}`, undefined);
-      check(`Basic ${base64(`demo:de${control}mo`)}`, undefined);
-    }
   });
 
   it('reads a header of 4 KiB and none that is longer', () => {
@@ -71,7 +62,7 @@ describe('parseBasic', () => {
     check(formatBasic('demo', 'x'.repeat(3062)), undefined);
   });
 
-  it('never throws, whatever a client sends', () => {
+  it('throws for no header', () => {
     // Node reads a header's bytes as Latin-1.
     const header = fc.uint8Array().map((bytes) => Buffer.from(bytes).toString('latin1'));
     fc.assert(fc.property(header, (text) => void parseBasic(text)));

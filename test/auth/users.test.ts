@@ -13,12 +13,8 @@ describe('createUsers', () => {
       assert.equal(users.find(name), undefined, name);
   });
 
-  it('accepts a name with a meaning in JavaScript', () => {
-    assert.ok(createUsers([{ name: '__proto__', passwordHash }]).find('__proto__'));
-  });
-
   it('accepts names that a header can carry', () => {
-    for (const name of ['a', 'demo', 'Jane Doe', 'jane@example.org', '100%', 'x'.repeat(64)])
+    for (const name of ['a', 'demo', 'Jane Doe', 'jane@example.org', '100%', '__proto__', 'x'.repeat(64)])
       assert.ok(createUsers([{ name, passwordHash }]).find(name), name);
   });
 
@@ -28,11 +24,11 @@ describe('createUsers', () => {
   });
 
   it('refuses a name that is there twice', () => {
-    const twice = [
-      { name: 'demo', passwordHash },
-      { name: 'demo', passwordHash },
-    ];
-    assert.throws(() => createUsers(twice), /^Error: user "demo": the name is there twice; remove one of the two$/);
+    const demo = { name: 'demo', passwordHash };
+    assert.throws(
+      () => createUsers([demo, demo]),
+      /^Error: user "demo": the name is there twice; remove one of the two$/,
+    );
   });
 
   it('reports all unusable users at once, with the remedy and without the hash', () => {

@@ -195,10 +195,11 @@ describe('the metrics of a desk', () => {
     });
   });
 
-  it('have a histogram whose buckets add up, in seconds', async () => {
-    const { desk, get } = await setUp([own('a')]);
+  it('have a histogram whose buckets add up, in seconds, of the requests to this desk alone', async () => {
+    const [{ desk, get }, other] = [await setUp([own('a')]), await setUp([own('a')])];
     for (let sent = 0; sent < 3; sent += 1) await get('/a').expect(200);
     const series = await settled(desk, 3);
+    await settled(other.desk, 0);
     const buckets = Object.entries(among(series, 'frontdesk_request_duration_seconds_bucket'))
       .map(([key, count]) => ({ le: Number(key.replace('a ', '').replace('+Inf', 'Infinity')), count }))
       .sort((one, other) => one.le - other.le);
@@ -207,9 +208,9 @@ describe('the metrics of a desk', () => {
       [...durationBoundsMs, Number.POSITIVE_INFINITY],
     );
     const counts = buckets.map(({ count }) => count);
-    assert.deepEqual(
-      counts,
-      counts.toSorted((one, other) => one - other),
+    assert.ok(
+      counts.every((count, index) => count >= (counts[index - 1] ?? 0)),
+      counts.join(' '),
     );
     assert.equal(counts.at(-1), 3);
     assert.deepEqual(among(series, 'frontdesk_request_duration_seconds_count'), { a: 3 });
@@ -222,12 +223,9 @@ describe('the metrics of a desk', () => {
     await get('/a').expect(200);
     const before = await settled(desk, 1);
     const stateOf = (series: Series) => ({
-      ...Object.fromEntries(
-        ['generation', 'errors', 'last_reload_success'].map((name) => [
-          name,
-          series[`frontdesk_configuration_${name}`],
-        ]),
-      ),
+      generation: series['frontdesk_configuration_generation'],
+      errors: series['frontdesk_configuration_errors'],
+      last_reload_success: series['frontdesk_configuration_last_reload_success'],
       ...among(series, 'frontdesk_configuration_reloads_total'),
     });
     assert.deepEqual(stateOf(before), { generation: 1, errors: 0, last_reload_success: 1, success: 0, error: 0 });
@@ -261,13 +259,6 @@ describe('the metrics of a desk', () => {
     const before = Object.keys(await settled(desk, 3));
     for (let variant = 1; variant <= 10; variant += 1) await send(variant);
     assert.deepEqual(Object.keys(await settled(desk, 33)), before);
-  });
-
-  it('belong to one desk', async () => {
-    const [first, second] = [await setUp([own('a')]), await setUp([own('a')])];
-    await first.get('/a').expect(200);
-    await settled(first.desk, 1);
-    await settled(second.desk, 0);
   });
 
   it('show what the process uses', async () => {
