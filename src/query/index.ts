@@ -2,7 +2,7 @@
 export { createExtraArguments, type ExtraArguments, type ExtraSchema } from './arguments.ts';
 export { formatCursor } from './cursor.ts';
 export type { Order } from './fields.ts';
-export { type ItemQuery, parseItemQuery } from './item.ts';
+export { type ItemQuery, parseItemQuery } from './item-arguments.ts';
 export {
   createListParser,
   type Filter,
@@ -10,7 +10,7 @@ export {
   type ListParser,
   type ListQuery,
   type TextSearch,
-} from './list.ts';
+} from './list-arguments.ts';
 export {
   type CursorPage,
   cursorLinks,

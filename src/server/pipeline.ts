@@ -64,7 +64,7 @@ export function createSteps({ settings, logger }: Setup, parts: PipelineParts): 
     ['problems', ['gateway'], createProblemResponses(problems)],
     ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],
     ['safe path', ['gateway', 'admin'], createSafePath(settings)],
-    // Matches, authenticates, limits and forwards: the order inside is the gateway's.
+    // Its own stages (limits by address, authentication, other limits, forwarding) are one array in gateway/handle.ts.
     ['gateway', ['gateway'], gateway.middleware],
     // Its answer depends on the credentials alone: neither an odd path nor a preflight may get another one.
     ['auth service', ['auth'], auth && isolate(auth.app)],

@@ -1,4 +1,4 @@
-/** Version 2 shows a message by its full text, and says when it was written. */
+/** Version 2 shows a message by its full text, and says when it was written. What versions share is in ../app.ts. */
 import { z } from 'zod';
 import type { Field } from '#query';
 import type { MessageRow } from '#storage';
