@@ -6,4 +6,4 @@ import { inventoryMigrationContract } from './inventory-migration.ts';
 
 describeOnDatabases('bookings', bookingsContract);
 describeOnDatabases('the migration of bookings that are older than the inventory', inventoryMigrationContract);
-describeOnDatabases('the queries of the booking services use an index:', bookingPlansContract);
+describeOnDatabases('the queries of the booking services use an index', bookingPlansContract);

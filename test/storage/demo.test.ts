@@ -81,8 +81,8 @@ describe('loadDemo', () => {
   );
   refuse(
     'a message of an account that is missing',
-    { messages: [{ id: 1, account_id: 'nobody', subject: 's', body: 'b' }] },
-    /messages, row 1, account_id: there is no nobody in accounts/,
+    { messages: [{ id: 1, account_id: 'carl', subject: 's', body: 'b' }] },
+    /messages, row 1, account_id: there is no carl in accounts/,
   );
   refuse(
     'a bad status, version and time',

@@ -88,8 +88,9 @@ describe('the diagnostics page', () => {
     assert.match(page, /<title>1 configuration error; /);
   });
 
-  it('links an error to its route, a failure to its problem, and a route to an explanation unless it is a regex', () => {
+  it('lists errors, and links them to routes, failures to their problem, and a route to an explanation unless it is a regex', () => {
     assertIncludes(page, [
+      '<h3 id="errors">1 configuration error</h3>',
       '<a href="#route-0">Mapping hotel</a>',
       '<a data-figure="problem" href="../problems/upstream-timeout">upstream-timeout</a>',
       '<a href="../explain?method=GET&#38;url=%2Fv1%2Fhotels">GET /v1/hotels</a>',
