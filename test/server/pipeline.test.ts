@@ -1,11 +1,31 @@
 /** The order of the middleware on each listener, and CORS for the whole server beside CORS of one mapping. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import request from 'supertest';
 import { silentLogger } from '#http';
 import { createFrontdesk } from '../../src/index.ts';
 import { type FrontdeskOptions, resolveOptions } from '../../src/server/options.ts';
 import { createSteps, type PipelineListener, type PipelineParts, stepsOf } from '../../src/server/pipeline.ts';
 import { mappingRecord } from '../support/desks.ts';
+
+const sourceOf = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+
+/** Each step or stage, and what README's diagram calls it; undefined: it is not in there. */
+const inDiagram: Readonly<Record<string, string | undefined>> = {
+  'request context': 'request id',
+  tracing: 'trace',
+  'access log': 'access log',
+  CORS_ORIGINS: 'CORS_ORIGINS',
+  problems: undefined,
+  'safe path': 'plain path',
+  gateway: '<b>gateway</b>',
+  refuseEndedVersion: 'version after its sunset',
+  limitByAddress: '<b>limit by address</b>',
+  authenticate: '<b>authenticate</b>',
+  limitOthers: '<b>other limits</b>',
+  copyToShadow: 'a shadow',
+  forward: '<b>forward</b>',
+};
 
 describe('the order of the middleware', () => {
   const run = async () => {};
@@ -43,6 +63,21 @@ describe('the order of the middleware', () => {
       {},
       { tracing: undefined },
     ));
+
+  it('is that of the diagram in README.md, and so are the stages of the gateway', async () => {
+    const setup = await resolveOptions({ config: { records: [] }, corsOrigins: ['*'] });
+    const steps = stepsOf(createSteps(setup, parts), 'gateway').map(([name]) => name);
+    const [, list = ''] = /const stages: .* = \[([^\]]*)\]/.exec(sourceOf('src/gateway/handle.ts')) ?? [];
+    const stages = list.match(/\w+/g) ?? [];
+    assert.deepEqual([...steps, ...stages], Object.keys(inDiagram));
+    const [, diagram = ''] = /```mermaid\n([^`]*)```/.exec(sourceOf('README.md')) ?? [];
+    const places = Object.values(inDiagram).flatMap((text) => (text === undefined ? [] : [diagram.indexOf(text)]));
+    assert.ok(!places.includes(-1), places.join());
+    assert.deepEqual(
+      places,
+      places.toSorted((one, other) => one - other),
+    );
+  });
 
   it('on the auth service, whose answer depends on the credentials alone', () =>
     check('auth', ['request context', 'tracing', 'access log', 'auth service'], { corsOrigins: ['*'] }));
