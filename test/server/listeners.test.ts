@@ -1,13 +1,12 @@
 /** A desk's listeners as its users find them: where they are, when they cannot be, and how they go. */
 import assert from 'node:assert/strict';
-import { EventEmitter, once } from 'node:events';
 import { type AddressInfo, connect, Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { mock } from 'node:test';
 import type { Context } from 'koa';
 import request from 'supertest';
 import { createFrontdesk } from '../../src/index.ts';
-import { call, callAsDemo, desksOf, mappingRecord } from '../support/desks.ts';
+import { call, desksOf, mappingRecord } from '../support/desks.ts';
 import { bareProblem } from '../support/error-body.ts';
 import { testServers } from '../support/serve.ts';
 import { createSignal } from '../support/waiting.ts';
@@ -18,34 +17,17 @@ describe('listeners', () => {
   const open = desksOf(servers);
 
   describe('listen', () => {
-    it('answers on three listeners, and says where', async () => {
-      const { gateway, auth, ratelimit } = await (await open()).listen();
-      await request(gateway?.url ?? '')
-        .get('/v1/hotels')
-        .auth('demo', 'demo')
-        .expect(200);
-      await request(auth?.url ?? '')
-        .get('/any')
-        .auth('demo', 'demo')
-        .expect('X-Travel-User', 'demo');
+    it('answers on each listener, says where, and gives the same when it is called again', async () => {
+      const desk = await open({ ratelimitHttpPort: 0 });
+      const [listeners, again] = await Promise.all([desk.listen(), desk.listen()]);
+      assert.deepEqual(again, listeners);
+      const { gateway, auth, ratelimit, ratelimitHttp } = listeners;
+      const get = (url = '', path = '') => request(url).get(path).auth('demo', 'demo');
+      await get(gateway?.url, '/v1/hotels').expect(200);
+      await get(auth?.url, '/any').expect('X-Travel-User', 'demo');
       assert.match(ratelimit?.url ?? '', /^grpc:\/\/127\.0\.0\.1:\d+$/);
-    });
-
-    it('has the gateway ask for limits over gRPC when the record says so, at its own listener', async () => {
-      const desk = await open();
-      const { ratelimit } = await desk.listen();
-      // A new connection may be late on a busy machine; then the request passes uncounted.
-      for (let sent = 0; sent < 5; sent += 1) await callAsDemo(desk, '/v1/hotels').expect(200);
-      const { body } = await callAsDemo(desk, '/gateway/v0/diag/');
-      const { target } = body.services.find(({ role }: { role: string }) => role.startsWith('RateLimitService'));
-      assert.equal(target, ratelimit?.url);
-      assert.ok(body.ratelimit.ok > 0);
-    });
-
-    it('opens what runs here and nothing else', async () => {
-      const listeners = await (await open({ only: ['auth'] })).listen();
-      assert.deepEqual([listeners.gateway, listeners.ratelimit], [undefined, undefined]);
-      assert.equal(listeners.auth?.host, '127.0.0.1');
+      assert.equal(ratelimitHttp?.url, `http://127.0.0.1:${ratelimitHttp?.port}`);
+      await get(ratelimitHttp?.url, '/healthcheck').expect(200, 'OK');
     });
 
     const hosts = [
@@ -65,20 +47,6 @@ describe('listeners', () => {
         for (const one of [gateway, auth]) assert.notEqual((await fetch(one?.url ?? '')).status, 500);
       });
     }
-
-    it('answers for limits over HTTP as well when ratelimitHttpPort asks for it', async () => {
-      const { ratelimitHttp } = await (await open({ ratelimitHttpPort: 0 })).listen();
-      assert.equal(ratelimitHttp?.url, `http://127.0.0.1:${ratelimitHttp?.port}`);
-      await request(ratelimitHttp?.url ?? '')
-        .get('/healthcheck')
-        .expect(200, 'OK');
-    });
-
-    it('gives the same listeners when it is called again', async () => {
-      const desk = await open();
-      const [first, second] = await Promise.all([desk.listen(), desk.listen()]);
-      assert.deepEqual(second, first);
-    });
 
     it('lets two desks live in one process, each with its own rows and counters', async () => {
       const [first, second] = await Promise.all([open(), open({ demo: false })]);
@@ -136,81 +104,35 @@ describe('listeners', () => {
       for (const one of [gateway, auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), true);
     });
 
-    it('waits for what runs on every call of it', async () => {
-      let finish = () => {};
-      const held = new Promise<void>((resolve) => {
-        finish = resolve;
-      });
-      const arrivals = new EventEmitter();
+    it('waits for what runs on every call; until then gRPC health and the services behind the gateway answer', async () => {
+      const held = createSignal();
+      const arrived = createSignal();
       const ended: string[] = [];
       const slow = async (ctx: Context) => {
-        arrivals.emit('request');
-        await held;
+        arrived.give();
+        await held.given;
         ended.push('slow');
         ctx.body = 'slow';
       };
       const desk = await open({ config: { records: [mappingRecord('slow', '/slow', 'slow')] }, services: { slow } });
-      const { gateway } = await desk.listen();
-      const arrived = once(arrivals, 'request');
-      const answered = request(gateway?.url ?? '')
-        .get('/slow')
-        .then(({ text }) => text);
-      await arrived;
+      const { gateway, auth, ratelimit } = await desk.listen();
+      const stranger = createStranger(ratelimit?.url ?? '');
+      assert.deepEqual(await stranger.checkHealth(''), { status: 'SERVING' });
+      const answered = fetch(`${gateway?.url}/slow`).then((answer) => answer.text());
+      await arrived.given;
+
       const closing = [desk.close(), desk.close()].map((one) => one.then(() => void ended.push('closed')));
-      assert.equal(await refuses(gateway?.port ?? 0), true);
+      await until(() => refuses(gateway?.port ?? 0));
+      assert.deepEqual(await stranger.checkHealth(''), { status: 'NOT_SERVING' });
+      for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), false);
       assert.deepEqual(ended, []);
-      finish();
+
+      held.give();
       await Promise.all(closing);
       assert.equal(await answered, 'slow');
       assert.deepEqual(ended, ['slow', 'closed', 'closed']);
-    });
-
-    it('tells gRPC health first that it is going, while a request still runs', async () => {
-      const held = createSignal();
-      const arrived = createSignal();
-      const slow = async (ctx: Context) => {
-        arrived.give();
-        await held.given;
-        ctx.body = 'slow';
-      };
-      const desk = await open({ config: { records: [mappingRecord('slow', '/slow', 'slow')] }, services: { slow } });
-      const { gateway, ratelimit } = await desk.listen();
-      const stranger = createStranger(ratelimit?.url ?? '');
-      assert.deepEqual(await stranger.checkHealth(''), { status: 'SERVING' });
-      const answered = request(gateway?.url ?? '')
-        .get('/slow')
-        .then(({ status }) => status);
-      await arrived.given;
-      const closing = desk.close();
-      assert.equal(await refuses(gateway?.port ?? 0), true);
-      assert.deepEqual(await stranger.checkHealth(''), { status: 'NOT_SERVING' });
-      held.give();
-      await closing;
-      assert.equal(await answered, 200);
-      stranger.close();
-    });
-
-    it('goes in reverse: what the gateway may still ask is there until the gateway has finished', async () => {
-      const held = createSignal();
-      const arrived = createSignal();
-      const slow = async (ctx: Context) => {
-        arrived.give();
-        await held.given;
-        ctx.body = 'slow';
-      };
-      const desk = await open({ config: { records: [mappingRecord('slow', '/slow', 'slow')] }, services: { slow } });
-      const { gateway, auth, ratelimit } = await desk.listen();
-      const answered = request(gateway?.url ?? '')
-        .get('/slow')
-        .then(({ text }) => text);
-      await arrived.given;
-      const closing = desk.close();
-      await until(() => refuses(gateway?.port ?? 0));
-      for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), false);
-      held.give();
-      await closing;
-      assert.equal(await answered, 'slow');
       for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), true);
+      stranger.close();
     });
 
     it('is for good: what is mounted somewhere answers 503 where it needs the database, and listen refuses', async () => {
