@@ -59,7 +59,7 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
 }
 
 /** A host without its port and in lower case. The dot at the end of a full domain name does not make it another host. */
-export function hostName(host: string): string {
+function hostName(host: string): string {
   return host.replace(/:\d+$/, '').replace(/\.$/, '').toLowerCase();
 }
 

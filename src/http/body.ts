@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { bodyPointer, type Fault, type Problem, problem } from './problem.ts';
 
 /** 1 MiB. */
-export const jsonBodyBytesMax = 1024 * 1024;
+const jsonBodyBytesMax = 1024 * 1024;
 
 /**
  * The parsed body. Throws `unsupported-media-type`, `body-too-large`, `body-consumed`, and `bad-body` for one that is

@@ -1,5 +1,5 @@
 /** How we speak HTTP: problems and representations, bodies and preconditions, addresses, paths and traces, and the server. */
-export { type Addresses, type AddressOptions, createAddresses, hostName } from './addresses.ts';
+export { type Addresses, type AddressOptions, createAddresses } from './addresses.ts';
 export {
   type BodySchema,
   bodyFromHost,
@@ -7,7 +7,6 @@ export {
   createBodySchema,
   hasBody,
   isBodyUnread,
-  jsonBodyBytesMax,
   markBodyRestored,
   readJsonBody,
 } from './body.ts';
@@ -39,7 +38,6 @@ export {
   queryFault,
   queryPointer,
   quote,
-  shorten,
 } from './problem.ts';
 export { createProblemResponses, type ProblemResponsesOptions } from './problem-responses.ts';
 export { type ProblemKind, type ProblemSlug, problems, problemTitle } from './problems.ts';

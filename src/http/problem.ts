@@ -107,7 +107,7 @@ export function quote(text: string): string {
 const shortLengthMax = 40;
 
 /** At most 40 whole characters: half a surrogate pair could not be percent-encoded. */
-export function shorten(text: string): string {
+function shorten(text: string): string {
   const characters = [...text.slice(0, 2 * shortLengthMax + 2)];
   return characters.length <= shortLengthMax ? text : `${characters.slice(0, shortLengthMax).join('')}…`;
 }
