@@ -127,7 +127,7 @@ const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const main = built('main.js');
 
 /** What `npx frontdesk` takes. */
-export const knownCommands = Object.freeze(['serve', 'init', 'check', 'explain', 'hash-password']);
+export const knownCommands = Object.freeze(['serve', 'split', 'init', 'check', 'explain', 'hash-password']);
 
 /** What `npx frontdesk` stands for in a shell. */
 export const frontdeskCommand = [process.execPath, main].map((word) => `'${word}'`).join(' ');
