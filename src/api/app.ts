@@ -6,7 +6,7 @@ import { v1 } from '#api/v1';
 import { v2 } from '#api/v2';
 import { type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createListParser, createView, type Field, urlField, type View } from '#query';
-import { type ApiInfo, collection, createResourceApp, index, item } from '#rest';
+import { type ApiInfo, type CollectionDefinition, collection, createResourceApp, index, item, type Route } from '#rest';
 import { type AccountRow, type Database, type MessageRow, selectPage } from '#storage';
 
 /** What differs between versions: what they show of a message beside its id, account and URL. */
@@ -32,26 +32,10 @@ export function createApi(options: ApiOptions): Readonly<Record<string, Koa>> {
 }
 
 function createVersionApp(version: VersionViews, { database, ...responses }: ApiOptions): Koa {
-  const { kysely } = database;
   const { messages, accounts } = createViews(version);
-  const messageRows = kysely.selectFrom('messages').select(['id', 'account_id', 'subject', 'body', 'created_at']);
-  const accountRows = kysely.selectFrom('accounts').select(['id', 'name']);
-  const readMessage = database.prepareFirst<MessageRow>(messageRows.where('id', '=', 0));
-  const readAccount = database.prepareFirst<AccountRow>(accountRows.where('id', '=', ''));
   // Only what the version shows can be searched: otherwise `q` would reveal what it hides.
-  const messageList = createListParser(messages, { searchable: [version.message.content.column] });
-
-  async function accountOf(ctx: Context): Promise<AccountRow> {
-    const account = await readAccount(ctx['params'].id);
-    if (account === undefined) throw problem('not-found');
-    return account;
-  }
-
-  function findMessage(ctx: Context) {
-    const id = parseMessageId(ctx['params'].id);
-    return id === undefined ? undefined : readMessage(id);
-  }
-
+  const parser = createListParser(messages, { searchable: [version.message.content.column] });
+  const messageList = { view: messages, parser };
   return createResourceApp({
     ...responses,
     info: infoOf(version),
@@ -62,54 +46,81 @@ function createVersionApp(version: VersionViews, { database, ...responses }: Api
         title: 'API',
         entries: { messages: 'messages/', accounts: 'accounts/' },
       }),
-      collection({
-        docs: { operationId: 'listMessages', summary: 'List messages' },
-        path: '/messages/',
-        title: 'Messages',
-        view: messages,
-        parser: messageList,
-        find: (_ctx, query) => selectPage(database, messageRows, query),
-      }),
-      item({
-        docs: { operationId: 'getMessage', summary: 'Read a message' },
-        path: '/messages/:id',
-        title: 'Message',
-        view: messages,
-        find: findMessage,
-      }),
-      collection({
-        docs: { operationId: 'listAccounts', summary: 'List accounts' },
-        path: '/accounts/',
-        title: 'Accounts',
-        view: accounts,
-        parser: createListParser(accounts, { searchable: ['name'] }),
-        find: (_ctx, query) => selectPage(database, accountRows, query),
-      }),
-      item({
-        docs: { operationId: 'getAccount', summary: 'Read an account' },
-        path: '/accounts/:id',
-        title: 'Account',
-        view: accounts,
-        find: (ctx) => readAccount(ctx['params'].id),
-      }),
-      collection({
-        docs: {
-          operationId: 'listAccountMessages',
-          summary: 'List the messages of an account',
-          problems: { 'not-found': {} },
-        },
-        path: '/accounts/:id/messages/',
-        id: accountId,
-        title: 'Messages of an account',
-        view: messages,
-        parser: messageList,
-        async find(ctx, query) {
-          const { id } = await accountOf(ctx);
-          return selectPage(database, messageRows.where('account_id', '=', id), query);
-        },
-      }),
+      ...messageRoutes(database, messageList),
+      ...accountRoutes(database, accounts, messageList),
     ],
   });
+}
+
+/** How messages are listed, those of all accounts or of one. */
+type MessageList = Pick<CollectionDefinition<MessageRow>, 'view' | 'parser'>;
+
+function messageRoutes(database: Database, list: MessageList): readonly Route[] {
+  const rows = selectMessages(database);
+  const readMessage = database.prepareFirst<MessageRow>(rows.where('id', '=', 0));
+  return [
+    collection({
+      docs: { operationId: 'listMessages', summary: 'List messages' },
+      path: '/messages/',
+      title: 'Messages',
+      ...list,
+      find: (_ctx, query) => selectPage(database, rows, query),
+    }),
+    item({
+      docs: { operationId: 'getMessage', summary: 'Read a message' },
+      path: '/messages/:id',
+      title: 'Message',
+      view: list.view,
+      find(ctx) {
+        const id = parseMessageId(ctx['params'].id);
+        return id === undefined ? undefined : readMessage(id);
+      },
+    }),
+  ];
+}
+
+function accountRoutes(database: Database, view: View<AccountRow>, messageList: MessageList): readonly Route[] {
+  const rows = database.kysely.selectFrom('accounts').select(['id', 'name']);
+  const readAccount = database.prepareFirst<AccountRow>(rows.where('id', '=', ''));
+  const messageRows = selectMessages(database);
+  const findAccount = (ctx: Context) => readAccount(ctx['params'].id);
+  return [
+    collection({
+      docs: { operationId: 'listAccounts', summary: 'List accounts' },
+      path: '/accounts/',
+      title: 'Accounts',
+      view,
+      parser: createListParser(view, { searchable: ['name'] }),
+      find: (_ctx, query) => selectPage(database, rows, query),
+    }),
+    item({
+      docs: { operationId: 'getAccount', summary: 'Read an account' },
+      path: '/accounts/:id',
+      title: 'Account',
+      view,
+      find: findAccount,
+    }),
+    collection({
+      docs: {
+        operationId: 'listAccountMessages',
+        summary: 'List the messages of an account',
+        problems: { 'not-found': {} },
+      },
+      path: '/accounts/:id/messages/',
+      id: accountId,
+      title: 'Messages of an account',
+      ...messageList,
+      async find(ctx, query) {
+        const account = await findAccount(ctx);
+        if (account === undefined) throw problem('not-found');
+        return selectPage(database, messageRows.where('account_id', '=', account.id), query);
+      },
+    }),
+  ];
+}
+
+function selectMessages({ kysely }: Database) {
+  return kysely.selectFrom('messages').select(['id', 'account_id', 'subject', 'body', 'created_at']);
 }
 
 function infoOf({ version }: VersionViews): ApiInfo {

@@ -29,7 +29,17 @@ function createProgram(): Command {
     .version(packageVersion(), '-v, --version')
     .showHelpAfterError()
     .addHelpText('after', `\nSettings (environment variables):\n${formatSettings()}`);
+  addServers(program);
+  addConfigurationTools(program);
+  program
+    .command('hash-password')
+    .description('read a password from standard input and print the line for users.yaml')
+    .action(printHash);
+  return program;
+}
 
+/** Commands that run until they are stopped. */
+function addServers(program: Command): void {
   program
     .command('serve', { isDefault: true })
     .description('run the gateway and its services')
@@ -41,7 +51,10 @@ function createProgram(): Command {
     .command('split')
     .description('run the gateway and each of its services as processes of their own, on this machine')
     .action(startSplit);
+}
 
+/** Commands that write a configuration, or show what it says. */
+function addConfigurationTools(program: Command): void {
   program
     .command('init')
     .description('write a small configuration to start from: one service, one user with a new password, one limit')
@@ -67,13 +80,6 @@ function createProgram(): Command {
     .option('--json', 'as JSON in place of text')
     .option('--only <modules>', 'as for serve', parseModules)
     .action(explain);
-
-  program
-    .command('hash-password')
-    .description('read a password from standard input and print the line for users.yaml')
-    .action(printHash);
-
-  return program;
 }
 
 /** The reader of the output may have left, as in `frontdesk check | head`; the command goes on, and ends as it should. */

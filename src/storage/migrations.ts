@@ -154,17 +154,31 @@ interface BookingsRenewal {
  * In a new table, since SQLite cannot add a `not null` column without a default. Older bookings have no day and no
  * price: they become bookings of the day on which they were made, free of charge, and take no unit.
  */
-async function renewBookings(
-  kysely: Kysely<unknown>,
-  { text, dayAfter }: DialectSql,
-  { bookings, owner, owners, time, more }: BookingsRenewal,
-): Promise<void> {
-  const [table, old, ownerColumn] = [sql.table(bookings), sql.table(`${bookings}_before`), sql.ref(owner)];
+async function renewBookings(kysely: Kysely<unknown>, dialectSql: DialectSql, renewal: BookingsRenewal): Promise<void> {
+  const { bookings, owner } = renewal;
+  const [table, old] = [sql.table(bookings), sql.table(`${bookings}_before`)];
   for (const column of ['user', owner]) await sql`drop index ${sql.ref(`${bookings}_by_${column}`)}`.execute(kysely);
   await sql`alter table ${table} rename to ${old}`.execute(kysely);
-  await sql`create table ${table} (
+  await createDatedBookings(kysely, dialectSql, renewal);
+  await copyBookings(kysely, dialectSql, renewal);
+  await sql`drop table ${old}`.execute(kysely);
+  await createIndexes(kysely, { [bookings]: [owner] });
+  for (const [index, order] of [
+    ['user_created_at', sql`created_at, `],
+    ['user_starts_at', sql`starts_at, `],
+    ['user', sql``],
+  ] as const)
+    await sql`create index ${sql.ref(`${bookings}_by_${index}`)} on ${table} ("user", ${order}id)`.execute(kysely);
+}
+
+async function createDatedBookings(
+  kysely: Kysely<unknown>,
+  { text }: DialectSql,
+  { bookings, owner, owners, more }: BookingsRenewal,
+): Promise<void> {
+  await sql`create table ${sql.table(bookings)} (
     id ${text} not null primary key,
-    ${ownerColumn} ${text} not null references ${sql.table(owners)} (id),
+    ${sql.ref(owner)} ${text} not null references ${sql.table(owners)} (id),
     "user" ${text} not null,
     status ${text} not null check (status in ('pending', 'confirmed', 'cancelled')),
     version integer not null default 1 check (version >= 1),
@@ -182,29 +196,29 @@ async function renewBookings(
       sql``,
     )}
   )`.execute(kysely);
-  const comma = sql`, `;
-  const [names, values] = [more.map(({ name }) => sql.ref(name)), more.map(({ before }) => before)];
-  const kept = [sql`id`, ownerColumn, sql`"user"`, sql`status`, sql`version`, sql`created_at`];
-  const added = ['reference', 'starts_at', 'ends_at', 'price', 'currency', 'policy', 'refund'].map((name) =>
-    sql.ref(name),
+}
+
+/** Into the new table, from the one that was renamed. */
+async function copyBookings(
+  kysely: Kysely<unknown>,
+  { dayAfter }: DialectSql,
+  { bookings, owner, time, more }: BookingsRenewal,
+): Promise<void> {
+  const kept = ['id', owner, 'user', 'status', 'version', 'created_at'].map((name) => sql.ref(name));
+  const added = ['reference', 'starts_at', 'ends_at', 'price', 'currency', 'policy', 'refund'];
+  const names = [...added, ...more.map(({ name }) => name)].map((name) => sql.ref(name));
+  const values = [
+    countedReference,
+    sql`substr(created_at, 1, 10) || ${sql.lit(time)}`,
+    sql`${dayAfter(sql`substr(created_at, 1, 10)`)} || ${sql.lit(time)}`,
+    ...[sql`0`, sql`'EUR'`, sql`'[]'`, sql`case when status = 'cancelled' then 0 end`],
+    ...more.map(({ before }) => before),
+  ];
+  await sql`insert into ${sql.table(bookings)} (${sql.join([...kept, ...names])})
+    select ${sql.join([...kept, ...values])}
+    from (select *, row_number() over (order by id) as place from ${sql.table(`${bookings}_before`)}) as numbered`.execute(
+    kysely,
   );
-  await sql`insert into ${table} (${sql.join([...kept, ...added, ...names], comma)})
-    select ${sql.join(kept, comma)}, ${countedReference},
-      substr(created_at, 1, 10) || ${sql.lit(time)}, ${dayAfter(sql`substr(created_at, 1, 10)`)} || ${sql.lit(time)},
-      0, 'EUR', '[]', case when status = 'cancelled' then 0 end
-      ${sql.join(
-        values.map((value) => sql`, ${value}`),
-        sql``,
-      )}
-    from (select *, row_number() over (order by id) as place from ${old}) as numbered`.execute(kysely);
-  await sql`drop table ${old}`.execute(kysely);
-  const columns = { [bookings]: [owner] };
-  await createIndexes(kysely, columns);
-  for (const order of ['created_at', 'starts_at'])
-    await sql`create index ${sql.ref(`${bookings}_by_user_${order}`)} on ${table} ("user", ${sql.ref(order)}, id)`.execute(
-      kysely,
-    );
-  await sql`create index ${sql.ref(`${bookings}_by_user`)} on ${table} ("user", id)`.execute(kysely);
 }
 
 /** Eight letters of Crockford's base 32 (no I, L, O, U), made from the row's number so that all differ but look random. */
