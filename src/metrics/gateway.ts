@@ -18,49 +18,43 @@ export function createRouteFamilies({ all, durationBoundsMs }: RouteParts): read
     for (const route of onlyUsed(all(), hadRequest)) yield* samplesOf(route);
   }
 
+  const family = (
+    [type, name, ...labels]: readonly [Family['type'], string, ...string[]],
+    help: string,
+    samplesOf: (route: RouteTraffic) => readonly Sample[],
+  ): Family => ({ name, type, labels: ['mapping', ...labels], help, samples: () => each(samplesOf) });
+
   return [
-    {
-      name: 'frontdesk_requests_total',
-      type: 'counter',
-      labels: ['mapping', 'code'],
-      help: 'Requests that have ended, with `1xx` to `5xx`, or `499` where the client left before it had taken the answer. `mapping` is empty where none met the request.',
-      samples: () => each(endingsOf),
-    },
-    {
-      name: 'frontdesk_requests_in_flight',
-      type: 'gauge',
-      labels: ['mapping'],
-      help: 'Requests that have not ended.',
-      samples: () => each(({ name: mapping, inFlight }) => [{ labels: { mapping }, value: inFlight }]),
-    },
-    {
-      name: 'frontdesk_request_duration_seconds',
-      type: 'histogram',
-      labels: ['mapping'],
-      help: 'From the match until the answer has ended; of mappings that had a request.',
-      samples: () => each((route) => durationsOf(route, bounds)),
-    },
-    {
-      name: 'frontdesk_requests_refused_total',
-      type: 'counter',
-      labels: ['mapping', 'by'],
-      help: 'Requests that the auth service (`auth`) or a rate limit (`limit`) refused.',
-      samples: () => each(refusalsOf),
-    },
-    {
-      name: 'frontdesk_upstream_failures_total',
-      type: 'counter',
-      labels: ['mapping', 'class'],
-      help: 'Requests that a service across HTTP left without an answer: `unavailable`, `failed`, `timeout`, `overloaded`, as the problems say.',
-      samples: () => each(failuresOf),
-    },
-    {
-      name: 'frontdesk_upstream_retries_total',
-      type: 'counter',
-      labels: ['mapping'],
-      help: 'Attempts at a service beside the first.',
-      samples: () => each(({ name: mapping, upstream }) => [{ labels: { mapping }, value: upstream.retries }]),
-    },
+    family(
+      ['counter', 'frontdesk_requests_total', 'code'],
+      'Requests that have ended, with `1xx` to `5xx`, or `499` where the client left before it had taken the answer. `mapping` is empty where none met the request.',
+      endingsOf,
+    ),
+    family(
+      ['gauge', 'frontdesk_requests_in_flight'],
+      'Requests that have not ended.',
+      ({ name: mapping, inFlight }) => [{ labels: { mapping }, value: inFlight }],
+    ),
+    family(
+      ['histogram', 'frontdesk_request_duration_seconds'],
+      'From the match until the answer has ended; of mappings that had a request.',
+      (route) => durationsOf(route, bounds),
+    ),
+    family(
+      ['counter', 'frontdesk_requests_refused_total', 'by'],
+      'Requests that the auth service (`auth`) or a rate limit (`limit`) refused.',
+      refusalsOf,
+    ),
+    family(
+      ['counter', 'frontdesk_upstream_failures_total', 'class'],
+      'Requests that a service across HTTP left without an answer: `unavailable`, `failed`, `timeout`, `overloaded`, as the problems say.',
+      failuresOf,
+    ),
+    family(
+      ['counter', 'frontdesk_upstream_retries_total'],
+      'Attempts at a service beside the first.',
+      ({ name: mapping, upstream }) => [{ labels: { mapping }, value: upstream.retries }],
+    ),
   ];
 }
 
