@@ -1,27 +1,17 @@
 /** Requests and decisions in the JSON mapping of proto3 (protobuf.dev, ProtoJSON format). */
-import type { Unit } from '#config';
+import * as z from 'zod';
 import { unitsByNumber } from '../grpc/codec.ts';
-import {
-  type Decision,
-  type Descriptor,
-  type DescriptorStatus,
-  type Entry,
-  InvalidRequest,
-  type LimitOverride,
-  type RateLimitRequest,
-} from '../limiter.ts';
+import { type Decision, type DescriptorStatus, InvalidRequest, type RateLimitRequest } from '../limiter.ts';
 
 /**
  * Names in camelCase or as the protocol's files have them, numbers as numbers or text, enums by name or number, null for
  * what is absent. Throws an `InvalidRequest` that names the place of what cannot be read, unknown fields included.
  */
 export function parseJsonRequest(text: string): RateLimitRequest {
-  const { domain, descriptors, hitsAddend } = fieldsOf(parsed(text), '', ['domain', 'descriptors', 'hitsAddend']);
-  return {
-    domain: textOf(domain, 'domain'),
-    descriptors: listOf(descriptors, 'descriptors', descriptorOf),
-    hitsAddend: numberOf(hitsAddend, 'hitsAddend', uint32Max) ?? 0,
-  };
+  const read = request.safeParse(parsed(text));
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new InvalidRequest(`${placeOf(issue?.path ?? []) || 'the body'} ${issue?.message}`);
 }
 
 /** Fields with their default are left out, as the mapping does it. */
@@ -33,30 +23,6 @@ export function formatJsonDecision({ overallCode, statuses, responseHeaders = []
   });
 }
 
-const uint32Max = 4_294_967_295;
-
-function descriptorOf(value: unknown, at: string): Descriptor {
-  const { entries, limit, hitsAddend } = fieldsOf(value, at, ['entries', 'limit', 'hitsAddend']);
-  return {
-    entries: listOf(entries, `${at}.entries`, entryOf),
-    limit: absent(limit) ? undefined : overrideOf(limit, `${at}.limit`),
-    hitsAddend: numberOf(hitsAddend, `${at}.hitsAddend`, Number.MAX_SAFE_INTEGER),
-  };
-}
-
-function entryOf(value: unknown, at: string): Entry {
-  const fields = fieldsOf(value, at, ['key', 'value']);
-  return { key: textOf(fields.key, `${at}.key`), value: textOf(fields.value, `${at}.value`) };
-}
-
-function overrideOf(value: unknown, at: string): LimitOverride {
-  const { requestsPerUnit, unit } = fieldsOf(value, at, ['requestsPerUnit', 'unit']);
-  return {
-    requestsPerUnit: numberOf(requestsPerUnit, `${at}.requestsPerUnit`, uint32Max) ?? 0,
-    unit: unitOf(unit, `${at}.unit`),
-  };
-}
-
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -65,59 +31,93 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The fields by their names in camelCase. `at` is the place of the message; '' is the whole body. */
-function fieldsOf<Name extends string>(
-  value: unknown,
-  at: string,
-  names: readonly Name[],
-): Partial<Record<Name, unknown>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new InvalidRequest(`${at || 'the body'} must be an object`);
-  const fields: Partial<Record<Name, unknown>> = {};
-  for (const [given, content] of Object.entries(value)) {
-    const place = at === '' ? given : `${at}.${given}`;
-    const name = names.find((one) => one === given || snakeCase(one) === given);
-    if (name === undefined) throw new InvalidRequest(`${place} is not a field; there are ${names.join(', ')}`);
-    if (name in fields) throw new InvalidRequest(`${place} is there twice, by both of its names`);
-    fields[name] = content;
-  }
-  return fields;
+/** `descriptors[0].entries`. */
+function placeOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
+    .join('')
+    .slice(1);
+}
+
+/** An object with these fields and no others, each by either of its names. */
+function message<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  const names = Object.keys(shape);
+  return z
+    .custom<object>((value) => typeof value === 'object' && value !== null && !Array.isArray(value), {
+      error: 'must be an object',
+    })
+    .transform((value, { issues }) => {
+      const fields: Record<string, unknown> = {};
+      for (const [given, content] of Object.entries(value)) {
+        const name = names.find((one) => one === given || snakeCase(one) === given);
+        const fault = fieldFault(name, fields, names);
+        if (fault !== undefined) issues.push({ code: 'custom', input: value, path: [given], message: fault });
+        else if (name !== undefined) fields[name] = content;
+      }
+      return fields;
+    })
+    .pipe(z.object(shape));
+}
+
+function fieldFault(name: string | undefined, earlier: object, names: readonly string[]): string | undefined {
+  if (name === undefined) return `is not a field; there are ${names.join(', ')}`;
+  return name in earlier ? 'is there twice, by both of its names' : undefined;
 }
 
 function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
 }
 
-function absent(value: unknown): value is null | undefined {
-  return value === undefined || value === null;
+const text = z
+  .string({ error: 'must be text' })
+  .nullish()
+  .transform((value) => value ?? '');
+
+function list<Item extends z.ZodType>(item: Item) {
+  return z
+    .array(item, { error: 'must be a list' })
+    .nullish()
+    .transform((value) => value ?? []);
 }
 
-function textOf(value: unknown, at: string): string {
-  if (absent(value)) return '';
-  if (typeof value !== 'string') throw new InvalidRequest(`${at} must be text`);
-  return value;
+const uint32Max = 4_294_967_295;
+
+function wholeNumber(max: number) {
+  const error = `must be a whole number from 0 to ${max}`;
+  return z
+    .preprocess(numberFromText, z.int({ error }).min(0, { error }).max(max, { error }).nullish())
+    .transform((value) => value ?? undefined);
 }
 
-function listOf<T>(value: unknown, at: string, read: (item: unknown, at: string) => T): readonly T[] {
-  if (absent(value)) return [];
-  if (!Array.isArray(value)) throw new InvalidRequest(`${at} must be a list`);
-  return value.map((item, index) => read(item, `${at}[${index}]`));
+function numberFromText(value: unknown): unknown {
+  return typeof value === 'string' && /^\d{1,20}$/.test(value) ? Number(value) : value;
 }
 
-function numberOf(value: unknown, at: string, max: number): number | undefined {
-  if (absent(value)) return undefined;
-  const number = typeof value === 'string' && /^\d{1,20}$/.test(value) ? Number(value) : value;
-  if (typeof number === 'number' && Number.isInteger(number) && number >= 0 && number <= max) return number;
-  throw new InvalidRequest(`${at} must be a whole number from 0 to ${max}`);
-}
+const unitNames = unitsByNumber.flatMap((unit) => unit?.toUpperCase() ?? []);
 
-function unitOf(value: unknown, at: string): Unit {
-  const unit =
-    typeof value === 'number' ? unitsByNumber[value] : unitsByNumber.find((one) => one?.toUpperCase() === value);
-  if (unit !== undefined && !absent(value)) return unit;
-  const names = unitsByNumber.flatMap((one) => one?.toUpperCase() ?? []);
-  throw new InvalidRequest(`${at} must be one of ${names.join(', ')}`);
-}
+const unit = z.unknown().transform((value, { issues }) => {
+  const byName = (one: string | undefined) => one !== undefined && one.toUpperCase() === value;
+  const found = typeof value === 'number' ? unitsByNumber[value] : unitsByNumber.find(byName);
+  if (found === undefined) {
+    issues.push({ code: 'custom', input: value, message: `must be one of ${unitNames.join(', ')}` });
+    return z.NEVER;
+  }
+  return found;
+});
+
+const limit = message({ requestsPerUnit: wholeNumber(uint32Max).transform((value) => value ?? 0), unit });
+
+const descriptor = message({
+  entries: list(message({ key: text, value: text })),
+  limit: limit.nullish().transform((value) => value ?? undefined),
+  hitsAddend: wholeNumber(Number.MAX_SAFE_INTEGER),
+});
+
+const request = message({
+  domain: text,
+  descriptors: list(descriptor),
+  hitsAddend: wholeNumber(uint32Max).transform((value) => value ?? 0),
+});
 
 function statusFields({ code, currentLimit, limitRemaining, resetSeconds }: DescriptorStatus): object {
   return {
