@@ -45,8 +45,10 @@ export function sanitisePath(path: string, isStrict = false): string | undefined
 /** The path of a request target in origin-form or absolute-form (RFC 9112 section 3.2), without its query; `*` stays `*`. */
 export function pathOf(target: string): string {
   const origin = originForm(target);
-  const end = origin.search(/[?#]/);
-  return end === -1 ? origin : origin.slice(0, end);
+  const query = origin.indexOf('?');
+  const fragment = origin.indexOf('#');
+  if (query === -1 && fragment === -1) return origin;
+  return origin.slice(0, query === -1 || (fragment !== -1 && fragment < query) ? fragment : query);
 }
 
 /** The query of a request target with its question mark, or `''`. */

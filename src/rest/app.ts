@@ -1,5 +1,5 @@
 /** A Koa app made of routes: problems, koa-router, and an answer for every other path and method. */
-import type { Context, Middleware, Next } from 'koa';
+import type { Context, Middleware } from 'koa';
 import Koa from 'koa';
 import Router from 'koa-router';
 import {
@@ -30,28 +30,32 @@ export function createResourceApp({ routes, representations, info, ...responses 
   const all = [...documents, ...routes];
   // Sensitive, since paths differ by case; strict, since `/x` and `/x/` differ.
   const router = new Router({ sensitive: true, strict: true });
-  for (const { path, method, createHandler } of all) router.register(path, [method], createHandler(representations));
+  for (const { path, method, createHandler } of all) {
+    const handler = createHandler(representations);
+    const isLinked = info !== undefined && method === 'GET' && path === '/';
+    router.register(path, [method], isLinked ? [linkDocuments, handler] : handler);
+  }
   const app = new Koa();
   app.use(createProblemResponses({ ...responses, representations }));
-  app.use(createSlashRedirect(all));
-  if (info !== undefined) app.use(linkDocuments);
-  app.use(router.routes() as unknown as Middleware);
-  app.use(createFallback(all));
+  app.use(createDispatch(router.routes() as unknown as Middleware, all));
   return app;
 }
 
-/** `/bookings` is redirected before any route sees it, since it also matches `/:id`. */
-function createSlashRedirect(routes: readonly Route[]): Middleware {
+/** `/bookings` is redirected before the router sees it, since it also matches `/:id`. One middleware, since every request passes here. */
+function createDispatch(route: Middleware, routes: readonly Route[]): Middleware {
   const collections = routes.filter(({ path }) => path.endsWith('/') && !path.includes(':'));
   const withoutSlash = new Set(collections.map(({ path }) => path.slice(0, -1)));
-  return (ctx, next) => (withoutSlash.has(pathOf(ctx.req.url ?? '/')) ? redirectToSlash(ctx) : next());
+  const answerUnmatched = createFallback(routes);
+  return function dispatch(ctx: Context) {
+    const path = pathOf(ctx.req.url ?? '/');
+    return withoutSlash.has(path) ? redirectToSlash(ctx) : route(ctx, async () => answerUnmatched(ctx, path));
+  };
 }
 
 /** Answers another method of a known path, a collection without its slash, and what is not there. */
-function createFallback(routes: readonly Route[]): Middleware {
+function createFallback(routes: readonly Route[]): (ctx: Context, path: string) => void {
   const methodsAt = (path: string) => methodsOf(routes.filter((route) => matches(route.path, path)));
-  return function answerUnmatched(ctx: Context, _next: Next) {
-    const path = pathOf(ctx.req.url ?? '/');
+  return function answerUnmatched(ctx, path) {
     const allowed = methodsAt(path);
     const isCollection = !path.endsWith('/') && methodsAt(`${path}/`).length > 0;
     if (allowed.length > 0) answerOtherMethod(ctx, allowed);

@@ -6,7 +6,6 @@ import {
   type Formatter,
   htmlFormatter,
   jsonFormatter,
-  pathOf,
   publicBase,
   type Representations,
   represent,
@@ -38,13 +37,8 @@ export function documentRoutes(info: ApiInfo, routes: readonly Route[]): readonl
 }
 
 /** Adds links to the two to a response of GET `/` (RFC 8631). */
-export function linkDocuments(ctx: Context, next: Next): Promise<void> {
-  const { method, url = '/' } = ctx.req;
-  const isRoot = pathOf(url) === '/' && (method === 'GET' || method === 'HEAD');
-  return isRoot ? next().then(() => appendLinks(ctx)) : next();
-}
-
-function appendLinks(ctx: Context): void {
+export async function linkDocuments(ctx: Context, next: Next): Promise<void> {
+  await next();
   const { basePath } = requestContext(ctx);
   ctx.append('Link', `<${basePath}/openapi.json>; rel="service-desc", <${basePath}/docs/>; rel="service-doc"`);
 }
