@@ -214,7 +214,7 @@ export function compileWildcard(pattern: string): (text: string) => boolean {
 }
 
 /** The text behind its length, so that what follows cannot be taken for a part of it: `a` is `1:a`. */
-export function withLength(text: string): string {
+function withLength(text: string): string {
   return `${text.length}:${text}`;
 }
 

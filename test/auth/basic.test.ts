@@ -11,11 +11,6 @@ describe('parseBasic', () => {
   const check = (header: string | undefined, expected: BasicCredentials | undefined) =>
     assert.deepEqual(parseBasic(header), expected, header);
 
-  it('reads the examples of RFC 7617', () => {
-    check('Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==', { user: 'Aladdin', password: 'open sesame' });
-    check('Basic dGVzdDoxMjPCow==', { user: 'test', password: '123£' });
-  });
-
   it('takes the scheme in any case and any number of spaces after it', () => {
     const expected = { user: 'demo', password: 'demo' };
     for (const scheme of ['Basic ', 'basic ', 'BASIC ', 'bAsIc    ']) check(scheme + base64('demo:demo'), expected);
@@ -79,15 +74,6 @@ describe('formatBasic', () => {
     fc.assert(
       fc.property(name, text, (user, password) => {
         assert.deepEqual(parseBasic(formatBasic(user, password)), { user, password });
-      }),
-    );
-  });
-
-  it('writes the same header that parseBasic read', () => {
-    fc.assert(
-      fc.property(fc.base64String(), (encoded) => {
-        const read = parseBasic(`Basic ${encoded}`);
-        if (read !== undefined) assert.equal(formatBasic(read.user, read.password), `Basic ${encoded}`);
       }),
     );
   });

@@ -31,10 +31,6 @@ describe('hashPassword', () => {
     );
   });
 
-  it('salts: the same password hashes differently each time', async () => {
-    assert.notEqual(await hashPassword('demo', undefined, cheap), await hashPassword('demo', undefined, cheap));
-  });
-
   it('refuses a password that HTTP Basic could never send', async () => {
     await assert.rejects(hashPassword('demo\n', undefined, cheap), /control characters/);
   });
@@ -85,14 +81,6 @@ describe('verifyPassword', () => {
 });
 
 describe('parsePasswordHash', () => {
-  it('reads cost, salt and hash', () => {
-    assert.deepEqual(parsePasswordHash(`$scrypt$ln=14,r=8,p=1$${salt}$${hash}`), {
-      cost: { ln: 14, r: 8, p: 1 },
-      salt: Buffer.alloc(16),
-      hash: Buffer.alloc(32),
-    });
-  });
-
   const checkCost = (cost: string, usable: boolean) =>
     assert.equal(parsePasswordHash(`$scrypt$${cost}$${salt}$${hash}`) !== undefined, usable, cost);
 

@@ -80,11 +80,6 @@ export function limiterContract(
       });
     });
 
-    it('counts each value separately', async () => {
-      for (const user of ['ann', 'ann', 'bob', 'bob']) assert.deepEqual(await codes(`user=${user}`), ['OK', 'OK']);
-      assert.deepEqual(await codes('user=ann'), ['OVER_LIMIT', 'OVER_LIMIT']);
-    });
-
     it('admits again in the next window', async () => {
       for (const expected of ['OK', 'OK', 'OVER_LIMIT']) assert.equal((await codes('user=ann'))[0], expected);
       time.nowMs += 15_000;
@@ -98,10 +93,6 @@ export function limiterContract(
     it('counts no hit of a denied request', async () => {
       for (let count = 0; count < 5; count += 1) await ask('tier=gold', 'closed=x');
       assert.equal((await ask('tier=gold')).statuses[0]?.limitRemaining, 2);
-    });
-
-    it('has the units up to a week', async () => {
-      assert.equal((await ask('tier=gold')).statuses[0]?.currentLimit?.unit, 'week');
     });
 
     it('counts each value of a wildcard separately, or all together with a shared threshold', async () => {
@@ -140,6 +131,9 @@ export function limiterContract(
         const [status] = (await asked()).statuses;
         assert.deepEqual([status?.limitRemaining, status?.currentLimit?.unit], [2, 'day']);
         assert.equal((await asked()).overallCode, 'OVER_LIMIT');
+        const none = [{ ...descriptor('tier=gold'), hitsAddend: 0 }];
+        const unhit = await opened.limiter.shouldRateLimit({ domain: 'shop', descriptors: none });
+        assert.equal(unhit.statuses[0]?.limitRemaining, 3);
         assert.equal((await ask('tier=gold')).statuses[0]?.limitRemaining, 2);
       });
 
@@ -191,11 +185,6 @@ export function limiterContract(
         async () => opened.limiter.shouldRateLimit(request),
         new InvalidRequest('domain must not be empty'),
       );
-    });
-
-    it('admits exactly the limit of many requests at once', async () => {
-      const answers = await Promise.all(Array.from({ length: 20 }, () => ask('tier=gold')));
-      assert.equal(answers.filter(({ overallCode }) => overallCode === 'OK').length, 3);
     });
   });
 }

@@ -188,11 +188,4 @@ describe('an explanation', () => {
     assert.ok(explained?.asked && explained.decided_by.startsWith('http://10.0.0.1:9001'));
     assert.equal(explained.descriptors[0]?.limits, undefined);
   });
-
-  it('says whether retries apply to the method', () => {
-    const retryPolicy = { retryOn: ['5xx'], numRetries: 2, perTryTimeoutMs: 100, statusCodes: [] } as const;
-    const appliesTo = (method: string) =>
-      explain(mappings({ retryPolicy }), { method }).target?.across?.retries.applies;
-    assert.deepEqual([appliesTo('GET'), appliesTo('POST')], [true, false]);
-  });
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import supertest from 'supertest';
 import type { Mapping } from '#config';
 import { createGateway, createGatewayCounts } from '#gateway';
-import { isolate } from '#http';
+import { isolate, publicBase, requestContext } from '#http';
 import { createClusters } from '#proxy';
 import {
   authRecordOf,
@@ -43,6 +43,29 @@ describe('the gateway', () => {
     await client.get('/v2/messages').expect(200, '/v2/messages by ');
     const listed = edge.gateway.snapshot().routes.map(({ name, prefix }) => `${prefix} ${name}`);
     assert.deepEqual(listed, ['/v1/hotels hotel', '/v2 mine', '/v1 api', '/v2 api']);
+  });
+
+  it('gives a service of this process its own path and base, and restores the path afterwards, also after a failure', async () => {
+    const seen: unknown[] = [];
+    const edge = await startEdge(servers, {
+      inside: [(ctx, next) => next().finally(() => seen.push(ctx.url, requestContext(ctx).basePath))],
+      services: {
+        async hotel(ctx) {
+          seen.push(ctx.url, publicBase(ctx).slice(edge.origin.length));
+          if (ctx.path === '/broken') throw new Error('broken');
+          ctx.body = 'ok';
+        },
+      },
+    });
+    for (const [sent, received] of [
+      ['/v1/hotels/bookings/1?a=1&a=2', '/bookings/1?a=1&a=2'],
+      ['/v1/hotels?a', '/?a'],
+      ['/v1/hotels/broken', '/broken'],
+    ] as const) {
+      seen.length = 0;
+      await fetch(edge.origin + sent);
+      assert.deepEqual(seen, [received, '/v1/hotels', sent, '']);
+    }
   });
 
   it('lists its routes, the services that records name, and the counts of their decisions', async () => {
@@ -206,6 +229,11 @@ describe('the gateway', () => {
   for (const [what, options, message] of [
     ['with a mapping to a module that is not in this process', { mappings: [mappingOf()] }, /no service "hotel"/],
     ['without an auth service of a record', { authServices: [{ record: authRecordOf() }] }, /auth service "auth"/],
+    [
+      'with a copy of requests to a service of this process',
+      { mappings: [mappingOf({ shadow: true })], services: { hotel: local } },
+      /^TypeError: Mapping hotel: .*"hotel" is in this process/,
+    ],
     ['without the limiter of a record', { rateLimitService: limitRecordOf() }, /no limiter/],
   ] as const) {
     it(`cannot be made ${what}`, () => {

@@ -179,11 +179,6 @@ describe('a Version', () => {
     });
   }
 
-  it('announces its end before and after its deprecation', async () => {
-    for (time.now of [deprecation - day, deprecation + day])
-      assert.deepEqual(announcedBy(await ask('/v1/messages/1').expect(200)), firstAnnounced());
-  });
-
   it('is 410 from its sunset on for any path and method, without a challenge or a redirect', async () => {
     time.now = sunset;
     const body = { code: 410, message: '410: Gone', info_url: 'http://desk.test/gateway/v0/problems/gone' };

@@ -16,10 +16,6 @@ describe('the metrics of a gateway, at their path', () => {
     await callAsDemo(desk, path).expect(200);
   });
 
-  it('are not served without an auth service', async () => {
-    await callAsDemo(await open({ config: { records: [] } }), path).expect(404);
-  });
-
   /** Of Prometheus 2 and 3, with and without native histograms, and of other clients. */
   const accepts = [
     'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',

@@ -1,6 +1,6 @@
 /** A breaker: open, refused for a while, then one probe at a time; and a deadline that ignores stalls of this process. */
 import assert from 'node:assert/strict';
-import { createBreaker, startDeadline } from '../../src/ratelimit/breaker.ts';
+import { createBreaker } from '../../src/ratelimit/breaker.ts';
 
 function setUp(random = 0) {
   const time = { nowMs: 0 };
@@ -57,28 +57,5 @@ describe('a breaker', () => {
     assert.equal(timedOut(admit()), true);
     time.nowMs = 299;
     assert.equal(admit(), 'refused');
-  });
-});
-
-describe('a deadline', () => {
-  it('is not over when only this process was busy for so long', async () => {
-    let isOver = false;
-    const over = new Promise<void>((resolve) => {
-      startDeadline(40, () => {
-        isOver = true;
-        resolve();
-      });
-    });
-    const untilMs = performance.now() + 200;
-    while (performance.now() < untilMs);
-    // By then the event loop has run what was due, and has read what had arrived.
-    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-    assert.equal(isOver, false);
-    await over;
-  });
-
-  it('does not call back once it is stopped', async () => {
-    startDeadline(1, () => assert.fail('called back'))();
-    await new Promise((resolve) => setTimeout(resolve, 20));
   });
 });

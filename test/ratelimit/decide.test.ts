@@ -9,11 +9,6 @@ const limits = [domain('d', node('k', limit(1)))];
 const request = { domain: 'd', descriptors: [descriptor('k=v')] };
 
 describe('the limiter in this process', () => {
-  it('does not use its counters for a descriptor without a limit', () => {
-    const limiter = createLimiter({ limits, counters: { take: () => assert.fail('asked') } });
-    limiter.shouldRateLimit({ domain: 'd', descriptors: [descriptor('x=y')] });
-  });
-
   it('shares nothing with another limiter unless it has the same counters', () => {
     const counters = createMemoryCounters();
     createLimiter({ limits, counters }).shouldRateLimit(request);
@@ -55,12 +50,6 @@ describe('the limits of a descriptor', () => {
     check([limit(1), limit(1, 'hour')], 'OK minute 0', 'OVER_LIMIT hour 0');
   });
 
-  it('are not needed by a limit that comes with a descriptor', () => {
-    const { summary } = setUp([]);
-    const own = { ...k, limit: { requestsPerUnit: 1, unit: 'hour' as const } };
-    assert.deepEqual([summary(own), summary(own)], [['OK hour 0'], ['OVER_LIMIT hour 0']]);
-  });
-
   it('are dropped for a request that also meets their replacement, but not for others', () => {
     const { summary } = setUp([
       node('all', limit(1, 'minute', { name: 'general' })),
@@ -71,23 +60,6 @@ describe('the limits of a descriptor', () => {
     assert.deepEqual(summary(all, k), ['OK undefined 0', 'OK hour 4']);
     assert.deepEqual(summary(all, descriptor('free=x')), ['OK undefined 0', 'OK undefined 4294967295']);
     assert.deepEqual([summary(all), summary(all)], [['OK minute 0'], ['OVER_LIMIT minute 0']]);
-  });
-
-  it("count the hits of the descriptor in place of the request's, and nothing for 0", () => {
-    const { summary } = setUp([node('k', limit(9))]);
-    assert.deepEqual(summary({ ...k, hitsAddend: 4 }), ['OK minute 5']);
-    assert.deepEqual(summary({ ...k, hitsAddend: 0 }), ['OK minute 5']);
-    assert.deepEqual(summary(k), ['OK minute 4']);
-  });
-
-  it('count nothing of a denied request, except with `countDenied`', () => {
-    const own = [node('k', limit(9)), node('closed', limit(0))];
-    const remaining = (options: Partial<LimiterOptions>) => {
-      const { ask, summary } = setUp(own, options);
-      ask(k, descriptor('closed=x'));
-      return summary(k);
-    };
-    assert.deepEqual([remaining({}), remaining({ countDenied: true })], [['OK minute 8'], ['OK minute 7']]);
   });
 
   it('are in response headers on request: the one that is over, or has the least remaining', () => {
@@ -111,17 +83,6 @@ describe('a reload of the limits', () => {
     return { limiter, check };
   };
 
-  it('applies to the next request, and keeps the counters', async () => {
-    const { limiter, check } = setUp();
-    await check('OK', 'OK', 'OVER_LIMIT');
-    limiter.reload(own(3));
-    await check('OK', 'OVER_LIMIT');
-    limiter.reload(own(1));
-    await check('OVER_LIMIT');
-    limiter.reload([]);
-    await check('OK');
-  });
-
   it('does not change a decision that has begun', async () => {
     const memory = createMemoryCounters({ clock: () => 0 });
     const released = createSignal();
@@ -131,11 +92,5 @@ describe('a reload of the limits', () => {
     limiter.reload(own(9));
     released.give();
     assert.equal((await decision).statuses[0]?.currentLimit?.requestsPerUnit, 2);
-  });
-
-  it('keeps the old limits when the new ones cannot be compiled', async () => {
-    const { limiter, check } = setUp();
-    assert.throws(() => limiter.reload([{ ...domain('d'), descriptors: undefined }] as never));
-    await check('OK', 'OK', 'OVER_LIMIT');
   });
 });

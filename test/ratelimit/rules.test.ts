@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Limit, LimitDescriptor } from '#config';
 import type { Entry } from '#ratelimit';
-import { boundedKey, compileRules, compileWildcard, overrideMatch, withLength } from '../../src/ratelimit/rules.ts';
+import { boundedKey, compileRules, compileWildcard, overrideMatch } from '../../src/ratelimit/rules.ts';
 import { descriptor, domain, limit, node } from '../support/limits.ts';
 
 const rules = compileRules([
@@ -34,41 +34,12 @@ describe('rules', () => {
     check(undefined, 'user=staff');
   });
 
-  it('count only where the last entry arrives', () => {
-    check(undefined, 'path=/x');
-    check(3, 'path=/x', 'method=GET');
-    check(4, 'path=/x', 'method=GET', 'user=u');
-    check(5, 'path=/x', 'method=PUT');
-    check(undefined, 'path=/x', 'method=PUT', 'user=u');
-    check(undefined, 'user=u', 'path=/x');
-  });
-
-  it('never backtrack: a value hides what lies below its key', () => {
-    check(6, 'path=/slow', 'method=POST');
-    check(undefined, 'path=/slow', 'method=GET');
-  });
-
   it('find nothing for other domains, unknown keys and empty descriptors', () => {
     assert.equal(limitOf(rules, 'other', 'user=u'), 9);
     assert.equal(limitOf(rules, 'nowhere', 'user=u'), undefined);
     check(undefined, 'unknown=u');
     check(undefined);
     check(undefined, 'constructor=u', '__proto__=u');
-  });
-
-  it('try wildcards after the exact value, in the order of the file, and before the key alone', () => {
-    const starred = compileRules([
-      domain(
-        'd',
-        node('k', limit(1)),
-        node('k=a*', limit(2)),
-        node('k=*b', limit(3)),
-        node('k=ab', limit(4)),
-        node('k=x*y*z', limit(5)),
-      ),
-    ]);
-    const found = (value: string) => limitOf(starred, 'd', `k=${value}`);
-    assert.deepEqual(['ab', 'aab', 'a', 'a*', 'b', 'xyz', 'x1y2z', 'xz', ''].map(found), [4, 2, 2, 2, 3, 5, 5, 1, 1]);
   });
 
   it('have all limits of a descriptor, each with its place', () => {
@@ -93,7 +64,7 @@ describe('rules', () => {
 
   it('find what a plain search of the list finds', () => {
     const keys = fc.constantFrom('a', 'b', 'a_b');
-    const values = fc.constantFrom('x', 'y', 'x_y', 'xx', 'xyx');
+    const values = fc.constantFrom('', 'x', 'y', 'x_y', 'xx', 'xyx', 'x\nx');
     const patterns = fc.constantFrom('x', 'y', 'x_y', '*', 'x*', '*y', 'x*x', 'x*_*y', '**');
     const level = (depth: number): fc.Arbitrary<LimitDescriptor[]> =>
       fc.uniqueArray(
@@ -196,38 +167,11 @@ describe('counter keys of rules', () => {
     assert.equal(boundedKey('7:'.padEnd(16_384, 'x')).length, digest.length);
     assert.notEqual(boundedKey('7:'.padEnd(16_384, 'x')), digest);
   });
-
-  it('keep the borders of texts that are written one behind the other', () => {
-    const lists = fc.array(fc.string({ unit: fc.constantFrom('1', ':', '_', 'a', '2', '|', '*') }), { maxLength: 5 });
-    fc.assert(
-      fc.property(lists, lists, (left, right) => {
-        const same = JSON.stringify(left) === JSON.stringify(right);
-        assert.equal(left.map(withLength).join('') === right.map(withLength).join(''), same);
-      }),
-    );
-  });
 });
 
 describe('a wildcard', () => {
   const check = (pattern: string, text: string, expected: boolean) =>
     assert.equal(compileWildcard(pattern)(text), expected, `${pattern} ${text}`);
-
-  it('matches any text, also the empty one and line breaks, and uses no letter twice', () => {
-    for (const text of ['', 'a', 'a\nb', '*']) check('*', text, true);
-    check('ab*ba', 'aba', false);
-    check('ab*ba', 'abba', true);
-  });
-
-  it('agrees with a regular expression', () => {
-    const text = (of: string) => fc.string({ unit: fc.constantFrom(...of), maxLength: 8 });
-    fc.assert(
-      fc.property(text('ab*.'), text('ab*.'), (pattern, value) => {
-        const parts = pattern.split('*').map((part) => part.replaceAll('.', '\\.'));
-        check(pattern, value, new RegExp(`^${parts.join('.*')}$`, 's').test(value));
-      }),
-      { numRuns: 2_000 },
-    );
-  });
 
   it('takes linear time for a long text that nearly matches', () => {
     check(`${'*a'.repeat(20)}*b`, 'a'.repeat(16_000), false);

@@ -63,12 +63,6 @@ describe('a limit by address', () => {
     assert.deepEqual([refusedByAuth, refusedByLimit], [3, 2]);
   });
 
-  it('asks the auth service about no request that it refuses', async () => {
-    const { statuses, edge } = await setUp([byAddress]);
-    await statuses('ann', 'ann', 'ann', 'ann');
-    assert.equal(edge.gateway.snapshot().auth?.allowed, 3);
-  });
-
   for (const later of [undefined, true] as const) {
     const when = later ? 'a limiter elsewhere' : 'the limiter of this process';
     it(`is decided apart from the other limits of the mapping, by ${when}`, async () => {

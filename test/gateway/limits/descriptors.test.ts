@@ -1,6 +1,5 @@
 /** Labels of a mapping as descriptors of a request. */
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import type { Label, LabelGroup } from '#config';
 import type { RequestAttributes } from '#routing';
 import { createDescriptors } from '../../../src/gateway/limits/descriptors.ts';
@@ -82,23 +81,5 @@ describe('labels to descriptors', () => {
     assert.ok(describe(long).length <= 'c='.length + 512);
     assert.notEqual(describe(`${long}a`), describe(`${long}b`));
     assert.equal(describe(`${long}a`), describe(`${long}a`));
-  });
-
-  it('never sends a group without an entry, or a value longer than 512 characters', () => {
-    const names = fc.constantFrom('a', 'b', 'c');
-    const labels = fc.array(
-      fc.record({ name: names, omitIfNotPresent: fc.boolean() }).map(({ name, ...fields }) => label(name, fields)),
-      { minLength: 1, maxLength: 3 },
-    );
-    const headers = fc.dictionary(names, fc.string({ maxLength: 2000 }));
-    fc.assert(
-      fc.property(fc.array(labels, { maxLength: 3 }), headers, (groups, sent) => {
-        const all = groups.map((one) => group(...one));
-        const descriptors = createDescriptors(all, 'hotel:8080')({ ...attributes, headers: sent });
-        assert.ok(descriptors.length <= groups.length);
-        assert.ok(descriptors.every(({ entries }) => entries.length > 0));
-        assert.ok(descriptors.every(({ entries }) => entries.every(({ value }) => value.length <= 512)));
-      }),
-    );
   });
 });

@@ -1,6 +1,6 @@
 /** The limit stage, with a scripted limiter. */
 import assert from 'node:assert/strict';
-import type { Decision, DescriptorStatus, Limiter, RateLimitRequest } from '#ratelimit';
+import type { Decision, DescriptorStatus, Limiter } from '#ratelimit';
 import { type EdgeOptions, labelled, limitRecordOf, mappingOf, remote, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
@@ -34,16 +34,6 @@ describe('rate limiting', () => {
     const get = (headers: Record<string, string> = { 'X-Key': 'a' }) => fetch(`${edge.origin}/v1/hotels`, { headers });
     return { upstream, edge, get };
   }
-
-  it('sends the labels of the request in the domain of the service', async () => {
-    const asked: RateLimitRequest[] = [];
-    const { get } = await setUp((request) => {
-      asked.push(request);
-      return ok;
-    });
-    await get();
-    assert.deepEqual(asked, [{ domain: 'gateway', descriptors: [{ entries: [{ key: 'x-key', value: 'a' }] }] }]);
-  });
 
   it('does not ask the limiter about a request without a label, or with labels of another domain', async () => {
     const other = { mappings: [mappingOf({ labels: { other: labelled('x-key') } })] };

@@ -2,16 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
 import { createTraffic, type Traffic } from '#gateway';
-import type { Decision } from '#ratelimit';
-import {
-  authRecordOf,
-  type EdgeOptions,
-  labelled,
-  limitRecordOf,
-  mappingOf,
-  remote,
-  startEdge,
-} from '../../support/edge.ts';
+import { authRecordOf, type EdgeOptions, mappingOf, remote, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
 import { eventually } from '../../support/waiting.ts';
@@ -56,23 +47,6 @@ describe('the traffic of a gateway', () => {
     ]);
   });
 
-  it('counts a response as abandoned when the client disconnects before it has read it all', async () => {
-    // More than the buffers of two sockets hold.
-    const large = Buffer.alloc(32 * 1024 * 1024);
-    const { traffic, get } = await setUp({
-      services: {
-        hotel: async (ctx) => {
-          ctx.body = large;
-        },
-      },
-    });
-    const leaving = new AbortController();
-    await get('/v1/hotels', { signal: leaving.signal });
-    leaving.abort();
-    const { abandoned, byClass } = await counted(traffic, 1);
-    assert.deepEqual([abandoned, byClass[2]], [1, 0]);
-  });
-
   it('separates refusals of the auth service from missing decisions', async () => {
     const answers = [
       { outcome: 'deny', status: 401, headers: {} },
@@ -90,23 +64,6 @@ describe('the traffic of a gateway', () => {
     assert.deepEqual([refusedByAuth, errors], [2, 1]);
     const [failure] = traffic.failures();
     assert.deepEqual([failure?.problem, failure?.reason], ['auth-unavailable', 'no answer']);
-  });
-
-  it('counts requests that a limit refuses', async () => {
-    const currentLimit = { requestsPerUnit: 1, unit: 'minute', windowSeconds: 60, name: undefined } as const;
-    const over: Decision = {
-      overallCode: 'OVER_LIMIT',
-      statuses: [{ code: 'OVER_LIMIT', currentLimit, limitRemaining: 0, resetSeconds: 1 }],
-    };
-    const { traffic, get } = await setUp({
-      mappings: [mappingOf({ labels: { gateway: labelled('x-key') } })],
-      rateLimitService: limitRecordOf(),
-      limiter: { shouldRateLimit: () => over },
-      services: { hotel: async () => assert.fail('came through') },
-    });
-    await get('/v1/hotels', { headers: { 'X-Key': 'a' } });
-    const { refusedByLimit, refusedByAuth } = await counted(traffic, 1);
-    assert.deepEqual([refusedByLimit, refusedByAuth], [1, 0]);
   });
 
   const failing = (status: number) => ({
@@ -139,12 +96,6 @@ describe('the traffic of a gateway', () => {
     assert.equal(failure?.path, '/v1/hotels');
     assert.equal(failure?.problem, 'upstream-unavailable');
     assert.match(failure?.reason ?? '', /ECONNREFUSED/);
-  });
-
-  it('counts requests without a route', async () => {
-    const { traffic, get } = await setUp({ mappings: [] });
-    await get('/nothing');
-    assert.equal((await counted(traffic, 1, '')).byClass[4], 1);
   });
 
   it('counts a running request as in flight, and as abandoned when its client disconnects', async () => {

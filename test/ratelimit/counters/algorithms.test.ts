@@ -209,6 +209,21 @@ describe('an algorithm', () => {
     assert.deepEqual(found, expected);
   }
 
+  for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as const) {
+    it(`with a limit of 0 denies every hit but one of 0: ${algorithm}`, () => {
+      const { one } = setUp(algorithm, { limit: 0, burst: 0 });
+      assert.deepEqual([one(1).over, one(0).over], [true, false]);
+    });
+
+    it(`goes on counting when its limit is raised or lowered: ${algorithm}`, () => {
+      const { counters, hit } = setUp(algorithm);
+      const take = (limit: number, hits: number) => counters.take([hit({ limit, burst: limit, hits })])[0];
+      assert.equal(take(2, 2)?.remaining, 0);
+      assert.equal(take(1, 1)?.over, true);
+      if (algorithm !== 'token_bucket') assert.equal(take(4, 1)?.remaining, 1);
+    });
+  }
+
   const sliding = { windowSeconds: 10, limit: 10, burst: 10 };
   const bucket = { windowSeconds: 10, limit: 10, burst: 3 };
 

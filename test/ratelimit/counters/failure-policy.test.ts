@@ -79,11 +79,4 @@ describe('the failure policy', () => {
     const counters = create(true, { take: () => [counted] });
     assert.deepEqual(counters.take([hit()]), [counted]);
   });
-
-  it('passes on readiness and closing', async () => {
-    const close = () => Promise.reject(away);
-    const counters = create(true, { isReady: () => false, close });
-    assert.equal(counters.isReady?.(), false);
-    await assert.rejects(async () => counters.close?.(), away);
-  });
 });

@@ -1,4 +1,4 @@
-/** Counters in memory beyond the contract: bounded, and eviction never forgets a client that is being denied. */
+/** Counters in memory: bounded, and eviction never forgets a client that is being denied. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createMemoryCounters, type Hit } from '#ratelimit';

@@ -1,4 +1,4 @@
-/** Counters in Redis beyond the contract: shared, batched, and what they do while Redis is away. */
+/** Counters in Redis: shared, batched, and what they do while Redis is away. */
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

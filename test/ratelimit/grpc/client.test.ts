@@ -160,15 +160,6 @@ describe('the rate-limit client', () => {
     assert.equal(connections(), 1);
   });
 
-  it('reads where the service is at each connect', async () => {
-    let port: number | undefined;
-    const client = connectTo(() => port ?? assert.fail('the service does not listen yet'));
-    await checkFailure(client, /does not listen yet/);
-    ({ port } = await serve((stream) => answer(stream)));
-    nowMs += 100;
-    assert.deepEqual(await client.shouldRateLimit(request), allowed);
-  });
-
   for (const [what, onStream, reason] of failures)
     it(`rejects with a reason for the log when the service sends ${what}`, async () => {
       const { port } = await serve(onStream);

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Client, credentials } from '@grpc/grpc-js';
 import { CountersUnavailable, createLimiter, type Limiter, type RateLimitServer, serveRateLimit } from '#ratelimit';
-import { domain, limit, node } from '../../support/limits.ts';
 import { createSignal } from '../../support/waiting.ts';
 
 const limiter = createLimiter({ limits: [] });
@@ -64,13 +63,6 @@ describe('the rate-limit server', () => {
     await once(stream, 'data');
     return { stream, heard };
   }
-
-  it('counts both packages together', async () => {
-    ({ shouldRateLimit } = createLimiter({ limits: [domain('d', node('k', limit(1)))] }));
-    const message = hex('0a0164' + '1208' + '0a06' + '0a016b' + '120176');
-    assert.match(await call(rateLimit, message), /^0801/);
-    assert.match(await call('/pb.lyft.ratelimit.RateLimitService/ShouldRateLimit', message), /^0802/);
-  });
 
   it('answers INVALID_ARGUMENT with the reason to a request without a domain, or beyond a bound', async () => {
     await checkRefused(rateLimit, empty, 3, 'domain must not be empty');

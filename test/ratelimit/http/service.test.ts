@@ -29,22 +29,6 @@ describe('the rate-limit service over HTTP', () => {
       .send(typeof body === 'string' ? body : JSON.stringify(body));
   }
 
-  it('answers 200 up to the limit and 429 afterwards, with the whole decision', async () => {
-    await start();
-    const { body, headers } = await ask(asked).expect(200).expect('Content-Type', 'application/json');
-    assert.equal(body.overallCode, 'OK');
-    assert.deepEqual(body.statuses[0].currentLimit, { requestsPerUnit: 1, unit: 'YEAR' });
-    assert.match(body.statuses[0].durationUntilReset, /^\d+s$/);
-    assert.equal(headers['cache-control'], 'no-store');
-    assert.equal((await ask(asked).expect(429)).body.overallCode, 'OVER_LIMIT');
-  });
-
-  it('ignores the content type and the query', async () => {
-    await start();
-    const body = JSON.stringify(asked);
-    await request(served.origin).post('/json?x=1').set('Content-Type', 'text/plain').send(body).expect(200);
-  });
-
   it('answers 400 with the reason to a request that it cannot read, or that exceeds a bound', async () => {
     await start();
     for (const [body, detail] of [
@@ -112,12 +96,6 @@ describe('the rate-limit service over HTTP', () => {
     await request(served.origin).get('/healthcheck').expect(200, 'OK');
     ready = false;
     await request(served.origin).get('/healthcheck').expect(500, 'not ready');
-  });
-
-  it('serves the metrics with their content type', async () => {
-    await start({ metrics: async () => ({ contentType: 'text/plain; version=1', text: 'a 1\n' }) });
-    const { headers, text } = await request(served.origin).get('/metrics').expect(200);
-    assert.deepEqual([headers['content-type'], text], ['text/plain; version=1', 'a 1\n']);
   });
 
   const special = limit(5, 'second', {
