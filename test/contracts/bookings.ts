@@ -202,7 +202,6 @@ function retriesContract(worldOf: () => World, urlOf: () => string): void {
       key: randomUUID(),
       fingerprint: 'one',
     });
-    const _cancel = (id: string) => worldOf().hotels.change(id, 'cancelled', () => {});
     const ask = async (
       hotelId: string,
       asked: IdempotentRequest,

@@ -1,12 +1,9 @@
-/** A request that was never sent, compared with the same one over a socket. */
+/** A request that was never sent, and what no client could send. */
 import assert from 'node:assert/strict';
 import { createAddresses, requestContext } from '#http';
 import { faultsOfRequest, imagineRequest } from '../../src/explain/imagined-request.ts';
-import { testServers } from '../support/serve.ts';
 
 describe('imagineRequest', () => {
-  const _servers = testServers();
-
   it('has the given address and encryption', () => {
     const addresses = createAddresses({ trustedProxies: ['10.0.0.1'] });
     const headers = [['X-Forwarded-For', '203.0.113.7']] as const;

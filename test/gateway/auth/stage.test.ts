@@ -1,80 +1,52 @@
-/** Authentication by an auth service in this process: the request it gets, and what its decisions mean. */
+/** Authentication without a decision, and by a decision that comes after its client has left. */
 import assert from 'node:assert/strict';
 import Koa, { type Context } from 'koa';
 import type { AuthCheck, AuthDecision } from '#auth';
 import { attributesOf } from '#gateway';
 import { createAuthStages } from '../../../src/gateway/auth/stage.ts';
-import {
-  authRecordOf,
-  type EdgeOptions,
-  type LogLine,
-  mappingOf,
-  recordingLogger,
-  remote,
-  startEdge,
-} from '../../support/edge.ts';
+import { authRecordOf, type LogLine, mappingOf, recordingLogger, remote, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
 
-const allowed: AuthDecision = { outcome: 'allow', headers: { 'x-travel-user': 'demo', 'x-other': 'theirs' } };
-const denied: AuthDecision = { outcome: 'deny', status: 401, headers: { 'WWW-Authenticate': 'Basic realm="x"' } };
+const allowed: AuthDecision = { outcome: 'allow', headers: { 'x-travel-user': 'demo' } };
 const failed: AuthDecision = { outcome: 'error', reason: 'out of memory' };
 
-describe('authentication in this process', () => {
+describe('authentication without a decision', () => {
   const servers = testServers();
 
-  async function setUp(authPort: AuthCheck, options: EdgeOptions = {}) {
-    const upstream = await startUpstream(servers);
-    const edge = await startEdge(servers, {
-      authService: authRecordOf(),
-      authPort,
-      targets: { hotel: remote(upstream) },
-      ...options,
-    });
-    const get = (headers: Record<string, string> = {}) => fetch(`${edge.origin}/v1/hotels/x?y=1`, { headers });
-    return { upstream, edge, get };
-  }
-
-  for (const [when, give] of [
-    ['at once', (answer: AuthDecision) => answer],
-    ['later', async (answer: AuthDecision) => answer],
+  for (const [when, authPort] of [
+    ['at once', () => failed],
+    ['later', async () => failed],
   ] as const) {
-    describe(`that decides ${when}`, () => {
-      it('refuses with the error body and the challenge', async () => {
-        const { get, upstream, edge } = await setUp(() => give(denied));
-        const answer = await get();
-        assert.deepEqual([answer.status, answer.headers.get('www-authenticate')], [401, 'Basic realm="x"']);
-        assert.deepEqual(await answer.json(), { code: 401, message: '401: Unauthorized' });
-        assert.deepEqual([upstream.reached, edge.log], [[], []]);
-        assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 0, denied: 1, error: 0 });
-      });
-
-      it('refuses with 503 without a decision, and writes the reason only to the log', async () => {
-        const { get, upstream, edge } = await setUp(() => give(failed));
-        const answer = await get();
-        assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1']);
+    /** `expected`: the status, Retry-After, and how many requests reach the service. */
+    function check(what: string, failureModeAllow: boolean, ...expected: readonly unknown[]) {
+      it(`${what}, ${when}; its reason is only in the log`, async () => {
+        const upstream = await startUpstream(servers);
+        const authService = authRecordOf({ failureModeAllow });
+        const edge = await startEdge(servers, { authService, authPort, upstream });
+        const answer = await fetch(`${edge.origin}/v1/hotels`, { headers: { 'X-Travel-User': 'admin' } });
+        assert.deepEqual([answer.status, answer.headers.get('retry-after'), upstream.reached.length], expected);
         assert.ok(!(await answer.text()).includes('memory'));
-        assert.equal(upstream.reached.length, 0);
-        assert.deepEqual([edge.log[0]?.level, edge.log[0]?.fields['reason']], ['warn', 'out of memory']);
+        assert.equal(upstream.reached[0]?.headers['x-travel-user'], undefined);
+        const decisions = edge.log.filter(({ fields }) => 'allowed' in fields);
+        const logged = decisions.map(({ level, fields }) => [level, fields['reason'], fields['allowed']]);
+        assert.deepEqual(logged, [['warn', 'out of memory', failureModeAllow]]);
       });
+    }
 
-      it('goes on without a decision with failure_mode_allow, and says so in the log', async () => {
-        const authService = authRecordOf({ failureModeAllow: true });
-        const { get, upstream, edge } = await setUp(() => give(failed), { authService });
-        assert.equal((await get({ 'X-Travel-User': 'admin' })).status, 200);
-        assert.equal(upstream.only().headers['x-travel-user'], undefined);
-        assert.deepEqual([edge.log.length, edge.log[0]?.fields['allowed']], [1, true]);
-      });
-    });
+    check('refuses with 503', false, 503, '1', 0);
+    check('goes on without an identity with failure_mode_allow', true, 200, null, 1);
   }
 
-  it('refuses requests for routes of the server without an answer, with failure_mode_allow too', async () => {
+  it('refuses requests for routes of the server, with failure_mode_allow too', async () => {
     const run = async () => assert.fail('opened');
-    const { edge, get } = await setUp(() => failed, {
+    const edge = await startEdge(servers, {
       authService: authRecordOf({ failureModeAllow: true }),
+      authPort: () => failed,
       internalRoutes: [{ name: 'diag', prefix: '/gateway/v0/diag', rewrite: '', authenticated: true, run }],
+      targets: { hotel: remote(await startUpstream(servers)) },
     });
-    assert.equal((await get()).status, 200);
+    assert.equal((await fetch(`${edge.origin}/v1/hotels`)).status, 200);
     const answer = await fetch(`${edge.origin}/gateway/v0/diag/`);
     assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1']);
   });

@@ -1,22 +1,17 @@
-/** The limit stage, with a scripted limiter. */
+/** The limit stage, with a limiter that decides at once or later. */
 import assert from 'node:assert/strict';
 import type { Decision, DescriptorStatus, Limiter } from '#ratelimit';
-import { type EdgeOptions, labelled, limitRecordOf, mappingOf, remote, startEdge } from '../../support/edge.ts';
+import { type EdgeOptions, labelled, limitRecordOf, mappingOf, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
 
 const currentLimit = { requestsPerUnit: 10, unit: 'minute', windowSeconds: 60, name: undefined } as const;
 const status: DescriptorStatus = { code: 'OK', currentLimit, limitRemaining: 9, resetSeconds: 30 };
-
 const ok: Decision = { overallCode: 'OK', statuses: [status] };
-const over: Decision = {
-  overallCode: 'OVER_LIMIT',
-  statuses: [{ ...status, code: 'OVER_LIMIT', limitRemaining: 0 }],
-};
-
-const ways: Readonly<Record<string, (decide: () => Decision) => Limiter['shouldRateLimit']>> = {
-  'at once': (decide) => () => decide(),
-  later: (decide) => async () => decide(),
+const exhausted: DescriptorStatus = { ...status, code: 'OVER_LIMIT', limitRemaining: 0 };
+const over: Decision = { overallCode: 'OVER_LIMIT', statuses: [exhausted] };
+const broken = (): never => {
+  throw new Error('connect 10.0.0.7:8081');
 };
 
 describe('rate limiting', () => {
@@ -28,7 +23,7 @@ describe('rate limiting', () => {
       mappings: [mappingOf({ labels: { gateway: labelled('x-key') } })],
       rateLimitService: limitRecordOf(),
       limiter: { shouldRateLimit },
-      targets: { hotel: remote(upstream) },
+      upstream,
       ...options,
     });
     const get = (headers: Record<string, string> = { 'X-Key': 'a' }) => fetch(`${edge.origin}/v1/hotels`, { headers });
@@ -45,49 +40,51 @@ describe('rate limiting', () => {
     }
   });
 
-  const deny = { rateLimitService: limitRecordOf({ failureModeDeny: true }) };
-  const headers = ['ratelimit-policy', 'ratelimit', 'retry-after'];
+  const policy = '"x-key";q=10;w=60';
+  const none = { ok: 0, over: 0, error: 0 };
+  const deny = limitRecordOf({ failureModeDeny: true });
+  const refused = '{"code":429,"message":"429: Too Many Requests"}';
+  const unavailable = '{"code":503,"message":"503: Service Unavailable"}';
 
-  for (const [when, give] of Object.entries(ways)) {
-    /** `expected`: the status of the response, its `headers`, and the counts of decisions. */
-    async function check(decide: () => Decision, expected: readonly unknown[], options: EdgeOptions = {}) {
-      const { get, edge, upstream } = await setUp(give(decide), options);
-      const answer = await get();
-      const seen = [
-        answer.status,
-        ...headers.map((name) => answer.headers.get(name)),
-        edge.gateway.snapshot().ratelimit,
-      ];
-      assert.deepEqual(seen, expected);
-      assert.equal(upstream.reached.length, answer.status === 200 ? 1 : 0);
-      return { body: await answer.text(), log: edge.log };
-    }
-
-    const policy = '"x-key";q=10;w=60';
-    const broken = () => {
-      throw new Error('connect 10.0.0.7:8081');
-    };
-
-    describe(`by a limiter that decides ${when}`, () => {
-      it('replaces the limit headers of the service with its own', async () => {
-        await check(() => ok, [200, policy, '"x-key";r=9;t=30', null, { ok: 1, over: 0, error: 0 }]);
+  /** The response's status, body, policy, state and Retry-After; the counts of decisions; whether the log says `denied`. */
+  for (const [what, decide, rateLimitService, ...expected] of [
+    [
+      'replaces the limit headers of the service with its own',
+      () => ok,
+      limitRecordOf(),
+      ...[200, 'ok', policy, '"x-key";r=9;t=30', null, { ...none, ok: 1 }],
+    ],
+    [
+      'refuses with 429 and Retry-After beyond the limit',
+      () => over,
+      limitRecordOf(),
+      ...[429, refused, policy, '"x-key";r=0;t=30', '30', { ...none, over: 1 }],
+    ],
+    [
+      'goes on without an answer, counts it and logs it',
+      broken,
+      limitRecordOf(),
+      ...[200, 'ok', null, 'theirs', null, { ...none, error: 1 }, ['warn', 'hotel', false]],
+    ],
+    [
+      'refuses without an answer with failure_mode_deny, and does not show the reason',
+      broken,
+      deny,
+      ...[503, unavailable, null, null, '1', { ...none, error: 1 }, ['warn', 'hotel', true]],
+    ],
+  ] as const)
+    for (const [when, limiter] of [
+      ['at once', () => decide()],
+      ['later', async () => decide()],
+    ] as const)
+      it(`${what}: a limiter that decides ${when}`, async () => {
+        const { get, edge, upstream } = await setUp(limiter, { rateLimitService });
+        const answer = await get();
+        const headers = ['ratelimit-policy', 'ratelimit', 'retry-after'].map((name) => answer.headers.get(name));
+        const decisions = edge.log.filter(({ fields }) => 'denied' in fields);
+        const logged = decisions.map(({ level, fields }) => [level, fields['mapping'], fields['denied']]);
+        const seen = [answer.status, await answer.text(), ...headers, edge.gateway.snapshot().ratelimit, ...logged];
+        assert.deepEqual(seen, expected);
+        assert.equal(upstream.reached.length, answer.status === 200 ? 1 : 0);
       });
-
-      it('refuses with 429 and Retry-After beyond the limit', async () => {
-        const { body } = await check(() => over, [429, policy, '"x-key";r=0;t=30', '30', { ok: 0, over: 1, error: 0 }]);
-        assert.deepEqual(JSON.parse(body), { code: 429, message: '429: Too Many Requests' });
-      });
-
-      it('goes on without an answer, counts it and logs it', async () => {
-        const { log } = await check(broken, [200, null, 'theirs', null, { ok: 0, over: 0, error: 1 }]);
-        const [line] = log;
-        assert.deepEqual([line?.level, line?.fields['mapping'], line?.fields['denied']], ['warn', 'hotel', false]);
-      });
-
-      it('refuses without an answer with failure_mode_deny, and does not show the reason', async () => {
-        const { body } = await check(broken, [503, null, null, '1', { ok: 0, over: 0, error: 1 }], deny);
-        assert.deepEqual(JSON.parse(body), { code: 503, message: '503: Service Unavailable' });
-      });
-    });
-  }
 });
