@@ -6,7 +6,6 @@ import {
   constants,
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
-  type OutgoingHttpHeaders,
 } from 'node:http2';
 import { connect as connectSocket } from 'node:net';
 import { type Admission, createBreaker, startDeadline } from '../breaker.ts';
@@ -64,8 +63,9 @@ export function connectRateLimit(options: RateLimitClientOptions): RateLimitClie
     let used: ClientHttp2Session;
     let stream: ClientHttp2Stream;
     try {
-      used = usableSession();
-      stream = used.request(callHeaders(path, timeoutMs));
+      const at = target();
+      used = usableSession(at);
+      stream = used.request(callHeaders(authorityOf(at), path, timeoutMs));
     } catch (error) {
       return report(disconnected(messageOf(error)), admission);
     }
@@ -92,8 +92,8 @@ export function connectRateLimit(options: RateLimitClientOptions): RateLimitClie
     if (used !== undefined) drop(used, reason);
   }
 
-  function usableSession(): ClientHttp2Session {
-    if (session === undefined || session.closed || session.destroyed) session = openSession(target());
+  function usableSession(at: Target): ClientHttp2Session {
+    if (session === undefined || session.closed || session.destroyed) session = openSession(at);
     return session;
   }
 
@@ -121,11 +121,10 @@ export function connectRateLimit(options: RateLimitClientOptions): RateLimitClie
 }
 
 /** Does not keep the process alive. */
-function openSession({ host, port }: Target): ClientHttp2Session {
-  const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const session = connectHttp2(`http://${authority}`, {
+function openSession(target: Target): ClientHttp2Session {
+  const session = connectHttp2(`http://${authorityOf(target)}`, {
     settings: { enablePush: false },
-    createConnection: () => connectSocket({ host, port }),
+    createConnection: () => connectSocket(target),
   });
   const stopDeadline = startDeadline(connectMsMax, () =>
     session.destroy(new Error(`no connection within ${connectMsMax} ms`)),
@@ -138,15 +137,18 @@ function openSession({ host, port }: Target): ClientHttp2Session {
   return session;
 }
 
-function callHeaders(path: string, timeoutMs: number): OutgoingHttpHeaders {
-  return {
-    ':method': 'POST',
-    ':path': path,
-    'content-type': 'application/grpc',
-    te: 'trailers',
-    'grpc-timeout': `${Math.min(Math.max(1, Math.ceil(timeoutMs * serviceDeadlineFactor)), 99_999_999)}m`,
-    'grpc-accept-encoding': 'identity',
-  };
+function authorityOf({ host, port }: Target): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Names and values in turn: Node turns an object into such a list at each call, for an eighth of its time. */
+function callHeaders(authority: string, path: string, timeoutMs: number): readonly string[] {
+  const timeout = Math.min(Math.max(1, Math.ceil(timeoutMs * serviceDeadlineFactor)), 99_999_999);
+  return [
+    ...[':method', 'POST', ':scheme', 'http', ':authority', authority, ':path', path],
+    ...['content-type', 'application/grpc', 'te', 'trailers'],
+    ...['grpc-timeout', `${timeout}m`, 'grpc-accept-encoding', 'identity'],
+  ];
 }
 
 /** The service gets a longer deadline than our own: when it is busy, it must not end a call whose answer we still wait for. */
