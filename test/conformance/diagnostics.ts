@@ -48,7 +48,7 @@ export function diagnosticsCases(desk: OpenDesk): void {
 
   it('probes are open, and have no slash at the end', async () => {
     for (const status of ['alive', 'ready']) {
-      await call(desk, `/gateway/v0/check_${status}`).expect(200, { status });
+      await call(desk, `/gateway/v0/check_${status}`).expect(200, { status }).expect('Cache-Control', 'no-store');
       await call(desk, `/gateway/v0/check_${status}/`).expect(404);
     }
   });

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Context } from 'koa';
-import { type Frontdesk, type FrontdeskOptions, hashPassword } from '../../src/index.ts';
+import type { FrontdeskOptions } from '../../src/index.ts';
 import { resolveOptions } from '../../src/server/options.ts';
 import { createLiveConfiguration } from '../../src/server/reload.ts';
-import { authRecord, call, callAsDemo, desksOf, mappingRecord } from '../support/desks.ts';
+import { annRecord, authRecord, call, callAsDemo, demoRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { createHeardLog, createSignal } from '../support/waiting.ts';
@@ -17,6 +17,9 @@ const own = (name: string, prefix: string, more: object = {}) =>
 /** JSON is YAML, and each document one line. */
 const yaml = (...records: readonly object[]) => records.map((record) => JSON.stringify(record)).join('\n---\n');
 
+const guarded = yaml(mappingRecord('a', '/a', 'own'));
+const usersFile = (...users: readonly object[]) => yaml({ users });
+
 describe('a configuration directory that changes under a running desk', () => {
   const servers = testServers();
   const openDesk = desksOf(servers);
@@ -25,8 +28,11 @@ describe('a configuration directory that changes under a running desk', () => {
   const kept = /what was good before stays/;
 
   async function setUp(files: Readonly<Record<string, string>>, options: FrontdeskOptions = {}) {
-    const users = await readFile('config/users.yaml', 'utf8');
-    const config = await writeFiles({ 'services/auth.yaml': yaml(authRecord), 'users.yaml': users, ...files });
+    const config = await writeFiles({
+      'services/auth.yaml': yaml(authRecord),
+      'users.yaml': usersFile(demoRecord, annRecord),
+      ...files,
+    });
     const log = createHeardLog();
     const services = { own: echo };
     const desk = await openDesk({ config, services, logger: log.logger, only: ['gateway', 'auth'], ...options });
@@ -48,22 +54,15 @@ describe('a configuration directory that changes under a running desk', () => {
     await call(desk, '/a/x').expect(200, '/x');
   });
 
-  it('is in force as soon as reload() resolves', async () => {
-    const { desk, write } = await setUp({ 'services/a.yaml': yaml(own('a', '/a')) });
+  it('is in force as soon as reload() resolves, with the next number and another hash', async () => {
+    const files = { 'services/a.yaml': yaml(own('a', '/a')) };
+    const [{ desk, write }, other] = [await setUp(files), await setUp(files)];
+    const configurationOf = async (of: typeof desk) => (await callAsDemo(of, '/gateway/v0/diag/')).body.configuration;
+    const before = await configurationOf(desk);
+    assert.deepEqual([before.generation, before.hash], [1, (await configurationOf(other.desk)).hash]);
     await write('services/b.yaml', yaml(own('b', '/b')));
     await desk.reload();
     await call(desk, '/b/x').expect(200, '/x');
-  });
-
-  it('is numbered, and has a hash that two desks with the same records share', async () => {
-    const files = { 'services/a.yaml': yaml(own('a', '/a')) };
-    const { desk, log, write } = await setUp(files);
-    const other = await setUp(files);
-    const before = await configurationOf(desk);
-    assert.equal(before.generation, 1);
-    assert.equal(before.hash, (await configurationOf(other.desk)).hash);
-    await write('services/b.yaml', yaml(own('b', '/b')));
-    await log.said(taken);
     const after = await configurationOf(desk);
     assert.equal(after.generation, 2);
     assert.notEqual(after.hash, before.hash);
@@ -115,17 +114,26 @@ describe('a configuration directory that changes under a running desk', () => {
     await log.said('the configuration has no errors any more');
   });
 
-  it('opens nothing when the record of the auth service breaks', async () => {
-    const { desk, log, write } = await setUp({ 'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')) });
-    await call(desk, '/a').expect(401);
-    await write('services/auth.yaml', yaml({ ...authRecord, timeout_ms: 'soon' }));
-    await log.said(kept);
-    await call(desk, '/a').expect(401);
-    await callAsDemo(desk, '/a').expect(200);
-  });
+  const brokenAuth: readonly (readonly [string, object, string | RegExp])[] = [
+    ['has a wrong field', { ...authRecord, timeout_ms: 'soon' }, kept],
+    [
+      'names what is no auth service',
+      { ...authRecord, auth_service: 'own' },
+      /"own" in this process is no auth service/,
+    ],
+  ];
+  for (const [what, record, message] of brokenAuth) {
+    it(`opens nothing when the record of the auth service ${what}`, async () => {
+      const { desk, log, write } = await setUp({ 'services/a.yaml': guarded });
+      await write('services/auth.yaml', yaml(record));
+      await log.said(message);
+      await call(desk, '/a').expect(401);
+      await callAsDemo(desk, '/a').expect(200);
+    });
+  }
 
   it('opens nothing when the auth service moves to another file under another name, and breaks on the way', async () => {
-    const { config, desk, log, write } = await setUp({ 'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')) });
+    const { config, desk, log, write } = await setUp({ 'services/a.yaml': guarded });
     await write('services/users.yaml', yaml({ ...authRecord, name: 'users', timeout_ms: 'soon' }));
     await log.said(kept);
     await rm(join(config, 'services/auth.yaml'));
@@ -137,49 +145,30 @@ describe('a configuration directory that changes under a running desk', () => {
   });
 
   it('says so when it names no auth service any more, for then everything is open', async () => {
-    const { config, desk, log } = await setUp({ 'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')) });
+    const { config, desk, log } = await setUp({ 'services/a.yaml': guarded });
     await call(desk, '/a').expect(401);
     await rm(join(config, 'services/auth.yaml'));
     await log.said('no record names an auth service any more: every mapping is open');
     await call(desk, '/a').expect(200);
   });
 
-  it('is refused where a record names a module that cannot play the part', async () => {
-    const { desk, log, write } = await setUp({ 'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')) });
-    await write('services/auth.yaml', yaml({ ...authRecord, auth_service: 'own' }));
-    await log.said(/AuthService auth: "own" in this process is no auth service/);
-    await call(desk, '/a').expect(401);
+  it('lets old users out, also one who was let in a moment ago, although the line of another one is broken', async () => {
+    const { desk, log, write } = await setUp({ 'services/a.yaml': guarded, 'users.yaml': usersFile(demoRecord) });
     await callAsDemo(desk, '/a').expect(200);
-  });
-
-  it('lets a new user in and an old one out, also one who was let in a moment ago', async () => {
-    const { desk, log, write } = await setUp({ 'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')) });
-    await callAsDemo(desk, '/a').expect(200);
-    await write('users.yaml', yaml({ users: [{ name: 'ann', password_hash: await hashPassword('secret') }] }));
+    await write('users.yaml', usersFile(annRecord));
     await log.said(taken);
     await callAsDemo(desk, '/a').expect(401);
     await call(desk, '/a').auth('ann', 'secret').expect(200);
-  });
-
-  it('lets a user out although the line of another one is broken', async () => {
-    const users = [
-      { name: 'ann', password_hash: await hashPassword('secret') },
-      { name: 'bob', password_hash: await hashPassword('secret') },
-    ];
-    const { desk, log, write } = await setUp({
-      'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')),
-      'users.yaml': yaml({ users }),
-    });
-    await call(desk, '/a').auth('bob', 'secret').expect(200);
-    await write('users.yaml', yaml({ users: [{ name: 'ann', password_hash: 'nonsense' }] }));
-    await log.said(taken);
-    await call(desk, '/a').auth('bob', 'secret').expect(401);
+    await write('users.yaml', usersFile({ ...annRecord, password_hash: 'nonsense' }, demoRecord));
+    await log.said(kept);
     await call(desk, '/a').auth('ann', 'secret').expect(200);
+    await write('users.yaml', usersFile({ name: 'bob', password_hash: 'nonsense' }));
+    await log.said(kept);
+    await callAsDemo(desk, '/a').expect(401);
   });
 
   it('gives no demo user to a server that is open to the network', async () => {
-    const users = yaml({ users: [{ name: 'ann', password_hash: await hashPassword('secret') }] });
-    const files = { 'services/a.yaml': yaml(mappingRecord('a', '/a', 'own')), 'users.yaml': users };
+    const files = { 'services/a.yaml': guarded, 'users.yaml': usersFile(annRecord) };
     const { desk, log, write } = await setUp(files, { host: '0.0.0.0' });
     await write('users.yaml', await readFile('config/users.yaml', 'utf8'));
     await log.said(/demo users demo and guest are published, and HOST=0\.0\.0\.0 is open to the network/);
@@ -277,8 +266,4 @@ describe('a configuration directory that changes under a running desk', () => {
 
 function echo(ctx: Context): void {
   ctx.body = ctx.path;
-}
-
-async function configurationOf(desk: Frontdesk): Promise<{ generation: number; hash: string; applied_at: string }> {
-  return (await callAsDemo(desk, '/gateway/v0/diag/').expect(200)).body.configuration;
 }

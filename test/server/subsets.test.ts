@@ -13,8 +13,6 @@ const demo = { authorization: `Basic ${btoa('demo:demo')}` };
 const subsets: readonly (readonly ModuleName[])[] = [
   ...moduleNames.map((name) => [name]),
   ...([
-    ['gateway', 'auth'],
-    ['gateway', 'ratelimit'],
     ['gateway', 'hotel'],
     ['hotel', 'car'],
     ['hotel', 'api'],

@@ -8,8 +8,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import { WebSocket } from 'undici';
-import { type FrontdeskOptions, hashPassword } from '../../src/index.ts';
-import { authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import type { FrontdeskOptions } from '../../src/index.ts';
+import { annRecord, authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { askToSwitch, speak } from '../support/wire/peer.ts';
@@ -26,8 +26,11 @@ describe('a desk with allow_upgrade', () => {
   async function openDesk(mapping: object = {}, options: FrontdeskOptions = {}) {
     const echo = await startSwitchingUpstream(servers, echoFrames);
     const chat = mappingRecord('chat', '/v1/chat', echo.origin, { allow_upgrade: ['websocket'], ...mapping });
-    const users = [{ name: 'ann', password_hash: await hashPassword('secret') }];
-    const desk = await open({ config: { records: [chat, authRecord, limitRecord], users }, demo: false, ...options });
+    const desk = await open({
+      config: { records: [chat, authRecord, limitRecord], users: [annRecord] },
+      demo: false,
+      ...options,
+    });
     return { desk, echo };
   }
 

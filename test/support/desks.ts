@@ -44,3 +44,14 @@ export const limitRecord = Object.freeze({
   name: 'limits',
   service: 'ratelimit',
 });
+
+/** Passwords that cost next to nothing to check, as a test has to log in at every desk that it opens. */
+export const annRecord = Object.freeze({
+  name: 'ann',
+  password_hash: '$scrypt$ln=1,r=1,p=1$AQEBAQEBAQEBAQEBAQEBAQ$5zTsCev1qjkwpfbFD0PmL8qfdSoT1LvwYVtfzR8ZrdQ',
+});
+
+export const demoRecord = Object.freeze({
+  name: 'demo',
+  password_hash: '$scrypt$ln=1,r=1,p=1$AQEBAQEBAQEBAQEBAQEBAQ$1DbD5n6l2tvRy0vUzb0qA+KVLbJbR35li2AWO6CmaeA',
+});
