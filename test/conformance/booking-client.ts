@@ -143,7 +143,7 @@ export function dateIn(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
 }
 
-const hotels: BookingKind = {
+export const hotels: BookingKind = {
   prefix: '/v1/hotels',
   product: 'hotel_id',
   ends: ['check_in', 'check_out'],
@@ -158,7 +158,7 @@ const hotels: BookingKind = {
   },
 };
 
-const cars: BookingKind = {
+export const cars: BookingKind = {
   prefix: '/v1/cars',
   product: 'car_id',
   ends: ['pickup_at', 'dropoff_at'],
@@ -171,5 +171,3 @@ const cars: BookingKind = {
   offersOf: ({ id, count = 0 }) => [{ request: { car_id: id }, units: count }],
   leftOf: ({ availability }) => (availability as { cars_left: number } | undefined)?.cars_left ?? 0,
 };
-
-export const bookingKinds: readonly BookingKind[] = [hotels, cars];

@@ -1,7 +1,7 @@
 /** What a desk promises to its users, as cases for any layout of its modules. */
 import { authenticationCases, authServiceCases } from './authentication.ts';
 import { bookingChangeCases } from './booking-changes.ts';
-import { bookingKinds, createBookingClient } from './booking-client.ts';
+import { type BookingKind, createBookingClient } from './booking-client.ts';
 import { bookingRetryCases } from './booking-retries.ts';
 import { bookingCases } from './bookings.ts';
 import type { Desk, OpenDesk } from './desk.ts';
@@ -19,17 +19,23 @@ export type Listener = 'gateway' | 'auth' | 'ratelimit' | 'ratelimitHttp';
 const readCases = [authenticationCases, versionCases, rateLimitCases, pathCases, representationCases, errorCases];
 
 const cases: Readonly<Record<Listener, readonly ((desk: OpenDesk) => void)[]>> = {
-  // Bookings come last, because they change what lists show.
-  gateway: [...readCases, listCases, diagnosticsCases, allBookingCases],
+  gateway: [...readCases, listCases, diagnosticsCases],
   auth: [authServiceCases],
   ratelimit: [rateLimitServiceCases],
   ratelimitHttp: [rateLimitHttpCases],
 };
 
-const everyListener: readonly Listener[] = ['gateway', 'auth', 'ratelimit', 'ratelimitHttp'];
+interface Layout {
+  /** Those that it has. */
+  readonly listeners?: readonly Listener[];
+  /** What is booked there. Hotels and cars are booked by the same code, so each of them in two layouts is enough. */
+  readonly kinds?: readonly BookingKind[];
+}
 
-/** `open` starts the layout once for all cases; `listeners` are those that it has. */
-export function conformance(name: string, open: () => Promise<Desk>, listeners = everyListener): void {
+/** `open` starts the layout once for all cases. */
+export function conformance(name: string, open: () => Promise<Desk>, layout: Layout = {}): void {
+  const { listeners = ['gateway', 'auth', 'ratelimit', 'ratelimitHttp'], kinds = [] } = layout;
+
   describe(`conformance: ${name}`, () => {
     let opened: Desk | undefined;
     const desk = () => {
@@ -45,12 +51,8 @@ export function conformance(name: string, open: () => Promise<Desk>, listeners =
     after(() => opened?.close());
 
     for (const declare of listeners.flatMap((listener) => cases[listener])) declare(desk);
+    // Bookings come last, because they change what lists show.
+    for (const client of kinds.map((kind) => createBookingClient(desk, kind)))
+      for (const declare of [bookingCases, bookingChangeCases, bookingRetryCases]) declare(client);
   });
-}
-
-function allBookingCases(desk: OpenDesk): void {
-  for (const kind of bookingKinds) {
-    const client = createBookingClient(desk, kind);
-    for (const declare of [bookingCases, bookingChangeCases, bookingRetryCases]) declare(client);
-  }
 }

@@ -8,6 +8,7 @@ import Koa, { type Context, type Next } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
 import { bareProblem } from '../support/error-body.ts';
+import { hotels } from './booking-client.ts';
 import { conformance } from './conformance.ts';
 
 interface Host {
@@ -16,10 +17,14 @@ interface Host {
   readonly close: () => Promise<void>;
 }
 
-conformance('mounted in another Koa app', async () => {
-  const { url, close } = await startHost();
-  return { gatewayUrl: `${url}/travel`, authUrl: '', ratelimitUrl: '', ratelimitHttpUrl: '', close };
-}, ['gateway']);
+conformance(
+  'mounted in another Koa app',
+  async () => {
+    const { url, close } = await startHost();
+    return { gatewayUrl: `${url}/travel`, authUrl: '', ratelimitUrl: '', ratelimitHttpUrl: '', close };
+  },
+  { listeners: ['gateway'], kinds: [hotels] },
+);
 
 describe('a host with two desks', () => {
   let host: Host;

@@ -48,17 +48,6 @@ describe('listeners', () => {
       });
     }
 
-    it('lets two desks live in one process, each with its own rows and counters', async () => {
-      const [first, second] = await Promise.all([open(), open({ demo: false })]);
-      const urls = await Promise.all([first, second].map(async (desk) => (await desk.listen()).gateway?.url ?? ''));
-      const totals = await Promise.all(urls.map(async (url) => (await request(url).get('/v1/messages/')).body.total));
-      assert.deepEqual(totals, [6, 0]);
-      await first.close();
-      await request(urls[1] ?? '')
-        .get('/v1/messages/')
-        .expect(200);
-    });
-
     const settings = [
       ['port', 'PORT'],
       ['authPort', 'AUTH_PORT'],
@@ -96,14 +85,6 @@ describe('listeners', () => {
   });
 
   describe('close', () => {
-    it('stops listening, and may be called again, also while it closes', async () => {
-      const desk = await open();
-      const { gateway, auth, ratelimit } = await desk.listen();
-      await Promise.all([desk.close(), desk.close()]);
-      await desk.close();
-      for (const one of [gateway, auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), true);
-    });
-
     it('waits for what runs on every call; until then gRPC health and the services behind the gateway answer', async () => {
       const held = createSignal();
       const arrived = createSignal();
@@ -135,9 +116,12 @@ describe('listeners', () => {
       stranger.close();
     });
 
-    it('is for good: what is mounted somewhere answers 503 where it needs the database, and listen refuses', async () => {
+    it('is for good, also while it listens: 503 where the database is needed, and listen refuses', async () => {
       const desk = await open();
+      const opening = desk.listen();
       await desk.close();
+      await desk.close();
+      assert.equal(await refuses((await opening).gateway?.port ?? 0), true);
       await call(desk, '/v1/messages/1').expect(bareProblem('storage-unavailable'));
       await assert.rejects(desk.listen(), /^Error: this frontdesk is closed/);
     });
@@ -156,13 +140,6 @@ describe('listeners', () => {
       await new Promise((resolve) => left.close(resolve));
       for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), true);
       await call(desk, '/v1/messages/1').expect(bareProblem('storage-unavailable'));
-    });
-
-    it('waits for listeners that are just being opened', async () => {
-      const desk = await open();
-      const opening = desk.listen();
-      await desk.close();
-      assert.equal(await refuses((await opening).gateway?.port ?? 0), true);
     });
   });
 });

@@ -29,21 +29,19 @@ describeOnDatabases('64 clients who race for the last room', (create) => {
     return server;
   }
 
-  for (const nights of [1, 7]) {
-    it(`are answered 201 once and 409 with alternatives 63 times: ${nights} nights`, async () => {
-      const [least] = (await listRoomTypes(serverOf(0))).toSorted((a, b) => a.rooms - b.rooms);
-      if (least === undefined) throw new Error('there are no rooms');
-      const { rooms, ...room } = least;
-      const stay = { check_in: dateIn(100 + nights), check_out: dateIn(100 + 2 * nights) };
-      const book = (client: number) => postOrder(serverOf(client), { ...room, ...stay }, `client-${client}`);
-      for (let sold = 0; sold < rooms - 1; sold += 1) assert.equal((await book(sold)).status, 201);
-      const answers = await Promise.all(Array.from({ length: clients }, (_, client) => book(client)));
-      assert.equal(answers.filter(({ status }) => status === 201).length, 1);
-      const soldOut = answers.filter(({ status }) => status === 409);
-      assert.equal(soldOut.length, clients - 1);
-      for (const answer of soldOut) assert.ok(alternativesIn(answer).length > 0);
-    });
-  }
+  it('are answered 201 once and 409 with alternatives 63 times', async () => {
+    const [least] = (await listRoomTypes(serverOf(0))).toSorted((a, b) => a.rooms - b.rooms);
+    if (least === undefined) throw new Error('there are no rooms');
+    const { rooms, ...room } = least;
+    const stay = { check_in: dateIn(107), check_out: dateIn(114) };
+    const book = (client: number) => postOrder(serverOf(client), { ...room, ...stay }, `client-${client}`);
+    for (let sold = 0; sold < rooms - 1; sold += 1) assert.equal((await book(sold)).status, 201);
+    const answers = await Promise.all(Array.from({ length: clients }, (_, client) => book(client)));
+    assert.equal(answers.filter(({ status }) => status === 201).length, 1);
+    const soldOut = answers.filter(({ status }) => status === 409);
+    assert.equal(soldOut.length, clients - 1);
+    for (const answer of soldOut) assert.ok(alternativesIn(answer).length > 0);
+  });
 });
 
 function alternativesIn({ body }: Answer): readonly unknown[] {

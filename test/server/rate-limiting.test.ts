@@ -1,11 +1,11 @@
 /** The rate-limit service of a desk: its files while they change, its counters wherever they are, its face over HTTP. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import request, { type Test } from 'supertest';
 import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
-import { authRecord, call, callAsDemo, desksOf, limitRecord } from '../support/desks.ts';
+import { authRecord, call, callAsDemo, demoRecord, desksOf, limitRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { createHeardLog } from '../support/waiting.ts';
@@ -36,20 +36,6 @@ describe('the rate-limit service of a desk', () => {
     return (await desk.listen()).ratelimitHttp?.url ?? '';
   }
 
-  it('needs nothing but limits, neither records nor a database', async () => {
-    const config = await writeFiles({ 'ratelimit/d.yaml': limits(1) });
-    const url = await urlOf(await open({ config, databaseUrl: 'postgres://nobody@127.0.0.1:1/none' }));
-    await ask(url, 'v').expect(200);
-    await ask(url, 'v').expect(429);
-  });
-
-  it('has no listener for HTTP unless it is asked for', async () => {
-    const desk = await open({ ratelimitHttpPort: undefined });
-    assert.equal((await desk.listen()).ratelimitHttp, undefined);
-    const other = await open({ only: ['auth'] });
-    assert.equal((await other.listen()).ratelimitHttp, undefined);
-  });
-
   it('decides by a file that has changed, without a restart, and goes on counting where it was', async () => {
     const config = await writeFiles({ 'ratelimit/d.yaml': limits(1) });
     const url = await urlOf(await open({ config }));
@@ -66,34 +52,31 @@ describe('the rate-limit service of a desk', () => {
     const config = await writeFiles({
       'ratelimit/d.yaml': limits(1),
       'services/auth.yaml': JSON.stringify(authRecord),
-      'users.yaml': await readFile('config/users.yaml', 'utf8'),
+      'users.yaml': JSON.stringify({ users: [demoRecord] }),
     });
     const desk = await open({ config, only: ['ratelimit', 'gateway', 'auth'] });
     const url = await urlOf(desk);
-    await writeFile(join(config, 'ratelimit/d.yaml'), limits('many'));
-    await log.said(/what was good before stays in force:\n.*ratelimit\/d\.yaml:4 {2}domain d: .*\n {4}For example/);
-    await ask(url, 'v').expect(200);
-    await ask(url, 'v').expect(429);
-    assert.match((await request(url).get('/metrics')).text, /^frontdesk_ratelimit_config_current 0$/m);
-    const { body } = await callAsDemo(desk, '/gateway/v0/diag/');
-    assert.match(body.errors[0].source, /d\.yaml:4$/);
-    assert.equal(body.limits[0].limit, '1 per year');
+    const state = async () => {
+      const { errors, limits: listed } = (await callAsDemo(desk, '/gateway/v0/diag/').expect(200)).body;
+      const [, isCurrent] =
+        /^frontdesk_ratelimit_config_current (\d)$/m.exec((await request(url).get('/metrics')).text) ?? [];
+      return { sources: errors.map(({ source }: { source: string }) => source), limit: listed[0].limit, isCurrent };
+    };
+    const broken = { sources: [`${config}/ratelimit/d.yaml:4`], limit: '1 per year', isCurrent: '0' };
+    const write = (requests: number | string) => writeFile(join(config, 'ratelimit/d.yaml'), limits(requests));
+    const keeps = /what was good before stays in force:\n.*ratelimit\/d\.yaml:4 {2}domain d: .*\n {4}For example/;
 
-    await writeFile(join(config, 'ratelimit/d.yaml'), limits(3));
-    await log.said('configuration reloaded');
-    assert.match((await request(url).get('/metrics')).text, /^frontdesk_ratelimit_config_current 1$/m);
-    const mended = (await callAsDemo(desk, '/gateway/v0/diag/')).body;
-    assert.deepEqual([mended.errors, mended.limits[0].limit], [[], '3 per year']);
-  });
-
-  it('says that a file is mended also when it is what it was', async () => {
-    const config = await writeFiles({ 'ratelimit/d.yaml': limits(1) });
-    const url = await urlOf(await open({ config }));
-    await writeFile(join(config, 'ratelimit/d.yaml'), limits('many'));
-    await log.said(/what was good before stays/);
-    await writeFile(join(config, 'ratelimit/d.yaml'), limits(1));
-    await log.said('the configuration has no errors any more');
-    await ask(url, 'v').expect(200);
+    for (const [mended, message] of [
+      [1, 'the configuration has no errors any more'],
+      [3, 'configuration reloaded'],
+    ] as const) {
+      await write('many');
+      await log.said(keeps);
+      assert.deepEqual(await state(), broken);
+      await write(mended);
+      await log.said(message);
+      assert.deepEqual(await state(), { sources: [], limit: `${mended} per year`, isCurrent: '1' });
+    }
   });
 
   it('counts a denied request nowhere, unless ratelimitCountDenied asks for it', async () => {
@@ -120,55 +103,50 @@ describe('the rate-limit service of a desk', () => {
 
   describe('with Redis', () => {
     const config = { records: [], limits: [twoLimits] };
+    let redisUrl: string;
 
-    it('answers OK while Redis is away, counts the failures, and stays healthy', async () => {
-      const { port } = await servers.refusing();
-      const url = await urlOf(await open({ config, redisUrl: `redis://127.0.0.1:${port}` }));
-      for (let sent = 0; sent < 5; sent += 1) await ask(url, 'v').expect(200);
-      await request(url).get('/healthcheck').expect(200);
-      assert.match((await request(url).get('/metrics')).text, /^frontdesk_ratelimit_call_errors_total 5$/m);
+    beforeEach(async () => {
+      redisUrl = `redis://127.0.0.1:${(await servers.refusing()).port}`;
     });
 
-    it('gives no answer while Redis is away, and is not healthy, when it must fail closed', async () => {
-      const { port } = await servers.refusing();
-      const redisUrl = `redis://127.0.0.1:${port}`;
-      const url = await urlOf(await open({ config, redisUrl, ratelimitFailOpen: false }));
-      await ask(url, 'v').expect(500);
-      await request(url).get('/healthcheck').expect(500);
-      assert.match((await request(url).get('/metrics')).text, /^frontdesk_ratelimit_call_errors_total 1$/m);
-    });
+    for (const [ratelimitFailOpen, status, health] of [
+      [true, 200, 'SERVING'],
+      [false, 500, 'NOT_SERVING'],
+    ] as const)
+      it(`answers ${status} while Redis is away, counts the failures, and its health is ${health}`, async () => {
+        const desk = await open({ config, redisUrl, ratelimitFailOpen, adminPort: 0 });
+        const { ratelimit, ratelimitHttp, admin } = await desk.listen();
+        const url = ratelimitHttp?.url ?? '';
+        for (let sent = 0; sent < 3; sent += 1) await ask(url, 'v').expect(status);
+        await request(url).get('/healthcheck').expect(status);
+        for (const from of [url, admin?.url ?? ''])
+          assert.match((await request(from).get('/metrics')).text, /^frontdesk_ratelimit_call_errors_total 3$/m);
+        const stranger = createStranger(ratelimit?.url ?? '');
+        assert.deepEqual(await stranger.checkHealth(''), { status: health });
+        stranger.close();
+      });
 
-    for (const [name, only, denies, failOpen, status] of [
+    const whole = ['ratelimit', 'gateway', 'auth'] as const;
+    for (const [name, only, denies, ratelimitFailOpen, status] of [
       ['is not, where the service runs alone', ['ratelimit'], false, false, 503],
       ['is, where the service answers all the same', ['ratelimit'], false, true, 200],
-      ['is not, where the gateway refuses what got no answer', ['ratelimit', 'gateway', 'auth'], true, false, 503],
-      ['is, where the gateway lets it pass', ['ratelimit', 'gateway', 'auth'], false, false, 200],
-      ['is, where the gateway would refuse and the service answers', ['ratelimit', 'gateway', 'auth'], true, true, 200],
+      ['is not, where the gateway refuses what got no answer', whole, true, false, 503],
+      ['is, where the gateway lets it pass', whole, false, false, 200],
+      ['is, where the gateway would refuse and the service answers', whole, true, true, 200],
     ] as const)
       it(`says while Redis is away whether the process is ready, which it ${name}`, async () => {
-        const { port } = await servers.refusing();
         const records = [authRecord, { ...limitRecord, failure_mode_deny: denies }];
-        const redis = { redisUrl: `redis://127.0.0.1:${port}`, ratelimitFailOpen: failOpen };
-        const desk = await open({ config: { ...config, records }, only, ...redis });
+        const desk = await open({ config: { ...config, records }, only, redisUrl, ratelimitFailOpen });
         await call(desk, '/gateway/v0/check_ready').expect(status);
         await call(desk, '/gateway/v0/check_alive').expect(200);
       });
 
-    it('is not serving by gRPC health either, when it must fail closed', async () => {
-      const { port } = await servers.refusing();
-      const desk = await open({ config, redisUrl: `redis://127.0.0.1:${port}`, ratelimitFailOpen: false });
-      const { ratelimit } = await desk.listen();
-      const stranger = createStranger(ratelimit?.url ?? '');
-      assert.deepEqual(await stranger.checkHealth(''), { status: 'NOT_SERVING' });
-      stranger.close();
-    });
-
     it('counts together with another desk', async function () {
-      const redisUrl = process.env['TEST_REDIS_URL'];
-      if (redisUrl === undefined) this.skip();
+      const sharedUrl = process.env['TEST_REDIS_URL'];
+      if (sharedUrl === undefined) this.skip();
       // Its key must not stay in that Redis for a year.
       const hourly = { records: [], limits: [JSON.parse(JSON.stringify(twoLimits).replaceAll('year', 'hour'))] };
-      const openShared = () => open({ config: hourly, redisUrl }).then(urlOf);
+      const openShared = () => open({ config: hourly, redisUrl: sharedUrl }).then(urlOf);
       const urls = [await openShared(), await openShared()];
       const value = randomUUID();
       const statuses: number[] = [];
