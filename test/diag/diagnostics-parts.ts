@@ -1,7 +1,7 @@
 /** The state of a gateway with one route, one error and one limit, from which diagnostics are read. */
 import { createTraffic, type RouteSnapshot } from '#gateway';
-import { mappingOf } from '../support/edge.ts';
-import { limit, unlimited } from '../support/limits.ts';
+import { labelled, mappingOf } from '../support/edge.ts';
+import { domain, limit, node, unlimited } from '../support/limits.ts';
 
 type Parts = Parameters<typeof import('#diag').createDiagnostics>[0];
 
@@ -16,19 +16,14 @@ export const hotelRoute: RouteSnapshot = {
     timeouts: { timeoutMs: 3000, connectTimeoutMs: 2000, idleTimeoutMs: 1000 },
   },
   labels: [
-    { name: 'a', labels: [{ kind: 'header', name: 'x-test', header: 'x-test', omitIfNotPresent: true, default: '' }] },
+    ...labelled('x-test'),
     {
-      name: 'b',
-      labels: [
-        { kind: 'header', name: 'user', header: 'x-user', omitIfNotPresent: false, default: '' },
-        { kind: 'header', name: 'city', header: 'x-city', omitIfNotPresent: false, default: '' },
-      ],
+      name: 'both',
+      labels: [...labelled('x-user', 'user'), ...labelled('x-city', 'city')].flatMap((one) => one.labels),
     },
   ],
   source: { file: 'config/services/hotel.yaml', line: 9 },
 };
-
-const source = { file: 'config/ratelimit/x.yaml', line: 3 };
 
 export const parts: Parts = {
   version: '1.2.3',
@@ -56,34 +51,7 @@ export const parts: Parts = {
     ratelimit: { ok: 6, over: 5, error: 4 },
     lastUnanswered: { auth: undefined, ratelimit: Date.UTC(2026, 0, 2, 3, 4, 30) },
   }),
-  limits: () => [
-    {
-      domain: 'gateway',
-      source,
-      descriptors: [
-        {
-          key: 'user',
-          value: undefined,
-          limits: [limit(10)],
-          shareThreshold: false,
-          detailedMetric: false,
-          source,
-          descriptors: [
-            {
-              key: 'city',
-              value: 'Paris',
-              limits: [unlimited],
-              shareThreshold: false,
-              detailedMetric: false,
-              descriptors: [],
-              source,
-            },
-          ],
-        },
-        { key: 'group', value: 'x', limits: [], shareThreshold: false, detailedMetric: false, descriptors: [], source },
-      ],
-    },
-  ],
+  limits: () => [domain('gateway', node('user', limit(10), node('city=Paris', unlimited)), node('group=x'))],
   configuration: {
     current: () => ({ number: 7, hash: () => '0123456789ab', appliedAtMs: Date.UTC(2026, 0, 2, 3, 4, 5) }),
     errors: () => [

@@ -169,13 +169,6 @@ describe('info_url of a desk', () => {
     });
     await call(guarded, '/own').expect(404, { code: 404, message: '404: Not Found' });
   });
-
-  it('is left out on the listener of the auth service, which has no pages', async () => {
-    const { auth } = await (await open({ only: ['auth'] })).listen();
-    await request(auth?.url ?? '')
-      .get('/')
-      .expect(401, { code: 401, message: '401: Unauthorized' });
-  });
 });
 
 function asText(response: request.Response, done: (error: Error | null, text: string) => void): void {

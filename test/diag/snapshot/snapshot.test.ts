@@ -16,7 +16,7 @@ const atRest = {
 };
 
 describe('readDiagnostics', () => {
-  const place = { source: 'config/ratelimit/x.yaml:3' };
+  const place = { source: 'limits.yaml:1' };
   const unasked = { hits: 0, over: 0, fullness: undefined };
 
   it('reads every field, and changes nothing', () => {
@@ -154,20 +154,6 @@ describe('readDiagnostics', () => {
     const later = read('m9', 1110);
     assert.deepEqual([later.routes.map(({ name }) => name), later.routes_matching], [['m9999'], 1111]);
     assert.deepEqual(read('nowhere').routes, []);
-  });
-
-  it('finds nothing by what it does not show', () => {
-    const target = () => 'http://ann:pw-1@hotel:80';
-    const routes = [{ ...hotelRoute, transport: { ...hotelRoute.transport, describe: target } }];
-    const services = [{ role: 'AuthService auth', service: 'http://ann:pw-2@auth', target }];
-    const gateway = () => ({ ...parts.gateway(), routes, services });
-    const read = (filter: string) => readDiagnostics({ ...parts, gateway }, { filter, offset: 0 });
-    const { routes: shown, services: named } = read('…@hotel');
-    assert.deepEqual([shown[0]?.target, named[0]?.service], ['http://…@hotel:80', 'http://…@auth']);
-    for (const filter of ['pw-', 'ann:']) {
-      const { routes: found, services: alsoFound } = read(filter);
-      assert.deepEqual([found, alsoFound], [[], []]);
-    }
   });
 
   it('hides the value of a descriptor whose key names a secret, but counts by it', () => {
