@@ -96,7 +96,7 @@ const local = {
 } as const;
 
 /** Runs the app on the same context with the path that it expects, and restores the path afterwards. */
-export function rewritten(rule: PathRule, app: Handler): Handler {
+function rewritten(rule: PathRule, app: Handler): Handler {
   if (rule.rewrite === '' && rule.regexRewrite === undefined) return app;
   const rewrite = createRewrite(rule);
   const { matchedPrefix } = rewritePrefixes(rule);

@@ -1,9 +1,36 @@
-/** A request that was never sent, and what no client could send. */
+/** A request that was never sent, compared with the same one over a socket. */
 import assert from 'node:assert/strict';
+import type { IncomingHttpHeaders } from 'node:http';
+import fc from 'fast-check';
 import { createAddresses, requestContext } from '#http';
 import { faultsOfRequest, imagineRequest } from '../../src/explain/imagined-request.ts';
+import { testServers } from '../support/serve.ts';
+import { sendRaw } from '../support/wire/raw-client.ts';
+
+const names = 'Accept Cookie Content-Type User-Agent X-One x-one Set-Cookie Authorization Via'.split(' ');
+const line = fc.tuple(fc.constantFrom(...names), fc.constantFrom('a', 'b, c', ' d ', 'ü', ''));
 
 describe('imagineRequest', () => {
+  const servers = testServers();
+
+  it('joins repeated headers as Node does', async () => {
+    let read: IncomingHttpHeaders = {};
+    const { port } = await servers.http((req, res) => {
+      read = req.headers;
+      res.end();
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(line, { maxLength: 8 }), async (lines) => {
+        const headers = [...lines, ['Host', 'a'] as const, ['Connection', 'close'] as const];
+        const bytes = ['GET / HTTP/1.1', ...headers.map(([name, value]) => `${name}:${value}`), '', ''].join('\r\n');
+        await sendRaw(port, Buffer.from(bytes, 'utf8').toString('latin1'));
+        const { req } = imagineRequest({ method: 'GET', url: '/', headers }, createAddresses());
+        assert.deepEqual({ ...req.headers }, { ...read });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
   it('has the given address and encryption', () => {
     const addresses = createAddresses({ trustedProxies: ['10.0.0.1'] });
     const headers = [['X-Forwarded-For', '203.0.113.7']] as const;

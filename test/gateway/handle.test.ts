@@ -44,7 +44,7 @@ describe('the stages of a request', () => {
       authService: authRecordOf(),
       authPort({ url, headers }) {
         asked.push(`auth ${url} by ${headers['x-travel-user']}`);
-        return auth ?? { outcome: 'allow', headers: { 'x-travel-user': 'demo' } };
+        return auth ?? { outcome: 'allow', headers: { 'x-travel-user': 'demo', 'x-other': 'theirs' } };
       },
       rateLimitService: limitRecordOf(),
       limiter: {
@@ -71,6 +71,7 @@ describe('the stages of a request', () => {
     await copied.given;
     for (const { only } of [upstream, shadow])
       assert.deepEqual([only().method, only().url, only().body], ['POST', '/bookings/1?a=1', 'hello']);
+    assert.equal(upstream.only().headers['x-other'], undefined, 'no identity header');
   });
 
   const overFor = (label: string) => (one: string) => (one === label ? 'OVER_LIMIT' : 'OK');

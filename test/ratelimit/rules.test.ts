@@ -173,6 +173,12 @@ describe('a wildcard', () => {
   const check = (pattern: string, text: string, expected: boolean) =>
     assert.equal(compileWildcard(pattern)(text), expected, `${pattern} ${text}`);
 
+  it('matches line breaks and the empty text, and uses no letter twice', () => {
+    for (const text of ['', 'a', 'a\nb', '*']) check('*', text, true);
+    check('ab*ba', 'aba', false);
+    check('ab*ba', 'abba', true);
+  });
+
   it('takes linear time for a long text that nearly matches', () => {
     check(`${'*a'.repeat(20)}*b`, 'a'.repeat(16_000), false);
   });
