@@ -28,7 +28,7 @@ function createRegexRewrite({ pattern, substitution }: { pattern: string; substi
  * rewrite leaves the path alone. The result starts with exactly one slash: `//host` would be another host to a client
  * that resolves it.
  */
-export function rewritePath(path: string, prefix: string, rewrite: string): string {
+function rewritePath(path: string, prefix: string, rewrite: string): string {
   if (rewrite === '') return path;
   const rest = prefix === '/' ? path : path.slice(prefix.length);
   const joined = rewrite === '/' ? rest : rewrite.replace(/\/$/, '') + rest;

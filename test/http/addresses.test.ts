@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
-import fc from 'fast-check';
 import Koa from 'koa';
 import request from 'supertest';
 import { type AddressOptions, createAddresses } from '#http';
@@ -173,15 +172,6 @@ describe('createAddresses', () => {
         const message = `"${entry}" is neither an IP address nor a CIDR range`;
         assert.throws(() => createAddresses({ trustedProxies: [entry] }), { name: 'TypeError', message });
       }
-    });
-
-    it('never make a check throw, for any text as the address of a peer', () => {
-      const { trusts } = createAddresses({ trustedProxies: ['10.0.0.0/8', '::1'] });
-      fc.assert(
-        fc.property(fc.oneof(fc.string(), fc.ipV4(), fc.ipV6()), (peer) => {
-          assert.equal(typeof trusts(from(peer)), 'boolean');
-        }),
-      );
     });
   });
 });

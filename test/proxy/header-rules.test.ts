@@ -37,20 +37,4 @@ describe('header rules', () => {
     [],
     { 'x-a': 'HTTP/1.1 from 127.0.0.1', 'x-b': '100% of %ODD%' },
   );
-
-  it('of responses remove, replace and append', async () => {
-    const upstream = await startUpstream(servers, (res) =>
-      res.writeHead(200, { Server: 'odd/1.0', 'X-A': 'theirs', 'X-B': 'theirs', 'Set-Cookie': 'a=1' }).end('ok'),
-    );
-    const responseHeaders = {
-      remove: ['server'],
-      add: [added('x-a', 'ours'), added('x-b', 'ours', false), added('set-cookie', 'b=2')],
-    };
-    const edge = await startEdge(servers, { upstream, mapping: { responseHeaders } });
-    const { headers } = await fetch(`${edge.origin}/v1/hotels`);
-    assert.equal(headers.get('server'), null);
-    assert.equal(headers.get('x-a'), 'theirs, ours');
-    assert.equal(headers.get('x-b'), 'ours');
-    assert.deepEqual(headers.getSetCookie(), ['a=1', 'b=2']);
-  });
 });

@@ -82,18 +82,6 @@ describe('a connection that switches protocols', () => {
     });
   });
 
-  it('begins with the headers of the service, but for those of its connection', async () => {
-    const add = [{ name: 'x-added', value: 'ours', append: false }];
-    const client = (await setUp(undefined, { responseHeaders: { add, remove: [] } })).open();
-    await client.until('\r\n\r\n');
-    const lines = client.received().split('\r\n');
-    assert.equal(lines[0], 'HTTP/1.1 101 Switching Protocols');
-    assert.deepEqual(
-      lines.filter((line) => /^(?:connection|upgrade|sec-|keep-alive|x-added|content-|transfer-)/i.test(line)).sort(),
-      ['Connection: Upgrade', 'Sec-WebSocket-Accept: digest', 'Upgrade: websocket', 'x-added: ours'],
-    );
-  });
-
   it('carries 8 MiB both ways, as fast as the slower side reads', async () => {
     const { client, service } = await joined();
     for (const { socket } of [client, service]) socket.allowHalfOpen = true;

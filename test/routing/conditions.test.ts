@@ -1,4 +1,4 @@
-/** What a rule requires of a request beside its path: host, method, headers, query parameters. table.test.ts compares the common cases with a model. */
+/** What a rule requires of headers and query parameters. table.test.ts compares hosts, methods and the common cases with a model; verdicts.test.ts names the reasons. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createTable, type RequestAttributes, type Rule } from '#routing';
@@ -12,29 +12,6 @@ function check(title: string, fields: Partial<Rule>, asked: Partial<RequestAttri
   it(`${expected ? 'takes' : 'refuses'} ${title}`, () =>
     assert.equal(createTable([ruleOf(fields)]).match(factsOf(asked)) !== undefined, expected));
 }
-
-describe('a host', () => {
-  const host = exact('api.example');
-  check('one that starts with it', { host }, { host: 'api.example.evil' }, false);
-  check('a request without a host', { host }, { host: '' }, false);
-  check('an IPv6 address alone', { host: exact('[::1]') }, { host: '[::1]' }, true);
-
-  const suffix = { host: { kind: 'suffix' as const, value: '.example' } };
-  check('a host below a suffix', suffix, { host: 'a.b.example' }, true);
-  check('the bare suffix', suffix, { host: '.example' }, false);
-  check('the domain of a suffix', suffix, { host: 'example' }, false);
-  const prefix = { host: { kind: 'prefix' as const, value: 'api.' } };
-  check('a host that starts with a prefix', prefix, { host: 'api.x' }, true);
-  check('the bare prefix', { host: { kind: 'prefix', value: 'api' } }, { host: 'api' }, false);
-  check('a host that a regex matches whole', { host: { kind: 'regex', pattern: 'a+' } }, { host: 'aa' }, true);
-  check('a host that a regex matches in part', { host: { kind: 'regex', pattern: 'a+' } }, { host: 'aab' }, false);
-});
-
-describe('a method', () => {
-  check('the same method', { method: exact('GET') }, { method: 'GET' }, true);
-  check('HEAD where the rule has GET, as Envoy does', { method: exact('GET') }, { method: 'HEAD' }, false);
-  check('a part of a pattern', { method: { kind: 'regex', pattern: 'P' } }, { method: 'PUT' }, false);
-});
 
 describe('headers', () => {
   const headers = [

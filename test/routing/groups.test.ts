@@ -109,15 +109,4 @@ describe('shadowing', () => {
       ['a s', 'b s'],
     );
   });
-
-  it('takes the first of two shadows', () => {
-    const second = ruleOf({ name: 't', shadow: true });
-    assert.equal(shadowed(undefined, second, ...members(undefined)).match(factsOf())?.shadow?.name, 's');
-  });
-
-  it('sends a request past a shadow without a mapping to the next mapping', () => {
-    const shorter = ruleOf({ name: 'short', prefix: '/v1' });
-    assert.deepEqual(shadowed(undefined, shorter).match(factsOf()), { route: shorter, shadow: undefined });
-    assert.equal(shadowed(undefined).match(factsOf()), undefined);
-  });
 });

@@ -1,17 +1,35 @@
 /** Location and Set-Cookie of a service, restored for its client. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { restoreCookie, restoreLocation, rewritePrefixes } from '#routing';
-import { rewritePath } from '../../src/routing/rewrite.ts';
+import { createRewrite, restoreCookie, restoreLocation, rewritePrefixes } from '#routing';
 import { anyPrefix, joinPrefix, rest, rewrite } from './paths.ts';
 
-describe('restoring a Location', () => {
-  const there = { publicPrefix: '/travel/v1/hotels', innerPrefix: '', upstreamOrigin: 'http://hotel:80' };
+const there = { publicPrefix: '/travel/v1/hotels', innerPrefix: '', upstreamOrigin: 'http://hotel:80' };
 
-  function check(location: string, expected: string, changes: Partial<typeof there> = {}) {
-    it(`makes ${location} ${expected} ${JSON.stringify(changes)}`, () =>
-      assert.equal(restoreLocation(location, { ...there, ...changes }), expected));
-  }
+const checkOf = (restore: typeof restoreLocation) =>
+  function check(sent: string, expected: string, changes: Partial<typeof there> = {}) {
+    it(`makes ${sent} ${expected} ${JSON.stringify(changes)}`, () =>
+      assert.equal(restore(sent, { ...there, ...changes }), expected));
+  };
+
+/** Calls `check` with a path of a client, the path that a service gets for it, and what restores paths of that service. */
+function forAnyRewrite(check: (path: string, inner: string, restoration: typeof there) => void): void {
+  fc.assert(
+    fc.property(anyPrefix, rewrite, rest, fc.constantFrom('', '/travel'), (prefix, to, tail, base) => {
+      const rule = { prefix, rewrite: to };
+      const { matchedPrefix, replacement } = rewritePrefixes(rule);
+      const path = joinPrefix(prefix, tail);
+      const inner = createRewrite(rule)(path) ?? assert.fail('the path is refused');
+      const publicPrefix = base + matchedPrefix;
+      // A service may send the public path itself, so these two cannot be distinguished.
+      fc.pre(publicPrefix === '' || !`${inner}/`.startsWith(`${publicPrefix}/`));
+      check(base + path, inner, { publicPrefix, innerPrefix: replacement, upstreamOrigin: 'http://hotel' });
+    }),
+  );
+}
+
+describe('restoring a Location', () => {
+  const check = checkOf(restoreLocation);
 
   check('/bookings/?limit=1#x', '/travel/v1/hotels/bookings/?limit=1#x');
   check('/?q=a', '/travel/v1/hotels/?q=a');
@@ -47,35 +65,16 @@ describe('restoring a Location', () => {
   check('http://hotel//evil.example/x', '/evil.example/x', { innerPrefix: '/api', publicPrefix: '' });
 
   it('restores the path that was rewritten', () => {
-    const basePath = fc.constantFrom('', '/travel');
-    fc.assert(
-      fc.property(anyPrefix, rewrite, rest, basePath, (from, to, tail, base) => {
-        const path = joinPrefix(from, tail);
-        const { matchedPrefix, replacement } = rewritePrefixes({ prefix: from, rewrite: to });
-        const restoration = {
-          publicPrefix: base + matchedPrefix,
-          innerPrefix: replacement,
-          upstreamOrigin: 'http://hotel',
-        };
-        const inner = rewritePath(path, from, to);
-        // A service may send the public path itself, so these two cannot be distinguished.
-        fc.pre(restoration.publicPrefix === '' || !`${inner}/`.startsWith(`${restoration.publicPrefix}/`));
-        const innerPath = to === '' ? path : inner;
-        const restored = restoreLocation(innerPath, restoration);
-        assert.equal(restored.replace(/\/$/, ''), (base + path).replace(/\/$/, ''));
-        assert.equal(restoreLocation(`http://hotel${innerPath}`, restoration), restored);
-      }),
-    );
+    forAnyRewrite((path, inner, restoration) => {
+      const restored = restoreLocation(inner, restoration);
+      assert.equal(restored.replace(/\/$/, ''), path.replace(/\/$/, ''));
+      assert.equal(restoreLocation(`http://hotel${inner}`, restoration), restored);
+    });
   });
 });
 
 describe('restoring a Set-Cookie', () => {
-  const there = { publicPrefix: '/travel/v1/hotels', innerPrefix: '', upstreamOrigin: 'http://hotel:80' };
-
-  function check(setCookie: string, expected: string, changes: Partial<typeof there> = {}) {
-    it(`makes ${setCookie} ${expected} ${JSON.stringify(changes)}`, () =>
-      assert.equal(restoreCookie(setCookie, { ...there, ...changes }), expected));
-  }
+  const check = checkOf(restoreCookie);
 
   check('a=1; Path=/bookings', 'a=1; Path=/travel/v1/hotels/bookings');
   check('a=1; Path=/', 'a=1; Path=/travel/v1/hotels');
@@ -137,19 +136,12 @@ describe('restoring a Set-Cookie', () => {
   });
 
   it('lets the browser send the cookie for every path that the service meant', () => {
-    fc.assert(
-      fc.property(anyPrefix, rewrite, rest, (from, to, tail) => {
-        const { matchedPrefix, replacement } = rewritePrefixes({ prefix: from, rewrite: to });
-        const restoration = { publicPrefix: matchedPrefix, innerPrefix: replacement, upstreamOrigin: 'http://hotel' };
-        const path = joinPrefix(from, tail);
-        const inner = rewritePath(path, from, to);
-        fc.pre(matchedPrefix === '' || !`${inner}/`.startsWith(`${matchedPrefix}/`));
-        for (const scope of ['/', inner]) {
-          const cookiePath = restoreCookie(`a=1; Path=${scope}`, restoration).slice('a=1; Path='.length);
-          assert.ok(pathMatches(path, cookiePath), `${scope} -> ${cookiePath} for ${path}`);
-        }
-      }),
-    );
+    forAnyRewrite((path, inner, restoration) => {
+      for (const scope of ['/', inner]) {
+        const cookiePath = restoreCookie(`a=1; Path=${scope}`, restoration).slice('a=1; Path='.length);
+        assert.ok(pathMatches(path, cookiePath), `${scope} -> ${cookiePath} for ${path}`);
+      }
+    });
   });
 
   /** RFC 6265 section 5.1.4. */

@@ -56,13 +56,6 @@ describe('inviteBodies', () => {
       assert.ok(!answer.includes('100 Continue'));
     });
   });
-
-  it('reads a body that arrives before 100 Continue', async () => {
-    await announcing(echo, async (socket) => {
-      socket.write('hello');
-      assert.match(await everything(socket), /\r\n\r\nhello$/);
-    });
-  });
 });
 
 /** More than the buffers of two sockets hold. */

@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
-import Koa from 'koa';
-import { createAccessLog, createUpgrades, type Logger, upgradeOf } from '#http';
+import { createUpgrades, upgradeOf } from '#http';
 import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
@@ -42,23 +41,6 @@ describe('createUpgrades', () => {
     assert.match(await closed, /early and late$/);
   });
 
-  it('passes on what the client sent before the response', async () => {
-    const client = speak(await serving(echo), `${askToSwitch('/chat')}early`);
-    client.socket.end(' and late');
-    assert.match(await client.closed, /\r\n\r\nearly and late$/);
-  });
-
-  it('answers like any request when no stage accepts, and closes', async () => {
-    const port = await serving((_req, res) => {
-      res.statusCode = 403;
-      res.end('no');
-    });
-    const answer = await speak(port, `${askToSwitch('/chat')}${askToSwitch('/smuggled')}`).closed;
-    assert.match(answer, /^HTTP\/1\.1 403 Forbidden\r\n/);
-    assert.match(answer, /^Connection: close\r$/m);
-    assert.equal(bodyOf(answer), 'no');
-  });
-
   it('sends a long answer as fast as the client reads', async () => {
     const size = 4 * 1024 * 1024;
     const port = await serving((_req, res) => void Readable.from(chunks(size)).pipe(res));
@@ -84,34 +66,6 @@ describe('createUpgrades', () => {
       await client?.closed;
     });
 
-  it('logs the request when the connection has ended', async () => {
-    const lines: { status: number; path: string }[] = [];
-    const logged = new Promise<void>((resolve) => {
-      const info = (fields: object) => {
-        lines.push(fields as (typeof lines)[0]);
-        resolve();
-      };
-      const logger: Logger = { info, warn: info, error: info };
-      const app = new Koa().use(createAccessLog(logger)).use((ctx) => {
-        ctx.respond = false;
-        const socket = upgradeOf(ctx.req)?.accept('websocket');
-        socket?.write('x'.repeat(10_000_000));
-        socket?.once('data', () => socket.destroy());
-      });
-      void serving(app.callback()).then(async (port) => {
-        const client = speak(port, askToSwitch('/chat?secret=1'));
-        client.socket.pause();
-        assert.equal(lines.length, 0);
-        client.socket.write('over');
-      });
-    });
-    await logged;
-    assert.deepEqual(
-      lines.map(({ status, path }) => ({ status, path })),
-      [{ status: 101, path: '/chat' }],
-    );
-  });
-
   it('switches to one of several protocols that the client offers', async () => {
     const client = speak(await serving(echo), askToSwitch('/chat', [], 'odd/2, WebSocket'));
     await client.until('HTTP/1.1 101 ');
@@ -128,24 +82,6 @@ describe('createUpgrades', () => {
     await client.until('1 true');
     assert.match(client.received(), /0 true[\s\S]*1 true$/);
     client.socket.destroy();
-  });
-
-  it('checks for each request which protocols are allowed', async () => {
-    const allowed = new Set<string>();
-    const port = await serving(
-      echo,
-      createUpgrades((one) => allowed.has(one)),
-    );
-    const ask = async (expected: string) => {
-      const client = speak(port, askToSwitch('/chat'));
-      await client.until(expected);
-      client.socket.destroy();
-    };
-    await ask('HTTP/1.1 200 ');
-    allowed.add('websocket');
-    await ask('HTTP/1.1 101 ');
-    allowed.clear();
-    await ask('HTTP/1.1 200 ');
   });
 
   it('keeps a connection until the deadline, and then cuts it off', async () => {

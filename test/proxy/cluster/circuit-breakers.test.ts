@@ -57,14 +57,6 @@ describe('circuit breakers', () => {
     );
   });
 
-  it('throw an error with the service, the exhausted limit, and the code of the table of failures', () => {
-    const breakers = createCircuitBreakers('hotel', breakersOf({ maxConnections: 1, maxPendingRequests: 0 }));
-    const load = { activeRequests: 0 };
-    breakers.enter(load);
-    const message = 'hotel has 0 requests waiting for a connection already';
-    assert.throws(() => breakers.enter(load), { name: 'CircuitOpen', code: 'OVERFLOW', message });
-  });
-
   function check(what: string, fields: Parameters<typeof breakersOf>[0], activeRequests: number, expected: number) {
     it(`let ${expected} retries run at once ${what}`, () => {
       const breakers = createCircuitBreakers('hotel', breakersOf(fields));
@@ -81,16 +73,4 @@ describe('circuit breakers', () => {
   check('with a fifth of the active requests', { maxRetries: 100 }, 52, 10);
   check('with the maximum of the record', { maxRetries: 5 }, 100, 5);
   check('with a maximum of none', { maxRetries: 0 }, 100, 0);
-
-  it('count a retry that is released twice as one', () => {
-    const breakers = createCircuitBreakers('hotel', breakersOf({ maxRetries: 2 }));
-    const [one, other] = [breakers.takeRetry(), breakers.takeRetry()];
-    assert.equal(breakers.takeRetry(), undefined);
-    one?.();
-    one?.();
-    assert.equal(breakers.counts.activeRetries, 1);
-    assert.notEqual(breakers.takeRetry(), undefined);
-    assert.equal(breakers.takeRetry(), undefined);
-    other?.();
-  });
 });

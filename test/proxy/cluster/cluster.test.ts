@@ -124,21 +124,6 @@ describe('a cluster of one address', () => {
     assert.equal((await ask(cluster)).isReused, true);
   });
 
-  it('reports with a reset whether the connection was open before', async () => {
-    let answers = 1;
-    const { origin } = await servers.tcp((socket) => {
-      socket.on('data', () => {
-        if (answers > 0) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-        else socket.destroy();
-        answers -= 1;
-      });
-    });
-    const cluster = openCluster([origin], oneConnection);
-    assert.equal((await ask(cluster)).isReused, false);
-    await assert.rejects(ask(cluster), { code: 'UND_ERR_SOCKET', isReused: true });
-    await assert.rejects(ask(cluster), { code: 'UND_ERR_SOCKET', isReused: false });
-  });
-
   it('opens a fresh connection where one is required, and no more than it may have', async () => {
     const upstream = await startPatientUpstream();
     const cluster = openCluster([upstream.origin], oneConnection);

@@ -16,7 +16,6 @@ function placesOf(count: number): Place[] {
 }
 
 const always = () => true;
-const never = () => false;
 
 describe('a load balancer', () => {
   it('gives each address the same number of turns', () => {
@@ -42,22 +41,6 @@ describe('a load balancer', () => {
         for (const [turn, pick] of ofStaying.entries()) assert.notEqual(pick, ofStaying[turn + 1]);
       }),
     );
-  });
-
-  it('prefers available addresses to untried ones, and untried ones to tried ones', () => {
-    const places = placesOf(3);
-    const [first, second, third] = places as [Place, Place, Place];
-    const pick = createLoadBalancer<Place>('round_robin');
-    const isFirst = (place: Place) => place === first;
-    assert.equal(pick(places, isFirst, [first.origin]), first);
-    assert.equal(pick(places, always, [first.origin, third.origin]), second);
-  });
-
-  it('uses all addresses where none is available', () => {
-    const places = placesOf(3);
-    const pick = createLoadBalancer<Place>('round_robin');
-    const picks = Array.from({ length: 3 }, () => pick(places, never, []));
-    assert.equal(new Set(picks).size, 3);
   });
 
   it('takes the address with the fewest active requests, and equal ones in turn', () => {
