@@ -1,23 +1,22 @@
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
-import Koa, { type Middleware } from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
 import request from 'supertest';
 import { z } from 'zod';
-import { createBodySchema, createProblemResponses, type Fault, Problem, readJsonBody } from '#http';
+import { createBodySchema, createProblemResponses, type Fault, hasBody, Problem, readJsonBody } from '#http';
 import { readAuthBody } from '../../src/gateway/auth/body.ts';
 import { withServer } from './raw-exchange.ts';
 
 const bytesMax = 64;
 
-/** Answers with the body that it read; `seen` collects what is logged. */
-function echo({ before, seen = [] }: { before?: Middleware; seen?: unknown[] } = {}) {
-  const app = new Koa();
-  const write = (fields: object) => void seen.push(fields);
-  app.use(createProblemResponses({ logger: { info: write, warn: write, error: write } }));
-  if (before !== undefined) app.use(before);
-  app.use(async (ctx) => {
-    ctx.body = { read: await readJsonBody(ctx, bytesMax) };
-  });
+/** Answers with the body that it read. */
+function echo(before: Middleware = (_ctx, next) => next()) {
+  const app = new Koa()
+    .use(createProblemResponses())
+    .use(before)
+    .use(async (ctx: Context) => {
+      ctx.body = { read: await readJsonBody(ctx, bytesMax) };
+    });
   return app.callback();
 }
 
@@ -34,6 +33,16 @@ describe('readJsonBody', () => {
     packed.write(gzipSync('{}'));
     await packed.expect(415).expect('Accept', 'application/json').expect('Accept-Encoding', 'identity');
     await post().set('Content-Encoding', 'identity').send('{}').expect(200);
+  });
+
+  it('says that a body is missing, whatever its type', async () => {
+    for (const type of ['application/json', 'text/plain'])
+      assert.match((await post(type).expect(400)).body.detail, /missing/);
+  });
+
+  it('refuses a transfer coding that Node lets pass', () => {
+    assert.equal(hasBody({ 'transfer-encoding': 'Chunked' }, 10), true);
+    assert.throws(() => hasBody({ 'transfer-encoding': 'gzip, chunked' }, 10), { slug: 'bad-request' });
   });
 
   it('counts the bytes of a body without a length, and the client receives the answer', async () => {
@@ -53,8 +62,8 @@ describe('readJsonBody', () => {
         return next();
       };
       for (const read of [{ a: 1 }, [1]])
-        await post(undefined, echo({ before })).send(JSON.stringify(read)).expect(200, { read });
-      await post(undefined, echo({ before })).send(' '.repeat(500)).expect(413);
+        await post(undefined, echo(before)).send(JSON.stringify(read)).expect(200, { read });
+      await post(undefined, echo(before)).send(' '.repeat(500)).expect(413);
     }
   });
 
@@ -65,7 +74,7 @@ describe('readJsonBody', () => {
         Object.assign(ctx.request, { rawBody: keep(chunks.join('')) });
         return next();
       };
-      return post(undefined, echo({ before })).send('{"a":1}');
+      return post(undefined, echo(before)).send('{"a":1}');
     };
     await sendTo((text) => text).expect(200, { read: { a: 1 } });
     await sendTo((text) => Buffer.from(text)).expect(200, { read: { a: 1 } });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa from 'koa';
-import { bodyPointer, errorBody, type ProblemSlug, problem, problems, quote } from '#http';
+import { bodyPointer, errorBody, type ProblemSlug, problem, problems, queryPointer, quote } from '#http';
 import { problemOf } from '../../src/http/problem.ts';
 
 /** What `ctx.throw` throws. */
@@ -67,6 +67,13 @@ describe('problemOf', () => {
       assert.deepEqual([found.slug, found.status, found.cause], ['internal', 500, thrown]);
       assert.deepEqual(errorBody(found), { code: 500, message: '500: Internal Server Error' });
     });
+});
+
+describe('queryPointer', () => {
+  it('is a JSON pointer as a URI fragment, short for a long name', () => {
+    assert.equal(queryPointer('a/b~c d'), '#/query/a~1b~0c%20d');
+    assert.ok(queryPointer('x'.repeat(1000)).length < 70);
+  });
 });
 
 describe('quote', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import Koa, { type Context, type Middleware } from 'koa';
 import request from 'supertest';
-import { createRepresentations, represent } from '#http';
+import { createRepresentations, redirectTo, represent } from '#http';
 
 const representations = createRepresentations();
 const hotel = { id: 'h1', name: 'Zum <Bären>' };
@@ -28,6 +28,7 @@ describe('represent', () => {
       const { etag } = (await request(handler).get('/')).headers;
       for (const ifNoneMatch of [`${etag}`, `W/${etag}`, `"other", ${etag}`, '*']) {
         const known = request(handler).get('/').set('If-None-Match', ifNoneMatch);
+        await request(handler).head('/').set('If-None-Match', ifNoneMatch).expect(304);
         const { headers, text } = await known.expect(304);
         assert.deepEqual([text, headers['etag'], headers['vary']], ['', etag, 'Accept']);
         assert.deepEqual([headers['content-type'], headers['content-length']], [undefined, undefined]);
@@ -47,5 +48,20 @@ describe('represent', () => {
     };
     const get = request(handlerOf({ before })).get('/');
     await get.expect('Vary', 'Origin, Accept').expect('Cache-Control', 'no-store').expect(200);
+  });
+});
+
+describe('redirectTo', () => {
+  it('answers 308 without a body, and never leads to another host', async () => {
+    for (const [location, expected] of [
+      ['/travel/v1/messages/?a=1&a=%2F', '/travel/v1/messages/?a=1&a=%2F'],
+      ['//evil.example/', '/evil.example/'],
+      ['/\\evil.example/', '/evil.example/'],
+      ['///\\/evil.example/', '/evil.example/'],
+    ] as const) {
+      const app = new Koa().use((ctx) => redirectTo(ctx, location));
+      const { headers, text } = await request(app.callback()).post('/').redirects(0).expect(308);
+      assert.deepEqual([headers['location'], headers['content-type'], text], [expected, undefined, '']);
+    }
   });
 });

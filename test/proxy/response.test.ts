@@ -194,6 +194,13 @@ describe('a request', () => {
     assert.equal(statusOf(await sendRaw(edge.port, rawRequest('GET /v1/hotels'))), 508);
   });
 
+  it('has the host of the mapping', async () => {
+    const upstream = await startUpstream(servers);
+    const edge = await startEdge(servers, { upstream, mapping: { hostRewrite: 'inner.example' } });
+    await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
+    assert.equal(upstream.only().headers.host, 'inner.example');
+  });
+
   for (const [what, status] of [
     ['is not timed while the client sends its body', 200],
     ['is timed from the end of its body on', 504],

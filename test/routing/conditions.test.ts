@@ -1,4 +1,4 @@
-/** What a rule requires of headers and query parameters. table.test.ts compares hosts, methods and the common cases with a model; verdicts.test.ts names the reasons. */
+/** What a rule requires of hosts, headers and query parameters. table.test.ts compares methods and the common cases with a model; verdicts.test.ts names the reasons. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createTable, type RequestAttributes, type Rule } from '#routing';
@@ -12,6 +12,11 @@ function check(title: string, fields: Partial<Rule>, asked: Partial<RequestAttri
   it(`${expected ? 'takes' : 'refuses'} ${title}`, () =>
     assert.equal(createTable([ruleOf(fields)]).match(factsOf(asked)) !== undefined, expected));
 }
+
+describe('a host', () => {
+  check('the bare prefix', { host: { kind: 'prefix', value: 'api' } }, { host: 'api' }, false);
+  check('the bare suffix', { host: { kind: 'suffix', value: '.example' } }, { host: '.example' }, false);
+});
 
 describe('headers', () => {
   const headers = [

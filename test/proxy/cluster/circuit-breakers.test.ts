@@ -42,7 +42,7 @@ describe('circuit breakers', () => {
   it('agree with a plain model of two addresses', () => {
     const step = fc.record({ isEnter: fc.boolean(), address: fc.constantFrom(0 as const, 1 as const) });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 100, size: 'max' }), (steps) => {
         const breakers = createCircuitBreakers('hotel', limits);
         const loads = [{ activeRequests: 0 }, { activeRequests: 0 }] as const;
         const model: Model = { active: [0, 0], refused: 0 };
@@ -68,6 +68,14 @@ describe('circuit breakers', () => {
       assert.equal(breakers.counts.activeRetries, expected);
     });
   }
+
+  it('count a retry that is released twice as one', () => {
+    const breakers = createCircuitBreakers('hotel', breakersOf({ maxRetries: 2 }));
+    const [one] = [breakers.takeRetry(), breakers.takeRetry()];
+    one?.();
+    one?.();
+    assert.equal(breakers.counts.activeRetries, 1);
+  });
 
   check('with few active requests', { maxRetries: 100 }, 4, 3);
   check('with a fifth of the active requests', { maxRetries: 100 }, 52, 10);

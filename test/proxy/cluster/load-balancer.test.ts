@@ -43,6 +43,18 @@ describe('a load balancer', () => {
     );
   });
 
+  it('prefers available addresses to untried ones, and uses all where none is available', () => {
+    const places = placesOf(3);
+    const last = places.at(-1) as Place;
+    const pick = createLoadBalancer<Place>('round_robin');
+    assert.equal(
+      pick(places, (place) => place === last, [last.origin]),
+      last,
+    );
+    const picks = Array.from({ length: 3 }, () => pick(places, () => false, []));
+    assert.equal(new Set(picks).size, 3);
+  });
+
   it('takes the address with the fewest active requests, and equal ones in turn', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(3), { minLength: 1, maxLength: 8 }), (loads) => {
