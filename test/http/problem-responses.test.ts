@@ -76,7 +76,6 @@ describe('createProblemResponses', () => {
 
   describe('with pages about problems', () => {
     const problemPagesPath = '/help/problems/';
-    const _info_url = 'http://desk.test/help/problems/not-found';
     const ask = async (thrown: unknown, accept: string) =>
       (await get(thrown, { problemPagesPath }).set({ Accept: accept, Host: 'desk.test' }).expect(404)).text;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa from 'koa';
-import { bodyPointer, errorBody, type ProblemSlug, problem, problems, queryPointer, quote } from '#http';
+import { bodyPointer, errorBody, problem, queryPointer, quote } from '#http';
 import { problemOf } from '../../src/http/problem.ts';
 
 /** What `ctx.throw` throws. */
@@ -12,8 +12,6 @@ function createHttpError(status: number, message = '', properties: Readonly<Reco
     return error as Error;
   }
 }
-
-const _slugs = Object.keys(problems) as readonly ProblemSlug[];
 
 describe('errorBody', () => {
   it('adds the page, the detail and the faults, in this order, and never the cause or the headers', () => {

@@ -19,8 +19,6 @@ function handlerOf({ version, value = hotel, before = (_ctx, next) => next() }: 
   return app.callback();
 }
 
-const _versioned = handlerOf({ version: 'v3' });
-
 describe('represent', () => {
   for (const version of ['v3', undefined])
     it(`answers 304 when If-None-Match contains the tag of ${version ?? 'a digest'}`, async () => {

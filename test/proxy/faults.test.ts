@@ -133,6 +133,7 @@ describe('a service that misbehaves', () => {
       const { answer } = await ask(edge);
       assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
       assert.doesNotMatch(answer, /0\r\n\r\n$|"code"/);
+      assert.ok(edge.errors.length > 0, 'the app gets the error');
       await until(() => asked.size === 0);
     });
   }

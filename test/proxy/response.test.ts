@@ -229,6 +229,13 @@ describe('a request', () => {
     await aborted.given;
   });
 
+  it('ends with 503 when the service refuses connections, although the client sends a large body', async () => {
+    const edge = await startEdge(servers, { upstream: await servers.refusing() });
+    const body = 'x'.repeat(300_000);
+    const answer = await sendRaw(edge.port, rawRequest('POST /v1/hotels', [`Content-Length: ${body.length}`], body));
+    assert.equal(statusOf(answer), 503);
+  });
+
   it('ends with 504 when the service does not read its body', async () => {
     const upstream = await servers.tcp((socket) => void socket.pause());
     const bodyBytesMax = 32 * 1024 * 1024;
