@@ -87,7 +87,7 @@ describe('a service that misbehaves', () => {
   }
 
   const startEdgeTo = (upstream: Served, more: EdgeOptions = {}) =>
-    startEdge(servers, { upstream, mapping: { timeoutMs: 50, idleTimeoutMs: 50 }, ...more });
+    startEdge(servers, { upstream, mapping: { timeoutMs: 5000, idleTimeoutMs: 50 }, ...more });
 
   /** The response to the client, and the error and its code in the log. */
   async function ask(edge: Awaited<ReturnType<typeof startEdge>>, request = rawRequest('GET /v1/hotels')) {
@@ -113,7 +113,7 @@ describe('a service that misbehaves', () => {
   for (const [code, how, misbehave] of beforeAnswer) {
     it(`and ${how} causes ${code}`, async () => {
       const { upstream, asked } = await startMisbehaving(misbehave);
-      const edge = await startEdgeTo(upstream);
+      const edge = await startEdgeTo(upstream, { mapping: { timeoutMs: code === 'ETIMEDOUT' ? 50 : 5000 } });
       const failed = await ask(edge);
       assert.equal(failed.code, code);
       checkProblem(failed.answer, code, failed.found);
