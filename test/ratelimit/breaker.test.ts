@@ -1,4 +1,4 @@
-/** A breaker: open, refused for a while, then one probe at a time; and a deadline that ignores stalls of this process. */
+/** A breaker: open, refused for a while, then one probe at a time. */
 import assert from 'node:assert/strict';
 import { createBreaker } from '../../src/ratelimit/breaker.ts';
 

@@ -1,4 +1,4 @@
-/** Bytes on the wire: the field numbers of the public protocol, written by hand, and messages that read back as they were. */
+/** Bytes on the wire: the field numbers of the public protocol, written by hand. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { CurrentLimit, Decision, Descriptor } from '#ratelimit';
