@@ -30,23 +30,24 @@ describe('OpenAPI documents', () => {
 
   const get = (handler: RequestListener, path: string): Test => request(handler).get(path).auth('demo', 'demo');
 
-  const layouts = { 'of one process': ['', () => monolith], 'of a mounted desk': ['/travel', () => embedded] } as const;
-  for (const [layout, [mounted, handler]] of Object.entries(layouts)) {
-    for (const [prefix, title] of Object.entries(titles)) {
-      it(`${layout} are valid OpenAPI 3.1: ${prefix}`, async () => {
-        const { body } = await get(handler(), `${mounted}${prefix}/openapi.json`).expect(200);
-        const validator = new Validator();
-        const { valid, errors } = await validator.validate(body);
-        assert.ok(valid, JSON.stringify(errors));
-        assert.equal(validator.version, '3.1');
-        assert.equal(body.info.title, title);
-        assert.match(body.servers[0].url, /^http:\/\/127\.0\.0\.1:\d+\//);
-        assert.equal(new URL(body.servers[0].url).pathname, mounted + prefix);
-        const operations = Object.values(body.paths as object).flatMap((item) => Object.values(item));
-        const ids = operations.map((operation) => (operation as { operationId: string }).operationId);
-        assert.ok(ids.length > 4 && new Set(ids).size === ids.length, 'has each operation once');
-      });
-    }
+  for (const [prefix, title] of Object.entries(titles)) {
+    it(`are valid OpenAPI 3.1: ${prefix}`, async () => {
+      const { body } = await get(monolith, `${prefix}/openapi.json`).expect(200);
+      const validator = new Validator();
+      const { valid, errors } = await validator.validate(body);
+      assert.ok(valid, JSON.stringify(errors));
+      assert.equal(validator.version, '3.1');
+      assert.equal(body.info.title, title);
+      const operations = Object.values(body.paths as object).flatMap((item) => Object.values(item));
+      const ids = operations.map((operation) => (operation as { operationId: string }).operationId);
+      assert.ok(ids.length > 4 && new Set(ids).size === ids.length, 'has each operation once');
+      const { body: mounted } = await get(embedded, `/travel${prefix}/openapi.json`).expect(200);
+      for (const [{ servers: urls }, path] of [
+        [body, prefix],
+        [mounted, `/travel${prefix}`],
+      ] as const)
+        assert.match(urls[0].url, new RegExp(`^http://127\\.0\\.0\\.1:\\d+${path}$`));
+    });
   }
 
   it('are the same in every representation', async () => {

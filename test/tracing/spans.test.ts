@@ -180,7 +180,8 @@ describe('spans', () => {
       it(`have the route and exception ${JSON.stringify(expected)} for a ${status} of ${path}`, async () => {
         const { url } = await setUp();
         const { text } = await request(url).get(path).expect(status);
-        assert.doesNotMatch(text, /secret/);
+        const secret = /the secret inside/;
+        assert.doesNotMatch(text, secret);
         const { name, attributes, events, status: outcome } = await ended();
         const { 'http.route': route, 'error.type': type, 'http.response.status_code': sent } = attributes;
         const failure = status < 500 ? [SpanStatusCode.UNSET, undefined] : [SpanStatusCode.ERROR, String(status)];
@@ -188,6 +189,8 @@ describe('spans', () => {
         assert.equal(name, ['GET', route].filter(Boolean).join(' '));
         assert.deepEqual([route, ...events.map((event) => event.attributes?.['exception.type'])], expected);
         for (const event of events) assert.equal(event.name, 'exception');
+        // The client gets no message of an exception; the span has it.
+        if (path === '/near/broken') assert.match(String(events[0]?.attributes?.['exception.message']), secret);
       });
     }
 
@@ -198,12 +201,6 @@ describe('spans', () => {
     check('/garbled', 502, ['/garbled', 'Error']);
     check('/closed', 503, ['/closed', 'ECONNREFUSED']);
     check('/near/broken', 500, ['/near', 'TypeError']);
-
-    it('have the message of an exception, which the client does not get', async () => {
-      const { url } = await setUp();
-      await request(url).get('/near/broken').expect(500);
-      assert.equal((await ended()).events[0]?.attributes?.['exception.message'], 'the secret inside');
-    });
 
     it('end when the client leaves before the response', async () => {
       const waits = await servers.http(() => socket.destroy());
