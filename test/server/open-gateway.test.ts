@@ -67,6 +67,13 @@ describe('service references', () => {
     await call(desk, '/who/am/i?a=1').expect(200, '/who/am/i?a=1');
   });
 
+  it('let no client name itself where no auth service is configured, and show it no diagnostics', async () => {
+    const desk = await open({ config: { records: [mappingRecord('hotel', '/hotels', 'hotel')] } });
+    await call(desk, '/hotels').expect(200);
+    await call(desk, '/hotels/bookings/').set('X-Travel-User', 'demo').expect(401);
+    await call(desk, '/gateway/v0/diag/').expect(404);
+  });
+
   it('ask the rate-limit service at the address that the settings give for it', async () => {
     const apart = await open({ only: ['ratelimit'], config: { records: [], limits: [oneADay] } });
     const { ratelimit } = await apart.listen();

@@ -34,8 +34,8 @@ describe('createFrontdesk with some of the modules', () => {
 
   for (const only of subsets) {
     it(`runs ${only.join(', ')}`, async () => {
-      const { auth, ratelimit, gateway, ratelimitHttp } = await listen(only);
-      assert.equal(ratelimitHttp, undefined);
+      const { auth, ratelimit, gateway, ratelimitHttp, admin } = await listen(only);
+      assert.deepEqual([ratelimitHttp, admin], [undefined, undefined]);
       assert.equal(auth !== undefined, only.includes('auth'));
       assert.equal(ratelimit !== undefined, only.includes('ratelimit'));
       assert.equal(gateway !== undefined, only.some(servesHttp));
