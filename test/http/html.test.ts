@@ -103,6 +103,26 @@ describe('proseMarkup', () => {
   });
 });
 
+describe('htmlDocument', () => {
+  const main = html`<p>here</p>`;
+
+  it('is a whole page with its heading in the content', () => {
+    const page = htmlDocument({ title: 'a < b', style: 'p>a{margin:0}', main });
+    assert.ok(page.startsWith('<!doctype html>\n<html lang="en">'));
+    assert.ok(page.includes('<title>a &#60; b</title>'));
+    assert.ok(page.includes('<style>p>a{margin:0}</style>'));
+    assert.ok(page.includes('<main>\n<h1>a &#60; b</h1>\n<p>here</p>\n</main>'));
+  });
+
+  it('has a header, style sheets and a script on request', () => {
+    const parts = { stylesheets: ['a.css', 'b.css'], script: 'c.js', header: html`<nav></nav>` };
+    const page = htmlDocument({ title: 'T', heading: 'H', main, ...parts });
+    const links = '<link rel="stylesheet" href="a.css">\n<link rel="stylesheet" href="b.css">\n';
+    assert.ok(page.includes(`${links}<script type="module" src="c.js"></script>\n</head>`));
+    assert.match(page, /<a class="skip" href="#main">.*<h1>H<\/h1>\n<nav><\/nav>\n<\/header>\n<main id="main"/s);
+  });
+});
+
 describe('pageHeaders', () => {
   const policyOf = (headers: Readonly<Record<string, string>> | undefined) =>
     headers?.['Content-Security-Policy'] ?? '';

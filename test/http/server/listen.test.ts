@@ -4,7 +4,7 @@ import { Agent, get, type IncomingMessage, type RequestListener } from 'node:htt
 import { connect } from 'node:net';
 import { type HttpServer, type HttpServerOptions, serveHttp } from '#http';
 import { httpLimits } from '../../support/wire/http-limits.ts';
-import { everything } from '../raw-exchange.ts';
+import { bodyOf, everything } from '../raw-exchange.ts';
 
 /** Longer than mocha waits: a test that ends has not waited for it. */
 const neverMs = 60_000;
@@ -33,6 +33,21 @@ describe('serveHttp', () => {
       () => serveHttp({ ...httpLimits, host: '192.0.2.1', handler: () => {} }),
       (error: Error) => error.message.includes('192.0.2.1') && error.message.includes('HOST'),
     );
+  });
+
+  it('bounds the size of headers, and the time until they arrive', async () => {
+    const statusOf = async (options: Partial<HttpServerOptions>, text: string) => {
+      let response = '';
+      await serving(options, async ({ port }) => {
+        const socket = connect(port, '127.0.0.1');
+        socket.write(text);
+        response = await everything(socket);
+      });
+      return (JSON.parse(bodyOf(response)) as { code: number }).code;
+    };
+    const head = 'GET / HTTP/1.1\r\nHost: desk.test\r\n';
+    assert.equal(await statusOf({ headerBytesMax: 1024 }, `${head}X-Long: ${'x'.repeat(2000)}\r\n\r\n`), 431);
+    assert.equal(await statusOf({ headerTimeoutMs: 20 }, head), 408);
   });
 });
 
