@@ -118,7 +118,7 @@ function statementOf(issue: Issue, value: unknown): string {
     case 'custom':
       return issue.message;
     case 'invalid_type':
-      return `must be ${expectedNames[issue.expected] ?? issue.expected}, not ${nameOf(at(value, issue.path))}`;
+      return `must be ${expectedNames[issue.expected] ?? issue.expected}, not ${nameOf(valueAt(value, issue.path))}`;
     case 'invalid_value':
       return `must be ${issue.values.map((one) => JSON.stringify(one)).join(' or ')}`;
     case 'invalid_key':
@@ -152,12 +152,13 @@ function explains(issue: Issue): readonly string[] {
 }
 
 function isMissing(issue: Issue, value: unknown): boolean {
-  if (issue.path.length === 0 || issue.code === 'custom' || at(value, issue.path) !== undefined) return false;
+  if (issue.path.length === 0 || issue.code === 'custom' || valueAt(value, issue.path) !== undefined) return false;
   // The parts of a text with commas are not in the value.
-  return typeof at(value, issue.path.slice(0, -1)) === 'object';
+  return typeof valueAt(value, issue.path.slice(0, -1)) === 'object';
 }
 
-function at(value: unknown, path: readonly PropertyKey[]): unknown {
+/** The part of a plain value at `path`; undefined when there is none. */
+export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
     (inner, key) => (typeof inner === 'object' && inner !== null ? Reflect.get(inner, key) : undefined),
     value,

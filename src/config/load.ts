@@ -17,7 +17,7 @@ import { type LimitDomain, readLimits } from './limits/descriptors.ts';
 import type { Configuration, DemoCell, DemoTables, FilePart, LoadedConfiguration } from './model.ts';
 import { type Kept, keepCompatible, keepFirst } from './records/conflicts.ts';
 import { unfoldManifest } from './records/manifest.ts';
-import { readRecord } from './records/record.ts';
+import { readRecord, recordLists } from './records/record.ts';
 import { readUsers } from './users.ts';
 import { readYaml } from './yaml.ts';
 
@@ -78,31 +78,14 @@ export interface ConfigurationRecords {
 /** The same for values of a program; never throws either. In messages the file is `<options>` and the line is the position in its list, from 1. */
 export function configurationFrom(given: ConfigurationRecords, options: LoadOptions = {}): LoadedConfiguration {
   const faults = faultsOfRecords(given);
-  if (faults.length > 0)
-    return freezeDeep(
-      assemble(
-        [],
-        errorsOf(
-          optionDocument(given, () => 1),
-          faults,
-          undefined,
-        ),
-      ),
-    );
+  if (faults.length > 0) return freezeDeep(assemble([], errorsOf(optionDocument(given), faults, undefined)));
   const { records, limits = [], users, demo } = given;
   const part = emptyPart('<options>');
   for (const document of listed(records)) addRecords(part, document, options);
   for (const document of listed(limits)) addLimits(part, document);
-  if (users)
-    addUsers(
-      part,
-      optionDocument({ users }, ([, index]) => (typeof index === 'number' ? index + 1 : 1)),
-    );
-  if (demo !== undefined)
-    addDemo(
-      part,
-      optionDocument(demo, () => 1),
-    );
+  const lineOfUser = ([, index]: readonly PropertyKey[]) => (typeof index === 'number' ? index + 1 : 1);
+  if (users) addUsers(part, optionDocument({ users }, lineOfUser));
+  if (demo !== undefined) addDemo(part, optionDocument(demo));
   return freezeDeep(assemble([part], []));
 }
 
@@ -110,7 +93,7 @@ function listed(values: readonly unknown[]): readonly ConfigDocument[] {
   return values.map((value, index) => optionDocument(value, () => index + 1));
 }
 
-function optionDocument(value: unknown, lineAt: ConfigDocument['lineAt']): ConfigDocument {
+function optionDocument(value: unknown, lineAt: ConfigDocument['lineAt'] = () => 1): ConfigDocument {
   const file = '<options>';
   return { value, file, lineAt, placeWithin: (path, record) => ({ file, record, lineOf: () => lineAt(path) }) };
 }
@@ -204,10 +187,7 @@ function assemble(parts: readonly FilePart[], errors: readonly ConfigurationErro
   const records = keepCompatible(parts.flatMap((part) => part.records));
   const domains = keepDomains(parts.flatMap((part) => part.limits));
   const configuration: Configuration = {
-    mappings: records.kept.filter((record) => record.kind === 'Mapping'),
-    authServices: records.kept.filter((record) => record.kind === 'AuthService'),
-    rateLimitServices: records.kept.filter((record) => record.kind === 'RateLimitService'),
-    versions: records.kept.filter((record) => record.kind === 'Version'),
+    ...recordLists(records.kept),
     blocked: [...parts.flatMap((part) => part.blocked), ...records.blocked],
     limits: domains.kept,
     users: parts.flatMap((part) => part.users),

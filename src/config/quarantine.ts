@@ -5,7 +5,7 @@ import { type ConfigurationRecords, configurationFrom, loadConfiguration } from 
 import type { Configuration, LoadedConfiguration } from './model.ts';
 import { fullName, keepCompatible } from './records/conflicts.ts';
 import { type BlockedMatch, blockedByMapping } from './records/mapping.ts';
-import type { GatewayRecord } from './records/record.ts';
+import { type GatewayRecord, recordLists } from './records/record.ts';
 import type { Settings } from './settings/settings.ts';
 import { exposedDemoUsers, type User } from './users.ts';
 
@@ -82,7 +82,8 @@ function keepBroken(directory: string, loaded: LoadedConfiguration, inForce: Con
   const allBlocked = [...configuration.blocked, ...blocked, ...stillBlocked];
   return Object.freeze({
     configuration: Object.freeze({
-      ...withRecords(configuration, kept),
+      ...configuration,
+      ...recordLists(kept),
       limits: errorsIn('ratelimit').length > 0 ? inForce.limits : configuration.limits,
       users: usersOf(configuration.users, inForce.users, errorsIn('users.yaml')),
       demo,
@@ -139,23 +140,14 @@ export function withoutRecords(configuration: Configuration, errors: readonly Co
   const isGood = (record: Named) => !named.has(fullName(record));
   const { mappings, blocked } = configuration;
   return {
-    ...withRecords(configuration, recordsOf(configuration).filter(isGood)),
+    ...configuration,
+    ...recordLists(recordsOf(configuration).filter(isGood)),
     blocked: [...blocked, ...mappings.filter((mapping) => !isGood(mapping)).flatMap(blockedByMapping)],
   };
 }
 
 function recordsOf({ mappings, authServices, rateLimitServices, versions }: Configuration): GatewayRecord[] {
   return [...mappings, ...authServices, ...rateLimitServices, ...versions];
-}
-
-function withRecords(configuration: Configuration, records: readonly GatewayRecord[]): Configuration {
-  return {
-    ...configuration,
-    mappings: records.filter((record) => record.kind === 'Mapping'),
-    authServices: records.filter((record) => record.kind === 'AuthService'),
-    rateLimitServices: records.filter((record) => record.kind === 'RateLimitService'),
-    versions: records.filter((record) => record.kind === 'Version'),
-  };
 }
 
 function mappingName({ name }: BlockedMatch): string {

@@ -1,6 +1,14 @@
 /** `users.yaml`: names and scrypt hashes, and the demo's users, whose passwords are published. */
 import * as z from 'zod';
-import { type ConfigDocument, type ConfigurationError, errorsOf, type Fault, faultsOf, type Source } from './errors.ts';
+import {
+  type ConfigDocument,
+  type ConfigurationError,
+  errorsOf,
+  type Fault,
+  faultsOf,
+  type Source,
+  valueAt,
+} from './errors.ts';
 import { isLoopback } from './fields/addresses.ts';
 import { strict, text } from './fields/field.ts';
 import { type Kept, keepFirst } from './records/conflicts.ts';
@@ -59,7 +67,7 @@ function readUser(value: unknown, path: readonly PropertyKey[], document: Config
     return { found: [{ user, source: { file: document.file, line: document.lineAt(path) } }], errors: [] };
   }
   const faults = faultsOf(read.error, value, examples).map((fault) => ({ ...fault, path: [...path, ...fault.path] }));
-  const name: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'name') : undefined;
+  const name = valueAt(value, ['name']);
   const record = typeof name === 'string' && name !== '' ? `User ${name}` : 'User';
   return { found: [], errors: errorsOf(document, faults, record) };
 }

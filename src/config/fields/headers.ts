@@ -9,9 +9,11 @@ export interface Named<T> {
   readonly value: T;
 }
 
-/** An RFC 9110 section 5.1 field name; becomes lower case. */
-export function headerName() {
-  return text(headerNameFault).transform((name) => name.toLowerCase());
+/** An RFC 9110 section 5.1 field name; becomes lower case, in which `faultOf` gets it. */
+export function headerName(faultOf: (name: string) => Fault | undefined = () => undefined) {
+  return text(headerNameFault)
+    .transform((name) => name.toLowerCase())
+    .pipe(text(faultOf));
 }
 
 export function headerNameFault(name: string): Fault | undefined {
@@ -20,11 +22,6 @@ export function headerNameFault(name: string): Fault | undefined {
     message: `${JSON.stringify(name)} is not a header name`,
     remedy: 'Write the name alone, for example X-Travel-User: no colon, no spaces.',
   };
-}
-
-/** A list of header names, in lower case. */
-export function headerNames(faultOf: (name: string) => Fault | undefined = () => undefined) {
-  return z.array(headerName().check((payload) => complain(payload, [], faultOf(payload.value))));
 }
 
 /** A map by header name, as a list with names in lower case; refuses `X-A` beside `x-a`. */
@@ -110,7 +107,7 @@ export const addedHeaders = headerMap(addition, framingFault).transform((map): r
   map.map(({ name, value }) => ({ name, ...value })),
 );
 
-export const removedHeaders = commaList().pipe(headerNames(framingFault));
+export const removedHeaders = commaList(headerName(framingFault));
 
 /** Filled in between percent signs. Envoy has more; they would reach the service as they are. */
 const variables = ['PROTOCOL', 'DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT'] as const;

@@ -3,13 +3,9 @@ import type { Fault } from '../errors.ts';
 
 /** What is wrong with a Mapping's prefix, or undefined. */
 export function prefixFault(path: string): Fault | undefined {
-  if (ordinary.test(path)) return undefined;
   const rule = rules.find(({ breaks }) => breaks(path));
   return rule && { message: `${JSON.stringify(path)} ${rule.message}`, remedy: rule.remedy(path) };
 }
-
-/** What most paths look like: none of the rules applies to them. */
-const ordinary = /^(?:\/[\w~-][\w.~-]*)+\/?$/;
 
 /** The same for a rewrite, which may be empty as well. */
 export function rewriteFault(path: string): Fault | undefined {

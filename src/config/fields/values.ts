@@ -10,15 +10,11 @@ export const flag = { schema: z.boolean(), type: 'true or false', example: 'true
 
 /** Parts of a row for a time. A `min` of 0 allows 0, which means without end. */
 export function milliseconds(min: 0 | 1 = 1) {
-  return { schema: timeoutMs(min), type: 'milliseconds', example: '3000' } as const;
+  return { schema: wholeNumber(min, delayMsMax), type: 'milliseconds', example: '3000' } as const;
 }
 
 /** A Node timer with a longer delay would fire at once. */
-const delayMsMax = 2_147_483_647;
-
-export function timeoutMs(min: 0 | 1 = 1) {
-  return wholeNumber(min, delayMsMax);
-}
+export const delayMsMax = 2_147_483_647;
 
 export function wholeNumber(min: number, max: number) {
   return z.number().check(({ value, issues }) => {
@@ -33,6 +29,11 @@ export function refuseEmpty(remedy: string) {
   return (payload: z.core.ParsePayload<object>): void => {
     if (Object.keys(payload.value).length === 0) complain(payload, [], { message: 'is empty', remedy });
   };
+}
+
+/** A text of at least one character. */
+export function notEmpty(remedy: string) {
+  return text((value) => (value === '' ? { message: 'is empty', remedy } : undefined));
 }
 
 /** A name of one line that is not blank. */
@@ -55,8 +56,8 @@ export function either<T>(select: (value: unknown) => z.ZodType<T>) {
 }
 
 /** A list of texts, or one text with commas between them. */
-export function commaList() {
-  return either((value) => (typeof value === 'string' ? splitText : texts));
+export function commaList<T>(item: z.ZodType<T, string>) {
+  return either((value) => (typeof value === 'string' ? splitText : texts)).pipe(z.array(item));
 }
 
 const texts = z.array(z.string());

@@ -8,8 +8,10 @@ import {
   faultsOf,
   type PlacedFault,
   type Source,
+  valueAt,
 } from '../errors.ts';
-import { complain, strict, text } from '../fields/field.ts';
+import { complain, strict } from '../fields/field.ts';
+import { notEmpty } from '../fields/values.ts';
 import { type Limit, limitsSchema } from './limit.ts';
 
 export interface LimitDomain {
@@ -66,8 +68,8 @@ interface DescriptorFields {
 
 const descriptorSchema: z.ZodType<DescriptorFields> = strict(
   {
-    key: text(notEmpty('Write the name of a label, for example key: x-travel-user')),
-    value: text(notEmpty('Leave value out to match any value, each with its own counter.')).optional(),
+    key: notEmpty('Write the name of a label, for example key: x-travel-user'),
+    value: notEmpty('Leave value out to match any value, each with its own counter.').optional(),
     rate_limit: limitsSchema.optional(),
     shadow_mode: z.boolean().optional(),
     detailed_metric: z.boolean().optional(),
@@ -84,7 +86,7 @@ const descriptorSchema: z.ZodType<DescriptorFields> = strict(
 });
 
 const domainSchema = strict({
-  domain: text(notEmpty('For example: domain: gateway')),
+  domain: notEmpty('For example: domain: gateway'),
   descriptors: z.array(descriptorSchema).default([]),
 });
 
@@ -106,10 +108,6 @@ const examples = {
   algorithm: 'token_bucket',
   burst: '20',
 } as const;
-
-function notEmpty(remedy: string): (value: string) => Fault | undefined {
-  return (value) => (value === '' ? { message: 'is empty', remedy } : undefined);
-}
 
 /** A key that envoyproxy/ratelimit supports and we do not. */
 function refused(instead: string) {
@@ -175,6 +173,6 @@ function repeated(path: Path, key: string, value: string | undefined, line: numb
 }
 
 function domainName(value: unknown): string | undefined {
-  const domain: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'domain') : undefined;
+  const domain = valueAt(value, ['domain']);
   return typeof domain === 'string' && domain !== '' ? `domain ${domain}` : undefined;
 }

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { didYouMean, type Fault } from '../errors.ts';
 import { complain, strict, text } from '../fields/field.ts';
-import { either, wholeNumber } from '../fields/values.ts';
+import { either, notEmpty, wholeNumber } from '../fields/values.ts';
 
 export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
 
@@ -46,17 +46,23 @@ const secondsMax = 100 * unitSeconds.year;
 // uint32 on the wire.
 const numberMax = 4_294_967_295;
 
+const replacedRemedy = 'Write the name of the limit to replace, for example replaces: [{ name: per user }].';
+
 /** `rate_limit` as in the file, but for `shadowMode`, which belongs to the descriptor. */
-const limitSchema = strict({
+const fieldsSchema = strict({
   unit: text(unitFault).optional(),
   unit_multiplier: wholeNumber(1, numberMax).optional(),
   requests_per_unit: wholeNumber(0, numberMax).optional(),
   unlimited: z.boolean().default(false),
   name: z.string().optional(),
-  replaces: z.array(strict({ name: text(replacedNameFault) })).default([]),
+  replaces: z.array(strict({ name: notEmpty(replacedRemedy) })).default([]),
   algorithm: text(algorithmFault).optional(),
   burst: wholeNumber(1, numberMax).optional(),
-})
+});
+
+type LimitFields = z.infer<typeof fieldsSchema>;
+
+const limitSchema = fieldsSchema
   .transform((fields) => ({ fields, limit: limitOf(fields) }))
   .check((payload) => complain(payload, [], limitFault(payload.value.fields, payload.value.limit)))
   .transform(({ limit }) => limit);
@@ -69,17 +75,6 @@ const listSchema = z
 export const limitsSchema = either<readonly Limit[]>((value) =>
   Array.isArray(value) ? listSchema : limitSchema.transform((limit) => [limit]),
 );
-
-interface LimitFields {
-  readonly unit?: string | undefined;
-  readonly unit_multiplier?: number | undefined;
-  readonly requests_per_unit?: number | undefined;
-  readonly unlimited: boolean;
-  readonly name?: string | undefined;
-  readonly replaces: readonly { readonly name: string }[];
-  readonly algorithm?: string | undefined;
-  readonly burst?: number | undefined;
-}
 
 function limitOf(fields: LimitFields): Limit {
   return {
@@ -188,23 +183,16 @@ function clashFault(limits: readonly Limit[]): Fault | undefined {
 }
 
 function unitFault(unit: string): Fault | undefined {
-  if (unitOf(unit) !== undefined) return undefined;
-  return {
-    message: `"${unit}" is not a unit${didYouMean(unit, units)}`,
-    remedy: `The units are ${units.join(', ')}.`,
-  };
+  return unitOf(unit) === undefined ? notAmong(units, 'a unit', unit) : undefined;
 }
 
 function algorithmFault(name: string): Fault | undefined {
-  if (algorithms.some((algorithm) => algorithm === name)) return undefined;
-  return {
-    message: `"${name}" is not an algorithm${didYouMean(name, algorithms)}`,
-    remedy: `The algorithms are ${algorithms.join(', ')}.`,
-  };
+  return algorithms.some((algorithm) => algorithm === name) ? undefined : notAmong(algorithms, 'an algorithm', name);
 }
 
-function replacedNameFault(name: string): Fault | undefined {
-  if (name !== '') return undefined;
-  const remedy = 'Write the name of the limit to replace, for example replaces: [{ name: per user }].';
-  return { message: 'is empty', remedy };
+function notAmong(known: readonly string[], what: string, word: string): Fault {
+  return {
+    message: `"${word}" is not ${what}${didYouMean(word, known)}`,
+    remedy: `The ${what.split(' ')[1]}s are ${known.join(', ')}.`,
+  };
 }

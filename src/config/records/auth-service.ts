@@ -1,12 +1,12 @@
 /** The rows of an AuthService: which service says who a client is, and what it may read and set. */
 import * as z from 'zod';
 import { identityHeaders, secured } from '../ambassador/readers.ts';
-import type { Fault, Source } from '../errors.ts';
-import { field, type Given, mapOf, optional, strict, text, type ValuesOf } from '../fields/field.ts';
-import { framingFault, headerMap, headerNames, headerValueFault } from '../fields/headers.ts';
+import type { Fault } from '../errors.ts';
+import { field, type Given, mapOf, optional, strict, text } from '../fields/field.ts';
+import { framingFault, headerMap, headerName, headerValueFault } from '../fields/headers.ts';
 import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { flag, milliseconds, serviceReference, wholeNumber } from '../fields/values.ts';
-import { recordName, recordReader } from './kind.ts';
+import { type PlainRecord, plainReader, recordName } from './kind.ts';
 
 /** Bounds how long a revoked password still works. */
 const cacheMsMax = 60_000;
@@ -61,7 +61,7 @@ export const authServiceFields = {
   }),
   allowedRequestHeaders: field({
     name: 'allowed_request_headers',
-    schema: headerNames(framingFault),
+    schema: z.array(headerName(framingFault)),
     type: 'list',
     default: [],
     docs: 'Headers of the client that the service gets, beside the usual ones.',
@@ -69,7 +69,7 @@ export const authServiceFields = {
   }),
   allowedAuthorizationHeaders: field({
     name: 'allowed_authorization_headers',
-    schema: headerNames(identityFault),
+    schema: z.array(headerName(identityFault)),
     type: 'list',
     default: [],
     docs: 'Headers of its answer that go to the service of the mapping. Only it can set them: they are removed from what clients send.',
@@ -124,16 +124,11 @@ export const authServiceFields = {
   }),
 };
 
-export interface AuthService extends ValuesOf<typeof authServiceFields> {
-  readonly kind: 'AuthService';
-  readonly source: Source;
-}
+export type AuthService = PlainRecord<'AuthService', typeof authServiceFields>;
 
-export const readAuthService = recordReader({
-  fields: authServiceFields,
-  rules: [{ at: 'cacheMs', reads: ['includeBody'], faultOf: cacheFault }],
-  become: (fields, source): AuthService => ({ kind: 'AuthService', ...fields, source }),
-});
+export const readAuthService = plainReader('AuthService', authServiceFields, [
+  { at: 'cacheMs', reads: ['includeBody'], faultOf: cacheFault },
+]);
 
 function cacheFault({ includeBody, cacheMs = 0 }: Given<typeof authServiceFields>): Fault | undefined {
   if (includeBody === undefined || cacheMs === 0) return undefined;

@@ -12,23 +12,20 @@ const secondsText = z
   .pipe(seconds);
 
 function headerList(name: string, docs: string) {
-  const schema = commaList().pipe(z.array(headerName()));
-  return field({ name, schema, type: 'list', default: [], docs, example: '[X-Plan]' });
+  return field({ name, schema: commaList(headerName()), type: 'list', default: [], docs, example: '[X-Plan]' });
 }
 
 const fields = {
   origins: field({
     name: 'origins',
-    schema: commaList().pipe(
-      z.array(text(originFault)).check(refuseEmpty('Name an origin: origins: [https://app.example.com]')),
-    ),
+    schema: commaList(text(originFault)).check(refuseEmpty('Name an origin: origins: [https://app.example.com]')),
     type: 'list',
     docs: 'Origins such as `https://app.example`, or `*` alone.',
     example: '[https://app.example.com]',
   }),
   methods: field({
     name: 'methods',
-    schema: commaList().pipe(z.array(text(methodFault))),
+    schema: commaList(text(methodFault)),
     type: 'list',
     default: ['GET', 'HEAD', 'POST'],
     docs: 'That a script may use.',

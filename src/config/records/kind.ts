@@ -53,6 +53,20 @@ export function recordReader<const Table extends FieldTable, T>(options: KindOpt
   };
 }
 
+/** A record that is its fields as they are. */
+export type PlainRecord<Kind extends string, Table> = ValuesOf<Table> & {
+  readonly kind: Kind;
+  readonly source: Source;
+};
+
+export function plainReader<const Kind extends string, const Table extends FieldTable>(
+  kind: Kind,
+  fields: Table,
+  rules: readonly Rule<Table>[] = [],
+): RecordReader<PlainRecord<Kind, Table>> {
+  return recordReader({ fields, rules, become: (values, source) => ({ kind, ...values, source }) });
+}
+
 function versionFault(version: string): Fault | undefined {
   if (version === 'gateway/v1') return undefined;
   return {

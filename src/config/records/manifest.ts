@@ -6,6 +6,7 @@ import {
   nameOf,
   type PlacedFault,
   suggestion,
+  valueAt,
 } from '../errors.ts';
 import { readYaml } from '../yaml.ts';
 
@@ -17,35 +18,35 @@ interface Unfolded {
 
 /** A manifest becomes the records in its annotation; any other document stays as it is. */
 export function unfoldManifest(document: ConfigDocument, gatewayDomain: string): Unfolded {
-  const isManifest = field(document.value, 'kind') === 'Service';
+  const isManifest = valueAt(document.value, ['kind']) === 'Service';
   return isManifest ? readManifest(document, `${gatewayDomain}/config`) : { records: [document], errors: [] };
 }
 
 function readManifest(document: ConfigDocument, key: string): Unfolded {
   const { value } = document;
-  const name = field(field(value, 'metadata'), 'name');
+  const name = valueAt(value, namePath);
   const record = typeof name === 'string' ? `Service ${name}` : 'Service';
-  const annotation = field(field(field(value, 'metadata'), 'annotations'), key);
+  const annotation = valueAt(value, [...annotationsPath, key]);
   const errors = errorsOf(document, manifestFaults(value, key), record);
   if (typeof annotation !== 'string') return { records: [], errors };
   const inner = readYaml(annotation, document.placeWithin([...annotationsPath, key], record), (found) => found);
   return { records: inner.results, errors: [...errors, ...inner.errors] };
 }
 
+const namePath = ['metadata', 'name'];
 const annotationsPath = ['metadata', 'annotations'];
 
 function manifestFaults(manifest: unknown, key: string): readonly PlacedFault[] {
-  const metadata = field(manifest, 'metadata');
-  const name = field(metadata, 'name');
+  const name = valueAt(manifest, namePath);
   const faults: PlacedFault[] = [];
-  if (field(manifest, 'apiVersion') !== 'v1') {
+  if (valueAt(manifest, ['apiVersion']) !== 'v1') {
     faults.push({ path: ['apiVersion'], message: 'a Service has apiVersion v1', remedy: 'Write apiVersion: v1' });
   }
   if (typeof name !== 'string' || name === '') {
     const remedy = 'Name the service: metadata: { name: hotel }';
-    faults.push({ path: ['metadata', 'name'], message: 'metadata.name is missing', remedy });
+    faults.push({ path: namePath, message: 'metadata.name is missing', remedy });
   }
-  return [...faults, ...annotationFaults(field(metadata, 'annotations'), key)];
+  return [...faults, ...annotationFaults(valueAt(manifest, annotationsPath), key)];
 }
 
 function annotationFaults(annotations: unknown, key: string): readonly PlacedFault[] {
@@ -54,7 +55,7 @@ function annotationFaults(annotations: unknown, key: string): readonly PlacedFau
     const message = `metadata.annotations must be a map, not ${nameOf(annotations)}`;
     return [{ path: annotationsPath, message, remedy: `Indent ${key} below it, or remove it.` }];
   }
-  const value = field(annotations, key);
+  const value = valueAt(annotations, [key]);
   if (value === undefined) return mistypedKeys(annotations, key);
   if (typeof value === 'string') return [];
   const message = `the annotation ${key} must be a string, not ${nameOf(value)}`;
@@ -70,8 +71,4 @@ function mistypedKeys(annotations: object, key: string): readonly PlacedFault[] 
       message: `the annotation ${other} is not read, did you mean ${key}?`,
       remedy: `Write ${key}, or set GATEWAY_DOMAIN to the part before the slash.`,
     }));
-}
-
-function field(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }

@@ -324,7 +324,7 @@ export const mappingFields = {
   }),
   allowUpgrade: field({
     name: 'allow_upgrade',
-    schema: commaList().pipe(z.array(text(upgradeFault).transform((protocol) => protocol.toLowerCase()))),
+    schema: commaList(text(upgradeFault).transform((protocol) => protocol.toLowerCase())),
     type: 'list',
     default: [],
     docs: 'Protocols to which a client may switch its connection: `websocket`.',

@@ -1,10 +1,10 @@
 /** The rows of a RateLimitService: which service decides about labelled requests, over gRPC or in this process. */
 import * as z from 'zod';
-import type { Fault, Source } from '../errors.ts';
-import { field, type ValuesOf } from '../fields/field.ts';
-import { headerNames } from '../fields/headers.ts';
+import type { Fault } from '../errors.ts';
+import { field } from '../fields/field.ts';
+import { headerName } from '../fields/headers.ts';
 import { flag, label, milliseconds, serviceReference } from '../fields/values.ts';
-import { recordName, recordReader } from './kind.ts';
+import { type PlainRecord, plainReader, recordName } from './kind.ts';
 
 /** The names that envoyproxy/ratelimit and Envoy use. */
 const limitHeaders = ['ratelimit', 'x-ratelimit'].flatMap((start) =>
@@ -45,7 +45,7 @@ export const rateLimitServiceFields = {
   }),
   allowedResponseHeaders: field({
     name: 'allowed_response_headers',
-    schema: headerNames(framingFault),
+    schema: z.array(headerName(framingFault)),
     type: 'list',
     default: limitHeaders,
     shownDefault: 'what Envoy and envoyproxy/ratelimit write',
@@ -54,18 +54,12 @@ export const rateLimitServiceFields = {
   }),
 };
 
-export interface RateLimitService extends ValuesOf<typeof rateLimitServiceFields> {
-  readonly kind: 'RateLimitService';
-  readonly source: Source;
-}
+export type RateLimitService = PlainRecord<'RateLimitService', typeof rateLimitServiceFields>;
 
 /** `ietf`: `RateLimit` and `RateLimit-Policy`; `draft_03`: `X-RateLimit-Limit`, `-Remaining`, `-Reset` as Envoy writes them. */
 export type RateLimitHeaderStyle = RateLimitService['headers'];
 
-export const readRateLimitService = recordReader({
-  fields: rateLimitServiceFields,
-  become: (fields, source): RateLimitService => ({ kind: 'RateLimitService', ...fields, source }),
-});
+export const readRateLimitService = plainReader('RateLimitService', rateLimitServiceFields);
 
 /** With another value in one of these the client could not read the answer. */
 function framingFault(name: string): Fault | undefined {

@@ -6,6 +6,7 @@ import {
   errorsOf,
   nameOf,
   type PlacedFault,
+  valueAt,
 } from '../errors.ts';
 import { docsOf, type FieldDocs, type FieldTable } from '../fields/field.ts';
 import { type AuthService, authServiceFields, readAuthService } from './auth-service.ts';
@@ -37,6 +38,16 @@ export function listFields(kind: GatewayRecord['kind']): readonly FieldDocs[] {
   return docsOf(fields);
 }
 
+/** The records by their kinds, as a Configuration has them. */
+export function recordLists(records: readonly GatewayRecord[]) {
+  return {
+    mappings: records.filter((record) => record.kind === 'Mapping'),
+    authServices: records.filter((record) => record.kind === 'AuthService'),
+    rateLimitServices: records.filter((record) => record.kind === 'RateLimitService'),
+    versions: records.filter((record) => record.kind === 'Version'),
+  };
+}
+
 export type RecordResult =
   | { readonly ok: true; readonly record: GatewayRecord }
   | { readonly ok: false; readonly errors: readonly ConfigurationError[]; readonly blocked: readonly BlockedMatch[] };
@@ -44,9 +55,8 @@ export type RecordResult =
 /** Every fault of the record is a separate error on its own line. */
 export function readRecord(document: ConfigDocument): RecordResult {
   const { value } = document;
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return refused(document, [notARecord(value)]);
-  const name: unknown = Reflect.get(value, 'kind');
+  if (nameOf(value) !== 'a map') return refused(document, [notARecord(value)]);
+  const name = valueAt(value, ['kind']);
   const kind = kindOf(name);
   if (kind === undefined) return refused(document, [unknownKind(name)]);
   const result = kind.read(value, { file: document.file, line: document.lineAt([]) });
@@ -60,8 +70,7 @@ function kindOf(name: unknown): Kind | undefined {
 
 /** `Mapping hotel`, as far as the value has kind and name. */
 function recordName(value: unknown): string | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const parts: readonly unknown[] = [Reflect.get(value, 'kind'), Reflect.get(value, 'name')];
+  const parts = [valueAt(value, ['kind']), valueAt(value, ['name'])];
   return parts.filter((part) => typeof part === 'string' && part !== '').join(' ') || undefined;
 }
 

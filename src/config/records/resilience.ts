@@ -71,9 +71,7 @@ export interface RetryPolicy {
 const retryFields = {
   retryOn: field({
     name: 'retry_on',
-    schema: commaList().pipe(
-      z.array(z.enum(conditions)).check(refuseEmpty('Name a condition: retry_on: connect-failure')),
-    ),
+    schema: commaList(z.enum(conditions)).check(refuseEmpty('Name a condition: retry_on: connect-failure')),
     type: 'list',
     docs: 'Conditions.',
     example: 'connect-failure',

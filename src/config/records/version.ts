@@ -1,9 +1,9 @@
 /** The rows of a Version: a part of the API that is deprecated, when it ends, and what replaces it. */
 import * as z from 'zod';
-import type { Fault, Source } from '../errors.ts';
-import { field, type Given, optional, text, type ValuesOf } from '../fields/field.ts';
+import type { Fault } from '../errors.ts';
+import { field, type Given, optional, text } from '../fields/field.ts';
 import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
-import { recordName, recordReader } from './kind.ts';
+import { type PlainRecord, plainReader, recordName } from './kind.ts';
 
 const dateTime = z.iso.datetime({ offset: true });
 const date = z.iso.date();
@@ -53,16 +53,11 @@ export const versionFields = {
   }),
 };
 
-export interface Version extends ValuesOf<typeof versionFields> {
-  readonly kind: 'Version';
-  readonly source: Source;
-}
+export type Version = PlainRecord<'Version', typeof versionFields>;
 
-export const readVersion = recordReader({
-  fields: versionFields,
-  rules: [{ at: 'endsAtMs', reads: ['deprecatedAtMs'], faultOf: timesFault }],
-  become: (fields, source): Version => ({ kind: 'Version', ...fields, source }),
-});
+export const readVersion = plainReader('Version', versionFields, [
+  { at: 'endsAtMs', reads: ['deprecatedAtMs'], faultOf: timesFault },
+]);
 
 function timesFault({ deprecatedAtMs, endsAtMs }: Given<typeof versionFields>): Fault | undefined {
   if (deprecatedAtMs === undefined && endsAtMs === undefined) {

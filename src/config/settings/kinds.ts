@@ -1,6 +1,7 @@
 /** Kinds of settings (port, flag, list, …): how text is read, what is accepted, and how errors describe it. */
 import * as z from 'zod';
 import { isHostAndPort } from '../fields/addresses.ts';
+import { delayMsMax } from '../fields/values.ts';
 
 /** One setting. `fromText` leaves text that it cannot read as it is, so that the one schema refuses it. */
 export interface Setting<T> {
@@ -12,101 +13,57 @@ export interface Setting<T> {
   readonly description: string;
 }
 
-/** A Node timer with a longer delay would fire at once. */
-const timeoutMsMax = 2_147_483_647;
-
-export function textSetting<T extends string | undefined>(
-  accepts: (text: string) => boolean,
-  expects: string,
-): (defaultValue: T, description: string) => Setting<string | T> {
-  const schema = z.string().refine(accepts);
-  return (defaultValue, description) => ({
+/** Makes the settings of one kind, each with a default (undefined: unset) and a description. */
+function kind<T>(schema: z.ZodType<T>, fromText: Setting<T>['fromText'], expects: string) {
+  return <Default extends T | undefined>(defaultValue: Default, description: string): Setting<T | Default> => ({
     schema,
     default: defaultValue,
-    fromText: same,
+    fromText,
     expects,
     description,
   });
 }
 
-export function choice<const T extends string>(
-  choices: readonly T[],
-  defaultValue: T,
-  description: string,
-): Setting<T> {
-  return {
-    schema: z.enum(choices),
-    default: defaultValue,
-    fromText: same,
-    expects: `one of ${choices.join(', ')}`,
-    description,
-  };
+export function textKind(accepts: (text: string) => boolean, expects: string) {
+  return kind(z.string().refine(accepts), same, expects);
 }
 
-function wholeNumber(min: number, max: number, expects: string) {
+export function choiceKind<const T extends string>(choices: readonly T[]) {
+  return kind<T>(z.enum(choices), same, `one of ${choices.join(', ')}`);
+}
+
+function numberKind(min: number, max: number, unit = '') {
   const schema = z.number().refine((value) => Number.isInteger(value) && value >= min && value <= max);
-  return (defaultValue: number, description: string): Setting<number> => ({
-    schema,
-    default: defaultValue,
-    fromText: numberFromText,
-    expects,
-    description,
-  });
+  return kind(schema, numberFromText, `a whole number ${unit}from ${min} to ${max}`);
 }
 
-export const port = wholeNumber(0, 65535, 'a whole number from 0 to 65535');
-export const count = wholeNumber(1, 10_000_000, 'a whole number from 1 to 10000000');
-export const bytes = wholeNumber(1, timeoutMsMax, 'a whole number of bytes from 1 to 2147483647');
-export const timeoutMs = wholeNumber(1, timeoutMsMax, 'a whole number of milliseconds from 1 to 2147483647');
+export const port = numberKind(0, 65535);
+export const count = numberKind(1, 10_000_000);
+export const bytes = numberKind(1, delayMsMax, 'of bytes ');
+export const timeoutMs = numberKind(1, delayMsMax, 'of milliseconds ');
 
-/** Unset: no such listener. */
-export function optionalPort(description: string): Setting<number | undefined> {
-  return { ...port(0, description), default: undefined };
-}
-
-export function flag(defaultValue: boolean, description: string): Setting<boolean> {
-  return {
-    schema: z.boolean(),
-    default: defaultValue,
-    fromText: flagFromText,
-    expects: 'true or false',
-    description,
-  };
-}
+export const flag = kind(z.boolean(), flagFromText, 'true or false');
 
 /** A comma-separated list in text, an array in options. */
-export function list(
-  accepts: (item: string) => boolean,
-  expects: string,
-): (description: string) => Setting<readonly string[]> {
-  const schema = z.array(z.string().refine(accepts));
-  return (description) => ({
-    schema,
-    default: [],
-    fromText: itemsFromText,
-    expects,
-    description,
-  });
+export function listKind(accepts: (item: string) => boolean, expects: string) {
+  return kind<readonly string[]>(z.array(z.string().refine(accepts)), itemsFromText, expects);
 }
 
 /** The address of each name: `host:port`, or several for replicas. */
 export type AddressBook = Readonly<Record<string, string | readonly string[]>>;
 
+const address = z.string().refine(isHostAndPort);
+const addresses = z
+  .array(address)
+  .min(1)
+  .refine((several) => new Set(several).size === several.length);
+
 /** `name=host:port,…` in text, where a name may come several times; a plain object in options. */
-export function addressBook(description: string): Setting<AddressBook> {
-  const address = z.string().refine(isHostAndPort);
-  const several = z
-    .array(address)
-    .min(1)
-    .refine((addresses) => new Set(addresses).size === addresses.length);
-  return {
-    schema: z.record(z.string().regex(/^[\w-]+$/), z.union([address, several])),
-    default: {},
-    fromText: addressesFromText,
-    expects: 'name=host:port, with commas between several, each address of a name once',
-    description,
-  };
-}
+export const addressBook = kind<AddressBook>(
+  z.record(z.string().regex(/^[\w-]+$/), z.union([address, addresses])),
+  addressesFromText,
+  'name=host:port, with commas between several, each address of a name once',
+);
 
 function same(text: string): string {
   return text;

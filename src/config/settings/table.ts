@@ -1,25 +1,23 @@
 /** The table of settings: default, kind and help line, for the environment, the library's options and `--help`. */
 import { isHost, isNetwork } from '../fields/addresses.ts';
-import { addressBook, bytes, choice, count, flag, list, optionalPort, port, textSetting, timeoutMs } from './kinds.ts';
+import { addressBook, bytes, choiceKind, count, flag, listKind, port, textKind, timeoutMs } from './kinds.ts';
 
-const address = textSetting<string>(isHost, 'a host name or an IP address, without brackets or port');
-const directory = textSetting<string>((text) => text !== '', 'a path');
-const file = textSetting<undefined>((text) => text !== '', 'the path of a PEM file');
-const domain = textSetting<string>(
+const address = textKind(isHost, 'a host name or an IP address, without brackets or port');
+const directory = textKind((text) => text !== '', 'a path');
+const file = textKind((text) => text !== '', 'the path of a PEM file');
+const domain = textKind(
   (text) => /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i.test(text),
   'a domain name, for example gateway.local',
 );
-const database = textSetting<string>(
-  isDatabaseUrl,
-  'sqlite:<path>, sqlite::memory: or postgres://user:password@host/name',
-);
-const redis = textSetting<undefined>(isRedisUrl, 'redis://host:6379 or rediss://user:password@host:6379');
-const baseUrl = textSetting<undefined>(
+const database = textKind(isDatabaseUrl, 'sqlite:<path>, sqlite::memory: or postgres://user:password@host/name');
+const redis = textKind(isRedisUrl, 'redis://host:6379 or rediss://user:password@host:6379');
+const baseUrl = textKind(
   isBaseUrl,
   'an http or https URL without query, fragment, credentials or slash at the end, for example https://travel.example',
 );
-const networks = list(isNetwork, 'addresses or networks such as 10.0.0.0/8, with commas between them');
-const origins = list(
+const networks = listKind(isNetwork, 'addresses or networks such as 10.0.0.0/8, with commas between them');
+const logLevel = choiceKind(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
+const origins = listKind(
   isOrigin,
   'origins such as https://app.example (no path, no slash at the end) or *, with commas between them',
 );
@@ -30,7 +28,8 @@ export const settingTable = {
   port: port(8080, 'Port of the gateway (HTTP); 0 picks a free one.'),
   ratelimitPort: port(8081, 'Port of the rate-limit service (gRPC); 0 picks a free one.'),
   authPort: port(8082, 'Port of the auth service (HTTP); 0 picks a free one.'),
-  adminPort: optionalPort(
+  adminPort: port(
+    undefined,
     'Port that serves metrics and probes (HTTP) without credentials; 0 picks a free one, unset: none.',
   ),
   configDir: directory('./config', 'Directory with services/, ratelimit/, users.yaml and demo.yaml.'),
@@ -40,25 +39,23 @@ export const settingTable = {
     'Where rate limits are counted by several processes together, in Redis 6 or newer; unset: in memory.',
   ),
   redisTimeoutMs: timeoutMs(50, 'How long a rate-limit decision waits for Redis, in milliseconds.'),
-  ratelimitHttpPort: optionalPort(
+  ratelimitHttpPort: port(
+    undefined,
     'Port of the rate-limit service over HTTP, with its metrics; 0 picks a free one, unset: none.',
   ),
   ratelimitKeysMax: count(100_000, 'Most rate-limit counters that are kept in memory, each of 250 to 400 bytes.'),
   ratelimitCountDenied: flag(false, 'Counts a denied request against every limit, as envoyproxy/ratelimit does.'),
   ratelimitFailOpen: flag(true, 'Answers OK when Redis gives no answer; false: an error.'),
   ratelimitResponseHeaders: flag(false, 'Has the rate-limit service send RateLimit-* headers for the proxy to add.'),
-  logLevel: choice(
-    ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
-    'info',
-    'Least level that is logged; the access log is at info.',
-  ),
+  logLevel: logLevel('info', 'Least level that is logged; the access log is at info.'),
   tlsCert: file(undefined, 'Certificate chain (PEM) that turns the gateway to HTTPS; goes with TLS_KEY.'),
   tlsKey: file(undefined, 'Private key (PEM) of TLS_CERT.'),
-  trustedProxies: networks('Proxies whose X-Forwarded-* headers are trusted.'),
+  trustedProxies: networks([], 'Proxies whose X-Forwarded-* headers are trusted.'),
   gatewayDomain: domain('gateway.local', 'First part of the annotation key <gateway domain>/config.'),
   publicUrl: baseUrl(undefined, "Base of the URLs in answers; unset: the request's scheme and host."),
-  corsOrigins: origins('Origins that may read answers in a browser.'),
+  corsOrigins: origins([], 'Origins that may read answers in a browser.'),
   serviceAddresses: addressBook(
+    {},
     'Addresses of services that are not in this process, for example hotel=10.0.0.1:9001; repeat a name that has several.',
   ),
   allowDemoUsers: flag(false, 'Lets a server that listens beyond loopback start with the demo users.'),
