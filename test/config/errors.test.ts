@@ -7,22 +7,15 @@ import { didYouMean, editDistance, suggestion } from '../../src/config/errors.ts
 describe('suggestion', () => {
   const known = ['prefix', 'rewrite', 'service', 'timeout_ms', 'labels', 'label', 'auth_service'];
 
-  for (const [mistyped, expected] of [
-    ['prefx', 'prefix'],
-    ['perfix', 'prefix'],
-    ['Prefix', 'prefix'],
-    ['rewrites', 'rewrite'],
-    ['timeout', 'timeout_ms'],
-    ['serivce', 'service'],
-    ['labeels', 'labels'],
-    ['colour', undefined],
-    ['ms', undefined],
-    ['', undefined],
-  ] as const)
-    it(`takes ${JSON.stringify(mistyped)} for ${expected ?? 'nothing known'}`, () => {
+  it('takes a mistyped name for the nearest that is known, if one is near', () => {
+    const pairs =
+      'prefx=prefix perfix=prefix Prefix=prefix rewrites=rewrite timeout=timeout_ms serivce=service labeels=labels';
+    for (const [mistyped = '', expected] of pairs.split(' ').map((pair) => pair.split('='))) {
       assert.equal(suggestion(mistyped, known), expected);
-      assert.equal(didYouMean(mistyped, known), expected === undefined ? '' : `, did you mean "${expected}"?`);
-    });
+      assert.equal(didYouMean(mistyped, known), `, did you mean "${expected}"?`);
+    }
+    for (const other of ['colour', 'ms', '']) assert.equal(didYouMean(other, known), '');
+  });
 });
 
 describe('editDistance', () => {

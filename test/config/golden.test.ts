@@ -18,14 +18,8 @@ const placeOf: Readonly<Record<string, (name: string) => string>> = {
 
 /** The comment lines at the head of the file, without the `# `. */
 function expectedErrors(file: string): string {
-  const lines = readFileSync(file, 'utf8').split('\n');
-  return lines
-    .slice(
-      0,
-      lines.findIndex((line) => !line.startsWith('# ')),
-    )
-    .map((line) => line.slice(2))
-    .join('\n');
+  const [head = ''] = readFileSync(file, 'utf8').split(/^(?!# )/m);
+  return head.replace(/^# /gm, '').trimEnd();
 }
 
 async function actualErrors(file: string, place: string): Promise<string> {

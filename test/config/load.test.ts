@@ -5,25 +5,12 @@ import * as fc from 'fast-check';
 import { type ConfigurationRecords, configurationFrom, formatErrors, loadConfiguration } from '#config';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
-const mapping = (name: string) => ({
-  apiVersion: 'gateway/v1',
-  kind: 'Mapping',
-  name,
-  prefix: `/${name}`,
-  service: name,
-});
+const head = { apiVersion: 'gateway/v1' };
+const mapping = (name: string) => ({ ...head, kind: 'Mapping', name, prefix: `/${name}`, service: name });
 const mappingYaml = (name: string) => JSON.stringify(mapping(name));
 
-const lists = {
-  mappings: [],
-  authServices: [],
-  rateLimitServices: [],
-  versions: [],
-  limits: [],
-  users: [],
-  blocked: [],
-};
-const empty = { ...lists, demo: {} };
+const nothing = { mappings: [], authServices: [], rateLimitServices: [], versions: [], blocked: [] };
+const empty = { ...nothing, limits: [], users: [], demo: {} };
 
 describe('loadConfiguration', () => {
   const writeFiles = temporaryFiles();
@@ -91,8 +78,7 @@ describe('loadConfiguration', () => {
   it('returns frozen data', async () => {
     const { configuration } = await load({ 'services/a.yaml': mappingYaml('a') });
     const [first] = configuration.mappings;
-    for (const value of [configuration, configuration.mappings, first, first?.labels])
-      assert.ok(Object.isFrozen(value));
+    assert.ok([configuration, configuration.mappings, first, first?.labels].every(Object.isFrozen));
   });
 
   it('reads the annotations of the given gateway domain alone', async () => {
@@ -102,7 +88,24 @@ describe('loadConfiguration', () => {
     assert.deepEqual((await load(files)).places, []);
   });
 
-  function check(title: string, files: Readonly<Record<string, string>>, ...expected: readonly string[]): void {
+  for (const [title, files, ...expected] of [
+    ['reads services alone', { 'services/a.yaml': mappingYaml('a') }],
+    ['reads limits alone', { 'ratelimit/a.yaml': 'domain: a' }],
+    ['reads empty files', { 'services/a.yaml': '', 'users.yaml': '# none', 'demo.yaml': '' }],
+    ['reports a directory without configuration', { 'readme.txt': '' }, ':1  there is no configuration here'],
+    [
+      'reports folders and files with nearly the right name',
+      { 'service/a.yaml': '', 'user.yaml': '', 'services/a.yaml': '' },
+      'service:1  "service" is not read, did you mean "services"?',
+      'user.yaml:1  "user.yaml" is not read, did you mean "users.yaml"?',
+    ],
+    [
+      'reports a folder in place of a file, and a file in place of a folder',
+      { 'users.yaml/a': '', services: '' },
+      'services:1  the directory cannot be read: it is not a directory',
+      'users.yaml:1  the file cannot be read: it is a directory',
+    ],
+  ] as const)
     it(title, async () => {
       const { report } = await load(files);
       assert.deepEqual(
@@ -110,32 +113,6 @@ describe('loadConfiguration', () => {
         expected,
       );
     });
-  }
-
-  check('reads services alone', { 'services/a.yaml': mappingYaml('a') });
-  check('reads limits alone', { 'ratelimit/a.yaml': 'domain: a' });
-  check('reads empty files', { 'services/a.yaml': '', 'users.yaml': '# none', 'demo.yaml': '' });
-  check('reports a directory without configuration', { 'readme.txt': '' }, ':1  there is no configuration here');
-  check(
-    'reports a folder with nearly the right name',
-    { 'service/a.yaml': '', 'users.yaml': '' },
-    'service:1  "service" is not read, did you mean "services"?',
-  );
-  check(
-    'reports a file with nearly the right name',
-    { 'services/a.yaml': '', 'user.yaml': '' },
-    'user.yaml:1  "user.yaml" is not read, did you mean "users.yaml"?',
-  );
-  check(
-    'reports a folder in place of a file',
-    { 'users.yaml/a': '' },
-    'users.yaml:1  the file cannot be read: it is a directory',
-  );
-  check(
-    'reports a file in place of a folder',
-    { services: '' },
-    'services:1  the directory cannot be read: it is not a directory',
-  );
 
   it('reports a directory that does not exist, and what to do', async () => {
     const { configuration, errors } = await loadConfiguration('/nowhere/at/all');

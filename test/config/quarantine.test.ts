@@ -45,16 +45,9 @@ describe('keepLastGood', () => {
   const newA = mapping('a', 'y.yaml', { rewrite: '/new' });
   const [x, y, z] = ['services/x.yaml', 'services/y.yaml', 'services/z.yaml'] as const;
 
-  function check(
-    title: string,
-    now: readonly Mapping[],
-    [error]: readonly ConfigurationError[],
-    expected: readonly string[],
-  ): void {
-    it(title, () => {
-      assert.deepEqual(namesOf(keep({ mappings: now }, before, error === undefined ? [] : [error])), expected);
-    });
-  }
+  type Case = readonly [now: readonly Mapping[], errors: readonly ConfigurationError[], expected: readonly string[]];
+  const check = (title: string, ...[now, errors, expected]: Case) =>
+    it(title, () => assert.deepEqual(namesOf(keep({ mappings: now }, before, errors)), expected));
 
   check('takes what is good, and drops what is gone', [newA], [], ['a/new']);
   check('keeps a broken record as it was', [b], [errorAt(x, 'Mapping a')], ['a', 'b']);
@@ -72,10 +65,8 @@ describe('keepLastGood', () => {
   it('gives a path that a good record has taken to that one, and reports the clash', () => {
     const good = keep({ mappings: [mapping('new', 'y.yaml', { prefix: '/a' })] }, before, [errorAt(x, 'Mapping a')]);
     assert.deepEqual(namesOf(good), ['new']);
-    assert.deepEqual(
-      good.errors.map(({ record }) => record),
-      ['Mapping a', 'Mapping a'],
-    );
+    assert.deepEqual(new Set(good.errors.map(({ record }) => record)), new Set(['Mapping a']));
+    assert.equal(good.errors.length, 2);
   });
 
   it('keeps AuthServices and RateLimitServices that are gone while a broken record may be one of them', () => {

@@ -21,6 +21,13 @@ describe('watchConfiguration', () => {
 
   afterEach(() => watch?.close());
 
+  const [a, b] = ['ratelimit/a.yaml', 'ratelimit/b.yaml'];
+  const other = limits(2).replace('domain: d', 'domain: e');
+  const two = ({ configuration }: LoadedConfiguration) => configuration.limits.length === 2;
+
+  /** A directory whose one file, `a`, allows one request. */
+  const oneFile = () => writeFiles({ [a]: limits(1) });
+
   async function start(directory: string, initial?: LoadedConfiguration, threadFromBytes = 1e9): Promise<void> {
     watch = await watchConfiguration({
       directory,
@@ -33,6 +40,12 @@ describe('watchConfiguration', () => {
         heard();
       },
     });
+  }
+
+  async function startWithOneFile(): Promise<string> {
+    const directory = await oneFile();
+    await start(directory);
+    return directory;
   }
 
   /** Until the last report is as wanted; what is written in parts may be reported in parts. */
@@ -49,21 +62,14 @@ describe('watchConfiguration', () => {
   const says = (requests: number) => (loaded: LoadedConfiguration) =>
     loaded.errors.length === 0 && JSON.stringify(loaded).includes(`"requestsPerUnit":${requests},`);
 
-  it('reports a file that is rewritten', async () => {
-    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
-    await start(directory);
-    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
-    await reported(says(2));
-  });
-
   it('reports a file that comes, one that is renamed over another, and one that goes', async () => {
     const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1), 'new.txt': limits(3) });
     await start(directory);
-    await writeFile(join(directory, 'ratelimit/b.yaml'), limits(2).replace('domain: d', 'domain: e'));
-    await reported(({ configuration }) => configuration.limits.length === 2);
-    await rename(join(directory, 'new.txt'), join(directory, 'ratelimit/a.yaml'));
+    await writeFile(join(directory, b), other);
+    await reported(two);
+    await rename(join(directory, 'new.txt'), join(directory, a));
     await reported(says(3));
-    await rm(join(directory, 'ratelimit/b.yaml'));
+    await rm(join(directory, b));
     await reported(({ configuration }) => configuration.limits.length === 1);
   });
 
@@ -71,7 +77,7 @@ describe('watchConfiguration', () => {
     const directory = await writeFiles({ 'services/none.yaml': '' });
     await start(directory);
     await mkdir(join(directory, 'ratelimit'));
-    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
+    await writeFile(join(directory, a), limits(2));
     await reported(says(2));
   });
 
@@ -94,29 +100,27 @@ describe('watchConfiguration', () => {
   });
 
   it('reports what is wrong with file and line, and the mended file afterwards', async () => {
-    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
-    await start(directory);
-    await writeFile(join(directory, 'ratelimit/a.yaml'), limits('many'));
+    const directory = await startWithOneFile();
+    await writeFile(join(directory, a), limits('many'));
     const { errors } = await reported((loaded) => loaded.errors.length > 0);
-    assert.ok(errors.some(({ source }) => source.file === join(directory, 'ratelimit/a.yaml') && source.line === 4));
-    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
+    assert.ok(errors.some(({ source }) => source.file === join(directory, a) && source.line === 4));
+    await writeFile(join(directory, a), limits(2));
     await reported(says(2));
   });
 
   it('reports what changed before it began to watch', async () => {
-    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
+    const directory = await oneFile();
     const initial = await loadConfiguration(directory);
-    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
+    await writeFile(join(directory, a), limits(2));
     await start(directory, initial);
     assert.equal(reports.length, 1);
   });
 
   it('does not report a file that is written again as it was', async () => {
-    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
-    await start(directory);
-    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(1));
-    await writeFile(join(directory, 'ratelimit/b.yaml'), limits(2).replace('domain: d', 'domain: e'));
-    await reported(({ configuration }) => configuration.limits.length === 2);
+    const directory = await startWithOneFile();
+    await writeFile(join(directory, a), limits(1));
+    await writeFile(join(directory, b), other);
+    await reported(two);
     assert.equal(reports.length, 1);
   });
 
@@ -125,27 +129,26 @@ describe('watchConfiguration', () => {
     ['in a thread', 0],
   ] as const)
     it(`reads only the files that have changed, ${where}: the others keep their objects`, async () => {
-      const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
+      const directory = await oneFile();
       const initial = await loadConfiguration(directory);
       await start(directory, initial, threadFromBytes);
-      await writeFile(join(directory, 'ratelimit/b.yaml'), limits(2).replace('domain: d', 'domain: e'));
-      const { configuration } = await reported((loaded) => loaded.configuration.limits.length === 2);
+      await writeFile(join(directory, b), other);
+      const { configuration } = await reported(two);
       assert.equal(configuration.limits[0], initial.configuration.limits[0]);
       assert.ok(Object.isFrozen(configuration.limits[1]?.descriptors[0]));
     });
 
   it('reads at once when it is asked to, without an event', async () => {
-    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
-    await start(directory);
-    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
+    const directory = await startWithOneFile();
+    await writeFile(join(directory, a), limits(2));
     await watch?.reload();
     assert.ok(reports.some(says(2)));
   });
 
   it('ends a reading in a thread when it is closed', async () => {
-    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
+    const directory = await oneFile();
     await start(directory, undefined, 0);
-    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
+    await writeFile(join(directory, a), limits(2));
     const reading = watch?.reload();
     await watch?.close();
     await reading;
@@ -153,10 +156,9 @@ describe('watchConfiguration', () => {
   });
 
   it('reports nothing once it is closed, and may be closed again', async () => {
-    const directory = await writeFiles({ 'ratelimit/a.yaml': limits(1) });
-    await start(directory);
+    const directory = await startWithOneFile();
     await watch?.close();
-    await writeFile(join(directory, 'ratelimit/a.yaml'), limits(2));
+    await writeFile(join(directory, a), limits(2));
     await watch?.close();
     assert.deepEqual(reports, []);
   });

@@ -8,39 +8,22 @@ const place = { file: 'a.yaml', lineOf: (line: number) => line };
 const read = (text: string) => readYaml(text, place, (document) => document);
 
 describe('readYaml', () => {
-  it('skips empty documents and comments', () => {
-    assert.deepEqual(
-      read('# nothing\n---\n---\na: 1\n---\n# nothing\n').results.map(({ value }) => value),
-      [{ a: 1 }],
-    );
-    assert.deepEqual(read(''), { results: [], errors: [] });
-  });
-
-  it('keeps the documents around one that does not parse', () => {
-    const { results, errors } = read('a: 1\n---\nb: [1\n---\nc: 3\n');
-    assert.deepEqual(
-      results.map(({ value }) => value),
-      [{ a: 1 }, { c: 3 }],
-    );
-    assert.equal(errors.length, 1);
-  });
+  for (const [title, text, expected, faults] of [
+    ['skips empty documents and comments', '# nothing\n---\n---\na: 1\n---\n# nothing\n', [{ a: 1 }], 0],
+    ['reads an empty text', '', [], 0],
+    ['keeps the documents around one that does not parse', 'a: 1\n---\nb: [1\n---\nc: 3\n', [{ a: 1 }, { c: 3 }], 1],
+    ['follows a few aliases', 'a: &x [1]\nb: *x\n', [{ a: [1], b: [1] }], 0],
+    ['names every key that stands twice, and refuses the document', 'a: 1\nb: 1\n"a": 2\nb: 3\n', [], 2],
+  ] as const)
+    it(title, () => {
+      const { results, errors } = read(text);
+      assert.deepEqual([results.map(({ value }) => value), errors.length], [expected, faults]);
+    });
 
   it('reads Windows line ends and a byte order mark', () => {
     const [document] = read('\uFEFFa: 1\r\nb: 2\r\n').results;
     assert.deepEqual(document?.value, { a: 1, b: 2 });
     assert.equal(document?.lineAt(['b']), 2);
-  });
-
-  it('names every key that stands twice, and refuses the document', () => {
-    const { results, errors } = read('a: 1\nb: 1\n"a": 2\nb: 3\n');
-    assert.deepEqual(results, []);
-    assert.deepEqual(
-      errors.map(({ source, message }) => [source.line, message]),
-      [
-        [3, 'the key "a" appears twice in one map'],
-        [4, 'the key "b" appears twice in one map'],
-      ],
-    );
   });
 
   it('refuses tags that it does not know', () => {
@@ -50,74 +33,34 @@ describe('readYaml', () => {
   it('refuses a document of too many levels with its line, and reads the one after it', () => {
     const deep = (levels: number) => `${'['.repeat(levels)}1${']'.repeat(levels)}`;
     assert.equal(read(deep(64)).errors.length, 0);
-    for (const text of [
-      deep(65),
-      '['.repeat(100_000),
-      deep(65).replaceAll('[', '- ').replaceAll(']', ''),
-      `? ${deep(65)}\n: 1`,
-    ]) {
+    const block = deep(65).replaceAll('[', '- ').replaceAll(']', '');
+    for (const text of [deep(65), '['.repeat(100_000), block, `? ${deep(65)}\n: 1`]) {
       const { results, errors } = read(`a: 1\n---\n${text}\n---\nb: 2\n`);
       assert.deepEqual(results.map(({ value }) => value)[0], { a: 1 });
       assert.deepEqual([errors[0]?.source.line, errors[0]?.message], [3, 'this is nested more than 64 levels deep']);
     }
   });
 
-  it('follows a few aliases', () => {
-    assert.deepEqual(read('a: &x [1]\nb: *x\n').results[0]?.value, { a: [1], b: [1] });
+  it('finds the line of each part, and for what is not there that of the deepest part that is', () => {
+    const text = '# head\na:\n  b:\n    - c: 1\n      d: 2\n    -\n      e: 3\nf: &x\n  g: 1\nh: *x\n';
+    const lineAt = (path: string) => {
+      const keys = path.split(' ').flatMap((key) => (key === '' ? [] : /\d/.test(key) ? Number(key) : key));
+      return read(text).results[0]?.lineAt(keys);
+    };
+    const paths = ['', 'a', 'a b', 'a b 0 d', 'a b 1 e', 'a b 1 nowhere', 'a nowhere at all', 'h g'];
+    assert.deepEqual(paths.map(lineAt), [2, 2, 3, 5, 7, 7, 2, 10]);
   });
 
-  function check(path: readonly PropertyKey[], expected: number): void {
-    it(`finds line ${expected} for ${path.map(String).join('.') || 'the document'}`, () => {
-      const text = '# head\na:\n  b:\n    - c: 1\n      d: 2\n    -\n      e: 3\nf: &x\n  g: 1\nh: *x\n';
-      assert.equal(read(text).results[0]?.lineAt(path), expected);
-    });
-  }
-
-  check([], 2);
-  check(['a'], 2);
-  check(['a', 'b'], 3);
-  check(['a', 'b', 0, 'd'], 5);
-  check(['a', 'b', 1, 'e'], 7);
-  check(['a', 'b', 1, 'nowhere'], 7);
-  check(['a', 'nowhere', 'at', 'all'], 2);
-  check(['h', 'g'], 10);
-
   it('never throws, whatever the text', () => {
-    const unit = fc.constantFrom(
-      'a',
-      ':',
-      ' ',
-      '\n',
-      '-',
-      '[',
-      '{',
-      '}',
-      '"',
-      "'",
-      '|',
-      '>',
-      '&',
-      '*',
-      '!',
-      '#',
-      '?',
-      '%',
-      '\t',
-      '<<: ',
-    );
+    const unit = fc.constantFrom(...'a: \n-[{}"\'|>&*!#?%\t', '<<: ');
     void fc.assert(fc.property(fc.string({ unit, maxLength: 40 }), (text) => void read(text)));
   });
 
   it('reads what a YAML writer writes', () => {
+    const value = fc.oneof(fc.string(), fc.integer(), fc.boolean());
+    const map = fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), value, { noNullPrototype: true });
     void fc.assert(
-      fc.property(
-        fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.oneof(fc.string(), fc.integer(), fc.boolean()), {
-          noNullPrototype: true,
-        }),
-        (value) => {
-          assert.deepEqual(read(stringify(value)).results[0]?.value, value);
-        },
-      ),
+      fc.property(map, (written) => assert.deepEqual(read(stringify(written)).results[0]?.value, written)),
     );
   });
 });

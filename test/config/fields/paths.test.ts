@@ -4,24 +4,10 @@ import * as fc from 'fast-check';
 import { prefixFault, rewriteFault, withoutTrailingSlash } from '../../../src/config/fields/paths.ts';
 
 describe('prefixFault', () => {
-  const accepted = ['/', '/v1/hotels', '/v1/hotels/', '/a.b', '/...', '/.well-known', '/caf%C3%A9', '/a%20b', '/a%2Fb'];
-  for (const path of [...accepted, "/a;b=1,2:@!$&'()*+"])
-    it(`accepts ${path}`, () => assert.equal(prefixFault(path), undefined));
-
-  const dots = ['/.', '/..', '/a/./b', '/a/..', '/%2e', '/.%2E/a'];
-  const encoded = ['/%', '/%4', '/%zz', '/%41', '/%7e'];
-  for (const path of [
-    ...['', 'v1', '//', '/a//b'],
-    ...dots,
-    ...encoded,
-    '/a?b',
-    '/a#b',
-    '/a\\b',
-    '/a b',
-    '/é',
-    '/a\n',
-    '/\0',
-  ])
+  const accepted = `/ /v1/hotels /v1/hotels/ /a.b /... /.well-known /caf%C3%A9 /a%20b /a%2Fb /a;b=1,2:@!$&'()*+`;
+  const refused = 'v1 // /a//b /. /.. /a/./b /a/.. /%2e /.%2E/a /% /%4 /%zz /%41 /%7e /a?b /a#b /a\\b /é';
+  for (const path of accepted.split(' ')) it(`accepts ${path}`, () => assert.equal(prefixFault(path), undefined));
+  for (const path of ['', '/a b', '/a\n', '/\0', ...refused.split(' ')])
     it(`refuses ${JSON.stringify(path)}`, () => assert.notEqual(prefixFault(path), undefined));
 
   it('gives a remedy that is accepted, wherever it gives a path', () => {
@@ -35,21 +21,12 @@ describe('prefixFault', () => {
   });
 });
 
-describe('rewriteFault', () => {
-  it('lets the empty rewrite through and holds the others to the rules of a prefix', () => {
-    assert.equal(rewriteFault(''), undefined);
-    assert.equal(rewriteFault('/'), undefined);
-    assert.equal(rewriteFault('hotels')?.message, '"hotels" does not start with "/"');
-  });
+it('a rewrite may be empty, and follows the rules of a prefix otherwise', () => {
+  assert.deepEqual([rewriteFault(''), rewriteFault('/')], [undefined, undefined]);
+  assert.equal(rewriteFault('hotels')?.message, '"hotels" does not start with "/"');
 });
 
-describe('withoutTrailingSlash', () => {
-  it('takes /v1/hotels/ for /v1/hotels and leaves / and the empty path', () => {
-    assert.deepEqual(['/v1/hotels/', '/v1/hotels', '/', ''].map(withoutTrailingSlash), [
-      '/v1/hotels',
-      '/v1/hotels',
-      '/',
-      '',
-    ]);
-  });
+it('a slash at the end is dropped, but for / itself', () => {
+  const paths = ['/v1/hotels/', '/v1/hotels', '/', ''].map(withoutTrailingSlash);
+  assert.deepEqual(paths, ['/v1/hotels', '/v1/hotels', '/', '']);
 });

@@ -25,11 +25,8 @@ describe('loadTls', () => {
     assert.deepEqual(await loadTls({ tlsCert: file, tlsKey: join(directory, 'key.pem') }), { cert, key });
   });
 
-  it('returns nothing when neither is set', async () => {
+  it('returns nothing when neither is set, and names both settings when they cannot be used', async () => {
     assert.equal(await loadTls({ tlsCert: undefined, tlsKey: undefined }), undefined);
-  });
-
-  it('names both settings when certificate and key cannot be used', async () => {
     const message = /^Error: TLS_CERT and TLS_KEY cannot be used \(.*\): name a certificate chain/;
     await assert.rejects(loadTls({ tlsCert, tlsKey }), message);
   });
