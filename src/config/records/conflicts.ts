@@ -149,7 +149,14 @@ function identityFault(mapping: Mapping, identity: ReadonlyMap<string, string>):
 
 /** Mappings with the same match are canaries with weights, or a shadow; anything else is a mistake. The first ones that fit stay. */
 function keepGroups(mappings: readonly Mapping[]): Kept<Mapping> {
-  const errors = [...Map.groupBy(mappings, matchKey).values()].flatMap(groupErrors);
+  const groups = new Map<string, Mapping[]>();
+  for (const mapping of mappings) {
+    const key = matchKey(mapping);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [mapping]);
+    else group.push(mapping);
+  }
+  const errors = [...groups.values()].flatMap(groupErrors);
   if (errors.length === 0) return { kept: mappings, errors };
   const dropped = new Set(errors.map(({ record }) => record));
   return { kept: mappings.filter((mapping) => !dropped.has(fullName(mapping))), errors };
