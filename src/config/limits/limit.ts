@@ -183,16 +183,18 @@ function clashFault(limits: readonly Limit[]): Fault | undefined {
 }
 
 function unitFault(unit: string): Fault | undefined {
-  return unitOf(unit) === undefined ? notAmong(units, 'a unit', unit) : undefined;
+  return unitOf(unit) === undefined ? notAmong(units, ['a unit', 'units'], unit) : undefined;
 }
 
 function algorithmFault(name: string): Fault | undefined {
-  return algorithms.some((algorithm) => algorithm === name) ? undefined : notAmong(algorithms, 'an algorithm', name);
+  return algorithms.some((algorithm) => algorithm === name)
+    ? undefined
+    : notAmong(algorithms, ['an algorithm', 'algorithms'], name);
 }
 
-function notAmong(known: readonly string[], what: string, word: string): Fault {
+function notAmong(known: readonly string[], [one, all]: readonly [string, string], word: string): Fault {
   return {
-    message: `"${word}" is not ${what}${didYouMean(word, known)}`,
-    remedy: `The ${what.split(' ')[1]}s are ${known.join(', ')}.`,
+    message: `"${word}" is not ${one}${didYouMean(word, known)}`,
+    remedy: `The ${all} are ${known.join(', ')}.`,
   };
 }
