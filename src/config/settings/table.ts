@@ -68,6 +68,7 @@ export const settingTable = {
   headerTimeoutMs: timeoutMs(10_000, 'Until the request headers have arrived, in milliseconds.'),
   requestTimeoutMs: timeoutMs(30_000, 'Until the whole request has arrived, in milliseconds.'),
   keepAliveTimeoutMs: timeoutMs(72_000, 'How long an idle connection is kept, in milliseconds.'),
+  pipelineMax: count(8, 'Requests of a connection that are open at once; later ones wait, unread.'),
   upstreamTimeoutMs: timeoutMs(
     3000,
     "Until a service's response headers, in milliseconds; a Mapping's timeout_ms wins.",

@@ -3,6 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { answerClientErrors } from './client-errors.ts';
+import { createConnections } from './connections.ts';
 import { endIdleAnswers, inviteBodies } from './node-fixes.ts';
 import type { Upgrades } from './upgrades.ts';
 
@@ -17,6 +18,8 @@ export interface HttpServerOptions {
   readonly headerTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
+  /** How many requests of a connection are open at once. */
+  readonly pipelineMax: number;
   /** How long a response may wait for a client that takes nothing of it; 0: without end. */
   readonly answerIdleTimeoutMs: number;
   /** PEM texts; undefined: plain HTTP. */
@@ -34,6 +37,8 @@ export interface HttpServer {
 /** Rejects when it cannot listen on the port, with a message that names it and the remedy. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const server = createListener(options);
+  const connections = createConnections(server, options);
+  server.on('request', connections.serve).on(options.tls ? 'secureConnection' : 'connection', connections.add);
   answerClientErrors(server);
   inviteBodies(server);
   endIdleAnswers(server, options.answerIdleTimeoutMs);
@@ -53,8 +58,7 @@ function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
   };
-  const server =
-    tls === undefined ? createServer(settings, handler) : createTlsServer({ ...settings, ...tls }, handler);
+  const server = tls === undefined ? createServer(settings) : createTlsServer({ ...settings, ...tls });
   return upgrades === undefined ? server : server.on('upgrade', upgrades.listener(handler));
 }
 

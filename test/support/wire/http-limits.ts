@@ -8,5 +8,6 @@ export const httpLimits = Object.freeze({
   headerTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 72_000,
+  pipelineMax: 8,
   answerIdleTimeoutMs: 300_000,
 });
