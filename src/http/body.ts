@@ -4,18 +4,22 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { bodyPointer, type Fault, type Problem, problem } from './problem.ts';
 
-/** 1 MiB. */
-const jsonBodyBytesMax = 1024 * 1024;
+/** Of the services of this process: 64 KiB. */
+const jsonBodyBytesMax = 64 * 1024;
+/** Levels of objects and arrays. */
+const jsonDepthMax = 32;
+/** Members of all objects together. */
+const jsonKeysMax = 1000;
 
 /**
  * The parsed body. Throws `unsupported-media-type`, `body-too-large`, `body-consumed`, and `bad-body` for one that is
- * missing or is no JSON text (RFC 8259).
+ * missing, is no JSON text (RFC 8259), is nested too deeply or has too many keys.
  */
 export async function readJsonBody(ctx: Context, bytesMax: number = jsonBodyBytesMax): Promise<unknown> {
   const { req } = ctx;
   if (!hasBody(req.headers, bytesMax)) throw badBody('The body is missing: send a JSON object.');
   refuseOtherTypes(ctx);
-  return parse(isBodyUnread(req) ? await readAll(req, bytesMax) : bodyFromHost(ctx, bytesMax));
+  return parseJsonText(isBodyUnread(req) ? await readAll(req, bytesMax) : bodyFromHost(ctx, bytesMax));
 }
 
 /** Returns what the schema makes of a parsed body. Throws `bad-body`, whose `errors` have JSON pointers such as `/check_in`. */
@@ -154,14 +158,65 @@ function readAll(req: IncomingMessage, bytesMax: number): Promise<Buffer> {
   });
 }
 
+/** Counts depth and keys before it parses, so that no body costs more than its length. Throws `bad-body`. */
+function parseJsonText(body: Uint8Array | string): unknown {
+  const text = typeof body === 'string' ? body : decode(body);
+  const { depth, keys } = measure(text);
+  if (depth > jsonDepthMax) throw badBody(`The body may be nested ${jsonDepthMax} levels deep at most.`);
+  if (keys > jsonKeysMax)
+    throw badBody(`The body may have ${jsonKeysMax} keys at most, those of all objects together.`);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw notJson(cause);
+  }
+}
+
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function parse(body: Uint8Array | string): unknown {
+function decode(body: Uint8Array): string {
   try {
-    return JSON.parse(typeof body === 'string' ? body : utf8.decode(body));
+    return utf8.decode(body);
   } catch (cause) {
-    throw badBody('The body is not JSON text in UTF-8.', cause);
+    throw notJson(cause);
   }
+}
+
+const [quote, backslash, colon, openBracket, closeBracket, openBrace, closeBrace] = Array.from(
+  '"\\:[]{}',
+  (character) => character.charCodeAt(0),
+);
+
+/** Outside of strings, each colon is a key and each bracket a level. What is no JSON is measured too, and the parser refuses it. */
+function measure(text: string): { readonly depth: number; readonly keys: number } {
+  let [level, depth, keys] = [0, 0, 0];
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === quote) index = endOfString(text, index + 1);
+    else if (code === colon) keys += 1;
+    else level += levelStep(code);
+    if (level > depth) depth = level;
+  }
+  return { depth, keys };
+}
+
+function levelStep(code: number): number {
+  if (code === openBracket || code === openBrace) return 1;
+  return code === closeBracket || code === closeBrace ? -1 : 0;
+}
+
+/** The index of the closing quote, or the end of the text. */
+function endOfString(text: string, start: number): number {
+  for (let index = start; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === quote) return index;
+    if (code === backslash) index += 1;
+  }
+  return text.length;
+}
+
+function notJson(cause: unknown): Problem {
+  return badBody('The body is not JSON text in UTF-8.', cause);
 }
 
 function badBody(detail: string, cause?: unknown): Problem {

@@ -8,6 +8,8 @@ export interface LoadOrder {
   readonly request: string;
   /** Sends orders, counted from this one on. @default the same request each time */
   readonly ordersFrom?: number;
+  /** @default 200, or the 201 of an order */
+  readonly status?: number;
   /** Runs for so long before `began` is told, and then for so long until `ended`. */
   readonly warmUpMs: number;
   readonly durationMs: number;
@@ -20,14 +22,19 @@ export type LoadReport =
 const connections = 64;
 
 /** Less than an HTTP client: it costs the machine little beside the server that is measured. */
-function run({ port, request, ordersFrom, warmUpMs, durationMs }: LoadOrder): void {
+function run({ port, request, ordersFrom, status, warmUpMs, durationMs }: LoadOrder): void {
   let [sent, answered] = [0, 0];
   const bytes = Buffer.from(request, 'latin1');
   const next = () => {
     sent += 1;
     return ordersFrom === undefined ? bytes : Buffer.from(request + orderBody(ordersFrom + sent), 'latin1');
   };
-  const sockets = Array.from({ length: connections }, () => openConnection(port, next, () => (answered += 1)));
+  const exchange: Exchange = {
+    next,
+    statusLine: status === undefined ? /^HTTP\/1\.1 20[01] / : new RegExp(`^HTTP/1\\.1 ${status} `),
+    onAnswer: () => (answered += 1),
+  };
+  const sockets = Array.from({ length: connections }, () => openConnection(port, exchange));
   const rest = stayAwake();
   setTimeout(() => {
     answered = 0;
@@ -56,14 +63,21 @@ function report(report: LoadReport): void {
   process.send?.(report);
 }
 
-function openConnection(port: number, next: () => Buffer, onAnswer: () => void): Socket {
+interface Exchange {
+  readonly next: () => Buffer;
+  /** Of the answer that is measured; any other ends the benchmark. */
+  readonly statusLine: RegExp;
+  readonly onAnswer: () => void;
+}
+
+function openConnection(port: number, { next, statusLine, onAnswer }: Exchange): Socket {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => socket.write(next()));
   let head = '';
   let missing = 0;
   socket.on('data', (chunk) => {
     if (missing === 0) {
       head += chunk.toString('latin1');
-      const length = answerLength(head);
+      const length = answerLength(head, statusLine);
       if (length === undefined) return;
       missing = length - head.length;
       head = '';
@@ -80,12 +94,12 @@ function openConnection(port: number, next: () => Buffer, onAnswer: () => void):
   return socket;
 }
 
-/** Of the whole answer, once its head is there. Anything but a 200, or the 201 of an order, is no measurement. */
-function answerLength(text: string): number | undefined {
+/** Of the whole answer, once its head is there. */
+function answerLength(text: string, statusLine: RegExp): number | undefined {
   const headEnd = text.indexOf('\r\n\r\n');
   if (headEnd === -1) return undefined;
   const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1];
-  if (!/^HTTP\/1\.1 20[01] /.test(text) || length === undefined) throw new Error(`unexpected answer:\n${text}`);
+  if (!statusLine.test(text) || length === undefined) throw new Error(`unexpected answer:\n${text}`);
   return headEnd + 4 + Number(length);
 }
 

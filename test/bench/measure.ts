@@ -47,6 +47,7 @@ interface Server {
   readonly child: Child;
   readonly port: number;
   readonly request: string;
+  readonly status: number | undefined;
   /** How many orders it has got; undefined where it gets none. */
   orders: number | undefined;
 }
@@ -74,19 +75,20 @@ type Started = Pick<Server, 'child' | 'port'>;
 async function serverOf(row: Row, { child, port }: Started): Promise<Server> {
   const headers = { host: `127.0.0.1:${port}`, authorization, accept: 'application/json', ...row.headers };
   await untilReady(port, row.path, headers);
-  return { child, port, request: requestOf(row, headers), orders: row.orders ? 0 : undefined };
+  return { child, port, request: requestOf(row, headers), status: row.status, orders: row.orders ? 0 : undefined };
 }
 
 function requestOf(row: Row, headers: Readonly<Record<string, string>>): string {
-  const { path, bodyBytes, orders } = row;
+  const { path, bodyBytes, json, orders } = row;
   const framing = framingOf(row);
   const lines = Object.entries({ ...headers, ...framing }).map(([name, value]) => `${name}: ${value}\r\n`);
-  const method = bodyBytes === undefined && !orders ? 'GET' : 'POST';
-  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${'x'.repeat(bodyBytes ?? 0)}`;
+  const method = bodyBytes === undefined && json === undefined && !orders ? 'GET' : 'POST';
+  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${json ?? 'x'.repeat(bodyBytes ?? 0)}`;
 }
 
-function framingOf({ bodyBytes, orders }: Row): Readonly<Record<string, string>> {
-  if (orders) return { 'content-type': 'application/json', 'content-length': String(orderBody(0).length) };
+function framingOf({ bodyBytes, json, orders }: Row): Readonly<Record<string, string>> {
+  const text = orders ? orderBody(0) : json;
+  if (text !== undefined) return { 'content-type': 'application/json', 'content-length': String(text.length) };
   return bodyBytes === undefined ? {} : { 'content-type': 'text/plain', 'content-length': String(bodyBytes) };
 }
 
@@ -113,10 +115,11 @@ function statusOf(port: number, path: string, headers: Readonly<Record<string, s
 type Sample = Omit<Figures, 'row'>;
 
 async function measure(server: Server, load: Child, warmUpMs: number, durationMs: number): Promise<Sample> {
-  const { child, port, request } = server;
+  const { child, port, request, status } = server;
   const reports = on(load.process, 'message');
   const orders = server.orders === undefined ? {} : { ordersFrom: server.orders };
-  const order: LoadOrder = { port, request, warmUpMs, durationMs, ...orders };
+  const expected = status === undefined ? {} : { status };
+  const order: LoadOrder = { port, request, warmUpMs, durationMs, ...orders, ...expected };
   load.process.send(order);
   await reports.next();
   const [before, startedAtMs] = [await child.usage(), performance.now()];

@@ -7,6 +7,16 @@ import { frontdeskOf, ownServer, type Row } from './servers.ts';
 const bookingPath = `/v1/hotels/bookings/${booking.id}`;
 const label = { 'x-gateway-test-allow': 'bench' };
 
+/** 15 KiB in a hundred headers, which with the others are nearly HEADER_BYTES_MAX. */
+const fullHeaders = Object.fromEntries(
+  Array.from({ length: 100 }, (_, index) => [`x-full-${String(index).padStart(3, '0')}`, 'x'.repeat(140)]),
+);
+
+/** The most keys and bytes that a body may have; no field of a booking, so that it is refused only when it has been read. */
+const fullBody = JSON.stringify(
+  Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`full-${index}`, 'x'.repeat(48)])),
+).padEnd(64 * 1024);
+
 /** With the log off and on. */
 const starts = {
   'in-process': [frontdeskOf('in-process', 'error'), frontdeskOf('in-process', 'info')],
@@ -39,6 +49,21 @@ export const rows: readonly Row[] = [
     headers: label,
     kind: 'grpc',
   }),
+  {
+    name: 'full-headers',
+    title: '… with 16 KiB of headers',
+    path: bookingPath,
+    headers: fullHeaders,
+    start: starts['in-process'][0],
+  },
+  {
+    name: 'full-body',
+    title: 'a body of 64 KiB and 1,000 keys, refused',
+    path: '/v1/hotels/bookings/',
+    json: fullBody,
+    status: 400,
+    start: starts['in-process'][0],
+  },
   ...bookingRows,
   ...proxyRows,
 ];

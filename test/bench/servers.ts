@@ -12,6 +12,10 @@ export interface Row {
   readonly headers?: Readonly<Record<string, string>>;
   /** With one the request is a POST. @default none */
   readonly bodyBytes?: number;
+  /** With one the request is a POST of it. @default none */
+  readonly json?: string;
+  /** @default 200, or the 201 of an order */
+  readonly status?: number;
   /** With these the request is a POST of an order, another one each time. @default false */
   readonly orders?: boolean;
   /** Starts it; `directory` is the row's own. */

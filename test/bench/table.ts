@@ -24,6 +24,8 @@ const requestAims: Readonly<Record<string, { readonly peer?: string; readonly ai
   'chain-log': { aim: 'ratio 2.3' },
   label: { peer: 'chain', aim: '5 us more' },
   'label-grpc': { peer: 'chain', aim: '70 us more' },
+  'full-headers': { peer: 'chain' },
+  'full-body': { peer: 'chain' },
   'create-booking': { aim: '300 us' },
   ...Object.fromEntries(
     ['1k', '1m', 'post'].flatMap((exchange) => [
