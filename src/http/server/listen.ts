@@ -83,7 +83,10 @@ async function closeServer(server: Server, deadlineMs: number): Promise<void> {
   server.prependListener('request', (_request, response) => response.setHeader('Connection', 'close'));
   const sweep = setInterval(() => server.closeIdleConnections(), 20);
   const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
-  await finished;
-  clearInterval(sweep);
-  clearTimeout(deadline);
+  try {
+    await finished;
+  } finally {
+    clearInterval(sweep);
+    clearTimeout(deadline);
+  }
 }
