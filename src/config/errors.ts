@@ -18,6 +18,8 @@ export interface ConfigurationError {
   /** A second place that the message refers to, such as the record that already has the name. */
   readonly other?: Source | undefined;
   readonly remedy: string;
+  /** True: the rest can be served from the start, because the requests of this Mapping are blocked or need no guard. */
+  readonly isContained?: boolean | undefined;
 }
 
 /** `message` continues the field's name: `prefix "x" does not start with "/"`. */

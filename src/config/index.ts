@@ -14,10 +14,18 @@ export { type ModuleName, moduleNames } from './module-names.ts';
 export { packageVersion } from './package-version.ts';
 export { keepLastGood, type ReloadPolicy, requireConfiguration } from './quarantine.ts';
 export type { AuthService } from './records/auth-service.ts';
+export type { BlockedMatch } from './records/blocked.ts';
 export type { CorsRule } from './records/cors.ts';
 export type { Label, LabelGroup } from './records/labels.ts';
-export { type BlockedMatch, type Mapping, mappingDefaults } from './records/mapping.ts';
-export { foldsCase, type HostMatch, matchKey, type NamedMatch, type TextMatch } from './records/match.ts';
+export { type Mapping, mappingDefaults } from './records/mapping.ts';
+export {
+  foldsCase,
+  type HostMatch,
+  matchKey,
+  type NamedMatch,
+  type RequestMatch,
+  type TextMatch,
+} from './records/match.ts';
 export type { RateLimitHeaderStyle, RateLimitService } from './records/rate-limit-service.ts';
 export { listFields } from './records/record.ts';
 export type {

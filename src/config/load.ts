@@ -15,6 +15,7 @@ import { strict } from './fields/field.ts';
 import { label } from './fields/values.ts';
 import { type LimitDomain, readLimits } from './limits/descriptors.ts';
 import type { Configuration, DemoCell, DemoTables, FilePart, LoadedConfiguration } from './model.ts';
+import { blocksBeside } from './records/blocked.ts';
 import { type Kept, keepCompatible, keepFirst } from './records/conflicts.ts';
 import { unfoldManifest } from './records/manifest.ts';
 import { readRecord, recordLists } from './records/record.ts';
@@ -186,9 +187,11 @@ function addDemo(part: Draft, document: ConfigDocument): void {
 function assemble(parts: readonly FilePart[], errors: readonly ConfigurationError[]): LoadedConfiguration {
   const records = keepCompatible(parts.flatMap((part) => part.records));
   const domains = keepDomains(parts.flatMap((part) => part.limits));
+  const lists = recordLists(records.kept);
+  const blocked = parts.flatMap((part) => part.blocked);
   const configuration: Configuration = {
-    ...recordLists(records.kept),
-    blocked: [...parts.flatMap((part) => part.blocked), ...records.blocked],
+    ...lists,
+    blocked: [...blocksBeside(lists.mappings, blocked), ...records.blocked],
     limits: domains.kept,
     users: parts.flatMap((part) => part.users),
     demo: Object.assign({}, ...parts.map((part) => part.demo)),

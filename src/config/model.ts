@@ -2,7 +2,8 @@
 import type { ConfigurationError } from './errors.ts';
 import type { LimitDomain } from './limits/descriptors.ts';
 import type { AuthService } from './records/auth-service.ts';
-import type { BlockedMatch, Mapping } from './records/mapping.ts';
+import type { BlockedMatch } from './records/blocked.ts';
+import type { Mapping } from './records/mapping.ts';
 import type { RateLimitService } from './records/rate-limit-service.ts';
 import type { GatewayRecord } from './records/record.ts';
 import type { Version } from './records/version.ts';

@@ -3,8 +3,9 @@ import { relative, resolve } from 'node:path';
 import { type ConfigurationError, formatErrors, type Source } from './errors.ts';
 import { type ConfigurationRecords, configurationFrom, loadConfiguration } from './load.ts';
 import type { Configuration, LoadedConfiguration } from './model.ts';
+import { type BlockedMatch, blockedByMapping, keysOf } from './records/blocked.ts';
 import { fullName, keepCompatible } from './records/conflicts.ts';
-import { type BlockedMatch, blockedByMapping } from './records/mapping.ts';
+import { matchKey } from './records/match.ts';
 import { type GatewayRecord, recordLists } from './records/record.ts';
 import type { Settings } from './settings/settings.ts';
 import { exposedDemoUsers, type User } from './users.ts';
@@ -12,7 +13,7 @@ import { exposedDemoUsers, type User } from './users.ts';
 /**
  * From `config`, or from the directory that the settings name. Rejects with an Error whose message lists what is wrong,
  * by file and line, or names demo users that a server open to the network must not have. A broken Mapping of a directory
- * does not prevent the start: `errors` says why it is not served.
+ * prevents the start only when the requests that it guarded cannot be told from others: `errors` says why it is not served.
  */
 export async function requireConfiguration(
   config: string | ConfigurationRecords | undefined,
@@ -22,7 +23,7 @@ export async function requireConfiguration(
     typeof config === 'object'
       ? configurationFrom(config, settings)
       : await loadConfiguration(config ?? settings.configDir, settings);
-  const isFatal = typeof config === 'object' || loaded.errors.some((error) => !isOfMapping(error));
+  const isFatal = typeof config === 'object' || loaded.errors.some(({ isContained }) => isContained !== true);
   if (loaded.errors.length > 0 && isFatal) {
     const count = loaded.errors.length === 1 ? 'an error' : `${loaded.errors.length} errors`;
     throw new Error(`the configuration has ${count}:\n${formatErrors(loaded.errors, resolve('.'))}`);
@@ -35,11 +36,6 @@ export async function requireConfiguration(
     );
   }
   return loaded;
-}
-
-/** Without a record of another kind it would be unknown who may enter, or how often. */
-function isOfMapping({ record }: ConfigurationError): boolean {
-  return record?.startsWith('Mapping ') === true;
 }
 
 /** What decides about a reload beside the files themselves. */
@@ -79,7 +75,9 @@ function keepBroken(directory: string, loaded: LoadedConfiguration, inForce: Con
   const { kept, errors: clashes, blocked } = keepCompatible([...recordsOf(configuration), ...missing]);
   const served = new Set(kept.map(fullName));
   const stillBlocked = inForce.blocked.filter((match) => isMissing({ ...match, kind: 'Mapping' }));
+  const taken = takenMatches(inForce, kept);
   const allBlocked = [...configuration.blocked, ...blocked, ...stillBlocked];
+  const mayServe = (match: BlockedMatch) => served.has(mappingName(match)) || taken.has(matchKey(match));
   return Object.freeze({
     configuration: Object.freeze({
       ...configuration,
@@ -87,11 +85,18 @@ function keepBroken(directory: string, loaded: LoadedConfiguration, inForce: Con
       limits: errorsIn('ratelimit').length > 0 ? inForce.limits : configuration.limits,
       users: usersOf(configuration.users, inForce.users, errorsIn('users.yaml')),
       demo,
-      blocked: Object.freeze(allBlocked.filter((match) => !served.has(mappingName(match)))),
+      blocked: Object.freeze(allBlocked.filter((match) => !mayServe(match))),
     }),
     errors: missing.length === 0 ? errors : [...errors, ...clashes],
     notices,
   });
+}
+
+/** The matches of mappings that were in force and stay: a broken record that is new does not stop them. */
+function takenMatches(inForce: Configuration, kept: readonly GatewayRecord[]): ReadonlySet<string> {
+  const stay = keysOf(kept.filter((record) => record.kind === 'Mapping'));
+  const blocked = keysOf(inForce.blocked);
+  return new Set([...keysOf(inForce.mappings)].filter((key) => stay.has(key) && !blocked.has(key)));
 }
 
 type Named = Pick<GatewayRecord, 'kind' | 'name' | 'source'>;

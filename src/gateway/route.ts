@@ -1,5 +1,5 @@
 /** A mapping made ready: everything that a request needs of it, computed once; the same for the server's own routes. */
-import { foldsCase, type LabelGroup, type Mapping, mappingDefaults, type Source } from '#config';
+import { foldsCase, type LabelGroup, type Mapping, mappingDefaults, type RequestMatch, type Source } from '#config';
 import { createHeaderRules, type HeaderEdits } from '#proxy';
 import { describeConditions, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth/stage.ts';
@@ -36,7 +36,7 @@ export interface Route extends Rule {
 }
 
 /** A route of the server itself: an app of this process that no record names. */
-export interface InternalRoute extends Partial<Pick<Mapping, 'caseSensitive' | 'precedence'>> {
+export interface InternalRoute extends Partial<RequestMatch> {
   readonly name: string;
   readonly prefix: string;
   /** True: only behind the default auth service; without one the route is not served at all. */
@@ -45,6 +45,8 @@ export interface InternalRoute extends Partial<Pick<Mapping, 'caseSensitive' | '
   readonly rewrite: string;
   /** True: its responses last as long as a client watches, so they are left out of the traffic counts. */
   readonly isLongLived?: boolean | undefined;
+  /** As in a rule. @default false */
+  readonly isBlock?: boolean | undefined;
   readonly run: Handler;
 }
 
@@ -77,11 +79,12 @@ export function createRoute(mapping: Mapping, parts: RouteParts): Route {
 
 /** Its authentication fails closed: the gateway's own pages must not open when an auth service fails. */
 export function createInternalRoute(internal: InternalRoute, parts: Pick<RouteParts, 'auth' | 'holdTraffic'>): Route {
-  const { name, authenticated, run, isLongLived = false, ...rule } = internal;
+  const { name, authenticated, run, isLongLived = false, isBlock, ...rule } = internal;
   const mapping = { ...mappingDefaults, ...rule, name, service: name };
   return Object.freeze({
     ...ruleOf(mapping),
     internal: true,
+    isBlock,
     mapping,
     source: undefined,
     auth: authenticated ? parts.auth.of(mapping, { failClosed: true }) : undefined,

@@ -36,7 +36,7 @@ export function reasonOf(later: Rule, earlier: Rule): string {
 
 /** A route of the server is never in a group with a mapping: it has no weight. */
 function groupKey(rule: Rule): string {
-  return `${rule.internal ?? false} ${matchKey(rule)}`;
+  return `${rule.internal ?? false} ${rule.isBlock ?? false} ${matchKey(rule)}`;
 }
 
 /** By code unit, so that no locale changes it. */
@@ -67,7 +67,7 @@ const criteria: readonly Criterion[] = [
     loses: (later, earlier) => `its prefix ${later.prefix} is shorter than ${earlier.prefix}`,
   },
   {
-    rank: ({ internal }) => (internal ? 0 : 1),
+    rank: ({ internal, isBlock }) => (internal && !isBlock ? 0 : 1),
     loses: () => 'a mapping goes before a route of the server',
   },
   {
@@ -101,6 +101,10 @@ const criteria: readonly Criterion[] = [
   {
     rank: ({ queryParameters }) => exactnessOf(queryParameters),
     loses: () => 'the query parameters that it asks for are less exact',
+  },
+  {
+    rank: ({ isBlock }) => (isBlock ? 1 : 0),
+    loses: (_, earlier) => `its requests may be those of ${earlier.name}, which is broken`,
   },
 ];
 

@@ -19,6 +19,8 @@ type Read =
 export interface Rule extends Pick<Mapping, Read> {
   /** True: a route of the server itself, which loses against a mapping of the same prefix. @default false */
   readonly internal?: boolean | undefined;
+  /** True: has the place of a broken mapping, and goes before a mapping that asks for as much. @default false */
+  readonly isBlock?: boolean | undefined;
 }
 
 /** What a rewrite needs of a mapping. */

@@ -114,12 +114,12 @@ function remoteVersions({ has, settings }: Setup, { mappings }: Configuration): 
   return configurationFrom({ records }, settings).configuration.mappings;
 }
 
-/** A mapping with the same prefix comes before it, one with a shorter prefix after it. */
-function blockedRoute({ name, prefix, caseSensitive, precedence }: BlockedMatch): InternalRoute {
+/** It has the place of the broken mapping in the order of trial. */
+function blockedRoute({ isGuard: _isGuard, source: _source, ...match }: BlockedMatch): InternalRoute {
   const run = async () => {
-    throw problem('misconfigured', { cause: `Mapping ${name} is broken` });
+    throw problem('misconfigured', { cause: `Mapping ${match.name} is broken` });
   };
-  return { name, prefix, caseSensitive, precedence, rewrite: '', authenticated: false, run };
+  return { ...match, rewrite: '', authenticated: false, isBlock: true, run };
 }
 
 /** Without auth, which has its own listener, and the API, whose versions are routes already. */

@@ -1,7 +1,8 @@
 /** Rules between records: unique names, one default, known auth services, protected identity headers, weights and shadows of the same match. */
 import { type ConfigurationError, didYouMean, type Fault } from '../errors.ts';
 import type { AuthService } from './auth-service.ts';
-import { type BlockedMatch, blockedByMapping, type Mapping } from './mapping.ts';
+import { type BlockedMatch, blockedByMapping, blocksBeside } from './blocked.ts';
+import type { Mapping } from './mapping.ts';
 import { groupKeys, mappingFields } from './mapping-fields.ts';
 import { isPathAlone, matchKey } from './match.ts';
 import type { GatewayRecord } from './record.ts';
@@ -12,7 +13,7 @@ export interface Kept<T> {
 }
 
 export interface Compatible extends Kept<GatewayRecord> {
-  /** The paths of mappings that are not kept. */
+  /** The requests of mappings that are not kept. */
   readonly blocked: readonly BlockedMatch[];
 }
 
@@ -25,13 +26,27 @@ export function keepCompatible(records: readonly GatewayRecord[]): Compatible {
   const authenticated = keepAuthenticated(mappings, authServices);
   const grouped = keepGroups(authenticated.kept);
   const kept: ReadonlySet<GatewayRecord> = new Set(grouped.kept);
+  const errors = [named, single, authenticated, grouped].flatMap((one) => one.errors);
   return {
     kept: single.kept.filter((record) => record.kind !== 'Mapping' || kept.has(record)),
-    errors: [named, single, authenticated, grouped].flatMap(({ errors }) => errors),
-    blocked: records.flatMap((record) =>
-      record.kind === 'Mapping' && !kept.has(record) ? blockedByMapping(record) : [],
-    ),
+    errors,
+    blocked: errors.length === 0 ? [] : blockedAmong(records, kept),
   };
+}
+
+/** The requests of mappings that are not kept, but for those that an earlier one of the same match takes. */
+function blockedAmong(records: readonly GatewayRecord[], kept: ReadonlySet<GatewayRecord>): readonly BlockedMatch[] {
+  const mappings = records.filter((record) => record.kind === 'Mapping');
+  const taken = new Set<string>();
+  const blocked: BlockedMatch[] = [];
+  for (const mapping of mappings) {
+    if (kept.has(mapping) && !mapping.shadow) taken.add(matchKey(mapping));
+    else if (!kept.has(mapping) && !taken.has(matchKey(mapping))) blocked.push(...blockedByMapping(mapping));
+  }
+  return blocksBeside(
+    mappings.filter((mapping) => kept.has(mapping)),
+    blocked,
+  );
 }
 
 /** The first record of each key, and an error for every later one. Records without a key all stay. */
@@ -62,7 +77,8 @@ export function fullName({ kind, name }: Pick<GatewayRecord, 'kind' | 'name'>): 
 }
 
 function errorOf(record: GatewayRecord, fault: Fault, other?: GatewayRecord): ConfigurationError {
-  return { source: record.source, record: fullName(record), ...fault, other: other?.source };
+  const isContained = record.kind === 'Mapping';
+  return { source: record.source, record: fullName(record), isContained, ...fault, other: other?.source };
 }
 
 function sameName(later: GatewayRecord, first: GatewayRecord): ConfigurationError {
@@ -131,7 +147,10 @@ function serviceFault(mapping: Mapping, names: ReadonlySet<string>, hasDefault: 
 }
 
 /** Identity headers come from the auth service alone: they are removed from requests, and must reach the service unchanged. */
-function identityFault(mapping: Mapping, identity: ReadonlyMap<string, string>): Fault | undefined {
+function identityFault(
+  mapping: Mapping,
+  identity: ReadonlyMap<string, string>,
+): Pick<ConfigurationError, 'message' | 'remedy' | 'isContained'> | undefined {
   const added = mapping.requestHeaders.add.find(({ name }) => identity.has(name));
   if (added !== undefined) {
     return {
@@ -144,6 +163,8 @@ function identityFault(mapping: Mapping, identity: ReadonlyMap<string, string>):
   return {
     message: `matches the header "${matched.name}", which is removed before mappings are matched`,
     remedy: `Remove it: AuthService ${identity.get(matched.name)} sets it after the mapping is chosen.`,
+    // No request has the header, so a block with this match would hold none back.
+    isContained: mapping.bypassAuth,
   };
 }
 

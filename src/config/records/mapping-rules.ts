@@ -19,7 +19,7 @@ export const mappingRules: readonly MappingRule[] = [
   {
     at: 'prefix',
     reads: ['prefixRegex'],
-    faultOf: ({ prefix = '', prefixRegex }) => (prefixRegex ? patternFault(prefix) : prefixFault(prefix)),
+    faultOf: ({ prefix = '', prefixRegex }) => (prefixRegex ? pathPatternFault(prefix) : prefixFault(prefix)),
   },
   { at: 'prefixExact', reads: ['prefix', 'prefixRegex'], faultOf: exactFault },
   {
@@ -111,6 +111,15 @@ export const mappingRules: readonly MappingRule[] = [
   },
   ...callKeys.map((key): MappingRule => ({ at: key, reads: redirects, faultOf: (given) => callFault(key, given) })),
 ];
+
+/** A pattern that begins with a letter matches no path, so what it was meant to guard would be open. */
+function pathPatternFault(pattern: string): Fault | undefined {
+  if (!/^\w(?![*?{])[^|]*$/.test(pattern)) return patternFault(pattern);
+  return {
+    message: `${JSON.stringify(pattern)} matches no path: a path starts with "/"`,
+    remedy: `Write it as ${JSON.stringify(`/${pattern}`)}.`,
+  };
+}
 
 function exactFault({ prefix = '', prefixExact, prefixRegex }: GivenFields): Fault | undefined {
   if (!prefixExact) return undefined;

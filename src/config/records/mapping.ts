@@ -1,13 +1,12 @@
-/** `Mapping`: from the fields of its record to what the gateway reads, and the paths that a broken one blocks. */
+/** `Mapping`: from the fields of its record to what the gateway reads. */
 import type { Source } from '../errors.ts';
 import { defaultsOf } from '../fields/field.ts';
 import type { HeaderRules, HeaderValue } from '../fields/headers.ts';
-import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { recordReader } from './kind.ts';
 import { labelExamples } from './labels.ts';
 import { type MappingFields, mappingFields } from './mapping-fields.ts';
 import { mappingRules } from './mapping-rules.ts';
-import { isPathAlone, type RequestMatch, requestMatchOf } from './match.ts';
+import { type RequestMatch, requestMatchOf } from './match.ts';
 import { type Redirect, redirectOf } from './rewrite.ts';
 
 /** Fields that become something else, alone or together. */
@@ -84,49 +83,4 @@ function defaultMapping(): Omit<Mapping, Required> {
     ...defaults
   } = toMapping(fields, { file: '', line: 1 });
   return defaults;
-}
-
-/** A path of a broken Mapping, with everything below it: its requests must not fall through to a broader mapping, which may be open. */
-export interface BlockedMatch extends Pick<Mapping, 'caseSensitive' | 'precedence'> {
-  readonly name: string;
-  readonly prefix: string;
-  readonly source: Source;
-}
-
-/** The path of a record that cannot be read, as far as it is given. */
-export function blockedByValue(value: unknown, source: Source): readonly BlockedMatch[] {
-  const fields = Object(value) as Readonly<Record<string, unknown>>;
-  const { kind, name, prefix, precedence } = fields;
-  if (kind !== 'Mapping' || fields['prefix_regex'] === true || fields['shadow'] === true) return [];
-  if (typeof prefix !== 'string' || prefixFault(prefix) !== undefined) return [];
-  const match = {
-    name: typeof name === 'string' ? name : '',
-    prefix: withoutTrailingSlash(prefix),
-    caseSensitive: fields['case_sensitive'] !== false,
-    precedence: Number.isInteger(precedence) ? Number(precedence) : mappingDefaults.precedence,
-    source,
-  };
-  return [blocked(match, !conditions.some((key) => fields[mappingFields[key].name] !== undefined))];
-}
-
-const conditions = [
-  'host',
-  'hostname',
-  'method',
-  'headers',
-  'regexHeaders',
-  'queryParameters',
-  'regexQueryParameters',
-] as const;
-
-/** The path of a mapping that clashes with another record. */
-export function blockedByMapping(mapping: Mapping): readonly BlockedMatch[] {
-  const { name, prefix, prefixMatch, caseSensitive, precedence, source } = mapping;
-  if (prefixMatch === 'regex' || mapping.shadow) return [];
-  return [blocked({ name, prefix, caseSensitive, precedence, source }, isPathAlone(mapping))];
-}
-
-/** A mapping with more conditions was not for all requests of its path, so these must still reach mappings of lower precedence. */
-function blocked(match: BlockedMatch, isForWholePath: boolean): BlockedMatch {
-  return isForWholePath ? match : { ...match, precedence: Math.min(match.precedence, mappingDefaults.precedence) };
 }

@@ -10,8 +10,9 @@ import {
 } from '../errors.ts';
 import { docsOf, type FieldDocs, type FieldTable } from '../fields/field.ts';
 import { type AuthService, authServiceFields, readAuthService } from './auth-service.ts';
+import { type BlockedMatch, containMapping } from './blocked.ts';
 import type { RecordReader } from './kind.ts';
-import { type BlockedMatch, blockedByValue, type Mapping, readMapping } from './mapping.ts';
+import { type Mapping, readMapping } from './mapping.ts';
 import { mappingFields } from './mapping-fields.ts';
 import { type RateLimitService, rateLimitServiceFields, readRateLimitService } from './rate-limit-service.ts';
 import { readVersion, type Version, versionFields } from './version.ts';
@@ -75,11 +76,12 @@ function recordName(value: unknown): string | undefined {
 }
 
 function refused(document: ConfigDocument, faults: readonly PlacedFault[]): RecordResult {
-  return {
-    ok: false,
-    errors: errorsOf(document, faults, recordName(document.value)),
-    blocked: blockedByValue(document.value, { file: document.file, line: document.lineAt([]) }),
-  };
+  const { value, file } = document;
+  const errors = errorsOf(document, faults, recordName(value));
+  const fields = Object(value) as Readonly<Record<string, unknown>>;
+  if (fields['kind'] !== 'Mapping') return { ok: false, errors, blocked: [] };
+  const { blocked, isContained } = containMapping(fields, faults, { file, line: document.lineAt([]) });
+  return { ok: false, errors: errors.map((error) => ({ ...error, isContained })), blocked };
 }
 
 function notARecord(value: unknown): PlacedFault {
