@@ -1,22 +1,38 @@
-/** Header to verdict: cached credentials first, otherwise one scrypt, a few at once; reloads with new users. */
+/** Header to verdict: cached credentials first, otherwise one scrypt in its turn; reloads with new users. */
 import { hash, randomBytes } from 'node:crypto';
+import type { Sender } from '#http';
 import { formatBasic, parseBasic } from './basic.ts';
+import { type Checks, createChecks, runningMaxDefault } from './checks.ts';
 import { type PasswordHash, type Random, verifyPassword } from './password-hash.ts';
+import { createThrottle, type Login, type Throttle } from './throttle.ts';
 import type { UserStore } from './users.ts';
 
-/** `missing`: there are no credentials. `invalid`: no user has them. `busy`: too many credentials are being checked. */
+/**
+ * `missing`: there are no credentials. `invalid`: no user has them. `busy`: too many credentials are being checked.
+ * `throttled`: too many logins from there have failed, and these credentials were not checked.
+ */
 export type Verdict =
   | { readonly kind: 'user'; readonly name: string }
   | { readonly kind: 'missing' }
   | { readonly kind: 'invalid' }
-  | { readonly kind: 'busy' };
+  | { readonly kind: 'busy' }
+  | { readonly kind: 'throttled'; readonly retryAfterS: number; readonly sender: Sender };
 
 export interface Authenticator {
   /**
    * Checks the value of an Authorization header. Cached credentials get the same frozen verdict each time, without a
-   * promise; others cost one scrypt. Rejects only when scrypt itself fails.
+   * promise, and are never throttled; others cost one scrypt. Without `sender` only failures of the same user count.
+   * Rejects only when scrypt itself fails.
    */
-  authenticate(authorization: string | undefined): Verdict | Promise<Verdict>;
+  authenticate(authorization: string | undefined, sender?: () => Sender): Verdict | Promise<Verdict>;
+}
+
+/** How password checks ended since the start. */
+export interface LoginCounts {
+  right: number;
+  wrong: number;
+  throttled: number;
+  busy: number;
 }
 
 export interface AuthenticatorOptions {
@@ -28,11 +44,12 @@ export interface AuthenticatorOptions {
   readonly cacheEntriesMax?: number;
   /** For how long, in milliseconds. @default 60_000 */
   readonly cacheTtlMs?: number;
-  /**
-   * How many credentials are verified at once, and as many again of those that were right before, so that a flood of
-   * guesses does not lock them out. More than the four threads of libuv's pool would only wait for each other. @default 4
-   */
+  /** How many credentials are verified at once. @default 3, and fewer where that leaves no core for requests */
   readonly verificationsMax?: number;
+  /** How many more wait for their turn. @default 64 */
+  readonly waitingMax?: number;
+  /** Counted up. @default new counts */
+  readonly counts?: LoginCounts;
   /** Checks a password against a hash. @default scrypt */
   readonly verify?: (password: string, hash: PasswordHash) => Promise<boolean>;
 }
@@ -46,39 +63,99 @@ export interface ReloadingAuthenticator extends Authenticator {
   readonly reload: (users: UserStore) => void;
 }
 
-/** A check that runs during a reload ends in the old authenticator, so that its verdict is not cached in the new one. */
+/**
+ * A check that runs during a reload ends in the old authenticator, so that its verdict is not cached in the new one. Failed
+ * logins and the queue outlive reloads.
+ */
 export function createReloadingAuthenticator(options: AuthenticatorOptions): ReloadingAuthenticator {
-  let authenticator = createAuthenticator(options);
+  const bounds = createBounds(options);
+  let authenticator = authenticatorOf(options, bounds);
   return Object.freeze({
-    authenticate: (authorization: string | undefined) => authenticator.authenticate(authorization),
+    authenticate: (authorization: string | undefined, sender?: () => Sender) =>
+      authenticator.authenticate(authorization, sender),
     reload(users: UserStore) {
-      authenticator = createAuthenticator({ ...options, users });
+      authenticator = authenticatorOf({ ...options, users }, bounds);
     },
   });
 }
 
-/** Only verified credentials are cached, so wrong guesses, however many, evict none of them. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { users, verificationsMax = 4, verify = verifyPassword } = options;
-  const cache = createCredentialCache(options);
-  const unproven = createSlots(verificationsMax);
-  const proven = createSlots(verificationsMax);
+  return authenticatorOf(options, createBounds(options));
+}
 
-  function authenticate(authorization: string | undefined): Verdict | Promise<Verdict> {
+export function createLoginCounts(): LoginCounts {
+  return { right: 0, wrong: 0, throttled: 0, busy: 0 };
+}
+
+/** What bounds the cost of wrong passwords. */
+interface Bounds {
+  readonly throttle: Throttle;
+  readonly checks: Checks<Verdict>;
+  readonly counts: LoginCounts;
+}
+
+function createBounds(options: AuthenticatorOptions): Bounds {
+  const { verificationsMax: runningMax = runningMaxDefault, waitingMax = 64, counts = createLoginCounts() } = options;
+  return {
+    throttle: createThrottle(options),
+    checks: createChecks({ runningMax, waitingMax, refused: busy }),
+    counts,
+  };
+}
+
+const unknownSender: Sender = Object.freeze({ network: '', isShared: true });
+
+/** In front of all others: a guesser cannot send credentials that were right before. */
+const provenPlace = Object.freeze({ network: '', rank: Number.NEGATIVE_INFINITY });
+
+/** Only verified credentials are cached, so wrong guesses, however many, evict none of them. */
+function authenticatorOf(options: AuthenticatorOptions, { throttle, checks, counts }: Bounds): Authenticator {
+  const { users, verify = verifyPassword } = options;
+  const cache = createCredentialCache(options);
+  const running = new Map<string, Promise<Verdict>>();
+
+  function authenticate(authorization: string | undefined, sender?: () => Sender): Verdict | Promise<Verdict> {
     if (authorization === undefined) return missing;
     const key = cache.keyOf(authorization);
-    return cache.find(key) ?? verifyOnce(authorization, key);
+    return cache.find(key) ?? verifyOnce(authorization, key, sender);
   }
 
-  function verifyOnce(authorization: string, key: string): Verdict | Promise<Verdict> {
+  function verifyOnce(authorization: string, key: string, sender?: () => Sender): Verdict | Promise<Verdict> {
     const credentials = parseBasic(authorization);
     if (credentials === undefined) return invalid;
     const { user, password } = credentials;
     // One user has one entry, however the scheme is spelled: spellings of one password must not fill the cache.
     const canonical = formatBasic(user, password);
-    if (canonical !== authorization) return authenticate(canonical);
-    const slots = cache.has(key) ? proven : unproven;
-    return slots.run(key, () => judge(user, password, key)) ?? busy;
+    if (canonical !== authorization) return authenticate(canonical, sender);
+    const judged = () => judge(user, password, key);
+    if (cache.has(key)) return share(key, () => checks.run(provenPlace, judged));
+    const from = sender?.() ?? unknownSender;
+    return share(`${key} ${from.network}`, () => tryLogin(throttle.loginOf(from, user), from, judged));
+  }
+
+  function tryLogin(login: Login, sender: Sender, judged: () => Promise<Verdict>): Verdict | Promise<Verdict> {
+    // Again when its turn comes: others of the same sender may have failed meanwhile.
+    const refusal = () => throttledBy(login, sender);
+    return (
+      refusal() ??
+      checks.run({ network: sender.network, rank: login.failures() }, async () => {
+        const verdict = refusal() ?? (await judged());
+        if (verdict.kind === 'user') login.succeeded();
+        if (verdict.kind === 'invalid') login.failed();
+        return verdict;
+      })
+    );
+  }
+
+  /** The same credentials that arrive together are checked once. */
+  function share(id: string, check: () => Verdict | Promise<Verdict>): Verdict | Promise<Verdict> {
+    const same = running.get(id);
+    if (same !== undefined) return same;
+    const verdict = check();
+    if (!(verdict instanceof Promise)) return counted(verdict, counts);
+    const result = verdict.then((settled) => counted(settled, counts)).finally(() => running.delete(id));
+    running.set(id, result);
+    return result;
   }
 
   async function judge(user: string, password: string, key: string): Promise<Verdict> {
@@ -95,6 +172,18 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 
   return Object.freeze({ authenticate });
+}
+
+function throttledBy(login: Login, sender: Sender): Verdict | undefined {
+  const waitMs = login.waitMs();
+  return waitMs === 0 ? undefined : { kind: 'throttled', retryAfterS: Math.ceil(waitMs / 1000), sender };
+}
+
+const countOf = { user: 'right', invalid: 'wrong', throttled: 'throttled', busy: 'busy' } as const;
+
+function counted(verdict: Verdict, counts: LoginCounts): Verdict {
+  if (verdict.kind !== 'missing') counts[countOf[verdict.kind]] += 1;
+  return verdict;
 }
 
 /**
@@ -128,20 +217,5 @@ function createCredentialCache({
       if (entries.size > cacheEntriesMax) entries.delete(entries.keys().next().value ?? key);
     },
     delete: (key: string) => void entries.delete(key),
-  });
-}
-
-/** At most `max` verifications at once, equal ones shared. There is no queue: behind a flood of guesses all others would wait. */
-function createSlots(max: number) {
-  const running = new Map<string, Promise<Verdict>>();
-  return Object.freeze({
-    /** Undefined when there is no free slot. */
-    run(key: string, verify: () => Promise<Verdict>): Promise<Verdict> | undefined {
-      const same = running.get(key);
-      if (same !== undefined || running.size >= max) return same;
-      const result = verify().finally(() => running.delete(key));
-      running.set(key, result);
-      return result;
-    },
   });
 }

@@ -3,7 +3,9 @@ export {
   type Authenticator,
   type AuthenticatorOptions,
   createAuthenticator,
+  createLoginCounts,
   createReloadingAuthenticator,
+  type LoginCounts,
   type ReloadingAuthenticator,
   type Verdict,
 } from './authenticator.ts';

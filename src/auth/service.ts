@@ -2,14 +2,26 @@
 import { type IncomingHttpHeaders, validateHeaderName } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
-import { createProblemResponses, type Logger, type Problem, problem, requestContext, silentLogger } from '#http';
+import {
+  createProblemResponses,
+  type Logger,
+  type ProblemSlug,
+  problem,
+  problems,
+  requestContext,
+  type Sender,
+  silentLogger,
+} from '#http';
 import type { Authenticator, Verdict } from './authenticator.ts';
+import { createThrottleLog } from './throttle-log.ts';
 
 /** What the auth service reads of a request: its method, its original path and query, and its headers. */
 export interface AuthRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
+  /** Where it comes from. @default one place for all */
+  readonly sender?: () => Sender;
 }
 
 /**
@@ -24,6 +36,8 @@ export type AuthDecision =
       readonly status: number;
       readonly headers: Readonly<Record<string, string | readonly string[]>>;
       readonly body?: Uint8Array;
+      /** The problem of a refusal without a body. @default one of its status */
+      readonly slug?: ProblemSlug;
     }
   | { readonly outcome: 'error'; readonly reason: string };
 
@@ -40,11 +54,15 @@ export interface AuthServiceOptions {
 }
 
 export interface AuthService {
-  /** For a gateway in this process. Invalid or missing credentials: 401. Too many checks at once: 503. Neither has a body. */
+  /**
+   * For a gateway in this process. Invalid or missing credentials: 401. Too many failed logins: 429. Too many checks at
+   * once: 503. None has a body.
+   */
   readonly check: AuthCheck;
   /**
    * For another proxy: answers any path and method by the Authorization header alone. 200 with the user header in its
-   * canonical case and an empty body, or 401 or 503 with the error body.
+   * canonical case and an empty body, or 401 or 503 with the error body. Too many failed logins are 401 with `Retry-After`:
+   * a proxy may take any other status for a failure of the service.
    */
   readonly app: Koa;
 }
@@ -58,44 +76,49 @@ export function createAuthService({
 }: AuthServiceOptions): AuthService {
   validateHeaderName(userHeader);
   const refusals = createRefusals(realm);
+  const logThrottled = createThrottleLog(logger);
+  const watched: Authenticator = {
+    authenticate(authorization, sender) {
+      const verdict = authenticator.authenticate(authorization, sender);
+      return verdict instanceof Promise ? verdict.then(logThrottled) : logThrottled(verdict);
+    },
+  };
   return Object.freeze({
-    check: createCheck(authenticator, refusals, userHeader.toLowerCase()),
-    app: createApp(authenticator, refusals, canonicalCase(userHeader), logger),
+    check: createCheck(watched, refusals, userHeader.toLowerCase()),
+    app: createApp(watched, refusals, canonicalCase(userHeader), logger),
   });
 }
 
-type RefusalKind = Exclude<Verdict['kind'], 'user'>;
+type Refused = Exclude<Verdict, { readonly kind: 'user' }>;
+type Refusal = Readonly<{ slug: ProblemSlug; headers: Readonly<Record<string, string>>; detail?: string }>;
 
-/** The same for `check` and `app`. */
-interface Refusal {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly toProblem: () => Problem;
+interface Refusals {
+  readonly forGateway: (verdict: Refused) => Refusal;
+  readonly forProxy: (verdict: Refused) => Refusal;
 }
-
-type Refusals = Readonly<Record<RefusalKind, Refusal>>;
 
 function createRefusals(realm: string): Refusals {
-  const unauthorized = createRefusal('unauthorized', { 'WWW-Authenticate': formatChallenge(realm) });
-  const busy = createRefusal(
-    'auth-unavailable',
-    { 'Retry-After': '1' },
-    'Too many credentials are being checked at once.',
-  );
+  const challenge = { 'WWW-Authenticate': formatChallenge(realm) };
   // The same for missing and invalid credentials: it must not show which users exist.
-  return { missing: unauthorized, invalid: unauthorized, busy };
-}
-
-function createRefusal(
-  slug: 'unauthorized' | 'auth-unavailable',
-  headers: Readonly<Record<string, string>>,
-  detail?: string,
-): Refusal {
-  const toProblem = () => problem(slug, { headers, ...(detail === undefined ? {} : { detail }) });
+  const unauthorized: Refusal = { slug: 'unauthorized', headers: challenge };
+  const busy: Refusal = {
+    slug: 'auth-unavailable',
+    headers: { 'Retry-After': '1' },
+    detail: 'Too many credentials are being checked at once.',
+  };
+  const forGateway: Refusals['forGateway'] = (verdict) => {
+    if (verdict.kind === 'busy') return busy;
+    if (verdict.kind !== 'throttled') return unauthorized;
+    return { slug: 'login-throttled', headers: { 'Retry-After': String(verdict.retryAfterS) } };
+  };
   return {
-    status: toProblem().status,
-    headers: Object.freeze(headers),
-    toProblem,
+    forGateway,
+    forProxy(verdict) {
+      const refusal = forGateway(verdict);
+      if (verdict.kind !== 'throttled') return refusal;
+      const { slug, headers } = refusal;
+      return { ...unauthorized, headers: { ...challenge, ...headers }, detail: problems[slug].meaning };
+    },
   };
 }
 
@@ -105,39 +128,34 @@ function formatChallenge(realm: string): string {
   return `Basic realm="${realm.replace(/["\\]/g, '\\$&')}", charset="UTF-8"`;
 }
 
-function createCheck(authenticator: Authenticator, refusals: Refusals, userHeader: string): AuthCheck {
-  const denials = {
-    missing: denialOf(refusals.missing),
-    invalid: denialOf(refusals.invalid),
-    busy: denialOf(refusals.busy),
-  };
-
+function createCheck(authenticator: Authenticator, { forGateway }: Refusals, userHeader: string): AuthCheck {
   function decide(verdict: Verdict): AuthDecision {
-    if (verdict.kind !== 'user') return denials[verdict.kind];
-    return { outcome: 'allow', headers: { [userHeader]: verdict.name } };
+    if (verdict.kind === 'user') return { outcome: 'allow', headers: { [userHeader]: verdict.name } };
+    const { slug, headers } = forGateway(verdict);
+    return { outcome: 'deny', status: problems[slug].status, headers, slug };
   }
 
-  return function check(request) {
-    const verdict = authenticator.authenticate(request.headers.authorization);
+  return function check({ headers: { authorization }, sender }) {
+    const verdict = authenticator.authenticate(authorization, sender);
     return verdict instanceof Promise ? verdict.then(decide, checkFailed) : decide(verdict);
   };
-}
-
-function denialOf({ status, headers }: Refusal): AuthDecision {
-  return Object.freeze({ outcome: 'deny', status, headers });
 }
 
 function checkFailed(thrown: unknown): AuthDecision {
   return { outcome: 'error', reason: `the credentials could not be checked: ${String(thrown)}` };
 }
 
-function createApp(authenticator: Authenticator, refusals: Refusals, userHeader: string, logger: Logger): Koa {
+function createApp(authenticator: Authenticator, { forProxy }: Refusals, userHeader: string, logger: Logger): Koa {
   const app = new Koa();
   app.use(createProblemResponses({ logger }));
   app.use(async function authenticate(ctx) {
-    const verdict = await authenticator.authenticate(ctx.req.headers.authorization);
+    const sender = () => requestContext(ctx).addresses.sender(ctx.req);
+    const verdict = await authenticator.authenticate(ctx.req.headers.authorization, sender);
     if (!ctx.req.complete) await closeOverMissingBody(ctx);
-    if (verdict.kind !== 'user') throw refusals[verdict.kind].toProblem();
+    if (verdict.kind !== 'user') {
+      const { slug, ...options } = forProxy(verdict);
+      throw problem(slug, options);
+    }
     requestContext(ctx).user = verdict.name;
     writeIdentity(ctx, userHeader, verdict.name);
   });

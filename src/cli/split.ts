@@ -40,7 +40,8 @@ function serviceEnvironment(name: ModuleName, env: Environment): Environment {
   const isShared = (key: string) =>
     !gatewayOnly.includes(key) && (key !== 'RATELIMIT_HTTP_PORT' || name === 'ratelimit');
   const shared = Object.entries(env).filter(([key]) => isShared(key));
-  return { ...Object.fromEntries(shared), PORT: '0', TRUSTED_PROXIES: '127.0.0.1' };
+  const TRUSTED_PROXIES = ['127.0.0.1', ...(env['TRUSTED_PROXIES'] ? [env['TRUSTED_PROXIES']] : [])].join();
+  return { ...Object.fromEntries(shared), PORT: '0', TRUSTED_PROXIES };
 }
 
 /** Roles in users.yaml do not count where another process asks for passwords. */

@@ -9,6 +9,14 @@ export interface AddressOptions {
   readonly trustedProxies?: readonly string[];
 }
 
+/** Where a request comes from, as it counts against guessed passwords. */
+export interface Sender {
+  /** The client's IPv4 address, or the /64 of its IPv6 address, which one machine can have whole. */
+  readonly network: string;
+  /** True where many clients have that address: loopback, or a proxy whose X-Forwarded-For is not believed. */
+  readonly isShared: boolean;
+}
+
 export interface Addresses {
   /** True when the connection comes from a trusted proxy. */
   readonly trusts: (request: IncomingMessage) => boolean;
@@ -20,6 +28,7 @@ export interface Addresses {
   readonly scheme: (request: IncomingMessage) => string;
   /** The client's IP address: the last hop that is not a proxy of ours. */
   readonly client: (request: IncomingMessage) => string;
+  readonly sender: (request: IncomingMessage) => Sender;
   /** The path prefix that trusted proxies took off (X-Forwarded-Prefix), without a slash at the end. */
   readonly prefix: (request: IncomingMessage) => string;
 }
@@ -38,18 +47,27 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
     if (proto === 'http' || proto === 'https') return proto;
     return (request.socket as Socket & { encrypted?: boolean }).encrypted === true ? 'https' : 'http';
   };
+  const client = (request: IncomingMessage) => {
+    const peer = unmapIpv4(request.socket.remoteAddress ?? '');
+    return trusts(request) ? lastUntrusted(request.headers['x-forwarded-for'], peer, isTrustedProxy) : peer;
+  };
   return Object.freeze({
     trusts,
     scheme,
+    client,
+    sender(request: IncomingMessage) {
+      const address = client(request);
+      const isForwarded = !trusts(request) && request.headers['x-forwarded-for'] !== undefined;
+      return {
+        network: networkOf(address),
+        isShared: isForwarded || isTrustedProxy(address) || /^(?:127\.|::1$)/.test(address),
+      };
+    },
     origin(request: IncomingMessage) {
       if (fixedOrigin !== undefined) return fixedOrigin;
       return `${scheme(request)}://${hostAndPort(request) ?? ownHost(request.socket)}`;
     },
     host: (request: IncomingMessage) => hostName(hostAndPort(request) ?? ''),
-    client(request: IncomingMessage) {
-      const peer = unmapIpv4(request.socket.remoteAddress ?? '');
-      return trusts(request) ? lastUntrusted(request.headers['x-forwarded-for'], peer, isTrustedProxy) : peer;
-    },
     prefix(request: IncomingMessage) {
       const prefix = forwarded(request, 'x-forwarded-prefix');
       if (prefix === undefined || !/^(?:\/[\w.~!$&'()*+,;=:@%-]+)+\/?$/.test(prefix)) return '';
@@ -146,4 +164,15 @@ function rememberBySocket(isTrustedProxy: IsTrustedProxy): (socket: Socket) => b
 
 function unmapIpv4(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
+}
+
+/** `2001:db8::7` is `2001:db8:0:0`. Text that is no IPv6 address stays as it is. */
+function networkOf(address: string): string {
+  const [bare = ''] = address.split('%');
+  if (isIP(bare) !== 6) return address;
+  // URL writes groups in one way (RFC 5952), without an IPv4 address at the end.
+  const [head = '', tail] = new URL(`http://[${bare}]/`).hostname.slice(1, -1).split('::');
+  const groups = head.split(':').filter(Boolean);
+  const zeros = tail === undefined ? 0 : 8 - groups.length - tail.split(':').filter(Boolean).length;
+  return [...groups, ...Array(zeros).fill('0'), ...(tail ?? '').split(':')].slice(0, 4).join(':');
 }

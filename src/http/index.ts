@@ -1,5 +1,5 @@
 /** How we speak HTTP: problems and representations, bodies and preconditions, addresses, paths and traces, and the server. */
-export { type Addresses, type AddressOptions, createAddresses } from './addresses.ts';
+export { type Addresses, type AddressOptions, createAddresses, type Sender } from './addresses.ts';
 export {
   type BodySchema,
   bodyFromHost,

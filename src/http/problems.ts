@@ -113,6 +113,13 @@ export const problems = {
     meaning: 'A rate limit is exhausted.',
     remedy: 'Wait for the number of seconds in `Retry-After`.',
   },
+  'login-throttled': {
+    status: 429,
+    title: 'Too many failed logins',
+    meaning:
+      'Too many logins from your address, or for this user from your address, have failed; this one was not checked.',
+    remedy: 'Try again with the right password after the number of seconds in `Retry-After`.',
+  },
   'headers-too-large': {
     status: 431,
     meaning: 'The request headers are larger than this server accepts.',

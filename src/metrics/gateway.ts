@@ -161,8 +161,18 @@ function mergeByLabels(
   return samples.values();
 }
 
+export interface LoginCounts {
+  readonly right: number;
+  readonly wrong: number;
+  readonly throttled: number;
+  readonly busy: number;
+}
+
 /** What the auth and rate-limit services decided. */
-export function createDecisionFamilies({ auth, ratelimit }: GatewayCounts): readonly Family[] {
+export function createDecisionFamilies(
+  { auth, ratelimit }: GatewayCounts,
+  logins: LoginCounts | undefined,
+): readonly Family[] {
   return [
     {
       name: 'frontdesk_auth_decisions_total',
@@ -170,6 +180,13 @@ export function createDecisionFamilies({ auth, ratelimit }: GatewayCounts): read
       labels: ['result'],
       help: 'What auth services said of requests: `allowed`, `denied`, or `error` where they gave no answer.',
       samples: () => resultsOf(auth),
+    },
+    {
+      name: 'frontdesk_auth_logins_total',
+      type: 'counter',
+      labels: ['result'],
+      help: 'Credentials that were not remembered: `right`, `wrong`, `throttled` after too many failures, or `busy` where too many were being checked.',
+      samples: () => (logins === undefined ? [] : resultsOf(logins)),
     },
     {
       name: 'frontdesk_ratelimit_decisions_total',
@@ -181,7 +198,7 @@ export function createDecisionFamilies({ auth, ratelimit }: GatewayCounts): read
   ];
 }
 
-function resultsOf(counts: GatewayCounts['auth'] | GatewayCounts['ratelimit']) {
+function resultsOf(counts: GatewayCounts['auth'] | GatewayCounts['ratelimit'] | LoginCounts) {
   return Object.entries(counts).map(([result, value]) => ({ labels: { result }, value }));
 }
 

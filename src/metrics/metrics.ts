@@ -4,7 +4,13 @@ import type { GatewayCounts, InternalRoute } from '#gateway';
 import { answerOtherMethod, problem } from '#http';
 import type { ClusterSnapshot } from '#proxy';
 import type { LimitStats } from '#ratelimit';
-import { createClusterFamilies, createDecisionFamilies, createRouteFamilies, type RouteParts } from './gateway.ts';
+import {
+  createClusterFamilies,
+  createDecisionFamilies,
+  createRouteFamilies,
+  type LoginCounts,
+  type RouteParts,
+} from './gateway.ts';
 import { type ConfigurationState, createConfigurationFamilies, createProcessFamilies } from './process.ts';
 import { createRateLimitFamilies } from './rate-limits.ts';
 import { createMetricsOf, type Family, type Metrics } from './registry.ts';
@@ -14,6 +20,8 @@ export interface MetricsParts {
   readonly routes: RouteParts;
   readonly clusters: () => readonly ClusterSnapshot[];
   readonly decisions: GatewayCounts;
+  /** How password checks ended; undefined where another process checks passwords. */
+  readonly logins: LoginCounts | undefined;
   readonly limits: Pick<LimitStats, 'all' | 'failures'>;
   readonly configuration: ConfigurationState;
 }
@@ -34,7 +42,7 @@ export function familiesOf(parts: MetricsParts): readonly Family[] {
     },
     ...createRouteFamilies(parts.routes),
     ...createClusterFamilies(parts.clusters),
-    ...createDecisionFamilies(parts.decisions),
+    ...createDecisionFamilies(parts.decisions, parts.logins),
     ...createRateLimitFamilies(parts.limits),
     ...createConfigurationFamilies(parts.configuration),
     ...createProcessFamilies(),

@@ -14,7 +14,7 @@ import type { Services } from './services.ts';
 
 export interface OwnRoutesParts {
   readonly configuration: LiveConfiguration;
-  readonly services: Pick<Services, 'versions' | 'api'>;
+  readonly services: Pick<Services, 'versions' | 'api' | 'logins'>;
   readonly rateLimiting: RateLimiting;
   /** For check_ready. */
   readonly isReady: () => Promise<boolean>;
@@ -64,12 +64,20 @@ function versionRoute(name: string, run: InternalRoute['run']): InternalRoute {
   return { name: `api-${name}`, prefix: `/${name}`, rewrite: '', authenticated: false, run };
 }
 
-function metricsParts({ configuration, rateLimiting, traffic, clusters, counts }: OwnRoutesParts): MetricsParts {
+function metricsParts({
+  configuration,
+  services,
+  rateLimiting,
+  traffic,
+  clusters,
+  counts,
+}: OwnRoutesParts): MetricsParts {
   return {
     version: packageVersion(),
     routes: { all: traffic.routes, durationBoundsMs },
     clusters: clusters.snapshot,
     decisions: counts,
+    logins: services.logins,
     limits: rateLimiting.stats,
     configuration,
   };

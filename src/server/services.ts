@@ -5,8 +5,10 @@ import {
   type Authenticator,
   type AuthService,
   createAuthService,
+  createLoginCounts,
   createReloadingAuthenticator,
   createUsers,
+  type LoginCounts,
 } from '#auth';
 import type { Handler } from '#gateway';
 import { isolate, type Problem, type ProblemResponsesOptions, problem, type Representations } from '#http';
@@ -20,6 +22,8 @@ import type { LiveConfiguration } from './reload.ts';
 export interface Services {
   /** Undefined: it does not run in this process. */
   readonly auth: AuthService | undefined;
+  /** How its password checks ended. */
+  readonly logins: LoginCounts | undefined;
   /** The names of the API's versions: `v1`. */
   readonly versions: readonly string[];
   /** The dispatcher of the API's versions. */
@@ -37,7 +41,8 @@ export interface ServicesParts {
 
 export function createServices(setup: Setup, { configuration, database, problems }: ServicesParts): Services {
   const { logger, clock, has } = setup;
-  const auth = has('auth') ? createAuthService({ authenticator: createLiveUsers(configuration), logger }) : undefined;
+  const logins = has('auth') ? createLoginCounts() : undefined;
+  const auth = logins && createAuthService({ authenticator: createLiveUsers(configuration, logins), logger });
   const versions = has('api') && database ? createApi({ ...problems, database }) : {};
   const api = isolate(createVersions(versions));
   const apps = {
@@ -48,13 +53,13 @@ export function createServices(setup: Setup, { configuration, database, problems
   };
   const isolated = Object.entries(apps).map(([name, app]) => [name, isolate(app)]);
   const byName = { ...Object.fromEntries(isolated), ...(has('api') && { api }) };
-  return { auth, versions: Object.keys(versions), api, byName };
+  return { auth, logins, versions: Object.keys(versions), api, byName };
 }
 
 /** Remembers verified passwords until the users change. */
-function createLiveUsers(configuration: LiveConfiguration): Authenticator {
+function createLiveUsers(configuration: LiveConfiguration, counts: LoginCounts): Authenticator {
   const { users } = configuration.current().configuration;
-  const authenticator = createReloadingAuthenticator({ users: createUsers(users) });
+  const authenticator = createReloadingAuthenticator({ users: createUsers(users), counts });
   configuration.onChange((next) => {
     if (isDeepStrictEqual(next.users, configuration.current().configuration.users)) return () => {};
     const store = createUsers(next.users);

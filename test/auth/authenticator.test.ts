@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { createAuthenticator, createReloadingAuthenticator, type PasswordHash } from '#auth';
+import { createAuthenticator, createLoginCounts, createReloadingAuthenticator, type PasswordHash } from '#auth';
 import { formatBasic } from '../../src/auth/basic.ts';
 
 const demo = formatBasic('demo', 'sesame');
@@ -141,49 +141,75 @@ describe('verification', () => {
     for (const header of [demo, wrong, unknown]) {
       const { authenticate, state, release } = setUp();
       state.hold = true;
-      const together = [header, header, header.replace('Basic', 'basic')].map(authenticate);
+      const together = [header, header, header.replace('Basic', 'basic')].map((one) => authenticate(one));
       assert.equal(state.asked.length, 1);
       release();
       assert.equal(new Set(await Promise.all(together)).size, 1);
     }
   });
 
-  it('happens for four at once; others get `busy` until one is done', async () => {
-    const { authenticate, state, release } = setUp();
+  it('happens for so many at once; so many more wait, and others get `busy`', async () => {
+    const { authenticate, state, release } = setUp({ verificationsMax: 1, waitingMax: 1 });
     state.hold = true;
-    const running = ['1', '2', '3', '4'].map((guess) => authenticate(formatBasic('demo', guess)));
-    for (const header of [demo, unknown, formatBasic('demo', '5')])
-      assert.deepEqual(authenticate(header), { kind: 'busy' });
-    assert.equal(state.asked.length, 4);
+    const running = ['1', '2'].map((guess) => authenticate(formatBasic('demo', guess)));
+    assert.deepEqual(authenticate(demo), { kind: 'busy' });
+    assert.equal(state.asked.length, 1);
     state.hold = false;
     release();
     for (const verdict of await Promise.all(running)) assert.deepEqual(verdict, { kind: 'invalid' });
     assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
   });
 
-  it('has separate slots for credentials that were right before, so that a flood of guesses does not lock them out', async () => {
-    const { authenticate, state, release } = setUp({ verificationsMax: 1, cacheTtlMs: 1000 });
+  it('of credentials that were right before comes first, so that a flood of guesses does not lock them out', async () => {
+    const { authenticate, hashes, state, release } = setUp({ verificationsMax: 1, waitingMax: 1, cacheTtlMs: 1000 });
     await authenticate(demo);
-    await authenticate(guest);
-    state.hold = true;
-    assert.ok(authenticate(wrong) instanceof Promise);
-    assert.deepEqual(authenticate(demo), { kind: 'user', name: 'demo' }, 'cached');
     state.nowMs = 1000;
+    state.hold = true;
+    const guesses = ['1', '2'].map((guess) => authenticate(formatBasic('guest', guess)));
     const again = authenticate(demo);
-    assert.deepEqual(authenticate(guest), { kind: 'busy' });
+    assert.deepEqual(await guesses[1], { kind: 'busy' });
+    hashes.delete('demo');
+    state.hold = false;
     release();
-    assert.deepEqual(await again, { kind: 'user', name: 'demo' });
+    assert.deepEqual(await again, { kind: 'invalid' }, 'the user was removed');
+    state.hold = true;
+    void ['3', '4'].map((guess) => authenticate(formatBasic('guest', guess)));
+    assert.deepEqual(authenticate(demo), { kind: 'busy' }, 'and comes first no more');
+    release();
   });
 
-  it('has no such slot for a user who was removed', async () => {
-    const { authenticate, hashes, state } = setUp({ verificationsMax: 1, cacheTtlMs: 1000 });
-    await authenticate(demo);
-    hashes.delete('demo');
+  const from = (network: string) => () => ({ network, isShared: false });
+
+  it('does not happen after too many failures, and the same credentials are right elsewhere', async () => {
+    const { authenticate, state } = setUp();
+    for (let guess = 0; guess < 11; guess += 1) await authenticate(wrong, from('a'));
+    assert.equal(state.asked.length, 11);
+    const throttled = { kind: 'throttled', retryAfterS: 1, sender: from('a')() };
+    for (const header of [wrong, demo]) assert.deepEqual(authenticate(header, from('a')), throttled);
+    assert.equal(state.asked.length, 11);
+    assert.deepEqual(await authenticate(demo, from('b')), { kind: 'user', name: 'demo' });
+    assert.ok(!(authenticate(demo, from('a')) instanceof Promise), 'remembered credentials pass');
     state.nowMs = 1000;
-    await authenticate(demo);
+    assert.deepEqual(await authenticate(guest, from('a')), { kind: 'user', name: 'guest' });
+  });
+
+  it('happens for no more of the guesses that arrive together than of those that arrive in turn', async () => {
+    const { authenticate, state, release } = setUp({ verificationsMax: 1 });
     state.hold = true;
-    assert.ok(authenticate(wrong) instanceof Promise);
-    assert.deepEqual(authenticate(demo), { kind: 'busy' });
+    const guesses = Array.from({ length: 40 }, (_, guess) => authenticate(formatBasic('demo', `${guess}`), from('a')));
+    state.hold = false;
+    release();
+    const kinds = (await Promise.all(guesses)).map(({ kind }) => kind);
+    assert.deepEqual([state.asked.length, kinds.filter((kind) => kind === 'throttled').length], [11, 29]);
+  });
+
+  it('is counted by how it ends', async () => {
+    const counts = createLoginCounts();
+    const { authenticate } = setUp({ counts });
+    await authenticate(demo);
+    for (const header of [demo, undefined, 'Bearer abc']) void authenticate(header);
+    for (let guess = 0; guess < 13; guess += 1) await authenticate(wrong);
+    assert.deepEqual(counts, { right: 1, wrong: 11, throttled: 2, busy: 0 });
   });
 });
 

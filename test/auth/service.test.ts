@@ -13,8 +13,9 @@ import {
   createUsers,
   hashPassword,
 } from '#auth';
-import { requestContext } from '#http';
+import { problems, requestContext } from '#http';
 import { formatBasic } from '../../src/auth/basic.ts';
+import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 
 const demo = formatBasic('demo', 'sesame');
@@ -35,10 +36,14 @@ async function setUp(options: Partial<AuthServiceOptions> = {}) {
 const failing: Authenticator = { authenticate: () => Promise.reject(new Error('out of memory')) };
 
 const refused = [undefined, '', 'Bearer abc', formatBasic('demo', 'guess'), formatBasic('nobody', 'sesame')];
+const sender = { network: '192.0.2.1', isShared: true };
+const throttling: Authenticator = { authenticate: () => ({ kind: 'throttled', retryAfterS: 7, sender }) };
 const busy: Authenticator = { authenticate: () => ({ kind: 'busy' }) };
 
 describe('the auth service in this process', () => {
-  const deny = (status: number, headers: object) => ({ outcome: 'deny', status, headers });
+  const deny = (slug: 'unauthorized' | 'auth-unavailable' | 'login-throttled', headers: object) => ({
+    ...{ outcome: 'deny', status: problems[slug].status, headers, slug },
+  });
 
   it('allows a user, with the name in a header, and without a promise when the credentials are cached', async () => {
     const { ask } = await setUp();
@@ -50,12 +55,17 @@ describe('the auth service in this process', () => {
   it('denies with a challenge and no body, the same for missing and invalid credentials and unknown users', async () => {
     const { ask } = await setUp();
     for (const header of refused)
-      assert.deepEqual(await ask(header), deny(401, { 'WWW-Authenticate': challenge }), header);
+      assert.deepEqual(await ask(header), deny('unauthorized', { 'WWW-Authenticate': challenge }), header);
   });
 
   it('denies for a second when too many credentials are being checked', async () => {
     const { ask } = await setUp({ authenticator: busy });
-    assert.deepEqual(ask(demo), deny(503, { 'Retry-After': '1' }));
+    assert.deepEqual(ask(demo), deny('auth-unavailable', { 'Retry-After': '1' }));
+  });
+
+  it('denies for as long as logins are throttled', async () => {
+    const { ask } = await setUp({ authenticator: throttling });
+    assert.deepEqual(ask(demo), deny('login-throttled', { 'Retry-After': '7' }));
   });
 
   it('returns an error when scrypt fails, and does not throw', async () => {
@@ -68,7 +78,7 @@ describe('the auth service in this process', () => {
     const { ask } = await setUp({ realm: 'a "quoted\\realm"', userHeader: 'X-Remote-User' });
     assert.deepEqual(await ask(demo), { outcome: 'allow', headers: { 'x-remote-user': 'demo' } });
     const quoted = 'Basic realm="a \\"quoted\\\\realm\\"", charset="UTF-8"';
-    assert.deepEqual(await ask(), deny(401, { 'WWW-Authenticate': quoted }));
+    assert.deepEqual(await ask(), deny('unauthorized', { 'WWW-Authenticate': quoted }));
   });
 
   it('refuses at the start a realm or a header that HTTP cannot carry', async () => {
@@ -93,6 +103,20 @@ describe('the auth service over HTTP', () => {
     const detail = 'Too many credentials are being checked at once.';
     const body = { code: 503, message: '503: Service Unavailable', detail };
     await http.get('/').set('Authorization', demo).expect('Retry-After', '1').expect(503, body);
+  });
+
+  it('stays with 401 while logins are throttled, adds Retry-After, and logs it once a minute', async () => {
+    const lines: LogLine[] = [];
+    const { http } = await setUp({ authenticator: throttling, logger: recordingLogger(lines) });
+    for (let time = 0; time < 3; time += 1) {
+      const { body } = await http.get('/').expect(401).expect('Retry-After', '7').expect('WWW-Authenticate', challenge);
+      assert.match(body.detail, /^Too many logins /);
+    }
+    assert.deepEqual(
+      lines.map(({ fields }) => fields),
+      [{ ...sender, refused: 1 }],
+    );
+    assert.match(lines[0]?.message ?? '', /too many failures.*TRUSTED_PROXIES/);
   });
 
   it('does not show the cause when scrypt fails, and logs it', async () => {

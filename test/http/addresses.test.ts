@@ -37,7 +37,8 @@ const ownEnd = { trusts: false, origin: 'http://desk.test:8080', host: 'desk.tes
 describe('createAddresses', () => {
   for (const trustedProxies of [[], ['10.0.0.0/8']])
     it(`ignores forwarded headers when the peer is not a trusted proxy of [${trustedProxies}]`, async () => {
-      const expected = { ...ownEnd, client: '127.0.0.1', prefix: '' };
+      const sender = { network: '127.0.0.1', isShared: true };
+      const expected = { ...ownEnd, client: '127.0.0.1', sender, prefix: '' };
       assert.deepEqual(await addressesOf({ trustedProxies }, forwarded), expected);
     });
 
@@ -48,6 +49,7 @@ describe('createAddresses', () => {
       host: 'api.example.com',
       scheme: 'https',
       client: '203.0.113.7',
+      sender: { network: '203.0.113.7', isShared: false },
       prefix: '/travel',
     });
   });
@@ -74,6 +76,36 @@ describe('createAddresses', () => {
       ['203.0.113.7,', '127.0.0.1'],
     ] as const)
       assert.equal((await addressesOf({ trustedProxies }, { 'x-forwarded-for': header }))['client'], expected, header);
+  });
+
+  describe('the sender', () => {
+    const shared = { trustedProxies: ['10.0.0.0/8'] };
+    const senderOf = (peer: string, forwardedFor?: string) =>
+      createAddresses(shared).sender({
+        socket: { remoteAddress: peer },
+        headers: forwardedFor === undefined ? {} : { 'x-forwarded-for': forwardedFor },
+      } as unknown as IncomingMessage);
+
+    for (const [what, peer, forwardedFor, network, isShared] of [
+      ['a client', '203.0.113.7', undefined, '203.0.113.7', false],
+      ['a client behind a trusted proxy', '10.0.0.1', '203.0.113.7', '203.0.113.7', false],
+      ['one that makes up hops before a trusted proxy', '10.0.0.1', '192.0.2.1, 203.0.113.7', '203.0.113.7', false],
+      ['a trusted proxy that names no client', '10.0.0.1', undefined, '10.0.0.1', true],
+      ['a proxy that is not trusted', '203.0.113.7', '192.0.2.1', '203.0.113.7', true],
+      ['loopback', '127.0.0.1', undefined, '127.0.0.1', true],
+      ['loopback in IPv6', '::1', undefined, '0:0:0:0', true],
+      ['loopback in a dual-stack socket', '::ffff:127.0.0.1', undefined, '127.0.0.1', true],
+      ['IPv6', '2001:db8:1:2:3:4:5:6', undefined, '2001:db8:1:2', false],
+      ['the same network', '2001:DB8:1:2::f', undefined, '2001:db8:1:2', false],
+      ['zeros in the middle', '2001:db8::7', undefined, '2001:db8:0:0', false],
+      ['zeros at the end', '2001:db8:1::', undefined, '2001:db8:1:0', false],
+      ['an IPv4 address at the end', '64:ff9b::192.0.2.1', undefined, '64:ff9b:0:0', false],
+      ['a zone', 'fe80::1%eth0', undefined, 'fe80:0:0:0', false],
+      ['no address', '', undefined, '', false],
+    ] as const)
+      it(`is read of ${what}`, () => {
+        assert.deepEqual(senderOf(peer, forwardedFor), { network, isShared });
+      });
   });
 
   it('reads the host in lower case and without its port, also beside a public URL', async () => {

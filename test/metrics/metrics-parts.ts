@@ -8,6 +8,7 @@ export const parts: MetricsParts = {
   routes: { all: createTraffic().routes, durationBoundsMs },
   clusters: () => [],
   decisions: createGatewayCounts(),
+  logins: { right: 0, wrong: 0, throttled: 0, busy: 0 },
   limits: createLimitStats(),
   configuration: {
     current: () => ({ number: 1, appliedAtMs: 1_700_000_000_000 }),

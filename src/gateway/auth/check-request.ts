@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthDecision, AuthRequest } from '#auth';
 import type { AuthService } from '#config';
+import { requestContext } from '#http';
 import type { RequestAttributes } from '#routing';
 import type { AuthBody } from './body.ts';
 
@@ -70,11 +71,15 @@ export function createPortRequest({ pathPrefix, addAuthHeaders }: Pick<AuthServi
   const added = Object.fromEntries(addAuthHeaders.map(({ name, value }) => [name.toLowerCase(), value]));
   const withAdded = (headers: IncomingHttpHeaders) =>
     addAuthHeaders.length === 0 ? headers : { ...headers, ...added };
-  return ({ url = '/', method = 'GET', headers }: Context['req']): AuthRequest => ({
-    method,
-    url: pathPrefix + url,
-    headers: withAdded(headers),
-  });
+  return (ctx: Context): AuthRequest => {
+    const { url = '/', method = 'GET', headers } = ctx.req;
+    return {
+      method,
+      url: pathPrefix + url,
+      headers: withAdded(headers),
+      sender: () => requestContext(ctx).addresses.sender(ctx.req),
+    };
+  };
 }
 
 /** Headers as names and values in turn. */

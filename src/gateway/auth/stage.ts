@@ -98,9 +98,9 @@ function createRemoteClient(record: AuthService, { resolve, holdCluster }: AuthS
 function createPortClient(port: AuthCheck, record: AuthService): AuthClient {
   const requestOf = createPortRequest(record);
   return {
-    ask: ({ req }) => port(requestOf(req)),
-    preview({ req }) {
-      const { method, url, headers } = requestOf(req);
+    ask: (ctx) => port(requestOf(ctx)),
+    preview(ctx) {
+      const { method, url, headers } = requestOf(ctx);
       return { method, path: url, headers: headerPairs(headers) };
     },
   };
@@ -166,8 +166,10 @@ function setIdentity(ctx: Context, identity: Identity, headers: Readonly<Record<
 }
 
 /** Sends a refusal with a body as it is; a refusal without one becomes the error body of its status. */
-function refuse(ctx: Context, { status, headers, body }: Extract<AuthDecision, { outcome: 'deny' }>): false {
-  if (body === undefined) throw problem(slugOfStatus[status] ?? 'access-denied', { status, headers });
+function refuse(ctx: Context, decision: Extract<AuthDecision, { outcome: 'deny' }>): false {
+  const { status, headers, body } = decision;
+  const { slug = slugOfStatus[status] ?? 'access-denied' } = decision;
+  if (body === undefined) throw problem(slug, { status, headers });
   for (const [name, value] of Object.entries(headers)) ctx.set(name, typeof value === 'string' ? value : [...value]);
   ctx.set('Cache-Control', 'no-store');
   ctx.status = status;

@@ -1,0 +1,85 @@
+/** Failed logins: how long the next one waits, by network and by pair of network and name. */
+import assert from 'node:assert/strict';
+import type { Sender } from '#http';
+import { createThrottle, type ThrottleOptions } from '../../src/auth/throttle.ts';
+
+const home: Sender = { network: '192.0.2.1', isShared: false };
+const away: Sender = { network: '198.51.100.9', isShared: false };
+const proxy: Sender = { network: '127.0.0.1', isShared: true };
+
+function setUp(options: ThrottleOptions = {}) {
+  const state = { nowMs: 5000 };
+  const { loginOf } = createThrottle({ clock: () => state.nowMs, ...options });
+  const waitMs = (sender: Sender, user: string) => loginOf(sender, user).waitMs();
+  /** Fails so often, as soon as each attempt may be made. */
+  function fail(sender: Sender, user: string, times = 1): void {
+    for (let time = 0; time < times; time += 1) {
+      state.nowMs += waitMs(sender, user);
+      loginOf(sender, user).failed();
+    }
+  }
+  return { loginOf, waitMs, fail, state };
+}
+
+describe('failed logins', () => {
+  it('of one user from one network are free ten times; then each one more doubles the wait', () => {
+    const { waitMs, fail } = setUp();
+    fail(home, 'demo', 10);
+    assert.equal(waitMs(home, 'demo'), 0);
+    for (const expected of [1000, 2000, 4000, 8000, 16_000, 32_000]) {
+      fail(home, 'demo');
+      assert.equal(waitMs(home, 'demo'), expected);
+    }
+  });
+
+  it('never lock a user out of other networks, nor others out of the same one', () => {
+    const { waitMs, fail } = setUp();
+    fail(home, 'demo', 20);
+    assert.ok(waitMs(home, 'demo') > 0);
+    assert.deepEqual([waitMs(away, 'demo'), waitMs(home, 'guest')], [0, 0]);
+  });
+
+  it('of many names from one network are free thirty times', () => {
+    const { waitMs, fail } = setUp();
+    for (let name = 0; name < 30; name += 1) fail(home, `name-${name}`);
+    assert.equal(waitMs(home, 'demo'), 0);
+    fail(home, 'name-30');
+    assert.deepEqual([waitMs(home, 'demo'), waitMs(away, 'demo')], [1000, 0]);
+  });
+
+  it('count by the pair alone where many clients have the address', () => {
+    const { waitMs, fail } = setUp();
+    for (let name = 0; name < 100; name += 1) fail(proxy, `name-${name}`);
+    fail(proxy, 'demo', 11);
+    assert.deepEqual([waitMs(proxy, 'guest'), waitMs(proxy, 'demo')], [0, 1000]);
+  });
+
+  it('are forgotten one a minute, so that a guesser who waits goes on about once a minute', () => {
+    const { waitMs, fail, state } = setUp();
+    fail(home, 'demo', 11);
+    state.nowMs += 3 * 60_000;
+    fail(home, 'demo', 2);
+    assert.equal(waitMs(home, 'demo'), 0);
+    const startMs = state.nowMs;
+    fail(home, 'demo', 200);
+    const guessesAMinute = 200 / ((state.nowMs - startMs) / 60_000);
+    assert.ok(guessesAMinute < 1.2, `${guessesAMinute}`);
+    assert.ok(waitMs(home, 'demo') <= 300_000);
+  });
+
+  it('of the pair are forgotten by a right password, those of the network are not', () => {
+    const { loginOf, waitMs, fail } = setUp();
+    fail(home, 'demo', 11);
+    loginOf(home, 'demo').succeeded();
+    assert.deepEqual([waitMs(home, 'demo'), loginOf(home, 'demo').failures()], [0, 11]);
+  });
+
+  it('are remembered of so many networks and pairs, the latest ones', () => {
+    const { loginOf, fail } = setUp({ entriesMax: 2 });
+    for (const name of ['a', 'b', 'a', 'c']) fail(proxy, name);
+    assert.deepEqual(
+      ['a', 'b', 'c'].map((name) => loginOf(proxy, name).failures() > 0),
+      [true, false, true],
+    );
+  });
+});

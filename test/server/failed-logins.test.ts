@@ -1,0 +1,87 @@
+/** A flood of guessed passwords: what the guesser gets, and what everybody else gets meanwhile. */
+import assert from 'node:assert/strict';
+import request from 'supertest';
+import type { Frontdesk } from '../../src/index.ts';
+import { annRecord, authRecord, demoRecord, desksOf, mappingRecord } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
+
+describe('a flood of guessed passwords', () => {
+  const open = desksOf(testServers());
+
+  /** Behind loopback as a proxy that is trusted, so that a test may send from any address. */
+  const openDesk = (trustedProxies: readonly string[] = ['127.0.0.1', '::ffff:127.0.0.1']) =>
+    open({
+      config: { records: [mappingRecord('app', '/', 'app'), authRecord], users: [annRecord, demoRecord] },
+      services: {
+        app(ctx) {
+          ctx.body = 'fine';
+        },
+      },
+      trustedProxies,
+    });
+
+  function from(desk: Frontdesk, address: string) {
+    const listener = desk.app.callback();
+    return (user: string, password: string) =>
+      request(listener).get('/').set('X-Forwarded-For', address).auth(user, password);
+  }
+
+  async function flood(login: ReturnType<typeof from>, user: (guess: number) => string, guesses: number) {
+    const statuses: number[] = [];
+    for (let guess = 0; guess < guesses; guess += 1) statuses.push((await login(user(guess), `guess ${guess}`)).status);
+    return statuses;
+  }
+
+  it('gets 429 and how long to wait after a few guesses; others sign in, and who is remembered passes', async () => {
+    const desk = await openDesk();
+    const [guesser, other] = [from(desk, '203.0.113.7'), from(desk, '198.51.100.9')];
+    await guesser('ann', 'secret').expect(200);
+    const statuses = await flood(guesser, () => 'demo', 12);
+    assert.deepEqual(statuses, [...Array(11).fill(401), 429]);
+    const { body, headers } = await guesser('demo', 'demo').expect(429);
+    assert.match(String(headers['retry-after']), /^[1-9]\d*$/);
+    assert.match(body.info_url, /\/gateway\/v0\/problems\/login-throttled$/);
+    await other('demo', 'demo').expect(200);
+    await guesser('ann', 'secret').expect(200);
+  });
+
+  it('of many names is stopped at its address, which in IPv6 is a /64', async () => {
+    const desk = await openDesk();
+    const address = (host: number) => from(desk, `2001:db8:0:1::${host.toString(16)}`);
+    const statuses = await Promise.all(
+      Array.from({ length: 40 }, async (_, guess) => (await address(guess)(`user-${guess}`, 'guess')).status),
+    );
+    assert.deepEqual([...new Set(statuses)].sort(), [401, 429]);
+    await address(100)('demo', 'demo').expect(429);
+    await from(desk, '2001:db8:0:2::1')('demo', 'demo').expect(200);
+  });
+
+  for (const [what, trustedProxies] of [
+    ['loopback', []],
+    ['loopback, with other proxies trusted', ['10.0.0.0/8']],
+  ] as const)
+    it(`from ${what} is stopped for the name that it guesses for, not for others`, async () => {
+      const desk = await openDesk(trustedProxies);
+      const login = from(desk, '203.0.113.7');
+      assert.ok(!(await flood(login, (guess) => `user-${guess}`, 40)).includes(429));
+      assert.equal((await flood(login, () => 'demo', 12)).at(-1), 429);
+      await login('ann', 'secret').expect(200);
+    });
+
+  it('gets 401 and Retry-After from the listener of the auth service, for proxies that know no other refusal', async () => {
+    const desk = await openDesk();
+    const { auth } = await desk.listen();
+    const login = (password: string) =>
+      request(auth?.url ?? '')
+        .get('/')
+        .set('X-Forwarded-For', '203.0.113.7')
+        .auth('demo', password);
+    for (let guess = 0; guess < 11; guess += 1) {
+      const { headers } = await login(`guess ${guess}`).expect(401);
+      assert.equal(headers['retry-after'], undefined);
+    }
+    const { headers } = await login('demo').expect(401);
+    assert.match(String(headers['retry-after']), /^[1-9]\d*$/);
+    assert.match(String(headers['www-authenticate']), /^Basic /);
+  });
+});
