@@ -37,7 +37,7 @@ export interface HttpServer {
 /** Rejects when it cannot listen on the port, with a message that names it and the remedy. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const server = createListener(options);
-  const connections = createConnections(server, options);
+  const connections = createConnections(options);
   server.on('request', connections.serve).on(options.tls ? 'secureConnection' : 'connection', connections.add);
   answerClientErrors(server);
   inviteBodies(server);

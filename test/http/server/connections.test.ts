@@ -45,7 +45,7 @@ describe('pipelined requests', () => {
     const held: ServerResponse[] = [];
     await serving({ handler: (_request, response) => void held.push(response) }, async (port, counts) => {
       const sockets = Array.from({ length: 10 }, () => connect(port, '127.0.0.1').on('error', () => {}));
-      for (const socket of sockets) socket.write(many(1600));
+      for (const socket of sockets) socket.write(many(900));
       await eventually(() => assert.equal(counts.open, 80));
       for (const response of held.splice(0)) response.end(page);
       await eventually(() => assert.equal(counts.seen.length, 160));
@@ -54,6 +54,22 @@ describe('pipelined requests', () => {
       await eventually(() => assert.equal(counts.open, 0));
       assert.equal(counts.seen.length, 160);
     });
+  });
+
+  it('end their connection when too many wait on all of them together, and the next client is served', async () => {
+    await serving(
+      { handler: (request, response) => void (request.url === '/' && response.end('ok')) },
+      async (port) => {
+        const sockets = Array.from({ length: 20 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+        for (const socket of sockets) socket.write(many(1600));
+        await eventually(() => assert.ok(sockets.some(({ destroyed }) => destroyed)));
+        const last = connect(port, '127.0.0.1');
+        const answer = everything(last);
+        last.write(get('/', 'Connection: close\r\n'));
+        assert.match(await answer, /\r\n\r\nok$/);
+        for (const socket of sockets) socket.destroy();
+      },
+    );
   });
 
   it('wait while the client does not take the answers to those before them', async () => {
