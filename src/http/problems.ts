@@ -67,6 +67,17 @@ export const problems = {
     meaning: 'What the request wants to book is sold out.',
     remedy: 'Book one of `alternatives`, or other dates.',
   },
+  'too-many-holds': {
+    status: 409,
+    meaning: 'You hold as many bookings as one user may hold at once.',
+    remedy:
+      'Confirm or cancel one of them, or try again after the number of seconds in `Retry-After`, when one expires.',
+  },
+  'too-many-units': {
+    status: 409,
+    meaning: 'Your bookings take as many rooms or cars on a day as those of one user may.',
+    remedy: 'Book other days, or cancel a booking; `detail` names the day.',
+  },
   'forbidden-transition': {
     status: 409,
     meaning: 'The resource cannot change from its current state to the requested one.',

@@ -40,15 +40,17 @@ export interface ServicesParts {
 }
 
 export function createServices(setup: Setup, { configuration, database, problems }: ServicesParts): Services {
-  const { logger, clock, has } = setup;
+  const { settings, logger, clock, has } = setup;
   const logins = has('auth') ? createLoginCounts() : undefined;
   const auth = logins && createAuthService({ authenticator: createLiveUsers(configuration, logins), logger });
   const versions = has('api') && database ? createApi({ ...problems, database }) : {};
   const api = isolate(createVersions(versions));
+  const { bookingHoldsMax: holdsMax, bookingDaysMax: daysMax, bookingUnitsMax: unitsMax } = settings;
+  const bookings = { ...problems, clock, limits: { holdsMax, daysMax, unitsMax } };
   const apps = {
     ...setup.services,
-    ...(has('hotel') && database && { hotel: createHotelService({ ...problems, database, clock }) }),
-    ...(has('car') && database && { car: createCarService({ ...problems, database, clock }) }),
+    ...(has('hotel') && database && { hotel: createHotelService({ ...bookings, database }) }),
+    ...(has('car') && database && { car: createCarService({ ...bookings, database }) }),
     ...(auth && { auth: auth.app }),
   };
   const isolated = Object.entries(apps).map(([name, app]) => [name, isolate(app)]);

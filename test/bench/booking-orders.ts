@@ -2,13 +2,14 @@
 import { booking } from './booking.ts';
 
 const hotels = 1000;
+const nights = 365;
 const dayMs = 86_400_000;
 
-/** The body of an order by its number; all are equally long. Beyond a year of every hotel nothing is free any more. */
+/** The body of an order by its number; all are equally long. Beyond a year of every hotel nothing is free any more. Neighbours differ in the night, so that a night has few bookings. */
 export function orderBody(number: number): string {
-  const checkIn = Date.now() + (1 + Math.floor(number / hotels)) * dayMs;
+  const checkIn = Date.now() + (1 + (number % nights)) * dayMs;
   return JSON.stringify({
-    hotel_id: hotelId(number % hotels),
+    hotel_id: hotelId(Math.floor(number / nights) % hotels),
     room_type: 'single',
     check_in: dateOf(checkIn),
     check_out: dateOf(checkIn + dayMs),

@@ -46,7 +46,11 @@ function startBookings(
   const configDir = writeConfiguration(directory, 'in-process', parts);
   writeFileSync(join(configDir, 'demo.yaml'), writeInventory());
   const modules = ['--only', 'gateway,auth,ratelimit,hotel'];
-  return startFrontdesk(directory, { PORT: String(port), LOG_LEVEL: 'error', ...env }, modules, { configDir });
+  // One user books everything, a night at a time.
+  const limits = { BOOKING_DAYS_MAX: '1', BOOKING_UNITS_MAX: '1000' };
+  return startFrontdesk(directory, { PORT: String(port), LOG_LEVEL: 'error', ...limits, ...env }, modules, {
+    configDir,
+  });
 }
 
 /** In a database of its own, which goes with the process. */

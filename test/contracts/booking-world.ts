@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { Problem, type ProblemSlug } from '#http';
 import { type BookingRow, type CarBookingRow, type Database, type HotelBookingRow, openDatabase } from '#storage';
 import type { BookingRequest } from '../../src/services/booking/create-booking.ts';
+import type { BookingLimits } from '../../src/services/booking/limits.ts';
 import { dayMs, stayOf } from '../../src/services/booking/stay.ts';
 import { type BookingStore, createBookingStore } from '../../src/services/booking/store.ts';
 import { carKind } from '../../src/services/car/car.ts';
@@ -45,15 +46,18 @@ interface Room {
   readonly price?: number;
 }
 
-export async function openWorld(url: string): Promise<World> {
+/** A user may book all that a test has, unless the test says otherwise. */
+const generous: BookingLimits = { holdsMax: 1000, daysMax: 90, unitsMax: 1000 };
+
+export async function openWorld(url: string, limits: BookingLimits = generous): Promise<World> {
   const database = await openDatabase({ url });
   const time = { nowMs: startMs };
   const clock = () => time.nowMs;
   return {
     time,
     database,
-    hotels: createBookingStore<HotelBookingRow>({ database, kind: hotelKind, clock }),
-    cars: createBookingStore<CarBookingRow>({ database, kind: carKind, clock }),
+    hotels: createBookingStore<HotelBookingRow>({ database, kind: hotelKind, clock, limits }),
+    cars: createBookingStore<CarBookingRow>({ database, kind: carKind, clock, limits }),
     async addHotel(...rooms) {
       const id = randomUUID();
       await database.kysely.insertInto('hotels').values({ id, name: 'Astoria', city: 'Bern' }).execute();

@@ -40,6 +40,8 @@ function numberKind(min: number, max: number, unit = '') {
 export const port = numberKind(0, 65535);
 export const count = numberKind(1, 10_000_000);
 export const bytes = numberKind(1, delayMsMax, 'of bytes ');
+/** The price of a booking so long still fits into 32 bits. */
+export const days = numberKind(1, 200);
 export const timeoutMs = numberKind(1, delayMsMax, 'of milliseconds ');
 
 export const flag = kind(z.boolean(), flagFromText, 'true or false');

@@ -1,6 +1,6 @@
 /** The table of settings: default, kind and help line, for the environment, the library's options and `--help`. */
 import { isHost, isNetwork } from '../fields/addresses.ts';
-import { addressBook, bytes, choiceKind, count, flag, listKind, port, textKind, timeoutMs } from './kinds.ts';
+import { addressBook, bytes, choiceKind, count, days, flag, listKind, port, textKind, timeoutMs } from './kinds.ts';
 
 const address = textKind(isHost, 'a host name or an IP address, without brackets or port');
 const directory = textKind((text) => text !== '', 'a path');
@@ -65,6 +65,9 @@ export const settingTable = {
   ),
   bodyBytesMax: bytes(1_048_576, 'Largest request body, in bytes.'),
   headerBytesMax: bytes(16_384, 'Largest request line and headers together, in bytes.'),
+  bookingHoldsMax: count(10, 'Pending bookings that a user may have at once, of hotels and of cars each.'),
+  bookingDaysMax: days(90, 'Nights or days of one booking.'),
+  bookingUnitsMax: count(20, 'Rooms, or cars, that the bookings of one user may take on the same day.'),
   headerTimeoutMs: timeoutMs(10_000, 'Until the request headers have arrived, in milliseconds.'),
   requestTimeoutMs: timeoutMs(30_000, 'Until the whole request has arrived, in milliseconds.'),
   keepAliveTimeoutMs: timeoutMs(72_000, 'How long an idle connection is kept, in milliseconds.'),

@@ -8,6 +8,7 @@ import { type BookingRow, selectPage } from '#storage';
 import { type BookingRequest, badBody } from './create-booking.ts';
 import { bookingDocs, titlesOf } from './docs.ts';
 import { type BookingKind, parseId } from './kind.ts';
+import { defaultLimits } from './limits.ts';
 import { parseStay } from './stay.ts';
 import { type BookingStoreOptions, createBookingStore } from './store.ts';
 
@@ -33,7 +34,7 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
   { view, list, schema, requestOf }: BookingsDefinition<Row, Body>,
   options: BookingStoreOptions,
 ): readonly Route[] {
-  const { database, kind } = options;
+  const { database, kind, limits: { daysMax } = defaultLimits } = options;
   const store = createBookingStore<Row>(options);
   const version = (row: Row) => row.version;
   const docs = bookingDocs(kind);
@@ -64,7 +65,7 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
       guard: ownerOf,
       async create(ctx, { input, key, fingerprint, responseFor }) {
         const user = ownerOf(ctx);
-        const request = { ...requestOf(input), user, stay: stayIn(kind, input) };
+        const request = { ...requestOf(input), user, stay: stayIn(kind, daysMax, input) };
         const scope = [kind.name, user, ctx.method, requestContext(ctx).basePath + ctx.path];
         const idempotent = key === undefined ? undefined : { scope, key, fingerprint };
         const { response, replayed } = await store.create(request, idempotent, responseFor);
@@ -88,8 +89,8 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
 }
 
 /** Throws `bad-body`. */
-function stayIn(kind: BookingKind, body: object): BookingRequest['stay'] {
-  const parsed = parseStay(kind, body as Readonly<Record<string, string | undefined>>);
+function stayIn(kind: BookingKind, daysMax: number, body: object): BookingRequest['stay'] {
+  const parsed = parseStay(kind, daysMax, body as Readonly<Record<string, string | undefined>>);
   if (parsed.ok) return parsed.stay;
   throw badBody(...parsed.faults.map(({ field, detail }) => ({ pointer: `/${field}`, detail })));
 }

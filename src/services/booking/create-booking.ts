@@ -7,8 +7,9 @@ import { type FreeStay, findFreeOffer, freeStays, offersOf, takenIn, takeUnits, 
 import { createReference } from './booking-view.ts';
 import { createRefundSteps } from './cancellation.ts';
 import type { BookingKind, Offer } from './kind.ts';
+import { type BookingLimits, lockUser, requireHold, requireUnit } from './limits.ts';
 import { moneyOf } from './money.ts';
-import { dayMs, lengthOf, type Stay, shiftStay, stayOf, timeText } from './stay.ts';
+import { dayMs, holdMs, lengthOf, type Stay, shiftStay, stayOf, timeText } from './stay.ts';
 
 export interface BookingRequest {
   readonly user: string;
@@ -24,17 +25,24 @@ export interface BookingRequest {
   readonly nowMs: number;
 }
 
-const holdMs = 15 * 60_000;
+export interface CreateBookingOptions {
+  readonly database: Pick<Database, 'dialect'>;
+  readonly kind: BookingKind;
+  readonly limits: BookingLimits;
+}
 
-/** In a transaction, which must be rolled back when it throws: `bad-body`, or SoldOut. */
+/** In a transaction, which must be rolled back when it throws: `bad-body`, `too-many-holds`, `too-many-units`, or SoldOut. */
 export async function createBooking<Row extends BookingRow>(
-  { dialect }: Pick<Database, 'dialect'>,
+  { database, kind, limits }: CreateBookingOptions,
   transaction: Kysely<Tables>,
-  kind: BookingKind,
   request: BookingRequest,
 ): Promise<Row> {
-  if (dialect === 'postgres') await lock(transaction, kind, request.resourceId);
+  // The user before the hotel or car: otherwise two bookings could deadlock.
+  await lockUser(database, transaction, kind, request.user);
+  if (request.hold) await requireHold(transaction, kind, limits, request);
+  if (database.dialect === 'postgres') await lock(transaction, kind, request.resourceId);
   const { offer, stay } = await choose(transaction, kind, request);
+  await requireUnit(transaction, kind, limits, { ...request, stay });
   const heldUntil = request.hold ? timeText(request.nowMs + holdMs) : null;
   const booking = { id: randomUUID(), request, offer, stay, heldUntil };
   const row = await insert(transaction, kind, booking);

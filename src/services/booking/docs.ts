@@ -3,18 +3,23 @@ import { z } from 'zod';
 import type { ApiInfo, OperationDocs } from '#rest';
 import { alternativesMax } from './create-booking.ts';
 import type { BookingKind } from './kind.ts';
+import type { BookingLimits } from './limits.ts';
 import { moneySchema } from './money.ts';
-import { stayDaysMax, stayEndSchema } from './stay.ts';
+import { stayEndSchema } from './stay.ts';
 
-export function apiInfo({ name, dayName, plural, stay: { fields } }: BookingKind): ApiInfo {
+export function apiInfo(
+  { name, dayName, plural, offer: { unitNoun }, stay: { fields } }: BookingKind,
+  { holdsMax, daysMax, unitsMax }: BookingLimits,
+): ApiInfo {
   const [from, to] = fields;
   return {
     title: capitalised(plural),
     version: '1',
     description: [
       `${capitalised(plural)}, what is left of them for a stay, and your bookings of them.`,
-      `A booking is for whole ${dayName}s, at most ${stayDaysMax}, from \`${from}\` to \`${to}\`. It goes from \`pending\` to \`confirmed\``,
+      `A booking is for whole ${dayName}s, at most ${daysMax}, from \`${from}\` to \`${to}\`. It goes from \`pending\` to \`confirmed\``,
       `to \`cancelled\`. Only the user who made it sees it: for every other user a ${name} booking is 404.`,
+      `A user may hold ${holdsMax} bookings at once, and have ${unitsMax} ${unitNoun}s on one ${dayName}.`,
     ].join(' '),
     signedIn: true,
     problems: { 'storage-unavailable': {}, 'too-many-requests': {} },
@@ -54,7 +59,7 @@ export function bookingDocs(kind: BookingKind): Record<'list' | 'create' | 'get'
       operationId: `create${one}`,
       summary: `Book a ${name}`,
       description: `Give both \`${stay.fields.join('` and `')}\`, or neither: then it is the next free ${dayName}, for one.`,
-      problems: { 'sold-out': { alternatives: alternativesSchema(kind) } },
+      problems: { 'sold-out': { alternatives: alternativesSchema(kind) }, 'too-many-holds': {}, 'too-many-units': {} },
     },
     get: { operationId: `get${one}`, summary: `Read a ${name} booking` },
     change: {

@@ -3,6 +3,7 @@ export { bookingFields } from './booking-view.ts';
 export { holdSchema, userHeader } from './bookings.ts';
 export type { WithAvailability } from './inventory.ts';
 export type { BookingKind, Offer } from './kind.ts';
+export type { BookingLimits } from './limits.ts';
 export { moneyFor, moneyOf } from './money.ts';
 export { type BookingServiceDefinition, type BookingServiceOptions, createBookingService } from './service.ts';
 export { dayMs, stayEndSchema } from './stay.ts';

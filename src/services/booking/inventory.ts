@@ -7,6 +7,7 @@ import { selectPage, type Tables } from '#storage';
 import { hasRoom, offersOf, takenIn, unitsLeft } from './availability.ts';
 import { inventoryDocs, titlesOf } from './docs.ts';
 import { type BookingKind, type Offer, parseId } from './kind.ts';
+import { defaultLimits } from './limits.ts';
 import { lengthOf, parseStay, type Stay } from './stay.ts';
 import type { BookingStoreOptions } from './store.ts';
 
@@ -40,10 +41,10 @@ export interface InventoryDefinition<Row extends Resource> {
 
 export function inventoryRoutes<Row extends Resource>(
   { all, view, list, hasGuests = false }: InventoryDefinition<Row>,
-  { database, kind, clock }: BookingStoreOptions,
+  { database, kind, clock, limits: { daysMax } = defaultLimits }: BookingStoreOptions,
 ): readonly Route[] {
   const { kysely } = database;
-  const extra = createStayArguments(kind, hasGuests);
+  const extra = createStayArguments(kind, daysMax, hasGuests);
   const docs = inventoryDocs(kind);
   const titles = titlesOf(kind);
   const readFirst = database.prepareFirst<Row>(all(kysely).where('id', '=', ''));
@@ -98,11 +99,11 @@ const guestsPattern = /^(?:[1-9]|1\d|20)$/;
  * The arguments of a stay: both ends or neither, and guests where the kind has any. All are checked in the transform,
  * since it would not run after a fault of the object, and all faults are to be reported at once.
  */
-function createStayArguments(kind: BookingKind, hasGuests: boolean) {
+function createStayArguments(kind: BookingKind, daysMax: number, hasGuests: boolean) {
   const shape = stayArgumentShape(kind, hasGuests);
   return z.object(shape).transform((given, ctx): AskedStay => {
     const refuse = (field: string, message: string) => ctx.addIssue({ code: 'custom', path: [field], message });
-    const parsed = parseStay(kind, given);
+    const parsed = parseStay(kind, daysMax, given);
     for (const { field, detail } of parsed.ok ? [] : parsed.faults) refuse(field, detail);
     const { guests } = given;
     if (guests !== undefined && !guestsPattern.test(guests)) refuse('guests', 'must be a whole number from 1 to 20');

@@ -7,6 +7,7 @@ import { type BookingsDefinition, bookingRoutes } from './bookings.ts';
 import { apiInfo } from './docs.ts';
 import { type InventoryDefinition, inventoryRoutes, type Resource } from './inventory.ts';
 import type { BookingKind } from './kind.ts';
+import { type BookingLimits, defaultLimits } from './limits.ts';
 
 export interface BookingServiceDefinition<Row extends Resource, Booking extends BookingRow, Body extends object> {
   readonly kind: BookingKind;
@@ -19,14 +20,16 @@ export interface BookingServiceOptions extends ProblemResponsesOptions {
   readonly representations: Representations;
   /** Milliseconds since 1970. @default the system's */
   readonly clock?: () => number;
+  /** @default 10 holds, 90 days, 20 units on a day */
+  readonly limits?: BookingLimits;
 }
 
 /** The app has no prefix and no version: `/`, `/<uuid>`, `/bookings/` and `/bookings/<uuid>`. */
 export function createBookingService<Row extends Resource, Booking extends BookingRow, Body extends object>(
   { kind, inventory, bookings }: BookingServiceDefinition<Row, Booking, Body>,
-  { database, clock = Date.now, ...responses }: BookingServiceOptions,
+  { database, clock = Date.now, limits = defaultLimits, ...responses }: BookingServiceOptions,
 ): Koa {
-  const options = { database, kind, clock };
+  const options = { database, kind, clock, limits };
   const routes = [...bookingRoutes(bookings, options), ...inventoryRoutes(inventory, options)];
-  return createResourceApp({ ...responses, info: apiInfo(kind), routes });
+  return createResourceApp({ ...responses, info: apiInfo(kind, limits), routes });
 }

@@ -11,7 +11,8 @@ export interface Stay {
 }
 
 export const dayMs = 86_400_000;
-export const stayDaysMax = 90;
+/** How long a hold lasts. */
+export const holdMs = 15 * 60_000;
 /** Later than any real booking, and before years have more than four digits. */
 const endMax = '2200-01-01';
 
@@ -26,7 +27,11 @@ export interface StayFault {
 }
 
 /** Expects both ends or neither; without them the stay is undefined. */
-export function parseStay(kind: BookingKind, given: Readonly<Record<string, string | undefined>>): ParsedStay {
+export function parseStay(
+  kind: BookingKind,
+  daysMax: number,
+  given: Readonly<Record<string, string | undefined>>,
+): ParsedStay {
   const { fields, parse, example } = kind.stay;
   const [from, to] = fields.map((field) => given[field]);
   if (from === undefined && to === undefined) return { ok: true, stay: undefined };
@@ -38,7 +43,7 @@ export function parseStay(kind: BookingKind, given: Readonly<Record<string, stri
     return refuse(malformed, malformedEnd(example));
   }
   const stay = stayOf(fromMs, toMs);
-  const detail = faultOf(kind, stay);
+  const detail = faultOf(kind, daysMax, stay);
   return detail === undefined ? { ok: true, stay } : refuse([fields[1]], detail);
 }
 
@@ -51,11 +56,11 @@ function malformedEnd(example: string): string {
 }
 
 /** What is wrong with the end. */
-function faultOf({ dayName, stay: { fields } }: BookingKind, stay: Stay): string | undefined {
+function faultOf({ dayName, stay: { fields } }: BookingKind, daysMax: number, stay: Stay): string | undefined {
   const [from] = fields;
   if (stay.toMs <= stay.fromMs) return `must be after ${from}`;
   if (stay.toMs > Date.parse(endMax)) return `must not be after ${endMax}`;
-  return lengthOf(stay) > stayDaysMax ? `must be at most ${stayDaysMax} ${dayName}s after ${from}` : undefined;
+  return lengthOf(stay) > daysMax ? `must be at most ${daysMax} ${dayName}s after ${from}` : undefined;
 }
 
 /** A beginning or end in a request body, and in a response. */

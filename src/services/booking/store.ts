@@ -7,6 +7,7 @@ import { type RefundStep, refundAt } from './cancellation.ts';
 import { type BookingRequest, createBooking, SoldOut, soldOutProblem } from './create-booking.ts';
 import { createIdempotentRequests, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';
 import type { BookingKind } from './kind.ts';
+import { type BookingLimits, defaultLimits } from './limits.ts';
 import { timeText } from './stay.ts';
 
 export interface BookingStoreOptions {
@@ -14,13 +15,16 @@ export interface BookingStoreOptions {
   readonly kind: BookingKind;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
+  /** @default 10 holds, 90 days, 20 units on a day */
+  readonly limits?: BookingLimits;
 }
 
 /** Rejects with StorageUnavailable while the database is away. */
 export interface BookingStore<Row extends BookingRow> {
   /**
    * Creates a booking and returns `toResponse` of it, or the response that the same request got before. Throws the
-   * problems `bad-body`, `sold-out`, `idempotency-mismatch` and `idempotency-running`, and then creates nothing.
+   * problems `bad-body`, `sold-out`, `too-many-holds`, `too-many-units`, `idempotency-mismatch` and `idempotency-running`,
+   * and then creates nothing.
    */
   readonly create: <Response>(
     request: Omit<BookingRequest, 'nowMs'>,
@@ -38,7 +42,7 @@ export interface BookingStore<Row extends BookingRow> {
 }
 
 export function createBookingStore<Row extends BookingRow>(options: BookingStoreOptions): BookingStore<Row> {
-  const { database, kind, clock } = options;
+  const { database, kind, clock, limits = defaultLimits } = options;
   const { kysely } = database;
   const idempotentRequests = createIdempotentRequests(database);
   const ownedAt = (now: string, user: string) => bookingsAt<Row>(kysely, kind, now).where(sql.ref('user'), '=', user);
@@ -53,7 +57,7 @@ export function createBookingStore<Row extends BookingRow>(options: BookingStore
     ) {
       const request = { ...asked, nowMs: clock() };
       const work = async (transaction: Kysely<Tables>) =>
-        toResponse(await createBooking<Row>(database, transaction, kind, request));
+        toResponse(await createBooking<Row>({ database, kind, limits }, transaction, request));
       try {
         return await idempotentRequests.runOnce(idempotent, work, request.nowMs);
       } catch (error) {

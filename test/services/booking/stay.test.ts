@@ -9,8 +9,8 @@ const firstOfMay = Date.UTC(2030, 4, 1) / dayMs;
 
 describe('parseStay', () => {
   const hotel = (check_in?: string, check_out?: string) =>
-    parseStay(hotelKind, { ...(check_in && { check_in }), ...(check_out && { check_out }) });
-  const car = (pickup_at: string, dropoff_at: string) => parseStay(carKind, { pickup_at, dropoff_at });
+    parseStay(hotelKind, 90, { ...(check_in && { check_in }), ...(check_out && { check_out }) });
+  const car = (pickup_at: string, dropoff_at: string) => parseStay(carKind, 90, { pickup_at, dropoff_at });
   const daysOf = (reading: ReturnType<typeof parseStay>) => {
     assert.ok(reading.ok && reading.stay);
     return [reading.stay.firstDay - firstOfMay, reading.stay.endDay - firstOfMay];

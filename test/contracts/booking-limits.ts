@@ -1,0 +1,89 @@
+/** What one user may book at once, on every database, also when requests come at the same time to two servers. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { ScratchDatabase } from '../support/databases.ts';
+import { make, nights, openWorld, refuse, requestFor, startMs, type World } from './booking-world.ts';
+
+export function bookingLimitsContract(create: () => Promise<ScratchDatabase>): void {
+  const limits = { holdsMax: 3, daysMax: 90, unitsMax: 5 };
+  let place: ScratchDatabase;
+  let worlds: readonly [World, World];
+  let world: World;
+  let hotelId: string;
+
+  before(async () => {
+    place = await create();
+    worlds = [await openWorld(place.url, limits), await openWorld(place.url, limits)];
+    world = worlds[0];
+  });
+  beforeEach(async () => {
+    hotelId = await world.addHotel({ name: 'double', units: 64 });
+    for (const { time } of worlds) time.nowMs = startMs;
+  });
+  after(async () => {
+    for (const { database } of worlds) await database.close();
+    await place.remove();
+  });
+
+  const hold = (user: string, store = world.hotels) => make(store, requestFor(hotelId, { user, hold: true }));
+  const madeOf = (outcomes: readonly PromiseSettledResult<unknown>[]) =>
+    outcomes.filter(({ status }) => status === 'fulfilled').length;
+  const slugsOf = (outcomes: readonly PromiseSettledResult<unknown>[]) => [
+    ...new Set(outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason.slug] : []))),
+  ];
+
+  it('is so many holds, of 24 requests at once', async () => {
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 24 }, (_, client) => hold('holder', worlds[client % 2]?.hotels)),
+    );
+    assert.equal(madeOf(outcomes), 3);
+    assert.deepEqual(slugsOf(outcomes), ['too-many-holds']);
+    await hold('another user');
+  });
+
+  it('is another hold once one is confirmed, cancelled or lapsed; the refusal says when', async () => {
+    const user = 'patient';
+    const held = [await hold(user), await hold(user), await hold(user)];
+    const { detail, headers } = await refuse(hold(user), 'too-many-holds');
+    assert.match(detail ?? '', /may hold 3 at once: confirm or cancel one, or wait until 2030-01-01T09:45:00/);
+    assert.equal(headers?.['Retry-After'], '900');
+    for (const [index, status] of (['confirmed', 'cancelled'] as const).entries()) {
+      await world.hotels.change(held[index]?.id ?? '', status, () => {});
+      await hold(user);
+      await refuse(hold(user), 'too-many-holds');
+    }
+    world.time.nowMs += 900_000;
+    await hold(user);
+  });
+
+  it('counts no hold twice when its request is repeated', async () => {
+    const user = 'repeating';
+    const ask = (key: string) =>
+      world.hotels.create(
+        requestFor(hotelId, { user, hold: true }),
+        { scope: [user], key, fingerprint: 'one' },
+        ({ id }) => ({ id }),
+      );
+    const keys = [randomUUID(), randomUUID(), randomUUID()];
+    for (const key of [...keys, ...keys]) await ask(key);
+    await refuse(ask(randomUUID()), 'too-many-holds');
+    assert.equal((await ask(keys[0] ?? '')).replayed, true);
+  });
+
+  it('is so many rooms in one night, in any hotel, of 24 requests at once', async () => {
+    const otherHotel = await world.addHotel({ name: 'double', units: 64 });
+    const book = (store: World['hotels'], id: string, stay = nights(10)) =>
+      make(store, requestFor(id, { user: 'greedy', stay }));
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 24 }, (_, client) =>
+        book(worlds[client % 2 === 0 ? 0 : 1].hotels, client % 3 === 0 ? otherHotel : hotelId),
+      ),
+    );
+    assert.equal(madeOf(outcomes), 5);
+    assert.deepEqual(slugsOf(outcomes), ['too-many-units']);
+    const { detail } = await refuse(book(world.hotels, hotelId, nights(8, 3)), 'too-many-units');
+    assert.match(detail ?? '', /take 5 rooms on the night of 2030-01-11, and may take 5/);
+    await book(world.hotels, hotelId, nights(8, 2));
+    await book(world.hotels, hotelId, nights(11));
+  });
+}
