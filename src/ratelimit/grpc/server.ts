@@ -1,7 +1,9 @@
 /** `serveRateLimit`: the gRPC server of rate limiting on its port, loaded late, and stopped by a deadline. */
-import { createServer, type Server as Listener, type Socket } from 'node:net';
+import { createServer, type Server as Listener } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
 import type { Limiter, Logger } from '../limiter.ts';
+import { createBoundedPort, type PortBounds, portBounds } from './bounds.ts';
 import { addServices, loadGrpc } from './services.ts';
 
 export interface RateLimitServerOptions {
@@ -11,6 +13,8 @@ export interface RateLimitServerOptions {
   /** 0 picks a free one. */
   readonly port: number;
   readonly logger: Pick<Logger, 'error'>;
+  /** @default portBounds */
+  readonly bounds?: Partial<PortBounds>;
 }
 
 export interface RateLimitServer {
@@ -25,15 +29,14 @@ export interface RateLimitServer {
 export async function serveRateLimit(options: RateLimitServerOptions): Promise<RateLimitServer> {
   const library = await loadGrpc();
   const { Server, ServerCredentials } = library.grpc;
-  const server = new Server(serverOptions);
+  const bounds = { ...portBounds, ...options.bounds };
+  const bounded = createBoundedPort(library.grpc, bounds, options.logger);
+  const server = new Server(serverOptions(bounds, bounded.interceptor));
   const health = await addServices(server, library, options);
   // The library's own listening hides the system's error code and prints to the console.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const sockets = new Set<Socket>();
   const listener = createServer((socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-    injector.injectConnection(socket);
+    if (bounded.admit(socket)) injector.injectConnection(socket);
   });
   const port = await listen(listener, options.host ?? '127.0.0.1', options.port);
   // For example too many open files: the service continues with the connections it has.
@@ -46,13 +49,14 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
     // On Node 24 its callback does not wait for running calls; `closed` does, as each connection ends with its last call.
     server.tryShutdown(() => {});
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+    for (const socket of bounded.sockets()) if (socket.bytesRead === 0) socket.destroy();
     const deadline = new AbortController();
     await Promise.race([closed, delay(deadlineMs, undefined, { signal: deadline.signal }).catch(() => {})]);
     deadline.abort();
     server.forceShutdown();
-    for (const socket of sockets) socket.destroy();
+    for (const socket of bounded.sockets()) socket.destroy();
     await closed;
+    bounded.close();
   }
 
   let stopped: Promise<void> | undefined;
@@ -66,15 +70,21 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
   });
 }
 
-const serverOptions = Object.freeze({
-  // Above the largest request within the bounds that a gateway can send; headers have node:http2's bound of 64 KiB.
-  'grpc.max_receive_message_length': 1_048_576,
-  'grpc.max_concurrent_streams': 1_000,
-  // The connection of a client that has vanished is closed within a minute and a half.
-  'grpc.keepalive_time_ms': 60_000,
-  'grpc.keepalive_timeout_ms': 20_000,
-  'grpc.enable_channelz': 0,
-});
+function serverOptions({ callsMax, idleMs }: PortBounds, interceptor: ServerInterceptor): ServerOptions {
+  return {
+    interceptors: [interceptor],
+    // Above the largest request within the bounds that a gateway can send; headers have node:http2's bound of 64 KiB.
+    'grpc.max_receive_message_length': 1_048_576,
+    'grpc.max_concurrent_streams': callsMax,
+    'grpc.max_connection_idle_ms': idleMs,
+    // In megabytes, for frames and headers of a connection that its client does not take; grpc-js has no bound.
+    'grpc-node.max_session_memory': 16,
+    // The connection of a client that has vanished is closed within a minute and a half.
+    'grpc.keepalive_time_ms': 60_000,
+    'grpc.keepalive_timeout_ms': 20_000,
+    'grpc.enable_channelz': 0,
+  };
+}
 
 function listen(listener: Listener, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {

@@ -33,6 +33,17 @@ export async function loadGrpc(): Promise<GrpcLibrary> {
   };
 }
 
+/**
+ * The library prints to the console, with the value of each header that is not ASCII. Its other lines go to our log; the
+ * library has one logger for the whole process.
+ */
+function logLibrary({ setLogger }: GrpcLibrary['grpc'], logger: Pick<Logger, 'error'>): void {
+  const error = (line: unknown): void => {
+    if (!String(line).startsWith('Failed to add metadata entry')) logger.error({ line }, 'the gRPC library reports');
+  };
+  setLogger({ error });
+}
+
 export interface GrpcServicesOptions {
   readonly limiter: Limiter;
   readonly logger: Pick<Logger, 'error'>;
@@ -43,6 +54,7 @@ export async function addServices(
   library: GrpcLibrary,
   options: GrpcServicesOptions,
 ): Promise<HealthService> {
+  logLibrary(library.grpc, options.logger);
   const codecs = [await loadCodec('v3'), await loadCodec('lyft')];
   const handler = { ShouldRateLimit: shouldRateLimit(options, library.grpc.status) };
   for (const { definition } of codecs) server.addService(definition, handler);
@@ -103,6 +115,9 @@ type WatchCall = ServerWritableStream<HealthRequest, HealthResponse>;
 /** Each costs memory for as long as its client likes. */
 const watchesMax = 100;
 
+/** Each watch remembers its name. */
+const serviceNameMax = 256;
+
 /**
  * `grpc.health.v1` for the server itself (`''`) and each of its services, which are ready together or not; starts with
  * NOT_SERVING. Only the definition is the library's: its service remembers every name that a client ever watched, repeats
@@ -115,12 +130,19 @@ function addHealth(server: Server, { grpc, health }: GrpcLibrary, services: read
 
   const check: handleUnaryCall<HealthRequest, HealthResponse> = ({ request: { service } }, callback) => {
     if (names.has(service)) callback(null, { status });
-    else callback({ code: grpc.status.NOT_FOUND, details: `there is no service ${JSON.stringify(service)} here` });
+    else callback({ code: grpc.status.NOT_FOUND, details: 'there is no such service here' });
   };
 
   const watch: handleServerStreamingCall<HealthRequest, HealthResponse> = (call) => {
     if (watches.size >= watchesMax) {
       call.emit('error', { code: grpc.status.RESOURCE_EXHAUSTED, details: `there are ${watchesMax} watches already` });
+      return;
+    }
+    if (call.request.service.length > serviceNameMax) {
+      call.emit('error', {
+        code: grpc.status.INVALID_ARGUMENT,
+        details: `a name has up to ${serviceNameMax} characters`,
+      });
       return;
     }
     watches.add(call);

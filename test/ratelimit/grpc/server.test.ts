@@ -100,7 +100,7 @@ describe('the rate-limit server', () => {
       for (const message of [empty, ...services.map(named)])
         assert.equal(await call(`${health}/Check`, message), expected);
     }
-    await checkRefused(`${health}/Check`, named('x'), 5, 'there is no service "x" here');
+    await checkRefused(`${health}/Check`, named('x'), 5, 'there is no such service here');
     const list = hex(await call(`${health}/List`, empty)).toString('latin1');
     for (const service of services) assert.ok(list.includes(service), list);
   });
