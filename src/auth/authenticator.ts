@@ -46,7 +46,7 @@ export interface AuthenticatorOptions {
   readonly cacheTtlMs?: number;
   /** How many credentials are verified at once. @default 3, and fewer where that leaves no core for requests */
   readonly verificationsMax?: number;
-  /** How many more wait for their turn. @default 64 */
+  /** How many more wait for their turn, for two seconds at most. @default 256 */
   readonly waitingMax?: number;
   /** Counted up. @default new counts */
   readonly counts?: LoginCounts;
@@ -87,6 +87,9 @@ export function createLoginCounts(): LoginCounts {
   return { right: 0, wrong: 0, throttled: 0, busy: 0 };
 }
 
+/** Less than a proxy waits for an auth service. */
+const waitMsMax = 2000;
+
 /** What bounds the cost of wrong passwords. */
 interface Bounds {
   readonly throttle: Throttle;
@@ -95,10 +98,10 @@ interface Bounds {
 }
 
 function createBounds(options: AuthenticatorOptions): Bounds {
-  const { verificationsMax: runningMax = runningMaxDefault, waitingMax = 64, counts = createLoginCounts() } = options;
+  const { verificationsMax: runningMax = runningMaxDefault, waitingMax = 256, counts = createLoginCounts() } = options;
   return {
     throttle: createThrottle(options),
-    checks: createChecks({ runningMax, waitingMax, refused: busy }),
+    checks: createChecks({ runningMax, waitingMax, waitMsMax, refused: busy }),
     counts,
   };
 }

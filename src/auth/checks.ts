@@ -10,7 +10,9 @@ export const runningMaxDefault = Math.max(1, Math.min(3, availableParallelism() 
 export interface ChecksOptions<Result> {
   readonly runningMax: number;
   readonly waitingMax: number;
-  /** The result of a check for which there is no place. */
+  /** In milliseconds. */
+  readonly waitMsMax: number;
+  /** The result of a check that finds no place, or waits too long. */
   readonly refused: Result;
 }
 
@@ -31,9 +33,18 @@ interface Waiting {
   readonly refuse: () => void;
 }
 
-/** The second check of a network comes after the first of every other one, so a flood waits behind a newcomer, not before. */
-export function createChecks<Result>({ runningMax, waitingMax, refused }: ChecksOptions<Result>): Checks<Result> {
+/**
+ * The second check of a network comes after the first of every other one, so a newcomer passes a flood. Of equals the newest
+ * is first: in a flood from many networks the oldest would be a guess as well, and its client the least likely to wait still.
+ */
+export function createChecks<Result>({
+  runningMax,
+  waitingMax,
+  waitMsMax,
+  refused,
+}: ChecksOptions<Result>): Checks<Result> {
   const places = new Map<string, number>();
+  /** In the order in which they run. */
   const waiting: Waiting[] = [];
   let running = 0;
 
@@ -53,16 +64,24 @@ export function createChecks<Result>({ runningMax, waitingMax, refused }: Checks
     }
   }
 
-  /** Behind all with the same order. */
   function enqueue(entry: Waiting): void {
-    const behind = waiting.findIndex(({ order }) => order > entry.order);
+    const behind = waiting.findIndex(({ order }) => order >= entry.order);
     waiting.splice(behind === -1 ? waiting.length : behind, 0, entry);
     if (waiting.length > waitingMax) waiting.pop()?.refuse();
   }
 
   function runLater(order: number, check: () => Promise<Result>): Promise<Result> {
     return new Promise((resolve) => {
-      enqueue({ order, start: () => resolve(runNow(check)), refuse: () => resolve(refused) });
+      const settle = (result: Result | Promise<Result>) => {
+        clearTimeout(timer);
+        resolve(result);
+      };
+      const entry = { order, start: () => settle(runNow(check)), refuse: () => settle(refused) };
+      const timer = setTimeout(() => {
+        waiting.splice(waiting.indexOf(entry), 1);
+        entry.refuse();
+      }, waitMsMax);
+      enqueue(entry);
     });
   }
 
@@ -70,7 +89,7 @@ export function createChecks<Result>({ runningMax, waitingMax, refused }: Checks
     run({ network, rank }: Place, check: () => Promise<Result>) {
       const order = rank + (places.get(network) ?? 0);
       const last = waiting.at(-1);
-      if (waiting.length >= waitingMax && last !== undefined && last.order <= order) return refused;
+      if (waiting.length >= waitingMax && last !== undefined && last.order < order) return refused;
       add(network, 1);
       return (running < runningMax ? runNow(check) : runLater(order, check)).finally(() => add(network, -1));
     },

@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises';
 import { createChecks } from '../../src/auth/checks.ts';
 
 /** Checks that end in turn, and the names of those that have begun. */
-function setUp(bounds: { runningMax: number; waitingMax: number }) {
-  const { run } = createChecks<string>({ ...bounds, refused: 'refused' });
+function setUp(bounds: { runningMax: number; waitingMax: number; waitMsMax?: number }) {
+  const { run } = createChecks<string>({ waitMsMax: 10_000, ...bounds, refused: 'refused' });
   const begun: string[] = [];
   const ends: (() => void)[] = [];
   const ask = (name: string, network: string, rank = 0) =>
@@ -40,6 +40,22 @@ describe('password checks', () => {
     assert.deepEqual(begun, ['f1', 'newcomer', 'f2', 'f3', 'f4']);
   });
 
+  it('of a newcomer come before those of networks that flood together, and do not fail yet', async () => {
+    const { ask, begun, finishAll } = setUp({ runningMax: 1, waitingMax: 8 });
+    for (const flood of ['a', 'b', 'c', 'a', 'b', 'c']) void ask(flood, flood);
+    void ask('newcomer', 'elsewhere');
+    await finishAll();
+    assert.deepEqual(begun, ['a', 'newcomer', 'c', 'b', 'c', 'b', 'a']);
+  });
+
+  it('wait so long, and are refused then', async () => {
+    const { ask, begun, finishAll } = setUp({ runningMax: 1, waitingMax: 8, waitMsMax: 1 });
+    const [first, second] = [ask('a', 'a'), ask('b', 'b')];
+    assert.equal(await second, 'refused');
+    await finishAll();
+    assert.deepEqual([await first, begun], ['a', ['a']]);
+  });
+
   it('come later the more logins have failed', async () => {
     const { ask, begun, finishAll } = setUp({ runningMax: 1, waitingMax: 8 });
     for (const [name, rank] of [
@@ -64,7 +80,7 @@ describe('password checks', () => {
   });
 
   it('free their place when they fail', async () => {
-    const { run } = createChecks<string>({ runningMax: 1, waitingMax: 1, refused: 'refused' });
+    const { run } = createChecks<string>({ runningMax: 1, waitingMax: 1, waitMsMax: 10_000, refused: 'refused' });
     const failing = async () => {
       throw new Error('out of memory');
     };

@@ -4,15 +4,25 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { built } from '../support/programs/built.ts';
 import { measureLoad } from './load-configuration.ts';
+import { measureLogins } from './logins.ts';
 import { measureRows } from './measure.ts';
 import { measureRateLimit } from './ratelimit.ts';
 import { rows } from './rows.ts';
 import { soak } from './soak.ts';
 import { measureReady, startIdle } from './startup.ts';
-import { formatTable, loadRows, rateLimitRows, requestRows, soakRows, startUpRows, type TableRow } from './table.ts';
+import {
+  formatTable,
+  loadRows,
+  loginRows,
+  rateLimitRows,
+  requestRows,
+  soakRows,
+  startUpRows,
+  type TableRow,
+} from './table.ts';
 
 /** `soak` takes a minute and runs only by name. */
-const names = [...rows.map(({ name }) => name), 'load', 'ratelimit', 'startup'];
+const names = [...rows.map(({ name }) => name), 'load', 'logins', 'ratelimit', 'startup'];
 /** Measured with `ratelimit`, to compare requests with and without a label. */
 const labelRows = ['chain', 'label', 'label-grpc'];
 
@@ -46,6 +56,7 @@ async function measure(chosen: readonly string[]): Promise<TableRow[]> {
     if (requests.length > 1 || chosen.includes('koa'))
       table.push(...requestRows(await measureRows(requests, directory)));
     if (withRateLimit) table.push(...rateLimitRows(await measureRateLimit(directory)));
+    if (chosen.includes('logins')) table.push(...loginRows(await measureLogins(directory)));
     if (chosen.includes('soak')) table.push(...soakRows(await soak(directory)));
     if (idle !== undefined) table.push(...startUpRows(readyMs, await idle.rssBytes()));
   } finally {

@@ -1,5 +1,6 @@
 /** The figures as one table: each beside a peer, with the ratio and the aim. */
 import type { LoadFigures } from './load-configuration.ts';
+import type { LoginFigures } from './logins.ts';
 import type { Figures } from './measure.ts';
 import type { RateLimitFigures } from './ratelimit.ts';
 import type { SoakFigures } from './soak.ts';
@@ -66,6 +67,18 @@ export function loadRows(figures: readonly LoadFigures[]): TableRow[] {
     },
     { name: 'load', what: `${mappings} mappings, ${title}: the gateway`, figure: gatewayMs, unit: 'ms' },
   ]);
+}
+
+export function loginRows({ calmMs, floodedMs, newcomerMs }: LoginFigures): TableRow[] {
+  const calm = 'a remembered user, 99th percentile';
+  return [
+    { name: 'logins', what: calm, figure: calmMs, unit: 'ms' },
+    {
+      ...{ name: 'logins', what: '… while 100 passwords a second are guessed', figure: floodedMs, unit: 'ms' },
+      ...{ peer: calm, ratio: floodedMs / calmMs, aim: 'ratio 2.0' },
+    },
+    { name: 'logins', what: '… and the slowest newcomer signs in', figure: newcomerMs, unit: 'ms', aim: '1000 ms' },
+  ];
 }
 
 export function startUpRows(readyMs: number, idleRssBytes: number): TableRow[] {
