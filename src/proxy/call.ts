@@ -73,7 +73,6 @@ export function callUpstream(
       cluster,
       request,
       options,
-      dispatchOptions: dispatchOptionsOf(request),
       startedAtMs: options.retries?.clock() ?? 0,
       resolve,
       reject,
@@ -101,7 +100,6 @@ interface Call {
   readonly cluster: Cluster;
   readonly request: UpstreamRequest;
   readonly options: CallOptions;
-  readonly dispatchOptions: Dispatcher.DispatchOptions;
   readonly startedAtMs: number;
   readonly resolve: (response: UpstreamResponse) => void;
   readonly reject: (cause: unknown) => void;
@@ -125,7 +123,7 @@ function dispatchOptionsOf({ method, path, headers, body, upgrade }: UpstreamReq
     method: method as Dispatcher.HttpMethod,
     path,
     headers: headers as string[],
-    body: body?.content ?? null,
+    body: body?.open() ?? null,
     upgrade: upgrade ?? null,
   };
 }
@@ -134,11 +132,19 @@ function begin(call: Call): void {
   const { request, options } = call;
   request.client?.once('close', () => abort(call, clientGone));
   if (options.timeoutMs > 0) call.deadline = setTimeout(onDeadline, options.timeoutMs, call);
-  request.body?.watch({
+  if (request.body === undefined) attemptOnce(call);
+  else gatherBody(call, request.body);
+}
+
+/** A place of the upstream is taken only when there is something to send: slow clients would hold all of them. */
+function gatherBody(call: Call, body: RequestBody): void {
+  body.watch({
     onEnd: () => void (call.isSettled || call.deadline?.refresh()),
     onIdle: (isClients) => abort(call, isClients ? uploadTimedOut : () => timedOut('no progress with the body')),
+    onTooLarge: (because) => abort(call, () => because),
+    isCrowded: call.cluster.isCrowded,
   });
-  attemptOnce(call);
+  body.gather(() => void (call.isSettled || attemptOnce(call)));
 }
 
 function attemptOnce(call: Call): void {
@@ -168,7 +174,7 @@ function startAt(call: Call, attempt: Attempt): void {
     onResponse: (head, body, connection) => onResponse(call, { head, body, origin, connection }),
     onFailure: (cause, isRace) => onFailure(call, cause, isRace),
   };
-  call.abandon = startAttempt(attempt, call.dispatchOptions, listener, call.hasRaced);
+  call.abandon = startAttempt(attempt, dispatchOptionsOf(request), listener, call.hasRaced);
 }
 
 function onResponse(call: Call, response: UpstreamResponse): void {
@@ -194,7 +200,7 @@ function repeatAfterRace(call: Call, cause: unknown): boolean {
 
 function mayRepeatAfterRace({ request, options, tried }: Call): boolean {
   if (options.repeat === 'failover') return tried?.length === 1;
-  return options.repeat === 'idempotent' && request.body === undefined && isIdempotent(request.method);
+  return options.repeat === 'idempotent' && isIdempotent(request.method) && request.body?.isRepeatable() !== false;
 }
 
 function failOver(call: Call): boolean {
@@ -225,9 +231,9 @@ function retryFailure(call: Call, cause: unknown): boolean {
 }
 
 /** A body that has begun to flow cannot be sent again; an attempt that was given up may still begin to read it. */
-function isRepeatable({ request, hasAbandoned }: Call): boolean {
-  if (!isIdempotent(request.method)) return false;
-  return request.body === undefined || !(hasAbandoned || request.body.hasBegun());
+function isRepeatable({ request: { method, body }, hasAbandoned }: Call): boolean {
+  if (!isIdempotent(method)) return false;
+  return body === undefined || body.isWhole() || (body.isRepeatable() && !hasAbandoned);
 }
 
 /** False when no more retries are allowed, or the pause would not end before the deadline. */

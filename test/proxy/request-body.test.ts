@@ -1,13 +1,14 @@
 /** Request bodies on their way to a service, in every framing that HTTP has and in some that it does not have. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Context, Middleware } from 'koa';
 import supertest from 'supertest';
+import { mappingDefaults } from '#config';
 import { serveHttp } from '#http';
-import { createRequestBody } from '../../src/proxy/request-body.ts';
+import { type BodyWatcher, createRequestBody, type RequestBodyOptions } from '../../src/proxy/request-body.ts';
 import { startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -75,11 +76,12 @@ describe('a request body', () => {
     assert.equal(upstream.only().body, 'hello');
   });
 
-  it('is not requested with 100 Continue when the service refuses connections', async () => {
-    const { listener: handler } = await startEdge(servers, { upstream: await servers.refusing() });
+  it('is not requested with 100 Continue when it is too large', async () => {
+    const { listener: handler } = await startEdge(servers, { upstream: await servers.refusing(), bodyBytesMax });
     const front = await serveHttp({ ...httpLimits, handler });
     servers.later(() => front.close(0));
-    assert.equal(statusOf(await sendRaw(front.port, rawRequest('POST /v1/hotels', expectContinue))), 503);
+    const headers = ['Content-Length: 5000', 'Expect: 100-continue'];
+    assert.equal(statusOf(await sendRaw(front.port, rawRequest('POST /v1/hotels', headers))), 413);
   });
 
   it('cannot contain a second request, whichever way its framing is ambiguous or unknown', async () => {
@@ -98,13 +100,13 @@ describe('a request body', () => {
 });
 
 describe('a request body that is too large', () => {
-  function checkTooLarge(answer: string) {
+  function checkTooLarge(answer: string, bytesMax = bodyBytesMax) {
     assert.equal(statusOf(answer), 413);
     assert.match(answer, /\r\nConnection: close\r\n/i);
     assert.deepEqual(JSON.parse(bodyOf(answer)), {
       code: 413,
       message: '413: Payload Too Large',
-      detail: `The body may have ${bodyBytesMax} bytes at most.`,
+      detail: `The body may have ${bytesMax} bytes at most.`,
     });
   }
 
@@ -120,13 +122,13 @@ describe('a request body that is too large', () => {
     const upstream = await servers.http((req) => {
       req.on('error', broken.give).once('data', reached.give);
     });
-    const edge = await startEdge(servers, { bodyBytesMax, upstream });
+    const edge = await startEdge(servers, { bodyBytesMax: 100_000, upstream });
     const socket = connect(edge.port, '127.0.0.1').setEncoding('latin1');
-    const chunk = chunked('x'.repeat(600)).slice(0, -'0\r\n\r\n'.length);
+    const chunk = chunked('x'.repeat(65_536)).slice(0, -'0\r\n\r\n'.length);
     socket.write(rawRequest('POST /v1/hotels', [isChunked], chunk));
     await reached.given;
     socket.write(chunk);
-    checkTooLarge(await text(socket));
+    checkTooLarge(await text(socket), 100_000);
     await broken.given;
   });
 
@@ -148,21 +150,88 @@ describe('a request body that is too large', () => {
   });
 });
 
+/** A request whose body the test writes, and what is made of it. */
+function openBody(length: number, options: Partial<RequestBodyOptions> = {}) {
+  const req = Object.assign(new PassThrough(), { headers: { 'content-length': String(length) } });
+  const body = createRequestBody({ req } as unknown as Context, { idleTimeoutMs: 0, ...options });
+  assert.ok(body !== undefined);
+  return { req, body };
+}
+
+const unwatched: BodyWatcher = { onEnd() {}, onIdle() {}, onTooLarge() {}, isCrowded: () => false };
+
 it('the rest of a request body is read and dropped when the exchange is over, and the request stays whole', async () => {
-  const req = Object.assign(new PassThrough(), { headers: { 'content-length': '200005' } });
-  const body = createRequestBody({ req } as unknown as Context, { bytesMax: 300_000, idleTimeoutMs: 0 });
-  assert.ok(body?.content instanceof Readable);
-  assert.ok(!body.hasBegun());
-  body.content.read(0);
-  assert.ok(body.hasBegun() && body.awaitsClient());
+  const { req, body } = openBody(200_005);
+  const gathered = createSignal();
+  body.gather(gathered.give);
   req.write(Buffer.alloc(200_000));
-  await once(body.content, 'readable');
-  assert.ok(req.isPaused(), 'no more is read than the service takes');
-  assert.ok(!body.awaitsClient());
-  await once(body.content.destroy(), 'close');
+  await gathered.given;
+  assert.ok(req.isPaused(), 'no more is read than is sent');
+  assert.ok(body.isRepeatable() && !body.isWhole() && !body.awaitsClient());
+  const unsent = body.open();
+  assert.ok(unsent instanceof Readable);
+  await once(unsent.destroy(), 'close');
+  const content = body.open();
+  assert.ok(content instanceof Readable && body.isRepeatable());
+  content.read(0);
+  assert.ok(!body.isRepeatable());
+  await once(content.destroy(), 'close');
   req.end('world');
   await once(req, 'end');
   assert.equal(req.errored, null);
+});
+
+describe('a slow request body', () => {
+  it('is refused once places are few, and may take its time until then', async () => {
+    const { req, body } = openBody(300, { slowAfterMs: 20 });
+    const [asked, refused] = [createSignal(), createSignal()];
+    let checks = 0;
+    body.watch({
+      ...unwatched,
+      onIdle: (isClients) => void (isClients && refused.give()),
+      isCrowded() {
+        checks += 1;
+        if (checks === 2) asked.give();
+        return checks > 2;
+      },
+    });
+    body.gather(() => {});
+    req.write('x');
+    await asked.given;
+    await refused.given;
+    assert.equal(checks, 3);
+    body.drop();
+  });
+
+  it('takes no place of the service, so that those of others are answered', async () => {
+    const upstream = await startUpstream(servers);
+    const circuitBreakers = { ...mappingDefaults.circuitBreakers, maxRequests: 2 };
+    const edge = await startEdge(servers, { upstream, mapping: { circuitBreakers } });
+    const sockets = Array.from({ length: 8 }, () => connect(edge.port, '127.0.0.1'));
+    const head = rawRequest('POST /v1/hotels', ['Content-Length: 4'], 'a');
+    await Promise.all(sockets.map((socket) => new Promise<void>((sent) => socket.write(head, () => sent()))));
+    await supertest(edge.origin).get('/v1/hotels').expect(200);
+    const [first, ...others] = sockets as [Socket, ...Socket[]];
+    first.write('bcd');
+    assert.match(await text(first), /^HTTP\/1\.1 200 /);
+    for (const socket of others) socket.destroy();
+    assert.deepEqual(
+      upstream.reached.map(({ method, body }) => method + body),
+      ['GET', 'POSTabcd'],
+    );
+  });
+});
+
+it('a request body of up to 64 KiB is sent again as it was', async () => {
+  const reset = await servers.tcp((socket) => void socket.once('data', () => socket.resetAndDestroy()));
+  const upstream = await startUpstream(servers);
+  const retryPolicy = { retryOn: ['reset'] as const, numRetries: 1, perTryTimeoutMs: undefined, statusCodes: [] };
+  const origins = [reset.origin, upstream.origin];
+  const targets = { hotel: { kind: 'remote', origins: () => origins, path: '' } as const };
+  const edge = await startEdge(servers, { targets, mapping: { retryPolicy } });
+  const body = 'x'.repeat(60_000);
+  for (let round = 0; round < 2; round += 1) await supertest(edge.origin).put('/v1/hotels').send(body).expect(200);
+  for (const reached of upstream.reached) assert.equal(reached.body, body);
 });
 
 describe('a request body that a host app has read', () => {

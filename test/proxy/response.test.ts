@@ -224,8 +224,11 @@ describe('a request', () => {
     const aborted = createSignal();
     const upstream = await servers.http((req) => void req.on('error', aborted.give).resume());
     const edge = await startEdge(servers, { upstream, idleTimeoutMs: 50 });
-    const answer = await sendRaw(edge.port, rawRequest('POST /v1/hotels', ['Content-Length: 5'], 'hel'));
-    assert.match(answer, /^HTTP\/1\.1 408 [\s\S]*connection: close/i);
+    const head = ['Content-Length: 80000'];
+    for (const sent of ['hel', 'x'.repeat(70_000)]) {
+      const answer = await sendRaw(edge.port, rawRequest('POST /v1/hotels', head, sent));
+      assert.match(answer, /^HTTP\/1\.1 408 [\s\S]*connection: close/i);
+    }
     await aborted.given;
   });
 

@@ -141,7 +141,9 @@ describe('a retry', () => {
   });
   for (const method of ['POST', 'PATCH'])
     check(`is not made for ${method}`, [answering(503)], on5xx, once, rawRequest(`${method} /v1/hotels`));
-  check('is not made when the first attempt took the body', [reset], on5xx, { status: 502, requests: 1 }, put);
+  check('is made with a small body, which is kept', [reset, answering(200)], on5xx, { status: 200, requests: 2 }, put);
+  const large = rawRequest('PUT /v1/hotels', ['Content-Length: 70000'], 'x'.repeat(70_000));
+  check('is not made when the first attempt took the body', [reset], on5xx, { status: 502, requests: 1 }, large);
   check('waits as long as Retry-After says', waiting(0), on5xx, twice);
   check('is not made when Retry-After ends after the deadline', waiting(2), on5xx, once);
   check('is not made when Retry-After is more than 10 seconds', waiting(11), { ...on5xx, timeoutMs: 0 }, once);
@@ -240,5 +242,7 @@ describe('a connection that the service closes when it is used again', () => {
   check('is replaced where the request has no effect', 200, rawRequest('GET /v1/hotels'), ['GET', 'GET']);
   check('is a failure of a POST', 502, rawRequest('POST /v1/hotels'), ['POST']);
   const put = rawRequest('PUT /v1/hotels', ['Content-Length: 5'], 'hello');
-  check('is a failure of a PUT with a body', 502, put, ['PUT']);
+  check('is replaced for a PUT with a small body', 200, put, ['PUT', 'PUT']);
+  const large = rawRequest('PUT /v1/hotels', ['Content-Length: 70000'], 'x'.repeat(70_000));
+  check('is a failure of a PUT with a body that is not kept', 502, large, ['PUT']);
 });

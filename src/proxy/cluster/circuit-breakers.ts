@@ -10,6 +10,8 @@ export interface CircuitBreakers {
   readonly takeRetry: () => (() => void) | undefined;
   /** Whether `enter` would throw. */
   readonly refuses: (address: Busy) => boolean;
+  /** Whether one more request would take more than half of the places. */
+  readonly isCrowded: () => boolean;
   readonly counts: Readonly<BreakerCounts>;
 }
 
@@ -68,6 +70,7 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
       };
     },
     refuses: (address: Busy) => excess(address) !== undefined,
+    isCrowded: () => counts.activeRequests + 1 > maxRequests / 2,
     counts,
   });
 }

@@ -24,6 +24,8 @@ export interface Cluster {
   readonly attempt: (tried?: readonly string[]) => Attempt;
   /** Takes one of the retries that may run at the same time and returns its release; undefined when there are enough. */
   readonly takeRetry: () => (() => void) | undefined;
+  /** Whether one more request would take more than half of its places. */
+  readonly isCrowded: () => boolean;
   readonly snapshot: () => ClusterSnapshot;
 }
 
@@ -115,7 +117,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
   }
 
   return Object.freeze({
-    cluster: Object.freeze({ attempt, takeRetry: breakers.takeRetry, snapshot }),
+    cluster: Object.freeze({ attempt, takeRetry: breakers.takeRetry, isCrowded: breakers.isCrowded, snapshot }),
     close: endpoints.close,
   });
 }
