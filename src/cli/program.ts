@@ -10,6 +10,7 @@ import {
   moduleNames,
   packageVersion,
   parseSettings,
+  readSettingsFile,
   type Settings,
 } from '#config';
 import { listRoutes } from '#routing';
@@ -45,7 +46,7 @@ function addServers(program: Command): void {
     .description('run the gateway and its services')
     .option('--only <modules>', `only these modules: ${moduleNames.join(', ')}`, parseModules)
     .addOption(new Option('--child', 'report to a parent process in place of printing').hideHelp())
-    .action((options: ServeOptions) => serve(requiredSettings(), options));
+    .action((options: ServeOptions) => serve(requiredSettings(environment(options)), options));
 
   program
     .command('split')
@@ -66,7 +67,7 @@ function addConfigurationTools(program: Command): void {
     .command('check')
     .description('read a configuration: list its routes in the order in which they are tried, or its errors')
     .argument('[directory]', 'configuration directory (default: CONFIG_DIR)')
-    .action((directory?: string) => check(requiredSettings(), directory));
+    .action((directory?: string) => check(requiredSettings(environment({ directory })), directory));
 
   program
     .command('explain')
@@ -95,7 +96,7 @@ function survivePipe(): void {
 async function startSplit(): Promise<void> {
   const { split } = await import('./split.ts');
   requiredSettings();
-  process.exitCode = await split(process.env);
+  process.exitCode = await split(environment());
 }
 
 async function init(directory: string | undefined, { service }: { service: string }): Promise<void> {
@@ -131,8 +132,22 @@ async function printHash(): Promise<void> {
   throw new Error('there was no password on standard input');
 }
 
-function requiredSettings(): Settings {
-  const result = parseSettings(process.env);
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The variables of the process go before those of the directory's file. A child has been given all that are for it. */
+function environment({
+  child = false,
+  directory,
+}: {
+  child?: boolean;
+  directory?: string | undefined;
+} = {}): Environment {
+  if (child) return process.env;
+  return { ...readSettingsFile(directory ?? (process.env['CONFIG_DIR'] || './config')), ...process.env };
+}
+
+function requiredSettings(variables = environment()): Settings {
+  const result = parseSettings(variables);
   if (result.ok) return result.settings;
   throw new Error(result.message);
 }

@@ -1,6 +1,6 @@
 /** A small configuration to start from: one service, one user, and one limit. */
 import { join } from 'node:path';
-import { conceal, parseServiceReference } from '#config';
+import { conceal, parseServiceReference, settingsFile } from '#config';
 import { listNames, type NewFile, writeNewFiles } from './new-files.ts';
 
 export interface StarterOptions {
@@ -31,7 +31,7 @@ export async function writeStarter(directory: string, options: StarterOptions): 
 }
 
 /** Of a configuration directory. */
-const isRead = /^(?:(?:services|ratelimit)[\\/].*\.ya?ml|(?:users|demo)\.yaml)$/;
+const isRead = /^(?:(?:services|ratelimit)[\\/].*\.ya?ml|(?:users|demo)\.yaml|settings\.env)$/;
 
 function requireService(service: string): void {
   const reference = parseServiceReference(service);
@@ -46,6 +46,7 @@ function starterFiles({ service, user, passwordHash }: StarterOptions): readonly
     { name: 'services/app.yaml', text: servicesYaml(service), isSecret: false },
     { name: 'ratelimit/gateway.yaml', text: limitsYaml, isSecret: false },
     { name: 'users.yaml', text: usersYaml(user, passwordHash), isSecret: true },
+    { name: settingsFile, text: settingsText, isSecret: false },
   ];
 }
 
@@ -93,6 +94,13 @@ descriptors:
     rate_limit:
       unit: minute
       requests_per_unit: 60
+`;
+
+const settingsText = `# Settings for this directory, read at the start; variables of the process go before them. \`frontdesk --help\` lists all.
+
+# Refuses (400) a path that a service may read as one with other authentication, such as /ADMIN or /admin;x where a
+# mapping guards /admin.
+STRICT_PATHS=true
 `;
 
 function usersYaml(user: string, passwordHash: string): string {

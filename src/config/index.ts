@@ -37,6 +37,7 @@ export type {
 } from './records/resilience.ts';
 export type { Redirect, RegexRewrite } from './records/rewrite.ts';
 export type { Version } from './records/version.ts';
+export { readSettingsFile, settingsFile } from './settings/file.ts';
 export {
   parseSettings,
   requireSettings,

@@ -19,17 +19,20 @@ import { blocksBeside } from './records/blocked.ts';
 import { type Kept, keepCompatible, keepFirst } from './records/conflicts.ts';
 import { unfoldManifest } from './records/manifest.ts';
 import { readRecord, recordLists } from './records/record.ts';
+import { noticesOfSpellings } from './spellings.ts';
 import { readUsers } from './users.ts';
 import { readYaml } from './yaml.ts';
 
 export interface LoadOptions {
   /** First part of the annotation key `<gateway domain>/config`. @default 'gateway.local' */
   readonly gatewayDomain?: string | undefined;
+  /** As the setting. @default false */
+  readonly strictPaths?: boolean | undefined;
 }
 
 /** Reads `services/`, `ratelimit/`, `users.yaml` and `demo.yaml`. Never rejects because of a file's content, or of missing files. */
 export async function loadConfiguration(directory: string, options: LoadOptions = {}): Promise<LoadedConfiguration> {
-  return assembleFiles(await readFiles(directory, options, new Map()), new Map());
+  return assembleFiles(await readFiles(directory, options, new Map()), new Map(), options);
 }
 
 /** A directory as it is now. */
@@ -62,10 +65,14 @@ function digestOf(bytes: Buffer): string {
 }
 
 /** Joins what is new in a reading with the known parts by file, whose records stay the same objects. */
-export function assembleFiles(reading: Reading, known: ReadonlyMap<string, FilePart>): LoadedConfiguration {
+export function assembleFiles(
+  reading: Reading,
+  known: ReadonlyMap<string, FilePart>,
+  options: LoadOptions,
+): LoadedConfiguration {
   const changed = new Map(reading.changed.map((part) => [part.file, part]));
   const files = reading.files.flatMap(({ file }) => changed.get(file) ?? known.get(file) ?? []);
-  return freezeDeep({ ...assemble(files, reading.errors), files });
+  return freezeDeep({ ...assemble(files, reading.errors, options), files });
 }
 
 /** Plain objects in the shape of the files, snake_case and all: gateway records, limit domains, users, demo tables. */
@@ -87,7 +94,7 @@ export function configurationFrom(given: ConfigurationRecords, options: LoadOpti
   const lineOfUser = ([, index]: readonly PropertyKey[]) => (typeof index === 'number' ? index + 1 : 1);
   if (users) addUsers(part, optionDocument({ users }, lineOfUser));
   if (demo !== undefined) addDemo(part, optionDocument(demo));
-  return freezeDeep(assemble([part], []));
+  return freezeDeep(assemble([part], [], options));
 }
 
 function listed(values: readonly unknown[]): readonly ConfigDocument[] {
@@ -184,7 +191,11 @@ function addDemo(part: Draft, document: ConfigDocument): void {
 }
 
 /** The rules between files. */
-function assemble(parts: readonly FilePart[], errors: readonly ConfigurationError[]): LoadedConfiguration {
+function assemble(
+  parts: readonly FilePart[],
+  errors: readonly ConfigurationError[],
+  { strictPaths = false }: LoadOptions = {},
+): LoadedConfiguration {
   const records = keepCompatible(parts.flatMap((part) => part.records));
   const domains = keepDomains(parts.flatMap((part) => part.limits));
   const lists = recordLists(records.kept);
@@ -198,7 +209,8 @@ function assemble(parts: readonly FilePart[], errors: readonly ConfigurationErro
   };
   const found = [...errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
-  const notices = [...differences, ...parts.flatMap((part) => part.notices)];
+  const spellings = noticesOfSpellings(lists.mappings, strictPaths);
+  const notices = [...differences, ...spellings, ...parts.flatMap((part) => part.notices)];
   return { configuration, errors: found.sort(byPlace), notices: notices.sort(byPlace) };
 }
 

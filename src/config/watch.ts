@@ -102,7 +102,7 @@ function createReader(options: WatchOptions): Reader {
     const digests = new Map(files.map(({ file, digest }) => [file, digest]));
     const reading = await start({ directory, gatewayDomain, known: digests }, closing.signal);
     if (reading === undefined) return;
-    const loaded = assembleFiles(reading, known);
+    const loaded = assembleFiles(reading, known, options);
     if (isSame(loaded, last)) return;
     last = loaded;
     onChange(loaded, startedAtMs);

@@ -38,14 +38,12 @@ export interface EntrySettings {
   readonly addresses: Addresses;
   /** The origin that the site-wide CORS setting permits for this request; `''`: none. */
   readonly allowedOrigin: (ctx: Context) => string;
-  /** The option of `createSafePath`. */
-  readonly strictPaths: boolean;
 }
 
 /** @default entry: trusts no proxy and permits no origin */
 export function createExplain({ parts }: Gateway, entry: EntrySettings = closedEntry()): Explain {
-  const { table, preflightRoute, identity, identityHeaders, versionOf } = parts;
-  const checkPath = createSafePath(entry);
+  const { table, preflightRoute, identity, identityHeaders, versionOf, checkReading } = parts;
+  const checkPath = createSafePath();
 
   /** What ends before a mapping is looked for; undefined: the request goes on. */
   function explainEntry(ctx: Context): Partial<Explanation> | undefined {
@@ -76,9 +74,19 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
     const partOf = (one: Route) => mappingPart(verdictOf(one, verdicts), client.conceal);
     const matched = { ...found, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };
     if (preflight) return { ...matched, outcome: preflightOutcome };
-    if (ended !== undefined) return { ...matched, outcome: refused('routing', ended) };
+    const refusal = ended ?? otherReading(attributes, route);
+    if (refusal !== undefined) return { ...matched, outcome: refused('routing', refusal) };
     const copy = shadow && shadowPart(ctx, shadow, partOf(shadow));
     return { ...matched, shadow: copy, ...explainStages(ctx, attributes, route, request, client) };
+  }
+
+  function otherReading(attributes: RequestAttributes, route: Route): unknown {
+    try {
+      checkReading?.(attributes, route);
+      return undefined;
+    } catch (thrown) {
+      return thrown;
+    }
   }
 
   function explainStages(
@@ -107,7 +115,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
     const pairs = headerPairs(ctx.req.headers);
     const generated = [requestContext(ctx).requestId, formatTraceparent(traceOf(ctx))];
     const client = { pairs, conceal: createConceal({ pairs, generated, identityHeaders }) };
-    const explanation = { ...nothingYet, request: requestPart(ctx, request, identityHeaders, entry.strictPaths) };
+    const explanation = { ...nothingYet, request: requestPart(ctx, request, identityHeaders) };
     try {
       return { ...explanation, ...(explainEntry(ctx) ?? explainMatch(ctx, request, client)) };
     } catch (thrown) {
@@ -141,7 +149,7 @@ function firstShare(): number {
 async function nothing(): Promise<void> {}
 
 function closedEntry(): EntrySettings {
-  return { addresses: createAddresses(), allowedOrigin: () => '', strictPaths: false };
+  return { addresses: createAddresses(), allowedOrigin: () => '' };
 }
 
 /** Rethrows anything but a Problem: it is a bug. */
@@ -154,14 +162,13 @@ function requestPart(
   ctx: Context,
   { method, url, user }: ExplainRequest,
   identityHeaders: readonly string[],
-  strictPaths: boolean,
 ): RequestPart {
   const { req } = ctx;
   const { addresses } = requestContext(ctx);
   return {
     method,
     url,
-    path: sanitisePath(pathOf(ctx.url), strictPaths),
+    path: sanitisePath(pathOf(ctx.url)),
     query: searchOf(ctx.url),
     scheme: addresses.scheme(req),
     host: addresses.host(req),

@@ -6,6 +6,7 @@ import { type Cluster, type ClusterRegistry, type ClusterSpec, createClusters } 
 import type { Limiter } from '#ratelimit';
 import { createTable, type Table } from '#routing';
 import { type AuthCounts, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
+import { type CheckReading, createCheckReading } from './check-reading.ts';
 import { createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createIdentity, type Identity } from './identity.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
@@ -30,6 +31,8 @@ export interface GatewayOptions {
   readonly versions?: readonly Version[];
   /** Milliseconds since the epoch. @default Date.now */
   readonly clock?: () => number;
+  /** Refuses a path that a service may read as one with other authentication. @default false */
+  readonly strictPaths?: boolean;
   /** Lower-case names of headers that no client may send, besides those of the auth services. @default [] */
   readonly identityHeaders?: readonly string[];
   /** Until an upstream's response headers, in milliseconds, for mappings that do not set it. @default 3000 */
@@ -99,6 +102,8 @@ export interface GatewayParts {
   readonly identityHeaders: readonly string[];
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
+  /** Undefined unless paths are strict. */
+  readonly checkReading: CheckReading | undefined;
   readonly authServices: readonly ConfiguredAuthService[];
   readonly rateLimitService: RateLimitService | undefined;
   readonly limiter: Limiter | undefined;
@@ -121,7 +126,7 @@ export interface Gateway {
 export function createGateway(options: GatewayOptions): Gateway {
   const { authServices = [], rateLimitService, limiter, resolve, versions = [], clock = Date.now } = options;
   const { logger = silentLogger, counts = createGatewayCounts(), traffic = createTraffic() } = options;
-  const { clusters = createClusters({ logger }), bodyBytesMax = 1024 * 1024 } = options;
+  const { clusters = createClusters({ logger }), bodyBytesMax = 1024 * 1024, strictPaths = false } = options;
   // Releases on an error what was acquired before; `move` keeps it for `close`.
   using acquired = new DisposableStack();
   const identityHeaders = [...new Set(strippedNames(options))];
@@ -131,13 +136,14 @@ export function createGateway(options: GatewayOptions): Gateway {
   const table = createTable(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
+  const checkReading = strictPaths ? createCheckReading(routes) : undefined;
   const kept = acquired.move();
   let services: GatewaySnapshot['services'] | undefined;
   return Object.freeze({
-    middleware: createHandle({ table, preflightRoute, identity, askLimiter, traffic, versionOf }),
+    middleware: createHandle({ table, preflightRoute, identity, askLimiter, traffic, versionOf, checkReading }),
     answersPreflight: (ctx: Context) => preflightRoute(ctx) !== undefined,
     parts: {
-      ...{ table, preflightRoute, identity, identityHeaders, versionOf },
+      ...{ table, preflightRoute, identity, identityHeaders, versionOf, checkReading },
       ...{ authServices, rateLimitService, limiter, resolve, bodyBytesMax },
     },
     snapshot() {

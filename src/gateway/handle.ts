@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { type Addresses, pathOf, problem, requestContext, sanitisePath, searchOf } from '#http';
 import type { Match, RequestAttributes, Table } from '#routing';
+import type { CheckReading } from './check-reading.ts';
 import type { Identity } from './identity.ts';
 import type { AskLimiter } from './limits/stage.ts';
 import type { Route } from './route.ts';
@@ -19,6 +20,8 @@ export interface HandleParts {
   readonly traffic: Traffic;
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
+  /** Undefined unless paths are strict. */
+  readonly checkReading: CheckReading | undefined;
 }
 
 /** A request, its route, and the route that gets a copy: what the stages read. */
@@ -32,16 +35,21 @@ interface Handled extends Match<Route> {
 type Stage = (handled: Handled) => unknown;
 
 export function createHandle(parts: HandleParts): Middleware {
-  const { table, preflightRoute, identity, askLimiter, traffic, versionOf } = parts;
+  const { table, preflightRoute, identity, askLimiter, traffic, versionOf, checkReading } = parts;
 
   const stages: readonly Stage[] = [
     refuseEndedVersion,
+    refuseOtherReading,
     limitByAddress,
     authenticate,
     limitOthers,
     copyToShadow,
     forward,
   ];
+
+  function refuseOtherReading({ attributes, route }: Handled): void {
+    checkReading?.(attributes, route);
+  }
 
   function limitByAddress({ request, attributes, route }: Handled) {
     const { beforeAuth } = route.descriptors;

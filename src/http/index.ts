@@ -25,7 +25,7 @@ export {
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { isolate } from './isolate.ts';
 export { createAccessLog, endedStatus, type Logger, logRequest, requestLogFields, silentLogger } from './log.ts';
-export { createSafePath, originForm, pathOf, type SafePathOptions, sanitisePath, searchOf } from './paths.ts';
+export { createSafePath, lenientReading, originForm, pathOf, sanitisePath, searchOf } from './paths.ts';
 export { type Precondition, preconditionFailed, preconditionOf } from './precondition.ts';
 export {
   bodyPointer,

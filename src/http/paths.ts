@@ -2,44 +2,68 @@
 import type { Context, Middleware, Next } from 'koa';
 import { problem } from './problem.ts';
 
-export interface SafePathOptions {
-  /**
-   * Refuses as well what a service may read as another path than the gateway does: an encoded slash, an empty segment,
-   * a path parameter, a percent-encoding that is encoded again. @default false
-   */
-  readonly strictPaths?: boolean;
-}
-
 /** Refuses an ambiguous path before anything reads it; after it `ctx.url` is in origin-form and has no fragment. */
-export function createSafePath({ strictPaths = false }: SafePathOptions = {}): Middleware {
+export function createSafePath(): Middleware {
   return function safePath(ctx: Context, next: Next) {
     // Read from the request itself, since every request passes here: Koa's getters cost more.
     const { url = '/' } = ctx.req;
     const path = pathOf(url);
-    const safe = url.includes('#') ? undefined : sanitisePath(path, strictPaths);
-    if (safe === undefined) throw problem('bad-path', { detail: refusalOf(path, strictPaths) });
+    const safe = url.includes('#') ? undefined : sanitisePath(path);
+    if (safe === undefined) throw problem('bad-path', { detail: 'The path cannot be read in one way only.' });
     if (safe !== path || !url.startsWith('/')) ctx.url = safe + originForm(url).slice(path.length);
     return next();
   };
 }
 
 /** An ordinary path has none of these characters, and is safe after one look. */
-const suspicious = /%|\\|\/\.|\/\/|[\0-\x20\x7f?#\s]/;
-const suspiciousWhenStrict = /%|\\|\/\.|\/\/|[\0-\x20\x7f?#\s;]/;
+const suspicious = /%|\\|\/\.|\/\/|[\0-\x20\x7f?#\s\xc0\xc1\xe0\xf0]/;
 
 /**
  * The path in its plain form, or undefined when it must be refused. Leading slashes collapse to one, encoded unreserved
  * characters are decoded and hex digits put in upper case (RFC 3986 section 6.2.2), so that `/%61dmin` cannot slip past
- * a rule for `/admin`. Refused: dot segments, under any number of encodings, also before `;` or an encoded slash; a
- * backslash, a NUL, a line break, encoded or not; white space and control characters; a query, a fragment; an incomplete percent-encoding. An encoded
- * slash stays encoded, unless `isStrict`, which refuses the ambiguities of `SafePathOptions`.
+ * a rule for `/admin`. Refused: dot segments, backslashes and NULs under any number and kind of encodings, also before
+ * `;`, blanks or an encoded slash; an encoded line break; white space and control characters; a query, a fragment; an
+ * incomplete percent-encoding. An encoded slash stays encoded.
  */
-export function sanitisePath(path: string, isStrict = false): string | undefined {
+export function sanitisePath(path: string): string | undefined {
   if (!path.startsWith('/')) return undefined;
-  if (!(isStrict ? suspiciousWhenStrict : suspicious).test(path)) return path;
-  if (/%(?![\da-f]{2})|[\\?#\0-\x20\x7f\s]|%(?:5c|00|0a|0d)/i.test(path)) return undefined;
+  if (!suspicious.test(path)) return path;
+  if (/%(?![\da-f]{2})|[\\?#\0-\x20\x7f\s]|%(?:0a|0d)/i.test(path)) return undefined;
   const plain = path.replace(/%[\da-f]{2}/gi, decodeUnreserved).replace(/^\/+/, '/');
-  return hidesDotSegment(plain) || (isStrict && ambiguityOf(plain) !== undefined) ? undefined : plain;
+  return hidesAnotherPath(plain) ? undefined : plain;
+}
+
+/** Most paths have none of these, and only one reading. */
+const lenientlyRead = /[%;A-Z]|\/\/|[.\0-\x20](?:\/|$)/;
+
+/**
+ * A plain path as the most lenient service reads it: decoded again and again, path parameters (`;x=1`) cut off, then
+ * dots and blanks at the end of each segment; slashes merged, in lower case. A path with one reading stays as it is.
+ */
+export function lenientReading(plain: string): string {
+  if (!lenientlyRead.test(plain)) return plain;
+  let decoded = decodeOverlong(plain);
+  for (let encodings = 0; encodings < encodingsMax && decoded.includes('%'); encodings += 1)
+    decoded = decodeOnce(decoded);
+  const segments = decoded
+    .replace(/;[^/]*/g, '')
+    .split('/')
+    .map(withoutDotsAtEnd);
+  return segments
+    .join('/')
+    .replace(/\/{2,}/g, '/')
+    .toLowerCase();
+}
+
+/** By hand: a regular expression would take quadratic time for a long run of dots. */
+function withoutDotsAtEnd(segment: string): string {
+  let end = segment.length;
+  while (end > 0 && isDotOrBlank(segment.charCodeAt(end - 1))) end -= 1;
+  return segment.slice(0, end);
+}
+
+function isDotOrBlank(code: number): boolean {
+  return code === 0x2e || code <= 0x20;
 }
 
 /** The path of a request target in origin-form or absolute-form (RFC 9112 section 3.2), without its query; `*` stays `*`. */
@@ -71,28 +95,6 @@ export function originForm(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/**
- * What services read in different ways, matched against a plain path; a refusal names the first that matches. The last
- * one ensures that a path means the same to a server that decodes it once more.
- */
-const ambiguities: readonly (readonly [name: string, pattern: RegExp])[] = [
-  ['an encoded slash', /%(?:25)*2F/i],
-  ['an empty segment', /\/\//],
-  ['a path parameter (";")', /;|%(?:25)*3B/i],
-  ['a percent-encoding that is encoded again', /%25[\da-f]{2}/i],
-];
-
-function ambiguityOf(plain: string): string | undefined {
-  return ambiguities.find(([, pattern]) => pattern.test(plain))?.[0];
-}
-
-/** Why the path was refused. */
-function refusalOf(path: string, isStrict: boolean): string {
-  const plain = isStrict ? sanitisePath(path) : undefined;
-  const found = plain === undefined ? undefined : ambiguityOf(plain);
-  return `The path cannot be read in one way only${found === undefined ? '' : `: it has ${found}`}.`;
-}
-
 function decodeUnreserved(encoded: string): string {
   const character = decodeByte(encoded);
   return /[\w.~-]/.test(character) ? character : encoded.toUpperCase();
@@ -105,13 +107,28 @@ function decodeByte(encoded: string): string {
 /** More than any client needs; the bound keeps the work for `%25252525…` linear. */
 const encodingsMax = 4;
 
-/** Every hop may decode once more, so the dots of `%252e%252e` are dots too. */
-function hidesDotSegment(plain: string): boolean {
-  let decoded = plain;
+/** Every hop may decode once more, so the dots of `%252e%252e` are dots too. Windows drops blanks behind them. */
+function hidesAnotherPath(plain: string): boolean {
+  let decoded = decodeOverlong(plain);
   for (let encodings = 0; encodings < encodingsMax; encodings += 1) {
-    if (/(?:[/\\]|%2F)\.{1,2}(?:[;?#/\\]|%(?:2F|3B|3F|23)|$)/i.test(decoded)) return true;
+    if (/[\\\0]|\/\.{1,2}(?:[\0-\x20][.\0-\x20]*)?(?:[;?#/]|$)/.test(decoded)) return true;
     if (!/%[\da-f]{2}/i.test(decoded)) return false;
-    decoded = decoded.replace(/%[\da-f]{2}/gi, decodeByte);
+    decoded = decodeOnce(decoded);
   }
   return true;
+}
+
+function decodeOnce(text: string): string {
+  return decodeOverlong(text.replace(/%[\da-f]{2}/gi, decodeByte));
+}
+
+/** ASCII in more bytes than it needs, which is no UTF-8 (RFC 3629 section 3) and which some services accept: `\xc0\xae` is a dot. */
+function decodeOverlong(text: string): string {
+  return text.replace(
+    /[\xc0\xc1][\0-\x3f\x80-\xbf]|\xe0[\x80\x81][\x80-\xbf]|\xf0\x80[\x80\x81][\x80-\xbf]/g,
+    (bytes) =>
+      String.fromCharCode(
+        ((bytes.charCodeAt(bytes.length - 2) & 1) << 6) | (bytes.charCodeAt(bytes.length - 1) & 0x3f),
+      ),
+  );
 }

@@ -59,6 +59,7 @@ export function openGateway(setup: Setup, configuration: Configuration, parts: G
     connectTimeoutMs: settings.upstreamConnectTimeoutMs,
     idleTimeoutMs: settings.upstreamIdleTimeoutMs,
     bodyBytesMax: settings.bodyBytesMax,
+    strictPaths: settings.strictPaths,
   };
   if (!has('gateway')) {
     const gateway = createGateway({

@@ -63,7 +63,7 @@ export function createSteps({ settings, logger }: Setup, parts: PipelineParts): 
     ['CORS_ORIGINS', ['gateway'], createSiteCors(settings.corsOrigins, gateway.answersPreflight)],
     ['problems', ['gateway'], createProblemResponses(problems)],
     ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],
-    ['safe path', ['gateway', 'admin'], createSafePath(settings)],
+    ['safe path', ['gateway', 'admin'], createSafePath()],
     // Its own stages (limits by address, authentication, other limits, forwarding) are one array in gateway/handle.ts.
     ['gateway', ['gateway'], gateway.middleware],
     // Its answer depends on the credentials alone: neither an odd path nor a preflight may get another one.
@@ -115,8 +115,7 @@ function allowedOrigin(origins: readonly string[], ctx: Context): string {
 /** The settings of the steps before the gateway, for explanations. */
 export function createEntrySettings({ settings }: Pick<Setup, 'settings'>): EntrySettings {
   const addresses = createAddresses(settings);
-  const { corsOrigins, strictPaths } = settings;
-  return { addresses, allowedOrigin: (ctx) => allowedOrigin(corsOrigins, ctx), strictPaths };
+  return { addresses, allowedOrigin: (ctx) => allowedOrigin(settings.corsOrigins, ctx) };
 }
 
 /** What the admin port serves, by the path of the route that answers. */

@@ -79,7 +79,9 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   function read(loaded: LoadedConfiguration, startedAtMs: number): void {
     const hadErrors = errors.length > 0;
     const good = keepLastGood(loaded, current.configuration, policy);
+    const hadNotices = notices;
     ({ errors, notices } = good);
+    if (!isDeepStrictEqual(hadNotices, notices)) reportNotices();
     const preparedAtMs = performance.now();
     const isNew = !isDeepStrictEqual(good.configuration, current.configuration);
     const commits = isNew ? prepare(good.configuration) : undefined;
@@ -126,6 +128,12 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     logger.error({ errors: errors.length, generation: current.number }, message);
   }
 
+  function reportNotices(): void {
+    if (notices.length === 0) return;
+    const message = `the configuration may not do what it should:\n${formatErrors(notices, resolve('.'))}`;
+    logger.warn({ notices: notices.length }, message);
+  }
+
   return Object.freeze({
     current: () => current,
     errors: () => errors,
@@ -137,10 +145,12 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     },
     async watch() {
       if (errors.length > 0) report('the rest of it is served');
+      reportNotices();
       if (configDirectory === undefined) return;
       watching = watchConfiguration({
         directory: configDirectory,
         gatewayDomain: settings.gatewayDomain,
+        strictPaths: settings.strictPaths,
         initial: setup.loaded,
         onChange: read,
         onError: (error) => logger.error({ err: error }, 'the configuration cannot be watched or read'),

@@ -41,13 +41,25 @@ describe('frontdesk explain', () => {
   });
 
   it('predicts what STRICT_PATHS refuses, and why', async () => {
-    const asked = { method: 'GET', url: '/v1;x=1/hotels', header: [], json: true };
-    const strict = await explainOnce(requireSettings({ configDir: './config', strictPaths: true }), asked);
-    const { request, mapping, outcome } = JSON.parse(strict.text);
-    assert.deepEqual([request.path, mapping, outcome.status, outcome.problem], [undefined, undefined, 400, 'bad-path']);
-    assert.match(strict.refusal ?? '', /it has a path parameter/);
-    const { text, refusal } = await explainOnce(requireSettings({ configDir: './config' }), asked);
-    assert.deepEqual([JSON.parse(text).outcome.status, refusal], [404, undefined]);
+    const auth = { apiVersion: 'gateway/v1', kind: 'AuthService', name: 'auth', auth_service: 'auth' };
+    const mapping = { apiVersion: 'gateway/v1', kind: 'Mapping', service: 'http://localhost:9' };
+    const records = [
+      auth,
+      { ...mapping, name: 'guarded', prefix: '/admin' },
+      { ...mapping, name: 'open', prefix: '/', bypass_auth: true },
+    ];
+    const text = records.map((record) => JSON.stringify(record)).join('\n---\n');
+    const configDir = await writeFiles({ 'services/x.yaml': text });
+    const outcomeOf = async (strictPaths: boolean) => {
+      const asked = { method: 'GET', url: '/ADMIN', header: [], json: true };
+      const explained = JSON.parse((await explainOnce(requireSettings({ configDir, strictPaths }), asked)).text);
+      assert.equal(explained.mapping.name, 'open');
+      return explained.outcome;
+    };
+    const { problem, detail } = await outcomeOf(true);
+    assert.equal(problem, 'bad-path');
+    assert.match(detail, /has other authentication/);
+    assert.equal((await outcomeOf(false)).kind, 'forwarded');
   });
 
   async function explain(asked: Partial<ExplainOptions>, configDir = './config') {
@@ -57,7 +69,7 @@ describe('frontdesk explain', () => {
   it('refuses a broken configuration with file, line and remedy', async () => {
     const record = 'apiVersion: gateway/v1\nkind: Mapping\nname: rooms\nprefx: /v1/rooms\nservice: hotel\n';
     const directory = await writeFiles({ 'services/rooms.yaml': record });
-    await assert.rejects(explain({}, directory), /configuration has errors:\n.*rooms\.yaml:4.*prefx/s);
+    await assert.rejects(explain({}, directory), /configuration has an error:\n.*rooms\.yaml:4.*prefx/s);
   });
 
   it('says of a request that no client could send what is wrong with it', async () => {

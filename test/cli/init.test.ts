@@ -1,7 +1,7 @@
 /** The first minute: `frontdesk init`, and then what it prints, word for word. */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { requireSettings } from '#config';
@@ -41,7 +41,9 @@ describe('frontdesk init', function () {
 
   it('prints what it wrote, the password, and what to type next', async () => {
     const files = printed.match(/(?<=^ {2})config\/.*$/gm) ?? [];
-    assert.deepEqual(files, ['config/services/app.yaml', 'config/ratelimit/gateway.yaml', 'config/users.yaml']);
+    assert.deepEqual(files, [
+      ...['config/services/app.yaml', 'config/ratelimit/gateway.yaml', 'config/users.yaml', 'config/settings.env'],
+    ]);
     assert.deepEqual(Object.keys(shownCommands(printed)).sort(), ['check', 'curl', 'serve']);
     const texts = await Promise.all(files.map((file) => readFile(join(directory, file), 'utf8')));
     const password = /has the password (\S{20})\n/.exec(printed)?.[1] ?? assert.fail(printed);
@@ -53,6 +55,17 @@ describe('frontdesk init', function () {
     const { code, stdout, stderr } = await runFrontdesk(['check'], { cwd: directory });
     assert.deepEqual([code, stderr], [0, '']);
     assert.equal(stdout, `/  ->  ${upstream.origin}  (Mapping app, config/services/app.yaml:4)\n`);
+  });
+
+  it('writes a configuration with strict paths', async () => {
+    const guarded = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'open', prefix: '/open', bypass_auth: true };
+    const file = join(directory, 'config/services/open.yaml');
+    await writeFile(file, JSON.stringify({ ...guarded, service: upstream.origin }));
+    const explain = async (env: Readonly<Record<string, string>>) =>
+      (await runFrontdesk(['explain', 'GET', '/open%2Fx'], { cwd: directory, env })).stdout;
+    assert.match(await explain({}), /other authentication/);
+    assert.doesNotMatch(await explain({ STRICT_PATHS: 'false' }), /other authentication/);
+    await rm(file);
   });
 
   it('lets the user of its curl line through, 60 times a minute', async function () {

@@ -9,7 +9,7 @@ import { temporaryFiles } from '../support/temporary-files.ts';
 
 const passwordHash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'B'.repeat(43)}`;
 const options = { service: 'http://127.0.0.1:3000', user: 'me', passwordHash };
-const written = ['services/app.yaml', 'ratelimit/gateway.yaml', 'users.yaml'];
+const written = ['services/app.yaml', 'ratelimit/gateway.yaml', 'users.yaml', 'settings.env'];
 
 describe('writeStarter', () => {
   const writeFiles = temporaryFiles();

@@ -61,7 +61,7 @@ export const settingTable = {
   allowDemoUsers: flag(false, 'Lets a server that listens beyond loopback start with the demo users.'),
   strictPaths: flag(
     false,
-    'Refuses (400) a path that a service may read as another: with an encoded slash, an empty segment, a ; or a double encoding.',
+    'Refuses (400) a path that a service may read as one with other authentication: in another case, with an encoded slash, a ; or a dot at the end.',
   ),
   bodyBytesMax: bytes(1_048_576, 'Largest request body, in bytes.'),
   headerBytesMax: bytes(16_384, 'Largest request line and headers together, in bytes.'),
