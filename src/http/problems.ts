@@ -189,7 +189,7 @@ export const problems = {
   },
   'not-ready': {
     status: 503,
-    meaning: 'The server is starting or stopping.',
+    meaning: 'The server is stopping, or cannot use its database or rate limiter; `detail` says which.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'upstream-timeout': {

@@ -7,7 +7,7 @@ import type { Representations } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { ClusterRegistry } from '#proxy';
 import type { GatewayHost } from './gateway-host.ts';
-import { createProbes } from './probes.ts';
+import { createProbes, type FindFault } from './probes.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
 import type { Services } from './services.ts';
@@ -17,7 +17,7 @@ export interface OwnRoutesParts {
   readonly services: Pick<Services, 'versions' | 'api' | 'logins'>;
   readonly rateLimiting: RateLimiting;
   /** For check_ready. */
-  readonly isReady: () => Promise<boolean>;
+  readonly findFault: FindFault;
   readonly representations: Representations;
   readonly traffic: Traffic;
   readonly clusters: Pick<ClusterRegistry, 'list' | 'snapshot'>;
@@ -34,7 +34,8 @@ export interface OwnRoutes {
 }
 
 export function createOwnRoutes(parts: OwnRoutesParts): OwnRoutes {
-  const { configuration, services, rateLimiting, isReady, representations, traffic, clusters, clock, gateway } = parts;
+  const { configuration, services, rateLimiting, findFault, representations, traffic, clusters, clock, gateway } =
+    parts;
   const startedAtMs = performance.now();
   const diagnostics = {
     version: packageVersion(),
@@ -50,7 +51,7 @@ export function createOwnRoutes(parts: OwnRoutesParts): OwnRoutes {
   const events = createDiagnosticsEvents(diagnostics);
   const routes = [
     ...services.versions.map((name) => versionRoute(name, services.api)),
-    ...createProbes(isReady, representations),
+    ...createProbes(findFault, representations),
     createMetricsRoute(createMetrics(metricsParts(parts))),
     createProblemPages(),
     createDiagnostics(diagnostics, explainForm('../explain')),

@@ -6,44 +6,46 @@ import type { Setup } from './options.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
 
+/** Why the process cannot serve now, as a sentence; undefined: it can. Never rejects. */
+export type FindFault = () => Promise<string | undefined>;
+
 /** `check_alive` answers while the process does; `check_ready` only while it can serve. */
-export function createProbes(
-  isReady: () => Promise<boolean>,
-  representations: Representations,
-): readonly InternalRoute[] {
-  const probe = (name: string, status: string, holds: () => Promise<boolean>): InternalRoute => {
+export function createProbes(findFault: FindFault, representations: Representations): readonly InternalRoute[] {
+  const probe = (name: string, status: string, find: FindFault): InternalRoute => {
     const prefix = `/gateway/v0/${name}`;
     return {
       ...{ name, prefix, rewrite: '', authenticated: false },
       async run(ctx) {
         if (!isRead(ctx, prefix)) return;
-        if (!(await holds())) throw problem('not-ready', { headers: { 'Retry-After': '1' } });
+        const detail = await find();
+        if (detail !== undefined) throw problem('not-ready', { detail, headers: { 'Retry-After': '1' } });
         ctx.set('Cache-Control', 'no-store');
         represent(ctx, representations.choose(ctx.req.headers.accept), { status }, { title: status });
       },
     };
   };
-  return [probe('check_alive', 'alive', async () => true), probe('check_ready', 'ready', isReady)];
+  return [probe('check_alive', 'alive', async () => undefined), probe('check_ready', 'ready', findFault)];
 }
 
 export interface ReadinessParts {
   readonly configuration: LiveConfiguration;
   /** Undefined: no module of this process needs one. */
-  readonly database: Pick<Database, 'isReady'> | undefined;
+  readonly database: Pick<Database, 'findFault'> | undefined;
   readonly rateLimiting: Pick<RateLimiting, 'isReady'>;
   /** Aborted as soon as the process closes. */
   readonly closing: AbortSignal;
 }
 
-export function createReadiness({ has }: Pick<Setup, 'has'>, parts: ReadinessParts): () => Promise<boolean> {
+export function createReadiness({ has }: Pick<Setup, 'has'>, parts: ReadinessParts): FindFault {
   const { configuration, database, rateLimiting, closing } = parts;
   /** A gateway that lets requests pass without a decision is of use without its limiter. */
   function needsLimiter(): boolean {
     const { rateLimitServices } = configuration.current().configuration;
     return !has('gateway') || rateLimitServices.some(({ failureModeDeny }) => failureModeDeny);
   }
-  return async function isReady() {
-    if (closing.aborted || (needsLimiter() && !rateLimiting.isReady())) return false;
-    return (await database?.isReady()) ?? true;
+  return async function findFault() {
+    if (closing.aborted) return 'The server is stopping.';
+    if (needsLimiter() && !rateLimiting.isReady()) return 'The rate limiter has no connection to Redis.';
+    return database?.findFault();
   };
 }

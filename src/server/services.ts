@@ -74,7 +74,12 @@ function createLiveUsers(configuration: LiveConfiguration, counts: LoginCounts):
 export async function openStorage(setup: Setup): Promise<Database | undefined> {
   const { settings, configuration, logger, clock, demo, has } = setup;
   if (!has('hotel') && !has('car') && !has('api')) return undefined;
-  const database = await openDatabase({ url: settings.databaseUrl, logger });
+  const database = await openDatabase({
+    url: settings.databaseUrl,
+    pool: settings.databasePool,
+    timeoutMs: settings.databaseTimeoutMs,
+    logger,
+  });
   try {
     if (demo) await loadDemo(database, configuration.demo, { nowMs: clock() });
   } catch (error) {

@@ -15,8 +15,8 @@ export interface Database {
    * prepared `select *` fails in PostgreSQL as soon as a newer process adds one.
    */
   readonly prepareFirst: <Row>(query: Compilable<Row>) => PreparedRead<Row>;
-  /** Whether the database answers a query now; never rejects. */
-  readonly isReady: () => Promise<boolean>;
+  /** Why the database cannot serve now, as a sentence without its address; undefined while it can. Never rejects. */
+  readonly findFault: () => Promise<string | undefined>;
   /** A second call does nothing. */
   readonly close: () => Promise<void>;
 }
@@ -29,6 +29,10 @@ export type Parameter = string | number | null;
 export interface DatabaseOptions {
   /** `sqlite:./path`, `sqlite::memory:` or `postgres://user:password@host:port/database`. */
   readonly url: string;
+  /** Connections to PostgreSQL. @default 10 */
+  readonly pool?: number;
+  /** How long a request waits for a connection, for a statement, or for another writer of a SQLite file. @default 5000 */
+  readonly timeoutMs?: number;
   /** Logs connections that break while idle. */
   readonly logger?: {
     readonly warn: (fields: object, message?: string) => void;
@@ -67,11 +71,15 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+export const databasePoolSize = 10;
+export const databaseTimeoutMs = 5000;
+
 /**
  * PostgreSQL's classes 08 (connection), 40 (transaction rolled back because of another one), 53 (out of resources) and
- * 57 (operator intervention: shutting down, cancelled by a time-out), 55P03 (lock not available), and the codes of sockets.
+ * 57 (operator intervention: shutting down, cancelled by a time-out), 25006 (a standby, which is read-only), 55P03 (lock not
+ * available), and the codes of sockets.
  */
-const unavailableCode = /^(?:(?:08|40|53|57)[0-9A-Z]{3}$|55P03$|E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_))/;
+const unavailableCode = /^(?:(?:08|40|53|57)[0-9A-Z]{3}$|25006$|55P03$|E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_))/;
 
 /** SQLite's result codes (sqlite.org/rescode.html): BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN, PROTOCOL. */
 const unavailableSqliteCodes: ReadonlySet<number | undefined> = new Set([5, 6, 8, 10, 13, 14, 15]);

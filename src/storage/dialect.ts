@@ -14,6 +14,8 @@ export interface DialectOptions {
   readonly around: <T>(run: () => Promise<T>) => Promise<T>;
   /** The statement that begins a transaction. @default the dialect's */
   readonly begin?: string;
+  /** Throws when no transaction may begin now. */
+  readonly beforeTransaction?: () => void;
   /** Whether a failed transaction is still open and needs a rollback. @default always */
   readonly needsRollback?: () => boolean;
 }
@@ -28,7 +30,8 @@ export function extendDialect(dialect: KyselyDialect, options: DialectOptions): 
   };
 }
 
-function extendDriver(driver: Driver, { around, begin, needsRollback = () => true }: DialectOptions): Driver {
+function extendDriver(driver: Driver, options: DialectOptions): Driver {
+  const { around, begin, beforeTransaction, needsRollback = () => true } = options;
   const extended = new WeakSet<DatabaseConnection>();
   return {
     init: () => driver.init(),
@@ -39,6 +42,7 @@ function extendDriver(driver: Driver, { around, begin, needsRollback = () => tru
       return connection;
     },
     async beginTransaction(connection, settings) {
+      beforeTransaction?.();
       if (begin === undefined) return driver.beginTransaction(connection, settings);
       await connection.executeQuery(CompiledQuery.raw(begin));
     },

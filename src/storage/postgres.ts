@@ -14,23 +14,15 @@ import { extendDialect } from './dialect.ts';
 import { migrate } from './migrations.ts';
 import type { Tables } from './schema.ts';
 
-/** Far below a request's own time-out of 30 s, so that no request hangs on the database. Parameters in the URL win. */
-const limits: PoolConfig = {
-  max: 10,
-  connectionTimeoutMillis: 3_000,
-  idleTimeoutMillis: 30_000,
-  statement_timeout: 5_000,
-  // A little longer than the server's own, for when the network is gone.
-  query_timeout: 6_000,
-  idle_in_transaction_session_timeout: 10_000,
-  keepAlive: true,
-  application_name: 'frontdesk',
-};
+export interface PostgresOptions extends DatabaseOptions {
+  readonly pool: number;
+  readonly timeoutMs: number;
+}
 
-export async function openPostgres(url: string, logger: DatabaseOptions['logger']): Promise<Database> {
+export async function openPostgres({ url, logger, pool: size, timeoutMs }: PostgresOptions): Promise<Database> {
   const name = nameOf(url);
   const { default: pg } = await import('pg');
-  const pool = new pg.Pool({ ...limits, connectionString: url });
+  const pool = new pg.Pool({ ...limits(size, timeoutMs), connectionString: url });
   surviveBrokenConnections(pool, logger);
   const dialect = extendDialect(new PostgresDialect({ pool }), { around: translated });
   const kysely = new Kysely<Tables>({ dialect });
@@ -43,13 +35,49 @@ export async function openPostgres(url: string, logger: DatabaseOptions['logger'
   return createDatabase(pool, kysely);
 }
 
+/** No request hangs on the database. Parameters in the URL win. */
+function limits(size: number, timeoutMs: number): PoolConfig {
+  return {
+    max: size,
+    connectionTimeoutMillis: timeoutMs,
+    idleTimeoutMillis: 30_000,
+    // A little shorter than our own, which is for when the network is gone.
+    statement_timeout: Math.ceil(timeoutMs * 0.8),
+    query_timeout: timeoutMs,
+    idle_in_transaction_session_timeout: 2 * timeoutMs,
+    keepAlive: true,
+    application_name: 'frontdesk',
+  };
+}
+
 /** A connection may break at any time; without a listener, its `error` event would end the process. */
 function surviveBrokenConnections(pool: Pool, logger: DatabaseOptions['logger']): void {
   pool.on('connect', (client) => {
     client.on('error', (error) => logger?.warn({ err: error }, 'a connection to the database broke'));
+    endWhenSilent(client as unknown as PoolMember);
   });
   // The pool emits the same errors once more.
   pool.on('error', () => {});
+}
+
+interface PoolMember {
+  query: (...parameters: readonly unknown[]) => unknown;
+  readonly end: () => Promise<void>;
+}
+
+/** A connection that gave no answer in time would hold up the rollback, and the next request, as long again. */
+function endWhenSilent(client: PoolMember): void {
+  const query = client.query.bind(client);
+  client.query = (...parameters) => {
+    const result = query(...parameters);
+    // With a callback, it is the pool that asks, and that ends the connection itself.
+    if (result instanceof Promise) result.catch(endIfSilent);
+    return result;
+  };
+
+  async function endIfSilent(error: Error): Promise<void> {
+    if (error.message === 'Query read timeout') await client.end();
+  }
 }
 
 function createDatabase(pool: Pool, kysely: Kysely<Tables>): Database {
@@ -61,15 +89,22 @@ function createDatabase(pool: Pool, kysely: Kysely<Tables>): Database {
       prepared += 1;
       return prepareFirst<Row>(pool, query.compile().sql, `first_${prepared}`);
     },
-    isReady: () =>
-      pool.query('select 1').then(
-        () => true,
-        () => false,
-      ),
+    findFault: () => findFault(pool),
     async close() {
       if (!pool.ending) await pool.end();
     },
   } satisfies Database);
+}
+
+async function findFault(pool: Pool): Promise<string | undefined> {
+  try {
+    const { rows } = await pool.query<{ setting: string }>(
+      `select current_setting('transaction_read_only') as setting`,
+    );
+    return rows[0]?.setting === 'on' ? 'The database is read-only, as a standby is.' : undefined;
+  } catch {
+    return 'The database gives no answer.';
+  }
 }
 
 /** pg prepares a named statement once on each connection and later sends only its name. */

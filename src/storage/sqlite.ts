@@ -1,5 +1,5 @@
 /** SQLite through node:sqlite: durable settings, a reader beside the writer, prepared reads, and waiting for a busy file. */
-import { mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import {
   messageOf,
   type PreparedRead,
   StorageSetupError,
+  StorageUnavailable,
   translateDriverError,
 } from './database.ts';
 import { createStatementCache, extendDialect } from './dialect.ts';
@@ -22,10 +23,10 @@ const memory = ':memory:';
 const blockMs = 10;
 
 /** `path` is what follows `sqlite:`. */
-export async function openSqlite(path: string): Promise<Database> {
+export async function openSqlite(path: string, timeoutMs: number): Promise<Database> {
   const file = fileOf(path);
   try {
-    return await open(file);
+    return await open(file, timeoutMs);
   } catch (error) {
     throw new StorageSetupError(
       `cannot use the database file ${file}: ${messageOf(error)}. ` +
@@ -43,27 +44,32 @@ function fileOf(path: string): string {
   );
 }
 
-async function open(file: string): Promise<Database> {
+async function open(file: string, timeoutMs: number): Promise<Database> {
   if (file !== memory) mkdirSync(dirname(file), { recursive: true });
   const writer = new DatabaseSync(file, { timeout: blockMs });
   let reader = writer;
   try {
-    await configure(writer);
+    const patiently: Patiently = (run) => retryWhileBusy(run, { timeoutMs });
+    await configure(writer, patiently);
     // On a single connection, a read would see what another request's transaction has not committed yet.
     if (file !== memory) reader = new DatabaseSync(file, { readOnly: true, timeout: blockMs });
     // On the writer, the snapshot would be a transaction around what others write.
     const snapshot = reader === writer ? undefined : createReadSnapshot(reader);
-    const kysely = openKysely(writer, snapshot);
-    await migrateAlone(writer, kysely);
-    return createDatabase({ writer, reader, snapshot, kysely });
+    const findFileFault = file === memory ? () => undefined : createFileCheck(file);
+    const kysely = openKysely({ writer, snapshot, patiently, findFileFault });
+    await migrateAlone(writer, kysely, patiently);
+    return createDatabase({ writer, reader, snapshot, kysely, findFileFault });
   } catch (error) {
     closeAll(reader, writer);
     throw error;
   }
 }
 
-async function configure(writer: DatabaseSync): Promise<void> {
-  await retryWhileBusy(() => writer.exec('pragma journal_mode = WAL'));
+/** Runs a statement again while another process writes. */
+type Patiently = <T>(run: () => T | Promise<T>) => Promise<T>;
+
+async function configure(writer: DatabaseSync, patiently: Patiently): Promise<void> {
+  await patiently(() => writer.exec('pragma journal_mode = WAL'));
   // FULL: a confirmed booking survives a power cut. NORMAL would lose the last ones in WAL mode.
   writer.exec('pragma synchronous = FULL');
   writer.exec('pragma foreign_keys = ON');
@@ -71,11 +77,23 @@ async function configure(writer: DatabaseSync): Promise<void> {
   writer.function('lower', { deterministic: true }, (text) => (typeof text === 'string' ? text.toLowerCase() : text));
 }
 
-function openKysely(writer: DatabaseSync, snapshot: ReadSnapshot | undefined): Kysely<Tables> {
+interface Connection {
+  readonly writer: DatabaseSync;
+  readonly snapshot: ReadSnapshot | undefined;
+  readonly patiently: Patiently;
+  readonly findFileFault: () => string | undefined;
+}
+
+function openKysely({ writer, snapshot, patiently, findFileFault }: Connection): Kysely<Tables> {
   const dialect = new SqliteDialect({ database: createStatementCache(writer) });
   return new Kysely<Tables>({
     dialect: extendDialect(dialect, {
-      around: (run) => runStatement(run, snapshot),
+      around: (run) => runStatement(() => patiently(run), snapshot),
+      // SQLite writes on into a file that was deleted, and a booking there would be lost.
+      beforeTransaction() {
+        const fault = findFileFault();
+        if (fault !== undefined) throw new StorageUnavailable(new Error(fault));
+      },
       // Immediate: a transaction that reads first could otherwise be refused the write lock when it comes to write.
       begin: 'begin immediate',
       needsRollback: () => writer.isOpen && writer.isTransaction,
@@ -85,7 +103,7 @@ function openKysely(writer: DatabaseSync, snapshot: ReadSnapshot | undefined): K
 
 async function runStatement<T>(run: () => Promise<T>, snapshot: ReadSnapshot | undefined): Promise<T> {
   try {
-    return await retryWhileBusy(run);
+    return await run();
   } catch (error) {
     throw translateDriverError(error);
   } finally {
@@ -97,8 +115,8 @@ async function runStatement<T>(run: () => Promise<T>, snapshot: ReadSnapshot | u
  * Kysely takes no lock for SQLite; the write lock of the file keeps apart two processes that start at once. When a
  * migration fails, closing the connection rolls all of it back.
  */
-async function migrateAlone(writer: DatabaseSync, kysely: Kysely<Tables>): Promise<void> {
-  await retryWhileBusy(() => writer.exec('begin immediate'));
+async function migrateAlone(writer: DatabaseSync, kysely: Kysely<Tables>, patiently: Patiently): Promise<void> {
+  await patiently(() => writer.exec('begin immediate'));
   await migrate(kysely, 'sqlite');
   writer.exec('commit');
 }
@@ -109,14 +127,15 @@ interface Parts {
   readonly reader: DatabaseSync;
   readonly snapshot: ReadSnapshot | undefined;
   readonly kysely: Kysely<Tables>;
+  readonly findFileFault: () => string | undefined;
 }
 
-function createDatabase({ writer, reader, snapshot, kysely }: Parts): Database {
+function createDatabase({ writer, reader, snapshot, kysely, findFileFault }: Parts): Database {
   return Object.freeze({
     dialect: 'sqlite',
     kysely,
     prepareFirst: <Row>(query: Compilable<Row>) => prepareFirst<Row>(reader, snapshot, query.compile().sql),
-    isReady: async () => canRead(reader),
+    findFault: async () => findFileFault() ?? (canRead(reader) ? undefined : 'The database cannot be read.'),
     async close() {
       closeAll(reader, writer);
     },
@@ -126,6 +145,28 @@ function createDatabase({ writer, reader, snapshot, kysely }: Parts): Database {
 function closeAll(reader: DatabaseSync, writer: DatabaseSync): void {
   if (reader.isOpen) reader.close();
   if (writer.isOpen) writer.close();
+}
+
+/** Returns what has become of the file since it was opened, if that keeps bookings from being stored. */
+function createFileCheck(file: string): () => string | undefined {
+  const opened = statSync(file);
+  return function findFileFault() {
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found === undefined) return 'The database file was deleted: put it back, or restart the server for a new one.';
+    if (found.ino !== opened.ino || found.dev !== opened.dev)
+      return 'The database file was replaced: restart the server, so that it uses the new one.';
+    return isWritable(file, found) ? undefined : 'The database file is read-only: make it writable.';
+  };
+}
+
+/** Asks for the mode as well, since the superuser may write to any file. */
+function isWritable(file: string, { mode }: Stats): boolean {
+  try {
+    accessSync(file, constants.W_OK);
+    return (mode & 0o222) !== 0;
+  } catch {
+    return false;
+  }
 }
 
 /** Reads the schema's version, which is in the file and not in memory. */
@@ -191,8 +232,8 @@ export function createReadSnapshot(reader: DatabaseSync): ReadSnapshot {
 }
 
 export interface RetryOptions {
-  /** @default 100, which with the pauses is about five seconds */
-  readonly attempts?: number;
+  /** All pauses together. */
+  readonly timeoutMs: number;
   /** In milliseconds. @default a timer */
   readonly wait?: (pauseMs: number) => Promise<unknown>;
 }
@@ -203,14 +244,17 @@ export interface RetryOptions {
  */
 export async function retryWhileBusy<T>(
   run: () => T | Promise<T>,
-  { attempts = 100, wait = sleep }: RetryOptions = {},
+  { timeoutMs, wait = sleep }: RetryOptions,
 ): Promise<T> {
+  let waitedMs = 0;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await run();
     } catch (error) {
-      if (attempt >= attempts || !isSqliteBusy(error)) throw error;
-      await wait(Math.min(attempt, 50));
+      const pauseMs = Math.min(attempt, 50);
+      waitedMs += pauseMs;
+      if (waitedMs > timeoutMs || !isSqliteBusy(error)) throw error;
+      await wait(pauseMs);
     }
   }
 }

@@ -1,11 +1,58 @@
-/** PostgreSQL servers that refuse or break connections. */
+/** PostgreSQL servers that refuse connections, break them, fall silent, are busy or take no writes. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { sql } from 'kysely';
 import pg from 'pg';
-import { openDatabase, StorageSetupError } from '#storage';
-import { createPostgresDatabase } from '../support/databases.ts';
+import { type Database, type DatabaseOptions, openDatabase, StorageSetupError, StorageUnavailable } from '#storage';
+import { createPostgresDatabase, type ScratchDatabase } from '../support/databases.ts';
+import { eventually } from '../support/waiting.ts';
+
+const timeoutMs = 400;
 
 describe('a PostgreSQL database', () => {
+  let place: ScratchDatabase;
+  let database: Database;
+  let admin: pg.Client;
+  let gate: Gate;
+
+  /** Through the gate, with a connection for an administrator beside it. */
+  async function open(context: Mocha.Context, options: Partial<DatabaseOptions> = {}): Promise<void> {
+    const server = process.env['TEST_POSTGRES_URL'];
+    if (server === undefined) return context.skip();
+    place = await createPostgresDatabase(server);
+    gate = await openGate(place.url);
+    database = await openDatabase({ url: gate.url, timeoutMs, ...options });
+    admin = new pg.Client(server);
+    await admin.connect();
+  }
+
+  afterEach(async () => {
+    gate?.open();
+    await database?.close();
+    gate?.close();
+    await admin?.end();
+    await place?.remove();
+  });
+
+  const nameOf = ({ url }: ScratchDatabase) => new URL(url).pathname.slice(1);
+  const breakConnections = () =>
+    admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [nameOf(place)]);
+  const insert = (id: string) => database.kysely.insertInto('accounts').values({ id, name: 'A' }).execute();
+  const insertTwo = (id: string) =>
+    database.kysely.transaction().execute(async (transaction) => {
+      for (const each of [id, `${id}2`])
+        await transaction.insertInto('accounts').values({ id: each, name: 'A' }).execute();
+    });
+
+  /** Fails as unavailable, and not much later than the time-out. */
+  async function refuse(query: Promise<unknown>): Promise<void> {
+    const beganMs = performance.now();
+    await assert.rejects(query, StorageUnavailable);
+    const tookMs = performance.now() - beganMs;
+    assert.ok(tookMs < 4 * timeoutMs, `it took ${tookMs} ms`);
+  }
+
   it('that refuses connections is named with the remedy, without its password', async () => {
     // A port that no server has: a connection to port 1 needs a privileged process to accept it.
     const url = 'postgres://demo:secret@127.0.0.1:1/frontdesk';
@@ -18,21 +65,94 @@ describe('a PostgreSQL database', () => {
   });
 
   it('whose connections break is used again over new ones', async function () {
-    const server = process.env['TEST_POSTGRES_URL'];
-    if (server === undefined) this.skip();
-    const place = await createPostgresDatabase(server);
     const warnings = new EventEmitter();
-    const logger = { warn: (_: object, message?: string) => void warnings.emit('warning', message) };
-    const database = await openDatabase({ url: place.url, logger });
     const warning = once(warnings, 'warning');
-    const admin = new pg.Client(server);
-    await admin.connect();
-    const name = new URL(place.url).pathname.slice(1);
-    await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
-    await admin.end();
+    await open(this, { logger: { warn: (_, message) => void warnings.emit('warning', message) } });
+    await breakConnections();
     assert.match(String(await warning), /connection to the database broke/);
-    assert.equal(await database.isReady(), true);
-    await database.close();
-    await place.remove();
+    assert.equal(await database.findFault(), undefined);
+  });
+
+  it('that takes no writes, as a standby, is not ready and unavailable, until it takes them', async function () {
+    await open(this);
+    const setReadOnly = async (setting: 'on' | 'off') => {
+      await admin.query(`alter database ${nameOf(place)} set default_transaction_read_only = ${setting}`);
+      await breakConnections();
+    };
+    // At first a query may still meet a connection that the server has just ended.
+    const find = (fault: string | undefined) => eventually(async () => assert.equal(await database.findFault(), fault));
+    await setReadOnly('on');
+    await find('The database is read-only, as a standby is.');
+    await refuse(insertTwo('a'));
+    await setReadOnly('off');
+    await find(undefined);
+    await insertTwo('a');
+  });
+
+  it('whose connections are all in use is unavailable after the time-out, until one is free', async function () {
+    await open(this, { pool: 1 });
+    await database.kysely.transaction().execute(async () => {
+      await refuse(insert('a'));
+    });
+    await insert('a');
+  });
+
+  it('that is busy with a statement cancels it in time', async function () {
+    await open(this);
+    await refuse(database.kysely.transaction().execute((transaction) => sql`select pg_sleep(60)`.execute(transaction)));
+    await insertTwo('a');
+  });
+
+  it('that falls silent is not ready and unavailable within the time-out, until it answers', async function () {
+    await open(this, { pool: 1 });
+    gate.shut();
+    await refuse(insertTwo('a'));
+    assert.equal(await database.findFault(), 'The database gives no answer.');
+    gate.open();
+    await insertTwo('a');
   });
 });
+
+interface Gate {
+  readonly url: string;
+  /** Lets nothing through, and closes nothing. */
+  readonly shut: () => void;
+  /** For new connections. */
+  readonly open: () => void;
+  readonly close: () => void;
+}
+
+async function openGate(target: string): Promise<Gate> {
+  const { hostname, port } = new URL(target);
+  const sockets = new Set<Socket>();
+  let isShut = false;
+  const server: Server = createServer((client) => {
+    const upstream = connect(Number(port), hostname);
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(from);
+      from.on('data', (chunk) => isShut || to.write(chunk));
+      from.on('close', () => to.destroy()).on('error', () => {});
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = new URL(target);
+  url.hostname = '127.0.0.1';
+  url.port = String((server.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    shut: () => {
+      isShut = true;
+    },
+    open: () => {
+      isShut = false;
+    },
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}

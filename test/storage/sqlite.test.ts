@@ -166,7 +166,7 @@ describe('retryWhileBusy', () => {
   const busy = Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR', errcode: 5 });
 
   /** Fails with `error` so many times; returns the pauses and the result or message. */
-  const run = async (failures: number, error: Error, attempts?: number) => {
+  const run = async (failures: number, error: Error, timeoutMs = 1000) => {
     const pauses: number[] = [];
     let left = failures;
     const statement = () => {
@@ -175,9 +175,7 @@ describe('retryWhileBusy', () => {
       throw error;
     };
     const wait = async (pauseMs: number) => pauses.push(pauseMs);
-    const result = await retryWhileBusy(statement, { wait, ...(attempts !== undefined && { attempts }) }).catch(
-      ({ message }: Error) => message,
-    );
+    const result = await retryWhileBusy(statement, { wait, timeoutMs }).catch(({ message }: Error) => message);
     return { pauses, result };
   };
 
@@ -186,7 +184,7 @@ describe('retryWhileBusy', () => {
     assert.deepEqual(await run(3, busy), { pauses: [1, 2, 3], result: 'row' });
   });
 
-  it('throws the last error after its attempts, and another error at once', async () => {
+  it('throws the last error after its time, and another error at once', async () => {
     assert.deepEqual(await run(9, busy, 3), { pauses: [1, 2], result: 'database is locked' });
     assert.deepEqual(await run(1, new Error('syntax')), { pauses: [], result: 'syntax' });
   });

@@ -34,6 +34,11 @@ export const settingTable = {
   ),
   configDir: directory('./config', 'Directory with services/, ratelimit/, users.yaml and demo.yaml.'),
   databaseUrl: database('sqlite:./data/frontdesk.db', 'Where bookings, messages and accounts are kept.'),
+  databasePool: count(10, 'Connections to PostgreSQL that this process keeps at most.'),
+  databaseTimeoutMs: timeoutMs(
+    5000,
+    'How long a request waits for a connection to PostgreSQL, for a statement there, or for another writer of the SQLite file, in milliseconds.',
+  ),
   redisUrl: redis(
     undefined,
     'Where rate limits are counted by several processes together, in Redis 6 or newer; unset: in memory.',
