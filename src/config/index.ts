@@ -2,7 +2,7 @@
 
 export { conceal, concealMessage, isSecretKey, namesSecret } from './conceal.ts';
 export { type ConfigurationError, formatErrors, type Source } from './errors.ts';
-export { parseServiceReference, type ServiceReference } from './fields/addresses.ts';
+export { isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
 export type { FieldDocs } from './fields/field.ts';
 export type { HeaderRules, HeaderValue, HeaderVariable } from './fields/headers.ts';
 export { compilePattern, type Pattern } from './fields/pattern.ts';
@@ -38,6 +38,7 @@ export type {
 export type { Redirect, RegexRewrite } from './records/rewrite.ts';
 export type { Version } from './records/version.ts';
 export { readSettingsFile, settingsFile } from './settings/file.ts';
+export { openFilesMax } from './settings/open-files.ts';
 export {
   parseSettings,
   requireSettings,

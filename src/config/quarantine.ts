@@ -8,7 +8,7 @@ import { fullName, keepCompatible } from './records/conflicts.ts';
 import { matchKey } from './records/match.ts';
 import { type GatewayRecord, recordLists } from './records/record.ts';
 import type { Settings } from './settings/settings.ts';
-import { exposedDemoUsers, type User } from './users.ts';
+import { type ExposureSettings, exposedDemoUsers, openHost, type User } from './users.ts';
 
 /**
  * From `config`, or from the directory that the settings name. Rejects with an Error whose message lists what is wrong,
@@ -31,7 +31,7 @@ export async function requireConfiguration(
   const exposed = exposedDemoUsers(settings, loaded.configuration.users);
   if (exposed.length > 0) {
     throw new Error(
-      `HOST=${settings.host} is open to the network, and the passwords of the demo users ${exposed.join(' and ')} are published: ` +
+      `${openHost(settings)} is open to the network, and the passwords of the demo users ${exposed.join(' and ')} are published: ` +
         'give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true',
     );
   }
@@ -41,7 +41,7 @@ export async function requireConfiguration(
 /** What decides about a reload beside the files themselves. */
 export interface ReloadPolicy {
   readonly directory: string;
-  readonly settings: Pick<Settings, 'host' | 'allowDemoUsers'>;
+  readonly settings: ExposureSettings;
   /** Errors of records that this process cannot serve. */
   readonly refused: (configuration: Configuration) => readonly ConfigurationError[];
 }
@@ -179,7 +179,7 @@ function withoutExposedUsers(
   const error: ConfigurationError = {
     source: { file: `${directory}/users.yaml`, line: 1 },
     record: undefined,
-    message: `the passwords of the demo users ${exposed.join(' and ')} are published, and HOST=${settings.host} is open to the network`,
+    message: `the passwords of the demo users ${exposed.join(' and ')} are published, and ${openHost(settings)} is open to the network`,
     remedy: 'Give them other passwords (frontdesk hash-password), or set ALLOW_DEMO_USERS=true.',
   };
   const configuration = { ...loaded.configuration, users: inForce.users };

@@ -108,9 +108,14 @@ export function demoUsersAmong(users: readonly User[]): readonly string[] {
 }
 
 /** The names of demo users that a server with these settings must not have; empty on loopback, or when they are allowed. */
-export function exposedDemoUsers(
-  { host, allowDemoUsers }: Pick<Settings, 'host' | 'allowDemoUsers'>,
-  users: readonly User[],
-): readonly string[] {
-  return allowDemoUsers || isLoopback(host) ? [] : demoUsersAmong(users);
+export function exposedDemoUsers(settings: ExposureSettings, users: readonly User[]): readonly string[] {
+  return settings.allowDemoUsers || openHost(settings) === undefined ? [] : demoUsersAmong(users);
+}
+
+export type ExposureSettings = Pick<Settings, 'host' | 'allowDemoUsers'> & Partial<Pick<Settings, 'authHost'>>;
+
+/** The setting by which passwords can be tried from beyond loopback: `HOST=0.0.0.0`. */
+export function openHost({ host, authHost = host }: Omit<ExposureSettings, 'allowDemoUsers'>): string | undefined {
+  if (!isLoopback(host)) return `HOST=${host}`;
+  return isLoopback(authHost) ? undefined : `AUTH_HOST=${authHost}`;
 }

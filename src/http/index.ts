@@ -63,6 +63,7 @@ export {
   sendStoredResponse,
 } from './respond.ts';
 export { answerClientErrors } from './server/client-errors.ts';
+export { type ConnectionCounts, type ConnectionLimit, createConnectionLimit } from './server/connection-limit.ts';
 export { type HttpServer, type HttpServerOptions, serveHttp } from './server/listen.ts';
 export { beforeHead } from './server/node-fixes.ts';
 export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './server/upgrades.ts';

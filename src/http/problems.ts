@@ -187,6 +187,11 @@ export const problems = {
     meaning: 'The configuration of this path is invalid; the log and the diagnostics say where.',
     remedy: 'Correct the record for this path.',
   },
+  overloaded: {
+    status: 503,
+    meaning: 'The server has as many connections as its configuration allows.',
+    remedy: 'Try again after the number of seconds in `Retry-After`.',
+  },
   'not-ready': {
     status: 503,
     meaning: 'The server is stopping, or cannot use its database or rate limiter; `detail` says which.',

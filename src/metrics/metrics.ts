@@ -1,7 +1,7 @@
 /** All metrics of a gateway, in their order, and the route that serves them. */
 import type { Context } from 'koa';
 import type { GatewayCounts, InternalRoute } from '#gateway';
-import { answerOtherMethod, problem } from '#http';
+import { answerOtherMethod, type ConnectionCounts, problem } from '#http';
 import type { ClusterSnapshot } from '#proxy';
 import type { LimitStats } from '#ratelimit';
 import {
@@ -11,7 +11,12 @@ import {
   type LoginCounts,
   type RouteParts,
 } from './gateway.ts';
-import { type ConfigurationState, createConfigurationFamilies, createProcessFamilies } from './process.ts';
+import {
+  type ConfigurationState,
+  createConfigurationFamilies,
+  createConnectionFamilies,
+  createProcessFamilies,
+} from './process.ts';
 import { createRateLimitFamilies } from './rate-limits.ts';
 import { createMetricsOf, type Family, type Metrics } from './registry.ts';
 
@@ -24,6 +29,7 @@ export interface MetricsParts {
   readonly logins: LoginCounts | undefined;
   readonly limits: Pick<LimitStats, 'all' | 'failures'>;
   readonly configuration: ConfigurationState;
+  readonly connections: () => ConnectionCounts;
 }
 
 export function createMetrics(parts: MetricsParts): Metrics {
@@ -45,6 +51,7 @@ export function familiesOf(parts: MetricsParts): readonly Family[] {
     ...createDecisionFamilies(parts.decisions, parts.logins),
     ...createRateLimitFamilies(parts.limits),
     ...createConfigurationFamilies(parts.configuration),
+    ...createConnectionFamilies(parts.connections),
     ...createProcessFamilies(),
   ];
 }

@@ -1,6 +1,7 @@
-/** The configuration in force, and the process: CPU, memory, event loop. */
+/** The configuration in force, connections of clients, and the process: CPU, memory, event loop. */
 import { performance } from 'node:perf_hooks';
 import type { ConfigurationError } from '#config';
+import type { ConnectionCounts } from '#http';
 import type { Family } from './registry.ts';
 
 /** The part of a live configuration that its metrics read. */
@@ -37,6 +38,26 @@ export function createConfigurationFamilies(configuration: ConfigurationState): 
       'last_reload_duration_seconds',
       'How long the last change took to be read, checked and put into force; 0 before the first.',
       () => reloads().lastDurationMs / 1000,
+    ),
+  ];
+}
+
+/** Of all listeners but the admin port. */
+export function createConnectionFamilies(counts: () => ConnectionCounts): readonly Family[] {
+  return [
+    single('gauge', 'frontdesk_connections', 'Connections of clients that are open.', () => counts().open),
+    single('gauge', 'frontdesk_connections_max', 'How many may be open: `CONNECTIONS_MAX`.', () => counts().max),
+    single(
+      'counter',
+      'frontdesk_connections_refused_total',
+      'Connections that were refused because as many were open.',
+      () => counts().refused,
+    ),
+    single(
+      'counter',
+      'frontdesk_connections_idle_closed_total',
+      'Idle connections that were closed early, to make room.',
+      () => counts().idleClosed,
     ),
   ];
 }

@@ -1,9 +1,9 @@
 /** Puts everything together in the order in which a request meets it, and closes it in reverse. */
 import type { RequestListener } from 'node:http';
-import { demoUsersAmong, loadTls, packageVersion } from '#config';
+import { demoUsersAmong, loadTls, openFilesMax, packageVersion } from '#config';
 import { problemPagesPath } from '#diag';
 import { createGatewayCounts, createTraffic } from '#gateway';
-import { createRepresentations } from '#http';
+import { createConnectionLimit, createRepresentations } from '#http';
 import { createClusters } from '#proxy';
 import { loadTracing } from '#tracing';
 import { createGatewayHost } from './gateway-host.ts';
@@ -99,5 +99,11 @@ async function openBasis(setup: Setup, closing: AbortSignal, opened: AsyncDispos
   const withoutTracing = tracing?.suppressTracing;
   const clusters = createClusters({ logger, withoutTracing, ...(dormant && { timer: () => () => {} }) });
   opened.defer(clusters.close);
-  return { tls, configuration, database, rateLimiting, tracing, clusters };
+  const connectionLimit = createConnectionLimit({ max: settings.connectionsMax ?? connectionsMax(), logger });
+  return { tls, configuration, database, rateLimiting, tracing, clusters, connectionLimit };
+}
+
+/** A request may need a file for its own connection and one for that to a service; the rest is for all else. */
+function connectionsMax(): number {
+  return Math.floor(0.45 * openFilesMax());
 }

@@ -1,7 +1,14 @@
 /** Opens the listeners together or not at all, and closes them in reverse order. */
 import type { RequestListener } from 'node:http';
-import type { Tls } from '#config';
-import { createUpgrades, type HttpServerOptions, serveHttp, type UpgradeListener, type Upgrades } from '#http';
+import { isLoopback, type Settings, type Tls } from '#config';
+import {
+  type ConnectionLimit,
+  createUpgrades,
+  type HttpServerOptions,
+  serveHttp,
+  type UpgradeListener,
+  type Upgrades,
+} from '#http';
 import { type Limiter, serveRateLimit } from '#ratelimit';
 import type { Listeners, Listening, Setup } from './options.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -14,6 +21,7 @@ export interface ListenersParts {
   readonly rateLimiting: RateLimiting;
   /** For the gateway's listener; undefined: plain HTTP. */
   readonly tls: Tls | undefined;
+  readonly connectionLimit: ConnectionLimit;
   /** Filled with `host:port` by the names that records use, for as long as they listen. */
   readonly listenerAddresses: Map<string, string>;
 }
@@ -28,7 +36,10 @@ export interface ListenerSet {
 }
 
 export function createListeners(setup: Setup, parts: ListenersParts): ListenerSet {
-  const upgrades = createUpgrades(createAllowsUpgrade(setup, parts.configuration));
+  const { connectionLimit } = parts;
+  const isAllowed = createAllowsUpgrade(setup, parts.configuration);
+  // The other half is for requests.
+  const upgrades = createUpgrades(isAllowed, Math.floor(connectionLimit.counts().max / 2));
   let opened = new AsyncDisposableStack();
   let opening: Promise<Listeners> | undefined;
   let isClosed = false;
@@ -85,47 +96,93 @@ async function openAll(
   opened: AsyncDisposableStack,
 ): Promise<Listeners> {
   const { settings, has } = setup;
-  const { host, port, authPort, ratelimitHttpPort = 0, adminPort, shutdownTimeoutMs } = settings;
-  const { pipeline, rateLimiting, tls, upgrades } = parts;
+  const { pipeline, rateLimiting, tls, upgrades, connectionLimit } = parts;
+  const places = placesOf(settings);
+  const closeServices: (() => Promise<void>)[] = [];
 
-  /** `name`: by which records may mean it as a service. */
-  function add(name: string | undefined, scheme: string, server: Opened): Listening {
-    opened.defer(() => server.close(shutdownTimeoutMs));
+  /** Records may mean it by its name as a service. */
+  function add(name: ListenerName, scheme: string, server: Opened): Listening {
+    const { host } = places[name];
+    const isService = name !== 'gateway' && name !== 'admin';
+    const close = () => server.close(settings.shutdownTimeoutMs);
+    if (isService) closeServices.push(close);
+    else opened.defer(close);
     const authority = `${hostForClients(host)}:${server.port}`;
-    if (name !== undefined) parts.listenerAddresses.set(name, authority);
+    if (isService) warnOfPlainText(setup, name, host);
+    if (name !== 'admin') parts.listenerAddresses.set(name, authority);
     return { host, port: server.port, url: `${scheme}://${authority}` };
   }
 
-  function http(
-    portSetting: string,
-    at: number,
-    handler: RequestListener,
-    more: Pick<HttpServerOptions, 'tls' | 'upgrades'> = {},
-  ): Promise<Opened> {
+  /** Undefined without a port or a handler. */
+  async function http(
+    name: ListenerName,
+    handler: RequestListener | undefined,
+    more: Pick<HttpServerOptions, 'tls' | 'upgrades' | 'connectionLimit'> = {},
+  ): Promise<Listening | undefined> {
+    const { port, ...place } = places[name];
+    if (port === undefined || handler === undefined) return undefined;
     const answerIdleTimeoutMs = settings.upstreamIdleTimeoutMs;
-    return serveHttp({ ...settings, handler, port: at, portSetting, answerIdleTimeoutMs, ...more });
+    const server = await serveHttp({
+      ...{ ...settings, ...place, port, handler, answerIdleTimeoutMs, connectionLimit },
+      ...more,
+    });
+    return add(name, more.tls === undefined ? 'http' : 'https', server);
   }
 
-  // First, and so the last to close: requests in flight can be watched to their end.
-  const admin =
-    adminPort === undefined
-      ? undefined
-      : add(undefined, 'http', await http('ADMIN_PORT', adminPort, pipeline.admin.callback()));
-  const limits = rateLimiting.limiter && (await openRateLimit(setup, rateLimiting.limiter, rateLimiting.isReady));
+  // First, and so the last to close: requests in flight can be watched to their end. And beside the limit, so that the
+  // server can be watched while the connections of its clients are at the limit.
+  const admin = await http('admin', pipeline.admin.callback(), { connectionLimit: undefined });
+  // After the gateway, whose requests may ask them.
+  opened.defer(() => together(closeServices));
+  const { limiter, isReady } = rateLimiting;
+  const limits = limiter && (await openRateLimit(setup, { limiter, isReady }, connectionLimit));
   const ratelimit = limits && add('ratelimit', 'grpc', limits);
-  const ratelimitHttp =
-    rateLimiting.http &&
-    add('ratelimit-http', 'http', await http('RATELIMIT_HTTP_PORT', ratelimitHttpPort, rateLimiting.http));
-  const auth = has('auth')
-    ? add('auth', 'http', await http('AUTH_PORT', authPort, pipeline.auth.callback()))
-    : undefined;
-  const scheme = tls === undefined ? 'http' : 'https';
-  const gateway = servesHttp(setup)
-    ? add('gateway', scheme, await http('PORT', port, pipeline.gateway.callback(), { tls, upgrades }))
-    : undefined;
+  const ratelimitHttp = await http('ratelimit-http', rateLimiting.http);
+  const auth = await http('auth', has('auth') ? pipeline.auth.callback() : undefined);
+  const gateway = await http('gateway', servesHttp(setup) ? pipeline.gateway.callback() : undefined, { tls, upgrades });
   // Before any closes: gRPC health says that this process is going, while requests in flight finish.
   opened.defer(() => limits?.leave());
   return { ratelimit, ratelimitHttp, auth, gateway, admin };
+}
+
+/** Of passwords, and of decisions that another could make up. */
+function warnOfPlainText({ logger }: Setup, listener: ListenerName, host: string): void {
+  if (isLoopback(host)) return;
+  const remedy = 'keep it within your network, or set AUTH_HOST or RATELIMIT_HOST to a loopback address';
+  logger.warn({ listener, host }, `a port without encryption is open to the network: ${remedy}`);
+}
+
+type ListenerName = 'gateway' | 'ratelimit' | 'ratelimit-http' | 'auth' | 'admin';
+
+/** Where a listener is, and the settings that say so. */
+interface Place {
+  readonly host: string;
+  /** Undefined: there is none. */
+  readonly port: number | undefined;
+  readonly hostSetting: string;
+  readonly portSetting: string;
+}
+
+function placesOf({ host, port, ...settings }: Settings): Readonly<Record<ListenerName, Place>> {
+  const { ratelimitHost = host, authHost = host, adminHost = host } = settings;
+  const place = (name: string, at: string, chosen: number | undefined, of = name): Place => {
+    const hostSetting = at === host ? 'HOST' : `${of}_HOST`;
+    return { host: at, port: chosen, hostSetting, portSetting: `${name}_PORT` };
+  };
+  return {
+    gateway: { host, port, hostSetting: 'HOST', portSetting: 'PORT' },
+    ratelimit: place('RATELIMIT', ratelimitHost, settings.ratelimitPort),
+    'ratelimit-http': place('RATELIMIT_HTTP', ratelimitHost, settings.ratelimitHttpPort, 'RATELIMIT'),
+    auth: place('AUTH', authHost, settings.authPort),
+    admin: place('ADMIN', adminHost, settings.adminPort),
+  };
+}
+
+/** Waits for all of them; then it rejects with the error of the first that failed. */
+async function together(closers: readonly (() => Promise<void>)[]): Promise<void> {
+  const closed = await Promise.allSettled(closers.map((close) => close()));
+  const failed = closed.find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
 }
 
 function servesHttp({ has, services }: Setup): boolean {
@@ -143,12 +200,12 @@ const healthEveryMs = 1000;
 /** `leave`: its health says that it is going, while it still answers. */
 async function openRateLimit(
   { settings, logger }: Setup,
-  limiter: Limiter,
-  isReady: () => boolean,
+  { limiter, isReady }: Pick<RateLimiting, 'isReady'> & { readonly limiter: Limiter },
+  { admit }: ConnectionLimit,
 ): Promise<Opened & { readonly leave: () => void }> {
-  const { host, ratelimitPort: port } = settings;
-  const server = await serveRateLimit({ limiter, host, port, logger }).catch((cause: unknown) => {
-    throw new Error(`${messageOf(cause)} The settings are HOST and RATELIMIT_PORT.`, { cause });
+  const { host, port = 0, hostSetting, portSetting } = placesOf(settings).ratelimit;
+  const server = await serveRateLimit({ limiter, host, port, logger, admit }).catch((cause: unknown) => {
+    throw new Error(`${messageOf(cause)} The settings are ${hostSetting} and ${portSetting}.`, { cause });
   });
   const report = () => server.setServing(isReady());
   report();

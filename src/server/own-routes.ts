@@ -3,7 +3,7 @@ import { packageVersion } from '#config';
 import { createDiagnostics, createDiagnosticsEvents, createProblemPages } from '#diag';
 import { createExplainEndpoint, explainForm } from '#explain';
 import { durationBoundsMs, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
-import type { Representations } from '#http';
+import type { ConnectionLimit, Representations } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { ClusterRegistry } from '#proxy';
 import type { GatewayHost } from './gateway-host.ts';
@@ -22,6 +22,7 @@ export interface OwnRoutesParts {
   readonly traffic: Traffic;
   readonly clusters: Pick<ClusterRegistry, 'list' | 'snapshot'>;
   readonly counts: GatewayCounts;
+  readonly connectionLimit: Pick<ConnectionLimit, 'counts'>;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   readonly gateway: Pick<GatewayHost, 'snapshot' | 'explain'>;
@@ -65,14 +66,8 @@ function versionRoute(name: string, run: InternalRoute['run']): InternalRoute {
   return { name: `api-${name}`, prefix: `/${name}`, rewrite: '', authenticated: false, run };
 }
 
-function metricsParts({
-  configuration,
-  services,
-  rateLimiting,
-  traffic,
-  clusters,
-  counts,
-}: OwnRoutesParts): MetricsParts {
+function metricsParts(parts: OwnRoutesParts): MetricsParts {
+  const { configuration, services, rateLimiting, traffic, clusters, counts, connectionLimit } = parts;
   return {
     version: packageVersion(),
     routes: { all: traffic.routes, durationBoundsMs },
@@ -81,5 +76,6 @@ function metricsParts({
     logins: services.logins,
     limits: rateLimiting.stats,
     configuration,
+    connections: connectionLimit.counts,
   };
 }

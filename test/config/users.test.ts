@@ -79,6 +79,8 @@ describe('the demo users', () => {
     for (const host of ['127.0.0.1', 'localhost']) assert.deepEqual(refusedOn(host), []);
     for (const host of ['0.0.0.0', '::', 'travel.example']) assert.deepEqual(refusedOn(host), ['demo', 'guest']);
     assert.deepEqual(refusedOn('0.0.0.0', true), []);
+    const auth = { host: '127.0.0.1', authHost: '0.0.0.0', allowDemoUsers: false };
+    assert.deepEqual(exposedDemoUsers(auth, users), ['demo', 'guest']);
   });
 
   it('are known by their hashes, so that a real user may be named demo', () => {

@@ -1,5 +1,6 @@
 /** A desk's listeners as its users find them: where they are, when they cannot be, and how they go. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { type AddressInfo, connect, Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { mock } from 'node:test';
@@ -7,9 +8,10 @@ import type { Context } from 'koa';
 import request from 'supertest';
 import { createFrontdesk } from '../../src/index.ts';
 import { call, desksOf, mappingRecord } from '../support/desks.ts';
+import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { bareProblem } from '../support/error-body.ts';
 import { testServers } from '../support/serve.ts';
-import { createSignal } from '../support/waiting.ts';
+import { createSignal, eventually } from '../support/waiting.ts';
 import { createStranger } from '../support/wire/grpc-stranger.ts';
 
 describe('listeners', () => {
@@ -82,6 +84,60 @@ describe('listeners', () => {
       const authOnly = await open({ host: '192.0.2.1', allowDemoUsers: true, only: ['auth'] });
       await assert.rejects(authOnly.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).*HOST.*AUTH_PORT/);
     });
+  });
+
+  it('each have an address of their own where the settings say so, and a warning where passwords are in plain text', async () => {
+    const log: LogLine[] = [];
+    const hosts = { authHost: '127.0.0.2', ratelimitHost: '127.0.0.3', adminHost: '127.0.0.4' };
+    const desk = await open({ ...hosts, ratelimitHttpPort: 0, adminPort: 0, logger: recordingLogger(log) });
+    const { gateway, auth, ratelimit, ratelimitHttp, admin } = await desk.listen();
+    const listening = [gateway, auth, ratelimit, ratelimitHttp, admin].map((one) => one?.host);
+    assert.deepEqual(listening, ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.3', '127.0.0.4']);
+    await request(auth?.url ?? '')
+      .get('/any')
+      .auth('demo', 'demo')
+      .expect(200);
+    await request(admin?.url ?? '')
+      .get('/metrics')
+      .expect(200);
+    assert.equal(await refuses(auth?.port ?? 0), true);
+    const warned = () => log.filter(({ level, fields }) => level === 'warn' && 'listener' in fields);
+    assert.deepEqual(warned(), []);
+
+    const exposed = await open({ authHost: '0.0.0.0', allowDemoUsers: true, logger: recordingLogger(log) });
+    await exposed.listen();
+    assert.deepEqual(
+      warned().map(({ fields }) => fields),
+      [{ listener: 'auth', host: '0.0.0.0' }],
+    );
+    await assert.rejects(open({ authHost: '192.0.2.1' }), /AUTH_HOST=192\.0\.2\.1 is open to the network/);
+    const absent = await open({ ratelimitHost: '192.0.2.1' });
+    await assert.rejects(absent.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).*RATELIMIT_HOST/);
+  });
+
+  it('share a number of connections; the admin port has none, and shows how many were refused', async () => {
+    const desk = await open({ connectionsMax: 3, adminPort: 0 });
+    const { gateway, auth, ratelimit, admin } = await desk.listen();
+    const silent = [gateway, auth, ratelimit].map((one) => connect(one?.port ?? 0, '127.0.0.1').on('error', () => {}));
+    const metrics = () => request(admin?.url ?? '').get('/metrics');
+    await eventually(async () => assert.match((await metrics()).text, /^frontdesk_connections 3$/m));
+    for (const one of [gateway, auth])
+      await request(one?.url ?? '')
+        .get('/')
+        .expect(503)
+        .expect('Retry-After', '1');
+    const refused = connect(ratelimit?.port ?? 0, '127.0.0.1').on('error', () => {});
+    await once(refused, 'close');
+    assert.match(
+      (await metrics()).text,
+      /^frontdesk_connections_max 3\n[\s\S]*^frontdesk_connections_refused_total 3$/m,
+    );
+    for (const socket of silent) socket.destroy();
+    await eventually(() =>
+      request(gateway?.url ?? '')
+        .get('/v1/messages/1')
+        .expect(200),
+    );
   });
 
   describe('close', () => {

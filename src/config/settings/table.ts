@@ -24,10 +24,13 @@ const origins = listKind(
 
 /** In camelCase, as the library's options; the environment variable is the same name in capitals (`RATELIMIT_PORT`). */
 export const settingTable = {
-  host: address('127.0.0.1', 'Address that every listener binds to.'),
+  host: address('127.0.0.1', 'Address of every listener that has none of its own.'),
   port: port(8080, 'Port of the gateway (HTTP); 0 picks a free one.'),
+  ratelimitHost: address(undefined, 'Address of the rate-limit service, gRPC and HTTP; unset: HOST.'),
   ratelimitPort: port(8081, 'Port of the rate-limit service (gRPC); 0 picks a free one.'),
+  authHost: address(undefined, 'Address of the auth service; unset: HOST.'),
   authPort: port(8082, 'Port of the auth service (HTTP); 0 picks a free one.'),
+  adminHost: address(undefined, 'Address of the admin port; unset: HOST.'),
   adminPort: port(
     undefined,
     'Port that serves metrics and probes (HTTP) without credentials; 0 picks a free one, unset: none.',
@@ -76,6 +79,10 @@ export const settingTable = {
   headerTimeoutMs: timeoutMs(10_000, 'Until the request headers have arrived, in milliseconds.'),
   requestTimeoutMs: timeoutMs(30_000, 'Until the whole request has arrived, in milliseconds.'),
   keepAliveTimeoutMs: timeoutMs(72_000, 'How long an idle connection is kept, in milliseconds.'),
+  connectionsMax: count(
+    undefined,
+    'Most connections of clients, all listeners but the admin port together; unset: 45 % of the files that the process may open.',
+  ),
   pipelineMax: count(8, 'Requests of a connection that are open at once; later ones wait, unread.'),
   upstreamTimeoutMs: timeoutMs(
     3000,

@@ -35,21 +35,23 @@ export function answerClientErrors(server: Server): void {
 
 /** Writes the error body as the last response of the connection. */
 export function endWithProblem(socket: Duplex, found: Problem): void {
-  const body = errorBody(found);
-  const response = rawResponse(body.message.replace(': ', ' '), jsonFormatter.format(body, body.message));
   // Left half open, a request that comes late would still be carried out, and a silent peer would keep the socket.
-  socket.end(response, () => socket.destroy());
+  socket.end(problemResponse(found), () => socket.destroy());
 }
 
-function rawResponse(statusLine: string, body: string): string {
+/** A whole response as text, the last one of its connection. */
+export function problemResponse(found: Problem): string {
+  const body = errorBody(found);
+  const text = jsonFormatter.format(body, body.message);
   const head = [
-    `HTTP/1.1 ${statusLine}`,
+    `HTTP/1.1 ${body.message.replace(': ', ' ')}`,
     `Date: ${new Date().toUTCString()}`,
     `Content-Type: ${jsonFormatter.contentType}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    ...Object.entries(found.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
     'Cache-Control: no-store',
     'X-Content-Type-Options: nosniff',
     'Connection: close',
   ];
-  return `${head.join('\r\n')}\r\n\r\n${body}`;
+  return `${head.join('\r\n')}\r\n\r\n${text}`;
 }

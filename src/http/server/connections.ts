@@ -1,11 +1,13 @@
 /** The connections of a server: the requests that are open on each, a few at a time, and which of them are idle. */
-import type { RequestListener, ServerResponse } from 'node:http';
+import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 export interface Connection {
   readonly socket: Socket;
   /** Of the requests that have been read: the responses that the client has not taken. */
   readonly responses: ReadonlySet<ServerResponse>;
+  /** By `performance.now()`: when the last of them was gone, or the connection came. */
+  readonly idleSinceMs: number;
 }
 
 export interface Connections {
@@ -14,12 +16,16 @@ export interface Connections {
   /** Begins with a connection that speaks HTTP by now. */
   readonly add: (socket: Socket) => void;
   readonly all: () => Iterable<Connection>;
+  /** From now on the last answer of each connection says that it is the last. */
+  readonly leave: () => void;
 }
 
 export interface ConnectionsOptions {
   readonly handler: RequestListener;
   /** How many requests of a connection are open at once. */
   readonly pipelineMax: number;
+  /** Learns of each connection when it falls idle, and when it is no more. */
+  readonly setIdle?: ((socket: Socket, isIdle: boolean) => void) | undefined;
 }
 
 /** Over all connections of a server. Each takes about 1.5 KB, and a client may send 2,500 in what is read at once. */
@@ -31,13 +37,15 @@ const waitingMax = 10_000;
  * answer that the client does not take stays open. What has been read by then waits as requests: a connection that
  * brings one beyond `waitingMax` ends.
  */
-export function createConnections({ handler, pipelineMax }: ConnectionsOptions): Connections {
+export function createConnections(server: Server, { handler, pipelineMax, setIdle }: ConnectionsOptions): Connections {
   const connections = new Map<Socket, Pipeline>();
   let waitingCount = 0;
+  let isLeaving = false;
 
   function openPipeline(socket: Pausable): Pipeline {
     const responses = new Set<ServerResponse>();
     const waiting: (() => void)[] = [];
+    let idleSinceMs = performance.now();
 
     function wait(begin: () => void): void {
       if (waitingCount >= waitingMax) return void socket.destroy();
@@ -48,7 +56,14 @@ export function createConnections({ handler, pipelineMax }: ConnectionsOptions):
 
     function leave(response: ServerResponse): void {
       responses.delete(response);
-      if (waiting.length === 0 || socket.destroyed) return;
+      if (responses.size === 0) {
+        idleSinceMs = performance.now();
+        setIdle?.(socket, true);
+      }
+      if (waiting.length > 0 && !socket.destroyed) goOn();
+    }
+
+    function goOn(): void {
       while (waiting.length > 0 && responses.size - waiting.length < pipelineMax) {
         waitingCount -= 1;
         waiting.shift()?.();
@@ -59,12 +74,16 @@ export function createConnections({ handler, pipelineMax }: ConnectionsOptions):
 
     socket.once('close', () => {
       waitingCount -= waiting.length;
-      connections.delete(socket);
+      remove(socket);
     });
     return {
       socket,
       responses,
+      get idleSinceMs() {
+        return idleSinceMs;
+      },
       enter(response, begin) {
+        if (responses.size === 0) setIdle?.(socket, false);
         responses.add(response);
         response.once('close', () => leave(response));
         if (responses.size <= pipelineMax) begin();
@@ -73,13 +92,41 @@ export function createConnections({ handler, pipelineMax }: ConnectionsOptions):
     };
   }
 
+  function remove(socket: Socket): void {
+    connections.delete(socket);
+    setIdle?.(socket, false);
+  }
+
+  // From then on it does not speak HTTP.
+  server.prependListener('upgrade', (_request, socket) => remove(socket as Socket));
   return Object.freeze({
     serve(request, response) {
-      connections.get(request.socket)?.enter(response, () => handler(request, response));
+      const connection = connections.get(request.socket);
+      if (isLeaving && connection !== undefined && !followsAs(response, connection)) return;
+      connection?.enter(response, () => handler(request, response));
     },
     add: (socket) => void connections.set(socket, openPipeline(socket)),
     all: () => connections.values(),
+    leave() {
+      isLeaving = true;
+      for (const { responses } of connections.values()) {
+        const last = [...responses].at(-1);
+        if (last !== undefined) last.shouldKeepAlive = false;
+      }
+    },
   } satisfies Connections);
+}
+
+/**
+ * Makes a response the last one of its connection in place of the one before it. False when that has said `Connection: close`
+ * already: then the client knows that no later request was carried out.
+ */
+function followsAs(response: ServerResponse, { responses }: Connection): boolean {
+  const last = [...responses].at(-1);
+  if (last?.shouldKeepAlive === false && last.headersSent) return false;
+  if (last !== undefined) last.shouldKeepAlive = true;
+  response.shouldKeepAlive = false;
+  return true;
 }
 
 interface Pipeline extends Connection {

@@ -1,9 +1,11 @@
 /** A listening server, bounded in size and time, that stops without losing running requests. */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
+import { type Accepted, acceptWithin } from './accept.ts';
 import { answerClientErrors } from './client-errors.ts';
-import { createConnections } from './connections.ts';
+import type { ConnectionLimit } from './connection-limit.ts';
+import { type Connections, createConnections } from './connections.ts';
 import { endIdleAnswers, inviteBodies } from './node-fixes.ts';
 import type { Upgrades } from './upgrades.ts';
 
@@ -12,9 +14,11 @@ export interface HttpServerOptions {
   readonly host: string;
   /** 0 picks a free one. */
   readonly port: number;
-  /** The setting that chooses the port, for the message when it is taken. */
+  /** The settings that chose them, for the message when it cannot listen there. */
+  readonly hostSetting: string;
   readonly portSetting: string;
   readonly headerBytesMax: number;
+  /** For a TLS handshake as well. */
   readonly headerTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
@@ -24,6 +28,8 @@ export interface HttpServerOptions {
   readonly answerIdleTimeoutMs: number;
   /** PEM texts; undefined: plain HTTP. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  /** Shared by several servers. @default every connection is taken */
+  readonly connectionLimit?: ConnectionLimit | undefined;
   /** Closed by the caller, beside the server. @default none: a request with `Upgrade` is an ordinary one */
   readonly upgrades?: Upgrades | undefined;
 }
@@ -37,15 +43,17 @@ export interface HttpServer {
 /** Rejects when it cannot listen on the port, with a message that names it and the remedy. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const server = createListener(options);
-  const connections = createConnections(options);
-  server.on('request', connections.serve).on(options.tls ? 'secureConnection' : 'connection', connections.add);
+  const { connectionLimit: limit, tls } = options;
+  const connections = createConnections(server, { ...options, setIdle: limit?.setIdle });
+  server.on('request', connections.serve).on(tls ? 'secureConnection' : 'connection', connections.add);
+  const accepted = acceptWithin(server, { limit, isTls: tls !== undefined });
   answerClientErrors(server);
   inviteBodies(server);
   endIdleAnswers(server, options.answerIdleTimeoutMs);
   await listening(server, options);
   return Object.freeze({
     port: (server.address() as AddressInfo).port,
-    close: (deadlineMs: number) => closeServer(server, deadlineMs),
+    close: (deadlineMs: number) => closeServer(server, { ...connections, ...accepted }, deadlineMs),
   });
 }
 
@@ -58,35 +66,58 @@ function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
   };
-  const server = tls === undefined ? createServer(settings) : createTlsServer({ ...settings, ...tls });
+  const server =
+    tls === undefined
+      ? createServer(settings)
+      : createTlsServer({ ...settings, ...tls, handshakeTimeout: limits.headerTimeoutMs });
   return upgrades === undefined ? server : server.on('upgrade', upgrades.listener(handler));
 }
 
-function listening(server: Server, { host, port, portSetting }: HttpServerOptions): Promise<void> {
+function listening(server: Server, { host, port, hostSetting, portSetting }: HttpServerOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
       const remedy =
         cause.code === 'EADDRINUSE'
           ? `another process has it: stop that one, or choose another port with ${portSetting} (0 picks a free one)`
-          : `choose another address with HOST or another port with ${portSetting}`;
+          : `choose another address with ${hostSetting} or another port with ${portSetting}`;
       reject(new Error(`cannot listen on ${host}:${port} (${cause.code ?? cause.message}): ${remedy}`, { cause }));
     });
     server.listen({ host, port }, resolve);
   });
 }
 
-/** `server.close()` keeps waiting for connections that fall idle after the call (Node docs, `closeIdleConnections`). */
-async function closeServer(server: Server, deadlineMs: number): Promise<void> {
-  const finished = new Promise<void>((resolve) => {
-    server.close(() => resolve());
-  });
-  server.prependListener('request', (_request, response) => response.setHeader('Connection', 'close'));
-  const sweep = setInterval(() => server.closeIdleConnections(), 20);
-  const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
+/** Time for a request that is on its way on an idle connection: cut off, its client could not know what became of it. */
+const farewellMs = 250;
+
+/**
+ * Every answer says `Connection: close`, and an idle connection is closed when it has brought no other request. Node's own
+ * `close` cuts off idle connections at once, and waits for those that have never brought a request.
+ */
+async function closeServer(
+  server: Server,
+  { all, leave, closeHandshakes }: Pick<Connections, 'all' | 'leave'> & Accepted,
+  deadlineMs: number,
+): Promise<void> {
+  const finished = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+  leave();
+  const startedAtMs = performance.now();
+  const isOver = (sinceMs: number) => performance.now() - Math.max(sinceMs, startedAtMs) >= farewellMs;
+  const sweep = setInterval(() => {
+    if (isOver(startedAtMs)) closeHandshakes();
+    for (const { socket, responses, idleSinceMs } of all()) {
+      if (responses.size === 0 && isOver(idleSinceMs)) socket.destroy();
+    }
+  }, 20);
+  const deadline = setTimeout(() => {
+    closeHandshakes();
+    for (const { socket } of all()) socket.destroy();
+  }, deadlineMs);
   try {
     await finished;
   } finally {
     clearInterval(sweep);
     clearTimeout(deadline);
   }
+  // Ends the timer that looks for late headers.
+  server.close(() => {});
 }

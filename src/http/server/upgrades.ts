@@ -40,8 +40,8 @@ export function upgradeOf(req: IncomingMessage): Upgrade | undefined {
   return (req as Carrier)[upgradeKey];
 }
 
-/** `isAllowed`: whether any route lets the protocol through, which comes in lower case. */
-export function createUpgrades(isAllowed: (protocol: string) => boolean): Upgrades {
+/** `isAllowed`: whether any route lets the protocol through, which comes in lower case. `max`: connections at once. */
+export function createUpgrades(isAllowed: (protocol: string) => boolean, max = Number.POSITIVE_INFINITY): Upgrades {
   const open = new Set<Socket>();
   let closed = false;
 
@@ -55,6 +55,7 @@ export function createUpgrades(isAllowed: (protocol: string) => boolean): Upgrad
 
   function refusal(req: IncomingMessage): Problem | undefined {
     if (closed) return problem('not-ready');
+    if (open.size >= max) return problem('overloaded', { headers: { 'Retry-After': '1' } });
     if (canUpgrade(req)) return undefined;
     return problem('bad-request', { detail: 'A request with `Upgrade` needs `Host`, and must not have a body.' });
   }

@@ -1,5 +1,5 @@
 /** `serveRateLimit`: the gRPC server of rate limiting on its port, loaded late, and stopped by a deadline. */
-import { createServer, type Server as Listener } from 'node:net';
+import { createServer, type Server as Listener, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
 import type { Limiter, Logger } from '../limiter.ts';
@@ -15,6 +15,8 @@ export interface RateLimitServerOptions {
   readonly logger: Pick<Logger, 'error'>;
   /** @default portBounds */
   readonly bounds?: Partial<PortBounds>;
+  /** Whether to take one more connection. @default all */
+  readonly admit?: (socket: Socket) => boolean;
 }
 
 export interface RateLimitServer {
@@ -36,7 +38,8 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
   // The library's own listening hides the system's error code and prints to the console.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = createServer((socket) => {
-    if (bounded.admit(socket)) injector.injectConnection(socket);
+    if (options.admit?.(socket) === false) socket.destroy();
+    else if (bounded.admit(socket)) injector.injectConnection(socket);
   });
   const port = await listen(listener, options.host ?? '127.0.0.1', options.port);
   // For example too many open files: the service continues with the connections it has.

@@ -3,6 +3,7 @@
 export const httpLimits = Object.freeze({
   host: '127.0.0.1',
   port: 0,
+  hostSetting: 'HOST',
   portSetting: 'PORT',
   headerBytesMax: 16_384,
   headerTimeoutMs: 10_000,

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import {
+  createConnectionLimit,
+  createUpgrades,
+  type HttpServerOptions,
+  serveHttp,
+  silentLogger,
+  upgradeOf,
+} from '#http';
+import { temporaryFiles } from '../../support/temporary-files.ts';
+import { eventually } from '../../support/waiting.ts';
+import { type Certificate, makeCertificate } from '../../support/wire/certificate.ts';
+import { httpLimits } from '../../support/wire/http-limits.ts';
+import { bodyOf, everything } from '../raw-exchange.ts';
+
+async function serving(options: Partial<HttpServerOptions>, use: (port: number) => Promise<void>): Promise<void> {
+  const server = await serveHttp({ ...httpLimits, handler: (_request, response) => response.end('x'), ...options });
+  try {
+    await use(server.port);
+  } finally {
+    await server.close(0);
+  }
+}
+
+const closed = async (socket: Socket) => void (socket.destroyed || (await once(socket, 'close')));
+
+describe('connections', () => {
+  const limitOf = (max: number) => createConnectionLimit({ max, logger: silentLogger });
+
+  it('beyond the limit get a 503, and others again when there is room', async () => {
+    const connectionLimit = limitOf(5);
+    await serving({ connectionLimit }, async (port) => {
+      const silent = Array.from({ length: 5 }, () => connect(port, '127.0.0.1'));
+      await eventually(() => assert.equal(connectionLimit.counts().open, 5));
+      const refused = connect(port, '127.0.0.1');
+      refused.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+      const answer = await everything(refused);
+      assert.match(answer, /^HTTP\/1\.1 503 Service Unavailable\r\n[\s\S]*\r\nRetry-After: 1\r\n/);
+      assert.deepEqual(JSON.parse(bodyOf(answer)), { code: 503, message: '503: Service Unavailable' });
+      assert.equal(connectionLimit.counts().refused, 1);
+      for (const socket of silent) socket.destroy();
+      await eventually(() => assert.equal(connectionLimit.counts().open, 0));
+      assert.equal(await statusAt(port), 200);
+    });
+  });
+
+  it('that are idle make room for others when the limit is near, the longest idle first', async () => {
+    const connectionLimit = limitOf(10);
+    await serving({ connectionLimit }, async (port) => {
+      const idle: Socket[] = [];
+      for (let at = 0; at < 9; at += 1) {
+        const socket = connect(port, '127.0.0.1').on('error', () => {});
+        socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+        await once(socket, 'data');
+        idle.push(socket);
+      }
+      const [first, second, ...others] = idle as [Socket, Socket, ...Socket[]];
+      // It is not the longest idle any more.
+      first.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+      await once(first, 'data');
+      assert.equal(await statusAt(port), 200);
+      await closed(second);
+      assert.equal(connectionLimit.counts().idleClosed, 1);
+      assert.ok([first, ...others].every((socket) => !socket.destroyed));
+      for (const socket of idle) socket.destroy();
+    });
+  });
+
+  it('under a switched protocol are not idle', async () => {
+    const connectionLimit = limitOf(1);
+    const handler: HttpServerOptions['handler'] = (request, response) =>
+      void (upgradeOf(request)?.accept('echo') ?? response.end());
+    const upgrades = createUpgrades(() => true);
+    await serving({ connectionLimit, upgrades, handler }, async (port) => {
+      const socket = connect(port, '127.0.0.1').on('error', () => {});
+      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+      await once(socket, 'data');
+      socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n');
+      await once(socket, 'data');
+      assert.equal(await statusAt(port), 503);
+      assert.equal(socket.destroyed, false);
+      await upgrades.close(0);
+    });
+  });
+
+  it('take at most their share for switched protocols', async () => {
+    const upgrades = createUpgrades(() => true, 1);
+    const handler: HttpServerOptions['handler'] = (request) => void upgradeOf(request)?.accept('echo');
+    await serving({ upgrades, handler }, async (port) => {
+      const text = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n';
+      const first = connect(port, '127.0.0.1').on('error', () => {});
+      first.write(text);
+      assert.match(String(await once(first, 'data')), /^HTTP\/1\.1 101/);
+      const second = connect(port, '127.0.0.1');
+      second.write(text);
+      assert.match(await everything(second), /^HTTP\/1\.1 503/);
+      await upgrades.close(0);
+    });
+  });
+});
+
+async function statusAt(port: number): Promise<number | undefined> {
+  const agent = new Agent({ keepAlive: false });
+  const [response] = (await once(get({ port, host: '127.0.0.1', agent }), 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
+}
+
+describe('a client under TLS', () => {
+  const writeFiles = temporaryFiles();
+  let tls: Certificate | undefined;
+
+  before(async function () {
+    tls = await makeCertificate(await writeFiles(), 'IP:127.0.0.1');
+    if (tls === undefined) this.skip();
+  });
+
+  const late = { headerTimeoutMs: 60, requestTimeoutMs: 120 };
+
+  /** The first byte of a TLS record that never goes on. */
+  const beginnings = [
+    ['nothing', ''],
+    ['half a ClientHello', '\u0016\u0003'],
+    ['a line of the PROXY protocol', 'PROXY TCP4 127.0.0.1'],
+  ] as const;
+  for (const [what, text] of beginnings) {
+    it(`that sends ${what} in place of a handshake is cut off in time`, async () => {
+      await serving({ tls, ...late }, async (port) => {
+        const socket = connect(port, '127.0.0.1').on('error', () => {});
+        socket.write(text);
+        await closed(socket);
+      });
+    });
+  }
+
+  const requests = [
+    ['nothing', ''],
+    ['half a line', 'GET / HT'],
+    ['half a head', 'GET / HTTP/1.1\r\nHost: a\r\n'],
+    ['half a body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf'],
+  ] as const;
+  for (const [what, text] of requests) {
+    it(`that sends ${what} after its handshake is cut off in time`, async () => {
+      const handler: HttpServerOptions['handler'] = (request, response) =>
+        void request.resume().once('end', () => response.end());
+      await serving({ tls, ...late, handler }, async (port) => {
+        const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {});
+        await once(socket, 'secureConnect');
+        socket.resume().write(text);
+        await closed(socket);
+      });
+    });
+  }
+
+  it('that sends byte by byte is cut off in time', async () => {
+    await serving({ tls, ...late }, async (port) => {
+      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {});
+      await once(socket, 'secureConnect');
+      const drip = setInterval(() => socket.write('G'), 20);
+      await closed(socket.resume());
+      clearInterval(drip);
+    });
+  });
+
+  it('gets its turn while a thousand others begin a handshake and do not go on', async function () {
+    this.timeout(10_000);
+    await serving({ tls }, async (port) => {
+      const silent = Array.from({ length: 1000 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+      await Promise.all(silent.map((socket) => once(socket, 'connect')));
+      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+      await once(socket, 'secureConnect');
+      // The oldest has made room for it.
+      await Promise.race(silent.map(closed));
+      for (const one of [socket, ...silent]) one.destroy();
+    });
+  });
+});
