@@ -1,4 +1,5 @@
 /** Counters in this process: a bounded number of keys, expired windows dropped whole, the least useful key evicted first. */
+import { randomUUID } from 'node:crypto';
 import {
   algorithms,
   type CounterAlgorithm,
@@ -8,12 +9,15 @@ import {
   windowNumberAt,
 } from './algorithms.ts';
 import type { Counters, Hit, HitResult, TakeOptions } from './counters.ts';
+import { createEvictedCounts, type EvictedCounts } from './evicted.ts';
 
 export interface MemoryCountersOptions {
   /** Keys remembered at once; about 250 bytes each. @default 100_000 */
   readonly keysMax?: number;
   /** Milliseconds since the epoch. @default Date.now */
   readonly clock?: () => number;
+  /** Unknown to clients. @default a random text */
+  readonly seed?: string;
 }
 
 export interface MemoryCounters extends Counters {
@@ -26,11 +30,16 @@ export interface MemoryCounters extends Counters {
  * Windows of the same length end together, so their counters expire together: expired windows go first and whole.
  * Then goes the oldest counter of the lowest priority that has more than its share. The share (a sixteenth for each
  * priority) leaves new clients room to be counted in, even when all other keys belong to clients that are being denied.
+ *
+ * Eviction gives no quota back. What an evicted counter had counted is kept as an estimate until its window ends, and a
+ * key without a counter begins with its estimate: with at least what it used. In a flood of more keys than there is room
+ * for, keys share estimates, so that some new clients have less than their whole limit; those that have a counter do not
+ * notice. When all counters are exhausted, a new key begins with its estimate as well, and is refused only if evicted
+ * keys that share it were exhausted too.
  */
-export function createMemoryCounters({
-  keysMax = 100_000,
-  clock = Date.now,
-}: MemoryCountersOptions = {}): MemoryCounters {
+export function createMemoryCounters(options: MemoryCountersOptions = {}): MemoryCounters {
+  const { keysMax = 100_000, clock = Date.now, seed = randomUUID() } = options;
+  const createEvicted = () => createEvictedCounts(2 * keysMax, seed);
   const pairs: Readonly<Record<Hit['algorithm'], Map<number, WindowPair>>> = {
     fixed_window: new Map(),
     sliding_window: new Map(),
@@ -54,19 +63,20 @@ export function createMemoryCounters({
     const pair = pairFor(hit, algorithm, nowMs);
     const now = { nowMs, windowNumber: pair.advance(nowMs) };
     const known = pair.find(hit.key);
-    const counter = known ?? (needsNoCounter(hit) ? unstoredCounter(hit.key) : addTo(pair, hit.key, nowMs));
+    const counter = known ?? (needsNoCounter(hit) ? pair.look(hit.key) : addTo(pair, hit.key, nowMs));
+    const seenBefore = known !== undefined || counter.current > 0;
     const available = algorithm.available(counter, hit, now);
     const over = hit.hits > available;
     const taken = !over || takesPart ? Math.min(hit.hits, available) : 0;
     algorithm.add(counter, taken, hit, now);
-    return { hit, algorithm, pair, now, counter, seenBefore: known !== undefined, taken, over };
+    return { hit, algorithm, pair, now, counter, seenBefore, taken, over };
   }
 
   function pairFor(hit: Hit, algorithm: CounterAlgorithm, nowMs: number): WindowPair {
     const seconds = algorithm.stateSeconds(hit);
-    const pair = pairs[hit.algorithm].get(seconds) ?? createWindowPair(seconds, algorithm, nowMs);
+    const pair = pairs[hit.algorithm].get(seconds) ?? createWindowPair(seconds, algorithm, nowMs, createEvicted);
     // Stored again when empty, because `makeRoom` may have dropped it.
-    if (pair.size() === 0) pairs[hit.algorithm].set(seconds, pair);
+    if (pair.isEmpty()) pairs[hit.algorithm].set(seconds, pair);
     return pair;
   }
 
@@ -79,7 +89,7 @@ export function createMemoryCounters({
     for (const bySeconds of Object.values(pairs)) {
       for (const [seconds, pair] of bySeconds) {
         pair.advance(nowMs);
-        if (pair.size() === 0 && pair !== needed) bySeconds.delete(seconds);
+        if (pair.isEmpty() && pair !== needed) bySeconds.delete(seconds);
       }
     }
     if (size() >= keysMax) evictLeastUseful();
@@ -136,6 +146,7 @@ function priorityOf({ burst }: Hit, remaining: number, seenBefore: boolean, over
   if (remaining >= burst) return priority.seenOnce;
   if (over) return priority.overLimit;
   if (remaining === 0) return priority.exhausted;
+  if (remaining * 5 <= burst) return priority.nearlyExhausted;
   return seenBefore ? priority.seenAgain : priority.seenOnce;
 }
 
@@ -153,31 +164,36 @@ interface Counter extends CounterState {
 }
 
 /**
- * What is lost when a counter is evicted, the least first: of a counter that was hit once, one hit; of a client that is
- * being denied right now, the denial.
+ * How much depends on a counter, the least first: of a counter that was hit once, one hit; of a client that is being
+ * denied right now, the denial.
  */
-const priority = Object.freeze({ seenOnce: 0, seenAgain: 1, exhausted: 2, overLimit: 3 });
+const priority = Object.freeze({ seenOnce: 0, seenAgain: 1, nearlyExhausted: 2, exhausted: 3, overLimit: 4 });
 
 const priorities = Object.freeze(Object.values(priority));
 
 /** Of a counter that is in no list, because it was evicted or never stored; above all others, so it is never promoted. */
 const unstored = priorities.length;
 
-function unstoredCounter(key: string): Counter {
-  return { key, current: 0, previous: 0, priority: unstored, before: undefined, after: undefined };
+function unstoredCounter(key: string, state: CounterState): Counter {
+  return { key, ...state, priority: unstored, before: undefined, after: undefined };
 }
 
 type WindowPair = ReturnType<typeof createWindowPair>;
 
 /** The counters of one algorithm and one window length: the current window's, and the last one's while they still matter. */
-function createWindowPair(seconds: number, { usesLastWindow, roll }: CounterAlgorithm, nowMs: number) {
+function createWindowPair(
+  seconds: number,
+  { usesLastWindow, roll }: CounterAlgorithm,
+  nowMs: number,
+  createEvicted: () => EvictedCounts,
+) {
   let number = windowNumberAt(nowMs, seconds);
-  let current = createCounterWindow();
+  let current = createCounterWindow(createEvicted);
   let last: CounterWindow | undefined;
 
   function begin(next: number): void {
-    last = usesLastWindow && next === number + 1 && current.size() > 0 ? current : undefined;
-    current = createCounterWindow();
+    last = usesLastWindow && next === number + 1 && !current.isEmpty() ? current : undefined;
+    current = createCounterWindow(createEvicted);
     number = next;
   }
 
@@ -185,6 +201,22 @@ function createWindowPair(seconds: number, { usesLastWindow, roll }: CounterAlgo
     from.remove(counter);
     roll(counter);
     return current.add(counter.key, counter);
+  }
+
+  /** With what an evicted counter of the key had counted, in this window and the last. */
+  function stateOf(key: string): CounterState {
+    const state = { current: last?.estimate(key) ?? 0, previous: 0 };
+    roll(state);
+    state.current = Math.max(state.current, current.estimate(key));
+    return state;
+  }
+
+  function evictFrom(window: CounterWindow, one: number): boolean {
+    const counter = window.evict(one);
+    if (counter === undefined) return false;
+    window.record(counter.key, counter.current);
+    if (window === current) last?.record(counter.key, counter.previous);
+    return true;
   }
 
   return Object.freeze({
@@ -195,6 +227,7 @@ function createWindowPair(seconds: number, { usesLastWindow, roll }: CounterAlgo
       return next;
     },
     size: () => current.size() + (last?.size() ?? 0),
+    isEmpty: () => current.isEmpty() && last === undefined,
     sizeOf: (one: number) => current.sizeOf(one) + (last?.sizeOf(one) ?? 0),
     /** Moves a counter of the last window into the current one. */
     find(key: string): Counter | undefined {
@@ -203,23 +236,23 @@ function createWindowPair(seconds: number, { usesLastWindow, roll }: CounterAlgo
       const earlier = last.find(key);
       return earlier && moveFromLast(last, earlier);
     },
-    add: (key: string) => current.add(key),
+    add: (key: string) => current.add(key, stateOf(key)),
+    look: (key: string) => unstoredCounter(key, stateOf(key)),
     promote: (counter: Counter, to: number) => current.promote(counter, to),
     /** Evicts the oldest counter of a priority, from the last window first; false when there is none. */
-    evict(one: number): boolean {
-      const from = last !== undefined && last.sizeOf(one) > 0 ? last : current;
-      return from.evict(one);
-    },
+    evict: (one: number) => (last !== undefined && evictFrom(last, one)) || evictFrom(current, one),
   });
 }
 
 type CounterWindow = ReturnType<typeof createCounterWindow>;
 
-/** The counters of one window, by key and by priority. */
-function createCounterWindow() {
+/** The counters of one window, by key and by priority, and what those that were evicted had counted. */
+function createCounterWindow(createEvicted: () => EvictedCounts) {
   const counters = new Map<string, Counter>();
-  const lists = [createCounterList(), createCounterList(), createCounterList(), createCounterList()] as const;
-  const listOf = (one: number): CounterList => lists[one] ?? lists[priority.seenOnce];
+  const seenOnce = createCounterList();
+  const lists = [seenOnce, ...priorities.slice(1).map(createCounterList)];
+  const listOf = (one: number): CounterList => lists[one] ?? seenOnce;
+  let evicted: EvictedCounts | undefined;
 
   function remove(counter: Counter): void {
     listOf(counter.priority).remove(counter);
@@ -229,13 +262,14 @@ function createCounterWindow() {
 
   return Object.freeze({
     size: () => counters.size,
+    isEmpty: () => counters.size === 0 && evicted === undefined,
     sizeOf: (one: number) => listOf(one).size(),
     find: (key: string) => counters.get(key),
-    add(key: string, { current, previous }: CounterState = empty): Counter {
-      const seenOnce = priority.seenOnce;
-      const counter: Counter = { key, current, previous, priority: seenOnce, before: undefined, after: undefined };
+    add(key: string, { current, previous }: CounterState): Counter {
+      const lowest = priority.seenOnce;
+      const counter: Counter = { key, current, previous, priority: lowest, before: undefined, after: undefined };
       counters.set(key, counter);
-      listOf(priority.seenOnce).append(counter);
+      seenOnce.append(counter);
       return counter;
     },
     /** Never lowers a priority. */
@@ -246,15 +280,19 @@ function createCounterWindow() {
       listOf(to).append(counter);
     },
     remove,
-    evict(one: number): boolean {
+    evict(one: number): Counter | undefined {
       const counter = listOf(one).oldest();
       if (counter !== undefined) remove(counter);
-      return counter !== undefined;
+      return counter;
     },
+    record(key: string, count: number): void {
+      if (count === 0) return;
+      evicted ??= createEvicted();
+      evicted.record(key, count);
+    },
+    estimate: (key: string) => evicted?.estimate(key) ?? 0,
   });
 }
-
-const empty: CounterState = Object.freeze({ current: 0, previous: 0 });
 
 type CounterList = ReturnType<typeof createCounterList>;
 

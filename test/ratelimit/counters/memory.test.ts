@@ -1,4 +1,4 @@
-/** Counters in memory: bounded, and eviction never forgets a client that is being denied. */
+/** Counters in memory: bounded, and eviction gives no quota back. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createMemoryCounters, type Hit } from '#ratelimit';
@@ -8,7 +8,7 @@ const algorithms = ['fixed_window', 'sliding_window', 'token_bucket'] as const;
 
 function setUp(keysMax = 1_000) {
   const time = { nowMs: 600_000 };
-  const counters = createMemoryCounters({ keysMax, clock: () => time.nowMs });
+  const counters = createMemoryCounters({ keysMax, clock: () => time.nowMs, seed: 'test' });
   const take = (key: string, limit = 10, more: Partial<Hit> = {}) =>
     counters.take([hitOfThree({ key, limit, burst: limit, ...more })])[0];
   return {
@@ -16,6 +16,19 @@ function setUp(keysMax = 1_000) {
     counters,
     over: (...hit: Parameters<typeof take>) => take(...hit)?.over,
     remaining: (...hit: Parameters<typeof take>) => take(...hit)?.remaining,
+  };
+}
+
+/** What counters with little room admit, counters with room for all admit as well. Of hits half come at once. */
+function checkQuota(algorithm: Hit['algorithm']) {
+  return (sequence: readonly (readonly [string, number])[], keysMax: number): void => {
+    const [small, large] = [setUp(keysMax), setUp()];
+    for (const [key, pauseMs] of sequence) {
+      for (const { time } of [small, large]) time.nowMs += Math.max(0, pauseMs - 20_000);
+      const isAdmitted = !small.over(key, 3, { algorithm });
+      if (isAdmitted) assert.equal(large.over(key, 3, { algorithm }), false, `${key} of ${sequence.join(' ')}`);
+    }
+    assert.ok(small.counters.size() <= keysMax);
   };
 }
 
@@ -80,50 +93,33 @@ describe('memory counters that are full', () => {
     assert.equal(remaining('new'), 8);
   });
 
-  it('evict the oldest key of the lowest priority: seen once, seen again, exhausted, over the limit', () => {
-    const keys = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), { maxLength: 60 });
-    fc.assert(
-      fc.property(keys, fc.integer({ min: 1, max: 5 }), (sequence, keysMax) => {
-        const { counters, over } = setUp(keysMax);
-        const model = createModel(keysMax);
-        for (const key of sequence) {
-          assert.equal(over(key, 3), model.over(key), `${key} of ${sequence}`);
-          assert.equal(counters.size(), model.size());
-        }
-      }),
-      { numRuns: 500 },
-    );
+  for (const algorithm of algorithms)
+    it(`give no quota back by eviction, whatever keys come and when, ${algorithm}`, () => {
+      const keys = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), fc.nat(40_000)), {
+        maxLength: 60,
+      });
+      const check = checkQuota(algorithm);
+      fc.assert(fc.property(keys, fc.integer({ min: 1, max: 5 }), check), { numRuns: 500 });
+    });
+
+  it('keep the exact count of a key that has used most of its limit', () => {
+    const { over, remaining } = setUp(100);
+    over('busy', 10, { hits: 8 });
+    for (const _ of [1, 2]) flood(over, 1_000, {});
+    assert.equal(remaining('busy'), 1);
+  });
+
+  it('leave a new client most of its limit in a flood of twenty times as many keys', () => {
+    const { over, remaining } = setUp(1_000);
+    for (let index = 0; index < 20_000; index += 1) over(`flood ${index}`, 100);
+    for (let index = 0; index < 20; index += 1) assert.ok((remaining(`new ${index}`, 100) ?? 0) > 75);
+  });
+
+  it('refuse few new clients when all keys, stored or evicted, are exhausted', () => {
+    const { over } = setUp(1_000);
+    for (let index = 0; index < 2_000; index += 1) over(`client ${index}`, 1);
+    const refused = Array.from({ length: 100 }, (_, index) => over(`new ${index}`, 1)).filter(Boolean);
+    assert.ok(refused.length < 40, `${refused.length} of 100`);
+    for (let index = 0; index < 2_000; index += 1) assert.equal(over(`client ${index}`, 1), true);
   });
 });
-
-/** Counters with a limit of 3, as a list in the order in which each got its priority. */
-function createModel(keysMax: number) {
-  interface Entry {
-    readonly key: string;
-    readonly hits: number;
-  }
-  let stored: readonly Entry[] = [];
-  const priorityOf = ({ hits }: Entry) => [0, 0, 1, 2][hits] ?? 3;
-
-  function without(key: string): readonly Entry[] {
-    return stored.filter((one) => one.key !== key);
-  }
-
-  function withRoom(): readonly Entry[] {
-    const lowest = Math.min(...stored.map(priorityOf));
-    const evicted = stored.find((one) => priorityOf(one) === lowest);
-    return stored.length < keysMax || evicted === undefined ? stored : without(evicted.key);
-  }
-
-  return {
-    size: () => stored.length,
-    over(key: string): boolean {
-      const known = stored.find((one) => one.key === key);
-      const next = { key, hits: (known?.hits ?? 0) + 1 };
-      if (known === undefined) stored = [...withRoom(), next];
-      else if (priorityOf(next) > priorityOf(known)) stored = [...without(key), next];
-      else stored = stored.map((one) => (one === known ? next : one));
-      return next.hits > 3;
-    },
-  };
-}
