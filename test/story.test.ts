@@ -17,7 +17,7 @@ describe('the commands of the pages', function () {
 
   before(async function () {
     if (!hasCurl()) this.skip();
-    server = await startServer([], { env: { LOG_LEVEL: 'error' } });
+    server = await startServer(['--demo'], { env: { LOG_LEVEL: 'error' } });
     options = { cwd: await writeFiles(), ports: { 8080: Number(new URL(server.gatewayUrl).port) } };
     heard = await runStory(story, options);
   });

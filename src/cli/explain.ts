@@ -1,12 +1,12 @@
 /** Puts one request to a server that listens nowhere, and prints what would become of it. */
 import { resolve } from 'node:path';
-import { formatErrors, type ModuleName, type Settings } from '#config';
+import { formatErrors, type ModuleChoice, type Settings } from '#config';
 import { type Explanation, formatExplanation, parseHeader } from '#explain';
 import { Problem } from '#http';
 import { type Frontdesk, openFrontdesk, resolveOptions } from '#server';
 
 /** As the command line takes it. */
-export interface ExplainOptions {
+export interface ExplainOptions extends ModuleChoice {
   readonly method: string;
   readonly url: string;
   /** `Name: value` */
@@ -15,7 +15,6 @@ export interface ExplainOptions {
   readonly from?: string;
   readonly all?: boolean;
   readonly json?: boolean;
-  readonly only?: readonly ModuleName[];
 }
 
 export interface ExplainOutput {
@@ -28,10 +27,10 @@ export interface ExplainOutput {
 /** Listens nowhere and opens neither database nor Redis. Rejects with an Error fit for a terminal. */
 export async function explainOnce(
   { configDir, ...settings }: Settings,
-  { only, json = false, ...request }: ExplainOptions,
+  { only, demo, json = false, ...request }: ExplainOptions,
 ): Promise<ExplainOutput> {
   const scratch = { databaseUrl: 'sqlite::memory:', redisUrl: undefined, ratelimitHttpPort: undefined };
-  const options = { ...settings, ...scratch, config: configDir, dormant: true, ...(only && { only }) };
+  const options = { ...settings, ...scratch, config: configDir, dormant: true, only, demo };
   const setup = await resolveOptions(options);
   const { errors } = setup.loaded;
   if (errors.length > 0) throw new Error(`the configuration has errors:\n${formatErrors(errors, resolve('.'))}`);

@@ -31,10 +31,8 @@ export async function initialise(
     ...files.map((file) => `  ${file}`),
     '',
     `The user ${user} has the password ${password}`,
-    'It is written nowhere: the file has its hash. Next:',
-    `  ${setting}npx frontdesk check`,
-    `  ${setting}npx frontdesk serve --only gateway,auth,ratelimit`,
-    'and in another terminal',
+    'It is written nowhere: the file has its hash. Start the gateway, and call it from another terminal:',
+    `  ${setting}npx frontdesk serve`,
     `  curl -i -u ${user}:${password} http://127.0.0.1:${port}/`,
   ].join('\n')}\n`;
 }

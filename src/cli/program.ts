@@ -1,15 +1,16 @@
-/** The commands with their options: serve, split, init, check, explain, hash-password. */
-import { createInterface } from 'node:readline';
+/** The commands with their options: serve, split, init, check, explain, users, hash-password. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { hashPassword } from '#auth';
 import {
+  chooseModules,
   formatErrors,
   formatSettings,
   loadConfiguration,
+  type ModuleChoice,
   type ModuleName,
   moduleNames,
   packageVersion,
   parseSettings,
+  processNotices,
   readSettingsFile,
   type Settings,
 } from '#config';
@@ -17,6 +18,7 @@ import { listRoutes } from '#routing';
 import type { ExplainOptions } from './explain.ts';
 import { initialise } from './init.ts';
 import { type ServeOptions, serve } from './serve.ts';
+import { addUser, printPasswordHash } from './users.ts';
 
 /** Ends the process with 1 when the command fails, and with one message that is fit for a terminal. */
 export async function runProgram(): Promise<void> {
@@ -28,30 +30,36 @@ function createProgram(): Command {
   const program = new Command('frontdesk')
     .description('An API gateway with the services behind it, in one process or many.')
     .version(packageVersion(), '-v, --version')
-    .showHelpAfterError()
+    .showHelpAfterError('frontdesk --help lists the commands and settings.')
     .addHelpText('after', `\nSettings (environment variables):\n${formatSettings()}`);
   addServers(program);
   addConfigurationTools(program);
-  program
-    .command('hash-password')
-    .description('read a password from standard input and print the line for users.yaml')
-    .action(printHash);
+  addUserTools(program);
   return program;
 }
 
 /** Commands that run until they are stopped. */
 function addServers(program: Command): void {
-  program
-    .command('serve', { isDefault: true })
-    .description('run the gateway and its services')
-    .option('--only <modules>', `only these modules: ${moduleNames.join(', ')}`, parseModules)
+  const serving = program
+    .command('serve')
+    .description('run the gateway, and those of its modules that the records name');
+  withModules(serving)
     .addOption(new Option('--child', 'report to a parent process in place of printing').hideHelp())
     .action((options: ServeOptions) => serve(requiredSettings(environment(options)), options));
 
   program
     .command('split')
-    .description('run the gateway and each of its services as processes of their own, on this machine')
+    .description('run the same as processes of their own, on this machine, one for each module')
+    .option('--demo', demoOption)
     .action(startSplit);
+}
+
+const demoOption = "run the demo: hotels, cars, messages and the configuration's demo data";
+
+function withModules(command: Command): Command {
+  return command
+    .option('--only <modules>', `only these modules: ${moduleNames.join(', ')}`, parseModules)
+    .option('--demo', demoOption);
 }
 
 /** Commands that write a configuration, or show what it says. */
@@ -63,13 +71,13 @@ function addConfigurationTools(program: Command): void {
     .option('--service <reference>', 'where requests are sent', 'http://127.0.0.1:3000')
     .action(init);
 
-  program
+  const checking = program
     .command('check')
     .description('read a configuration: list its routes in the order in which they are tried, or its errors')
-    .argument('[directory]', 'configuration directory (default: CONFIG_DIR)')
-    .action((directory?: string) => check(requiredSettings(environment({ directory })), directory));
+    .argument('[directory]', 'configuration directory (default: CONFIG_DIR)');
+  withModules(checking).action(check);
 
-  program
+  const explaining = program
     .command('explain')
     .description('show what would become of a request, stage by stage, without sending it')
     .argument('<method>', 'GET, POST, …')
@@ -78,9 +86,24 @@ function addConfigurationTools(program: Command): void {
     .option('--user <name>', 'the user that the auth service is taken to find')
     .option('--from <address>', 'the IP address that it comes from [127.0.0.1]')
     .option('--all', 'list also the mappings that the path alone rules out')
-    .option('--json', 'as JSON in place of text')
-    .option('--only <modules>', 'as for serve', parseModules)
-    .action(explain);
+    .option('--json', 'as JSON in place of text');
+  withModules(explaining).action(explain);
+}
+
+function addUserTools(program: Command): void {
+  program
+    .command('users')
+    .description('change users.yaml')
+    .command('add')
+    .description('add a user, with a password that is asked for, or read from standard input')
+    .argument('<name>', 'the name of the user')
+    .option('--role <name>', 'a role, such as admin; may come several times', addLine, [])
+    .action(add);
+
+  program
+    .command('hash-password')
+    .description('ask for a password, or read it from standard input, and print the line for users.yaml')
+    .action(printPasswordHash);
 }
 
 /** The reader of the output may have left, as in `frontdesk check | head`; the command goes on, and ends as it should. */
@@ -92,26 +115,32 @@ function survivePipe(): void {
   }
 }
 
-/** Loaded late, as is the server: most commands do without. */
-async function startSplit(): Promise<void> {
+async function startSplit({ demo = false }: ModuleChoice): Promise<void> {
+  const settings = requiredSettings();
+  const { configuration } = await loadConfiguration(settings.configDir, settings);
+  const modules = chooseModules({ demo }, configuration, settings.serviceAddresses);
+  // Loaded late, as is the server: most commands do without.
   const { split } = await import('./split.ts');
-  requiredSettings();
-  process.exitCode = await split(environment());
+  process.exitCode = await split(environment(), { modules, demo });
 }
 
 async function init(directory: string | undefined, { service }: { service: string }): Promise<void> {
   process.stdout.write(await initialise(requiredSettings(), { directory, service }));
 }
 
-async function check(settings: Settings, directory = settings.configDir): Promise<void> {
+async function check(given: string | undefined, choice: ModuleChoice): Promise<void> {
+  const settings = requiredSettings(environment({ directory: given }));
+  const { serviceAddresses, configDir } = settings;
+  const directory = given ?? configDir;
   const { configuration, errors, notices } = await loadConfiguration(directory, settings);
-  if (notices.length > 0) process.stderr.write(`${formatErrors(notices, process.cwd())}\n`);
-  if (errors.length > 0) {
-    process.stderr.write(`${formatErrors(errors, process.cwd())}\n`);
-    process.exitCode = 1;
-    return;
-  }
-  for (const line of listRoutes(configuration.mappings)) process.stdout.write(`${line}\n`);
+  const modules = chooseModules(choice, configuration, serviceAddresses);
+  const isChosen = choice.only !== undefined || choice.demo === true;
+  const here =
+    errors.length > 0 ? [] : processNotices(configuration, { modules, isChosen, serviceAddresses, directory });
+  for (const found of [[...notices, ...here], errors])
+    if (found.length > 0) process.stderr.write(`${formatErrors(found, process.cwd())}\n`);
+  if (errors.length > 0) process.exitCode = 1;
+  else for (const line of listRoutes(configuration.mappings)) process.stdout.write(`${line}\n`);
 }
 
 async function explain(method: string, url: string, options: Omit<ExplainOptions, 'method' | 'url'>): Promise<void> {
@@ -121,15 +150,8 @@ async function explain(method: string, url: string, options: Omit<ExplainOptions
   if (refusal !== undefined) throw new Error(refusal);
 }
 
-/** From standard input: on the command line it would be in the process list and in the shell's history. */
-async function printHash(): Promise<void> {
-  if (process.stdin.isTTY) process.stderr.write('Password (then Enter): ');
-  for await (const line of createInterface({ input: process.stdin })) {
-    if (line === '') break;
-    process.stdout.write(`${await hashPassword(line)}\n`);
-    return;
-  }
-  throw new Error('there was no password on standard input');
+async function add(name: string, { role }: { readonly role: readonly string[] }): Promise<void> {
+  process.stdout.write(await addUser(requiredSettings().configDir, { name, roles: role }));
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;

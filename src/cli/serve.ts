@@ -1,11 +1,9 @@
 /** Runs the server until a signal: log output, banner, SIGINT and SIGTERM stop, SIGHUP re-reads the configuration. */
 import { type DestinationStream, destination, pino } from 'pino';
-import { type ModuleName, packageVersion, type Settings } from '#config';
+import { isDemoModule, type ModuleChoice, packageVersion, type Settings } from '#config';
 import type { Frontdesk, Listeners } from '#server';
 
-export interface ServeOptions {
-  /** @default all modules */
-  readonly only?: readonly ModuleName[];
+export interface ServeOptions extends ModuleChoice {
   /** One of several processes that `split` has started: sends its listeners to the parent, and ends with it. */
   readonly child?: boolean;
 }
@@ -19,14 +17,15 @@ export interface ChildReport {
 /** Rejects with an Error fit for a terminal when the server cannot start. */
 export async function serve(
   { configDir, ...settings }: Settings,
-  { only, child = false }: ServeOptions,
+  { only, demo, child = false }: ServeOptions,
 ): Promise<void> {
   const output = openLog();
   const base = child ? { module: only?.join() } : null;
   const logger = pino({ level: settings.logLevel, base }, output);
   // Here, because the commands that only read a configuration do without.
   const { createFrontdesk } = await import('#server');
-  const desk = await createFrontdesk({ ...settings, ...(only && { only }), config: configDir, demo: true, logger });
+  const options = { only, demo: demo ?? (!child && only?.some(isDemoModule)), config: configDir, logger };
+  const desk = await createFrontdesk({ ...settings, ...options });
   const listeners = await desk.listen().catch(async (error) => {
     await desk.close();
     throw error;
@@ -38,7 +37,7 @@ export async function serve(
     process.once('disconnect', () => stop('SIGTERM'));
     const report: ChildReport = { listeners, demoUsers: desk.demoUsers };
     process.send?.(report);
-  } else process.stdout.write(banner(listeners, desk.demoUsers));
+  } else process.stdout.write(banner(listeners, demo ? desk.demoUsers : []));
 }
 
 type Log = DestinationStream & { readonly flushSync: () => void };

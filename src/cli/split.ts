@@ -1,4 +1,4 @@
-/** Starts every module as a process of its own, waits until all are ready, stops them together (`npm run start:split`). */
+/** Starts each module as a process of its own, waits until all are ready, stops them together (`npm run start:split`). */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { ModuleName } from '#config';
@@ -6,15 +6,19 @@ import { type ChildReport, formatAddresses, formatExamples } from './serve.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What the gateway reaches across the network. */
-const services = ['hotel', 'car', 'api', 'auth', 'ratelimit'] as const;
+export interface SplitOptions {
+  readonly modules: readonly ModuleName[];
+  readonly demo: boolean;
+}
 
 /**
- * Runs all modules with the same records until a signal comes, or until one of them ends. Resolves when all have ended,
+ * Runs the modules with the same records until a signal comes, or until one of them ends. Resolves when all have ended,
  * with the exit code.
  */
-export async function split(env: Environment): Promise<number> {
-  const children = createChildren();
+export async function split(env: Environment, { modules, demo }: SplitOptions): Promise<number> {
+  const children = createChildren(demo);
+  /** What the gateway reaches across the network. */
+  const services = modules.filter((name) => name !== 'gateway');
   const stop = (signal: NodeJS.Signals) => {
     process.stdout.write(`\n${signal}: requests in flight finish, then it stops. Again stops at once.\n`);
     children.stop();
@@ -23,8 +27,9 @@ export async function split(env: Environment): Promise<number> {
   process.on('SIGHUP', () => children.signal('SIGHUP'));
   try {
     const reports = await Promise.all(services.map((name) => children.start(name, serviceEnvironment(name, env))));
-    const gateway = await children.start('gateway', gatewayEnvironment(env, reports));
-    process.stdout.write(banner(gateway, reports));
+    const found = new Map(services.map((name, index) => [name, reports[index]] as const));
+    const gateway = await children.start('gateway', gatewayEnvironment(env, found, demo));
+    process.stdout.write(banner(gateway, found, demo));
   } catch {
     // The child has printed why it cannot start, and ended.
     children.stop();
@@ -44,22 +49,24 @@ function serviceEnvironment(name: ModuleName, env: Environment): Environment {
   return { ...Object.fromEntries(shared), PORT: '0', TRUSTED_PROXIES };
 }
 
+type Reports = ReadonlyMap<ModuleName, ChildReport | undefined>;
+
 /** Roles in users.yaml do not count where another process asks for passwords. */
-function gatewayEnvironment(env: Environment, reports: readonly ChildReport[]): Environment {
-  const found = reports.map((report, index) => `${services[index]}=${new URL(urlOf(report)).host}`);
+function gatewayEnvironment(env: Environment, reports: Reports, demo: boolean): Environment {
+  const found = [...reports].map(([name, report]) => `${name}=${new URL(urlOf(report)).host}`);
   const SERVICE_ADDRESSES = [...found, ...(env['SERVICE_ADDRESSES'] ? [env['SERVICE_ADDRESSES']] : [])].join();
-  return { ADMIN_USERS: 'demo', ...env, SERVICE_ADDRESSES };
+  return { ...(demo && { ADMIN_USERS: 'demo' }), ...env, SERVICE_ADDRESSES };
 }
 
 /** A child runs one module, and that listens at one address, or beside it at the admin port or over HTTP. */
-function urlOf({ listeners: { gateway, auth, ratelimit } }: ChildReport): string {
+function urlOf(report: ChildReport | undefined): string {
+  const { gateway, auth, ratelimit } = report?.listeners ?? {};
   return (gateway ?? auth ?? ratelimit)?.url ?? '';
 }
 
-function banner({ listeners, demoUsers }: ChildReport, reports: readonly ChildReport[]): string {
+function banner({ listeners, demoUsers }: ChildReport, reports: Reports, demo: boolean): string {
   const { gateway, admin } = listeners;
-  const found = Object.fromEntries(services.map((name, index) => [name, reports[index]]));
-  const { auth, ratelimit, ...others } = found;
+  const { auth, ratelimit, ...others } = Object.fromEntries(reports);
   const http = Object.entries(others).map(([name, report]) => [name, report?.listeners.gateway] as const);
   const addresses = {
     gateway,
@@ -69,7 +76,7 @@ function banner({ listeners, demoUsers }: ChildReport, reports: readonly ChildRe
     admin,
     ...Object.fromEntries(http),
   };
-  return `${formatAddresses(addresses)}${demoUsers.includes('demo') ? formatExamples(gateway?.url ?? '') : ''}\n`;
+  return `${formatAddresses(addresses)}${demo && demoUsers.includes('demo') ? formatExamples(gateway?.url ?? '') : ''}\n`;
 }
 
 interface Children {
@@ -88,7 +95,7 @@ interface Child {
   readonly ended: Promise<void>;
 }
 
-function createChildren(): Children {
+function createChildren(demo: boolean): Children {
   const running = new Set<Child>();
   let isStopping = false;
   let exitCode = 0;
@@ -123,7 +130,7 @@ function createChildren(): Children {
     async start(name, env) {
       if (isStopping) throw new Error('it stops already');
       // Detached: Ctrl-C in a terminal reaches only this process, which stops the others in order.
-      const child = fork(process.argv[1] ?? '', ['serve', '--only', name, '--child'], {
+      const child = fork(process.argv[1] ?? '', ['serve', '--only', name, ...(demo ? ['--demo'] : []), '--child'], {
         env: { ...env },
         detached: true,
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

@@ -104,7 +104,7 @@ STRICT_PATHS=true
 `;
 
 function usersYaml(user: string, passwordHash: string): string {
-  return `# Who may call. For another user, \`frontdesk hash-password\` reads a password and prints the hash for it.
+  return `# Who may call. \`frontdesk users add NAME\` adds a user.
 users:
   - name: ${user}
     password_hash: "${passwordHash}"

@@ -13,6 +13,7 @@ export interface ConfigurationFile {
 export interface Directory {
   readonly files: readonly ConfigurationFile[];
   readonly errors: readonly ConfigurationError[];
+  readonly notices: readonly ConfigurationError[];
 }
 
 /** The files in the order of their names, so that every machine reads the same. */
@@ -23,29 +24,43 @@ export async function readDirectory(directory: string): Promise<Directory> {
   const folder = async (kind: ConfigurationFile['kind'], name: string) => {
     const path = join(directory, name);
     const names = entries.includes(name) ? await listed(path, errors) : [];
-    return names.filter((file) => /^[^.].*\.ya?ml$/.test(file)).map((file) => ({ kind, file: join(path, file) }));
+    return names.filter(isYaml).map((file) => ({ kind, file: join(path, file) }));
   };
   const file = (kind: ConfigurationFile['kind'], name: string) =>
     entries.includes(name) ? [{ kind, file: join(directory, name) }] : [];
   const [services, limits] = await Promise.all([folder('services', 'services'), folder('limits', 'ratelimit')]);
   const found = [...services, ...limits, ...file('users', 'users.yaml'), ...file('demo', 'demo.yaml')];
-  return { files: found.flatMap((one) => read(one, errors)), errors };
+  return { files: found.flatMap((one) => read(one, errors)), errors, notices: unread(directory, entries) };
 }
 
 const entryNames = ['services', 'ratelimit', 'users.yaml', 'demo.yaml'];
+const partsOf = `A configuration directory has ${entryNames.join(', ')}.`;
+const firstConfiguration = 'Write a first one with frontdesk init, or set CONFIG_DIR to where it is.';
 
 /** Each part is optional, so a mistyped name would be ignored silently; a directory with no part at all is the wrong one. */
 function misplaced(directory: string, entries: readonly string[]): ConfigurationError[] {
-  const remedy = `A configuration directory has ${entryNames.join(', ')}.`;
   const mistyped = entries.filter(
     (entry) => !entryNames.includes(entry) && suggestion(entry, entryNames) !== undefined,
   );
   if (mistyped.length === 0 && !entries.some((entry) => entryNames.includes(entry))) {
-    return [errorAt(directory, 'there is no configuration here', remedy)];
+    return [errorAt(directory, 'there is no configuration here', `${partsOf} ${firstConfiguration}`)];
   }
   return mistyped.map((entry) =>
-    errorAt(join(directory, entry), `"${entry}" is not read${didYouMean(entry, entryNames)}`, remedy),
+    errorAt(join(directory, entry), `"${entry}" is not read${didYouMean(entry, entryNames)}`, partsOf),
   );
+}
+
+/** Much else may be beside the parts, but YAML there is probably meant to be read. */
+function unread(directory: string, entries: readonly string[]): ConfigurationError[] {
+  const found = entries.filter(
+    (entry) => isYaml(entry) && !entryNames.includes(entry) && suggestion(entry, entryNames) === undefined,
+  );
+  const remedy = 'Move it to services/ for records or to ratelimit/ for limits, or elsewhere.';
+  return found.map((entry) => errorAt(join(directory, entry), `"${entry}" is not read`, remedy));
+}
+
+function isYaml(name: string): boolean {
+  return /^[^.].*\.ya?ml$/.test(name);
 }
 
 async function listed(directory: string, errors: ConfigurationError[]): Promise<readonly string[]> {
@@ -69,8 +84,8 @@ function read(found: Omit<ConfigurationFile, 'bytes'>, errors: ConfigurationErro
 
 function unreadable(path: string, what: 'file' | 'directory', cause: unknown): ConfigurationError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
-  const remedy =
-    code === 'ENOENT' ? 'Create it, or set CONFIG_DIR to where the configuration is.' : `Let this user read ${path}.`;
+  const isNew = code === 'ENOENT' && what === 'directory';
+  const remedy = isNew ? firstConfiguration : `Let this user read ${path}.`;
   return errorAt(path, `the ${what} cannot be read: ${reasons[code] ?? code}`, remedy);
 }
 

@@ -10,7 +10,8 @@ export type { LimitDescriptor, LimitDomain } from './limits/descriptors.ts';
 export { type Algorithm, type Limit, type Unit, windowSeconds } from './limits/limit.ts';
 export { type ConfigurationRecords, configurationFrom, type LoadOptions, loadConfiguration } from './load.ts';
 export type { Configuration, LoadedConfiguration } from './model.ts';
-export { type ModuleName, moduleNames } from './module-names.ts';
+export { chooseModules, isDemoModule, type ModuleChoice, type ModuleName, moduleNames } from './modules.ts';
+export { type NoticeContext, processNotices } from './notices.ts';
 export { packageVersion } from './package-version.ts';
 export { keepLastGood, type ReloadPolicy, requireConfiguration } from './quarantine.ts';
 export type { AuthService } from './records/auth-service.ts';
@@ -50,4 +51,5 @@ export {
 export { formatSettings, listSettings, type SettingRow } from './settings/table.ts';
 export { loadTls, type Tls } from './settings/tls.ts';
 export { demoUsersAmong, exposedDemoUsers, type User } from './users.ts';
+export { addUserToFile, type UserEntry } from './users-file.ts';
 export { type ConfigurationWatch, type WatchOptions, watchConfiguration } from './watch.ts';

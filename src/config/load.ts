@@ -43,6 +43,8 @@ export interface Reading {
   readonly changed: readonly FilePart[];
   /** Of the directory, and of files that cannot be read. */
   readonly errors: readonly ConfigurationError[];
+  /** Of the directory. */
+  readonly notices: readonly ConfigurationError[];
 }
 
 /** `known` has digests by file: files with the same bytes are not parsed again. */
@@ -51,13 +53,13 @@ export async function readFiles(
   options: LoadOptions,
   known: ReadonlyMap<string, string>,
 ): Promise<Reading> {
-  const { files, errors } = await readDirectory(directory);
+  const { files, errors, notices } = await readDirectory(directory);
   const digests = files.map(({ file, bytes }) => ({ file, digest: digestOf(bytes) }));
   const changed = files.flatMap((one, index) => {
     const digest = digests[index]?.digest ?? '';
     return known.get(one.file) === digest ? [] : [{ ...partOf(one, options), digest, bytes: one.bytes.length }];
   });
-  return { files: digests, changed, errors };
+  return { files: digests, changed, errors, notices };
 }
 
 function digestOf(bytes: Buffer): string {
@@ -72,7 +74,7 @@ export function assembleFiles(
 ): LoadedConfiguration {
   const changed = new Map(reading.changed.map((part) => [part.file, part]));
   const files = reading.files.flatMap(({ file }) => changed.get(file) ?? known.get(file) ?? []);
-  return freezeDeep({ ...assemble(files, reading.errors, options), files });
+  return freezeDeep({ ...assemble(files, reading, options), files });
 }
 
 /** Plain objects in the shape of the files, snake_case and all: gateway records, limit domains, users, demo tables. */
@@ -86,7 +88,8 @@ export interface ConfigurationRecords {
 /** The same for values of a program; never throws either. In messages the file is `<options>` and the line is the position in its list, from 1. */
 export function configurationFrom(given: ConfigurationRecords, options: LoadOptions = {}): LoadedConfiguration {
   const faults = faultsOfRecords(given);
-  if (faults.length > 0) return freezeDeep(assemble([], errorsOf(optionDocument(given), faults, undefined)));
+  if (faults.length > 0)
+    return freezeDeep(assemble([], { errors: errorsOf(optionDocument(given), faults, undefined), notices: [] }));
   const { records, limits = [], users, demo } = given;
   const part = emptyPart('<options>');
   for (const document of listed(records)) addRecords(part, document, options);
@@ -94,7 +97,7 @@ export function configurationFrom(given: ConfigurationRecords, options: LoadOpti
   const lineOfUser = ([, index]: readonly PropertyKey[]) => (typeof index === 'number' ? index + 1 : 1);
   if (users) addUsers(part, optionDocument({ users }, lineOfUser));
   if (demo !== undefined) addDemo(part, optionDocument(demo));
-  return freezeDeep(assemble([part], [], options));
+  return freezeDeep(assemble([part], { errors: [], notices: [] }, options));
 }
 
 function listed(values: readonly unknown[]): readonly ConfigDocument[] {
@@ -193,7 +196,7 @@ function addDemo(part: Draft, document: ConfigDocument): void {
 /** The rules between files. */
 function assemble(
   parts: readonly FilePart[],
-  errors: readonly ConfigurationError[],
+  around: Pick<Reading, 'errors' | 'notices'>,
   { strictPaths = false }: LoadOptions = {},
 ): LoadedConfiguration {
   const records = keepCompatible(parts.flatMap((part) => part.records));
@@ -207,10 +210,10 @@ function assemble(
     users: parts.flatMap((part) => part.users),
     demo: Object.assign({}, ...parts.map((part) => part.demo)),
   };
-  const found = [...errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
+  const found = [...around.errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
   const spellings = noticesOfSpellings(lists.mappings, strictPaths);
-  const notices = [...differences, ...spellings, ...parts.flatMap((part) => part.notices)];
+  const notices = [...around.notices, ...differences, ...spellings, ...parts.flatMap((part) => part.notices)];
   return { configuration, errors: found.sort(byPlace), notices: notices.sort(byPlace) };
 }
 

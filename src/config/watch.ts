@@ -134,10 +134,10 @@ function createReader(options: WatchOptions): Reader {
   };
 }
 
-/** Files with the same bytes say the same, so only the directory's own errors can differ besides. */
+/** Files with the same bytes say the same, so only the directory's own errors and notices can differ besides. */
 function isSame(a: LoadedConfiguration, b: LoadedConfiguration): boolean {
-  const keyOf = ({ files = [], errors }: LoadedConfiguration) =>
-    JSON.stringify([files.map(({ file, digest }) => [file, digest]), errors]);
+  const keyOf = ({ files = [], errors, notices }: LoadedConfiguration) =>
+    JSON.stringify([files.map(({ file, digest }) => [file, digest]), errors, notices]);
   return keyOf(a) === keyOf(b);
 }
 

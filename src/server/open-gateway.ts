@@ -104,9 +104,9 @@ function closeUnless<T>(opened: { readonly close: () => Promise<void> } | undefi
   }
 }
 
-/** The versions of an API that runs elsewhere, where SERVICE_ADDRESSES names it; here they are routes of the server. */
-function remoteVersions({ has, settings }: Setup, { mappings }: Configuration): readonly Mapping[] {
-  if (has('api') || !Object.hasOwn(settings.serviceAddresses, 'api')) return [];
+/** The versions of the demo's API when it runs elsewhere, where SERVICE_ADDRESSES names it; here they are routes of the server. */
+function remoteVersions({ has, demo, settings }: Setup, { mappings }: Configuration): readonly Mapping[] {
+  if (!demo || has('api') || !Object.hasOwn(settings.serviceAddresses, 'api')) return [];
   const isFree = (name: string) => mappings.every(({ prefix }) => prefix !== `/${name}`);
   const records = apiVersions.filter(isFree).map((name) => ({
     ...{ apiVersion: 'gateway/v1', kind: 'Mapping', name: `api-${name}` },

@@ -2,12 +2,16 @@
 import type { RequestListener } from 'node:http';
 import type Koa from 'koa';
 import type { Middleware } from 'koa';
+import * as z from 'zod';
 import {
   type Configuration,
+  type ConfigurationError,
   type ConfigurationRecords,
+  chooseModules,
   type LoadedConfiguration,
   type ModuleName,
   moduleNames,
+  processNotices,
   requireConfiguration,
   requireSettings,
   type SettingOptions,
@@ -20,10 +24,10 @@ import { type Logger, silentLogger, type UpgradeListener } from '#http';
 export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
   /** A directory, or records that are already parsed. @default './config' */
   readonly config?: string | ConfigurationRecords;
-  /** Which modules run in this process. @default all of them */
-  readonly only?: readonly ModuleName[];
-  /** Loads the configuration's demo data into an empty database. @default false */
-  readonly demo?: boolean;
+  /** Which modules run in this process. @default with `demo` all of them, otherwise the gateway and those that the records name */
+  readonly only?: readonly ModuleName[] | undefined;
+  /** Runs the demo: its services, with the configuration's demo data in an empty database. @default false */
+  readonly demo?: boolean | undefined;
   /** pino, or anything of its shape. @default silent */
   readonly logger?: Logger;
   /** The host's own services by the name that mappings use; each sees its path as the mapping rewrites it. @default {} */
@@ -91,13 +95,16 @@ export interface Setup {
   readonly demo: boolean;
   readonly dormant: boolean;
   readonly has: (name: ModuleName) => boolean;
+  /** What is odd about a configuration in this process, beside what its files show. */
+  readonly notices: (configuration: Configuration) => readonly ConfigurationError[];
 }
 
 /** Rejects with an Error whose message names what is wrong, where, and the remedy. */
 export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> {
+  requireOptions(options);
   const {
     config,
-    only = moduleNames,
+    only,
     demo = false,
     logger = silentLogger,
     services = {},
@@ -105,34 +112,71 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     dormant = false,
     ...rest
   } = options;
-  requireModules(only);
-  requireServices(services);
-  const settings = requireSettings(rest);
+  const settings = requireSettings(rest, Object.keys(ownOptions));
   const loaded = await requireConfiguration(config, settings);
   const configDirectory = typeof config === 'object' ? undefined : (config ?? settings.configDir);
-  const has = (name: ModuleName) => only.includes(name);
   const { configuration } = loaded;
-  return { settings, configuration, loaded, configDirectory, logger, clock, services, demo, dormant, has };
+  const modules = chooseModules({ only, demo }, configuration, settings.serviceAddresses);
+  const has = (name: ModuleName) => modules.includes(name);
+  const notices = (found: Configuration) =>
+    processNotices(found, {
+      modules,
+      isChosen: demo || only !== undefined,
+      serviceAddresses: settings.serviceAddresses,
+      directory: configDirectory,
+    });
+  return { settings, configuration, loaded, configDirectory, logger, clock, services, demo, dormant, has, notices };
 }
 
-function requireModules(only: readonly string[]): void {
-  const known: readonly string[] = moduleNames;
-  const unknown = only.find((name) => !known.includes(name));
-  if (unknown !== undefined) throw new Error(`only: "${unknown}" is no module: choose from ${known.join(', ')}`);
-  if (only.length === 0) throw new Error(`only: [] leaves nothing to run: choose from ${known.join(', ')}`);
+const knownModules = moduleNames.join(', ');
+
+/** What a program in JavaScript may get wrong, in words, for each option that is no setting. */
+const ownOptions = {
+  config: z.custom(
+    (value) => typeof value === 'string' || (typeof value === 'object' && value !== null),
+    'expected a directory, or records as { records: [{ kind: Mapping, … }] }',
+  ),
+  only: z
+    .array(
+      z.enum(moduleNames, {
+        error: ({ input }) => `${JSON.stringify(String(input))} is no module: choose from ${knownModules}`,
+      }),
+      `expected a list such as ['gateway', 'auth']: choose from ${knownModules}`,
+    )
+    .min(1, `[] leaves nothing to run: choose from ${knownModules}`),
+  demo: z.boolean('expected true or false'),
+  logger: z.custom(isLogger, 'expected a logger like that of pino, with the functions info, warn and error'),
+  services: z.custom(isMap, 'expected Koa apps or middleware by name, such as { tickets: app }').superRefine(addFaults),
+  clock: z.custom((value) => typeof value === 'function', 'expected a function that returns milliseconds'),
+  dormant: z.boolean('expected true or false'),
+};
+
+/** The settings beside them are checked on their own. */
+const optionsSchema = z.looseObject(z.object(ownOptions).partial().shape, 'expected a map such as { config, port }');
+
+function requireOptions(options: unknown): void {
+  const { error } = optionsSchema.safeParse(options);
+  if (error === undefined) return;
+  const faults = error.issues.map(({ path: [name = 'the options'], message }) => `${String(name)}: ${message}`);
+  throw new Error(faults.join('\n'));
 }
 
-function requireServices(services: Readonly<Record<string, unknown>>): void {
+function isLogger(value: unknown): boolean {
+  return ['info', 'warn', 'error'].every((level) => isMap(value) && typeof value[level] === 'function');
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function addFaults(services: unknown, context: z.RefinementCtx): void {
   const known: readonly string[] = moduleNames;
-  for (const [name, service] of Object.entries(services)) {
-    if (known.includes(name)) throw new Error(`services: "${name}" is the name of a module: choose another`);
-    if (!isAppOrMiddleware(service)) throw new Error(`services: "${name}" is neither a Koa app nor a middleware`);
+  for (const [name, service] of Object.entries(isMap(services) ? services : {})) {
+    if (known.includes(name)) context.addIssue(`"${name}" is the name of a module: choose another`);
+    else if (!isAppOrMiddleware(service)) context.addIssue(`"${name}" is neither a Koa app nor a middleware`);
   }
 }
 
 function isAppOrMiddleware(service: unknown): boolean {
-  if (typeof service === 'function') return true;
-  return (
-    typeof service === 'object' && service !== null && 'middleware' in service && Array.isArray(service.middleware)
-  );
+  return typeof service === 'function' || (isMap(service) && Array.isArray(service['middleware']));
 }

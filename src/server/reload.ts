@@ -65,7 +65,8 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   const { configDirectory, settings, logger, clock } = setup;
   requireServiceRoles(setup);
   const parts: Prepare[] = [];
-  let { errors, notices } = setup.loaded;
+  let { errors } = setup.loaded;
+  let notices = noticesOf(setup.loaded);
   let current = createGeneration(setup.configuration, 1, clock());
   let reloads: Reloads = { succeeded: 0, failed: 0, lastDurationMs: 0 };
   let watching: Promise<ConfigurationWatch> | undefined;
@@ -76,11 +77,16 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     refused: (found: Configuration) => checkServiceRoles(setup, found),
   };
 
+  function noticesOf({ configuration, notices: ofFiles }: LoadedConfiguration): readonly ConfigurationError[] {
+    return [...ofFiles, ...setup.notices(configuration)];
+  }
+
   function read(loaded: LoadedConfiguration, startedAtMs: number): void {
     const hadErrors = errors.length > 0;
     const good = keepLastGood(loaded, current.configuration, policy);
     const hadNotices = notices;
-    ({ errors, notices } = good);
+    ({ errors } = good);
+    notices = noticesOf(good);
     if (!isDeepStrictEqual(hadNotices, notices)) reportNotices();
     const preparedAtMs = performance.now();
     const isNew = !isDeepStrictEqual(good.configuration, current.configuration);

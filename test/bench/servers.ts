@@ -58,7 +58,7 @@ export function startFrontdesk(
   { configDir = join(root, 'config') }: { readonly configDir?: string } = {},
 ): Child {
   return startChild({
-    args: [join(root, 'dist/main.js'), 'serve', ...args],
+    args: [join(root, 'dist/main.js'), 'serve', '--demo', ...args],
     env: {
       PORT: '0',
       AUTH_PORT: '0',

@@ -1,4 +1,4 @@
-/** How soon `frontdesk serve` with the demo's configuration answers, and what it holds while nothing happens. */
+/** How soon `frontdesk serve --demo` answers, and what it holds while nothing happens. */
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -34,24 +34,22 @@ describe('frontdesk init', function () {
     const ended = await runFrontdesk(['init', '--service', upstream.origin], { cwd: directory });
     assert.deepEqual([ended.code, ended.stderr], [0, '']);
     printed = ended.stdout;
-    const [, args = ''] = (shownCommands(printed)['serve'] ?? '').split('npx frontdesk serve ');
-    server = await startServer(args.split(' '), { cwd: directory });
+    server = await startServer([], { cwd: directory });
     suite.later(server.stop);
   });
 
-  it('prints what it wrote, the password, and what to type next', async () => {
+  it('prints what it wrote, the password, and at its end the two lines to type next', async () => {
     const files = printed.match(/(?<=^ {2})config\/.*$/gm) ?? [];
     assert.deepEqual(files, [
       ...['config/services/app.yaml', 'config/ratelimit/gateway.yaml', 'config/users.yaml', 'config/settings.env'],
     ]);
-    assert.deepEqual(Object.keys(shownCommands(printed)).sort(), ['check', 'curl', 'serve']);
+    assert.match(printed, /\n {2}npx frontdesk serve\n {2}curl -i -u me:\S+ \S+\n$/);
     const texts = await Promise.all(files.map((file) => readFile(join(directory, file), 'utf8')));
     const password = /has the password (\S{20})\n/.exec(printed)?.[1] ?? assert.fail(printed);
     assert.ok(!texts.join('').includes(password));
   });
 
-  it('writes a configuration without errors, as the check that it names says', async () => {
-    assert.equal(shownCommands(printed)['check'], 'npx frontdesk check');
+  it('writes a configuration without errors and notices', async () => {
     const { code, stdout, stderr } = await runFrontdesk(['check'], { cwd: directory });
     assert.deepEqual([code, stderr], [0, '']);
     assert.equal(stdout, `/  ->  ${upstream.origin}  (Mapping app, config/services/app.yaml:4)\n`);
@@ -66,6 +64,14 @@ describe('frontdesk init', function () {
     assert.match(await explain({}), /other authentication/);
     assert.doesNotMatch(await explain({ STRICT_PATHS: 'false' }), /other authentication/);
     await rm(file);
+  });
+
+  it('starts the gateway in front of the service, and nothing of the demo', async () => {
+    for (const path of ['/v1/messages/1', '/v2/', '/v1/hotels']) {
+      const before = upstream.reached.length;
+      assert.equal((await fetch(`${server.gatewayUrl}${path}`)).status, 401);
+      assert.equal(upstream.reached.length, before);
+    }
   });
 
   it('lets the user of its curl line through, 60 times a minute', async function () {
@@ -83,13 +89,13 @@ describe('frontdesk init', function () {
     const other = join(directory, "it's");
     const settings = requireSettings({ configDir, port: 9 });
     const text = await initialise(settings, { directory: other, service: 'shop' });
-    const { check = '', curl = '' } = shownCommands(text);
-    const { stdout } = await promisify(execFile)('sh', ['-c', `${check.replace('npx frontdesk check', 'env')}`]);
+    const { serve = '', curl = '' } = shownCommands(text);
+    const { stdout } = await promisify(execFile)('sh', ['-c', serve.replace('npx frontdesk serve', 'env')]);
     assert.match(stdout, new RegExp(`^CONFIG_DIR=${other}$`, 'm'));
     assert.ok(curl.endsWith(' http://127.0.0.1:9/'));
     const same = await initialise(settings, { directory: undefined, service: 'shop' });
-    const { check: inSetting, curl: ofSetting = '' } = shownCommands(same);
-    assert.equal(inSetting, 'npx frontdesk check');
+    const { serve: inSetting, curl: ofSetting = '' } = shownCommands(same);
+    assert.equal(inSetting, 'npx frontdesk serve');
     const passwordIn = (line: string) => /-u me:(\S+)/.exec(line)?.[1];
     assert.notEqual(passwordIn(curl), passwordIn(ofSetting));
   });

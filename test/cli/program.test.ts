@@ -1,7 +1,15 @@
 /** The command line as a user meets it: a process, by what it prints and how it ends. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { parsePasswordHash, verifyPassword } from '../../src/auth/password-hash.ts';
-import { type Ended, type RunOptions, runsTogether, scratch } from '../support/programs/frontdesk-process.ts';
+import {
+  type Ended,
+  knownCommands,
+  type RunOptions,
+  runsTogether,
+  scratch,
+} from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
@@ -32,14 +40,13 @@ describe('frontdesk', () => {
   }
 
   check('--help lists the commands and every setting with its default', ['--help'], 0, ({ stdout }) => {
-    for (const word of ['serve', 'split', 'init', 'check', 'explain', 'hash-password', 'CONFIG_DIR', 'TLS_CERT'])
-      assert.ok(stdout.includes(word), word);
+    for (const word of [...knownCommands, 'CONFIG_DIR', 'TLS_CERT']) assert.ok(stdout.includes(word), word);
     assert.match(stdout, /^ {2}RATELIMIT_PORT +.*\[8081\]$/m);
   });
 
-  check('refuses an unknown command and shows the usage', ['srve'], 1, ({ stderr }) => {
-    assert.match(stderr, /^error: [^\n]*\n\nUsage: frontdesk/);
-  });
+  check('names the command that an unknown one may mean, in three lines', ['chek'], 1, ({ stderr }) =>
+    assert.match(stderr, /^error: unknown command 'chek'\n\(Did you mean check\?\)\n+frontdesk --help lists .*\n$/),
+  );
 
   check(
     'check prints file, line, record and remedy of each error of CONFIG_DIR, and ends with 1',
@@ -56,11 +63,12 @@ describe('frontdesk', () => {
   );
 
   check(
-    'hash-password turns a line of standard input into a hash that this password matches, and no other',
+    'hash-password turns a line of standard input into a line of users.yaml whose hash this password matches, and no other',
     ['hash-password'],
     0,
     async ({ stdout }) => {
-      const hash = parsePasswordHash(stdout.trim());
+      const [, text = ''] = /^ {4}password_hash: "(\S+)"\n$/.exec(stdout) ?? [];
+      const hash = parsePasswordHash(text);
       assert.ok(hash !== undefined, stdout);
       assert.equal(await verifyPassword('pass wörd ', hash), true);
       assert.equal(await verifyPassword('pass wörd', hash), false);
@@ -76,10 +84,35 @@ describe('frontdesk', () => {
     async () => ({ input: '\n' }),
   );
 
+  let usersDirectory: string;
+  check(
+    'users add writes a user with the password of standard input, and leaves the file as it was otherwise',
+    ['users', 'add', 'ann'],
+    0,
+    async ({ stdout }) => {
+      assert.equal(stdout, 'users.yaml has the user ann now; a running frontdesk takes it over.\n');
+      const text = await readFile(join(usersDirectory, 'users.yaml'), 'utf8');
+      const [, hash = ''] = /^# mine\nusers:\n {2}- name: ann\n {4}password_hash: "(\S+)"\n$/.exec(text) ?? [];
+      assert.ok(await verifyPassword('secret', parsePasswordHash(hash) ?? assert.fail(text)));
+    },
+    async () => {
+      usersDirectory = await writeFiles({ 'users.yaml': '# mine\nusers: []\n' });
+      return { input: 'secret\n', cwd: usersDirectory, env: { CONFIG_DIR: '.' } };
+    },
+  );
+
+  check(
+    'serve names `frontdesk init` where there is no configuration',
+    ['serve'],
+    1,
+    ({ stderr }) => assert.match(stderr, /^frontdesk: .*config:1 .*does not exist\n {4}.*frontdesk init/s),
+    async () => ({ cwd: await writeFiles() }),
+  );
+
   // What else may be wrong: server/options.test.ts.
   check(
     'serve says in one message which port is taken and which setting names it',
-    ['serve'],
+    ['serve', '--demo'],
     1,
     ({ stderr }) => assert.match(stderr, /^frontdesk: .*127\.0\.0\.1:\d+ .*another process.*\bPORT\b[^\n]*\n$/),
     async () => ({ env: { ...scratch, PORT: String((await servers.tcp(() => {})).port) } }),

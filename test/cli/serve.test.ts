@@ -25,7 +25,7 @@ describe('frontdesk serve', function () {
   };
 
   it('prints curl lines that work, and writes a line a request, without secrets, the last before it ends', async () => {
-    const server = await start([]);
+    const server = await start(['--demo']);
     const shown = server.stdout().match(/(?<=^ {2}curl -i ).*/gm) ?? [];
     assert.equal(shown.length, 3);
     for (const line of shown) assert.equal((await fetchAsCurl(line)).status, 200, line);

@@ -114,12 +114,22 @@ describe('loadConfiguration', () => {
       );
     });
 
+  it('gives notice of YAML beside the parts, which is not read', async () => {
+    const directory = await writeFiles({ 'extra.yaml': '', 'README.md': '', 'recipes/a.yaml': '', 'demo.yaml': '' });
+    const { errors, notices } = await loadConfiguration(directory);
+    assert.deepEqual(errors, []);
+    assert.equal(
+      formatErrors(notices, directory),
+      'extra.yaml:1  "extra.yaml" is not read\n    Move it to services/ for records or to ratelimit/ for limits, or elsewhere.',
+    );
+  });
+
   it('reports a directory that does not exist, and what to do', async () => {
     const { configuration, errors } = await loadConfiguration('/nowhere/at/all');
     assert.deepEqual(configuration, empty);
     assert.equal(
       formatErrors(errors, '/nowhere'),
-      'at/all:1  the directory cannot be read: it does not exist\n    Create it, or set CONFIG_DIR to where the configuration is.',
+      'at/all:1  the directory cannot be read: it does not exist\n    Write a first one with frontdesk init, or set CONFIG_DIR to where it is.',
     );
   });
 });

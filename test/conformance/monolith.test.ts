@@ -6,7 +6,7 @@ import { conformance } from './conformance.ts';
 conformance(
   'one process',
   async () => {
-    const { stop, ...addresses } = await startServer([]);
+    const { stop, ...addresses } = await startServer(['--demo']);
     return { ...addresses, close: async () => void (await stop()) };
   },
   { kinds: [hotels, cars] },

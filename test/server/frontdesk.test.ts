@@ -16,8 +16,22 @@ describe('createFrontdesk', () => {
   const writeFiles = temporaryFiles();
 
   it('loads demo data only when it is asked to', async () => {
-    const { body } = await call(await open({ demo: false }), '/v1/messages/').expect(200);
+    const { body } = await call(await open({ demo: false, only: ['api'] }), '/v1/messages/').expect(200);
     assert.equal(body.total, 0);
+  });
+
+  it('serves without the demo what the records name, and logs what is odd about them', async () => {
+    const lines: LogLine[] = [];
+    const logger = recordingLogger(lines);
+    const config = { records: [mappingRecord('rooms', '/rooms', 'hotel'), authRecord] };
+    const desk = await open({ demo: false, config, logger });
+    await call(desk, '/rooms').expect(401);
+    for (const path of ['/v1/messages/1', '/v2/', '/v1/hotels']) await call(desk, path).expect(404);
+    const { auth, ratelimit } = await desk.listen();
+    assert.deepEqual([auth !== undefined, ratelimit], [true, undefined]);
+    const [warning] = lines.filter(({ level }) => level === 'warn');
+    assert.equal(warning?.fields['notices'], 2);
+    assert.match(warning?.message ?? '', /has no users.*"hotel" is a service of the demo/s);
   });
 
   it('takes records, limits, users and demo rows as objects', async () => {

@@ -186,6 +186,7 @@ describe('listeners', () => {
       const desk = await createFrontdesk({
         ...{ port: 0, authPort: 0, ratelimitPort: 0 },
         databaseUrl: 'sqlite::memory:',
+        demo: true,
       });
       const { gateway, auth, ratelimit } = await desk.listen();
       const cannotClose = mock.method(Server.prototype, 'close', throwing('no close today'), { times: 1 });

@@ -38,7 +38,10 @@ describe('service references', () => {
     it(`are refused where they name what cannot do it: ${what}`, async () => {
       const own = () => {};
       const config = { records: [record].flat() };
-      await assert.rejects(createFrontdesk({ config, databaseUrl: 'sqlite::memory:', services: { own } }), message);
+      await assert.rejects(
+        createFrontdesk({ config, demo: true, databaseUrl: 'sqlite::memory:', services: { own } }),
+        message,
+      );
     });
   }
 

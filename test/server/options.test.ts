@@ -29,6 +29,21 @@ describe('options of createFrontdesk', () => {
       { services: { hotel: new Koa() } },
       /^Error: services: "hotel" is the name/,
     ],
+    [
+      'a module that is not in a list',
+      { only: 'gateway' },
+      /^Error: only: expected a list such as \['gateway', 'auth'\]/,
+    ],
+    ['a module that is no name', { only: [null] }, /^Error: only: "null" is no module/],
+    ['a configuration that is a number', { config: 5 }, /^Error: config: expected a directory, or records as \{/],
+    ['a demo in words', { demo: 'yes' }, /^Error: demo: expected true or false$/],
+    ['a logger that is none', { logger: {} }, /^Error: logger: expected a logger like that of pino/],
+    ['a clock that is a number', { clock: 5 }, /^Error: clock: expected a function/],
+    ['services in a list', { services: [new Koa()] }, /^Error: services: expected Koa apps or middleware by name/],
+    ['a switch that is text', { dormant: 'no' }, /^Error: dormant: expected true or false$/],
+    ['a value that JSON cannot hold', { port: 8080n }, /port=a bigint: expected a whole number/],
+    ['nearly an option that is no setting', { demmo: true }, /demmo is not a setting: did you mean demo\?/],
+    ['several that are no settings', { demo: 1, only: [] }, /^Error: only: \[\] leaves.*\ndemo: expected/],
     ['a service that is nothing', { services: { spa: undefined } }, /^Error: services: "spa" is neither a Koa app nor/],
     ['a service that is something else', { services: { spa: {} } }, /^Error: services: "spa" is neither a Koa app nor/],
     ['demo users on the network', { host: '0.0.0.0' }, /demo and guest.*ALLOW_DEMO_USERS=true/],
@@ -40,6 +55,10 @@ describe('options of createFrontdesk', () => {
     it(`are refused: ${what}`, () =>
       assert.rejects(createFrontdesk({ databaseUrl: 'sqlite::memory:', ...options } as FrontdeskOptions), message));
   }
+
+  for (const options of [null, 5, 'config', []])
+    it(`are refused as a whole: ${JSON.stringify(options)}`, () =>
+      assert.rejects(createFrontdesk(options as FrontdeskOptions), /^Error: the options: expected a map such as/));
 
   it('may be undefined, which means the default', async () => {
     await open({ publicUrl: undefined, tlsCert: undefined, corsOrigins: undefined });

@@ -1,5 +1,5 @@
 /** Settings from environment variables or from options, and what is wrong with them. */
-import { editDistance, suggestion } from '../errors.ts';
+import { editDistance, nameOf, suggestion } from '../errors.ts';
 import type { Setting } from './kinds.ts';
 import { type SettingName, settingTable, variableOf } from './table.ts';
 
@@ -28,18 +28,18 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
   return validate(values, (name) => ({ name: variableOf(name), value: env[variableOf(name)] }), nearMisses(env));
 }
 
-/** Takes the same settings as typed values. Refuses every key that is not a setting. */
-export function settingsFrom(options: SettingOptions): SettingsResult {
+/** Takes the same settings as typed values. Refuses every key that is not a setting; `others` may have been meant by one. */
+export function settingsFrom(options: SettingOptions, others: readonly string[] = []): SettingsResult {
   const values = new Map<string, unknown>(Object.entries(options).filter(([, value]) => value !== undefined));
   const unknown = [...values.keys()]
     .filter((name) => !Object.hasOwn(settingTable, name))
-    .map((name) => unknownName(name, suggestion(name, Object.keys(settingTable))));
+    .map((name) => unknownName(name, suggestion(name, [...Object.keys(settingTable), ...others])));
   return validate(values, (name) => ({ name, value: values.get(name) }), unknown);
 }
 
 /** Throws an Error whose message names every option that cannot be used. */
-export function requireSettings(options: SettingOptions): Settings {
-  const result = settingsFrom(options);
+export function requireSettings(options: SettingOptions, others?: readonly string[]): Settings {
+  const result = settingsFrom(options, others);
   if (!result.ok) throw new Error(result.message);
   return result.settings;
 }
@@ -114,7 +114,16 @@ function unknownName(name: string, meant: string | undefined): string {
 }
 
 function shown({ name, value }: Shown): string {
-  return `${name}=${masked(JSON.stringify(value) ?? String(value))}`;
+  return `${name}=${masked(textOf(value))}`;
+}
+
+/** A program may hand in what JSON cannot hold. */
+function textOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return nameOf(value);
+  }
 }
 
 /** The part before the last `@` of a URL may hold a password, and so may a query argument. */

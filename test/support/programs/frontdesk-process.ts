@@ -96,7 +96,7 @@ export function startServer(args: readonly string[], options: RunOptions = {}): 
 
 /** The same for every module as a process of its own. */
 export function startSplit(options: RunOptions = {}): Promise<Server> {
-  return startCommand(['split'], options);
+  return startCommand(['split', '--demo'], options);
 }
 
 async function startCommand(args: readonly string[], options: RunOptions): Promise<Server> {
@@ -127,7 +127,7 @@ const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const main = built('main.js');
 
 /** What `npx frontdesk` takes. */
-export const knownCommands = Object.freeze(['serve', 'split', 'init', 'check', 'explain', 'hash-password']);
+export const knownCommands = Object.freeze(['serve', 'split', 'init', 'check', 'explain', 'users', 'hash-password']);
 
 /** What `npx frontdesk` stands for in a shell. */
 export const frontdeskCommand = [process.execPath, main].map((word) => `'${word}'`).join(' ');

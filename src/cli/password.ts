@@ -1,0 +1,41 @@
+/** Reads a new password: at a terminal without echo and twice, otherwise the first line of standard input. */
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+
+export interface PasswordStreams {
+  readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean };
+  /** For the prompts. */
+  readonly output: NodeJS.WritableStream;
+}
+
+/** On the command line it would be in the process list and in the shell's history. Rejects with an Error fit for a terminal. */
+export async function readPassword({ input, output }: PasswordStreams): Promise<string> {
+  const password = input.isTTY === true ? await askTwice(input, output) : await firstLine(input);
+  if (password === undefined || password === '') throw new Error('there was no password on standard input');
+  return password;
+}
+
+async function firstLine(input: NodeJS.ReadableStream): Promise<string | undefined> {
+  for await (const line of createInterface({ input })) return line;
+  return undefined;
+}
+
+/** Undefined: the terminal was closed, or Ctrl-C pressed. */
+async function askTwice(input: NodeJS.ReadableStream, output: NodeJS.WritableStream): Promise<string | undefined> {
+  // The editor of lines echoes into nothing; in its raw mode the terminal echoes nothing either.
+  const lines = createInterface({
+    input,
+    output: new Writable({ write: (_chunk, _encoding, done) => done() }),
+    terminal: true,
+  });
+  const answers: string[] = [];
+  output.write('Password: ');
+  for await (const line of lines) {
+    answers.push(line);
+    output.write(answers.length === 1 && line !== '' ? '\nAgain: ' : '\n');
+    if (answers.length === 2 || line === '') break;
+  }
+  const [password, again] = answers;
+  if (answers.length === 2 && password !== again) throw new Error('the two passwords differ: nothing was written');
+  return answers.length === 2 ? password : undefined;
+}

@@ -1,0 +1,37 @@
+/** A new password, as a terminal or a pipe gives it. */
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { readPassword } from '../../src/cli/password.ts';
+
+/** What is typed, key by key, and what the terminal shows. */
+async function type(text: string, isTTY = true) {
+  const input = Object.assign(new PassThrough(), { isTTY });
+  const output = new PassThrough();
+  const reading = readPassword({ input, output });
+  for (const key of text) input.write(key);
+  input.end();
+  const result = await reading.catch((error: Error) => error.message);
+  return { result, shown: String(output.read() ?? '') };
+}
+
+describe('readPassword', () => {
+  it('asks a terminal twice, and echoes nothing', async () => {
+    assert.deepEqual(await type('pass wörd\rpass wörd\r'), { result: 'pass wörd', shown: 'Password: \nAgain: \n' });
+  });
+
+  it('takes what was typed after a correction', async () => {
+    assert.equal((await type('passs\x7f\rpass\r')).result, 'pass');
+  });
+
+  for (const [what, typed, message] of [
+    ['two that differ', 'one\rother\r', /differ: nothing was written/],
+    ['an empty one', '\r', /no password/],
+    ['Ctrl-C', 'one\x03', /no password/],
+    ['a terminal that closes', 'one\r', /no password/],
+  ] as const)
+    it(`refuses ${what}`, async () => assert.match((await type(typed)).result, message));
+
+  it('takes the first line of a pipe, as it is, and asks nothing', async () => {
+    assert.deepEqual(await type(' pass \nmore\n', false), { result: ' pass ', shown: '' });
+  });
+});
