@@ -11,7 +11,7 @@ import {
 } from './arguments.ts';
 import { parseCursor } from './cursor.ts';
 import { defaultOrder, type Order, parseFields, parseSort } from './fields.ts';
-import { limitDefault, limitMax, listArguments, searchTextLengthMax } from './schemas.ts';
+import { filterLengthMax, limitDefault, limitMax, listArguments, searchTextLengthMax } from './schemas.ts';
 import { type Column, parseWholeNumber, type Scalar, type View, type ViewField } from './view.ts';
 
 /** What a list is asked for, as plain frozen data, in columns of rows instead of public names. */
@@ -203,8 +203,10 @@ function createSearchReader<Row extends object>(searchable: readonly Column<Row>
 }
 
 function createFilterReader<Row extends object>({ column, read }: ViewField<Row>): ArgumentReader<Row> {
-  return (text, draft, baseUrl) =>
-    take(read(text, baseUrl), (value) => draft.filters.push(Object.freeze({ column, value })));
+  return function readFilter(text, draft, baseUrl) {
+    if (text.length > filterLengthMax) return `has more than ${filterLengthMax} characters`;
+    return take(read(text, baseUrl), (value) => draft.filters.push(Object.freeze({ column, value })));
+  };
 }
 
 function readAfter<Row extends object>(

@@ -6,8 +6,10 @@ import type { Column, ItemShape, View } from './view.ts';
 export const limitDefault = 20;
 export const limitMax = 100;
 export const searchTextLengthMax = 200;
+/** Of any filter. Longer ones would make long links. */
+export const filterLengthMax = 500;
 
-/** Of a whole item; with `fields` it has fewer members. */
+/** Of a whole item. */
 export function itemSchema({ shown }: ItemShape): z.ZodObject {
   return z.object(Object.fromEntries([...shown].map(([name, { schema }]) => [name, schema])));
 }
@@ -42,7 +44,7 @@ function pageArguments() {
     ),
     offset: argument(z.int().min(0).default(0), 'Items to skip. Not together with `after`.'),
     after: argument(
-      z.string().optional(),
+      z.string().min(1).optional(),
       'Pages by cursor in place of `offset`: `start`, then the one in `links.next`. Every page costs the same then.',
     ),
     total: argument(z.boolean().default(true), 'Whether the items of all pages are counted.'),
@@ -50,14 +52,22 @@ function pageArguments() {
 }
 
 function filterArgument(name: string, schema: z.ZodType): z.ZodType {
-  return argument(schema.optional(), `Only items with this \`${name}\`.`);
+  return argument(schema.optional(), `Only items with this \`${name}\`.`, {}, lengthsOf(schema));
+}
+
+/** The bounds of a text, unless its values or its format bound it already. */
+function lengthsOf(schema: z.ZodType): object {
+  const { type, enum: values, const: value, format, maxLength = filterLengthMax } = z.toJSONSchema(schema);
+  const isBounded = values !== undefined || value !== undefined || (format !== undefined && format !== 'uri');
+  if (type !== 'string' || isBounded) return {};
+  return { minLength: 1, maxLength: Math.min(maxLength, filterLengthMax) };
 }
 
 function searchArgument<Row extends object>({ list }: View<Row>, searchable: readonly Column<Row>[]): z.ZodType {
   const names = searchable.flatMap((column) => list.find((field) => field.column === column)?.name ?? []);
   const where = names.map((name) => `\`${name}\``).join(', ');
   return argument(
-    z.string().max(searchTextLengthMax).optional(),
+    z.string().min(1).max(searchTextLengthMax).optional(),
     `Only items with this text, in any case, in one of ${where}.`,
   );
 }
@@ -70,13 +80,13 @@ function sortArgument<Row extends object>({ fields }: View<Row>): z.ZodType {
 
 function fieldsArgument({ shown }: ItemShape): z.ZodType {
   const names = z.array(z.enum([...shown.keys(), '*'])).min(1);
-  const description = 'Items then have only these fields, even where their schema requires more.';
+  const description = 'Items then have only these fields.';
   return argument(names.optional(), description, commaSeparated);
 }
 
 const commaSeparated = { style: 'form', explode: false };
 
 /** In OpenAPI the description belongs to the parameter, not to its schema. */
-function argument(schema: z.ZodType, description: string, more: object = {}): z.ZodType {
-  return schema.meta({ param: { description, ...more } });
+function argument(schema: z.ZodType, description: string, more: object = {}, bounds: object = {}): z.ZodType {
+  return schema.meta({ ...bounds, param: { description, ...more } });
 }

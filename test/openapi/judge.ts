@@ -28,7 +28,7 @@ export function createJudge(components: Schema): Judge {
 
 /** An object that may only have the members of the schema, at any depth. */
 function close(schema: Schema): Schema {
-  const isObject = '$ref' in schema || 'allOf' in schema || 'properties' in schema;
+  const isObject = '$ref' in schema || 'allOf' in schema || 'anyOf' in schema || 'properties' in schema;
   return { ...closeMembers(schema), ...(isObject && { unevaluatedProperties: false }) };
 }
 

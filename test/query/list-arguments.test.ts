@@ -80,6 +80,8 @@ describe('createListParser', () => {
     refuse('?code=s9', 'code', /not a value/);
     refuse('?id=seven', 'id', /an integer/);
     refuse(`?name=${'x'.repeat(51)}`, 'name', /Too big/);
+    check(`?city=${'%22'.repeat(500)}`, { filters: [{ column: 'town', value: '"'.repeat(500) }] });
+    refuse(`?city=${'x'.repeat(501)}`, 'city', /more than 500 characters/);
   });
 
   it('returns the text to search for with the columns to search in, if there are any', () => {

@@ -96,7 +96,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
   }
 
   function learn({ origin, outlier }: Endpoint, outcome: AttemptOutcome): void {
-    if (outcome.kind === 'failed' && isRefusedByUndici(outcome.cause)) return;
+    if (isOfRequest(outcome)) return;
     const hasFailed = outcome.kind === 'failed' || outcome.status >= 500;
     if (!hasFailed && outlier.failures === 0) return;
     const nowMs = clock();
@@ -124,11 +124,20 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
 
 const untried: readonly string[] = [];
 
-/** A fault of the request. Counted, it would let a client have one address after the other ejected. */
-const refusals = ['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'];
+/** What undici refuses, and headers that are too large, since those of a response may repeat what was asked. */
+const causedByRequest = [
+  ...['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'],
+  'UND_ERR_HEADERS_OVERFLOW',
+];
 
-function isRefusedByUndici(cause: unknown): boolean {
-  return cause instanceof Error && 'code' in cause && refusals.includes(String(cause.code));
+/** A method or a version of HTTP that the service does not have (RFC 9110 sections 15.6.2 and 15.6.6). */
+const statusesOfRequest = [501, 505];
+
+/** What a client can bring about. Counted, it would let one have address after address ejected. */
+function isOfRequest(outcome: AttemptOutcome): boolean {
+  if (outcome.kind === 'answered') return statusesOfRequest.includes(outcome.status);
+  const { cause } = outcome;
+  return cause instanceof Error && 'code' in cause && causedByRequest.includes(String(cause.code));
 }
 
 function addressOf({ origin, outlier, health, activeRequests }: Endpoint, nowMs: number) {

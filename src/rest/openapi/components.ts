@@ -5,20 +5,25 @@ import { type ProblemSlug, problems, type Representations } from '#http';
 import { type ItemShape, itemSchema } from '#query';
 import { header, type Problems } from '../operation.ts';
 
-/** The schemas of items and pages, by name. Those of each view are made once, so that the document can refer to them. */
+/** The schemas of items (whole, or with `fields` a part) and pages, by name. Those of each view are made once, so that the document can refer to them. */
 export interface DocumentSchemas {
-  readonly item: (shape: ItemShape) => z.ZodObject;
+  readonly item: (shape: ItemShape) => z.ZodType;
   readonly page: (shape: ItemShape) => z.ZodObject;
   readonly named: () => Readonly<Record<string, z.ZodObject>>;
 }
 
 export function createDocumentSchemas(): DocumentSchemas {
   const items = new Map<ItemShape, z.ZodObject>();
+  const parts = new Map<ItemShape, z.ZodObject>();
   const pages = new Map<ItemShape, z.ZodObject>();
-  const item = (shape: ItemShape) => remember(items, shape, () => itemSchema(shape));
+  const whole = (shape: ItemShape) => remember(items, shape, () => itemSchema(shape));
+  const part = (shape: ItemShape) =>
+    remember(parts, shape, () => whole(shape).partial().describe('With `fields`: these alone.'));
+  const item = (shape: ItemShape) => z.union([whole(shape), part(shape)]);
   const page = (shape: ItemShape) => remember(pages, shape, () => pageOf(item(shape)));
   const named = () => ({
     ...namesOf(items, ''),
+    ...namesOf(parts, 'Part'),
     ...namesOf(pages, 'Page'),
     ...(pages.size > 0 && { PageLinks: pageLinks }),
     Problem: problemSchema,
@@ -51,7 +56,7 @@ const pageLinks = z
   })
   .describe('Paths on this host, each with every argument of the request.');
 
-function pageOf(item: z.ZodObject): z.ZodObject {
+function pageOf(item: z.ZodType): z.ZodObject {
   return z.object({
     items: z.array(item),
     offset: z.int().min(0).optional().describe('Absent with `after`.'),

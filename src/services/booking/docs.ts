@@ -5,7 +5,7 @@ import { alternativesMax } from './create-booking.ts';
 import type { BookingKind } from './kind.ts';
 import type { BookingLimits } from './limits.ts';
 import { moneySchema } from './money.ts';
-import { stayEndSchema } from './stay.ts';
+import { stayEndSchemas } from './stay.ts';
 
 export function apiInfo(
   { name, dayName, plural, offer: { unitNoun }, stay: { fields } }: BookingKind,
@@ -74,9 +74,9 @@ export function bookingDocs(kind: BookingKind): Record<'list' | 'create' | 'get'
 /** As in `soldOutProblem`. */
 function alternativesSchema(kind: BookingKind): z.ZodType {
   const [from, to] = kind.stay.fields;
-  const end = stayEndSchema(kind);
+  const [fromSchema, toSchema] = stayEndSchemas(kind);
   return z
-    .array(z.object({ ...kind.alternative.shape, [from]: end, [to]: end, price: moneySchema }))
+    .array(z.object({ ...kind.alternative.shape, [from]: fromSchema, [to]: toSchema, price: moneySchema }))
     .max(alternativesMax)
     .optional()
     .describe('What can be booked instead.');

@@ -112,19 +112,21 @@ function createStayArguments(kind: BookingKind, daysMax: number, hasGuests: bool
 }
 
 function stayArgumentShape({ stay }: BookingKind, hasGuests: boolean): Record<string, z.ZodType<string | undefined>> {
-  const { fields, format, example } = stay;
+  const { fields, format, examples } = stay;
   const description = `Of the stay: give both \`${fields.join('` and `')}\`, or neither.`;
-  const end = z
-    .string()
-    .meta({ format, examples: [example] })
-    .optional()
-    .meta({ param: { description } });
+  const end = (example: string) =>
+    z
+      .string()
+      .meta({ format, examples: [example] })
+      .optional()
+      .meta({ param: { description } });
+  const ends = Object.fromEntries(fields.map((field, index) => [field, end(examples[index] ?? '')]));
   const guests = z
     .string()
     .meta({ pattern: guestsPattern.source })
     .optional()
     .meta({ param: { description: 'How many guests are to stay, from 1 to 20.' }, examples: ['2'] });
-  return { ...Object.fromEntries(fields.map((field) => [field, end])), ...(hasGuests && { guests }) };
+  return { ...ends, ...(hasGuests && { guests }) };
 }
 
 export async function withAvailability<Row extends Resource>(

@@ -30,7 +30,8 @@ export interface BookingKind {
     readonly fields: readonly [from: string, to: string];
     /** In JSON Schema. */
     readonly format: 'date' | 'date-time';
-    readonly example: string;
+    /** Of both ends of one stay. */
+    readonly examples: readonly [from: string, to: string];
     /** A beginning or end as clients write it, in milliseconds since 1970; undefined if it is malformed. */
     readonly parse: (text: string) => number | undefined;
     readonly print: (ms: number) => string;

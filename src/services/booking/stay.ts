@@ -32,7 +32,7 @@ export function parseStay(
   daysMax: number,
   given: Readonly<Record<string, string | undefined>>,
 ): ParsedStay {
-  const { fields, parse, example } = kind.stay;
+  const { fields, parse, examples } = kind.stay;
   const [from, to] = fields.map((field) => given[field]);
   if (from === undefined && to === undefined) return { ok: true, stay: undefined };
   const missing = fields.filter((field) => given[field] === undefined);
@@ -40,7 +40,7 @@ export function parseStay(
   const [fromMs, toMs] = [parse(from ?? ''), parse(to ?? '')];
   if (fromMs === undefined || toMs === undefined) {
     const malformed = fields.filter((_, index) => [fromMs, toMs][index] === undefined);
-    return refuse(malformed, malformedEnd(example));
+    return refuse(malformed, malformedEnd(examples));
   }
   const stay = stayOf(fromMs, toMs);
   const detail = faultOf(kind, daysMax, stay);
@@ -51,7 +51,7 @@ function refuse(fields: readonly string[], detail: string): ParsedStay {
   return { ok: false, faults: fields.map((field) => ({ field, detail })) };
 }
 
-function malformedEnd(example: string): string {
+function malformedEnd([example]: readonly string[]): string {
   return `must be like ${example}`;
 }
 
@@ -63,10 +63,11 @@ function faultOf({ dayName, stay: { fields } }: BookingKind, daysMax: number, st
   return lengthOf(stay) > daysMax ? `must be at most ${daysMax} ${dayName}s after ${from}` : undefined;
 }
 
-/** A beginning or end in a request body, and in a response. */
-export function stayEndSchema({ stay: { parse, format, example } }: BookingKind): z.ZodString {
-  const text = z.string().refine((end) => parse(end) !== undefined, malformedEnd(example));
-  return text.meta({ format, examples: [example] });
+/** A beginning and an end in a request body, and in a response. */
+export function stayEndSchemas({ stay: { parse, format, examples } }: BookingKind) {
+  const end = z.string().refine((text) => parse(text) !== undefined, malformedEnd(examples));
+  const [from, to] = examples;
+  return [end.meta({ format, examples: [from] }), end.meta({ format, examples: [to] })] as const;
 }
 
 /** Takes every calendar day (UTC) that it touches; the instant at which it ends is no part of it. */

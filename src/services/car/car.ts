@@ -12,7 +12,7 @@ import {
   holdSchema,
   moneyFor,
   moneyOf,
-  stayEndSchema,
+  stayEndSchemas,
   type WithAvailability,
 } from '#services/booking';
 import type { CarBookingRow, CarRow, Tables } from '#storage';
@@ -65,7 +65,7 @@ export const carKind: BookingKind = Object.freeze({
   stay: {
     fields: ['pickup_at', 'dropoff_at'],
     format: 'date-time',
-    example: '2031-05-12T09:00:00+02:00',
+    examples: ['2031-05-12T09:00:00+02:00', '2031-05-15T18:00:00+02:00'],
     parse: parseTime,
     print: (ms) => new Date(ms).toISOString(),
     earliestMs: (nowMs) => nowMs,
@@ -132,12 +132,12 @@ const bookings = createView<CarBookingRow>({
   },
 });
 
-const stayEnd = stayEndSchema(carKind).optional();
+const [pickupAt, dropoffAt] = stayEndSchemas(carKind);
 const requestSchema = z
   .strictObject({
     car_id: z.uuid().toLowerCase(),
-    pickup_at: stayEnd,
-    dropoff_at: stayEnd,
+    pickup_at: pickupAt.optional(),
+    dropoff_at: dropoffAt.optional(),
     hold: holdSchema,
   })
   .meta({

@@ -12,7 +12,7 @@ import {
   holdSchema,
   moneyFor,
   moneyOf,
-  stayEndSchema,
+  stayEndSchemas,
   type WithAvailability,
 } from '#services/booking';
 import type { HotelBookingRow, HotelRow, Tables } from '#storage';
@@ -63,7 +63,7 @@ export const hotelKind: BookingKind = Object.freeze({
   stay: {
     fields: ['check_in', 'check_out'],
     format: 'date',
-    example: '2031-05-12',
+    examples: ['2031-05-12', '2031-05-15'],
     parse: parseDate,
     print: (ms) => new Date(ms).toISOString().slice(0, 10),
     earliestMs: (nowMs) => Math.floor(nowMs / dayMs) * dayMs,
@@ -148,13 +148,13 @@ const bookings = createView<HotelBookingRow>({
   },
 });
 
-const stayEnd = stayEndSchema(hotelKind).optional();
+const [checkIn, checkOut] = stayEndSchemas(hotelKind);
 const requestSchema = z
   .strictObject({
     hotel_id: z.uuid().toLowerCase(),
     room_type: z.string().min(1).optional().describe('Unless it is named, the cheapest that is free.'),
-    check_in: stayEnd,
-    check_out: stayEnd,
+    check_in: checkIn.optional(),
+    check_out: checkOut.optional(),
     guests: z.int().min(1).max(20).default(1),
     hold: holdSchema,
   })

@@ -247,6 +247,22 @@ describe('a cluster of several addresses', () => {
     for (const { health } of cluster.snapshot().addresses) assert.equal(health, 'unknown');
   });
 
+  it('counts nothing against an address that a client can bring about', () => {
+    const overflow = Object.assign(new Error('Headers Overflow Error'), { code: 'UND_ERR_HEADERS_OVERFLOW' });
+    const outcomes = [
+      { kind: 'failed', cause: overflow },
+      { kind: 'answered', status: 501 },
+      { kind: 'answered', status: 505 },
+    ] as const;
+    const cluster = openCluster(['http://127.0.0.1:1', 'http://127.0.0.1:2'], { outlierDetection });
+    for (const outcome of [...outcomes, ...outcomes]) {
+      const place = cluster.attempt(['http://127.0.0.1:2']);
+      place.reportOutcome(outcome);
+      place.release();
+    }
+    for (const { health } of cluster.snapshot().addresses) assert.equal(health, 'unknown');
+  });
+
   it('counts each 5xx as a failure, by the first outcome of an attempt; an attempt without one changes nothing', () => {
     const cluster = openCluster(['http://127.0.0.1:1', 'http://127.0.0.1:2'], { outlierDetection });
     const attempt = (...statuses: readonly number[]) => {
