@@ -7,6 +7,7 @@ export type { ExplainRequest, Explanation } from '#explain';
 export { createGateway, createResolve } from '#gateway';
 export {
   builtInFormatters,
+  createHostCheck,
   createProblemResponses,
   createRepresentations,
   createRequestContext,

@@ -4,6 +4,7 @@ import { attributesOf, type Gateway, headerPairs, type Route, refuseMethod, type
 import {
   type Addresses,
   createAddresses,
+  createHostCheck,
   createSafePath,
   formatTraceparent,
   Problem,
@@ -43,6 +44,7 @@ export interface EntrySettings {
 /** @default entry: trusts no proxy and permits no origin */
 export function createExplain({ parts }: Gateway, entry: EntrySettings = closedEntry()): Explain {
   const { table, preflightRoute, identity, identityHeaders, versionOf, checkReading } = parts;
+  const checkHost = createHostCheck();
   const checkPath = createSafePath();
 
   /** What ends before a mapping is looked for; undefined: the request goes on. */
@@ -50,6 +52,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
     const site = siteCors(ctx, entry.allowedOrigin(ctx));
     if (site !== undefined && isPreflight(ctx) && preflightRoute(ctx) === undefined)
       return { cors: site, outcome: preflightOutcome };
+    checkHost(ctx, nothing);
     checkPath(ctx, nothing);
     refuseMethod(ctx.method);
     identity.strip(ctx.req.headers);

@@ -46,8 +46,9 @@ export function imagineRequest(imagined: ImaginedRequest, addresses: Addresses):
   const req = new IncomingMessage(socket);
   const hasHost = headers.some(([name]) => name.toLowerCase() === 'host');
   const lines = headers.map(([name, value]) => [name.toLowerCase(), onTheWire(value.trim())] as const);
-  const read = joined(hasHost ? lines : [['host', authority ?? 'localhost'], ...lines]);
-  Object.assign(req, { method, url: originForm(url), httpVersion: '1.1', headers: read });
+  const sent = hasHost ? lines : [['host', authority ?? 'localhost'] as const, ...lines];
+  const read = { headers: joined(sent), rawHeaders: sent.flat() };
+  Object.assign(req, { method, url: originForm(url), httpVersion: '1.1', ...read });
   const ctx = new Koa().createContext(req, new ServerResponse(req)) as Context;
   createRequestContext(addresses)(ctx, async () => {});
   return ctx;

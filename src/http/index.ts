@@ -11,6 +11,7 @@ export {
   readJsonBody,
 } from './body.ts';
 export { createRequestContext, publicBase, type RequestContext, requestContext, traceOf } from './context.ts';
+export { createHostCheck } from './host.ts';
 export {
   dataMarkup,
   escapeHtml,

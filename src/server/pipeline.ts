@@ -8,6 +8,7 @@ import type { InternalRoute } from '#gateway';
 import {
   createAccessLog,
   createAddresses,
+  createHostCheck,
   createProblemResponses,
   createRequestContext,
   createSafePath,
@@ -63,6 +64,7 @@ export function createSteps({ settings, logger }: Setup, parts: PipelineParts): 
     ['CORS_ORIGINS', ['gateway'], createSiteCors(settings.corsOrigins, gateway.answersPreflight)],
     ['problems', ['gateway'], createProblemResponses(problems)],
     ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],
+    ['host', ['gateway', 'admin'], createHostCheck()],
     ['safe path', ['gateway', 'admin'], createSafePath()],
     // Its own stages (limits by address, authentication, other limits, forwarding) are one array in gateway/handle.ts.
     ['gateway', ['gateway'], gateway.middleware],

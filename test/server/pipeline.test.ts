@@ -17,9 +17,11 @@ const inDiagram: Readonly<Record<string, string | undefined>> = {
   'access log': 'access log',
   CORS_ORIGINS: 'CORS_ORIGINS',
   problems: undefined,
+  host: 'one host',
   'safe path': 'plain path',
   gateway: '<b>gateway</b>',
   refuseEndedVersion: 'version after its sunset',
+  refuseOtherReading: 'another reading',
   limitByAddress: '<b>limit by address</b>',
   authenticate: '<b>authenticate</b>',
   limitOthers: '<b>other limits</b>',
@@ -61,7 +63,7 @@ describe('the order of the middleware', () => {
   });
 
   it('has neither pages nor an access log on the admin port', async () => {
-    const expected = ['request context', 'problems without pages', 'safe path', 'metrics and probes'];
+    const expected = ['request context', 'problems without pages', 'host', 'safe path', 'metrics and probes'];
     assert.deepEqual(await namesOn('admin'), expected);
   });
 });

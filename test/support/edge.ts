@@ -7,6 +7,7 @@ import { createGateway, type Gateway, type GatewayOptions, type Target } from '#
 import {
   type AddressOptions,
   createAddresses,
+  createHostCheck,
   createProblemResponses,
   createRequestContext,
   createSafePath,
@@ -127,7 +128,10 @@ export async function startEdge(servers: TestServers, options: EdgeOptions): Pro
   });
   servers.later(gateway.close);
   const app = new Koa().on('error', (error) => void errors.push(error));
-  const ours = [createRequestContext(createAddresses(addresses)), createProblemResponses({ logger }), createSafePath()];
+  const ours = [
+    createRequestContext(createAddresses(addresses)),
+    ...[createProblemResponses({ logger }), createHostCheck(), createSafePath()],
+  ];
   for (const one of [...host, ...ours, ...inside, gateway.middleware]) app.use(one);
   const listener = app.callback();
   return { ...(await servers.http(listener)), gateway, listener, log, errors };

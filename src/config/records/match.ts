@@ -1,5 +1,6 @@
 /** Which requests a Mapping matches: types and schemas of its conditions, and `matchKey`, which says when two mappings match the same requests. */
 import { isIPv6 } from 'node:net';
+import { domainToASCII } from 'node:url';
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { isHost } from '../fields/addresses.ts';
@@ -86,9 +87,9 @@ export function requestMatchOf(fields: MatchFields): RequestMatch {
 
 function hostMatchOf({ host, hostRegex, hostname }: MatchFields): HostMatch | undefined {
   if (host !== undefined)
-    return hostRegex ? { kind: 'regex', pattern: host } : { kind: 'exact', value: host.toLowerCase() };
+    return hostRegex ? { kind: 'regex', pattern: host } : { kind: 'exact', value: asciiHost(host) };
   if (hostname === undefined || hostname === '*') return undefined;
-  const glob = hostname.toLowerCase();
+  const glob = asciiHost(hostname);
   if (glob.startsWith('*')) return { kind: 'suffix', value: glob.slice(1) };
   return glob.endsWith('*') ? { kind: 'prefix', value: glob.slice(0, -1) } : { kind: 'exact', value: glob };
 }
@@ -143,7 +144,13 @@ function globFault(hostname: string): Fault | undefined {
 
 function isHostName(host: string): boolean {
   const literal = /^\[(.*)\]$/.exec(host)?.[1];
-  return literal === undefined ? !host.includes(':') && isHost(host) : isIPv6(literal);
+  return literal === undefined ? !host.includes(':') && isHost(asciiHost(host)) : isIPv6(literal);
+}
+
+/** In lower case and as clients send it: `bücher.example` is `xn--bcher-kva.example` (RFC 5891). */
+function asciiHost(host: string): string {
+  const labels = host.split('.').map((label) => (/[^\0-\x7f]/.test(label) ? domainToASCII(label) || label : label));
+  return labels.join('.').toLowerCase();
 }
 
 function notAHost(host: string): Fault {

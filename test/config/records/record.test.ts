@@ -55,6 +55,8 @@ describe('a Mapping', () => {
     rewrite: /inn/                                    -> rewrite: /inn
     regex_rewrite: { pattern: '^/v1/(.*)$', substitution: '/\1' } -> regexRewrite: { pattern: '^/v1/(.*)$', substitution: '/\1' }
     host: API.example.com                             -> host: { kind: exact, value: api.example.com }
+    host: Bücher.EXAMPLE                              -> host: { kind: exact, value: xn--bcher-kva.example }
+    hostname: '*.bücher.example'                      -> host: { kind: suffix, value: .xn--bcher-kva.example }
     host: '.*[.]example', host_regex: true            -> host: { kind: regex, pattern: '.*[.]example' }
     hostname: api.example                             -> host: { kind: exact, value: api.example }
     hostname: '*.Example.com'                         -> host: { kind: suffix, value: .example.com }
