@@ -1,7 +1,7 @@
 /** Deprecation, Sunset and Link on each response of an API version that a record announces the end of; 410 after the end. */
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
-import { foldsCase, type Mapping, type Version } from '#config';
+import { compilePattern, foldsCase, type Mapping, type Version } from '#config';
 import { beforeHead, type Problem, problem, requestContext } from '#http';
 
 /** A version with a Version record. */
@@ -26,27 +26,46 @@ export interface VersionHeaders {
 }
 
 /**
- * The version that a path belongs to, by whole segments, the longest first. Where the route of the path ignores case,
- * `/V1` belongs to `/v1`, unless there is a version named `/V1`.
+ * The version that a path belongs to, by whole segments, the longest first. Where the route of the path takes it in
+ * the case of a version too, as `(?i)/v1/.*` does, `/V1` belongs to `/v1`, unless there is a version named `/V1`.
  */
-export type VersionOf = (path: string, route: CaseRule | undefined) => VersionLifecycle | undefined;
+export type VersionOf = (path: string, route: PathRule | undefined) => VersionLifecycle | undefined;
 
-type CaseRule = Pick<Mapping, 'caseSensitive' | 'prefixMatch'>;
+type PathRule = Pick<Mapping, 'prefix' | 'caseSensitive' | 'prefixMatch'>;
 
 /** `clock`: milliseconds since the epoch. */
 export function createVersionLifecycles(records: readonly Version[], clock: () => number): VersionOf {
   const versions = new Map(records.map((record) => [record.prefix, createLifecycle(record, clock)]));
   const folded = new Map([...versions].map(([prefix, version]) => [prefix.toLowerCase(), version]));
   const depths = [...new Set(records.map(({ prefix }) => prefix.split('/').length - 1))].sort((a, b) => b - a);
+  const takesAlike = createTakesAlike();
   return function versionOf(path, route) {
-    const isFolded = route !== undefined && foldsCase(route);
     for (const depth of depths) {
       const prefix = firstSegments(path, depth);
-      const version = versions.get(prefix) ?? (isFolded ? folded.get(prefix.toLowerCase()) : undefined);
-      if (version !== undefined) return version;
+      const exact = versions.get(prefix);
+      if (exact !== undefined) return exact;
+      const other = folded.get(prefix.toLowerCase());
+      if (other === undefined || route === undefined) continue;
+      if (takesAlike(route, other.record.prefix + path.slice(prefix.length))) return other;
     }
     return undefined;
   };
+}
+
+/** Whether a route, which takes a path in one case, takes it in the case of a version too. */
+function createTakesAlike(): (route: PathRule, path: string) => boolean {
+  const patterns = new WeakMap<PathRule, (path: string) => boolean>();
+  return function takesAlike(route, path) {
+    if (route.prefixMatch !== 'regex') return foldsCase(route);
+    const matches = patterns.get(route) ?? matcherOf(route.prefix);
+    patterns.set(route, matches);
+    return matches(path);
+  };
+}
+
+function matcherOf(pattern: string): (path: string) => boolean {
+  const compiled = compilePattern(pattern);
+  return compiled.ok ? compiled.pattern.matches : () => true;
 }
 
 function createLifecycle(record: Version, clock: () => number): VersionLifecycle {

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { type Addresses, createAddresses } from './addresses.ts';
-import { pathOf, sanitisePath } from './paths.ts';
 import type { Problem } from './problem.ts';
+import { pathOf, sanitisePath } from './target/paths.ts';
 import { boundTracestate, createTraceIds, parseTraceparent, type Trace, type TraceIds } from './trace.ts';
 
 export interface RequestContext {

@@ -11,7 +11,6 @@ export {
   readJsonBody,
 } from './body.ts';
 export { createRequestContext, publicBase, type RequestContext, requestContext, traceOf } from './context.ts';
-export { createHostCheck } from './host.ts';
 export {
   dataMarkup,
   escapeHtml,
@@ -26,7 +25,6 @@ export {
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { isolate } from './isolate.ts';
 export { createAccessLog, endedStatus, type Logger, logRequest, requestLogFields, silentLogger } from './log.ts';
-export { createSafePath, lenientReading, originForm, pathOf, sanitisePath, searchOf } from './paths.ts';
 export { type Precondition, preconditionFailed, preconditionOf } from './precondition.ts';
 export {
   bodyPointer,
@@ -68,6 +66,8 @@ export { type ConnectionCounts, type ConnectionLimit, createConnectionLimit } fr
 export { type HttpServer, type HttpServerOptions, serveHttp } from './server/listen.ts';
 export { beforeHead } from './server/node-fixes.ts';
 export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './server/upgrades.ts';
+export { createHostCheck } from './target/host.ts';
+export { createSafePath, lenientReading, originForm, pathOf, sanitisePath, searchOf } from './target/paths.ts';
 export {
   boundTracestate,
   formatTraceparent,

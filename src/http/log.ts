@@ -2,8 +2,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { requestContext, traceOf } from './context.ts';
-import { pathOf } from './paths.ts';
 import { upgradeOf } from './server/upgrades.ts';
+import { pathOf } from './target/paths.ts';
 
 /** The shape of pino's, so that a host can pass in its own. */
 export interface Logger {

@@ -122,6 +122,9 @@ describe('a Version', () => {
       mappingRecord('ten', '/v10', 'echo', open),
       mappingRecord('remote5', '/v5/remote', remote.origin, open),
       mappingRecord('any-case6', '/v6/own', 'echo', anyCase),
+      mappingRecord('pattern', '(?i)/v1/pattern(/.*)?', 'echo', { ...open, prefix_regex: true }),
+      mappingRecord('letters', '/[vV]1/letters', 'echo', { ...open, prefix_regex: true }),
+      mappingRecord('capital', '/V1/capital', 'echo', { ...open, prefix_regex: true }),
     ];
     config = {
       records,
@@ -167,6 +170,8 @@ describe('a Version', () => {
     [200, 'a mapping that ignores case', '/V1/any/x'],
     [200, 'its prefix alone', '/V1/ANY'],
     [200, 'its prefix written otherwise', '/%561/Any'],
+    [200, 'a regex that ignores case', '/V1/Pattern/x'],
+    [200, 'a regex that takes both cases of a letter', '/V1/letters'],
   ];
 
   /** Neither a challenge nor a redirect. */
@@ -260,6 +265,7 @@ describe('a Version', () => {
     await check('/v10/x', 200, nothing);
     await check('/V1/messages/1', 404, nothing);
     await check('/V1/other', 200, nothing);
+    await check('/V1/capital', 200, nothing);
     await check('/nowhere', 404, nothing);
     await check('/v1/%252e%252e/v2', 400, nothing);
     await check('/gateway/v0/check_ready', 200, nothing);

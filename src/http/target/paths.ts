@@ -1,6 +1,6 @@
 /** The request target as text, and the check that a path means one thing only. */
 import type { Context, Middleware, Next } from 'koa';
-import { problem } from './problem.ts';
+import { problem } from '../problem.ts';
 
 /** Refuses an ambiguous path before anything reads it; after it `ctx.url` is in origin-form and has no fragment. */
 export function createSafePath(): Middleware {

@@ -1,7 +1,7 @@
 /** One valid host for each request: no second `Host` line, and the authority of an absolute target in place of `Host`. */
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
-import { problem } from './problem.ts';
+import { problem } from '../problem.ts';
 
 /** Refuses what two servers could read as different hosts (RFC 9112 section 3.2), before anything reads the host. */
 export function createHostCheck(): Middleware {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa from 'koa';
 import { createProblemResponses, createSafePath, lenientReading, originForm, pathOf, sanitisePath } from '#http';
-import { bodyOf, withServer } from './raw-exchange.ts';
+import { bodyOf, withServer } from '../raw-exchange.ts';
 
 /** Paths that look like attacks more often than random text does. */
 const hostile = pathOfParts(12, [
