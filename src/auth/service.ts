@@ -46,8 +46,8 @@ export type AuthCheck = (request: AuthRequest) => AuthDecision | Promise<AuthDec
 
 export interface AuthServiceOptions {
   readonly authenticator: Authenticator;
-  /** Shown by browsers when they ask for credentials: printable ASCII. @default 'travel' */
-  readonly realm?: string;
+  /** Shown by browsers when they ask for credentials: printable ASCII. A function is asked at each refusal. @default 'api' */
+  readonly realm?: string | (() => string);
   /** Carries the user's name to the services. @default 'x-travel-user' */
   readonly userHeader?: string;
   readonly logger?: Logger;
@@ -59,6 +59,8 @@ export interface AuthService {
    * once: 503. None has a body.
    */
   readonly check: AuthCheck;
+  /** The same with another realm. */
+  readonly checkFor: (realm: string) => AuthCheck;
   /**
    * For another proxy: answers any path and method by the Authorization header alone. 200 with the user header in its
    * canonical case and an empty body, or 401 or 503 with the error body. Too many failed logins are 401 with `Retry-After`:
@@ -70,7 +72,7 @@ export interface AuthService {
 /** @throws {TypeError} for a realm or a header name that HTTP cannot carry. */
 export function createAuthService({
   authenticator,
-  realm = 'travel',
+  realm = 'api',
   userHeader = 'x-travel-user',
   logger = silentLogger,
 }: AuthServiceOptions): AuthService {
@@ -85,6 +87,7 @@ export function createAuthService({
   };
   return Object.freeze({
     check: createCheck(watched, refusals, userHeader.toLowerCase()),
+    checkFor: (other: string) => createCheck(watched, createRefusals(other), userHeader.toLowerCase()),
     app: createApp(watched, refusals, canonicalCase(userHeader), logger),
   });
 }
@@ -97,10 +100,10 @@ interface Refusals {
   readonly forProxy: (verdict: Refused) => Refusal;
 }
 
-function createRefusals(realm: string): Refusals {
-  const challenge = { 'WWW-Authenticate': formatChallenge(realm) };
+function createRefusals(realm: string | (() => string)): Refusals {
+  const challenge = challengeOf(realm);
   // The same for missing and invalid credentials: it must not show which users exist.
-  const unauthorized: Refusal = { slug: 'unauthorized', headers: challenge };
+  const unauthorized = (): Refusal => ({ slug: 'unauthorized', headers: challenge() });
   const busy: Refusal = {
     slug: 'auth-unavailable',
     headers: { 'Retry-After': '1' },
@@ -108,7 +111,7 @@ function createRefusals(realm: string): Refusals {
   };
   const forGateway: Refusals['forGateway'] = (verdict) => {
     if (verdict.kind === 'busy') return busy;
-    if (verdict.kind !== 'throttled') return unauthorized;
+    if (verdict.kind !== 'throttled') return unauthorized();
     return { slug: 'login-throttled', headers: { 'Retry-After': String(verdict.retryAfterS) } };
   };
   return {
@@ -117,9 +120,15 @@ function createRefusals(realm: string): Refusals {
       const refusal = forGateway(verdict);
       if (verdict.kind !== 'throttled') return refusal;
       const { slug, headers } = refusal;
-      return { ...unauthorized, headers: { ...challenge, ...headers }, detail: problems[slug].meaning };
+      return { ...unauthorized(), headers: { ...challenge(), ...headers }, detail: problems[slug].meaning };
     },
   };
+}
+
+function challengeOf(realm: string | (() => string)): () => Refusal['headers'] {
+  if (typeof realm === 'function') return () => ({ 'WWW-Authenticate': formatChallenge(realm()) });
+  const fixed = { 'WWW-Authenticate': formatChallenge(realm) };
+  return () => fixed;
 }
 
 /** RFC 7617 section 2.1; the realm is a quoted-string (RFC 9110 section 5.6.4). */

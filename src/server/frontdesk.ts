@@ -16,6 +16,7 @@ import { createReadiness } from './probes.ts';
 import { openRateLimiting } from './rate-limiting.ts';
 import { createLiveConfiguration } from './reload.ts';
 import { createServices, openStorage, storageProblem } from './services.ts';
+import { reportSilentServices } from './silent-services.ts';
 
 /** Rejects with an Error whose message names what is wrong with the options or the configuration, and the remedy. */
 export async function createFrontdesk(options: FrontdeskOptions = {}): Promise<Frontdesk> {
@@ -64,6 +65,8 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   opened.defer(listeners.close);
   opened.defer(configuration.close);
   if (!dormant) await configuration.watch();
+  // Not waited for: the service may start later, and the gateway serves other routes until then.
+  if (!dormant) void reportSilentServices(setup, configuration.current().configuration, closing.signal);
   // Before the listeners wait for requests in flight, since an event stream would make them wait to the end.
   opened.defer(own.close);
   opened.defer(() => closing.abort());

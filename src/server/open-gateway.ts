@@ -1,6 +1,6 @@
 /** Makes the gateway of one configuration out of the records and the services that they name. */
 import { apiVersions } from '#api';
-import type { AuthCheck } from '#auth';
+import type { AuthCheck, AuthService as AuthServiceOfProcess } from '#auth';
 import {
   type AuthService as AuthServiceRecord,
   type BlockedMatch,
@@ -27,10 +27,13 @@ import type { Setup } from './options.ts';
 import { createEntrySettings } from './pipeline.ts';
 import { connectLimiter } from './rate-limiting.ts';
 import { isLocalService } from './service-roles.ts';
-import type { Services } from './services.ts';
+import { realmOf, type Services } from './services.ts';
 
 export interface GatewayParts {
-  readonly services: Pick<Services, 'auth' | 'byName'>;
+  readonly services: Pick<Services, 'byName'> & {
+    /** Undefined: it does not run in this process. */
+    readonly auth: Pick<AuthServiceOfProcess, 'checkFor'> | undefined;
+  };
   /** Undefined: it does not run in this process. */
   readonly limiter: Limiter | undefined;
   /** The server's own: the API's versions, probes, diagnostics. */
@@ -79,7 +82,7 @@ export function openGateway(setup: Setup, configuration: Configuration, parts: G
       versions,
       internalRoutes: [...parts.routes, ...blocked.map(blockedRoute)],
       identityHeaders: [userHeader],
-      authServices: authServices.map((record) => ({ record, port: chooseAuth(record, resolve, parts) })),
+      authServices: authServices.map((record) => ({ record, port: chooseAuth(setup, record, resolve, parts) })),
       rateLimitService,
       limiter: limiter?.limiter,
       ...common,
@@ -136,7 +139,13 @@ function plainRoutes(services: Readonly<Record<string, Handler>>): InternalRoute
 }
 
 /** Undefined: it is asked across HTTP. A service of the host that happens to have the name must not pass for it. */
-function chooseAuth(record: AuthServiceRecord, resolve: Resolve, { services }: GatewayParts): AuthCheck | undefined {
+function chooseAuth(
+  setup: Setup,
+  record: AuthServiceRecord,
+  resolve: Resolve,
+  { services }: GatewayParts,
+): AuthCheck | undefined {
   const target = resolve(record.authService);
-  return target.kind === 'local' && target.name === 'auth' ? services.auth?.check : undefined;
+  const isHere = target.kind === 'local' && target.name === 'auth';
+  return isHere ? services.auth?.checkFor(realmOf(setup, record)) : undefined;
 }

@@ -10,6 +10,7 @@ import {
   createUsers,
   type LoginCounts,
 } from '#auth';
+import type { AuthService as AuthServiceRecord, Configuration } from '#config';
 import type { Handler } from '#gateway';
 import { isolate, type Problem, type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createVersions } from '#rest';
@@ -42,7 +43,8 @@ export interface ServicesParts {
 export function createServices(setup: Setup, { configuration, database, problems }: ServicesParts): Services {
   const { settings, logger, clock, has } = setup;
   const logins = has('auth') ? createLoginCounts() : undefined;
-  const auth = logins && createAuthService({ authenticator: createLiveUsers(configuration, logins), logger });
+  const realm = () => realmOfListener(setup, configuration.current().configuration);
+  const auth = logins && createAuthService({ authenticator: createLiveUsers(configuration, logins), realm, logger });
   const versions = has('api') && database ? createApi({ ...problems, database }) : {};
   const api = isolate(createVersions(versions));
   const { bookingHoldsMax: holdsMax, bookingDaysMax: daysMax, bookingUnitsMax: unitsMax } = settings;
@@ -56,6 +58,17 @@ export function createServices(setup: Setup, { configuration, database, problems
   const isolated = Object.entries(apps).map(([name, app]) => [name, isolate(app)]);
   const byName = { ...Object.fromEntries(isolated), ...(has('api') && { api }) };
   return { auth, logins, versions: Object.keys(versions), api, byName };
+}
+
+/** What the auth service of this process answers to the gateway for a record. */
+export function realmOf({ demo }: Pick<Setup, 'demo'>, record: AuthServiceRecord | undefined): string {
+  return record?.realm ?? (demo ? 'travel' : 'api');
+}
+
+/** Another proxy names no record: the default one that leads here decides, or the first. */
+function realmOfListener(setup: Setup, { authServices }: Configuration): string {
+  const here = authServices.filter(({ authService }) => authService === 'auth');
+  return realmOf(setup, here.find(({ isDefault }) => isDefault) ?? here[0]);
 }
 
 /** Remembers verified passwords until the users change. */

@@ -19,7 +19,7 @@ import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 
 const demo = formatBasic('demo', 'sesame');
-const challenge = 'Basic realm="travel", charset="UTF-8"';
+const challenge = 'Basic realm="api", charset="UTF-8"';
 
 async function setUp(options: Partial<AuthServiceOptions> = {}) {
   const passwordHash = await hashPassword('sesame', undefined, { ln: 1, r: 1, p: 1 });

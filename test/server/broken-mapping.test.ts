@@ -92,7 +92,7 @@ describe('a Mapping that is broken at the start', () => {
     servers.later(clusters.close);
     const parts = { clusters, counts: createGatewayCounts(), traffic: createTraffic(), routes: [], limiter: undefined };
     const check = async () => ({ kind: 'denied' }) as never;
-    const auth = { check, app: undefined as never };
+    const auth = { checkFor: () => check };
     const gateway = openGateway(setup, setup.configuration, {
       ...parts,
       services: { auth, byName: { own: async () => {} } },

@@ -34,6 +34,21 @@ describe('createFrontdesk', () => {
     assert.match(warning?.message ?? '', /has no users.*"hotel" is a service of the demo/s);
   });
 
+  it('asks for a password in the realm of the record, else of the demo, else of an API', async () => {
+    const config = (realm?: string) => ({ records: [mappingRecord('rooms', '/', 'hotel'), { ...authRecord, realm }] });
+    for (const [demo, named, realm] of [
+      [false, undefined, 'api'],
+      [true, undefined, 'travel'],
+      [true, 'orders "all"', 'orders \\"all\\"'],
+    ] as const) {
+      const desk = await open({ demo, config: config(named) });
+      const { auth } = await desk.listen();
+      const challenge = `Basic realm="${realm}", charset="UTF-8"`;
+      await call(desk, '/').expect(401).expect('WWW-Authenticate', challenge);
+      assert.equal((await fetch(auth?.url ?? '')).headers.get('www-authenticate'), challenge);
+    }
+  });
+
   it('takes records, limits, users and demo rows as objects', async () => {
     const byUser = { user: [{ user: { header: 'X-Travel-User', omit_if_not_present: true } }] };
     const desk = await open({

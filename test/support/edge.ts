@@ -40,6 +40,7 @@ export function authRecordOf(fields: Partial<AuthService> = {}): AuthService {
     allowedRequestHeaders: [],
     addAuthHeaders: [],
     includeBody: undefined,
+    realm: undefined,
     cacheMs: 0,
     allowedAuthorizationHeaders: ['x-travel-user'],
     timeoutMs: 5000,

@@ -11,6 +11,8 @@ import { type PlainRecord, plainReader, recordName } from './kind.ts';
 /** Bounds how long a revoked password still works. */
 const cacheMsMax = 60_000;
 
+const realmLengthMax = 100;
+
 /** The body is in memory while the auth service is asked. */
 const bodyBytesMax = 10_485_760;
 
@@ -114,6 +116,14 @@ export const authServiceFields = {
     default: false,
     docs: 'Lets such requests through without an identity.',
   }),
+  realm: optional({
+    name: 'realm',
+    schema: text(realmFault),
+    type: 'text',
+    shownDefault: '`api`; `travel` in the demo',
+    docs: "What browsers show when they ask for a password of this process's users.",
+    example: 'orders',
+  }),
   cacheMs: field({
     name: 'cache_ms',
     schema: wholeNumber(0, cacheMsMax),
@@ -143,6 +153,15 @@ function identityFault(name: string): Fault | undefined {
   const remedy = 'Remove it: each listed header is removed from what clients send.';
   if (framingFault(name) !== undefined) return { message: `"${name}" frames the request`, remedy };
   return name === 'authorization' ? { message: `"${name}" is what the auth service checks`, remedy } : undefined;
+}
+
+/** It is part of a header. */
+function realmFault(realm: string): Fault | undefined {
+  if (/^[ -~]+$/.test(realm) && realm.length <= realmLengthMax) return undefined;
+  return {
+    message: `is empty, longer than ${realmLengthMax} characters or not printable ASCII`,
+    remedy: 'Write a short name without accents.',
+  };
 }
 
 function pathPrefixFault(path: string): Fault | undefined {
