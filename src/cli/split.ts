@@ -38,7 +38,16 @@ export async function split(env: Environment, { modules, demo }: SplitOptions): 
 }
 
 /** Settings of what clients reach: a service that had them as well would take the port, or answer in another way. */
-const gatewayOnly = ['HOST', 'PORT', 'ADMIN_PORT', 'TLS_CERT', 'TLS_KEY', 'CORS_ORIGINS', 'SERVICE_ADDRESSES'];
+const gatewayOnly = [
+  'HOST',
+  'PORT',
+  'ADMIN_PORT',
+  'TLS_CERT',
+  'TLS_KEY',
+  'CORS_ORIGINS',
+  'SERVICE_ADDRESSES',
+  'DRAIN_MS',
+];
 
 /** Services listen on loopback, where they believe the gateway about the client's address. */
 function serviceEnvironment(name: ModuleName, env: Environment): Environment {

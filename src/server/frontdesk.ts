@@ -69,6 +69,7 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   if (!dormant) void reportSilentServices(setup, configuration.current().configuration, closing.signal);
   // Before the listeners wait for requests in flight, since an event stream would make them wait to the end.
   opened.defer(own.close);
+  opened.defer(listeners.drain);
   opened.defer(() => closing.abort());
 
   const { gateway: app, middleware } = pipeline;

@@ -1,5 +1,6 @@
 /** Opens the listeners together or not at all, and closes them in reverse order. */
 import type { RequestListener } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { isLoopback, type Settings, type Tls } from '#config';
 import {
   type ConnectionLimit,
@@ -31,6 +32,8 @@ export interface ListenerSet {
   readonly open: () => Promise<Listeners>;
   /** For a host's own server: upgrades to the protocols that any mapping in force allows. */
   readonly upgradesThrough: (handler: RequestListener) => UpgradeListener;
+  /** Waits until load balancers have noticed that the process is not ready any more; not when nothing listens. */
+  readonly drain: () => Promise<void>;
   /** Closes all of them even when one fails; then it rejects with that error. */
   readonly close: () => Promise<void>;
 }
@@ -67,6 +70,12 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
       if (isClosed) throw new Error('this frontdesk is closed: make another one with createFrontdesk');
       opening ??= openOrRelease();
       return opening;
+    },
+    async drain() {
+      isClosed = true;
+      const isOpen = await opening?.catch(() => undefined);
+      const { drainMs } = setup.settings;
+      if (isOpen !== undefined && drainMs > 0) await delay(drainMs);
     },
     async close() {
       isClosed = true;

@@ -6,9 +6,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { get } from 'node:https';
 import { join } from 'node:path';
 import request from 'supertest';
-import { type RunOptions, type Server, startServer } from '../support/programs/frontdesk-process.ts';
+import { type RunOptions, type Server, startByNpm, startServer } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { eventually } from '../support/waiting.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
 
 const path = '/v1/hotels/bookings/0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01';
@@ -113,7 +114,7 @@ describe('frontdesk serve', function () {
     const { answered, response } = await ask();
     server.signal('SIGINT');
     await server.said(/SIGINT: requests in flight finish/);
-    await assert.rejects(fetch(`${server.gatewayUrl}/gateway/v0/check_alive`));
+    await eventually(() => assert.rejects(request(server.gatewayUrl).get('/gateway/v0/check_alive')));
     response.end('done');
     assert.equal(await (await answered).text(), 'done');
     const { code, stderr } = await server.ended;
@@ -130,6 +131,27 @@ describe('frontdesk serve', function () {
     assert.equal(code, 1);
     assert.doesNotMatch(stdout, /SIGINT: requests/);
     await assert.rejects(answered);
+  });
+
+  it('ends on SIGTERM to npm start, which passes it on', async () => {
+    const server = await startByNpm();
+    servers.later(server.stop);
+    const { code, stdout } = await server.stop();
+    assert.equal(code, 0);
+    assert.match(stdout, /^SIGTERM: requests in flight finish/m);
+  });
+
+  it('serves on for DRAIN_MS after a signal, while it says that it is not ready, and then stops', async () => {
+    const { server, ask } = await startSlow({ DRAIN_MS: '3000', ADMIN_PORT: '0' });
+    await request(server.adminUrl).get('/gateway/v0/check_ready').expect(200);
+    server.signal('SIGTERM');
+    await server.said(/SIGTERM: requests in flight finish/);
+    await request(server.adminUrl).get('/gateway/v0/check_ready').expect(503);
+    await request(server.gatewayUrl).get('/gateway/v0/check_alive').expect(200);
+    const { answered, response } = await ask();
+    response.end('done');
+    assert.equal(await (await answered).text(), 'done');
+    assert.equal((await server.ended).code, 0);
   });
 
   it('goes on when its output is closed, and waits no longer than SHUTDOWN_TIMEOUT_MS for what does not end', async () => {

@@ -1,6 +1,8 @@
 /** A desk's listeners as its users find them: where they are, when they cannot be, and how they go. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { connect as connectHttp2 } from 'node:http2';
 import { type AddressInfo, connect, Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { mock } from 'node:test';
@@ -172,6 +174,40 @@ describe('listeners', () => {
       stranger.close();
     });
 
+    it('takes as long as what runs, with connections open that are idle, silent or in constant use', async () => {
+      const [held, arrived] = [createSignal(), createSignal()];
+      const slow = async (ctx: Context) => {
+        arrived.give();
+        await held.given;
+        ctx.body = 'slow';
+      };
+      const config = { records: [mappingRecord('slow', '/slow', 'slow')] };
+      // Longer than mocha waits.
+      const desk = await open({ config, services: { slow }, shutdownTimeoutMs: 60_000, ratelimitHttpPort: 0 });
+      const listeners = Object.values(await desk.listen()).filter((one) => one !== undefined);
+      const urlOf = (index: number) => listeners[index]?.url.replace('grpc:', 'http:') ?? '';
+      const [limits, limitsHttp, auth, gateway] = [urlOf(0), urlOf(1), urlOf(2), urlOf(3)];
+      const channel = await openChannel(limits);
+      const silent = listeners.map(({ port }) => connect(port, '127.0.0.1'));
+      await Promise.all(silent.map((socket) => once(socket, 'connect')));
+      const agent = new Agent({ keepAlive: true });
+      const paths = [`${gateway}/other`, `${auth}/`, `${limitsHttp}/healthcheck`];
+      const pools = paths.map((url) => askUntilRefused(url, agent));
+      const answered = fetch(`${gateway}/slow`).then((answer) => answer.text());
+      await arrived.given;
+      await eventually(() => assert.ok(pools.every(({ answers }) => answers() >= 20)));
+
+      const closed = desk.close();
+      held.give();
+      assert.equal(await answered, 'slow');
+      await Promise.all([closed, channel.goneAway]);
+      // Each connection was closed by an answer that said so, and the next one was refused.
+      for (const pool of pools) assert.deepEqual(await pool.ended, { code: 'ECONNREFUSED', isReused: false });
+      await Promise.all(silent.map((socket) => socket.destroyed || once(socket.resume(), 'close')));
+      channel.close();
+      agent.destroy();
+    });
+
     it('is for good, also while it listens: 503 where the database is needed, and listen refuses', async () => {
       const desk = await open();
       const opening = desk.listen();
@@ -200,6 +236,42 @@ describe('listeners', () => {
     });
   });
 });
+
+/** A gRPC channel that has been used, and a bare connection of HTTP/2. */
+async function openChannel(url: string) {
+  const stranger = createStranger(url.replace('http:', 'grpc:'));
+  for (let count = 0; count < 20; count += 1) await stranger.checkHealth('');
+  const session = connectHttp2(url);
+  const goneAway = once(session, 'goaway');
+  await once(session, 'remoteSettings');
+  return {
+    goneAway,
+    close() {
+      stranger.close();
+      session.destroy();
+    },
+  };
+}
+
+/** Asks one time after the other, four at once, on connections that are kept. */
+function askUntilRefused(url: string, agent: Agent) {
+  let answers = 0;
+  async function ask(): Promise<{ code: string | undefined; isReused: boolean }> {
+    for (;;) {
+      const asked = get(url, { agent });
+      try {
+        const [response] = (await once(asked, 'response')) as [IncomingMessage];
+        await once(response.resume(), 'end');
+        answers += 1;
+      } catch (error) {
+        return { code: (error as NodeJS.ErrnoException).code, isReused: asked.reusedSocket };
+      }
+    }
+  }
+  const asking = Array.from({ length: 4 }, ask);
+  const ended = Promise.all(asking).then((ends) => ends.find(({ code }) => code !== 'ECONNREFUSED') ?? ends[0]);
+  return { answers: () => answers, ended };
+}
 
 function throwing(message: string): () => never {
   return () => {

@@ -42,6 +42,7 @@ export const count = numberKind(1, 10_000_000);
 export const bytes = numberKind(1, delayMsMax, 'of bytes ');
 /** The price of a booking so long still fits into 32 bits. */
 export const days = numberKind(1, 200);
+export const delayMs = numberKind(0, delayMsMax, 'of milliseconds ');
 export const timeoutMs = numberKind(1, delayMsMax, 'of milliseconds ');
 
 export const flag = kind(z.boolean(), flagFromText, 'true or false');

@@ -1,6 +1,18 @@
 /** The table of settings: default, kind and help line, for the environment, the library's options and `--help`. */
 import { isHost, isNetwork } from '../fields/addresses.ts';
-import { addressBook, bytes, choiceKind, count, days, flag, listKind, port, textKind, timeoutMs } from './kinds.ts';
+import {
+  addressBook,
+  bytes,
+  choiceKind,
+  count,
+  days,
+  delayMs,
+  flag,
+  listKind,
+  port,
+  textKind,
+  timeoutMs,
+} from './kinds.ts';
 
 const address = textKind(isHost, 'a host name or an IP address, without brackets or port');
 const directory = textKind((text) => text !== '', 'a path');
@@ -92,6 +104,10 @@ export const settingTable = {
   upstreamIdleTimeoutMs: timeoutMs(
     300_000,
     'How long a body may pause on its way from or to a service, in milliseconds, where a Mapping has no idle_timeout_ms; also how long an answer waits for a client that reads nothing.',
+  ),
+  drainMs: delayMs(
+    0,
+    'How long a stop goes on serving while `check_ready` is 503, until load balancers have noticed, in milliseconds.',
   ),
   shutdownTimeoutMs: timeoutMs(10_000, 'How long a shutdown waits for open requests, in milliseconds.'),
 } as const;

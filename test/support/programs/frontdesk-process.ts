@@ -99,8 +99,16 @@ export function startSplit(options: RunOptions = {}): Promise<Server> {
   return startCommand(['split', '--demo'], options);
 }
 
-async function startCommand(args: readonly string[], options: RunOptions): Promise<Server> {
-  const program = startNode([main, ...args], { ...options, env: { ...scratch, ...options.env } });
+/** `npm start` in the checkout. */
+export function startByNpm(options: RunOptions = {}): Promise<Server> {
+  return ready(startProcess('npm', ['start'], { ...options, env: { ...scratch, ...options.env } }));
+}
+
+function startCommand(args: readonly string[], options: RunOptions): Promise<Server> {
+  return ready(startNode([main, ...args], { ...options, env: { ...scratch, ...options.env } }));
+}
+
+async function ready(program: Program): Promise<Server> {
   // An empty line ends the addresses.
   await program.said(/^frontdesk .* is ready\.\n(?: {2}.*\n)*\n/m);
   return {
@@ -137,8 +145,16 @@ export function startProgram(file: string, options: RunOptions = {}): Program {
   return startNode([file], options);
 }
 
-function startNode(args: readonly string[], { env = {}, input, cwd = repository }: RunOptions): Program {
-  const child = spawn(process.execPath, args, {
+function startNode(args: readonly string[], options: RunOptions): Program {
+  return startProcess(process.execPath, args, options);
+}
+
+function startProcess(
+  command: string,
+  args: readonly string[],
+  { env = {}, input, cwd = repository }: RunOptions,
+): Program {
+  const child = spawn(command, args, {
     cwd,
     env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: compileCache, ...env },
   });

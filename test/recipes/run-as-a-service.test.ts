@@ -1,0 +1,59 @@
+/** The recipe "Run it as a service": what a supervisor starts, started with its environment, and stopped as it stops it. */
+import assert from 'node:assert/strict';
+import request from 'supertest';
+import { parse } from 'yaml';
+import { settingsFrom } from '#config';
+import { startServer } from '../support/programs/frontdesk-process.ts';
+import { testServers } from '../support/serve.ts';
+import { readRecipe } from './page.ts';
+
+interface Pod {
+  readonly terminationGracePeriodSeconds: number;
+  readonly containers: readonly [
+    {
+      readonly command: readonly string[];
+      readonly env: readonly { readonly name: string; readonly value: string }[];
+      readonly readinessProbe: { readonly httpGet: { readonly path: string } };
+    },
+  ];
+}
+
+/** The demo's configuration on free ports, and a drain that does not last. */
+const here = { PORT: '0', ADMIN_PORT: '0', DRAIN_MS: '1', ALLOW_DEMO_USERS: 'true', CONFIG_DIR: './config' };
+const program = 'node_modules/.bin/frontdesk serve ';
+
+describe('the recipe: run it as a service', function () {
+  this.timeout(20_000);
+  const servers = testServers();
+  const recipe = readRecipe('Run it as a service');
+  const unit = recipe.files['frontdesk.service'] ?? '';
+  const pod: Pod = parse(recipe.blocks('yaml')[0] ?? '');
+  const [container] = pod.containers;
+  const podEnv = Object.fromEntries(container.env.map(({ name, value }) => [name, value]));
+
+  async function runs(command: string, env: Readonly<Record<string, string>>): Promise<void> {
+    assert.ok(command.includes(program), command);
+    const server = await startServer((command.split(program)[1] ?? '').split(' '), { env: { ...env, ...here } });
+    servers.later(server.stop);
+    await request(server.adminUrl).get(container.readinessProbe.httpGet.path).expect(200);
+    const { code, stderr } = await server.stop();
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  }
+
+  it('starts and stops as systemd does it', async () => {
+    const settings = [...(/^Environment=(.*)$/m.exec(unit)?.[1] ?? '').matchAll(/(\w+)=(\S+)/g)];
+    const env = Object.fromEntries(settings.map(([, name = '', value = '']) => [name, value]));
+    await runs(/^ExecStart=(.*)$/m.exec(unit)?.[1] ?? '', env);
+  });
+
+  it('starts and stops as Kubernetes does it', () => runs(container.command.join(' '), podEnv));
+
+  it('gives it the time that a stop may take', () => {
+    const defaults = settingsFrom({});
+    assert.ok(defaults.ok);
+    const { shutdownTimeoutMs } = defaults.settings;
+    const seconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1]);
+    assert.ok(seconds * 1000 > shutdownTimeoutMs + 1000);
+    assert.ok(pod.terminationGracePeriodSeconds * 1000 > Number(podEnv['DRAIN_MS']) + shutdownTimeoutMs + 1000);
+  });
+});
