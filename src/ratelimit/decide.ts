@@ -131,8 +131,11 @@ function statusOf(matches: readonly RuleMatch[], applied: readonly Applied[]): D
   const [first] = applied;
   if (first === undefined) return matches.length === 0 ? noLimit : unlimited;
   const { rule, result } = applied.length === 1 ? first : applied.reduce(stricter);
+  const code = result.over && !rule.shadow ? 'OVER_LIMIT' : 'OK';
+  // A client must not be promised a quota that nobody keeps.
+  if (result.isUncounted && code === 'OK') return noLimit;
   return {
-    code: result.over && !rule.shadow ? 'OVER_LIMIT' : 'OK',
+    code,
     currentLimit: rule.currentLimit,
     limitRemaining: result.remaining,
     resetSeconds: result.resetSeconds,

@@ -133,12 +133,13 @@ function now(): number {
 /** A value may be as long as a header block; a label need not. */
 const detailCharactersMax = 256;
 
-function addHit(sums: LimitSums, { hits, burst, shadow }: Hit, { over, remaining, fromCache }: HitResult): void {
+function addHit(sums: LimitSums, { hits, burst, shadow }: Hit, result: HitResult): void {
+  const { over, remaining, fromCache, isUncounted } = result;
   sums.total += hits;
   if (!over) {
     sums.within += hits;
     // In whole numbers: a fifth or less remains.
-    if (remaining * 5 <= burst) sums.near += hits;
+    if (!isUncounted && remaining * 5 <= burst) sums.near += hits;
     return;
   }
   sums.over += hits;
@@ -146,7 +147,9 @@ function addHit(sums: LimitSums, { hits, burst, shadow }: Hit, { over, remaining
   if (shadow) sums.shadow += hits;
 }
 
-function raise(peak: Peak, { burst }: Hit, { over, remaining, resetSeconds }: HitResult, nowMs: number): void {
+function raise(peak: Peak, { burst }: Hit, result: HitResult, nowMs: number): void {
+  const { over, remaining, resetSeconds, isUncounted } = result;
+  if (isUncounted && !over) return;
   const share = over || burst === 0 ? 1 : (burst - remaining) / burst;
   if (share < peak.share && nowMs < peak.untilMs) return;
   peak.share = share;

@@ -96,7 +96,7 @@ export function connectLimiter(
   const target = resolveLimiter(resolve, reference);
   if (target.kind === 'local') return { limiter, close: async () => {} };
   const client = connectRateLimit({
-    target: () => hostAndPort(target.origins()[0] ?? ''),
+    target: createTargets(target.origins),
     timeoutMs: record.timeoutMs,
   });
   const name = parseServiceReference(reference)?.host ?? '';
@@ -109,8 +109,25 @@ export function connectLimiter(
   return { limiter: limiterOrOwn, close: client.close };
 }
 
+/** Parses an address again only when the list of origins is another one: it is read at each call. */
+function createTargets(origins: () => readonly string[]): () => readonly HostAndPort[] {
+  let parsed: readonly string[] = [];
+  let targets: readonly HostAndPort[] = [];
+  return () => {
+    const now = origins();
+    if (now !== parsed) targets = now.map(hostAndPort);
+    parsed = now;
+    return targets;
+  };
+}
+
+interface HostAndPort {
+  readonly host: string;
+  readonly port: number;
+}
+
 /** Of `grpc://host:port`; URL drops the port of no scheme that it does not know. */
-function hostAndPort(origin: string): { host: string; port: number } {
+function hostAndPort(origin: string): HostAndPort {
   const { hostname, port } = new URL(origin);
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
 }

@@ -77,14 +77,15 @@ describe('service references', () => {
     await call(desk, '/gateway/v0/diag/').expect(404);
   });
 
-  it('ask the rate-limit service at the address that the settings give for it', async () => {
+  it('ask the rate-limit service at the addresses that the settings give for it, the next when one is down', async () => {
+    const away = await servers.refusing();
     const apart = await open({ only: ['ratelimit'], config: { records: [], limits: [oneADay] } });
     const { ratelimit } = await apart.listen();
     const desk = await open({
       config: { records: [labelledRecord, { ...limitRecord, timeout_ms: 5000, failure_mode_deny: true }] },
       only: ['gateway'],
       services: { own },
-      serviceAddresses: { ratelimit: `127.0.0.1:${ratelimit?.port}` },
+      serviceAddresses: { ratelimit: [`127.0.0.1:${away.port}`, `127.0.0.1:${ratelimit?.port}`] },
     });
     await call(desk, '/own').set('X-Name', 'ann').expect(200);
     await call(desk, '/own').set('X-Name', 'ann').expect(429);

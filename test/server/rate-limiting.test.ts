@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Context } from 'koa';
 import request, { type Test } from 'supertest';
 import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
-import { authRecord, call, callAsDemo, demoRecord, desksOf, limitRecord } from '../support/desks.ts';
+import { authRecord, call, callAsDemo, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { createHeardLog } from '../support/waiting.ts';
@@ -140,6 +141,30 @@ describe('the rate-limit service of a desk', () => {
         await call(desk, '/gateway/v0/check_ready').expect(status);
         await call(desk, '/gateway/v0/check_alive').expect(200);
       });
+
+    it('shows clients no limit while Redis is away, but one that lets nothing pass', async () => {
+      const closed = { key: 'closed', rate_limit: { unit: 'year', requests_per_unit: 0 } };
+      const mapping = (name: string) => ({
+        ...mappingRecord(name, `/${name}`, 'own'),
+        bypass_auth: true,
+        labels: { d: [{ group: [{ [name === 'open' ? 'k' : 'closed']: { header: 'X-Name' } }] }] },
+      });
+      const desk = await open({
+        config: {
+          records: [mapping('open'), mapping('shut'), { ...limitRecord, domain: 'd', service: 'ratelimit' }],
+          limits: [{ ...twoLimits, descriptors: [...twoLimits.descriptors, closed] }],
+        },
+        redisUrl,
+        only: ['ratelimit', 'gateway'],
+        services: { own: (ctx: Context) => void (ctx.body = 'own') },
+      });
+      const { headers } = await call(desk, '/open').expect(200);
+      assert.deepEqual(
+        Object.keys(headers).filter((name) => name.includes('ratelimit')),
+        [],
+      );
+      await call(desk, '/shut').expect(429).expect('RateLimit', '"closed";r=0;t=1');
+    });
 
     it('counts together with another desk', async function () {
       const sharedUrl = process.env['TEST_REDIS_URL'];

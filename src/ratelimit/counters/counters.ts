@@ -40,6 +40,8 @@ export interface HitResult {
   readonly resetSeconds: number;
   /** Over without asking the shared counters: their earlier answer is cached in this process. */
   readonly fromCache?: boolean;
+  /** The counters could not be reached: nothing is counted, and what remains is not known. */
+  readonly isUncounted?: boolean;
 }
 
 export interface TakeOptions {

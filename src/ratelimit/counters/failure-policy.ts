@@ -11,8 +11,8 @@ export interface FailurePolicyOptions {
 }
 
 /**
- * The same counters, which answer also when they cannot be reached: as counters would that have counted nothing, for one
- * second. An outage is two lines in the log, however many requests it meets.
+ * The same counters, which answer also when they cannot be reached: with results that say so, because what is left of a
+ * limit is not known. An outage is two lines in the log, however many requests it meets.
  */
 export function withFailurePolicy(counters: Counters, { failOpen, logger, onError }: FailurePolicyOptions): Counters {
   let failures = 0;
@@ -48,11 +48,7 @@ const refusing = 'hits cannot be counted: requests are not decided';
 
 /** A limit of 0 denies without a counter, and so does one that is smaller than the hit. */
 function uncounted(hits: readonly Hit[]): readonly HitResult[] {
-  const denied = hits.some((hit) => !hit.shadow && neverFits(hit));
-  return hits.map((hit) => {
-    const taken = denied && !hit.shadow ? 0 : hit.hits;
-    return { over: neverFits(hit), remaining: Math.max(0, capacityOf(hit) - taken), resetSeconds: 1 };
-  });
+  return hits.map((hit) => ({ over: neverFits(hit), remaining: 0, resetSeconds: 1, isUncounted: true }));
 }
 
 function neverFits(hit: Hit): boolean {

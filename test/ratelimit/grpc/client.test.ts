@@ -255,6 +255,19 @@ describe('the rate-limit client', () => {
     second.stop();
   });
 
+  it('asks the next of several addresses when one is down or cannot count, each with its own back-off', async () => {
+    const [refusing, away, counting] = [
+      await servers.refusing(),
+      await serve((stream) => refuse(stream, '14')),
+      await serve((stream) => answer(stream)),
+    ];
+    const at = ({ port }: { port: number }) => ({ host: '127.0.0.1', port });
+    const client = connectTo(0, { target: () => [refusing, away, counting].map(at) });
+    for (const _ of [1, 2]) assert.equal((await client.shouldRateLimit(request)).overallCode, 'OK');
+    const alone = connectTo(0, { target: () => [refusing, away].map(at) });
+    await checkFailure(alone, /^it answered with gRPC status 14/);
+  });
+
   it('lets a running call finish after a GOAWAY, and opens a new connection for the next', async () => {
     const { port, connections } = await serve((stream) => {
       stream.session?.goaway();
