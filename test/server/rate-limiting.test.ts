@@ -156,7 +156,11 @@ describe('the rate-limit service of a desk', () => {
         },
         redisUrl,
         only: ['ratelimit', 'gateway'],
-        services: { own: (ctx: Context) => void (ctx.body = 'own') },
+        services: {
+          own(ctx: Context) {
+            ctx.body = 'own';
+          },
+        },
       });
       const { headers } = await call(desk, '/open').expect(200);
       assert.deepEqual(
