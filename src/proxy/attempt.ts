@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Problem } from '#http';
-import { CallAborted } from './failures.ts';
+import { CallAborted, failureOf } from './failures.ts';
 import { createResponseBody, type ResponseBody, type ResponseSink } from './response-body.ts';
 
 /** One place at one address. */
@@ -38,7 +38,12 @@ export interface Attempt extends AttemptPlace {
 
 /** Response headers with this status, or a failure before them. An attempt that was given up has no outcome. */
 export type AttemptOutcome =
-  | { readonly kind: 'answered'; readonly status: number }
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      /** It announces that it closes the connection. */
+      readonly isLeaving?: boolean;
+    }
   | { readonly kind: 'failed'; readonly cause: unknown };
 
 export interface ResponseHead {
@@ -56,9 +61,15 @@ export interface AttemptListener {
   readonly onInterim?: ((status: number, rawHeaders: readonly Buffer[]) => void) | undefined;
   /** Once, unless the attempt fails. The listener then takes or discards the body, or the connection that switched protocols. */
   readonly onResponse: (head: ResponseHead, body: ResponseBody, connection?: Duplex) => void;
-  /** Once, before there is a response. `isRace`: on a connection that the service may have closed for being idle. */
-  readonly onFailure: (cause: unknown, isRace: boolean) => void;
+  /** Once, before there is a response. */
+  readonly onFailure: (cause: unknown, progress: FailedProgress) => void;
 }
+
+/**
+ * How far an attempt came that failed. `unsent`: no byte of it was written. `race`: written to a connection that was open
+ * before, which the service may have closed for being idle, and unanswered. `unanswered`: on a new connection.
+ */
+export type FailedProgress = 'unsent' | 'race' | 'unanswered' | 'answered';
 
 /** Ends the attempt, whether it waits for a connection, for a response or for the rest of a body; later it does nothing. */
 export type Abandon = (because: () => Error) => void;
@@ -87,7 +98,15 @@ export function startAttempt(
   /** A client that goes away, or sends too much, says nothing about the address. */
   function reportFailure(cause: Error): void {
     const isClients = cause instanceof Problem || (cause instanceof CallAborted && cause.code === 'ECONNRESET');
-    if (!isClients) place.reportOutcome({ kind: 'failed', cause });
+    // A service may also close the connection over a body that it does not want.
+    const isBodyRefused = options.body != null && abort !== undefined && failureOf(cause).retry === 'reset';
+    if (!isClients && !isBodyRefused) place.reportOutcome({ kind: 'failed', cause });
+  }
+
+  function progressOf(): FailedProgress {
+    if (abort === undefined) return 'unsent';
+    if (hasResponseBegun) return 'answered';
+    return place.isReused() ? 'race' : 'unanswered';
   }
 
   function end(): void {
@@ -109,7 +128,7 @@ export function startAttempt(
         onInterim?.(status, rawHeaders);
         return;
       }
-      place.reportOutcome({ kind: 'answered', status });
+      place.reportOutcome({ kind: 'answered', status, isLeaving: headers['connection'] === 'close' });
       const resume = () => controller.resume();
       const body = createResponseBody(resume, () => abandon(unwanted));
       sink = body;
@@ -131,11 +150,11 @@ export function startAttempt(
       sink?.end((controller.rawTrailers ?? []) as readonly Buffer[]);
     },
     onResponseError(_controller, cause) {
-      const isRace = !hasResponseBegun && place.isReused();
+      const progress = progressOf();
       if (abandonedFor === undefined) reportFailure(cause);
       end();
       if (sink !== undefined) sink.fail(cause);
-      else if (abandonedFor === undefined) onFailure(cause, isRace);
+      else if (abandonedFor === undefined) onFailure(cause, progress);
     },
   };
   place.dispatch(options, handler, isFresh ? 'fresh' : undefined);

@@ -3,7 +3,14 @@ import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Context } from 'koa';
 import type { Dispatcher } from 'undici';
-import { type Abandon, type Attempt, type AttemptListener, type ResponseHead, startAttempt } from './attempt.ts';
+import {
+  type Abandon,
+  type Attempt,
+  type AttemptListener,
+  type FailedProgress,
+  type ResponseHead,
+  startAttempt,
+} from './attempt.ts';
 import type { Cluster } from './cluster/cluster.ts';
 import { clientGone, failureOf, timedOut } from './failures.ts';
 import { firstValue } from './hop-by-hop.ts';
@@ -32,9 +39,10 @@ export interface CallOptions {
   /** From the end of the request until the response headers, in milliseconds, all attempts included; 0: no limit. */
   readonly timeoutMs: number;
   /**
-   * Which requests may be sent again. `idempotent`: by their method, after a failure that the retry policy names, and once
-   * after a keep-alive race. `failover`: all, once, at another address or after a keep-alive race; needs no place among
-   * the retries of the cluster.
+   * Which requests may be sent again. `idempotent`: by their method, after a failure that the retry policy names, once
+   * after a keep-alive race, and once at another address when the connection broke before there was a response.
+   * `failover`: all, once, at another address or after a keep-alive race. With both, a request of which nothing was
+   * written goes to each other address. Only retries of a policy need a place among the retries of the cluster.
    */
   readonly repeat: 'idempotent' | 'failover' | 'never';
   readonly retries?: Retries;
@@ -79,6 +87,8 @@ export function callUpstream(
       tried: undefined,
       retryCount: 0,
       hasRaced: false,
+      hasFailedOver: false,
+      hasGoneRound: false,
       hasAbandoned: false,
       isSettled: false,
       abandon: undefined,
@@ -107,6 +117,10 @@ interface Call {
   tried: readonly string[] | undefined;
   retryCount: number;
   hasRaced: boolean;
+  /** A request that may have reached one address was sent to another. */
+  hasFailedOver: boolean;
+  /** All addresses were tried, and one of them once more. */
+  hasGoneRound: boolean;
   /** An attempt was given up before it failed by itself. */
   hasAbandoned: boolean;
   /** It has a response or has failed: later events of an attempt do not matter. */
@@ -172,7 +186,7 @@ function startAt(call: Call, attempt: Attempt): void {
   const listener: AttemptListener = {
     onInterim: request.onInterim,
     onResponse: (head, body, connection) => onResponse(call, { head, body, origin, connection }),
-    onFailure: (cause, isRace) => onFailure(call, cause, isRace),
+    onFailure: (cause, progress) => onFailure(call, cause, progress),
   };
   call.abandon = startAttempt(attempt, dispatchOptionsOf(request), listener, call.hasRaced);
 }
@@ -183,10 +197,12 @@ function onResponse(call: Call, response: UpstreamResponse): void {
   else settle(call, call.resolve, response);
 }
 
-function onFailure(call: Call, cause: unknown, isRace: boolean): void {
+function onFailure(call: Call, cause: unknown, progress: FailedProgress): void {
   endAttempt(call);
   if (call.isSettled) return;
-  const isSentAgain = (isRace && repeatAfterRace(call, cause)) || failOver(call) || retryFailure(call, cause);
+  const isRace = progress === 'race';
+  const isSentAgain =
+    (isRace && repeatAfterRace(call, cause)) || failOver(call, cause, progress) || retryFailure(call, cause);
   if (!isSentAgain) fail(call, cause);
 }
 
@@ -194,6 +210,7 @@ function onFailure(call: Call, cause: unknown, isRace: boolean): void {
 function repeatAfterRace(call: Call, cause: unknown): boolean {
   if (call.hasRaced || failureOf(cause).retry !== 'reset' || !mayRepeatAfterRace(call)) return false;
   call.hasRaced = true;
+  call.hasFailedOver = true;
   attemptOnce(call);
   return true;
 }
@@ -203,16 +220,36 @@ function mayRepeatAfterRace({ request, options, tried }: Call): boolean {
   return options.repeat === 'idempotent' && isIdempotent(request.method) && request.body?.isRepeatable() !== false;
 }
 
-function failOver(call: Call): boolean {
-  const { options, tried } = call;
-  if (options.repeat !== 'failover' || tried?.length !== 1) return false;
+/** At once, and at an address that has not been tried where there is one. */
+function failOver(call: Call, cause: unknown, progress: FailedProgress): boolean {
+  const { options, tried = [] } = call;
+  if (!mayFailOver(call, cause, progress)) return false;
   const attempt = takePlace(call);
-  if (attempt?.origin === tried[0]) {
-    attempt?.release();
+  if (attempt !== undefined && tried.includes(attempt.origin) && !goesRound(call, progress)) {
+    attempt.release();
     return false;
   }
+  if (progress !== 'unsent') call.hasFailedOver = true;
+  options.retries?.onRetry(0, cause);
   if (attempt !== undefined) startAt(call, attempt);
   return true;
+}
+
+/** Once: an address that refused the connection may have started while the others were asked. */
+function goesRound(call: Call, progress: FailedProgress): boolean {
+  if (progress !== 'unsent' || call.hasGoneRound || new Set(call.tried).size < 2) return false;
+  call.hasGoneRound = true;
+  return true;
+}
+
+/** A restart closes connections and ports; what was not written is safe to send to another address, whatever its method. */
+function mayFailOver(call: Call, cause: unknown, progress: FailedProgress): boolean {
+  const { options, request, hasFailedOver } = call;
+  if (options.repeat === 'never') return false;
+  if (progress === 'unsent') return failureOf(cause).retry !== 'never' && request.body?.isRepeatable() !== false;
+  if (hasFailedOver) return false;
+  if (options.repeat === 'failover') return true;
+  return progress !== 'answered' && failureOf(cause).retry === 'reset' && isRepeatable(call);
 }
 
 /** A pause that the service asks for is kept up to this bound; beyond it, its response goes to the client. */
@@ -261,7 +298,7 @@ function onTryTimeout(call: Call, perTryTimeoutMs: number): void {
   const reason = timedOut(`no response to one attempt within ${perTryTimeoutMs} ms`);
   call.abandon?.(() => reason);
   call.hasAbandoned = true;
-  onFailure(call, reason, false);
+  onFailure(call, reason, 'answered');
 }
 
 /** Also ends a response whose body is on its way. Does nothing once that is complete. */

@@ -39,14 +39,14 @@ export interface Failure {
   readonly retryAfter?: number;
   /** For the log: what the operator can do. */
   readonly remedy?: string;
+  /** True where a client or this process can cause it at a service that is well: it does not count against the address. */
+  readonly isProvoked?: true;
 }
 
 /** Each class of failures with the codes that it has from undici, the operating system or OpenSSL. */
 const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]])[] = [
-  [
-    { slug: 'upstream-unavailable', retry: 'connect', retryAfter: 1 },
-    ...['ECONNREFUSED', 'EADDRNOTAVAIL', 'EAI_AGAIN'],
-  ],
+  [{ slug: 'upstream-unavailable', retry: 'connect', retryAfter: 1 }, ...['ECONNREFUSED', 'EAI_AGAIN']],
+  [{ slug: 'upstream-unavailable', retry: 'connect', retryAfter: 1, isProvoked: true }, 'EADDRNOTAVAIL'],
   [
     { slug: 'upstream-unavailable', retry: 'connect', retryAfter: 5 },
     ...['ENOTFOUND', 'EAI_FAIL', 'EAI_NODATA', 'EAI_NONAME', 'EACCES'],
@@ -58,6 +58,7 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       retry: 'never',
       retryAfter: 1,
       remedy: 'raise the limit of open files of this process',
+      isProvoked: true,
     },
     'EMFILE',
   ],
@@ -67,10 +68,11 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       retry: 'never',
       retryAfter: 1,
       remedy: 'raise the limit of open files of this machine',
+      isProvoked: true,
     },
     'ENFILE',
   ],
-  [{ slug: 'upstream-unavailable', retry: 'never', retryAfter: 1 }, 'ENOBUFS'],
+  [{ slug: 'upstream-unavailable', retry: 'never', retryAfter: 1, isProvoked: true }, 'ENOBUFS'],
   [{ slug: 'upstream-overloaded', retry: 'never', retryAfter: 1 }, 'OVERFLOW'],
   [
     { slug: 'upstream-failed', retry: 'reset' },
@@ -93,6 +95,8 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       slug: 'upstream-failed',
       retry: 'never',
       remedy: 'let the service send fewer or shorter headers, or start with --max-http-header-size=<bytes>',
+      // A service may repeat what it was asked for in its headers.
+      isProvoked: true,
     },
     'UND_ERR_HEADERS_OVERFLOW',
   ],
@@ -137,12 +141,12 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     },
     ...['ERR_TLS_', 'ERR_SSL_', 'EPROTO'],
   ],
-  [{ slug: 'not-ready', retry: 'never', retryAfter: 1 }, 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED'],
+  [{ slug: 'not-ready', retry: 'never', retryAfter: 1, isProvoked: true }, 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED'],
   // The client sent another length than it announced; its connection is broken by then.
-  [{ slug: 'bad-request', retry: 'never' }, 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'],
+  [{ slug: 'bad-request', retry: 'never', isProvoked: true }, 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'],
   // A mistake of ours, or a part of undici that is not used here: the status is 500, and the log has an error.
   [
-    { slug: 'internal', retry: 'never' },
+    { slug: 'internal', retry: 'never', isProvoked: true },
     ...['UND_ERR', 'UND_ERR_INVALID_ARG', 'UND_ERR_INVALID_RETURN_VALUE', 'UND_ERR_NOT_SUPPORTED'],
     ...['UND_ERR_BPL_MISSING_UPSTREAM', 'UND_ERR_MAX_ORIGINS_REACHED', 'UND_ERR_REQ_RETRY', 'UND_ERR_RESPONSE'],
     ...['UND_ERR_PRX_TLS', 'UND_ERR_PRX_CONN', 'UND_ERR_REDIRECT_MAX', 'UND_ERR_SOCKS5'],
@@ -166,6 +170,16 @@ export function failureOf(cause: unknown): Failure {
   if (Object.hasOwn(failures, code)) return failures[code] ?? unknown;
   const family = families.find((one) => code.startsWith(one));
   return (family !== undefined && failures[family]) || unknown;
+}
+
+/** Whether a client or this process can have caused the failure at a service that is well. */
+export function isProvoked(cause: unknown): boolean {
+  return failureOf(cause).isProvoked === true || hasOddHeader(cause);
+}
+
+/** A service that repeats what it was asked for may put bytes into a header that no header may have. */
+function hasOddHeader(cause: unknown): boolean {
+  return cause instanceof Error && cause.name === 'HTTPParserError' && /header/i.test(cause.message);
 }
 
 /** The problem for a failed call. The cause goes only to the log: it would reveal internal addresses. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { type CallOptions, callUpstream, createClusters, type UpstreamRequest, wholeBody } from '#proxy';
 import { breakersOf, specOf } from '../support/clusters.ts';
 import { type Served, testServers } from '../support/serve.ts';
@@ -39,6 +40,46 @@ async function startSilent() {
   return { ...served, arrived: arrived.given, closed: closed.given };
 }
 
+const startReset = () => servers.tcp((socket) => void socket.once('data', () => socket.resetAndDestroy()));
+
+describe('a call whose connection fails', () => {
+  const idempotent: CallOptions = { timeoutMs: 5000, repeat: 'idempotent' };
+  const get: UpstreamRequest = { method: 'GET', path: '/', headers: [], body: undefined };
+
+  it('goes to each other address while nothing of it was written, whatever its method', async () => {
+    const upstream = await startUpstream(servers);
+    const cluster = clusterOf(await servers.refusing(), await servers.refusing(), upstream);
+    assert.equal((await callUpstream(cluster, post, idempotent)).head.status, 200);
+    assert.equal(upstream.only().body, 'hello');
+  });
+
+  it('goes to one other address once it may have arrived, if its method allows', async () => {
+    const upstream = await startUpstream(servers);
+    assert.equal((await callUpstream(clusterOf(await startReset(), upstream), get, idempotent)).head.status, 200);
+    for (const [request, ...before] of [
+      [post, await startReset()],
+      [get, await startReset(), await startReset()],
+    ] as const)
+      await assert.rejects(callUpstream(clusterOf(...before, upstream), request, idempotent), { code: 'ECONNRESET' });
+    assert.equal(upstream.reached.length, 1);
+  });
+
+  it('is not written to a connection that the service has just closed', async () => {
+    let last: Socket | undefined;
+    const upstream = await servers.http(async (req, res) => {
+      last = req.socket;
+      res.end('ok');
+    });
+    const cluster = clusterOf(upstream);
+    for (let round = 0; round < 20; round += 1) {
+      const { body } = await callUpstream(cluster, post, idempotent);
+      await body.drain(5000);
+      // The end is on its way in the system, and has not been read here.
+      last?.end();
+    }
+  });
+});
+
 describe('a call with failover', () => {
   it('goes to one other address, also for a POST, and is not counted as a retry', async () => {
     const upstream = await startUpstream(servers);
@@ -50,8 +91,10 @@ describe('a call with failover', () => {
   it('fails when the second address fails, when there is no other, and when it may not be repeated', async () => {
     const refusing = await servers.refusing();
     const upstream = await startUpstream(servers);
-    const reset = await servers.tcp((socket) => void socket.once('data', () => socket.resetAndDestroy()));
-    await assert.rejects(callUpstream(clusterOf(refusing, reset, upstream), post, failover), { code: 'ECONNRESET' });
+    const reset = await startReset();
+    await assert.rejects(callUpstream(clusterOf(reset, await startReset(), upstream), post, failover), {
+      code: 'ECONNRESET',
+    });
     const single = clusterOf(refusing);
     await assert.rejects(callUpstream(single, post, failover), { code: 'ECONNREFUSED' });
     await assert.rejects(callUpstream(clusterOf(refusing, upstream), post, never), { code: 'ECONNREFUSED' });

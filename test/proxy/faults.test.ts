@@ -126,6 +126,31 @@ describe('a service that misbehaves', () => {
     });
   }
 
+  it('only because of what a client sent stays in use', async () => {
+    let requests = 0;
+    const origins = await Promise.all(
+      [0, 1].map(async () => {
+        const served = await servers.http((req, res) => {
+          requests += 1;
+          if (req.method === 'GET') res.setHeader('X-Echo', (req.url ?? '').repeat(3)).end();
+          else req.socket.resetAndDestroy();
+        });
+        return served.origin;
+      }),
+    );
+    const targets = { hotel: { kind: 'remote', origins: () => origins, path: '' } as const };
+    const clusters = createClusters();
+    servers.later(clusters.close);
+    const edge = await startEdge(servers, { targets, clusters });
+    const ask = (request: string) => sendRaw(edge.port, request);
+    for (let round = 0; round < 12; round += 1) {
+      assert.match(await ask(rawRequest(`GET /v1/hotels?q=${'a'.repeat(7000)}`)), /^HTTP\/1\.1 502 /);
+      assert.match(await ask(rawRequest('POST /v1/hotels', ['Content-Length: 5'], 'hello')), /^HTTP\/1\.1 502 /);
+    }
+    assert.equal(requests, 24);
+    for (const { health } of clusters.snapshot()[0]?.addresses ?? []) assert.equal(health, 'unknown');
+  });
+
   for (const [how, misbehave] of inBody) {
     it(`with a body that ${how} breaks the connection of the client`, async () => {
       const { upstream, asked } = await startMisbehaving(misbehave);

@@ -1,11 +1,12 @@
 /** A service at one or several addresses: picks an address for each attempt, counts, and learns from outcomes. */
 import type { Mapping, OutlierDetection } from '#config';
 import type { Attempt, AttemptOutcome } from '../attempt.ts';
+import { isProvoked } from '../failures.ts';
 import { createCircuitBreakers } from './circuit-breakers.ts';
 import { createPooledRequest, type PooledRequest, usedOpenSocket, type WithoutTracing } from './connection.ts';
 import { createEndpoints, type Endpoint, type EndpointOptions, type EndpointParts } from './endpoints.ts';
 import type { Health } from './health-check.ts';
-import { createLoadBalancer } from './load-balancer.ts';
+import { createLoadBalancer, type Standing } from './load-balancer.ts';
 import { isEjected, recordOutcome } from './outlier-detection.ts';
 
 export interface ClusterSpec extends EndpointOptions {
@@ -14,8 +15,6 @@ export interface ClusterSpec extends EndpointOptions {
 }
 
 export interface ClusterParts extends EndpointParts {
-  /** Milliseconds. */
-  readonly clock: () => number;
   readonly withoutTracing: WithoutTracing | undefined;
 }
 
@@ -65,7 +64,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
     const all = endpoints.list();
     if (all.length === 1) return all[0] as Endpoint;
     const nowMs = clock();
-    return pick(all, ({ outlier, health }) => !isEjected(outlier, nowMs) && health !== 'unhealthy', tried);
+    return pick(all, (endpoint) => standingOf(endpoint, nowMs), tried);
   }
 
   function attempt(tried: readonly string[] = untried): Attempt {
@@ -95,8 +94,10 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
     };
   }
 
-  function learn({ origin, outlier }: Endpoint, outcome: AttemptOutcome): void {
-    if (isOfRequest(outcome)) return;
+  function learn(endpoint: Endpoint, outcome: AttemptOutcome): void {
+    const { origin, outlier } = endpoint;
+    if (outcome.kind === 'answered' && outcome.isLeaving) endpoint.leavingUntilMs = clock() + leavingMs;
+    if (isNeutral(outcome)) return;
     const hasFailed = outcome.kind === 'failed' || outcome.status >= 500;
     if (!hasFailed && outlier.failures === 0) return;
     const nowMs = clock();
@@ -124,21 +125,23 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
 
 const untried: readonly string[] = [];
 
-/** What undici refuses, and headers that are too large, since those of a response may repeat what was asked. */
-const causedByRequest = [
-  ...['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'],
-  'UND_ERR_HEADERS_OVERFLOW',
-];
-
-/** A method or a version of HTTP that the service does not have (RFC 9110 sections 15.6.2 and 15.6.6). */
-const statusesOfRequest = [501, 505];
-
-/** What a client can bring about. Counted, it would let one have address after address ejected. */
-function isOfRequest(outcome: AttemptOutcome): boolean {
-  if (outcome.kind === 'answered') return statusesOfRequest.includes(outcome.status);
-  const { cause } = outcome;
-  return cause instanceof Error && 'code' in cause && causedByRequest.includes(String(cause.code));
+function isNeutral(outcome: AttemptOutcome): boolean {
+  return outcome.kind === 'failed' ? isProvoked(outcome.cause) : provokedStatuses.has(outcome.status);
 }
+
+/** An address that closes a connection of its own accord may be about to stop, and cut off what it has not yet read. */
+const leavingMs = 1000;
+
+function standingOf({ outlier, health, leavingUntilMs }: Endpoint, nowMs: number): Standing {
+  if (isEjected(outlier, nowMs) || health === 'unhealthy') return 'unavailable';
+  return nowMs < leavingUntilMs ? 'leaving' : 'available';
+}
+
+/**
+ * With these a service that is well refuses a request: an unknown method, a version, too much to store, a loop. Counted,
+ * they would let a client have one address after the other ejected.
+ */
+const provokedStatuses: ReadonlySet<number> = new Set([501, 505, 506, 507, 508, 510, 511]);
 
 function addressOf({ origin, outlier, health, activeRequests }: Endpoint, nowMs: number) {
   return { origin, health: isEjected(outlier, nowMs) ? ('ejected' as const) : health, activeRequests };

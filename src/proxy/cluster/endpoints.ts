@@ -3,7 +3,7 @@ import type { CircuitBreakers, HealthCheck } from '#config';
 import type { Logger } from '#http';
 import { type Health, type HealthCheckParts, watchHealth } from './health-check.ts';
 import type { Candidate } from './load-balancer.ts';
-import { createOutlierState, type OutlierState } from './outlier-detection.ts';
+import { createOutlierState, endEjection, isEjected, type OutlierState } from './outlier-detection.ts';
 import { createPool, type Pool } from './pool.ts';
 
 export interface EndpointOptions {
@@ -20,11 +20,15 @@ export interface EndpointOptions {
 
 export interface EndpointParts extends Pick<HealthCheckParts, 'random' | 'timer'> {
   readonly logger: Logger;
+  /** Milliseconds. */
+  readonly clock: () => number;
 }
 
 export interface Endpoint extends Candidate {
   activeRequests: number;
   health: Health;
+  /** Until then others are asked, where there are any: its last response said `Connection: close`. */
+  leavingUntilMs: number;
   readonly outlier: OutlierState;
   readonly pool: Pool;
   /** Stops the health check and ends the connections after their requests. */
@@ -97,6 +101,7 @@ function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointP
     activeRequests: 0,
     lastPicked: -parts.random(),
     health: 'unknown',
+    leavingUntilMs: Number.NEGATIVE_INFINITY,
     outlier: createOutlierState(),
     pool,
     close() {
@@ -112,14 +117,20 @@ function watchEndpoint(
   endpoint: Endpoint,
   check: HealthCheck,
   { service, serverName }: EndpointOptions,
-  { random, timer, logger }: EndpointParts,
+  { random, timer, logger, clock }: EndpointParts,
 ): () => void {
-  const { origin } = endpoint;
+  const { origin, outlier } = endpoint;
   function onChange(health: Health, status: number | undefined): void {
     endpoint.health = health;
     const fields = { service, origin, status };
     if (health === 'healthy') logger.info(fields, 'address is healthy');
     else logger.warn(fields, 'address is unhealthy');
   }
-  return watchHealth({ origin, serverName }, check, { random, timer, onChange });
+  function onPass(): void {
+    const nowMs = clock();
+    if (!isEjected(outlier, nowMs)) return;
+    endEjection(outlier, nowMs);
+    logger.info({ service, origin }, 'address is no longer ejected: its health check passes');
+  }
+  return watchHealth({ origin, serverName }, check, { random, timer, onChange, onPass });
 }

@@ -14,13 +14,15 @@ export interface HealthCheckParts {
   readonly timer: Timer;
   /** When the health changes; `status` is undefined when there was no response in time. */
   readonly onChange: (health: Health, status: number | undefined) => void;
+  /** After each check that an address passes while it is healthy. */
+  readonly onPass: () => void;
 }
 
 /** Runs until the function that it returns is called. The first check comes at a random time within one interval: all addresses at once would be a burst. */
 export function watchHealth(
   address: Pick<ConnectionOptions, 'origin' | 'serverName'>,
   check: HealthCheck,
-  { random, timer, onChange }: HealthCheckParts,
+  { random, timer, onChange, onPass }: HealthCheckParts,
 ): () => void {
   const probe = createProbe(address, check, timer);
   let health: Health = 'unknown';
@@ -35,9 +37,11 @@ export function watchHealth(
   function onResult(status: number | undefined): void {
     cancelTimer = timer(ask, check.intervalMs);
     const next = healthAfter(status);
-    if (next === health) return;
-    health = next;
-    onChange(health, status);
+    if (next !== health) {
+      health = next;
+      onChange(health, status);
+    }
+    if (health === 'healthy' && isExpected(check, status)) onPass();
   }
 
   function healthAfter(status: number | undefined): Health {

@@ -8,26 +8,30 @@ export interface Candidate {
   lastPicked: number;
 }
 
+/** Whether it should get requests. `leaving`: it announces that it is going, and others should get them where there are any. */
+export type Standing = 'available' | 'leaving' | 'unavailable';
+
 /** `candidates` must not be empty. */
 export type Pick<C extends Candidate> = (
   candidates: readonly C[],
-  isAvailable: (candidate: C) => boolean,
+  standingOf: (candidate: C) => Standing,
   tried: readonly string[],
 ) => C;
 
 /**
- * Picks the address that has waited longest among the best: available before unavailable, untried before tried. So of
+ * Picks the address that has waited longest among the best: untried before tried, since an attempt that fails is followed
+ * by one elsewhere while a restart moves from one address to the next, and then by their standing. So of
  * two addresses that stay available, each gets exactly one turn between two of the other, whichever addresses come and
  * go. When none is available all are used, since a request that may fail is better than one that must.
  */
 export function createLoadBalancer<C extends Candidate>(policy: Mapping['loadBalancer']): Pick<C> {
   const isBefore = policy === 'least_request' ? isLessBusy : hasWaitedLonger;
   let picks = 0;
-  return function pick(candidates, isAvailable, tried) {
+  return function pick(candidates, standingOf, tried) {
     let best = candidates[0] as C;
     let bestRank = -1;
     for (const candidate of candidates) {
-      const rank = rankOf(isAvailable(candidate), tried.includes(candidate.origin));
+      const rank = rankOf(standingOf(candidate), tried.includes(candidate.origin));
       if (rank < bestRank || (rank === bestRank && !isBefore(candidate, best))) continue;
       best = candidate;
       bestRank = rank;
@@ -38,8 +42,10 @@ export function createLoadBalancer<C extends Candidate>(policy: Mapping['loadBal
   };
 }
 
-function rankOf(isAvailable: boolean, isTried: boolean): number {
-  return (isAvailable ? 2 : 0) + (isTried ? 0 : 1);
+const ranks: Readonly<Record<Standing, number>> = { available: 2, leaving: 1, unavailable: 0 };
+
+function rankOf(standing: Standing, isTried: boolean): number {
+  return (isTried ? 0 : 3) + ranks[standing];
 }
 
 function hasWaitedLonger(one: Candidate, other: Candidate): boolean {

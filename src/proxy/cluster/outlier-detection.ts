@@ -22,6 +22,11 @@ export function isEjected({ ejectedUntilMs }: OutlierState, nowMs: number): bool
   return nowMs < ejectedUntilMs;
 }
 
+/** The address has shown that it is well. Another ejection soon after lasts longer all the same. */
+export function endEjection(address: OutlierState, nowMs: number): void {
+  if (isEjected(address, nowMs)) address.ejectedUntilMs = nowMs;
+}
+
 /** Counts one outcome of `address`, one of `all`; true when it is ejected for that. */
 export function recordOutcome(
   rule: OutlierDetection,

@@ -247,20 +247,22 @@ describe('a cluster of several addresses', () => {
     for (const { health } of cluster.snapshot().addresses) assert.equal(health, 'unknown');
   });
 
-  it('counts nothing against an address that a client can bring about', () => {
-    const overflow = Object.assign(new Error('Headers Overflow Error'), { code: 'UND_ERR_HEADERS_OVERFLOW' });
-    const outcomes = [
-      { kind: 'failed', cause: overflow },
-      { kind: 'answered', status: 501 },
-      { kind: 'answered', status: 505 },
-    ] as const;
-    const cluster = openCluster(['http://127.0.0.1:1', 'http://127.0.0.1:2'], { outlierDetection });
-    for (const outcome of [...outcomes, ...outcomes]) {
-      const place = cluster.attempt(['http://127.0.0.1:2']);
-      place.reportOutcome(outcome);
-      place.release();
-    }
+  it('counts nothing against an address that a client can provoke', () => {
+    const cluster = openCluster(['http://127.0.0.1:1', 'http://127.0.0.1:2'], {
+      outlierDetection: { ...outlierDetection, consecutive5xx: 1 },
+    });
+    const codes = ['UND_ERR_HEADERS_OVERFLOW', 'EMFILE', 'EADDRNOTAVAIL'];
+    const causes = [
+      ...codes.map((code) => Object.assign(new Error('failed'), { code })),
+      Object.assign(new Error('Response does not match the HTTP/1.1 protocol (Invalid header value char)'), {
+        name: 'HTTPParserError',
+      }),
+    ];
+    for (const cause of causes) cluster.attempt().reportOutcome({ kind: 'failed', cause });
+    for (const status of [501, 505, 508]) cluster.attempt().reportOutcome({ kind: 'answered', status });
     for (const { health } of cluster.snapshot().addresses) assert.equal(health, 'unknown');
+    cluster.attempt().reportOutcome({ kind: 'answered', status: 503 });
+    assert.ok(cluster.snapshot().addresses.some(({ health }) => health === 'ejected'));
   });
 
   it('counts each 5xx as a failure, by the first outcome of an attempt; an attempt without one changes nothing', () => {

@@ -125,6 +125,21 @@ describe('a health check', () => {
     assert.equal((await ask(cluster)).origin, sick.origin);
   });
 
+  it('that passes ends the ejection of its address', async () => {
+    const [failing, other] = [await startService(200), await startService(200)];
+    const { clusters, next, logged } = openClusters();
+    const outlierDetection = { consecutive5xx: 1, baseEjectionTimeMs: 60_000, maxEjectionPercent: 50 };
+    const origins = [failing.origin, other.origin];
+    const { cluster } = clusters.acquire(specOf(origins, { healthCheck: check, outlierDetection }));
+    await next(firstMs);
+    while (healthOf(cluster).includes('unknown')) await next(0);
+    cluster.attempt([other.origin]).reportOutcome({ kind: 'answered', status: 500 });
+    assert.deepEqual(healthOf(cluster), ['ejected', 'healthy']);
+    await next(check.intervalMs);
+    while (healthOf(cluster).includes('ejected')) await next(0);
+    assert.equal(logged.at(-1), 'address is no longer ejected: its health check passes');
+  });
+
   it('follows the addresses of its service without traffic', async () => {
     const [first, second] = [await startService(200), await startService(200)];
     let origins = [first.origin];

@@ -15,7 +15,7 @@ function placesOf(count: number): Place[] {
   }));
 }
 
-const always = () => true;
+const always = () => 'available' as const;
 
 describe('a load balancer', () => {
   it('gives each address the same number of turns', () => {
@@ -35,7 +35,9 @@ describe('a load balancer', () => {
       fc.property(outs, (turns) => {
         const places = placesOf(6);
         const pick = createLoadBalancer<Place>('round_robin');
-        const picks = turns.map((out) => pick(places, (place) => !out.includes(places.indexOf(place)), []));
+        const standingIn = (out: readonly number[]) => (place: Place) =>
+          out.includes(places.indexOf(place)) ? 'unavailable' : 'available';
+        const picks = turns.map((out) => pick(places, standingIn(out), []));
         for (const [turn, pick] of picks.entries()) assert.ok(!turns[turn]?.includes(places.indexOf(pick)));
         const ofStaying = picks.filter((pick) => places.indexOf(pick) < 2);
         for (const [turn, pick] of ofStaying.entries()) assert.notEqual(pick, ofStaying[turn + 1]);
@@ -43,15 +45,16 @@ describe('a load balancer', () => {
     );
   });
 
-  it('prefers available addresses to untried ones, and uses all where none is available', () => {
+  it('prefers untried addresses to available ones and available ones to others, and uses all where none is available', () => {
     const places = placesOf(3);
     const last = places.at(-1) as Place;
     const pick = createLoadBalancer<Place>('round_robin');
-    assert.equal(
-      pick(places, (place) => place === last, [last.origin]),
-      last,
-    );
-    const picks = Array.from({ length: 3 }, () => pick(places, () => false, []));
+    for (const other of ['leaving', 'unavailable'] as const) {
+      const standingOf = (place: Place) => (place === last ? 'available' : other);
+      assert.notEqual(pick(places, standingOf, [last.origin]), last);
+      assert.equal(pick(places, standingOf, []), last);
+    }
+    const picks = Array.from({ length: 3 }, () => pick(places, () => 'unavailable', []));
     assert.equal(new Set(picks).size, 3);
   });
 
