@@ -1,9 +1,10 @@
 /** Header to verdict: cached credentials first, otherwise one scrypt in its turn; reloads with new users. */
 import { hash, randomBytes } from 'node:crypto';
+import type { PasswordHash } from '#config';
 import type { Sender } from '#http';
 import { formatBasic, parseBasic } from './basic.ts';
 import { type Checks, createChecks, runningMaxDefault } from './checks.ts';
-import { type PasswordHash, type Random, verifyPassword } from './password-hash.ts';
+import { type Random, verifyPassword } from './password-hash.ts';
 import { createThrottle, type Login, type Throttle } from './throttle.ts';
 import type { UserStore } from './users.ts';
 
@@ -12,7 +13,7 @@ import type { UserStore } from './users.ts';
  * `throttled`: too many logins from there have failed, and these credentials were not checked.
  */
 export type Verdict =
-  | { readonly kind: 'user'; readonly name: string }
+  | { readonly kind: 'user'; readonly name: string; readonly isAdmin: boolean }
   | { readonly kind: 'missing' }
   | { readonly kind: 'invalid' }
   | { readonly kind: 'busy' }
@@ -169,7 +170,7 @@ function authenticatorOf(options: AuthenticatorOptions, { throttle, checks, coun
       cache.delete(key);
       return invalid;
     }
-    const verdict: Verdict = Object.freeze({ kind: 'user', name: user });
+    const verdict: Verdict = Object.freeze({ kind: 'user', name: user, isAdmin: users.isAdmin(user) });
     cache.set(key, verdict);
     return verdict;
   }

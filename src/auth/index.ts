@@ -9,7 +9,7 @@ export {
   type ReloadingAuthenticator,
   type Verdict,
 } from './authenticator.ts';
-export { hashPassword, type PasswordHash, type Random } from './password-hash.ts';
+export { hashPassword, type Random } from './password-hash.ts';
 export {
   type AuthCheck,
   type AuthDecision,
@@ -18,4 +18,4 @@ export {
   type AuthServiceOptions,
   createAuthService,
 } from './service.ts';
-export { createUsers, type UserStore } from './users.ts';
+export { createUsers, type UserRecord, type UserStore } from './users.ts';

@@ -1,20 +1,8 @@
 /** Makes and checks scrypt hashes (RFC 7914) as PHC strings, off the event loop. */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { encodeUnpadded, type PasswordHash, type ScryptCost } from '#config';
 import { hasControlCharacter } from './basic.ts';
-
-/** What one hash costs: memory is about 128 · 2^ln · r bytes, time grows with 2^ln · r · p. */
-export interface ScryptCost {
-  readonly ln: number;
-  readonly r: number;
-  readonly p: number;
-}
-
-export interface PasswordHash {
-  readonly cost: ScryptCost;
-  readonly salt: Uint8Array;
-  readonly hash: Uint8Array;
-}
 
 /** Returns so many unpredictable bytes. */
 export type Random = (bytes: number) => Uint8Array;
@@ -49,41 +37,8 @@ export async function verifyPassword(password: string, expected: PasswordHash): 
   return timingSafeEqual(actual, expected.hash);
 }
 
-const phc = /^\$scrypt\$ln=([1-9]\d?),r=([1-9]\d?),p=([1-9]\d?)\$([A-Za-z0-9+/]{1,128})\$([A-Za-z0-9+/]{1,128})$/;
-
-/**
- * Reads a PHC string; salt and hash are base64 without padding (github.com/P-H-C/phc-string-format).
- * Returns undefined for another form, and for costs or lengths that are unsafe to use: ln 1 to 20, r 1 to 32,
- * p 1 to 16, at most 1 GiB of memory, 8 to 64 bytes of salt, 16 to 64 bytes of hash.
- */
-export function parsePasswordHash(text: string): PasswordHash | undefined {
-  const [, ln, r, p, salt64, hash64] = phc.exec(text) ?? [];
-  const cost = { ln: Number(ln), r: Number(r), p: Number(p) };
-  const salt = decode(salt64, 8, 64);
-  const hash = decode(hash64, 16, 64);
-  if (salt === undefined || hash === undefined || !isUsable(cost)) return undefined;
-  return Object.freeze({ cost: Object.freeze(cost), salt, hash });
-}
-
 function formatPasswordHash({ cost, salt, hash }: PasswordHash): string {
-  return `$scrypt$ln=${cost.ln},r=${cost.r},p=${cost.p}$${encode(salt)}$${encode(hash)}`;
-}
-
-const memoryBytesMax = 2 ** 30;
-
-function isUsable({ ln, r, p }: ScryptCost): boolean {
-  // RFC 7914 section 2: N is less than 2^(128 · r / 8); OpenSSL refuses the rest.
-  return ln <= 20 && ln < 16 * r && r <= 32 && p <= 16 && 128 * 2 ** ln * r <= memoryBytesMax;
-}
-
-function decode(base64: string | undefined, bytesMin: number, bytesMax: number): Uint8Array | undefined {
-  const bytes = Buffer.from(base64 ?? '', 'base64');
-  const usable = bytes.length >= bytesMin && bytes.length <= bytesMax && encode(bytes) === base64;
-  return usable ? bytes : undefined;
-}
-
-function encode(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('base64').replace(/=+$/, '');
+  return `$scrypt$ln=${cost.ln},r=${cost.r},p=${cost.p}$${encodeUnpadded(salt)}$${encodeUnpadded(hash)}`;
 }
 
 const scryptAsync = promisify<string, Uint8Array, number, ScryptOptions, Buffer>(scrypt);

@@ -25,12 +25,13 @@ export interface AuthRequest {
 }
 
 /**
- * `allow`: headers to set on the routed request (lower-case names).
+ * `allow`: headers to set on the routed request (lower-case names). `isAdmin`: a role of users.yaml, so only the auth
+ * service of this process says it.
  * `deny`: the response to the client; without a body the gateway writes the error body of `status`.
  * `error`: there is no verdict; `reason` is for the log, never for the client.
  */
 export type AuthDecision =
-  | { readonly outcome: 'allow'; readonly headers: Readonly<Record<string, string>> }
+  | { readonly outcome: 'allow'; readonly headers: Readonly<Record<string, string>>; readonly isAdmin?: boolean }
   | {
       readonly outcome: 'deny';
       readonly status: number;
@@ -139,7 +140,8 @@ function formatChallenge(realm: string): string {
 
 function createCheck(authenticator: Authenticator, { forGateway }: Refusals, userHeader: string): AuthCheck {
   function decide(verdict: Verdict): AuthDecision {
-    if (verdict.kind === 'user') return { outcome: 'allow', headers: { [userHeader]: verdict.name } };
+    if (verdict.kind === 'user')
+      return { outcome: 'allow', headers: { [userHeader]: verdict.name }, isAdmin: verdict.isAdmin };
     const { slug, headers } = forGateway(verdict);
     return { outcome: 'deny', status: problems[slug].status, headers, slug };
   }

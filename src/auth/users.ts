@@ -1,28 +1,20 @@
 /** Users by name, checked at load, and the hash for names that do not exist. */
 import { hash, randomBytes } from 'node:crypto';
-import type { User } from '#config';
-import {
-  defaultCost,
-  hashBytes,
-  type PasswordHash,
-  parsePasswordHash,
-  type Random,
-  saltBytes,
-} from './password-hash.ts';
+import { isUserName, type PasswordHash, parsePasswordHash, type User } from '#config';
+import { defaultCost, hashBytes, type Random, saltBytes } from './password-hash.ts';
 
 export interface UserStore {
   find(name: string): PasswordHash | undefined;
+  isAdmin(name: string): boolean;
   /** For a name that does not exist: matches no password, and costs as much as a user's. */
   dummyHash(name: string): PasswordHash;
 }
 
-/**
- * A name becomes the value of a header, so it is printable ASCII without a space at either end (RFC 9110
- * section 5.5): encoding other names would let two users share an identity behind a proxy that decodes.
- * It has no colon, since Basic could not send it (RFC 7617 section 2).
- * @throws {Error} that names every unusable user and what to do about it.
- */
-export function createUsers(records: readonly User[], random: Random = randomBytes): UserStore {
+/** Without `roles` a user has none. */
+export type UserRecord = Omit<User, 'roles'> & Partial<Pick<User, 'roles'>>;
+
+/** @throws {Error} that names every unusable user and what to do about it. */
+export function createUsers(records: readonly UserRecord[], random: Random = randomBytes): UserStore {
   const byName = new Map<string, PasswordHash>();
   const faults: string[] = [];
   for (const { name, passwordHash } of records) {
@@ -32,20 +24,20 @@ export function createUsers(records: readonly User[], random: Random = randomByt
     else if (parsed !== undefined) byName.set(name, parsed);
   }
   if (faults.length > 0) throw new Error(faults.join('\n'));
+  const admins = new Set(records.filter(({ roles }) => roles?.includes('admin')).map(({ name }) => name));
   return Object.freeze({
     find: (name: string) => byName.get(name),
+    isAdmin: (name: string) => admins.has(name),
     dummyHash: createDummyHashes([...byName.values()], random),
   });
 }
-
-const headerValue = /^[!-~](?:[ -~]*[!-~])?$/;
 
 function faultOf(
   name: string,
   parsed: PasswordHash | undefined,
   taken: ReadonlyMap<string, unknown>,
 ): string | undefined {
-  if (!headerValue.test(name) || name.includes(':'))
+  if (!isUserName(name))
     return 'a name is sent as a header; use printable ASCII without a colon, and no space at either end';
   if (taken.has(name)) return 'the name is there twice; remove one of the two';
   if (parsed === undefined)

@@ -107,6 +107,8 @@ function usersYaml(user: string, passwordHash: string): string {
   return `# Who may call. \`frontdesk users add NAME\` adds a user.
 users:
   - name: ${user}
+    # Sees the diagnostics (/gateway/v0/diag/), explanations and metrics; leave the line out for other users.
+    roles: [admin]
     password_hash: "${passwordHash}"
 `;
 }

@@ -3,6 +3,13 @@
 export { conceal, concealMessage, isSecretKey, namesSecret } from './conceal.ts';
 export { type ConfigurationError, formatErrors, type Source } from './errors.ts';
 export { isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
+export {
+  encodeUnpadded,
+  isUserName,
+  type PasswordHash,
+  parsePasswordHash,
+  type ScryptCost,
+} from './fields/credentials.ts';
 export type { FieldDocs } from './fields/field.ts';
 export type { HeaderRules, HeaderValue, HeaderVariable } from './fields/headers.ts';
 export { compilePattern, type Pattern } from './fields/pattern.ts';

@@ -10,19 +10,26 @@ import {
   valueAt,
 } from './errors.ts';
 import { isLoopback } from './fields/addresses.ts';
+import { isUserName, parsePasswordHash } from './fields/credentials.ts';
 import { strict, text } from './fields/field.ts';
 import { type Kept, keepFirst } from './records/conflicts.ts';
 import type { Settings } from './settings/settings.ts';
+
+/** `admin`: may see diagnostics, explanations and metrics. */
+export const roles = ['admin'] as const;
+export type Role = (typeof roles)[number];
 
 /** `passwordHash` is a scrypt PHC string. */
 export interface User {
   readonly name: string;
   readonly passwordHash: string;
+  readonly roles: readonly Role[];
 }
 
 const userSchema = strict({
   name: text(nameFault),
   password_hash: text(hashFault),
+  roles: z.array(z.enum(roles)).default([]),
 });
 const fileSchema = strict({ users: z.array(z.unknown()) });
 
@@ -30,6 +37,7 @@ const examples = {
   users: '[{ name: …, password_hash: … }]',
   name: 'demo',
   password_hash: '"$scrypt$ln=14,r=8,p=1$…$…" (frontdesk hash-password makes one)',
+  roles: '[admin]',
 } as const;
 
 /** One user that cannot be used does not lock the others out. */
@@ -63,7 +71,8 @@ interface UserPart {
 function readUser(value: unknown, path: readonly PropertyKey[], document: ConfigDocument): UserPart {
   const read = userSchema.safeParse(value);
   if (read.success) {
-    const user = { name: read.data.name, passwordHash: read.data.password_hash };
+    const { name, password_hash: passwordHash, roles } = read.data;
+    const user = { name, passwordHash, roles };
     return { found: [{ user, source: { file: document.file, line: document.lineAt(path) } }], errors: [] };
   }
   const faults = faultsOf(read.error, value, examples).map((fault) => ({ ...fault, path: [...path, ...fault.path] }));
@@ -72,28 +81,21 @@ function readUser(value: unknown, path: readonly PropertyKey[], document: Config
   return { found: [], errors: errorsOf(document, faults, record) };
 }
 
-/** RFC 7617 section 2: the first colon ends the name, and control characters are not allowed. */
 function nameFault(name: string): Fault | undefined {
-  if (/^[^:\p{Cc}]+$/u.test(name)) return undefined;
+  if (isUserName(name)) return undefined;
   return {
-    message: 'is empty, or holds a colon or a control character',
-    remedy: 'HTTP Basic cannot carry such a name; choose another.',
+    message: 'is empty, or holds a colon, a character beyond ASCII, or a space at its beginning or end',
+    remedy: 'The name is sent to services in a header, which cannot carry it; choose another.',
   };
 }
 
 /** The message never quotes the text: it may be a password. */
 function hashFault(hash: string): Fault | undefined {
-  const { ln, r, p } =
-    /^\$scrypt\$ln=(?<ln>\d+),r=(?<r>\d+),p=(?<p>\d+)\$[\w+/-]{11,}\$[\w+/-]{22,}$/.exec(hash)?.groups ?? {};
-  if (isBetween(ln, 1, 20) && isBetween(r, 1, 32) && isBetween(p, 1, 16)) return undefined;
+  if (parsePasswordHash(hash) !== undefined) return undefined;
   return {
-    message: 'is not a scrypt hash in PHC form ($scrypt$ln=14,r=8,p=1$salt$hash)',
+    message: 'is not a usable scrypt hash in PHC form ($scrypt$ln=14,r=8,p=1$salt$hash)',
     remedy: 'Make one with: frontdesk hash-password',
   };
-}
-
-function isBetween(digits: string | undefined, min: number, max: number): boolean {
-  return Number(digits) >= min && Number(digits) <= max;
 }
 
 /** The password_hash lines of config/users.yaml. By hash and not by name, so that a real user may be called demo. */

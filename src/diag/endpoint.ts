@@ -20,7 +20,7 @@ export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup):
     name: 'diagnostics',
     prefix,
     rewrite: '',
-    authenticated: true,
+    forAdmins: true,
     async run(ctx) {
       if (ctx.path === prefix) return redirectTo(ctx, `${requestContext(ctx).basePath}${prefix}/${ctx.search}`);
       const asset = assets.get(ctx.path.slice(prefix.length + 1));

@@ -33,7 +33,7 @@ export function createDiagnosticsEvents(
       name: 'diagnostics-events',
       prefix,
       rewrite: '',
-      authenticated: true,
+      forAdmins: true,
       isLongLived: true,
       async run(ctx) {
         if (!isRead(ctx, prefix)) return;

@@ -41,7 +41,7 @@ export function createProblemPages(): InternalRoute {
     name: 'problems',
     prefix,
     rewrite: '',
-    authenticated: false,
+    forAdmins: false,
     async run(ctx) {
       if (ctx.path === prefix)
         return redirectTo(ctx, `${requestContext(ctx).basePath}${problemPagesPath}${ctx.search}`);

@@ -29,7 +29,7 @@ export function createExplainEndpoint(explain: Explain): InternalRoute {
     name: 'explain',
     prefix: path,
     rewrite: '',
-    authenticated: true,
+    forAdmins: true,
     async run(ctx) {
       if (!isRead(ctx, path)) return;
       const formatter = representations.choose(ctx.req.headers.accept);

@@ -33,6 +33,8 @@ export interface GatewayOptions {
   readonly clock?: () => number;
   /** Refuses a path that a service may read as one with other authentication. @default false */
   readonly strictPaths?: boolean;
+  /** Users of auth services who may see the internal routes for administrators. @default [] */
+  readonly adminUsers?: readonly string[] | undefined;
   /** Lower-case names of headers that no client may send, besides those of the auth services. @default [] */
   readonly identityHeaders?: readonly string[];
   /** Until an upstream's response headers, in milliseconds, for mappings that do not set it. @default 3000 */
@@ -200,6 +202,7 @@ function createRoutes(
     holdCluster: (record, target) =>
       holdCluster(clusterSpec(record.authService, target, record.timeoutMs, mappingDefaults)),
     counts: counts.auth,
+    adminUsers: options.adminUsers ?? [],
     onUnanswered() {
       counts.lastUnanswered.auth = clock();
     },
@@ -218,7 +221,7 @@ function createRoutes(
     },
     domain: options.rateLimitService?.domain,
   };
-  const served = internalRoutes.filter(({ authenticated }) => !authenticated || auth.hasDefault);
+  const served = internalRoutes.filter(({ forAdmins }) => !forAdmins || auth.hasDefault);
   return [
     ...mappings.map((mapping) => createRoute(mapping, parts)),
     ...served.map((internal) => createInternalRoute(internal, parts)),

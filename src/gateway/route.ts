@@ -39,8 +39,8 @@ export interface Route extends Rule {
 export interface InternalRoute extends Partial<RequestMatch> {
   readonly name: string;
   readonly prefix: string;
-  /** True: only behind the default auth service; without one the route is not served at all. */
-  readonly authenticated: boolean;
+  /** True: only for administrators, behind the default auth service; without one the route is not served at all. */
+  readonly forAdmins: boolean;
   /** As in a mapping; `''` keeps the path. */
   readonly rewrite: string;
   /** True: its responses last as long as a client watches, so they are left out of the traffic counts. */
@@ -79,7 +79,7 @@ export function createRoute(mapping: Mapping, parts: RouteParts): Route {
 
 /** Its authentication fails closed: the gateway's own pages must not open when an auth service fails. */
 export function createInternalRoute(internal: InternalRoute, parts: Pick<RouteParts, 'auth' | 'holdTraffic'>): Route {
-  const { name, authenticated, run, isLongLived = false, isBlock, ...rule } = internal;
+  const { name, forAdmins, run, isLongLived = false, isBlock, ...rule } = internal;
   const mapping = { ...mappingDefaults, ...rule, name, service: name };
   return Object.freeze({
     ...ruleOf(mapping),
@@ -87,7 +87,7 @@ export function createInternalRoute(internal: InternalRoute, parts: Pick<RoutePa
     isBlock,
     mapping,
     source: undefined,
-    auth: authenticated ? parts.auth.of(mapping, { failClosed: true }) : undefined,
+    auth: forAdmins ? parts.auth.of(mapping, { forAdmins }) : undefined,
     descriptors: noDescriptors,
     labels: none,
     transport: inProcess(mapping, run),

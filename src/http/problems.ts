@@ -42,6 +42,12 @@ export const problems = {
     meaning: 'The auth service refused the request.',
     remedy: 'Ask for access, or use other credentials.',
   },
+  'admins-only': {
+    status: 403,
+    title: 'For administrators only',
+    meaning: 'The page shows the state of the gateway, and you are not an administrator.',
+    remedy: 'Sign in as a user with the role `admin` in users.yaml, or one that ADMIN_USERS names.',
+  },
   'not-found': {
     status: 404,
     meaning: 'There is no such resource, or you may not see it.',

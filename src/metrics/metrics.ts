@@ -59,7 +59,7 @@ export function familiesOf(parts: MetricsParts): readonly Family[] {
 const allowed = ['GET', 'HEAD', 'OPTIONS'];
 
 /**
- * Behind the auth service. Every Prometheus accepts plain text as the last part of its `Accept`; other clients get it too,
+ * For administrators. Every Prometheus accepts plain text as the last part of its `Accept`; other clients get it too,
  * because refusing it would help no client (RFC 9110 section 12.5.1).
  */
 export function createMetricsRoute(metrics: Metrics, path = '/gateway/v0/metrics'): InternalRoute {
@@ -67,7 +67,7 @@ export function createMetricsRoute(metrics: Metrics, path = '/gateway/v0/metrics
     name: 'metrics',
     prefix: path,
     rewrite: '',
-    authenticated: true,
+    forAdmins: true,
     async run(ctx: Context) {
       if (ctx.path !== path) throw problem('not-found');
       if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return answerOtherMethod(ctx, allowed);

@@ -82,6 +82,7 @@ export function openGateway(setup: Setup, configuration: Configuration, parts: G
       versions,
       internalRoutes: [...parts.routes, ...blocked.map(blockedRoute)],
       identityHeaders: [userHeader],
+      adminUsers: settings.adminUsers,
       authServices: authServices.map((record) => ({ record, port: chooseAuth(setup, record, resolve, parts) })),
       rateLimitService,
       limiter: limiter?.limiter,
@@ -123,7 +124,7 @@ function blockedRoute({ isGuard: _isGuard, source: _source, ...match }: BlockedM
   const run = async () => {
     throw problem('misconfigured', { cause: `Mapping ${match.name} is broken` });
   };
-  return { ...match, rewrite: '', authenticated: false, isBlock: true, run };
+  return { ...match, rewrite: '', forAdmins: false, isBlock: true, run };
 }
 
 /** Without auth, which has its own listener, and the API, whose versions are routes already. */
@@ -133,7 +134,7 @@ function plainRoutes(services: Readonly<Record<string, Handler>>): InternalRoute
     name,
     prefix: plain.length === 1 ? '/' : `/${name}`,
     rewrite: '/',
-    authenticated: false,
+    forAdmins: false,
     run,
   }));
 }

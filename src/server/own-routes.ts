@@ -63,7 +63,7 @@ export function createOwnRoutes(parts: OwnRoutesParts): OwnRoutes {
 }
 
 function versionRoute(name: string, run: InternalRoute['run']): InternalRoute {
-  return { name: `api-${name}`, prefix: `/${name}`, rewrite: '', authenticated: false, run };
+  return { name: `api-${name}`, prefix: `/${name}`, rewrite: '', forAdmins: false, run };
 }
 
 function metricsParts(parts: OwnRoutesParts): MetricsParts {

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { createAuthenticator, createLoginCounts, createReloadingAuthenticator, type PasswordHash } from '#auth';
+import { createAuthenticator, createLoginCounts, createReloadingAuthenticator } from '#auth';
+import type { PasswordHash } from '#config';
 import { formatBasic } from '../../src/auth/basic.ts';
 
 const demo = formatBasic('demo', 'sesame');
@@ -23,7 +24,7 @@ const fakeHash = (): PasswordHash => ({
 function setUp(options: Options = {}, names: readonly string[] = ['demo', 'guest']) {
   const hashes = new Map(names.map((name) => [name, fakeHash()]));
   const dummy = fakeHash();
-  const users = { find: (name: string) => hashes.get(name), dummyHash: () => dummy };
+  const users = { find: (name: string) => hashes.get(name), isAdmin: () => false, dummyHash: () => dummy };
   const state = { nowMs: 0, hold: false, asked: [] as PasswordHash[], waiting: [] as (() => void)[] };
   const verify = async (password: string, hash: PasswordHash) => {
     state.asked.push(hash);
@@ -62,7 +63,7 @@ describe('createAuthenticator', () => {
     });
     await assert.rejects(async () => authenticate(demo), /out of memory/);
     failing = false;
-    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
+    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
   });
 });
 
@@ -71,7 +72,7 @@ describe('cached credentials', () => {
     const { authenticate, state } = setUp();
     await authenticate(demo);
     const verdict = authenticate(demo);
-    assert.deepEqual(verdict, { kind: 'user', name: 'demo' });
+    assert.deepEqual(verdict, { kind: 'user', name: 'demo', isAdmin: false });
     assert.ok(Object.isFrozen(verdict));
     for (let count = 0; count < 100; count++) assert.equal(authenticate(demo), verdict);
     assert.equal(state.asked.length, 1);
@@ -87,7 +88,7 @@ describe('cached credentials', () => {
       state.nowMs = ttlMs - 1;
       assert.ok(!(authenticate(demo) instanceof Promise));
       state.nowMs = ttlMs;
-      assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
+      assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
       assert.equal(state.asked.length, 2);
       hashes.delete('demo');
       state.nowMs = 2 * ttlMs;
@@ -100,7 +101,11 @@ describe('cached credentials', () => {
     await authenticate(guest);
     await authenticate(demo);
     for (const spelling of ['basic', 'BASIC', 'Basic ', 'basic  '])
-      assert.deepEqual(authenticate(demo.replace('Basic', spelling)), { kind: 'user', name: 'demo' }, spelling);
+      assert.deepEqual(
+        authenticate(demo.replace('Basic', spelling)),
+        { kind: 'user', name: 'demo', isAdmin: false },
+        spelling,
+      );
     assert.ok(!(authenticate(guest) instanceof Promise));
     assert.equal(state.asked.length, 2);
   });
@@ -157,7 +162,7 @@ describe('verification', () => {
     state.hold = false;
     release();
     for (const verdict of await Promise.all(running)) assert.deepEqual(verdict, { kind: 'invalid' });
-    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
+    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
   });
 
   it('of credentials that were right before comes first, so that a flood of guesses does not lock them out', async () => {
@@ -185,10 +190,10 @@ describe('verification', () => {
     const throttled = { kind: 'throttled', retryAfterS: 1, sender: from('a')() };
     for (const header of [wrong, demo]) assert.deepEqual(authenticate(header, from('a')), throttled);
     assert.equal(state.asked.length, 11);
-    assert.deepEqual(await authenticate(demo, from('b')), { kind: 'user', name: 'demo' });
+    assert.deepEqual(await authenticate(demo, from('b')), { kind: 'user', name: 'demo', isAdmin: false });
     assert.ok(!(authenticate(demo, from('a')) instanceof Promise), 'remembered credentials pass');
     state.nowMs = 1000;
-    assert.deepEqual(await authenticate(guest, from('a')), { kind: 'user', name: 'guest' });
+    assert.deepEqual(await authenticate(guest, from('a')), { kind: 'user', name: 'guest', isAdmin: false });
   });
 
   it('happens for no more of the guesses that arrive together than of those that arrive in turn', async () => {
@@ -212,16 +217,16 @@ describe('verification', () => {
 });
 
 describe('a reload of users', () => {
-  const one = { find: fakeHash, dummyHash: fakeHash };
-  const none = { find: () => undefined, dummyHash: fakeHash };
+  const one = { find: fakeHash, isAdmin: () => false, dummyHash: fakeHash };
+  const none = { find: () => undefined, isAdmin: () => false, dummyHash: fakeHash };
 
   it('applies to the next request, also of cached credentials', async () => {
     const { authenticate, reload } = createReloadingAuthenticator({ users: one, verify: async () => true });
-    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
+    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
     reload(none);
     assert.deepEqual(await authenticate(demo), { kind: 'invalid' });
     reload(one);
-    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo' });
+    assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
   });
 
   it('does not cache the verdict of a check that began before it', async () => {
@@ -234,7 +239,7 @@ describe('a reload of users', () => {
     const before = authenticate(demo);
     reload(none);
     finish();
-    assert.deepEqual(await before, { kind: 'user', name: 'demo' });
+    assert.deepEqual(await before, { kind: 'user', name: 'demo', isAdmin: false });
     const after = authenticate(demo);
     finish();
     assert.deepEqual(await after, { kind: 'invalid' });

@@ -2,13 +2,8 @@
 import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
 import fc from 'fast-check';
-import {
-  hashPassword,
-  type PasswordHash,
-  parsePasswordHash,
-  type ScryptCost,
-  verifyPassword,
-} from '../../src/auth/password-hash.ts';
+import { type PasswordHash, parsePasswordHash, type ScryptCost } from '#config';
+import { hashPassword, verifyPassword } from '../../src/auth/password-hash.ts';
 
 const cheap: ScryptCost = { ln: 1, r: 1, p: 1 };
 const salt = 'A'.repeat(22);

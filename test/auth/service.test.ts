@@ -47,7 +47,7 @@ describe('the auth service in this process', () => {
 
   it('allows a user, with the name in a header, and without a promise when the credentials are cached', async () => {
     const { ask } = await setUp();
-    const expected = { outcome: 'allow', headers: { 'x-travel-user': 'demo' } };
+    const expected = { outcome: 'allow', headers: { 'x-travel-user': 'demo' }, isAdmin: false };
     assert.deepEqual(await ask(demo), expected);
     assert.deepEqual(ask(demo), expected);
   });
@@ -76,7 +76,7 @@ describe('the auth service in this process', () => {
 
   it('accepts another realm and another header', async () => {
     const { ask } = await setUp({ realm: 'a "quoted\\realm"', userHeader: 'X-Remote-User' });
-    assert.deepEqual(await ask(demo), { outcome: 'allow', headers: { 'x-remote-user': 'demo' } });
+    assert.deepEqual(await ask(demo), { outcome: 'allow', headers: { 'x-remote-user': 'demo' }, isAdmin: false });
     const quoted = 'Basic realm="a \\"quoted\\\\realm\\"", charset="UTF-8"';
     assert.deepEqual(await ask(), deny('unauthorized', { 'WWW-Authenticate': quoted }));
   });

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parsePasswordHash, verifyPassword } from '../../src/auth/password-hash.ts';
+import { parsePasswordHash } from '#config';
+import { verifyPassword } from '../../src/auth/password-hash.ts';
 import {
   type Ended,
   knownCommands,

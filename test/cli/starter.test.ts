@@ -7,7 +7,7 @@ import { writeNewFiles } from '../../src/cli/new-files.ts';
 import { writeStarter } from '../../src/cli/starter.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
-const passwordHash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'B'.repeat(43)}`;
+const passwordHash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 const options = { service: 'http://127.0.0.1:3000', user: 'me', passwordHash };
 const written = ['services/app.yaml', 'ratelimit/gateway.yaml', 'users.yaml', 'settings.env'];
 
@@ -38,7 +38,7 @@ describe('writeStarter', () => {
       assert.deepEqual([authServices.length, rateLimitServices.length], [1, 1]);
       const [{ domain, descriptors } = assert.fail(), ...otherLimits] = limits;
       assert.deepEqual([domain, descriptors.map(({ key }) => key), otherLimits], ['gateway', ['user'], []]);
-      assert.deepEqual([users, demo], [[{ name: 'me', passwordHash }], {}]);
+      assert.deepEqual([users, demo], [[{ name: 'me', passwordHash, roles: ['admin'] }], {}]);
     }
   });
 

@@ -106,7 +106,7 @@ describe('keepLastGood', () => {
     assert.equal(domain(errorAt('')), 'old');
   });
 
-  const user = (name: string) => ({ name, passwordHash: 'x' });
+  const user = (name: string) => ({ name, passwordHash: 'x', roles: [] });
 
   it('keeps a user whose line is broken, and no other who is gone', () => {
     const names = (...errors: ConfigurationError[]) =>

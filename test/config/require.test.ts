@@ -5,7 +5,7 @@ import { type ConfigurationRecords, requireConfiguration, requireSettings } from
 
 const shipped = fileURLToPath(new URL('../../config', import.meta.url));
 
-const hash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'B'.repeat(43)}`;
+const hash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 const mapping = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'hotel', prefix: '/v1/hotels', service: 'hotel' };
 
 describe('requireSettings', () => {

@@ -2,22 +2,24 @@
 import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { configurationFrom, exposedDemoUsers, loadConfiguration, type User } from '#config';
+import fc from 'fast-check';
+import { createUsers } from '#auth';
+import { configurationFrom, encodeUnpadded, exposedDemoUsers, loadConfiguration, type User } from '#config';
 
 const salt = 'A'.repeat(22);
-const hash = 'B'.repeat(43);
+const hash = 'A'.repeat(43);
 const phc = `$scrypt$ln=14,r=8,p=1$${salt}$${hash}`;
 
 describe('users', () => {
   it('are read by name and hash', () => {
-    const { configuration, errors } = configurationFrom({ records: [], users: [{ name: 'Zoë', password_hash: phc }] });
-    assert.deepEqual([configuration.users, errors], [[{ name: 'Zoë', passwordHash: phc }], []]);
+    const { configuration, errors } = configurationFrom({ records: [], users: [{ name: 'Zoe', password_hash: phc }] });
+    assert.deepEqual([configuration.users, errors], [[{ name: 'Zoe', passwordHash: phc, roles: [] }], []]);
   });
 
   it('that cannot be used do not lock the others out', () => {
     const users = [{ name: 'a', password_hash: phc }, { name: 'b' }, 'c', { name: 'a', password_hash: phc }];
     const { configuration, errors } = configurationFrom({ records: [], users });
-    assert.deepEqual(configuration.users, [{ name: 'a', passwordHash: phc }]);
+    assert.deepEqual(configuration.users, [{ name: 'a', passwordHash: phc, roles: [] }]);
     assert.deepEqual(
       errors.map(({ source: { line }, record, message }) => [line, record, message]),
       [
@@ -49,9 +51,24 @@ describe('users', () => {
       assert.doesNotMatch(error?.message ?? '', /hunter2|12345/);
     });
 
-  it('cannot have a name that HTTP Basic cannot carry', () => {
-    for (const name of ['', 'a:b', 'a\nb', 'a\0', '\u0085'])
+  it('cannot have a name that HTTP Basic or the header for services cannot carry', () => {
+    for (const name of ['', 'a:b', 'a\nb', 'a\0', '\u0085', 'j\u00fcrgen', ' ann', 'ann '])
       assert.equal(errorsOf({ name, password_hash: phc }).length, 1, JSON.stringify(name));
+  });
+
+  it('are the same for the check of the files and for the auth service', () => {
+    const base64 = fc.uint8Array({ maxLength: 70 }).map(encodeUnpadded);
+    const cost = fc.tuple(fc.nat(22), fc.nat(34), fc.nat(18)).map(([ln, r, p]) => `ln=${ln},r=${r},p=${p}`);
+    const hashes = fc.tuple(cost, base64, base64).map(([costs, ...parts]) => `$scrypt$${costs}$${parts.join('$')}`);
+    const name = fc.oneof(fc.string({ maxLength: 4 }), fc.string({ unit: 'binary', maxLength: 4 }));
+    fc.assert(
+      fc.property(name, fc.oneof(fc.constant(phc), hashes), (name, password_hash) => {
+        const accepts = () => void createUsers([{ name, passwordHash: password_hash }]);
+        if (errorsOf({ name, password_hash }).length === 0) accepts();
+        else assert.throws(accepts);
+      }),
+      { numRuns: 500 },
+    );
   });
 });
 
@@ -84,7 +101,7 @@ describe('the demo users', () => {
   });
 
   it('are known by their hashes, so that a real user may be named demo', () => {
-    const own = [{ name: 'demo', passwordHash: '$scrypt$ln=14,r=8,p=1$AAAA$BBBB' }];
+    const own = [{ name: 'demo', passwordHash: '$scrypt$ln=14,r=8,p=1$AAAA$BBBB', roles: [] }];
     assert.deepEqual(exposedDemoUsers({ host: '0.0.0.0', allowDemoUsers: false }, own), []);
   });
 });

@@ -12,8 +12,9 @@ interface RouteRow {
 
 export function diagnosticsCases(desk: OpenDesk): void {
   describe('diagnostics', () => {
-    it('need credentials, and have no path below them', async () => {
+    it('are for administrators, and have no path below them', async () => {
       await call(desk, path).expect(401);
+      await call(desk, path).auth('guest', 'guest').expect(403);
       await call(desk, path).auth('demo', 'wrong').expect(401);
       await callAsDemo(desk, `${path}x`).expect(404);
     });

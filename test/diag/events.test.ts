@@ -275,7 +275,7 @@ describe('the events of a desk', () => {
   });
 
   it('need credentials, are four at once for a user, and are not counted as traffic', async () => {
-    const { desk, open } = await listen();
+    const { desk, open } = await listen({ adminUsers: ['guest'] });
     await call(desk, path).expect(401);
     const [first] = [await open(), await open(), await open(), await open()];
     assert.deepEqual([(await open()).status, (await open('', 'guest')).status], [503, 200]);

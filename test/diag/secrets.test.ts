@@ -1,6 +1,7 @@
 /** Secrets of a configuration and of failed requests, which the diagnostics show in no representation. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Frontdesk } from '../../src/index.ts';
 import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
@@ -58,12 +59,14 @@ describe('the diagnostics of a configuration full of secrets', () => {
   before(async () => {
     const config = await writeFiles({
       'services/good.yaml': good.map((record) => `---\n${JSON.stringify(record)}\n`).join(''),
-      'services/broken.yaml': broken.map((record) => `---\n${JSON.stringify(record)}\n`).join(''),
       'ratelimit/gateway.yaml': JSON.stringify(limits),
       'users.yaml': await readFile('config/users.yaml', 'utf8'),
     });
     desk = await open({ config, only: ['gateway', 'auth', 'ratelimit'] });
     url = (await desk.listen()).gateway?.url ?? '';
+    const faults = broken.map((record) => `---\n${JSON.stringify(record)}\n`).join('');
+    await writeFile(join(config, 'services/broken.yaml'), faults);
+    await desk.reload();
     await call(desk, `/away/http:/ann:${mark}-15@host?token=${mark}-16`).set('Authorization', basic);
     await call(desk, `/away/http%3A%2F%2Fann%3A${mark}-17%40host/x`).set('Authorization', basic);
     await call(desk, `/away/${'x'.repeat(478)}/http://ann:${mark}-18@host`).set('Authorization', basic);

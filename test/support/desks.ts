@@ -53,5 +53,6 @@ export const annRecord = Object.freeze({
 
 export const demoRecord = Object.freeze({
   name: 'demo',
+  roles: ['admin'],
   password_hash: '$scrypt$ln=1,r=1,p=1$AQEBAQEBAQEBAQEBAQEBAQ$1DbD5n6l2tvRy0vUzb0qA+KVLbJbR35li2AWO6CmaeA',
 });

@@ -1,7 +1,7 @@
 /** Ambassador's fields that mean nearly the same as ours: functions that the rows name. Each says what it keeps, and in a notice what it drops. */
 import type { Fault } from '../errors.ts';
 import type { AmbassadorReader, Fields } from '../fields/field.ts';
-import { unknownCommand } from '../fields/headers.ts';
+import { credentialHeaders, unknownCommand } from '../fields/headers.ts';
 
 /** A field that is not supported. No notice while its value turns it off. */
 export function ignored(why: string, remedy = 'Remove it, if it is no longer needed.'): AmbassadorReader {
@@ -133,9 +133,6 @@ export function knownCommands(name: string): AmbassadorReader {
     return { fields: { [name]: Object.fromEntries(known) }, notice: unknown.length === 0 ? undefined : notice };
   };
 }
-
-/** Headers in which a client sends its credentials. */
-const credentialHeaders: readonly string[] = ['authorization', 'cookie', 'proxy-authorization'];
 
 /** In Ambassador the service gets what the auth service answers under these names; here it gets what the client sent. */
 export const identityHeaders: AmbassadorReader = (value) => {

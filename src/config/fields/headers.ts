@@ -55,6 +55,9 @@ export function headerValueFault(value: string): Fault | undefined {
   };
 }
 
+/** Headers in which a client sends its credentials. */
+export const credentialHeaders: readonly string[] = ['authorization', 'cookie', 'proxy-authorization'];
+
 /** Headers that frame a message or belong to one connection (RFC 9110 sections 7.2, 7.6.1, 8.6): the gateway sets them. */
 export function framingFault(name: string): Fault | undefined {
   if (name === 'host') return { message: '"host" addresses the request', remedy: 'Set host_rewrite instead.' };

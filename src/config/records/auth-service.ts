@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { identityHeaders, secured } from '../ambassador/readers.ts';
 import type { Fault } from '../errors.ts';
 import { field, type Given, mapOf, optional, strict, text } from '../fields/field.ts';
-import { framingFault, headerMap, headerName, headerValueFault } from '../fields/headers.ts';
+import { credentialHeaders, framingFault, headerMap, headerName, headerValueFault } from '../fields/headers.ts';
 import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { flag, milliseconds, serviceReference, wholeNumber } from '../fields/values.ts';
 import { type PlainRecord, plainReader, recordName } from './kind.ts';
@@ -152,7 +152,9 @@ function cacheFault({ includeBody, cacheMs = 0 }: Given<typeof authServiceFields
 function identityFault(name: string): Fault | undefined {
   const remedy = 'Remove it: each listed header is removed from what clients send.';
   if (framingFault(name) !== undefined) return { message: `"${name}" frames the request`, remedy };
-  return name === 'authorization' ? { message: `"${name}" is what the auth service checks`, remedy } : undefined;
+  return credentialHeaders.includes(name)
+    ? { message: `"${name}" is what the auth service checks`, remedy }
+    : undefined;
 }
 
 /** It is part of a header. */

@@ -1,5 +1,6 @@
 /** The table of settings: default, kind and help line, for the environment, the library's options and `--help`. */
 import { isHost, isNetwork } from '../fields/addresses.ts';
+import { isUserName } from '../fields/credentials.ts';
 import {
   addressBook,
   bytes,
@@ -27,6 +28,7 @@ const baseUrl = textKind(
   isBaseUrl,
   'an http or https URL without query, fragment, credentials or slash at the end, for example https://travel.example',
 );
+const userNames = listKind(isUserName, 'names of users, with commas between them');
 const networks = listKind(isNetwork, 'addresses or networks such as 10.0.0.0/8, with commas between them');
 const logLevel = choiceKind(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
 const origins = listKind(
@@ -70,6 +72,10 @@ export const settingTable = {
   logLevel: logLevel('info', 'Least level that is logged; the access log is at info.'),
   tlsCert: file(undefined, 'Certificate chain (PEM) that turns the gateway to HTTPS; goes with TLS_KEY.'),
   tlsKey: file(undefined, 'Private key (PEM) of TLS_CERT.'),
+  adminUsers: userNames(
+    [],
+    'Users who may see diagnostics, explanations and metrics, as the AuthService names them; beside the role admin in users.yaml, which counts where this process is the auth service.',
+  ),
   trustedProxies: networks([], 'Proxies whose X-Forwarded-* headers are trusted.'),
   gatewayDomain: domain('gateway.local', 'First part of the annotation key <gateway domain>/config.'),
   publicUrl: baseUrl(undefined, "Base of the URLs in answers; unset: the request's scheme and host."),

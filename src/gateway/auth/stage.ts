@@ -38,12 +38,12 @@ export interface AuthStages {
   /** Whether a mapping that names no auth service has one. */
   readonly hasDefault: boolean;
   /**
-   * Undefined: the mapping is open. `failClosed`: refuses whenever the auth service gives no answer, with
-   * `failure_mode_allow` too. Throws TypeError for a mapping without an auth service that is not open.
+   * Undefined: the mapping is open. `forAdmins`: refuses other users, and refuses all whenever the auth service gives no
+   * answer, with `failure_mode_allow` too. Throws TypeError for a mapping without an auth service that is not open.
    */
   readonly of: (
     mapping: Pick<Mapping, 'name' | 'bypassAuth' | 'authService'>,
-    options?: { readonly failClosed: boolean },
+    options?: { readonly forAdmins: boolean },
   ) => AuthStage | undefined;
 }
 
@@ -52,6 +52,8 @@ export interface AuthStagesParts {
   readonly holdCluster: (record: AuthService, target: RemoteTarget) => Cluster;
   /** Counted up, for all auth services together. */
   readonly counts: AuthCounts;
+  /** Names that an auth service gives to administrators. */
+  readonly adminUsers: readonly string[];
   /** Called for each request that an auth service gave no answer to. */
   readonly onUnanswered: () => void;
   readonly logger: Logger;
@@ -61,7 +63,7 @@ export interface AuthStagesParts {
 export function createAuthStages(services: readonly ConfiguredAuthService[], parts: AuthStagesParts): AuthStages {
   const stages = new Map(services.map((service) => [service.record.name, createPair(service, parts)]));
   if (stages.size < services.length) throw new TypeError('two auth services have the same name');
-  const defaults = services.length === 1 ? services : services.filter(({ record }) => record.isDefault);
+  const defaults = services.filter(({ record }) => record.isDefault);
   if (defaults.length > 1)
     throw new TypeError(`${defaults.length} of ${services.length} auth services are the default: make it one`);
   return Object.freeze({
@@ -72,20 +74,34 @@ export function createAuthStages(services: readonly ConfiguredAuthService[], par
         throw new TypeError(`Mapping ${name} names no auth service, and none of ${services.length} is the default`);
       const pair = stages.get(authService);
       if (pair === undefined) throw new TypeError(`Mapping ${name}: there is no auth service "${authService}"`);
-      return options?.failClosed ? pair.failClosed : pair.asConfigured;
+      return options?.forAdmins ? pair.forAdmins : pair.asConfigured;
     },
   } satisfies AuthStages);
 }
 
 function createPair({ record, port }: ConfiguredAuthService, parts: AuthStagesParts) {
   const client = port === undefined ? createRemoteClient(record, parts) : createPortClient(port, record);
-  const stageOf = (failureModeAllow: boolean): AuthStage =>
+  const stageOf = (stageRecord: StageRecord, requireRole?: RequireRole): AuthStage =>
     Object.freeze({
       record,
-      authenticate: createAuthenticate({ ...record, failureModeAllow }, client.ask, parts),
+      authenticate: createAuthenticate(stageRecord, client.ask, parts, requireRole),
       preview: client.preview,
     });
-  return { asConfigured: stageOf(record.failureModeAllow), failClosed: stageOf(false) };
+  const requireAdmin = createRequireAdmin(parts.adminUsers);
+  return {
+    asConfigured: stageOf(record),
+    forAdmins: stageOf({ ...record, failureModeAllow: false }, requireAdmin),
+  };
+}
+
+/** Throws the Problem of a user who may not pass. */
+type RequireRole = (ctx: Context, isAdmin: boolean | undefined) => void;
+
+function createRequireAdmin(adminUsers: readonly string[]): RequireRole {
+  const names = new Set(adminUsers);
+  return function requireAdmin(ctx, isAdmin) {
+    if (isAdmin !== true && !names.has(requestContext(ctx).user ?? '')) throw problem('admins-only');
+  };
 }
 
 function createRemoteClient(record: AuthService, { resolve, holdCluster }: AuthStagesParts): AuthClient {
@@ -115,6 +131,7 @@ function createAuthenticate(
   record: StageRecord,
   ask: AuthClient['ask'],
   { counts, onUnanswered, logger }: AuthStagesParts,
+  requireRole?: RequireRole,
 ): Authenticate {
   const identity = createIdentity(record.allowedAuthorizationHeaders);
 
@@ -122,6 +139,7 @@ function createAuthenticate(
     if (decision.outcome === 'allow') {
       counts.allowed += 1;
       setIdentity(ctx, identity, decision.headers);
+      requireRole?.(ctx, decision.isAdmin);
       return true;
     }
     if (decision.outcome === 'deny') {

@@ -43,7 +43,7 @@ describe('authentication without a decision', () => {
     const edge = await startEdge(servers, {
       authService: authRecordOf({ failureModeAllow: true }),
       authPort: () => failed,
-      internalRoutes: [{ name: 'diag', prefix: '/gateway/v0/diag', rewrite: '', authenticated: true, run }],
+      internalRoutes: [{ name: 'diag', prefix: '/gateway/v0/diag', rewrite: '', forAdmins: true, run }],
       targets: { hotel: remote(await startUpstream(servers)) },
     });
     assert.equal((await fetch(`${edge.origin}/v1/hotels`)).status, 200);
@@ -60,6 +60,7 @@ describe('the authentication stage', () => {
       resolve: () => assert.fail('resolved'),
       holdCluster: () => assert.fail('opened'),
       counts,
+      adminUsers: [],
       onUnanswered() {},
       logger: recordingLogger(log),
     });
