@@ -59,7 +59,8 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
 
 function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions): Server {
   const settings = {
-    ...(upgrades && { shouldUpgradeCallback: upgrades.shouldUpgrade }),
+    // Always given: by default Node takes a request off HTTP as soon as anything listens for upgrades.
+    shouldUpgradeCallback: upgrades?.shouldUpgrade ?? (() => false),
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headerTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
