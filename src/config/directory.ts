@@ -1,5 +1,5 @@
 /** Which files a configuration directory has, and their bytes or why they cannot be read. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, type Stats, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ConfigurationError, didYouMean, suggestion } from './errors.ts';
@@ -18,6 +18,18 @@ export interface Directory {
 
 /** The files in the order of their names, so that every machine reads the same. */
 export async function readDirectory(directory: string): Promise<Directory> {
+  const { files, errors, notices } = await findFiles(directory);
+  return { files: files.flatMap((one) => read(one, errors)), errors, notices };
+}
+
+type FoundFile = Omit<ConfigurationFile, 'bytes'>;
+
+interface Found extends Pick<Directory, 'notices'> {
+  readonly files: readonly FoundFile[];
+  readonly errors: ConfigurationError[];
+}
+
+async function findFiles(directory: string): Promise<Found> {
   const errors: ConfigurationError[] = [];
   const entries = await listed(directory, errors);
   if (errors.length === 0) errors.push(...misplaced(directory, entries));
@@ -30,7 +42,7 @@ export async function readDirectory(directory: string): Promise<Directory> {
     entries.includes(name) ? [{ kind, file: join(directory, name) }] : [];
   const [services, limits] = await Promise.all([folder('services', 'services'), folder('limits', 'ratelimit')]);
   const found = [...services, ...limits, ...file('users', 'users.yaml'), ...file('demo', 'demo.yaml')];
-  return { files: found.flatMap((one) => read(one, errors)), errors, notices: unread(directory, entries) };
+  return { files: found, errors, notices: unread(directory, entries) };
 }
 
 const entryNames = ['services', 'ratelimit', 'users.yaml', 'demo.yaml'];
@@ -73,13 +85,37 @@ async function listed(directory: string, errors: ConfigurationError[]): Promise<
 }
 
 /** Synchronous: for thousands of small files it is several times as fast, and only one file is open at a time. */
-function read(found: Omit<ConfigurationFile, 'bytes'>, errors: ConfigurationError[]): readonly ConfigurationFile[] {
+function read(found: FoundFile, errors: ConfigurationError[]): readonly ConfigurationFile[] {
   try {
-    return [{ ...found, bytes: readFileSync(found.file) }];
+    const stats = statSync(found.file);
+    const fault = stats.isDirectory() ? undefined : sizeFault(stats);
+    if (fault === undefined) return [{ ...found, bytes: readFileSync(found.file) }];
+    errors.push(errorAt(found.file, fault, `Split it into several files, or move it out of the directory.`));
+    return [];
   } catch (cause) {
     errors.push(unreadable(found.file, 'file', cause));
     return [];
   }
+}
+
+/** More than 10,000 mappings of twenty lines need. */
+const fileBytesMax = 32 * 1024 * 1024;
+
+/** Reading a pipe or a device might never end. */
+function sizeFault(stats: Stats): string | undefined {
+  if (!stats.isFile()) return 'the file cannot be read: it is no regular file';
+  if (stats.size <= fileBytesMax) return undefined;
+  return `the file has ${stats.size} bytes, and at most ${fileBytesMax} are read`;
+}
+
+/** Whether the files that would be read have so many bytes. Looks at no more of them than it must. */
+export async function hasBytes(directory: string, bytes: number): Promise<boolean> {
+  const { files } = await findFiles(directory);
+  let sum = 0;
+  return files.some(({ file }) => {
+    sum += statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    return sum >= bytes;
+  });
 }
 
 function unreadable(path: string, what: 'file' | 'directory', cause: unknown): ConfigurationError {

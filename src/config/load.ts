@@ -57,7 +57,7 @@ export async function readFiles(
   const digests = files.map(({ file, bytes }) => ({ file, digest: digestOf(bytes) }));
   const changed = files.flatMap((one, index) => {
     const digest = digests[index]?.digest ?? '';
-    return known.get(one.file) === digest ? [] : [{ ...partOf(one, options), digest, bytes: one.bytes.length }];
+    return known.get(one.file) === digest ? [] : [{ ...partOf(one, options), digest }];
   });
   return { files: digests, changed, errors, notices };
 }
@@ -138,7 +138,7 @@ type Draft = { -readonly [P in keyof FilePart]: FilePart[P] extends readonly (in
 
 function emptyPart(file: string): Draft {
   const lists = { records: [], blocked: [], limits: [], users: [], errors: [], notices: [], differences: [] };
-  return { file, digest: '', bytes: 0, demo: {}, ...lists };
+  return { file, digest: '', demo: {}, ...lists };
 }
 
 function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions): FilePart {

@@ -42,7 +42,6 @@ export interface FilePart {
   readonly file: string;
   /** SHA-256 of its bytes. */
   readonly digest: string;
-  readonly bytes: number;
   readonly records: readonly GatewayRecord[];
   readonly blocked: readonly BlockedMatch[];
   readonly limits: readonly LimitDomain[];

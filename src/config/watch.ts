@@ -2,6 +2,7 @@
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FSWatcher } from 'chokidar';
+import { hasBytes } from './directory.ts';
 import { assembleFiles, type LoadOptions, type Reading, readFiles } from './load.ts';
 import type { LoadedConfiguration } from './model.ts';
 
@@ -18,7 +19,7 @@ export interface WatchOptions extends LoadOptions {
   readonly onError: (error: unknown) => void;
   /** How long nothing must change before the directory is read: files are written in parts. @default 100 */
   readonly quietMs?: number;
-  /** From this many bytes of known files on, the directory is read in a thread, off the event loop. @default 32 KiB */
+  /** From this many bytes of files on, the directory is read in a thread, off the event loop. @default 32 KiB */
   readonly threadFromBytes?: number;
 }
 
@@ -108,11 +109,11 @@ function createReader(options: WatchOptions): Reader {
     onChange(loaded, startedAtMs);
   }
 
-  function read(start = startOf(last, threadFromBytes)): Promise<void> {
+  function read(start?: Read): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
     firstTouchMs = undefined;
-    queue = queue.then(() => readOnce(start)).catch(onError);
+    queue = queue.then(async () => readOnce(start ?? (await startOf(directory, threadFromBytes)))).catch(onError);
     return queue;
   }
 
@@ -141,8 +142,8 @@ function isSame(a: LoadedConfiguration, b: LoadedConfiguration): boolean {
   return keyOf(a) === keyOf(b);
 }
 
-function startOf({ files = [] }: LoadedConfiguration, threadFromBytes: number): Read {
-  return files.reduce((sum, { bytes }) => sum + bytes, 0) < threadFromBytes ? readHere : readInThread;
+async function startOf(directory: string, threadFromBytes: number): Promise<Read> {
+  return (await hasBytes(directory, threadFromBytes)) ? readInThread : readHere;
 }
 
 async function readHere({ directory, known, ...options }: ReadRequest, closing: AbortSignal) {

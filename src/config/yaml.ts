@@ -3,6 +3,7 @@ import {
   Composer,
   type CST,
   type Document,
+  isCollection,
   isMap,
   isNode,
   isPair,
@@ -13,6 +14,7 @@ import {
   type Pair,
   Parser,
   type YAMLError,
+  type YAMLMap,
 } from 'yaml';
 import type { ConfigDocument, ConfigurationError, Fault, Place } from './errors.ts';
 
@@ -22,27 +24,71 @@ const aliasesMax = 100;
 /** The library composes recursively, so deeper texts could end the process. */
 const levelsMax = 64;
 
+/** The library holds some hundred bytes for each character of a document. */
+const documentCharactersMax = 2 * 1024 * 1024;
+
+const keysMax = 1000;
+
+/** Of one text: a reader corrects the first ones first. */
+const errorsMax = 100;
+
+/** Beyond what the slowest machine needs for records. */
+const timeMs = ({ length }: string) => 10_000 + length / 100;
+
 interface YamlResult<T> {
   readonly results: readonly T[];
   readonly errors: readonly ConfigurationError[];
 }
 
-/** What `read` makes of each document, one at a time, and an error for each that does not parse. Skips empty documents. */
+/**
+ * What `read` makes of each document, one at a time, and an error for each that does not parse. Skips empty documents.
+ * A text that is too large, or takes too long, has an error with the line where reading ended.
+ */
 export function readYaml<T>(text: string, place: Place, read: (document: ConfigDocument) => T): YamlResult<T> {
   const lines = new LineCounter();
   const lineAt = (offset: number) => place.lineOf(Math.max(1, lines.linePos(offset).line));
   const results: T[] = [];
   const errors: ConfigurationError[] = [];
-  const report = ({ offset, message, remedy }: SyntaxFault) => {
-    errors.push({ source: { file: place.file, line: lineAt(offset) }, record: place.record, message, remedy });
-  };
+  const add = (line: number, { message, remedy }: Fault) =>
+    errors.push({ source: { file: place.file, line }, record: place.record, message, remedy });
+  const report = ({ offset, ...fault }: SyntaxFault) => add(lineAt(offset), fault);
+  const largeAt = largeDocument(text);
+  if (largeAt !== undefined) {
+    add(place.lineOf(text.slice(0, largeAt).split('\n').length), tooLarge);
+    return { results, errors };
+  }
+  const endMs = performance.now() + timeMs(text);
   const tokens = shallowTokens(new Parser(lines.addNewLine).parse(text), report);
   for (const document of new Composer(options).compose(tokens)) {
     const { value, faults } = plainValue(document, text);
     faults.forEach(report);
     if (faults.length === 0 && value !== null) results.push(read(placed(document, value, place, lineAt)));
+    if (errors.length <= errorsMax && performance.now() < endMs) continue;
+    report({ offset: document.range[1], ...(errors.length > errorsMax ? tooManyErrors : tooSlow) });
+    break;
   }
   return { results, errors };
+}
+
+const tooLarge: Fault = {
+  message: `this document has more than ${documentCharactersMax / 1024 / 1024} million characters`,
+  remedy: 'Split it into several documents or files.',
+};
+const tooSlow: Fault = { message: 'reading this file takes too long, and ends here', remedy: 'Split the file.' };
+const tooManyErrors: Fault = {
+  message: `there are more than ${errorsMax} errors, and reading ends here`,
+  remedy: 'Correct the first ones.',
+};
+
+/** Where a document begins that is too large. Before parsing, which would take its memory. */
+function largeDocument(text: string): number | undefined {
+  if (text.length <= documentCharactersMax) return undefined;
+  let start = 0;
+  for (const { index } of text.matchAll(/^---(?=\s)/gm)) {
+    if (index - start > documentCharactersMax) return start;
+    start = index;
+  }
+  return text.length - start > documentCharactersMax ? start : undefined;
 }
 
 const options = {
@@ -50,7 +96,8 @@ const options = {
   logLevel: 'error',
   prettyErrors: false,
   strict: true,
-  uniqueKeys: true,
+  // The library compares each key with all before it; `keyFaults` does it in linear time.
+  uniqueKeys: false,
 } as const;
 
 interface SyntaxFault extends Fault {
@@ -117,25 +164,51 @@ function plainValue(document: Document, text: string): { readonly value?: unknow
 
 /** Every repeated key; of other errors the first, because the rest mostly follow from it. */
 function syntaxFaults(document: Document, text: string): SyntaxFault[] {
-  const errors: readonly YAMLError[] = [...document.errors, ...document.warnings];
-  if (errors.length === 0) return [];
-  const repeated = errors.filter(({ code }) => code === 'DUPLICATE_KEY');
-  const other = errors.filter(({ code }) => code !== 'DUPLICATE_KEY').slice(0, 1);
-  return [
-    ...repeated.map(({ pos }) => ({
-      offset: pos[0],
-      message: `the key "${keyAt(text, pos[0])}" appears twice in one map`,
-      remedy: 'Keep one of the two.',
-    })),
-    ...other.map(({ pos, code, message }) => ({
-      offset: pos[0],
-      message: `this is not valid YAML: ${message}`,
-      remedy:
-        code === 'TAB_AS_INDENT'
-          ? 'Indent with spaces.'
-          : 'Look at the indentation, quotes and brackets on this line and the one above.',
-    })),
-  ];
+  const [first] = [...document.errors, ...document.warnings];
+  const repeated = keyFaults(document.contents, text);
+  return first === undefined ? repeated : [...repeated, faultOf(first)];
+}
+
+function faultOf({ pos, code, message }: YAMLError): SyntaxFault {
+  return {
+    offset: pos[0],
+    message: `this is not valid YAML: ${message}`,
+    remedy:
+      code === 'TAB_AS_INDENT'
+        ? 'Indent with spaces.'
+        : 'Look at the indentation, quotes and brackets on this line and the one above.',
+  };
+}
+
+/** Of all maps in the node. Stops when there are too many, as there may be one for each character. */
+function keyFaults(root: Node | null, text: string): SyntaxFault[] {
+  const faults: SyntaxFault[] = [];
+  const nodes: unknown[] = [root];
+  for (let node = nodes.pop(); node !== undefined && faults.length <= errorsMax; node = nodes.pop()) {
+    if (isSeq(node)) nodes.push(...node.items.filter(isCollection));
+    if (!isMap(node)) continue;
+    faults.push(...repeatedKeys(node, text));
+    for (const { key, value } of node.items) nodes.push(...[key, value].filter(isCollection));
+  }
+  return faults.sort((a, b) => a.offset - b.offset).slice(0, errorsMax + 1);
+}
+
+function repeatedKeys({ items, range }: YAMLMap, text: string): readonly SyntaxFault[] {
+  if (items.length > keysMax) {
+    const message = `this map has ${items.length} keys, and at most ${keysMax} are read`;
+    return [{ offset: range?.[0] ?? 0, message, remedy: 'Remove keys: no record needs so many.' }];
+  }
+  const keys = new Set<unknown>();
+  return items.flatMap(({ key }) => {
+    if (!isScalar(key) || !keys.has(key.value)) {
+      if (isScalar(key)) keys.add(key.value);
+      return [];
+    }
+    const offset = key.range?.[0] ?? 0;
+    return [
+      { offset, message: `the key "${keyAt(text, offset)}" appears twice in one map`, remedy: 'Keep one of the two.' },
+    ];
+  });
 }
 
 function keyAt(text: string, offset: number): string {

@@ -1,5 +1,7 @@
 /** A configuration directory, or the records of a program: what is read, what may be missing, what is reported of the rest. */
 import assert from 'node:assert/strict';
+import { symlink, truncate } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import { type ConfigurationRecords, configurationFrom, formatErrors, loadConfiguration } from '#config';
@@ -121,6 +123,21 @@ describe('loadConfiguration', () => {
     assert.equal(
       formatErrors(notices, directory),
       'extra.yaml:1  "extra.yaml" is not read\n    Move it to services/ for records or to ratelimit/ for limits, or elsewhere.',
+    );
+  });
+
+  it('reports a file that is too large or none, without reading it', async () => {
+    const directory = await writeFiles({ 'services/large.yaml': '', 'services/a.yaml': mappingYaml('a') });
+    await truncate(join(directory, 'services/large.yaml'), 2 ** 40);
+    await symlink('/dev/zero', join(directory, 'services/zero.yaml'));
+    const { configuration, errors } = await loadConfiguration(directory);
+    assert.equal(configuration.mappings.length, 1);
+    assert.deepEqual(
+      errors.map(({ source, message }) => [basename(source.file), source.line, message]),
+      [
+        ['large.yaml', 1, 'the file has 1099511627776 bytes, and at most 33554432 are read'],
+        ['zero.yaml', 1, 'the file cannot be read: it is no regular file'],
+      ],
     );
   });
 

@@ -7,6 +7,16 @@ import { readYaml } from '../../src/config/yaml.ts';
 const place = { file: 'a.yaml', lineOf: (line: number) => line };
 const read = (text: string) => readYaml(text, place, (document) => document);
 
+const numbered = (count: number, line: (index: number) => string) =>
+  Array.from({ length: count }, (_, index) => line(index)).join('');
+
+/** Nine lists of nine: 387 million items. */
+const aliasBomb = () =>
+  numbered(9, (index) => {
+    const items = Array.from({ length: 9 }, () => (index === 0 ? 'x' : `*a${index - 1}`));
+    return `a${index}: &a${index} [${items.join(', ')}]\n`;
+  });
+
 describe('readYaml', () => {
   for (const [title, text, expected, faults] of [
     ['skips empty documents and comments', '# nothing\n---\n---\na: 1\n---\n# nothing\n', [{ a: 1 }], 0],
@@ -39,6 +49,33 @@ describe('readYaml', () => {
       assert.deepEqual(results.map(({ value }) => value)[0], { a: 1 });
       assert.deepEqual([errors[0]?.source.line, errors[0]?.message], [3, 'this is nested more than 64 levels deep']);
     }
+  });
+
+  const bombs: readonly (readonly [string, string, number, RegExp])[] = [
+    ['a thousand brackets', '['.repeat(1000), 1, /nested more than 64 levels/],
+    ['four hundred question marks', '? '.repeat(400), 1, /nested more than 64 levels/],
+    ['aliases of aliases', aliasBomb(), 1, /aliases cannot be followed: Excessive alias count/],
+    [
+      'a map of many keys',
+      `a:\n${numbered(20_000, (index) => `  k${index}: 1\n`)}`,
+      2,
+      /has 20000 keys, and at most 1000/,
+    ],
+    ['a key many times', numbered(900, () => 'k: 1\n'), 2, /the key "k" appears twice/],
+    ['a large document', `a: 1\n---\nb:\n${'- x\n'.repeat(600_000)}`, 2, /more than 2 million characters/],
+  ];
+  for (const [what, text, line, message] of bombs)
+    it(`refuses ${what} with its line`, () => {
+      const { errors } = read(text);
+      assert.match(errors[0]?.message ?? '', message);
+      assert.equal(errors[0]?.source.line, line);
+      assert.ok(errors.length <= 103, `${errors.length} errors`);
+    });
+
+  it('ends where a text has too many errors, and says so', () => {
+    const { errors } = read('a: [\n---\n'.repeat(1000));
+    assert.ok(errors.length < 110, `${errors.length} errors`);
+    assert.match(errors.at(-1)?.message ?? '', /more than 100 errors/);
   });
 
   it('finds the line of each part, and for what is not there that of the deepest part that is', () => {

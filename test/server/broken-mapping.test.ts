@@ -58,6 +58,13 @@ describe('a Mapping that is broken at the start', () => {
       await call(desk, '/open').expect(200);
     });
 
+  it('prevents the start where a file that may hold it cannot be read', async () => {
+    for (const bomb of ['['.repeat(1000), '? '.repeat(400), 'a: [']) {
+      const config = await writeFiles({ 'services/a.yaml': yaml([open]), 'services/x.yaml': `a: 1\n---\n${bomb}` });
+      await assert.rejects(openDesk({ config, services, only: ['gateway'] }), /services\/x\.yaml:3 {2}this is /);
+    }
+  });
+
   it('leaves requests alone that do not match it', async () => {
     const desk = await start(open, guarded('a', '/a', { method: 'POST', headers: { 'X-Plan': 'gold' }, ...soon }));
     await call(desk, '/a').expect(200);
