@@ -20,7 +20,7 @@ export interface AuthCaller {
   readonly unavailable: number;
 }
 
-const challenge = 'Basic realm="travel", charset="UTF-8"';
+const challenge = 'Basic realm="api", charset="UTF-8"';
 const basic = (user: string, password = user) => `Basic ${btoa(`${user}:${password}`)}`;
 
 const methods = ['get', 'head', 'post', 'put', 'patch', 'delete', 'options'] as const;

@@ -170,7 +170,7 @@ describe('listSettings', () => {
       variable: 'HOST',
       default: '127.0.0.1',
       expects: 'a host name or an IP address, without brackets or port',
-      description: 'Address that every listener binds to.',
+      description: 'Address of every listener that has none of its own.',
     });
   });
 
