@@ -16,7 +16,7 @@ export interface RateLimitHttpOptions {
   readonly logger: Pick<Logger, 'error'>;
 }
 
-/** `POST /json` answers 200, or 429 for OVER_LIMIT. Errors are `{ code, message, detail }`. The content type of a request does not matter. */
+/** `POST /json` answers 200, or 429 for OVER_LIMIT. Errors are `{ code, message, detail }`. */
 export function createRateLimitHttp(options: RateLimitHttpOptions): RequestListener {
   const resources = new Map(Object.entries(resourcesOf(options)));
   return function answerRateLimitHttp(request, response) {
@@ -66,6 +66,8 @@ async function replyTo(resource: Resource | undefined, request: IncomingMessage)
 }
 
 async function decide(limiter: Limiter, request: IncomingMessage): Promise<HttpReply> {
+  const refusal = refusalOf(request);
+  if (refusal !== undefined) return refusal;
   const body = await readBody(request);
   if (body === undefined) return fault(413, `The body is longer than ${bodyBytesMax} bytes.`, { Connection: 'close' });
   const rateLimitRequest = parseJsonRequest(body);
@@ -76,6 +78,17 @@ async function decide(limiter: Limiter, request: IncomingMessage): Promise<HttpR
     contentType: 'application/json',
     body: formatJsonDecision(decision),
   };
+}
+
+/**
+ * A page of any site can have a browser send a request here, and use up quota, unless it must ask before: it need not for
+ * text/plain. No page comes from this port, so each Origin is another site's, also one whose name leads here.
+ */
+function refusalOf({ headers }: IncomingMessage): HttpReply | undefined {
+  if (headers.origin !== undefined) return fault(403, 'Pages in a browser may not ask.', { Connection: 'close' });
+  const [mediaType = ''] = (headers['content-type'] ?? '').split(';');
+  if (mediaType.trim().toLowerCase() === 'application/json') return undefined;
+  return fault(415, 'Send Content-Type: application/json.', { Accept: 'application/json', Connection: 'close' });
 }
 
 /** Undefined when it is too long; the rest is read and dropped, because a client may not read the answer before it has sent all. */

@@ -26,6 +26,7 @@ describe('the rate-limit service over HTTP', () => {
   function ask(body: string | object): Test {
     return request(served.origin)
       .post('/json')
+      .type('json')
       .send(typeof body === 'string' ? body : JSON.stringify(body));
   }
 
@@ -42,6 +43,24 @@ describe('the rate-limit service over HTTP', () => {
       assert.match(answer.detail, detail);
     }
     assert.deepEqual(logged, []);
+  });
+
+  it('takes only application/json, and nothing from a page in a browser, so that no site uses up quota', async () => {
+    await start();
+    const send = (headers: Record<string, string>) =>
+      request(served.origin).post('/json').set(headers).send(JSON.stringify(asked));
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data',
+      'application/jsonp',
+      '',
+    ])
+      await send({ 'Content-Type': type }).expect(415).expect('Accept', 'application/json');
+    for (const origin of ['https://evil.example', 'null', served.origin])
+      await send({ 'Content-Type': 'application/json', Origin: origin }).expect(403);
+    await send({ 'Content-Type': 'Application/JSON; charset=utf-8' }).expect(200);
+    await send({ 'Content-Type': 'application/json' }).expect(429);
   });
 
   it('accepts a body of 1 MiB and answers 413 to a longer one', async () => {

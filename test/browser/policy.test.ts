@@ -1,0 +1,56 @@
+/** Our pages in a browser: each holds a policy without inline scripts, eval and frames, and works with it. */
+import assert from 'node:assert/strict';
+import { describeInBrowser } from './browser.ts';
+import { openWatchedDesk, type WatchedDesk } from './watched-desk.ts';
+
+const pages = [
+  ...['diag/', 'explain', 'explain?method=GET&url=/v1/hotels', 'problems/', 'problems/not-found', 'check_ready'].map(
+    (name) => `/gateway/v0/${name}`,
+  ),
+  ...['/v1/', '/v1/messages/', '/v1/messages/1', '/v1/docs/', '/v2/docs/'],
+  ...['/v1/hotels', '/v1/hotels/docs/', '/v1/cars/docs/', '/v1/hotels/bookings/'],
+  ...['/nowhere', '/v1/messages/none'],
+];
+
+describeInBrowser('the policy of our pages', ({ servers, writeFiles, visit }) => {
+  let desk: WatchedDesk;
+
+  before(async () => {
+    desk = await openWatchedDesk(servers, await writeFiles());
+  });
+
+  for (const path of pages)
+    it(`is held by ${path}`, async () => {
+      const expected = /^error: Failed to load resource: .* 404/;
+      const { page } = await visit(new URL(path, desk.diagnostics).href, {
+        expected,
+        // A violation is an event, and a fault on the console, which fails the visit.
+        async prepare(opened) {
+          await opened.addInitScript(
+            'addEventListener("securitypolicyviolation", (event) => console.error(event.blockedURI))',
+          );
+        },
+      });
+      assert.match(await page.evaluate('document.contentType'), /^text\/html$/);
+      const answer = await page.request.get(page.url(), { headers: { accept: 'text/html' } });
+      const policy = new Map(
+        (answer.headers()['content-security-policy'] ?? '').split('; ').map((one) => {
+          const [name = '', ...values] = one.split(' ');
+          return [name, values];
+        }),
+      );
+      const scripts = policy.get('script-src') ?? policy.get('default-src');
+      assert.ok(scripts?.length === 1 && ["'none'", "'self'"].includes(scripts[0] ?? ''), `${scripts}`);
+      assert.deepEqual(policy.get('frame-ancestors'), ["'none'"]);
+      assert.ok(!policy.get('style-src')?.includes("'unsafe-inline'"));
+    });
+
+  it('refuses an inline script, so that a page with one would be seen', async () => {
+    const { page } = await visit(desk.diagnostics, { expected: /Content Security Policy/ });
+    const violated = await page.evaluate(`new Promise((resolve) => {
+      addEventListener('securitypolicyviolation', ({ effectiveDirective }) => resolve(effectiveDirective));
+      document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.ran = true' }));
+    })`);
+    assert.deepEqual([violated, await page.evaluate('window.ran')], ['script-src-elem', undefined]);
+  });
+});
