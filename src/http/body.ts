@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { describeIssue } from './issue-text.ts';
 import { bodyPointer, type Fault, type Problem, problem } from './problem.ts';
 
 /** Of the services of this process: 64 KiB. */
@@ -32,7 +33,7 @@ const faultsMax = 20;
 export function createBodySchema<Input>(schema: z.ZodType<Input>): BodySchema<Input> {
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   return function checkBody(body) {
-    const result = schema.safeParse(body);
+    const result = schema.safeParse(body, { error: describeIssue });
     const issues = result.success ? [] : result.error.issues.slice(0, faultsMax);
     const faults = result.success
       ? unstorableTexts(result.data)

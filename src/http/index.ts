@@ -24,6 +24,7 @@ export {
 } from './html.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { isolate } from './isolate.ts';
+export { describeIssue } from './issue-text.ts';
 export { createAccessLog, endedStatus, type Logger, logRequest, requestLogFields, silentLogger } from './log.ts';
 export { type Precondition, preconditionFailed, preconditionOf } from './precondition.ts';
 export {

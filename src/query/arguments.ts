@@ -1,6 +1,6 @@
 /** A search string as named arguments, the rules for all of them, and arguments that a service adds. */
 import type { z } from 'zod';
-import { type Fault, problem, queryPointer, quote } from '#http';
+import { describeIssue, type Fault, problem, queryPointer, quote } from '#http';
 
 /** Text as a value, or what is wrong with it. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly detail: string };
@@ -98,7 +98,7 @@ export function createExtraArguments<Extra>(schema: ExtraSchema<Extra>): ExtraAr
     names: Object.freeze(Object.keys(argumentsIn(schema))),
     defaults: schema.parse({}) as Extra,
     read(texts: Readonly<Record<string, string>>, faults: Fault[]) {
-      const result = schema.safeParse(texts);
+      const result = schema.safeParse(texts, { error: describeIssue });
       if (result.success) return result.data as Extra;
       for (const { path, message } of result.error.issues) {
         faults.push({ pointer: queryPointer(path[0] === undefined ? undefined : String(path[0])), detail: message });

@@ -1,5 +1,6 @@
 /** The public view of a row: names, schemas, computed fields, and text to typed values. */
 import { z } from 'zod';
+import { describeIssue } from '#http';
 import type { Parsed } from './arguments.ts';
 
 export type Column<Row extends object> = keyof Row & string;
@@ -142,7 +143,7 @@ export function createScalarReader(schema: z.ZodType<Scalar>): (text: string) =>
   return function readScalar(text) {
     const candidate = kind.fromText(text);
     if (candidate === undefined) return { ok: false, detail: `must be ${kind.name}` };
-    const result = schema.safeParse(candidate);
+    const result = schema.safeParse(candidate, { error: describeIssue });
     if (result.success) return { ok: true, value: result.data };
     return {
       ok: false,

@@ -156,7 +156,7 @@ describe('createScalarReader', () => {
     check(z.enum(['pending', 'confirmed']), 'pending', 'pending');
     check(z.uuid().toLowerCase(), '0B6F1C52-7D7E-4A57-9D43-5F0F6C1D2A01', '0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01');
     refuse(z.uuid(), '12', /UUID/);
-    refuse(z.enum(['pending', 'confirmed']), 'lost', /"pending"\|"confirmed"/);
+    refuse(z.enum(['pending', 'confirmed']), 'lost', /^must be "pending" or "confirmed"$/);
   });
 
   it('reads plain decimal numbers that a column and JavaScript can hold', () => {
@@ -165,7 +165,7 @@ describe('createScalarReader', () => {
     check(z.number(), '1.50', 1.5);
     for (const text of ['1e3', ' 1', '+1', '0x10', '1.', '.5', '', 'NaN', 'Infinity', '1.5'])
       refuse(z.int32(), text, /must be an integer/);
-    refuse(z.int32(), '2147483648', /Too big/);
+    refuse(z.int32(), '2147483648', /^must be at most 2147483647$/);
     for (const text of ['1e3', '9007199254740993']) refuse(z.number(), text, /must be a number/);
   });
 

@@ -9,7 +9,7 @@ import { createRefundSteps } from './cancellation.ts';
 import type { BookingKind, Offer } from './kind.ts';
 import { type BookingLimits, lockUser, requireHold, requireUnit } from './limits.ts';
 import { moneyOf } from './money.ts';
-import { dayMs, holdMs, lengthOf, type Stay, shiftStay, stayOf, timeText } from './stay.ts';
+import { dayMs, holdMs, inThePast, lengthOf, type Stay, shiftStay, stayOf, timeText } from './stay.ts';
 
 export interface BookingRequest {
   readonly user: string;
@@ -61,7 +61,7 @@ async function choose(kysely: Kysely<Tables>, kind: BookingKind, request: Bookin
   const { stay, nowMs } = request;
   // Checked here and not with the body: a repeated request gets its stored response, however late it comes.
   if (stay && stay.fromMs < kind.stay.earliestMs(nowMs)) {
-    throw badBody({ pointer: `/${kind.stay.fields[0]}`, detail: 'lies in the past' });
+    throw badBody({ pointer: `/${kind.stay.fields[0]}`, detail: inThePast });
   }
   const offers = await offersOf(kysely, kind, [request.resourceId]);
   const fitting = fittingOffers(kind, offers, request);
@@ -167,16 +167,29 @@ export async function soldOutProblem(
   { details }: SoldOut,
 ): Promise<Problem> {
   const [from, to] = kind.stay.fields;
-  const alternatives = (await findAlternatives(kysely, kind, details)).map(({ offer, stay }) => ({
+  const found = await findAlternatives(kysely, kind, details);
+  const alternatives = found.map(({ offer, stay }) => ({
     ...kind.alternative.valuesOf(offer),
     [from]: kind.stay.print(stay.fromMs),
     [to]: kind.stay.print(stay.toMs),
     price: moneyOf(offer.price * lengthOf(stay), offer.currency),
   }));
-  return problem('sold-out', {
-    detail: `Nothing is left of this ${kind.name} for these days.`,
-    extension: { alternatives },
-  });
+  return problem('sold-out', { detail: soldOutDetail(kind, details.request, found), extension: { alternatives } });
+}
+
+/** Without a stay all days of a year were tried. */
+function soldOutDetail(
+  { name, stay: { print }, alternative }: BookingKind,
+  { stay }: BookingRequest,
+  found: readonly FreeStay[],
+): string {
+  if (stay === undefined) return `Nothing is left of this ${name} within a year.`;
+  const sentence = `Nothing is left of this ${name} for these days`;
+  if (found.length === 0) return `${sentence}, nor as long within a year.`;
+  const others = found.map(({ offer, stay: { fromMs, toMs } }) =>
+    [...Object.values(alternative.valuesOf(offer)), `${print(fromMs)} to ${print(toMs)}`].join(' '),
+  );
+  return `${sentence}. Free instead: ${others.join('; ')}.`;
 }
 
 async function findAlternatives(

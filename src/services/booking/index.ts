@@ -6,4 +6,4 @@ export type { BookingKind, Offer } from './kind.ts';
 export type { BookingLimits } from './limits.ts';
 export { moneyFor, moneyOf } from './money.ts';
 export { type BookingServiceDefinition, type BookingServiceOptions, createBookingService } from './service.ts';
-export { dayMs, stayEndSchemas } from './stay.ts';
+export { dayMs, isDay, stayEndSchemas } from './stay.ts';

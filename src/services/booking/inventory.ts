@@ -1,6 +1,7 @@
 /** GET of hotels or cars, with what is left of them for a stay. */
 import type { Kysely, SelectQueryBuilder } from 'kysely';
 import { z } from 'zod';
+import { problem, queryFault } from '#http';
 import { createListParser, type ListOptions, type ListQuery, type View } from '#query';
 import { collection, item, type Route } from '#rest';
 import { selectPage, type Tables } from '#storage';
@@ -8,7 +9,7 @@ import { hasRoom, offersOf, takenIn, unitsLeft } from './availability.ts';
 import { inventoryDocs, titlesOf } from './docs.ts';
 import { type BookingKind, type Offer, parseId } from './kind.ts';
 import { defaultLimits } from './limits.ts';
-import { lengthOf, parseStay, type Stay } from './stay.ts';
+import { inThePast, lengthOf, parseStay, type Stay } from './stay.ts';
 import type { BookingStoreOptions } from './store.ts';
 
 /** A hotel or a car. */
@@ -58,6 +59,7 @@ export function inventoryRoutes<Row extends Resource>(
       async find(_ctx, query) {
         const { extra: asked = anyStay } = query;
         const nowMs = clock();
+        refusePast(kind, asked, nowMs);
         const rows = isFiltered(asked)
           ? all(kysely).where(hasRoom(kind, asked.stay, asked.guests ?? 1, nowMs))
           : all(kysely);
@@ -74,8 +76,10 @@ export function inventoryRoutes<Row extends Resource>(
       extra,
       async find(ctx, asked = anyStay) {
         const id = parseId(ctx['params'].id);
+        const nowMs = clock();
+        refusePast(kind, asked, nowMs);
         const row = id === undefined ? undefined : await readFirst(id);
-        return row && (await withAvailability(kysely, kind, [row], asked, clock()))[0];
+        return row && (await withAvailability(kysely, kind, [row], asked, nowMs))[0];
       },
     }),
   ];
@@ -88,6 +92,12 @@ interface AskedStay {
 }
 
 const anyStay: AskedStay = Object.freeze({ stay: undefined, guests: undefined });
+
+/** As a booking does. By the same time as the search, so that both agree. */
+function refusePast({ stay: { fields, earliestMs } }: BookingKind, { stay }: AskedStay, nowMs: number): void {
+  if (stay === undefined || stay.fromMs >= earliestMs(nowMs)) return;
+  throw problem('bad-argument', { errors: [queryFault(fields[0], inThePast)] });
+}
 
 function isFiltered({ stay, guests }: AskedStay): boolean {
   return stay !== undefined || guests !== undefined;

@@ -40,7 +40,10 @@ export function parseStay(
   const [fromMs, toMs] = [parse(from ?? ''), parse(to ?? '')];
   if (fromMs === undefined || toMs === undefined) {
     const malformed = fields.filter((_, index) => [fromMs, toMs][index] === undefined);
-    return refuse(malformed, malformedEnd(examples));
+    return {
+      ok: false,
+      faults: malformed.map((field) => ({ field, detail: malformedEnd(examples, given[field] ?? '') })),
+    };
   }
   const stay = stayOf(fromMs, toMs);
   const detail = faultOf(kind, daysMax, stay);
@@ -51,9 +54,18 @@ function refuse(fields: readonly string[], detail: string): ParsedStay {
   return { ok: false, faults: fields.map((field) => ({ field, detail })) };
 }
 
-function malformedEnd([example]: readonly string[]): string {
-  return `must be like ${example}`;
+function malformedEnd([example]: readonly string[], text: string): string {
+  const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];
+  return day !== undefined && !isDay(day) ? `${day} is not a day of the calendar` : `must be like ${example}`;
 }
+
+/** Refuses the 30th of February, which JavaScript takes for the 2nd of March. */
+export function isDay(day: string): boolean {
+  const ms = Date.parse(day);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day);
+}
+
+export const inThePast = 'lies in the past';
 
 /** What is wrong with the end. */
 function faultOf({ dayName, stay: { fields } }: BookingKind, daysMax: number, stay: Stay): string | undefined {
@@ -65,7 +77,8 @@ function faultOf({ dayName, stay: { fields } }: BookingKind, daysMax: number, st
 
 /** A beginning and an end in a request body, and in a response. */
 export function stayEndSchemas({ stay: { parse, format, examples } }: BookingKind) {
-  const end = z.string().refine((text) => parse(text) !== undefined, malformedEnd(examples));
+  const error = ({ input }: { readonly input?: unknown }) => malformedEnd(examples, String(input));
+  const end = z.string().refine((text) => parse(text) !== undefined, { error });
   const [from, to] = examples;
   return [end.meta({ format, examples: [from] }), end.meta({ format, examples: [to] })] as const;
 }

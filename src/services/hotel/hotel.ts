@@ -10,6 +10,7 @@ import {
   createBookingService,
   dayMs,
   holdSchema,
+  isDay,
   moneyFor,
   moneyOf,
   stayEndSchemas,
@@ -76,11 +77,8 @@ export const hotelKind: BookingKind = Object.freeze({
   alternative: { shape: { room_type: z.string() }, valuesOf: ({ name }) => ({ room_type: name }) },
 } satisfies BookingKind);
 
-/** Refuses the 30th of February, which JavaScript takes for the 2nd of March. */
 function parseDate(text: string): number | undefined {
-  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return undefined;
-  const ms = Date.parse(text);
-  return Number.isNaN(ms) || new Date(ms).toISOString().slice(0, 10) !== text ? undefined : ms;
+  return /^\d{4}-\d\d-\d\d$/.test(text) && isDay(text) ? Date.parse(text) : undefined;
 }
 
 const { first, last } = bookingFields<HotelBookingRow>();

@@ -99,6 +99,7 @@ describe('a booking service', () => {
       await check('check_in=today&check_out=2030-01-03', 'check_in');
       await check('check_in=2030-01-03', 'check_out');
       await check('check_in=2030-01-03&check_out=2030-01-03', 'check_out');
+      await check('check_in=2029-12-31&check_out=2030-01-03', 'check_in');
       await check('check_in=x&check_out=y&guests=21', 'check_in', 'check_out', 'guests');
       await check('guests=0', 'guests');
     });
@@ -164,6 +165,9 @@ describe('a booking service', () => {
       const fields = 'give both check_in and check_out, or neither';
       await check({ check_in: '2030-01-02' }, '/check_out', `is missing: ${fields}`);
       await check({ check_in: 'x', check_out: '2030-01-02' }, '/check_in', 'must be like 2031-05-12');
+      const noDay = '2030-02-30 is not a day of the calendar';
+      await check({ check_in: '2030-02-30', check_out: '2030-03-02' }, '/check_in', noDay);
+      await check({ guests: 0 }, '/guests', 'must be at least 1');
       await check({ check_in: '2029-12-31', check_out: '2030-01-02' }, '/check_in', 'lies in the past');
       await check({ hotel_id: anns }, '/hotel_id', 'is the id of no hotel');
       const known = 'is no room type of this hotel; known: double, suite';
