@@ -65,7 +65,8 @@ export interface AuthService {
   /**
    * For another proxy: answers any path and method by the Authorization header alone. 200 with the user header in its
    * canonical case and an empty body, or 401 or 503 with the error body. Too many failed logins are 401 with `Retry-After`:
-   * a proxy may take any other status for a failure of the service.
+   * a proxy may take any other status for a failure of the service. With `Prefer: return=minimal` it answers as `check` does,
+   * without a body.
    */
   readonly app: Koa;
 }
@@ -156,21 +157,40 @@ function checkFailed(thrown: unknown): AuthDecision {
   return { outcome: 'error', reason: `the credentials could not be checked: ${String(thrown)}` };
 }
 
-function createApp(authenticator: Authenticator, { forProxy }: Refusals, userHeader: string, logger: Logger): Koa {
+function createApp(
+  authenticator: Authenticator,
+  { forGateway, forProxy }: Refusals,
+  userHeader: string,
+  logger: Logger,
+): Koa {
   const app = new Koa();
   app.use(createProblemResponses({ logger }));
   app.use(async function authenticate(ctx) {
     const sender = () => requestContext(ctx).addresses.sender(ctx.req);
     const verdict = await authenticator.authenticate(ctx.req.headers.authorization, sender);
     if (!ctx.req.complete) await closeOverMissingBody(ctx);
-    if (verdict.kind !== 'user') {
-      const { slug, ...options } = forProxy(verdict);
-      throw problem(slug, options);
-    }
+    if (verdict.kind !== 'user') return refuse(ctx, verdict);
     requestContext(ctx).user = verdict.name;
     writeIdentity(ctx, userHeader, verdict.name);
   });
   return app;
+
+  function refuse(ctx: Context, verdict: Refused): void {
+    if (!writesItsOwn(ctx)) {
+      const { slug, ...options } = forProxy(verdict);
+      throw problem(slug, options);
+    }
+    const { slug, headers } = forGateway(verdict);
+    ctx.status = problems[slug].status;
+    ctx.set({ ...headers, 'Cache-Control': 'no-store', 'Preference-Applied': 'return=minimal' });
+    ctx.body = '';
+    ctx.remove('Content-Type');
+  }
+}
+
+/** A gateway of ours asks so: it writes the body of a refusal (RFC 7240 section 4.2). */
+function writesItsOwn({ req }: Context): boolean {
+  return /(?:^|,)\s*return=minimal\s*(?:[,;]|$)/i.test(String(req.headers['prefer'] ?? ''));
 }
 
 /**

@@ -31,6 +31,11 @@ export interface Addresses {
   readonly sender: (request: IncomingMessage) => Sender;
   /** The path prefix that trusted proxies took off (X-Forwarded-Prefix), without a slash at the end. */
   readonly prefix: (request: IncomingMessage) => string;
+  /**
+   * The public path of the gateway in front, which has the pages about problems (X-Forwarded-Root), without a slash at the
+   * end. Undefined: no gateway says so.
+   */
+  readonly gatewayRoot: (request: IncomingMessage) => string | undefined;
 }
 
 export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptions = {}): Addresses {
@@ -68,11 +73,8 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
       return `${scheme(request)}://${hostAndPort(request) ?? ownHost(request.socket)}`;
     },
     host: (request: IncomingMessage) => hostName(hostAndPort(request) ?? ''),
-    prefix(request: IncomingMessage) {
-      const prefix = forwarded(request, 'x-forwarded-prefix');
-      if (prefix === undefined || !/^(?:\/[\w.~!$&'()*+,;=:@%-]+)+\/?$/.test(prefix)) return '';
-      return prefix.replace(/\/$/, '');
-    },
+    prefix: (request: IncomingMessage) => readablePath(forwarded(request, 'x-forwarded-prefix')) ?? '',
+    gatewayRoot: (request: IncomingMessage) => readablePath(forwarded(request, 'x-forwarded-root')),
   });
 }
 
@@ -88,6 +90,12 @@ function lastOf(value: string | readonly string[] | undefined): string | undefin
     .at(-1)
     ?.trim();
   return last || undefined;
+}
+
+/** Without a slash at the end. */
+function readablePath(path: string | undefined): string | undefined {
+  if (path === undefined || !/^(?:\/[\w.~!$&'()*+,;=:@%-]+)*\/?$/.test(path)) return undefined;
+  return path.replace(/\/$/, '');
 }
 
 /** Only a name and a port: with anything else a client could write our links (RFC 9110 section 7.2). */

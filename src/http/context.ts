@@ -58,6 +58,12 @@ export function publicBase(ctx: Context): string {
   return addresses.origin(ctx.req) + basePath;
 }
 
+/** The public path of the first gateway on the request's way, or of this server, without a slash at the end: `''`, `/travel`. */
+export function gatewayRoot(ctx: Context): string {
+  const { addresses, rootPath } = requestContext(ctx);
+  return addresses.gatewayRoot(ctx.req) ?? rootPath;
+}
+
 /** The trace that the request belongs to: the one that it came with, or a new one, with a span id of ours. */
 export function traceOf(ctx: Context): Trace {
   const context = requestContext(ctx);

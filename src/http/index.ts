@@ -10,7 +10,14 @@ export {
   markBodyRestored,
   readJsonBody,
 } from './body.ts';
-export { createRequestContext, publicBase, type RequestContext, requestContext, traceOf } from './context.ts';
+export {
+  createRequestContext,
+  gatewayRoot,
+  publicBase,
+  type RequestContext,
+  requestContext,
+  traceOf,
+} from './context.ts';
 export {
   dataMarkup,
   escapeHtml,

@@ -1,6 +1,6 @@
 /** The middleware that turns whatever is thrown into a response. */
 import type { Context, Middleware, Next } from 'koa';
-import { requestContext } from './context.ts';
+import { gatewayRoot, requestContext } from './context.ts';
 import { type Logger, logRequest } from './log.ts';
 import { errorBody, type Problem, problemOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
@@ -13,7 +13,7 @@ export interface ProblemResponsesOptions {
   /** Turns an error of another module into a problem; undefined leaves it to the default. */
   readonly toProblem?: (thrown: unknown) => Problem | undefined;
   /**
-   * The path of the pages about problems below the server's root, with a slash at the end; each page has the name of its
+   * The path of the pages about problems below the root of the server, or of the gateway in front, with a slash at the end; each page has the name of its
    * problem. @default no pages: errors have no `info_url`
    */
   readonly problemPagesPath?: string | undefined;
@@ -70,8 +70,7 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesP
 /** Undefined for a status that another party chose, such as an auth service that prefers 404: the page describes the table's. */
 function infoUrlOf(ctx: Context, { slug, status }: Problem, pagesPath: string): string | undefined {
   if (status !== problems[slug].status) return undefined;
-  const { addresses, rootPath } = requestContext(ctx);
-  return addresses.origin(ctx.req) + rootPath + pagesPath + slug;
+  return requestContext(ctx).addresses.origin(ctx.req) + gatewayRoot(ctx) + pagesPath + slug;
 }
 
 /** Adds to `Vary`, since @koa/cors attaches its own to the error. */

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
-import { pathOf, problem, requestContext, searchOf, type Trace, traceHeaders, traceOf } from '#http';
+import { gatewayRoot, pathOf, problem, requestContext, searchOf, type Trace, traceHeaders, traceOf } from '#http';
 import { createRewrite, type PathRule, rewritePrefixes } from '#routing';
 import { createHeaderRules } from './header-rules.ts';
 import { crossesHops, nominatedBy } from './hop-by-hop.ts';
@@ -138,6 +138,9 @@ export function forwardedHeaders(
     host,
     'x-request-id',
     requestId,
+    // So that the errors of a service lead to the pages of the gateway.
+    'x-forwarded-root',
+    gatewayRoot(ctx) || '/',
     ...traceHeaders(trace),
   ];
   if (publicPrefix !== '') list.push('x-forwarded-prefix', publicPrefix);

@@ -105,6 +105,18 @@ describe('the auth service over HTTP', () => {
     await http.get('/').set('Authorization', demo).expect('Retry-After', '1').expect(503, body);
   });
 
+  it('leaves the body to a gateway that asks so, and answers as in its process', async () => {
+    const check = async (authenticator: Authenticator, status: number, header: string, value: string) => {
+      const { http } = await setUp({ authenticator });
+      const asked = http.get('/').set('Prefer', 'return=minimal');
+      const { headers } = await asked.expect(status, '').expect(header, value);
+      assert.equal(headers['content-type'], undefined);
+    };
+    await check({ authenticate: () => ({ kind: 'missing' }) }, 401, 'WWW-Authenticate', challenge);
+    await check(throttling, 429, 'Retry-After', '7');
+    await check(busy, 503, 'Retry-After', '1');
+  });
+
   it('stays with 401 while logins are throttled, adds Retry-After, and logs it once a minute', async () => {
     const lines: LogLine[] = [];
     const { http } = await setUp({ authenticator: throttling, logger: recordingLogger(lines) });

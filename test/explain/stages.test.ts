@@ -90,7 +90,7 @@ describe('an explanation', () => {
     const { scheme, host, path, query } = request;
     assert.deepEqual([scheme, host, path, query], ['https', 'api.example', '/v1/hotels', '?a=1']);
     const forwarded = target?.headers.filter(({ name }) => name.startsWith('x-forwarded-')).map(({ value }) => value);
-    assert.deepEqual(forwarded, ['127.0.0.1', 'https', 'api.example:8443', '/v1/hotels']);
+    assert.deepEqual(forwarded, ['127.0.0.1', 'https', 'api.example:8443', '/', '/v1/hotels']);
   });
 
   it('separates headers that are removed, passed on, and set by the gateway', () => {

@@ -40,7 +40,7 @@ export type CreateCheckRequest = (attributes: RequestAttributes, forwarded: read
 const alwaysSent = ['accept', 'authorization', 'cookie', 'from', 'proxy-authorization', 'user-agent'];
 
 /** Sent together with the body that they describe. */
-export const bodyHeaders = ['content-encoding', 'content-type'];
+const bodyHeaders = ['content-encoding', 'content-type'];
 
 /** Headers of the client's connection, or written by the gateway itself. */
 const neverSent = new Set([

@@ -15,7 +15,7 @@ import {
 import type { RequestAttributes } from '#routing';
 import type { AuthBody } from './body.ts';
 import { createAuthCache, mayBeCached } from './cache.ts';
-import { type AuthClient, bodyHeaders, type CheckRequest, createCheckRequest } from './check-request.ts';
+import { type AuthClient, type CheckRequest, createCheckRequest } from './check-request.ts';
 
 export interface AuthOverHttpOptions {
   readonly record: AuthService;
@@ -24,8 +24,11 @@ export interface AuthOverHttpOptions {
   readonly path: string;
 }
 
-/** A refusal may carry these to the client, besides those that the record lists. */
-const refusalHeaders = ['location', 'proxy-authenticate', 'retry-after', 'set-cookie', 'www-authenticate'];
+/** A refusal may carry these to the client, besides those that the record lists; spelt as the gateway spells its own. */
+const refusalHeaders = ['Location', 'Proxy-Authenticate', 'Retry-After', 'Set-Cookie', 'WWW-Authenticate'];
+
+/** Asks for a refusal without a body: the gateway writes its own, the same wherever the auth service runs. */
+const withoutBody = ['prefer', 'return=minimal'];
 
 export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOptions): AuthClient {
   const { timeoutMs, cacheMs, includeBody, allowedAuthorizationHeaders } = record;
@@ -37,7 +40,7 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
 
   function checkRequestFor(ctx: Context, attributes: RequestAttributes): CheckRequest {
     const address = publicAddress(ctx);
-    return checkRequestOf(attributes, forwardedHeaders(ctx, address, address.path));
+    return checkRequestOf(attributes, [...forwardedHeaders(ctx, address, address.path), ...withoutBody]);
   }
 
   async function call(ctx: Context, check: CheckRequest, body: AuthBody | undefined): Promise<AuthDecision> {
@@ -105,13 +108,13 @@ function decisionOf(
   if (status >= 500) return { outcome: 'error', reason: `the auth service answered ${status}` };
   const denial = { outcome: 'deny', status, headers: pick(headers, passed) } as const;
   if (body === undefined || (body.length === 0 && status >= 400)) return denial;
-  return { ...denial, headers: pick(headers, [...passed, ...bodyHeaders]), body };
+  return { ...denial, headers: pick(headers, [...passed, 'Content-Encoding', 'Content-Type']), body };
 }
 
 function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string | string[]> {
   const picked: Record<string, string | string[]> = {};
   for (const name of names) {
-    const value = headers[name];
+    const value = headers[name.toLowerCase()];
     if (value !== undefined) picked[name] = value;
   }
   return picked;

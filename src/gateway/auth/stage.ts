@@ -192,7 +192,7 @@ function refuse(ctx: Context, decision: Extract<AuthDecision, { outcome: 'deny' 
   ctx.set('Cache-Control', 'no-store');
   ctx.status = status;
   ctx.body = Buffer.from(body);
-  if (headers['content-type'] === undefined) ctx.remove('Content-Type');
+  if (headers['Content-Type'] === undefined) ctx.remove('Content-Type');
   return false;
 }
 

@@ -49,9 +49,11 @@ describe('an auth service across HTTP', () => {
       authorization: 'Basic ZGVtbzpkZW1v',
       cookie: 'a=1',
       host: auth.origin.slice('http://'.length),
+      prefer: 'return=minimal',
       'x-forwarded-for': '127.0.0.1',
       'x-forwarded-host': 'front.example',
       'x-forwarded-proto': 'http',
+      'x-forwarded-root': '/',
     });
     assert.match(String(id), /^[\w-]{36}$/);
     assert.ok(connection !== undefined && traceparent !== undefined && names.length === new Set(names).size);
