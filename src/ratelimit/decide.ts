@@ -1,7 +1,7 @@
 /** The limiter in this process: each descriptor to its rules, each rule to its counter, the results to one decision. */
 import type { LimitDomain } from '#config';
 import { checkRequest } from './check-request.ts';
-import type { Counters, Hit, HitResult } from './counters/counters.ts';
+import { type Counters, type Hit, type HitResult, isDenied } from './counters/counters.ts';
 import { createMemoryCounters } from './counters/memory.ts';
 import type { LimitStats } from './limit-stats.ts';
 import type {
@@ -52,7 +52,7 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
       return { rule: match.rule, result };
     };
     const statuses = matches.map(({ all, counted }) => statusOf(all, counted.map(appliedOf)));
-    return decisionOf(statuses, responseHeaders);
+    return decisionOf(statuses, isDenied(hits, results), responseHeaders);
   }
 
   return Object.freeze({
@@ -92,7 +92,7 @@ function prepare({ domain, descriptors, hitsAddend }: RateLimitRequest, rules: R
     // The protocol cannot tell a request's 0 from an absent number, so it is 1 here as well.
     const weight = descriptors[index]?.hitsAddend ?? (hitsAddend || 1);
     const counted = all.some(isUnlimited) ? all.filter((match) => !isUnlimited(match)) : all;
-    for (const match of counted) hits.push(hitOf(match, weight));
+    for (const match of counted) hits.push(hitOf(match, weight, index));
     return { all, counted };
   });
   return { matches, hits };
@@ -115,10 +115,12 @@ function isUnlimited({ rule }: RuleMatch): boolean {
   return rule.unlimited;
 }
 
-function hitOf({ rule, counterKey }: RuleMatch, hits: number): Hit {
+/** `quota`: the number of the descriptor, whose limits are one quota where they are in quota mode. */
+function hitOf({ rule, counterKey }: RuleMatch, hits: number, quota: number): Hit {
   const { windowSeconds, requestsPerUnit } = rule.currentLimit;
   const { algorithm, burst, shadow } = rule;
-  return { key: counterKey, algorithm, windowSeconds, limit: requestsPerUnit, burst, hits, shadow };
+  const hit = { key: counterKey, algorithm, windowSeconds, limit: requestsPerUnit, burst, hits, shadow };
+  return rule.quota ? { ...hit, quota } : hit;
 }
 
 /** A limit, and the result of the hit on it. */
@@ -160,8 +162,8 @@ function stricter(a: Applied, b: Applied): Applied {
   return b.result.remaining < a.result.remaining ? b : a;
 }
 
-function decisionOf(statuses: readonly DescriptorStatus[], withHeaders: boolean): Decision {
-  const overallCode = statuses.some(({ code }) => code === 'OVER_LIMIT') ? 'OVER_LIMIT' : 'OK';
+function decisionOf(statuses: readonly DescriptorStatus[], denied: boolean, withHeaders: boolean): Decision {
+  const overallCode = denied ? 'OVER_LIMIT' : 'OK';
   return withHeaders ? { overallCode, statuses, responseHeaders: headersOf(statuses) } : { overallCode, statuses };
 }
 

@@ -82,12 +82,12 @@ export interface Rule {
   readonly unlimited: boolean;
   readonly replaces: readonly string[];
   readonly shadow: boolean;
+  readonly quota: boolean;
   readonly algorithm: Algorithm;
   readonly burst: number;
   readonly domain: string;
   /** As configured, outermost first: `user › path=/v1/*`; `*` for a limit that came with a request. */
   readonly descriptor: string;
-  readonly detailedMetric: boolean;
   /** Where its descriptor is configured; undefined for a limit that came with a request. */
   readonly source: Source | undefined;
   /** Followed by the values that the configuration leaves open. */

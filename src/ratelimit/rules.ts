@@ -14,7 +14,7 @@ export interface Rules {
 export interface RuleMatch {
   readonly rule: Rule;
   readonly counterKey: string;
-  /** The descriptor with the values of this request, `user=ann`; only with `detailedMetric`. */
+  /** The descriptor with values of this request, `user=ann`; only with `detailedMetric` or `valueToMetric`. */
   readonly detail: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface RuleMatch {
 export function compileRules(domains: readonly LimitDomain[]): Rules {
   const levels = new Map(
     domains.map(({ domain, descriptors }) => {
-      const top = { domain, descriptor: '', path: withLength(domain) };
+      const top = { domain, descriptor: '', path: withLength(domain), splitsMetrics: false };
       return [domain, compileLevel(descriptors, top)] as const;
     }),
   );
@@ -59,6 +59,18 @@ interface Node {
   /** Whether each value has its own counters. */
   readonly countsEachValue: boolean;
   readonly level: Level;
+  readonly metrics: MetricLabels;
+}
+
+/** How a descriptor appears in metrics. */
+interface MetricLabels {
+  /** Of a limit with `detailedMetric` and of one with `valueToMetric`; undefined: as configured. */
+  readonly kind: 'detailed' | 'by value' | undefined;
+  /** As configured: `user`, `path=/v1/*`. */
+  readonly configured: string;
+  readonly showsValue: boolean;
+  /** A wildcard whose values share a counter, and a line in metrics. */
+  readonly isShared: boolean;
 }
 
 function walk(start: Level, entries: readonly Entry[]): readonly RuleMatch[] {
@@ -72,7 +84,21 @@ function walk(start: Level, entries: readonly Entry[]): readonly RuleMatch[] {
     level = node.level;
   }
   if (node === undefined || node.rules.length === 0) return none;
-  return node.rules.map((rule) => matchOf(rule, values, entries));
+  const detail = node.metrics.kind && detailOf(start, entries, node.metrics.kind);
+  return node.rules.map((rule) => matchOf(rule, values, detail));
+}
+
+function detailOf(start: Level, entries: readonly Entry[], kind: NonNullable<MetricLabels['kind']>): string {
+  let level = start;
+  const labels: string[] = [];
+  for (const { key, value } of entries) {
+    const node = nodeFor(level.get(key), value);
+    if (node === undefined) break;
+    const { configured, showsValue, isShared } = node.metrics;
+    labels.push((kind === 'detailed' || showsValue) && !isShared ? `${key}=${value}` : configured);
+    level = node.level;
+  }
+  return labels.join(' › ');
 }
 
 function nodeFor(branch: Branch | undefined, value: string): Node | undefined {
@@ -83,13 +109,9 @@ function nodeFor(branch: Branch | undefined, value: string): Node | undefined {
   return branch.anyValue;
 }
 
-function matchOf(rule: Rule, values: string, entries: readonly Entry[]): RuleMatch {
-  return {
-    rule,
-    // `join` makes a flat string; a concatenation would be flattened again at each look-up.
-    counterKey: boundedKey([rule.keyPrefix, values].join('')),
-    detail: rule.detailedMetric ? entries.map(({ key, value }) => `${key}=${value}`).join(' › ') : undefined,
-  };
+function matchOf(rule: Rule, values: string, detail: string | undefined): RuleMatch {
+  // `join` makes a flat string; a concatenation would be flattened again at each look-up.
+  return { rule, counterKey: boundedKey([rule.keyPrefix, values].join('')), detail };
 }
 
 /** The limit that came with a descriptor; its counter is shared with no configured limit. */
@@ -100,15 +122,15 @@ export function overrideMatch(domain: string, entries: readonly Entry[], limit: 
     unlimited: false,
     replaces: [],
     shadow: false,
+    quota: false,
     algorithm: 'fixed_window',
     burst: limit.requestsPerUnit,
     domain,
     descriptor: '*',
-    detailedMetric: false,
     source: undefined,
     keyPrefix: `${currentLimit.windowSeconds}o|${withLength(domain)}|`,
   };
-  return matchOf(rule, entries.map(({ key, value }) => withLength(key) + withLength(value)).join(''), entries);
+  return matchOf(rule, entries.map(({ key, value }) => withLength(key) + withLength(value)).join(''), undefined);
 }
 
 /** `path` differs for every descriptor. */
@@ -116,6 +138,8 @@ interface Place {
   readonly domain: string;
   readonly descriptor: string;
   readonly path: string;
+  /** Whether a descriptor up to here has `valueToMetric`. */
+  readonly splitsMetrics: boolean;
 }
 
 function compileLevel(descriptors: readonly LimitDescriptor[], place: Place): Level {
@@ -139,20 +163,35 @@ function addNode(branch: Branch, value: string | undefined, node: Node): void {
 }
 
 function compileNode(descriptor: LimitDescriptor, above: Place): Node {
-  const { key, value, limits, shareThreshold, descriptors } = descriptor;
+  const { key, value, limits, shareThreshold, valueToMetric, descriptors } = descriptor;
+  const configured = `${key}${value === undefined ? '' : `=${value}`}`;
+  const splitsMetrics = above.splitsMetrics || valueToMetric;
   const place = {
     domain: above.domain,
-    descriptor: `${above.descriptor && `${above.descriptor} › `}${key}${value === undefined ? '' : `=${value}`}`,
+    splitsMetrics,
+    descriptor: `${above.descriptor && `${above.descriptor} › `}${configured}`,
     path: `${above.path}${withLength(key)}${value === undefined ? '*' : `=${withLength(value)}`}`,
   };
   return {
     rules: limits.map((limit) => ruleOf(limit, descriptor, place)),
     countsEachValue: value === undefined || (value.includes('*') && !shareThreshold),
     level: compileLevel(descriptors, place),
+    metrics: {
+      kind: metricKindOf(descriptor, splitsMetrics),
+      configured,
+      showsValue: valueToMetric,
+      isShared: shareThreshold,
+    },
   };
 }
 
-function ruleOf(limit: Limit, { detailedMetric, source }: LimitDescriptor, place: Place): Rule {
+/** `detailed_metric` wins, as in envoyproxy/ratelimit. */
+function metricKindOf({ detailedMetric }: LimitDescriptor, splitsMetrics: boolean): MetricLabels['kind'] {
+  if (detailedMetric) return 'detailed';
+  return splitsMetrics ? 'by value' : undefined;
+}
+
+function ruleOf(limit: Limit, { source }: LimitDescriptor, place: Place): Rule {
   const { requestsPerUnit, algorithm } = limit;
   const currentLimit = currentLimitOf(limit, limit.name);
   return Object.freeze({
@@ -160,11 +199,11 @@ function ruleOf(limit: Limit, { detailedMetric, source }: LimitDescriptor, place
     unlimited: limit.unlimited,
     replaces: limit.replaces,
     shadow: limit.shadowMode,
+    quota: limit.quotaMode,
     algorithm,
     burst: algorithm === 'token_bucket' ? (limit.burst ?? requestsPerUnit) : requestsPerUnit,
     domain: place.domain,
     descriptor: place.descriptor,
-    detailedMetric,
     source,
     // Window and algorithm are part of the key: a limit that changes them starts with new counters.
     keyPrefix: `${currentLimit.windowSeconds}${keyMarks[algorithm]}|${place.path}|`,

@@ -28,6 +28,8 @@ const limits: readonly LimitDomain[] = [
     node('path=/v1/*', limit(2, 'hour')),
     { ...node('path=/shared/*', limit(2, 'hour')), shareThreshold: true },
     node('watched', limit(1, 'hour', { shadowMode: true })),
+    node('quota=a', limit(1, 'hour', { quotaMode: true })),
+    node('quota=b', limit(3, 'hour', { quotaMode: true })),
     node('steady', limit(1, 'hour', { algorithm: 'token_bucket', burst: 2 })),
     node('smooth', limit(2, 'hour', { algorithm: 'sliding_window' })),
     node('often', [limit(3, 'second', { unitMultiplier: 30 }), limit(4, 'hour')]),
@@ -101,8 +103,25 @@ export function limiterContract(
       assert.deepEqual([await remaining('path=/shared/a'), await remaining('path=/shared/b')], [1, 0]);
     });
 
+    it('reports what is left after the whole request for each of several equal descriptors', async () => {
+      const { statuses } = await ask('tier=gold', 'tier=gold');
+      assert.deepEqual(
+        statuses.map(({ limitRemaining }) => limitRemaining),
+        [1, 1],
+      );
+    });
+
     it('counts in shadow mode and never denies', async () => {
       for (let count = 0; count < 3; count += 1) assert.deepEqual(await codes('watched=x'), ['OK', 'OK']);
+    });
+
+    it('denies by quotas only when all of a request are exhausted, and by other limits as ever', async () => {
+      const quotas = ['quota=a', 'quota=b', 'listed=x'];
+      assert.deepEqual(await codes(...quotas), ['OK', 'OK', 'OK', 'OK']);
+      assert.deepEqual(await codes(...quotas), ['OK', 'OVER_LIMIT', 'OK', 'OK']);
+      assert.deepEqual(await codes(...quotas, 'closed=x'), ['OVER_LIMIT', 'OVER_LIMIT', 'OK', 'OK', 'OVER_LIMIT']);
+      assert.deepEqual(await codes(...quotas), ['OK', 'OVER_LIMIT', 'OK', 'OK']);
+      assert.deepEqual(await codes(...quotas), ['OVER_LIMIT', 'OVER_LIMIT', 'OVER_LIMIT', 'OK']);
     });
 
     it('holds a burst in a token bucket, and slides a window', async () => {
@@ -135,6 +154,14 @@ export function limiterContract(
         const unhit = await opened.limiter.shouldRateLimit({ domain: 'shop', descriptors: none });
         assert.equal(unhit.statuses[0]?.limitRemaining, 3);
         assert.equal((await ask('tier=gold')).statuses[0]?.limitRemaining, 2);
+      });
+
+      it('keeps what a limit of the request has used when its number changes, for each unit, in unknown domains too', async () => {
+        const left = async (requestsPerUnit: number, unit: 'minute' | 'hour') => {
+          const descriptors = [{ ...descriptor('k=v'), limit: { requestsPerUnit, unit } }];
+          return (await opened.limiter.shouldRateLimit({ domain: 'unknown', descriptors })).statuses[0]?.limitRemaining;
+        };
+        assert.deepEqual([await left(5, 'hour'), await left(9, 'hour'), await left(5, 'minute')], [4, 7, 4]);
       });
 
       it('refuses a limit without a unit', async () => {

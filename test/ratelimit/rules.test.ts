@@ -55,11 +55,21 @@ describe('rules', () => {
     assert.notEqual(found[0]?.counterKey, found[1]?.counterKey);
   });
 
-  it('give the values of a request only with detailed_metric', () => {
-    const detail = (detailedMetric: boolean) =>
-      compileRules([domain('d', { ...node('a', limit(1)), detailedMetric })]).match('d', descriptor('a=x').entries)[0]
-        ?.detail;
-    assert.deepEqual([detail(true), detail(false)], ['a=x', undefined]);
+  it('give the values of a request to metrics only with detailed_metric, or of the keys with value_to_metric', () => {
+    const check = (outer: object, inner: object, expected: string | undefined, at = 'a') => {
+      const own = { ...node(at, [], { ...node('b', limit(1)), ...inner }), ...outer };
+      const [found] = compileRules([domain('d', own)]).match('d', descriptor('a=x1', 'b=y').entries);
+      assert.equal(found?.detail, expected);
+    };
+    check({}, {}, undefined);
+    check({}, { detailedMetric: true }, 'a=x1 › b=y');
+    check({ detailedMetric: true }, {}, undefined);
+    check({ valueToMetric: true }, {}, 'a=x1 › b');
+    check({}, { valueToMetric: true }, 'a › b=y');
+    check({ valueToMetric: true }, { detailedMetric: true }, 'a=x1 › b=y');
+    check({ valueToMetric: true }, {}, 'a=x1 › b', 'a=x*');
+    check({ valueToMetric: true, shareThreshold: true }, {}, 'a=x* › b', 'a=x*');
+    check({ shareThreshold: true }, { detailedMetric: true }, 'a=x* › b=y', 'a=x*');
   });
 
   it('find what a plain search of the list finds', () => {

@@ -16,6 +16,7 @@ export const plain: Limit = {
   name: undefined,
   replaces: [],
   shadowMode: false,
+  quotaMode: false,
   algorithm: 'fixed_window',
   burst: undefined,
 };
@@ -30,7 +31,16 @@ export function node(
 ): LimitDescriptor {
   const [key = '', value] = at.split('=');
   const limits = Array.isArray(own) ? own : [own as Limit];
-  return { key, value, limits, shareThreshold: false, detailedMetric: false, descriptors, source };
+  return {
+    key,
+    value,
+    limits,
+    shareThreshold: false,
+    detailedMetric: false,
+    valueToMetric: false,
+    descriptors,
+    source,
+  };
 }
 
 export function domain(name: string, ...descriptors: LimitDescriptor[]): LimitDomain {

@@ -28,8 +28,10 @@ export interface LimitDescriptor {
   readonly limits: readonly Limit[];
   /** One counter for all values that match the wildcard. */
   readonly shareThreshold: boolean;
-  /** Metrics are split by value. */
+  /** Metrics are split by value, all values of the request. */
   readonly detailedMetric: boolean;
+  /** Metrics of the limits here and below are split by the value of this key. */
+  readonly valueToMetric: boolean;
   readonly descriptors: readonly LimitDescriptor[];
   readonly source: Source;
 }
@@ -58,36 +60,44 @@ type Path = readonly (string | number)[];
 
 interface DescriptorFields {
   readonly key: string;
-  readonly value?: string | undefined;
+  readonly value?: string | null | undefined;
   readonly rate_limit?: readonly Limit[] | undefined;
   readonly shadow_mode?: boolean | undefined;
+  readonly quota_mode?: boolean | undefined;
   readonly detailed_metric?: boolean | undefined;
+  readonly value_to_metric?: boolean | undefined;
   readonly share_threshold?: boolean | undefined;
   readonly descriptors?: readonly DescriptorFields[] | undefined;
 }
 
-const descriptorSchema: z.ZodType<DescriptorFields> = strict(
-  {
-    key: notEmpty('Write the name of a label, for example key: x-travel-user'),
-    value: notEmpty('Leave value out to match any value, each with its own counter.').optional(),
-    rate_limit: limitsSchema.optional(),
-    shadow_mode: z.boolean().optional(),
-    detailed_metric: z.boolean().optional(),
-    share_threshold: z.boolean().optional(),
-    descriptors: z.lazy(() => z.array(descriptorSchema)).optional(),
-    value_to_metric: refused('detailed_metric: true splits metrics by value.'),
-    quota_mode: refused('An exhausted limit denies; shadow_mode: true counts without denying.'),
-    metadata: refused('A comment in the file can say the same.'),
-  },
-  ['value_to_metric', 'quota_mode', 'metadata'],
-).check((payload) => {
-  complain(payload, ['share_threshold'], shareFault(payload.value));
-  complain(payload, ['shadow_mode'], shadowFault(payload.value));
-});
+/** As envoyproxy/ratelimit reads text: a number and a truth value as they are spelled. */
+const spelled = z.preprocess(
+  (value) => (['number', 'boolean'].includes(typeof value) ? String(value) : value),
+  z.string(),
+);
+
+/** A key without a value is as good as none. */
+function leftOut<Schema extends z.ZodType>(schema: Schema) {
+  return z.preprocess((value) => value ?? undefined, schema.optional());
+}
+
+const descriptorSchema: z.ZodType<DescriptorFields> = strict({
+  key: notEmpty('Write the name of a label, for example key: x-travel-user'),
+  value: spelled.nullish(),
+  rate_limit: leftOut(limitsSchema),
+  shadow_mode: leftOut(z.boolean()),
+  quota_mode: leftOut(z.boolean()),
+  detailed_metric: leftOut(z.boolean()),
+  value_to_metric: leftOut(z.boolean()),
+  share_threshold: leftOut(z.boolean()),
+  descriptors: leftOut(z.lazy(() => z.array(descriptorSchema))),
+  // For the answers of envoyproxy/ratelimit, which can carry it as dynamic metadata; ours do not.
+  metadata: leftOut(z.record(z.string(), z.unknown())),
+}).check((payload) => complain(payload, ['share_threshold'], shareFault(payload.value)));
 
 const domainSchema = strict({
   domain: notEmpty('For example: domain: gateway'),
-  descriptors: z.array(descriptorSchema).default([]),
+  descriptors: leftOut(z.array(descriptorSchema)).transform((descriptors) => descriptors ?? []),
 });
 
 const examples = {
@@ -96,7 +106,10 @@ const examples = {
   key: 'x-travel-user',
   value: '"demo"',
   shadow_mode: 'true',
+  quota_mode: 'true',
   detailed_metric: 'true',
+  value_to_metric: 'true',
+  metadata: '{ team: travel }',
   share_threshold: 'true',
   rate_limit: '{ unit: minute, requests_per_unit: 10 }',
   unit: 'minute',
@@ -109,28 +122,11 @@ const examples = {
   burst: '20',
 } as const;
 
-/** A key that envoyproxy/ratelimit supports and we do not. */
-function refused(instead: string) {
-  const fault = { message: 'is not supported', remedy: `Remove it. ${instead}` };
-  return z
-    .unknown()
-    .check((payload) => complain(payload, [], payload.value === undefined ? undefined : fault))
-    .optional();
-}
-
 function shareFault({ value, share_threshold: shares }: DescriptorFields): Fault | undefined {
   if (!shares || value?.includes('*')) return undefined;
   return {
     message: 'needs a value with a "*" in it',
     remedy: 'Write value: "a*" to count all values that begin with an "a" together, or remove share_threshold.',
-  };
-}
-
-function shadowFault({ rate_limit: limits = [], shadow_mode: shadow }: DescriptorFields): Fault | undefined {
-  if (!shadow || !limits.some(({ unlimited }) => unlimited)) return undefined;
-  return {
-    message: 'has nothing to count: the limit is unlimited',
-    remedy: 'Remove shadow_mode, or give the limit a unit and a number of requests.',
   };
 }
 
@@ -141,13 +137,18 @@ function nested(
 ): readonly LimitDescriptor[] {
   return fields.map((descriptor, index) => ({
     key: descriptor.key,
-    value: descriptor.value,
-    limits: (descriptor.rate_limit ?? []).map((limit) => ({ ...limit, shadowMode: descriptor.shadow_mode ?? false })),
+    value: descriptor.value || undefined,
+    limits: limitsOf(descriptor),
     shareThreshold: descriptor.share_threshold ?? false,
     detailedMetric: descriptor.detailed_metric ?? false,
+    valueToMetric: descriptor.value_to_metric ?? false,
     descriptors: nested(descriptor.descriptors ?? [], [...path, index, 'descriptors'], place),
     source: place([...path, index]),
   }));
+}
+
+function limitsOf({ rate_limit: limits = [], shadow_mode, quota_mode }: DescriptorFields): readonly Limit[] {
+  return limits.map((limit) => ({ ...limit, shadowMode: shadow_mode ?? false, quotaMode: quota_mode ?? false }));
 }
 
 /** Compares key and value separately: joined by an underscore, as in envoyproxy/ratelimit, `a_b` + `c` and `a` + `b_c` would clash. */
@@ -157,7 +158,8 @@ function repeatedDescriptors(
   document: ConfigDocument,
 ): readonly PlacedFault[] {
   const lines = new Map<string, number>();
-  return fields.flatMap(({ key, value, descriptors = [] }, index) => {
+  return fields.flatMap(({ key, value: given, descriptors = [] }, index) => {
+    const value = given || undefined;
     const here = [...path, index];
     const inner = repeatedDescriptors(descriptors, [...here, 'descriptors'], document);
     const identity = JSON.stringify([key, value]);

@@ -21,6 +21,8 @@ export interface Limit {
   readonly replaces: readonly string[];
   /** Counts, and never denies. */
   readonly shadowMode: boolean;
+  /** An exhausted limit denies a request only with all other limits of the request that are in quota mode. */
+  readonly quotaMode: boolean;
   /** @default 'fixed_window' */
   readonly algorithm: Algorithm;
   /** The capacity of a token bucket; undefined: `requestsPerUnit`. */
@@ -48,7 +50,7 @@ const numberMax = 4_294_967_295;
 
 const replacedRemedy = 'Write the name of the limit to replace, for example replaces: [{ name: per user }].';
 
-/** `rate_limit` as in the file, but for `shadowMode`, which belongs to the descriptor. */
+/** `rate_limit` as in the file, but for `shadowMode` and `quotaMode`, which belong to the descriptor. */
 const fieldsSchema = strict({
   unit: text(unitFault).optional(),
   unit_multiplier: wholeNumber(1, numberMax).optional(),
@@ -85,6 +87,7 @@ function limitOf(fields: LimitFields): Limit {
     name: fields.name,
     replaces: fields.replaces.map(({ name }) => name),
     shadowMode: false,
+    quotaMode: false,
     algorithm: algorithms.find((algorithm) => algorithm === fields.algorithm) ?? 'fixed_window',
     burst: fields.burst,
   };
@@ -101,8 +104,8 @@ function limitFault(given: LimitFields, limit: Limit): Fault | undefined {
 }
 
 function unlimitedFault(given: LimitFields): Fault | undefined {
-  const { unit, unit_multiplier, requests_per_unit, algorithm, burst } = given;
-  const counting = Object.entries({ unit, unit_multiplier, requests_per_unit, algorithm, burst });
+  const { unit, unit_multiplier, algorithm, burst } = given;
+  const counting = Object.entries({ unit, unit_multiplier, algorithm, burst });
   const others = counting.filter(([, value]) => value !== undefined).map(([key]) => key);
   if (others.length === 0) return undefined;
   return { message: `is unlimited and has ${others.join(' and ')} as well`, remedy: keepUnlimited };
@@ -110,11 +113,10 @@ function unlimitedFault(given: LimitFields): Fault | undefined {
 
 const keepUnlimited = 'Keep unlimited: true alone, or remove it.';
 
-function incompleteFault({ unit, requests_per_unit: requests }: LimitFields): Fault | undefined {
-  const missing = [unit === undefined ? 'unit' : '', requests === undefined ? 'requests_per_unit' : ''].filter(Boolean);
-  if (missing.length === 0) return undefined;
+function incompleteFault({ unit }: LimitFields): Fault | undefined {
+  if (unit !== undefined) return undefined;
   return {
-    message: `has no ${missing.join(' and no ')}`,
+    message: 'has no unit',
     remedy: 'For example: rate_limit: { unit: minute, requests_per_unit: 10 }, or { unlimited: true }.',
   };
 }

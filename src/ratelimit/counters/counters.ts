@@ -26,6 +26,8 @@ export interface Hit {
   readonly hits: number;
   /** Never makes the request denied. */
   readonly shadow: boolean;
+  /** In quota mode: the request is denied only when every quota of it is over, each a number that hits may share. */
+  readonly quota?: number | undefined;
 }
 
 export interface HitResult {
@@ -53,7 +55,7 @@ export interface TakeOptions {
  * Decides all hits of a request in one call: they are counted only if every one of them fits, so that a denied
  * request costs its other limits nothing. A hit sees what those before it in the same call have taken.
  * Shadow hits do not deny, and take what they can: all of their hits, or as many as fit, whether or not the request is
- * denied; with `countDenied` so do all. One call is one atomic step, and for shared counters a round trip that
+ * denied; with `countDenied` so do all. Hits of quotas take what they can unless the request is denied. One call is one atomic step, and for shared counters a round trip that
  * it may share with other calls.
  * The time is that of the counters, so that processes that share them agree. Results come in the order of `hits`.
  */
@@ -62,4 +64,15 @@ export interface Counters {
   /** Whether they can answer now. @default true */
   isReady?(): boolean;
   close?(): Promise<void>;
+}
+
+/** Whether a request with these results is denied. */
+export function isDenied(hits: readonly Hit[], results: readonly Pick<HitResult, 'over'>[]): boolean {
+  const quotas = new Map<number, boolean>();
+  for (const [index, { quota, shadow }] of hits.entries()) {
+    const denies = !shadow && results[index]?.over === true;
+    if (quota !== undefined) quotas.set(quota, denies || quotas.get(quota) === true);
+    else if (denies) return true;
+  }
+  return quotas.size > 0 && [...quotas.values()].every(Boolean);
 }

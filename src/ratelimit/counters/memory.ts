@@ -8,7 +8,7 @@ import {
   windowNumberAfter,
   windowNumberAt,
 } from './algorithms.ts';
-import type { Counters, Hit, HitResult, TakeOptions } from './counters.ts';
+import { type Counters, type Hit, type HitResult, isDenied, type TakeOptions } from './counters.ts';
 import { createEvictedCounts, type EvictedCounts } from './evicted.ts';
 
 export interface MemoryCountersOptions {
@@ -52,8 +52,8 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
     const [only] = hits;
     // Most requests meet one limit: then there is nothing to return to other counters.
     if (hits.length === 1 && only !== undefined) return [resultOf(attempt(only, countDenied || only.shadow, nowMs))];
-    const attempts = hits.map((hit) => attempt(hit, countDenied || hit.shadow, nowMs));
-    if (!countDenied && attempts.some(({ over, hit }) => over && !hit.shadow)) undo(attempts);
+    const attempts = hits.map((hit) => attempt(hit, countDenied || hit.shadow || hit.quota !== undefined, nowMs));
+    if (!countDenied && attempts.some(isOver) && isDenied(hits, attempts)) undo(attempts);
     return attempts.map(resultOf);
   }
 
@@ -125,6 +125,10 @@ interface Attempt {
   readonly seenBefore: boolean;
   readonly taken: number;
   readonly over: boolean;
+}
+
+function isOver({ over }: Attempt): boolean {
+  return over;
 }
 
 /** Each attempt returns its own hits: a shadow hit on the same key keeps what it took. */

@@ -1,5 +1,5 @@
 /** Exhausted limits remembered in this process, so that Redis is not asked again before they reset. */
-import type { Hit, HitResult } from './counters.ts';
+import { type Hit, type HitResult, isDenied } from './counters.ts';
 
 export interface OverLimitCacheOptions {
   readonly entriesMax: number;
@@ -78,8 +78,7 @@ export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOption
         if (result === undefined) return undefined;
         results.push(result);
       }
-      const isDenied = results.some(({ over }, index) => over && hits[index]?.shadow === false);
-      return isDenied || results.every(({ over }) => over) ? results : undefined;
+      return isDenied(hits, results) || results.every(({ over }) => over) ? results : undefined;
     },
     store(keys: readonly string[], hits: readonly Hit[], results: readonly SharedResult[], askedMs: number): void {
       const isOver = results.some(({ over }) => over);

@@ -19,13 +19,13 @@ export function argumentsOf(calls: readonly ScriptCall[], timeUs: number | undef
 
 function numbersOf({ hits, countDenied }: ScriptCall): readonly (string | number)[] {
   const numbers: (string | number)[] = [countDenied ? 1 : 0];
-  for (const { algorithm, windowSeconds, limit, burst, hits: taken, shadow } of hits)
-    numbers.push(algorithm, windowSeconds, limit, burst, taken, shadow ? 1 : 0);
+  for (const { algorithm, windowSeconds, limit, burst, hits: taken, shadow, quota = -1 } of hits)
+    numbers.push(algorithm, windowSeconds, limit, burst, taken, shadow ? 1 : 0, quota);
   return numbers;
 }
 
 /** In the arguments of a decision, behind its `countDenied`. */
-const argumentsPerHit = 6;
+const argumentsPerHit = 7;
 
 /** Numbers in the answer for each hit: whether it is over, what remains, and the milliseconds until the reset. */
 const numbersPerHit = 3;
@@ -158,7 +158,7 @@ local algorithms = { fixed_window = fixed, sliding_window = sliding, token_bucke
 /**
  * KEYS: a counter for each hit of all decisions. ARGV: the time in microseconds, or -1 for the server's own; and as JSON an
  * array for each decision: 1 to count what is denied as well, then for each hit its algorithm, window in seconds, limit,
- * burst, hits, and 1 if it is a shadow.
+ * burst, hits, 1 if it is a shadow, and the number of its quota or -1.
  * A key lives a second longer than it matters.
  */
 export const countScript = `
@@ -199,6 +199,7 @@ local function take(call, at, key)
     hits = call[at + 4],
     taken = call[at + 4],
     takesWhatItCan = call[1] == 1 or call[at + 5] == 1,
+    quota = call[at + 6],
     over = false,
   }
   local state = stateOf(key, algorithm, hit)
@@ -207,7 +208,7 @@ local function take(call, at, key)
   local available = max(0, algorithm.available(state, hit))
   if hit.hits > available then
     hit.over = true
-    hit.taken = hit.takesWhatItCan and available or 0
+    hit.taken = (hit.takesWhatItCan or hit.quota >= 0) and available or 0
   end
   hit.state = state
   algorithm.add(state, hit, hit.taken)
@@ -226,18 +227,28 @@ local function finish(hit)
   report(hit.over and 1 or 0, max(0, algorithm.available(state, hit)), max(0, min(untilReset(state, hit), tenYearsMs)))
 end
 
+-- The request is denied by its quotas when there are some, and all are over.
+local function allOver(quotas)
+  local all = next(quotas) ~= nil
+  for _, over in pairs(quotas) do all = all and over end
+  return all
+end
+
 -- A decision with a key that holds no counter counts nothing, and has no result.
 local function decide(call, firstKey)
   local hits = {}
   local count = (#call - 1) / ${argumentsPerHit}
-  local denied, failed = false, false
+  local denied, failed, quotas = false, false, {}
   for index = 1, count do
     local at = ${argumentsPerHit} * (index - 1) + 2
     local hit = take(call, at, KEYS[firstKey + index - 1])
     failed = failed or not hit
-    denied = denied or hit and hit.over and call[at + 5] == 0
+    local denies = hit and hit.over and call[at + 5] == 0
+    local quota = call[at + 6]
+    if quota < 0 then denied = denied or denies else quotas[quota] = quotas[quota] or denies or false end
     hits[#hits + 1] = hit
   end
+  denied = denied or allOver(quotas)
   for _, hit in ipairs(hits) do
     if failed or denied and not hit.takesWhatItCan then undo(hit) end
   end

@@ -158,13 +158,13 @@ function rateText({ unit, unitMultiplier, requestsPerUnit, unlimited }: Limit): 
   return `unit=${unit.toUpperCase()}${multiplier} requests_per_unit=${requestsPerUnit}`;
 }
 
-function details({ name, replaces, shadowMode, algorithm, burst }: Limit): string[] {
+function details({ name, replaces, shadowMode, quotaMode, algorithm, burst }: Limit): string[] {
   return [
     ...(name === undefined ? [] : [`name: ${onOneLine(name)}`]),
     ...(replaces.length === 0 ? [] : [`replaces: ${onOneLine(replaces.join(' '))}`]),
     ...(algorithm === 'fixed_window' ? [] : [`algorithm: ${algorithm}`]),
     ...(burst === undefined ? [] : [`burst: ${burst}`]),
-    `shadow_mode: ${shadowMode}`,
+    `shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}`,
   ];
 }
 

@@ -1,14 +1,22 @@
 /** Limits in the format of envoyproxy/ratelimit, and what they become; the golden files have those that are refused. */
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { configurationFrom, type Unit, windowSeconds } from '#config';
+import { configurationFrom, loadConfiguration, type Unit, windowSeconds } from '#config';
 import { plain } from '../../support/limits.ts';
+import { temporaryFiles } from '../../support/temporary-files.ts';
 
 function read(...limits: readonly unknown[]) {
   const { configuration, errors } = configurationFrom({ records: [], limits });
   assert.deepEqual(errors, []);
   return configuration.limits;
 }
+
+/** From https://github.com/envoyproxy/ratelimit at f2fb157: its example, and files of its tests. */
+const examples = fileURLToPath(new URL('../../fixtures/envoyproxy-ratelimit', import.meta.url));
+const writeFiles = temporaryFiles();
 
 const source = { file: '<options>', line: 1 };
 
@@ -21,7 +29,7 @@ describe('a domain of limits', () => {
     const rate_limit = { unit: 'hour', requests_per_unit: 5, name: 'slow' };
     const user = { key: 'user', value: 'demo', rate_limit, descriptors: [{ key: 'path' }] };
     const limits = [{ ...plain, unit: 'hour', requestsPerUnit: 5, name: 'slow' }];
-    const rest = { shareThreshold: false, detailedMetric: false, source };
+    const rest = { shareThreshold: false, detailedMetric: false, valueToMetric: false, source };
     const inner = { key: 'path', value: undefined, limits: [], descriptors: [], ...rest };
     const descriptors = [{ key: 'user', value: 'demo', limits, descriptors: [inner], ...rest }];
     assert.deepEqual(read({ domain: 'gateway', descriptors: [user] }), [{ domain: 'gateway', descriptors, source }]);
@@ -35,6 +43,37 @@ describe('a domain of limits', () => {
     const shadows = limits.map(({ shadowMode }) => shadowMode);
     assert.deepEqual([value, shareThreshold, detailedMetric, ...shadows], ['a*b', true, true, true, true]);
   });
+
+  it('may be what envoyproxy/ratelimit reads: numbers as text, keys without a value, metadata, quotas and metrics by value', () => {
+    const [domain] = configurationFrom({
+      records: [],
+      limits: [
+        {
+          domain: 'a',
+          descriptors: [
+            { key: 'k', value: 5, quota_mode: true, rate_limit: { unit: 'day' }, metadata: { a: [{ b: 1 }] } },
+            { key: 'k', value: true, value_to_metric: true, rate_limit: null, descriptors: null },
+            { key: 'k', value: '', shadow_mode: true, rate_limit: { unlimited: true }, metadata: null },
+          ],
+        },
+      ],
+    }).configuration.limits;
+    assert.deepEqual(
+      domain?.descriptors.map(({ value, valueToMetric, limits }) => [value, valueToMetric, limits[0]?.quotaMode]),
+      [
+        ['5', false, true],
+        ['true', true, undefined],
+        [undefined, false, false],
+      ],
+    );
+  });
+
+  for (const name of readdirSync(examples))
+    it(`may be a file of envoyproxy/ratelimit: ${name}`, async () => {
+      const directory = await writeFiles({ 'ratelimit/a.yaml': readFileSync(join(examples, name), 'utf8') });
+      const { configuration, errors } = await loadConfiguration(directory);
+      assert.deepEqual([errors, configuration.limits.length], [[], 1]);
+    });
 
   it('may have one key with several values and without one', () => {
     const values = [{}, { value: 'b' }, { value: 'c' }, { value: 'b_c' }].map((fields) => ({ key: 'a', ...fields }));
@@ -72,6 +111,8 @@ describe('a limit', () => {
   check(`
     { unit: MINUTE, requests_per_unit: 0 }             -> { unit: minute, requestsPerUnit: 0 }
     { unit: day, requests_per_unit: 4294967295 }       -> { unit: day, requestsPerUnit: 4294967295 }
+    { unit: hour }                                     -> { unit: hour, requestsPerUnit: 0 }
+    { unlimited: true, requests_per_unit: 5 }          -> { unlimited: true, requestsPerUnit: 5 }
     { unlimited: true }                                -> { unlimited: true }
     { unlimited: true, name: b, replaces: [{ name: a }] } -> { unlimited: true, name: b, replaces: [a] }
     { unit: hour, requests_per_unit: 5, unit_multiplier: 30 } -> { unit: hour, requestsPerUnit: 5, unitMultiplier: 30 }

@@ -1,7 +1,7 @@
 /** Decisions that share one script call: each is as if it had been made alone, after those before it. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Hit, HitResult, TakeOptions } from '../../../src/ratelimit/counters/counters.ts';
+import { type Hit, type HitResult, isDenied, type TakeOptions } from '../../../src/ratelimit/counters/counters.ts';
 import { createMemoryCounters } from '../../../src/ratelimit/counters/memory.ts';
 import { describeWithRedis } from '../../support/redis-counters.ts';
 
@@ -12,7 +12,7 @@ interface Turn {
 
 /** `index` is that of a key; `reloaded` is the limit of each key after a reload, or null where it did not change. */
 interface Decision {
-  readonly hits: readonly { readonly index: number; readonly hits: number; readonly shadow: boolean }[];
+  readonly hits: readonly ({ readonly index: number } & Pick<Hit, 'hits' | 'shadow' | 'quota'>)[];
   readonly reloaded: readonly (Pick<Hit, 'limit' | 'burst'> | null)[];
   readonly countDenied: boolean;
 }
@@ -115,10 +115,15 @@ const reloaded = fc.record({ limit: numberTo(7), burst: fc.integer({ min: 1, max
 
 const decisions = fc.array(
   fc.record({
-    hits: fc.array(fc.record({ index: fc.nat(2), hits: numberTo(4), shadow: fc.boolean() }), {
-      minLength: 1,
-      maxLength: 4,
-    }),
+    hits: fc.array(
+      fc.record({
+        index: fc.nat(2),
+        hits: numberTo(4),
+        shadow: fc.boolean(),
+        quota: fc.option(fc.nat(1), { nil: undefined }),
+      }),
+      { minLength: 1, maxLength: 4 },
+    ),
     reloaded: fc.array(fc.option(reloaded, { freq: 4 }), { minLength: 3, maxLength: 3 }),
     countDenied: fc.boolean(),
   }),
@@ -147,8 +152,4 @@ function callOf(kinds: readonly Kind[], reloads: 'windows' | 'all') {
 function limitOf(kind: Kind, { limit, burst }: Pick<Hit, 'limit' | 'burst'>, reloads: 'windows' | 'all') {
   if (kind.algorithm !== 'token_bucket') return { limit, burst: limit };
   return reloads === 'all' ? { limit, burst } : {};
-}
-
-function isDenied(hits: readonly Hit[], counts: readonly HitResult[]): boolean {
-  return counts.some(({ over }, index) => over && hits[index]?.shadow === false);
 }

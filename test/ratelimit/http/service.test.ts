@@ -130,18 +130,18 @@ describe('the rate-limit service over HTTP', () => {
       [node('k')],
       [
         node('a', limit(1), node('b=x', limit(2))),
-        'd.a: unit=MINUTE requests_per_unit=1, shadow_mode: false',
-        'd.a.b_x: unit=MINUTE requests_per_unit=2, shadow_mode: false',
+        'd.a: unit=MINUTE requests_per_unit=1, shadow_mode: false, quota_mode: false',
+        'd.a.b_x: unit=MINUTE requests_per_unit=2, shadow_mode: false, quota_mode: false',
       ],
-      [node('k', unlimited), 'd.k: unlimited, shadow_mode: false'],
+      [node('k', unlimited), 'd.k: unlimited, shadow_mode: false, quota_mode: false'],
       [
         { ...node('k=*', [special, limit(7)]), shareThreshold: true },
-        'd.k_*: unit=SECOND unit_multiplier=30 requests_per_unit=5, name: burst, replaces: a b, algorithm: token_bucket, burst: 9, shadow_mode: true, share_threshold: true',
-        'd.k_*: unit=MINUTE requests_per_unit=7, shadow_mode: false, share_threshold: true',
+        'd.k_*: unit=SECOND unit_multiplier=30 requests_per_unit=5, name: burst, replaces: a b, algorithm: token_bucket, burst: 9, shadow_mode: true, quota_mode: false, share_threshold: true',
+        'd.k_*: unit=MINUTE requests_per_unit=7, shadow_mode: false, quota_mode: false, share_threshold: true',
       ],
       [
         node('k=v\nd.x: unlimited', limit(1)),
-        'd.k_v d.x: unlimited: unit=MINUTE requests_per_unit=1, shadow_mode: false',
+        'd.k_v d.x: unlimited: unit=MINUTE requests_per_unit=1, shadow_mode: false, quota_mode: false',
       ],
     ] as const) {
       await start({ limits: () => [domain('d', descriptor)] });
