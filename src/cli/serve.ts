@@ -1,7 +1,7 @@
 /** Runs the server until a signal: log output, banner, SIGINT and SIGTERM stop, SIGHUP re-reads the configuration. */
-import { type DestinationStream, destination, pino } from 'pino';
 import { isDemoModule, type ModuleChoice, packageVersion, type Settings } from '#config';
 import type { Frontdesk, Listeners } from '#server';
+import { type LogOutput, openLog } from './log-output.ts';
 
 export interface ServeOptions extends ModuleChoice {
   /** One of several processes that `split` has started: sends its listeners to the parent, and ends with it. */
@@ -19,9 +19,11 @@ export async function serve(
   { configDir, ...settings }: Settings,
   { only, demo, child = false }: ServeOptions,
 ): Promise<void> {
-  const output = openLog();
   const base = child ? { module: only?.join() } : null;
-  const logger = pino({ level: settings.logLevel, base }, output);
+  const { stdout } = process;
+  const output = openLog(stdout, { level: settings.logLevel, base, isTerminal: stdout.isTTY });
+  const { logger } = output;
+  process.once('exit', output.pass);
   // Here, because the commands that only read a configuration do without.
   const { createFrontdesk } = await import('#server');
   const options = { only, demo: demo ?? (!child && only?.some(isDemoModule)), config: configDir, logger };
@@ -40,39 +42,10 @@ export async function serve(
   } else process.stdout.write(banner(listeners, demo ? desk.demoUsers : []));
 }
 
-type Log = DestinationStream & { readonly flushSync: () => void };
-
-/**
- * To a terminal line by line; elsewhere in blocks of 64 KiB, or after a second, and at the end. The lines are collected
- * here, since the destination's own `minLength` measures everything that it holds again at each line.
- */
-function openLog(): Log {
-  const output = destination({ fd: 1, sync: false });
-  if (process.stdout.isTTY) return output;
-  let lines = '';
-  const pass = () => {
-    if (lines !== '') output.write(lines);
-    lines = '';
-  };
-  const flushSync = () => {
-    pass();
-    output.flushSync();
-  };
-  setInterval(pass, 1000).unref();
-  process.once('exit', flushSync);
-  return {
-    write(line) {
-      lines += line;
-      if (lines.length >= 64 * 1024) pass();
-    },
-    flushSync,
-  };
-}
-
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 
 /** The first signal stops gracefully, the second at once. Gives what the first one calls. */
-function stopOnSignal(desk: Frontdesk, output: Log, silent: boolean): (signal: NodeJS.Signals) => void {
+function stopOnSignal(desk: Frontdesk, output: LogOutput, silent: boolean): (signal: NodeJS.Signals) => void {
   function stop(signal: NodeJS.Signals): void {
     for (const again of stopSignals) process.removeListener(again, stop).once(again, () => process.exit(1));
     if (!silent) process.stdout.write(`\n${signal}: requests in flight finish, then it stops. Again stops at once.\n`);
@@ -80,7 +53,7 @@ function stopOnSignal(desk: Frontdesk, output: Log, silent: boolean): (signal: N
       () => end(output, 0),
       (error: Error) => {
         process.stderr.write(`frontdesk: ${error.message}\n`);
-        end(output, 1);
+        return end(output, 1);
       },
     );
   }
@@ -88,15 +61,15 @@ function stopOnSignal(desk: Frontdesk, output: Log, silent: boolean): (signal: N
   return stop;
 }
 
-function end(output: Log, code: number): void {
-  output.flushSync();
+async function end(output: LogOutput, code: number): Promise<void> {
+  await output.flush();
   process.exit(code);
 }
 
 /** What comes of it is in the log, and should be there soon. */
-async function reload(desk: Frontdesk, output: Log): Promise<void> {
+async function reload(desk: Frontdesk, output: LogOutput): Promise<void> {
   await desk.reload();
-  if (!process.stdout.isTTY) output.flushSync();
+  output.pass();
 }
 
 function banner({ gateway, ratelimit, ratelimitHttp, auth, admin }: Listeners, demoUsers: readonly string[]): string {

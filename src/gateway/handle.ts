@@ -129,9 +129,11 @@ function forward({ request, route }: Handled): Promise<void> {
   return route.transport.forward(request.ctx);
 }
 
+const allowed = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+
 /** TRACE would echo credentials back (RFC 9110 section 9.3.8), and CONNECT is for forward proxies. */
 export function refuseMethod(method: string): void {
-  if (method === 'TRACE' || method === 'CONNECT') throw problem('method-not-implemented');
+  if (method === 'TRACE' || method === 'CONNECT') throw problem('method-not-allowed', { headers: { Allow: allowed } });
 }
 
 /** The route whose CORS rule answers this preflight; undefined for any other request. Also for a path that is not checked yet. */

@@ -14,6 +14,8 @@ export interface Logger {
   readonly debug?: LogLine;
   /** Absent: every level is on. */
   readonly isLevelEnabled?: (level: string) => boolean;
+  /** How many lines it could not write. Absent: none. */
+  readonly droppedLines?: () => number;
 }
 
 type LogLine = (fields: object, message?: string) => void;

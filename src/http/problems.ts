@@ -153,11 +153,6 @@ export const problems = {
     meaning: 'The host application read the request body before frontdesk could.',
     remedy: 'Mount frontdesk before the body parser, or let the parser keep `rawBody`.',
   },
-  'method-not-implemented': {
-    status: 501,
-    meaning: 'This server does not implement the method.',
-    remedy: 'Use another method.',
-  },
   'upstream-failed': {
     status: 502,
     meaning: 'The service behind the gateway broke the connection or sent something that is not HTTP.',

@@ -15,6 +15,7 @@ import {
   type ConfigurationState,
   createConfigurationFamilies,
   createConnectionFamilies,
+  createLogFamily,
   createProcessFamilies,
 } from './process.ts';
 import { createRateLimitFamilies } from './rate-limits.ts';
@@ -30,6 +31,8 @@ export interface MetricsParts {
   readonly limits: Pick<LimitStats, 'all' | 'failures'>;
   readonly configuration: ConfigurationState;
   readonly connections: () => ConnectionCounts;
+  /** Undefined: the logger drops none. */
+  readonly droppedLogLines: (() => number) | undefined;
 }
 
 export function createMetrics(parts: MetricsParts): Metrics {
@@ -52,6 +55,7 @@ export function familiesOf(parts: MetricsParts): readonly Family[] {
     ...createRateLimitFamilies(parts.limits),
     ...createConfigurationFamilies(parts.configuration),
     ...createConnectionFamilies(parts.connections),
+    createLogFamily(parts.droppedLogLines),
     ...createProcessFamilies(),
   ];
 }

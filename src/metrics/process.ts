@@ -62,6 +62,11 @@ export function createConnectionFamilies(counts: () => ConnectionCounts): readon
   ];
 }
 
+export function createLogFamily(droppedLines: () => number = () => 0): Family {
+  const help = 'Lines of the log that were dropped while the reader of the output took nothing.';
+  return single('counter', 'frontdesk_log_lines_dropped_total', help, droppedLines);
+}
+
 /**
  * The process, under the names that dashboards for Node know. Read at the scrape, and nothing runs in between: prom-client's
  * own set brings an observer of the garbage collection and a timer on the event loop that cannot be stopped.

@@ -50,7 +50,7 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   opened.defer(gateway.close);
   const findFault = createReadiness(setup, { ...basis, closing: closing.signal });
   const figures = { clusters, counts: createGatewayCounts(), traffic: createTraffic({ clock }) };
-  const own = createOwnRoutes({ ...basis, ...figures, services, gateway, findFault, representations, clock });
+  const own = createOwnRoutes({ ...basis, ...figures, logger, services, gateway, findFault, representations, clock });
   const listenerAddresses = new Map<string, string>();
   const parts = { ...figures, services, routes: own.routes, limiter: rateLimiting.limiter, listenerAddresses };
   // No part that is added later may throw: a gateway is closed only after it was in force.

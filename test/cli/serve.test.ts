@@ -154,6 +154,15 @@ describe('frontdesk serve', function () {
     assert.equal((await server.ended).code, 0);
   });
 
+  it('stops on SIGTERM while the reader of its output has stopped', async () => {
+    const { server } = await startSlow();
+    server.pauseReading();
+    // More than a pipe holds.
+    const path = 'x'.repeat(4000);
+    await Promise.all(Array.from({ length: 200 }, () => fetch(`${server.gatewayUrl}/${path}`)));
+    assert.equal((await server.stop()).code, 0);
+  });
+
   it('goes on when its output is closed, and waits no longer than SHUTDOWN_TIMEOUT_MS for what does not end', async () => {
     const { server, ask } = await startSlow({ SHUTDOWN_TIMEOUT_MS: '50' });
     server.stopReading();

@@ -77,7 +77,7 @@ describe('an explanation', () => {
   it('names the stage that refuses a request, and the problem', () => {
     const via = Array.from({ length: 5 }, () => '1.1 frontdesk').join();
     checkRefusal({ url: '/v1/%2e%2e/x' }, 'before_routing', 400, 'bad-path');
-    checkRefusal({ method: 'TRACE' }, 'before_routing', 501, 'method-not-implemented');
+    checkRefusal({ method: 'TRACE' }, 'before_routing', 405, 'method-not-allowed');
     checkRefusal({ url: '/nowhere' }, 'routing', 404, 'not-found');
     checkRefusal({ url: '/v1/hotels/evil' }, 'forwarding', 400, 'bad-path');
     const headers = [['Content-Length', '2000000']] as const;

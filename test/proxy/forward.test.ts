@@ -44,7 +44,8 @@ describe('a service across HTTP', () => {
     const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'PROPFIND'];
     for (const method of methods)
       assert.equal(statusOf(await sendRaw(edge.port, rawRequest(`${method} /v1/hotels`))), 200);
-    assert.equal(statusOf(await sendRaw(edge.port, rawRequest('TRACE /v1/hotels'))), 501);
+    const refused = await sendRaw(edge.port, rawRequest('TRACE /v1/hotels'));
+    assert.match(refused, /^HTTP\/1\.1 405 [\s\S]*\r\nAllow: GET, HEAD, /);
     assert.deepEqual(
       upstream.reached.map(({ method }) => method),
       methods,

@@ -29,6 +29,8 @@ export interface Program {
   readonly signal: (name: NodeJS.Signals) => void;
   /** Nobody reads its standard output any more. */
   readonly stopReading: () => void;
+  /** Its standard output fills up until it has ended. */
+  readonly pauseReading: () => void;
   readonly ended: Promise<Ended>;
 }
 
@@ -172,6 +174,10 @@ function startProcess(
     stdout,
     signal: (name) => void child.kill(name),
     stopReading: () => void child.stdout.destroy(),
+    pauseReading() {
+      child.stdout.pause();
+      child.once('exit', () => child.stdout.resume());
+    },
     ended,
     async said(pattern) {
       const silence = ended.then(({ code }) => {

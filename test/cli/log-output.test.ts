@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { Writable } from 'node:stream';
+import { openLog } from '../../src/cli/log-output.ts';
+
+/** An output whose reader takes a block when the test says so. */
+function createReader() {
+  let taken = '';
+  let take: (() => void) | undefined;
+  const output = new Writable({
+    decodeStrings: false,
+    write(text, _encoding, done) {
+      take = () => {
+        take = undefined;
+        taken += text;
+        done();
+      };
+    },
+  });
+  return {
+    output,
+    taken: () => taken,
+    /** Everything that waits, and what is written because of it. */
+    async readOn() {
+      while (output.writableLength > 0 || take !== undefined) {
+        take?.();
+        await new Promise(setImmediate);
+      }
+    },
+  };
+}
+
+const options = { level: 'info', base: null };
+const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
+
+describe('the log on the standard output', () => {
+  it('goes out in blocks, the last at the end', async () => {
+    const { output, taken, readOn } = createReader();
+    const { logger, flush } = openLog(output, options);
+    logger.info('one');
+    logger.info('two');
+    assert.equal(output.writableLength, 0);
+    const flushed = flush();
+    await readOn();
+    await flushed;
+    assert.equal(linesOf(taken()).length, 2);
+    assert.equal(logger.droppedLines(), 0);
+  });
+
+  it('is bounded while its reader takes nothing, and says how much is missing when it reads on', async () => {
+    const { output, taken, readOn } = createReader();
+    const { logger, pass } = openLog(output, options);
+    const written = 2_000;
+    for (let count = 0; count < written; count += 1) logger.info({ count }, 'x'.repeat(10_000));
+    assert.ok(output.writableLength <= 8 * 1024 * 1024);
+    const dropped = logger.droppedLines();
+    assert.ok(dropped > 0);
+    await readOn();
+    pass();
+    await readOn();
+    const lines = linesOf(taken()).map((line) => JSON.parse(line));
+    assert.equal(lines.filter(({ count }) => count !== undefined).length, written - dropped);
+    const reports = lines.filter(({ level }) => level === 40);
+    assert.deepEqual(
+      reports.map(({ lines: missing }) => missing),
+      [dropped],
+    );
+    logger.info('again');
+    assert.equal(logger.droppedLines(), dropped);
+  });
+
+  it('does not keep the process from ending when nobody reads it', async () => {
+    const { output } = createReader();
+    const { logger, flush } = openLog(output, options);
+    logger.info('unread');
+    await flush();
+    assert.ok(output.writableLength > 0);
+  });
+});
