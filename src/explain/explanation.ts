@@ -186,7 +186,8 @@ export interface AcrossPart {
   readonly timeout_ms: EffectivePart;
   readonly connect_timeout_ms: EffectivePart;
   readonly idle_timeout_ms: EffectivePart;
-  readonly body_bytes_max: number;
+  /** Undefined: no limit. */
+  readonly body_bytes_max: number | undefined;
   readonly load_balancer: string;
   readonly retries: {
     readonly on: readonly string[];

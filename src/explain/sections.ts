@@ -220,7 +220,7 @@ function acrossRows(across: AcrossPart): string[][] {
     ['time-out', `${duration(across.timeout_ms, 'UPSTREAM_TIMEOUT_MS')}, until the response headers`],
     ['connecting', duration(across.connect_timeout_ms, 'UPSTREAM_CONNECT_TIMEOUT_MS')],
     ['resting body', duration(across.idle_timeout_ms, undefined)],
-    ['body', `${across.body_bytes_max} bytes at most (BODY_BYTES_MAX)`],
+    ['body', across.body_bytes_max === undefined ? 'no limit' : `${across.body_bytes_max} bytes at most`],
     ['balanced', across.load_balancer.replace('_', ' ')],
     ['retries', retriesText(retries)],
     [

@@ -191,7 +191,7 @@ function acrossPart(
   mapping: Route['mapping'],
   timeouts: NonNullable<Route['transport']['timeouts']>,
   method: string,
-  bodyBytesMax: number,
+  bodyBytesMax: number | undefined,
 ): AcrossPart {
   const { retryPolicy, circuitBreakers: breakers, healthCheck, loadBalancer, allowUpgrade } = mapping;
   const { retriesMax, perTryTimeoutMs } = createRetryRules(retryPolicy);
@@ -199,7 +199,7 @@ function acrossPart(
     timeout_ms: effective(timeouts.timeoutMs, mapping.timeoutMs),
     connect_timeout_ms: effective(timeouts.connectTimeoutMs, mapping.connectTimeoutMs),
     idle_timeout_ms: effective(timeouts.idleTimeoutMs, mapping.idleTimeoutMs),
-    body_bytes_max: bodyBytesMax,
+    body_bytes_max: mapping.maxRequestBytes ?? bodyBytesMax,
     load_balancer: loadBalancer,
     retries: {
       on: retryPolicy?.retryOn ?? [],

@@ -37,14 +37,14 @@ export interface GatewayOptions {
   readonly adminUsers?: readonly string[] | undefined;
   /** Lower-case names of headers that no client may send, besides those of the auth services. @default [] */
   readonly identityHeaders?: readonly string[];
-  /** Until an upstream's response headers, in milliseconds, for mappings that do not set it. @default 3000 */
+  /** Until an upstream's response headers, in milliseconds, for mappings that do not set it. @default 60_000 */
   readonly timeoutMs?: number;
   /** @default 3000 */
   readonly connectTimeoutMs?: number;
-  /** The longest pause in a body, in milliseconds; 0: no limit. @default 300_000 */
+  /** The longest pause in a body, in milliseconds; 0: no limit. @default 60_000 */
   readonly idleTimeoutMs?: number;
-  /** @default 1 MiB */
-  readonly bodyBytesMax?: number;
+  /** Of a body to a service across HTTP, where its mapping has no bound. @default no limit */
+  readonly bodyBytesMax?: number | undefined;
   /** Shared with earlier and later gateways; the caller closes it. @default one that this gateway closes */
   readonly clusters?: ClusterRegistry | undefined;
   /** Counted up, across the gateways that share it. @default new counts */
@@ -110,7 +110,7 @@ export interface GatewayParts {
   readonly rateLimitService: RateLimitService | undefined;
   readonly limiter: Limiter | undefined;
   readonly resolve: Resolve;
-  readonly bodyBytesMax: number;
+  readonly bodyBytesMax: number | undefined;
 }
 
 export interface Gateway {
@@ -128,13 +128,13 @@ export interface Gateway {
 export function createGateway(options: GatewayOptions): Gateway {
   const { authServices = [], rateLimitService, limiter, resolve, versions = [], clock = Date.now } = options;
   const { logger = silentLogger, counts = createGatewayCounts(), traffic = createTraffic() } = options;
-  const { clusters = createClusters({ logger }), bodyBytesMax = 1024 * 1024, strictPaths = false } = options;
+  const { clusters = createClusters({ logger }), bodyBytesMax, strictPaths = false } = options;
   // Releases on an error what was acquired before; `move` keeps it for `close`.
   using acquired = new DisposableStack();
   const identityHeaders = [...new Set(strippedNames(options))];
   const identity = createIdentity([], identityHeaders);
   const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, options, counts));
-  const routes = createRoutes({ ...options, clusters, counts, traffic, bodyBytesMax }, identity, acquired);
+  const routes = createRoutes({ ...options, clusters, counts, traffic }, identity, acquired);
   const table = createTable(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
@@ -179,7 +179,7 @@ function limitStageOptions(
   return { record, limiter, counts, onUnanswered, logger };
 }
 
-type Shared = Required<Pick<GatewayOptions, 'clusters' | 'counts' | 'traffic' | 'bodyBytesMax'>>;
+type Shared = Required<Pick<GatewayOptions, 'clusters' | 'counts' | 'traffic'>>;
 
 /** Acquires clusters and traffic counts, and defers their release. Throws TypeError for a service that is not there. */
 function createRoutes(
@@ -188,7 +188,7 @@ function createRoutes(
   acquired: DisposableStack,
 ): Route[] {
   const { mappings, services, authServices = [], internalRoutes = [], resolve, clusters, counts, traffic } = options;
-  const { timeoutMs = 3000, connectTimeoutMs = 3000, idleTimeoutMs = 300_000, bodyBytesMax } = options;
+  const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
   const { logger = silentLogger, clock = Date.now } = options;
 
   function holdCluster(spec: ClusterSpec): Cluster {

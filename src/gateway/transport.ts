@@ -57,7 +57,8 @@ export interface TransportParts extends Timeouts {
   readonly appOf: (name: string) => Handler;
   readonly holdCluster: (spec: ClusterSpec) => Cluster;
   readonly identity: Identity;
-  readonly bodyBytesMax: number;
+  /** Of a body to a service across HTTP, where the mapping has no bound; undefined: no limit. */
+  readonly bodyBytesMax: number | undefined;
   readonly logger: Logger;
 }
 
@@ -135,7 +136,8 @@ export function hasRules({ add, remove }: HeaderRules): boolean {
 }
 
 function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts, parts: TransportParts): Transport {
-  const { identity, bodyBytesMax, logger, holdCluster } = parts;
+  const { identity, logger, holdCluster } = parts;
+  const bodyBytesMax = mapping.maxRequestBytes ?? parts.bodyBytesMax;
   const { path } = target;
   const timeouts = {
     timeoutMs: mapping.timeoutMs ?? parts.timeoutMs,
@@ -159,7 +161,7 @@ function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts
     }),
     preview(ctx) {
       const { path, headers } = requestHead(ctx);
-      hasBody(ctx.req.headers, bodyBytesMax);
+      hasBody(ctx.req.headers, bodyBytesMax ?? Number.POSITIVE_INFINITY);
       return { path, headers: withHost(headers, target) };
     },
     describe: () => describeTarget(target),

@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { requestContext, traceOf } from './context.ts';
+import { sentStatusOf } from './server/client-errors.ts';
 import { upgradeOf } from './server/upgrades.ts';
 import { pathOf } from './target/paths.ts';
 
@@ -78,6 +79,8 @@ export function logRequest(
 
 /** The status of a response that has closed; 499 when its client left before the system had taken all of it. */
 export function endedStatus(res: ServerResponse): number {
+  const sent = sentStatusOf(res);
+  if (sent !== undefined) return sent;
   // Node counts as written what still waits for a connection that was cut off. A switched connection always ends by a cut.
   const isCutOff = res.req.socket.destroyed && upgradeOf(res.req) === undefined;
   return res.writableFinished && !isCutOff ? res.statusCode : 499;

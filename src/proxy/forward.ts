@@ -1,7 +1,7 @@
 /** Forwards a request to a service across HTTP: prepares it, calls the service, puts the response on the context; times the call and counts its failures. */
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
-import { type Logger, Problem, requestContext, type TracedCall, traceOf } from '#http';
+import { type Logger, Problem, requestContext, type TracedCall, takeOnBodyTimeout, traceOf } from '#http';
 import { rewritePrefixes } from '#routing';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
@@ -22,7 +22,8 @@ export interface ForwardOptions {
   readonly timeoutMs: number;
   /** How long a body may pause, either way, in milliseconds; 0: no limit. A stream of events has none but the mapping's own. */
   readonly idleTimeoutMs: number;
-  readonly bodyBytesMax: number;
+  /** Undefined: no limit. */
+  readonly bodyBytesMax: number | undefined;
   readonly identity: IdentityNames;
   readonly logger: Logger;
   /** Counted up. @default not counted */
@@ -32,6 +33,9 @@ export interface ForwardOptions {
   /** Milliseconds. */
   readonly clock?: () => number;
 }
+
+/** WebSockets are often silent for longer than a body. */
+const switchedIdleTimeoutMsDefault = 300_000;
 
 /** Throws the Problem of a failure before the response headers; a later one breaks the client's connection. */
 export function createForward(options: ForwardOptions): (ctx: Context) => Promise<void> {
@@ -49,6 +53,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   const responseRules = createHeaderRules(mapping.responseHeaders);
   const bodyOptions = { bytesMax: bodyBytesMax, idleTimeoutMs };
   const eventsIdleTimeoutMs = mapping.idleTimeoutMs ?? 0;
+  const switchedIdleTimeoutMs = mapping.idleTimeoutMs ?? switchedIdleTimeoutMsDefault;
 
   return async function forward(ctx) {
     const span = traceOf(ctx).startCall?.(ctx.req.method ?? 'GET');
@@ -59,7 +64,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     const restoration = { publicPrefix, innerPrefix, upstreamOrigin: origin };
     if (handshake !== undefined && connection !== undefined) {
       const edit = responseRules.editResponse;
-      switchProtocols(ctx, handshake, head, connection, { restoration, edit, idleTimeoutMs });
+      switchProtocols(ctx, handshake, head, connection, { restoration, edit, idleTimeoutMs: switchedIdleTimeoutMs });
       return;
     }
     sendResponse(ctx, response, { restoration, idleTimeoutMs, eventsIdleTimeoutMs });
@@ -70,6 +75,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     try {
       const { path, headers, publicPrefix } = headOf(ctx, span?.trace);
       const body = createRequestBody(ctx, bodyOptions);
+      takeOnBodyTimeout(ctx.req);
       const handshake = handshakeOf(ctx.req, mapping.allowUpgrade);
       const request: UpstreamRequest = {
         method: ctx.req.method ?? 'GET',

@@ -97,8 +97,8 @@ describe('formatExplanation', () => {
     assert.deepEqual(section(read({ mappings }, { method: 'POST' }), 'On the way'), [
       'time-out | no limit (mapping), until the response headers',
       'connecting | 3000 ms (UPSTREAM_CONNECT_TIMEOUT_MS)',
-      'resting body | 300000 ms (default)',
-      'body | 1048576 bytes at most (BODY_BYTES_MAX)',
+      'resting body | 60000 ms (default)',
+      'body | no limit',
       'balanced | round robin',
       'retries | 2 on 5xx, reset, 100 ms each; not for this method',
       'at most | 1024 connections to each address, 1024 requests waiting, 1024 under way, 3 retries',

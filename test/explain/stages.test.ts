@@ -69,7 +69,7 @@ describe('an explanation', () => {
     ...expected: [stage: string, status: number, problem: string]
   ) {
     const regexRewrite = { pattern: '/evil', substitution: '/..' };
-    const { outcome, target } = explain(mappings({ regexRewrite }), question);
+    const { outcome, target } = explain(mappings({ regexRewrite, maxRequestBytes: 1_000_000 }), question);
     assert.ok(outcome.kind === 'refused');
     assert.deepEqual([outcome.stage, outcome.status, outcome.problem, target], [...expected, undefined]);
   }

@@ -60,7 +60,13 @@ function ofKind(document: ConfigDocument, record: Fields, kind: string, known: K
   const ids: readonly unknown[] = [fields['ambassador_id'] ?? 'default'].flat();
   if (!ids.includes('default'))
     return skipped(document, `${kind} of ambassador_id ${ids.join(', ')}`, ofAnotherGateway);
-  return translated(document, { ...known.defaults, ...fields }, { kind, placeOf, known });
+  return translated(document, withDefaults(fields, known), { kind, placeOf, known });
+}
+
+/** In Ambassador an empty value is the same as none. */
+function withDefaults(fields: Fields, { defaultsFor }: Kind): Fields {
+  const given = Object.entries(fields).filter(([, value]) => value !== null);
+  return { ...defaultsFor(fields), ...Object.fromEntries(given) };
 }
 
 /** For Deployments and the like, which often share a file with records. */
@@ -106,8 +112,6 @@ function translated(document: ConfigDocument, given: Fields, { kind, known, plac
   const origins = new Map<PropertyKey, string>();
   const notices: PlacedFault[] = [];
   for (const [name, value] of Object.entries(given)) {
-    // In Ambassador an empty value is the same as none.
-    if (value === null) continue;
     const { fields: ours, notice } = readerOf(name, given, known)(value, given);
     Object.assign(fields, ours);
     for (const field of Object.keys(ours)) origins.set(field, name);
@@ -169,8 +173,8 @@ interface Kind {
   readonly rows: FieldTable;
   /** Ambassador's fields that we do not have. */
   readonly others: Readonly<Record<string, AmbassadorReader>>;
-  /** Ambassador's defaults that differ from ours. */
-  readonly defaults: Fields;
+  /** Ambassador's defaults that differ from ours, for a record with these fields. */
+  readonly defaultsFor: (fields: Fields) => Fields;
 }
 
 const everywhere = {
@@ -184,7 +188,7 @@ const everywhere = {
 export const kinds: Readonly<Record<string, Kind>> = {
   Mapping: {
     rows: mappingFields,
-    defaults: {},
+    defaultsFor: ({ host_redirect: redirects }) => (redirects === true ? {} : { timeout_ms: 3000 }),
     others: {
       ...everywhere,
       auth_context_extensions: ignored('it is for auth services that speak gRPC'),
@@ -215,7 +219,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   },
   AuthService: {
     rows: authServiceFields,
-    defaults: {},
+    defaultsFor: () => ({}),
     others: {
       ...everywhere,
       allow_request_body: shorthand('include_body', { max_bytes: 4096, allow_partial: true }),
@@ -225,7 +229,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   },
   RateLimitService: {
     rows: rateLimitServiceFields,
-    defaults: { domain: 'ambassador' },
+    defaultsFor: () => ({ domain: 'ambassador' }),
     others: {
       ...everywhere,
       grpc: ignored('a denied gRPC request is answered like any other'),

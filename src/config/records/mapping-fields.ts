@@ -231,6 +231,15 @@ export const mappingFields = {
     example: '60000',
     besideRedirect: false,
   }),
+  maxRequestBytes: optional({
+    name: 'max_request_bytes',
+    schema: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    type: 'bytes',
+    shownDefault: '`BODY_BYTES_MAX`',
+    docs: 'The largest body of a request to a service across HTTP; beyond it 413.',
+    example: '104857600',
+    besideRedirect: false,
+  }),
   retryPolicy: optional({
     name: 'retry_policy',
     schema: retryPolicy,

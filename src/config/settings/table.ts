@@ -89,13 +89,19 @@ export const settingTable = {
     false,
     'Refuses (400) a path that a service may read as one with other authentication: in another case, with an encoded slash, a ; or a dot at the end.',
   ),
-  bodyBytesMax: bytes(1_048_576, 'Largest request body, in bytes.'),
+  bodyBytesMax: bytes(
+    undefined,
+    'Largest request body to a service across HTTP, in bytes, where a Mapping has no max_request_bytes; unset: no limit.',
+  ),
   headerBytesMax: bytes(16_384, 'Largest request line and headers together, in bytes.'),
   bookingHoldsMax: count(10, 'Pending bookings that a user may have at once, of hotels and of cars each.'),
   bookingDaysMax: days(90, 'Nights or days of one booking.'),
   bookingUnitsMax: count(20, 'Rooms, or cars, that the bookings of one user may take on the same day.'),
   headerTimeoutMs: timeoutMs(10_000, 'Until the request headers have arrived, in milliseconds.'),
-  requestTimeoutMs: timeoutMs(30_000, 'Until the whole request has arrived, in milliseconds.'),
+  requestTimeoutMs: timeoutMs(
+    30_000,
+    'Until the whole request has arrived, in milliseconds; one to a service across HTTP may take as long as it flows.',
+  ),
   keepAliveTimeoutMs: timeoutMs(72_000, 'How long an idle connection is kept, in milliseconds.'),
   connectionsMax: count(
     undefined,
@@ -103,12 +109,12 @@ export const settingTable = {
   ),
   pipelineMax: count(8, 'Requests of a connection that are open at once; later ones wait, unread.'),
   upstreamTimeoutMs: timeoutMs(
-    3000,
+    60_000,
     "Until a service's response headers, in milliseconds; a Mapping's timeout_ms wins.",
   ),
   upstreamConnectTimeoutMs: timeoutMs(3000, 'Until a connection to a service is made, in milliseconds.'),
   upstreamIdleTimeoutMs: timeoutMs(
-    300_000,
+    60_000,
     'How long a body may pause on its way from or to a service, in milliseconds, where a Mapping has no idle_timeout_ms; also how long an answer waits for a client that reads nothing.',
   ),
   drainMs: delayMs(

@@ -29,8 +29,21 @@ export function answerClientErrors(server: Server): void {
       socket.destroy();
       return;
     }
-    endWithProblem(socket, problem(slugOfCode[error.code ?? ''] ?? 'bad-request'));
+    const found = problem(slugOfCode[error.code ?? ''] ?? 'bad-request');
+    if (socket._httpMessage) (socket._httpMessage as Carrier)[sentStatusKey] = found.status;
+    endWithProblem(socket, found);
   });
+}
+
+const sentStatusKey = Symbol('sent status');
+
+interface Carrier {
+  [sentStatusKey]?: number;
+}
+
+/** What the client read in place of this response, as when its body came too late. */
+export function sentStatusOf(res: ServerResponse): number | undefined {
+  return (res as Carrier)[sentStatusKey];
 }
 
 /** Writes the error body as the last response of the connection. */

@@ -6,7 +6,9 @@ import { type Accepted, acceptWithin } from './accept.ts';
 import { answerClientErrors } from './client-errors.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { type Connections, createConnections } from './connections.ts';
+import { lingerOverBodies } from './linger.ts';
 import { endIdleAnswers, inviteBodies } from './node-fixes.ts';
+import { boundBodies } from './request-timeout.ts';
 import type { Upgrades } from './upgrades.ts';
 
 export interface HttpServerOptions {
@@ -20,6 +22,7 @@ export interface HttpServerOptions {
   readonly headerBytesMax: number;
   /** For a TLS handshake as well. */
   readonly headerTimeoutMs: number;
+  /** For a body that no stage takes on. */
   readonly requestTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
   /** How many requests of a connection are open at once. */
@@ -50,6 +53,8 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   answerClientErrors(server);
   inviteBodies(server);
   endIdleAnswers(server, options.answerIdleTimeoutMs);
+  boundBodies(server, options.requestTimeoutMs);
+  lingerOverBodies(server);
   await listening(server, options);
   return Object.freeze({
     port: (server.address() as AddressInfo).port,
@@ -63,7 +68,7 @@ function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions
     shouldUpgradeCallback: upgrades?.shouldUpgrade ?? (() => false),
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headerTimeoutMs,
-    requestTimeout: limits.requestTimeoutMs,
+    requestTimeout: 0,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
   };

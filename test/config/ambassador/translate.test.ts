@@ -50,6 +50,7 @@ describe("Ambassador's own files", () => {
       prefix: '/qotm',
       rewrite: '/qotm',
       service: 'qotm',
+      timeoutMs: 3000,
       allowUpgrade: ['websocket'],
       requestHeaders: { add: [{ name: 'x-test-static', value: 'This is a test header', append: true }], remove: [] },
       labels: { ambassador: [{ name: 'request_label_group', labels }] },
@@ -59,6 +60,7 @@ describe("Ambassador's own files", () => {
       prefix: '/httpbin',
       service: 'httpbin.org:80',
       hostRewrite: 'httpbin.org',
+      timeoutMs: 3000,
       allowUpgrade: ['spdy/3.1'],
     });
     const [auth] = configuration.authServices;

@@ -1,0 +1,101 @@
+/** Bodies that are refused, or come late: the client reads the answer, and the log has the status that it read. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Koa from 'koa';
+import { createAccessLog, createAddresses, createRequestContext, serveHttp } from '#http';
+import { type EdgeOptions, startEdge } from '../../support/edge.ts';
+import { testServers } from '../../support/serve.ts';
+import { startUpstream } from '../../support/upstream.ts';
+import { createSignal } from '../../support/waiting.ts';
+import { httpLimits } from '../../support/wire/http-limits.ts';
+import { rawRequest } from '../../support/wire/raw-client.ts';
+
+const servers = testServers();
+
+async function startFront(options: EdgeOptions, requestTimeoutMs = 30_000) {
+  const { listener: handler } = await startEdge(servers, options);
+  const front = await serveHttp({ ...httpLimits, requestTimeoutMs, handler });
+  servers.later(() => front.close(0));
+  return front;
+}
+
+const mebibyte = Buffer.alloc(1024 * 1024, 'x');
+
+/** Writes all of the body whatever comes back, as many clients do. */
+function post(port: number, mebibytes: number, headers: Record<string, string | number>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ port, host: '127.0.0.1', path: '/v1/hotels', method: 'POST', headers }, (res) => {
+      res.resume().once('end', () => resolve(res.statusCode ?? 0));
+    });
+    asked.once('error', reject);
+    for (let count = 0; count < mebibytes; count += 1) asked.write(mebibyte);
+    asked.end();
+  });
+}
+
+describe('a request body', () => {
+  it('of 16 MiB that is too large has its 413, announced or in chunks', async () => {
+    const upstream = await startUpstream(servers);
+    const { port } = await startFront({ upstream, mapping: { maxRequestBytes: 100_000 } });
+    assert.equal(await post(port, 16, { 'Content-Length': 16 * mebibyte.length }), 413);
+    assert.equal(await post(port, 16, { 'Transfer-Encoding': 'chunked' }), 413);
+    assert.deepEqual(upstream.reached, []);
+  });
+
+  it('has no limit of its size on its way to a service, where the mapping has none', async () => {
+    const received = createSignal();
+    let bytes = 0;
+    const upstream = await servers.http((req, res) => {
+      req.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+      });
+      req.once('end', () => {
+        received.give();
+        res.end();
+      });
+    });
+    const { port } = await startFront({ upstream });
+    assert.equal(await post(port, 24, { 'Content-Length': 24 * mebibyte.length }), 200);
+    await received.given;
+    assert.equal(bytes, 24 * mebibyte.length);
+  });
+
+  it('may flow to a service for longer than the time for requests', async () => {
+    const upstream = await startUpstream(servers);
+    const { port } = await startFront({ upstream }, 30);
+    const socket = connect(port, '127.0.0.1');
+    socket.write(rawRequest('POST /v1/hotels', ['Content-Length: 6']));
+    for (const part of ['ab', 'cd', 'ef']) {
+      await sleep(30);
+      socket.write(part);
+    }
+    assert.match(await text(socket), /^HTTP\/1\.1 200 /);
+    assert.equal(upstream.only().body, 'abcdef');
+  });
+
+  it('that no service takes and that comes late is 408, in the log too', async () => {
+    const lines: object[] = [];
+    const logged = createSignal();
+    const info = (fields: object) => {
+      lines.push(fields);
+      logged.give();
+    };
+    const app = new Koa();
+    app.use(createRequestContext(createAddresses())).use(createAccessLog({ info, warn() {}, error() {} }));
+    app.use(async ({ req }) => void (await once(req, 'close')));
+    const front = await serveHttp({ ...httpLimits, requestTimeoutMs: 30, handler: app.callback() });
+    servers.later(() => front.close(0));
+    const socket = connect(front.port, '127.0.0.1');
+    socket.write(rawRequest('POST /', ['Content-Length: 6'], 'ab'));
+    assert.match(await text(socket), /^HTTP\/1\.1 408 /);
+    await logged.given;
+    assert.deepEqual(
+      lines.map((line) => (line as { status: number }).status),
+      [408],
+    );
+  });
+});
