@@ -123,10 +123,14 @@ type Selection = (accept: string | undefined) => Formatter | undefined;
 const rememberedMax = 256;
 const rememberedLengthMax = 512;
 
+/** Of `Accept`; the cost of a longer one grows with its square, so everything is acceptable (RFC 9110 section 12.5.1). */
+const acceptLengthMax = 1024;
+
 /** Negotiation costs microseconds and clients repeat themselves, so results are kept, for headers of ordinary length. */
 function remember(select: Selection): Selection {
   const remembered = new Map<string, Formatter>();
-  return (accept = '') => {
+  return (sent = '') => {
+    const accept = sent.length > acceptLengthMax ? '' : sent;
     const known = remembered.get(accept);
     if (known !== undefined) return known;
     const selected = select(accept);

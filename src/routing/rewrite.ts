@@ -17,10 +17,13 @@ export function createRewrite({ prefix, prefixMatch, rewrite, regexRewrite }: Pa
   return (path) => rewritePath(path, prefix, rewrite);
 }
 
+/** Each of a hundred replacements may search to the end of the path. */
+const replacedLengthMax = 2048;
+
 /** The substitution may put pieces of the path next to each other, so the result is checked again. */
 function createRegexRewrite({ pattern, substitution }: { pattern: string; substitution: string }): Rewrite {
   const { replace } = compiled(pattern);
-  return (path) => plainPath(replace(path, substitution));
+  return (path) => (path.length > replacedLengthMax ? undefined : plainPath(replace(path, substitution)));
 }
 
 /**

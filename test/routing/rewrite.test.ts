@@ -49,6 +49,8 @@ describe('the rewrite of a mapping', () => {
   check(regex('-', '\\\\'), '/v1/-', undefined);
   check(regex('-', '\r\n'), '/v1/-', undefined);
   check(regex('-', '?a=b'), '/v1/-', undefined);
+  check(regex('-', '.'), `/${'-'.repeat(2047)}`, `/${'.'.repeat(100)}${'-'.repeat(1947)}`);
+  check(regex('-', '.'), `/${'-'.repeat(2048)}`, undefined);
   check(regex('-', '#'), '/v1/-', undefined);
 
   it('throws at creation for a pattern that does not compile', () => {

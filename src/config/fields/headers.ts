@@ -1,7 +1,7 @@
 /** Header names, header maps and added headers: what no field may set, and the variables of Envoy that are filled in. */
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
-import { complain, field, mapOf, text } from './field.ts';
+import { complain, field, lengthFault, mapOf, text } from './field.ts';
 import { commaList, either, flag } from './values.ts';
 
 export interface Named<T> {
@@ -16,8 +16,13 @@ export function headerName(faultOf: (name: string) => Fault | undefined = () => 
     .pipe(text(faultOf));
 }
 
+const nameLengthMax = 256;
+
+/** Of all headers that one field of a record adds, names and values. */
+const headersLengthMax = 8192;
+
 export function headerNameFault(name: string): Fault | undefined {
-  if (/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return undefined;
+  if (/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return lengthFault(name, nameLengthMax);
   return {
     message: `${JSON.stringify(name)} is not a header name`,
     remedy: 'Write the name alone, for example X-Travel-User: no colon, no spaces.',
@@ -106,9 +111,17 @@ const long = mapOf({
 });
 
 /** `{ X-Served-By: gateway }`, or with `{ value, append }` in place of the text. */
-export const addedHeaders = headerMap(addition, framingFault).transform((map): readonly HeaderValue[] =>
-  map.map(({ name, value }) => ({ name, ...value })),
-);
+export const addedHeaders = headerMap(addition, framingFault)
+  .transform((map): readonly HeaderValue[] => map.map(({ name, value }) => ({ name, ...value })))
+  .check((payload) => {
+    const length = payload.value.reduce((sum, { name, value }) => sum + name.length + value.length, 0);
+    complain(payload, [], lengthFault({ length }, headersLengthMax));
+  });
+
+/** A list that becomes the value of one header. */
+export function joinedList(list: z.ZodType<string[]>) {
+  return list.check((payload) => complain(payload, [], lengthFault(payload.value.join(', '), headersLengthMax)));
+}
 
 export const removedHeaders = commaList(headerName(framingFault));
 

@@ -1,10 +1,14 @@
 /** What a prefix or a rewrite may look like, rule by rule: a path as requests have it after sanitising, so that it can match. */
 import type { Fault } from '../errors.ts';
+import { lengthFault } from './field.ts';
+
+const pathLengthMax = 2048;
 
 /** What is wrong with a Mapping's prefix, or undefined. */
 export function prefixFault(path: string): Fault | undefined {
   const rule = rules.find(({ breaks }) => breaks(path));
-  return rule && { message: `${JSON.stringify(path)} ${rule.message}`, remedy: rule.remedy(path) };
+  if (rule === undefined) return lengthFault(path, pathLengthMax);
+  return { message: `${JSON.stringify(path)} ${rule.message}`, remedy: rule.remedy(path) };
 }
 
 /** The same for a rewrite, which may be empty as well. */

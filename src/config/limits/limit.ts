@@ -1,7 +1,7 @@
 /** One limit of a descriptor, or several: unit, window, algorithm and burst, and what of these cannot be combined. */
 import * as z from 'zod';
 import { didYouMean, type Fault } from '../errors.ts';
-import { complain, strict, text } from '../fields/field.ts';
+import { complain, lengthFault, strict, text } from '../fields/field.ts';
 import { either, notEmpty, wholeNumber } from '../fields/values.ts';
 
 export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
@@ -48,6 +48,9 @@ const secondsMax = 100 * unitSeconds.year;
 // uint32 on the wire.
 const numberMax = 4_294_967_295;
 
+/** A name stands in two headers of each answer. */
+const nameLengthMax = 128;
+
 const replacedRemedy = 'Write the name of the limit to replace, for example replaces: [{ name: per user }].';
 
 /** `rate_limit` as in the file, but for `shadowMode` and `quotaMode`, which belong to the descriptor. */
@@ -56,7 +59,7 @@ const fieldsSchema = strict({
   unit_multiplier: wholeNumber(1, numberMax).optional(),
   requests_per_unit: wholeNumber(0, numberMax).optional(),
   unlimited: z.boolean().default(false),
-  name: z.string().optional(),
+  name: text((name) => lengthFault(name, nameLengthMax)).optional(),
   replaces: z.array(strict({ name: notEmpty(replacedRemedy) })).default([]),
   algorithm: text(algorithmFault).optional(),
   burst: wholeNumber(1, numberMax).optional(),
@@ -100,7 +103,7 @@ function unitOf(name: string | undefined): Unit | undefined {
 /** The first fault of a limit whose fields are valid on their own. */
 function limitFault(given: LimitFields, limit: Limit): Fault | undefined {
   if (limit.unlimited) return unlimitedFault(given) ?? selfFault(limit);
-  return incompleteFault(given) ?? burstFault(limit) ?? lengthFault(limit) ?? selfFault(limit);
+  return incompleteFault(given) ?? burstFault(limit) ?? windowFault(limit) ?? selfFault(limit);
 }
 
 function unlimitedFault(given: LimitFields): Fault | undefined {
@@ -136,7 +139,7 @@ function burstFault({ algorithm, burst, requestsPerUnit }: Limit): Fault | undef
   };
 }
 
-function lengthFault(limit: Limit): Fault | undefined {
+function windowFault(limit: Limit): Fault | undefined {
   if (memorySeconds(limit) <= secondsMax) return undefined;
   return {
     message: 'counts over more than a hundred years',

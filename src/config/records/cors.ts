@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { field, type Given, mapOf, optional, type Rule, text, type ValuesOf } from '../fields/field.ts';
-import { headerName } from '../fields/headers.ts';
+import { headerName, joinedList } from '../fields/headers.ts';
 import { commaList, either, flag, methodFault, refuseEmpty, wholeNumber } from '../fields/values.ts';
 
 const seconds = wholeNumber(0, 31_536_000);
@@ -12,7 +12,14 @@ const secondsText = z
   .pipe(seconds);
 
 function headerList(name: string, docs: string) {
-  return field({ name, schema: commaList(headerName()), type: 'list', default: [], docs, example: '[X-Plan]' });
+  return field({
+    name,
+    schema: joinedList(commaList(headerName())),
+    type: 'list',
+    default: [],
+    docs,
+    example: '[X-Plan]',
+  });
 }
 
 const fields = {
@@ -25,7 +32,7 @@ const fields = {
   }),
   methods: field({
     name: 'methods',
-    schema: commaList(text(methodFault)),
+    schema: joinedList(commaList(text(methodFault))),
     type: 'list',
     default: ['GET', 'HEAD', 'POST'],
     docs: 'That a script may use.',

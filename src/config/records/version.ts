@@ -1,7 +1,7 @@
 /** The rows of a Version: a part of the API that is deprecated, when it ends, and what replaces it. */
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
-import { field, type Given, optional, text } from '../fields/field.ts';
+import { field, type Given, lengthFault, optional, text } from '../fields/field.ts';
 import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { type PlainRecord, plainReader, recordName } from './kind.ts';
 
@@ -84,10 +84,13 @@ function ownPagesFault(path: string): Fault | undefined {
 }
 
 /** What a `Link` header can hold as it is (RFC 8288 section 3). */
+const linkLengthMax = 2048;
+
 function linkFault(given: string): Fault | undefined {
   const isPath = /^\/(?!\/)/.test(given);
   const isUrl = /^https?:\/\/[^@]+$/i.test(given) && URL.canParse(given);
-  if ((isPath || isUrl) && /^[\x21-\x7e]+$/.test(given) && !/[<>"\\^`{|}]/.test(given)) return undefined;
+  if ((isPath || isUrl) && /^[\x21-\x7e]+$/.test(given) && !/[<>"\\^`{|}]/.test(given))
+    return lengthFault(given, linkLengthMax);
   const remedy =
     'Write a path of this gateway (/v2/) or an http or https URL, percent-encoded and without credentials.';
   return { message: 'cannot be linked to', remedy };
