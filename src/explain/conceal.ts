@@ -3,10 +3,15 @@ import { namesSecret } from '#config';
 import type { HeaderPart } from './explanation.ts';
 
 export interface Conceal {
-  /** Takes names and values in turn. */
-  readonly headers: (pairs: readonly string[]) => readonly HeaderPart[];
+  /** Takes names and values in turn. Shows no value of a header that a record sets, whatever its name. */
+  readonly headers: (pairs: readonly string[], set?: readonly Named[]) => readonly HeaderPart[];
   /** The text without the credentials that the client sent. */
   readonly text: (text: string) => string;
+}
+
+/** A header that a record sets; its value has no place here. */
+export interface Named {
+  readonly name: string;
 }
 
 /** Shorter values occur in any text by chance. */
@@ -30,11 +35,14 @@ export function createConceal({ pairs, generated, identityHeaders }: ConcealOpti
     .filter((value) => value.length >= lengthMin);
   const unsent = new Set(generated.filter((value) => !pairs.includes(value)));
   return Object.freeze({
-    headers: (shown: readonly string[]) =>
-      partsOf(shown).map(({ name, value }) => {
+    headers(shown: readonly string[], set: readonly Named[] = []) {
+      const setNames = new Set(set.map(({ name }) => name.toLowerCase()));
+      return partsOf(shown).map(({ name, value }) => {
+        if (setNames.has(name.toLowerCase())) return { name, value: '…' };
         if (unsent.has(value)) return { name, value: '(made for each request)' };
         return { name, value: isSecret(name) ? concealed(name, value) : value };
-      }),
+      });
+    },
     text: (text: string) => known.reduce((clean, value) => clean.replaceAll(value, '…'), text),
   });
 }

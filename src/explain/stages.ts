@@ -12,7 +12,7 @@ import {
 import { createRetryRules, isIdempotent } from '#proxy';
 import type { Descriptor, Rule } from '#ratelimit';
 import type { RequestAttributes } from '#routing';
-import type { Conceal } from './conceal.ts';
+import type { Conceal, Named } from './conceal.ts';
 import type { AcrossPart, AuthPart, LimitPart, RateLimitPart, TargetPart } from './explanation.ts';
 
 export interface ClientHeaders {
@@ -45,7 +45,7 @@ export function explainAuth(
     source: placeOf(record.source),
     method: asked.method,
     path: asked.path,
-    headers: conceal.headers(asked.headers),
+    headers: conceal.headers(asked.headers, record.addAuthHeaders),
     body: bodyText(record),
     timeout_ms: isRemote ? record.timeoutMs : undefined,
     cache_ms: isRemote && record.includeBody === undefined ? record.cacheMs : 0,
@@ -159,19 +159,19 @@ export function explainTarget(
     addresses: origins?.() ?? [],
     method,
     path,
-    ...headerParts(headers, client),
+    ...headerParts(headers, client, mapping.requestHeaders.add),
     response_headers: responseHeaders(mapping.responseHeaders, client.conceal),
     across: timeouts && acrossPart(mapping, timeouts, method, bodyBytesMax),
   };
 }
 
-function headerParts(sent: readonly string[], { pairs, conceal }: ClientHeaders) {
+function headerParts(sent: readonly string[], { pairs, conceal }: ClientHeaders, set: readonly Named[]) {
   const asSent = new Set(linesOf(pairs));
   const lines = linesOf(sent);
   const arriving = new Set(sent.filter((_, index) => index % 2 === 0));
   const names = [...new Set(pairs.filter((_, index) => index % 2 === 0))];
   return {
-    headers: conceal.headers(sent).map((header, index) => ({
+    headers: conceal.headers(sent, set).map((header, index) => ({
       ...header,
       by: asSent.has(lines[index] ?? '') ? ('client' as const) : ('gateway' as const),
     })),
@@ -184,7 +184,8 @@ function linesOf(pairs: readonly string[]): readonly string[] {
 }
 
 function responseHeaders({ add, remove }: HeaderRules, conceal: Conceal): TargetPart['response_headers'] {
-  return { add: conceal.headers(add.flatMap(({ name, value }) => [name, value])), remove };
+  const pairs = add.flatMap(({ name, value }) => [name, value]);
+  return { add: conceal.headers(pairs, add), remove };
 }
 
 function acrossPart(
