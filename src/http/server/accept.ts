@@ -32,7 +32,7 @@ export function acceptWithin(server: Server, { limit, isTls }: AcceptOptions): A
 /** Each costs memory, and the time of the processor for a signature. */
 const handshakesMax = 1000;
 
-/** Beyond the bound the oldest is closed: an honest client needs a moment for it, and has it behind itself. */
+/** Beyond the bound the oldest is closed, since an honest client finishes its handshake within a moment. */
 function boundHandshakes(server: Server) {
   const running = new Map<string, Socket>();
   // The socket of `secureConnection` is another object for the same connection.
@@ -58,7 +58,7 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** How many clients get a word of explanation at once; the others are cut off. */
+/** How many clients read why at once; the others are cut off. */
 const refusalsMax = 100;
 /** Until a client has sent its request: closing before would reset the connection, and the answer could be lost. */
 const refusalMs = 1000;
