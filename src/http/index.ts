@@ -32,7 +32,16 @@ export {
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { isolate } from './isolate.ts';
 export { describeIssue } from './issue-text.ts';
-export { createAccessLog, endedStatus, type Logger, logRequest, requestLogFields, silentLogger } from './log.ts';
+export {
+  createAccessLog,
+  createOutageLog,
+  endedStatus,
+  type Logger,
+  logRequest,
+  type OutageLog,
+  requestLogFields,
+  silentLogger,
+} from './log.ts';
 export { type Precondition, preconditionFailed, preconditionOf } from './precondition.ts';
 export {
   bodyPointer,

@@ -1,4 +1,4 @@
-/** What we ask of a logger, log lines about a request, and the access log. */
+/** What we ask of a logger, log lines about a request, the access log, and outages in a few lines. */
 import type { ServerResponse } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { requestContext, traceOf } from './context.ts';
@@ -88,4 +88,62 @@ export function endedStatus(res: ServerResponse): number {
 
 function roundToTenths(ms: number): number {
   return Math.round(ms * 10) / 10;
+}
+
+export interface OutageLogOptions {
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** Of the line when it has ended: `the auth service answers again`. */
+  readonly ended: string;
+  /** Milliseconds from any fixed point. @default performance.now */
+  readonly clock?: () => number;
+}
+
+export interface OutageLog {
+  /** A request that met the outage. `fields` and `message` are those of the first line and, with counts, of each later one. */
+  readonly failed: (fields: object, message: string) => void;
+  /** A request that did not. */
+  readonly answered: () => void;
+}
+
+const everyMs = 60_000;
+/** An answer so long after the last failure ends an outage. Sooner, one that comes and goes would log each time. */
+const calmMs = 5_000;
+
+/** Of one upstream. Counts and times are those of the outage so far. */
+export function createOutageLog({ logger, ended, clock = () => performance.now() }: OutageLogOptions): OutageLog {
+  let failures = 0;
+  let [beganMs, failedMs, loggedMs] = [0, 0, 0];
+
+  return Object.freeze({
+    failed(fields: object, message: string) {
+      const nowMs = clock();
+      failures += 1;
+      failedMs = nowMs;
+      if (failures > 1 && nowMs - loggedMs < everyMs) return;
+      if (failures === 1) beganMs = nowMs;
+      loggedMs = nowMs;
+      logger.warn(failures === 1 ? fields : { ...fields, failures, forMs: Math.round(nowMs - beganMs) }, message);
+    },
+    answered() {
+      if (failures === 0 || clock() - failedMs < calmMs) return;
+      logger.info({ failures, forMs: Math.round(failedMs - beganMs) }, ended);
+      failures = 0;
+    },
+  });
+}
+
+/** An outage log for each mapping, made when it first fails. */
+export function createOutageLogs(options: Omit<OutageLogOptions, 'ended'>) {
+  const logs = new Map<string, OutageLog>();
+  return Object.freeze({
+    failed(mapping: string | undefined, fields: object, message: string) {
+      const name = mapping ?? '';
+      const log = logs.get(name) ?? createOutageLog({ ...options, ended: `${name} answers again`.trimStart() });
+      logs.set(name, log);
+      log.failed(fields, message);
+    },
+    answered(mapping: string | undefined) {
+      if (logs.size > 0) logs.get(mapping ?? '')?.answered();
+    },
+  });
 }

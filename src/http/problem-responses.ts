@@ -1,7 +1,7 @@
 /** The middleware that turns whatever is thrown into a response. */
 import type { Context, Middleware, Next } from 'koa';
 import { gatewayRoot, requestContext } from './context.ts';
-import { type Logger, logRequest } from './log.ts';
+import { createOutageLogs, type Logger, logRequest, requestLogFields } from './log.ts';
 import { errorBody, type Problem, problemOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
 import { createRepresentations, type Formatter, type Representations } from './representations.ts';
@@ -18,6 +18,8 @@ export interface ProblemResponsesOptions {
    */
   readonly problemPagesPath?: string | undefined;
 }
+
+type OutageLogs = ReturnType<typeof createOutageLogs>;
 
 /** Headers that describe the representation which the error replaces. */
 const staleHeaders = [
@@ -42,12 +44,14 @@ const staleHeaders = [
  */
 export function createProblemResponses(options: ProblemResponsesOptions = {}): Middleware {
   const { representations = createRepresentations(), logger, toProblem, problemPagesPath } = options;
+  const outages = logger && createOutageLogs({ logger });
   return async function problemResponses(ctx: Context, next: Next) {
     try {
       await next();
+      outages?.answered(requestContext(ctx).mapping);
     } catch (thrown) {
       const found = toProblem?.(thrown) ?? problemOf(thrown);
-      if (!isClientGone(ctx, thrown)) report(ctx, found, thrown, logger);
+      if (!isClientGone(ctx, thrown)) report(ctx, found, thrown, logger, outages);
       if (ctx.headerSent) ctx.res.destroy();
       else writeProblem(ctx, found, representations.chooseForError(ctx.req.headers.accept), problemPagesPath);
     }
@@ -80,7 +84,13 @@ function setHeader(ctx: Context, name: string, value: string | readonly string[]
   else ctx.set(name, copy);
 }
 
-function report(ctx: Context, found: Problem, thrown: unknown, logger: Logger | undefined): void {
+function report(
+  ctx: Context,
+  found: Problem,
+  thrown: unknown,
+  logger: Logger | undefined,
+  outages: OutageLogs | undefined,
+): void {
   const context = requestContext(ctx);
   context.problem = found;
   if (found.status < 500) return;
@@ -90,7 +100,12 @@ function report(ctx: Context, found: Problem, thrown: unknown, logger: Logger | 
   }
   const fields = { mapping: context.mapping, problem: found.slug, err: found.cause ?? thrown };
   if (found.slug === 'internal') logRequest(logger, 'error', ctx, fields, 'a request failed unexpectedly');
-  else logRequest(logger, 'warn', ctx, fields, found.message);
+  else if (!isLogged(found)) outages?.failed(context.mapping, { ...requestLogFields(ctx), ...fields }, found.message);
+}
+
+/** The stage that asked has logged the outage of an auth or rate-limit service, with its cause. */
+function isLogged({ slug, cause }: Problem): boolean {
+  return cause !== undefined && (slug === 'auth-unavailable' || slug === 'ratelimit-unavailable');
 }
 
 /** A client that leaves breaks the streams from and to it. That is no fault, and the access log has it. */

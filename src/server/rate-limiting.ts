@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
 import { type Resolve, resolveLimiter } from '#gateway';
+import { createOutageLog } from '#http';
 import { createRateLimitMetrics } from '#metrics';
 import {
   type Counters,
@@ -75,7 +76,8 @@ function elsewhere(limits: RateLimiting['limits']): RateLimiting {
 async function openCounters({ settings, logger, clock }: Setup, onError: () => void): Promise<Counters> {
   const { redisUrl: url, redisTimeoutMs: timeoutMs, ratelimitFailOpen: failOpen } = settings;
   if (url === undefined) return createMemoryCounters({ clock, keysMax: settings.ratelimitKeysMax });
-  return withFailurePolicy(await openRedisCounters({ url, timeoutMs, logger }), { failOpen, logger, onError });
+  const outage = createOutageLog({ logger, ended: 'hits are counted again' });
+  return withFailurePolicy(await openRedisCounters({ url, timeoutMs, logger }), { failOpen, outage, onError });
 }
 
 export interface ConnectedLimiter {

@@ -2,7 +2,15 @@
 import type { Context } from 'koa';
 import type { AuthCheck, AuthDecision } from '#auth';
 import type { AuthService, Mapping } from '#config';
-import { type Logger, logRequest, type ProblemSlug, problem, requestContext } from '#http';
+import {
+  createOutageLog,
+  type Logger,
+  type OutageLog,
+  type ProblemSlug,
+  problem,
+  requestContext,
+  requestLogFields,
+} from '#http';
 import { type Cluster, clientIsGone } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import { createIdentity, type Identity } from '../identity.ts';
@@ -81,10 +89,11 @@ export function createAuthStages(services: readonly ConfiguredAuthService[], par
 
 function createPair({ record, port }: ConfiguredAuthService, parts: AuthStagesParts) {
   const client = port === undefined ? createRemoteClient(record, parts) : createPortClient(port, record);
+  const outage = createOutageLog({ logger: parts.logger, ended: 'the auth service answers again' });
   const stageOf = (stageRecord: StageRecord, requireRole?: RequireRole): AuthStage =>
     Object.freeze({
       record,
-      authenticate: createAuthenticate(stageRecord, client.ask, parts, requireRole),
+      authenticate: createAuthenticate(stageRecord, client.ask, { ...parts, outage }, requireRole),
       preview: client.preview,
     });
   const requireAdmin = createRequireAdmin(parts.adminUsers);
@@ -130,12 +139,13 @@ type StageRecord = Pick<
 function createAuthenticate(
   record: StageRecord,
   ask: AuthClient['ask'],
-  { counts, onUnanswered, logger }: AuthStagesParts,
+  { counts, onUnanswered, outage }: Pick<AuthStagesParts, 'counts' | 'onUnanswered'> & { readonly outage: OutageLog },
   requireRole?: RequireRole,
 ): Authenticate {
   const identity = createIdentity(record.allowedAuthorizationHeaders);
 
   function settle(ctx: Context, decision: AuthDecision): boolean {
+    if (decision.outcome !== 'error') outage.answered();
     if (decision.outcome === 'allow') {
       counts.allowed += 1;
       setIdentity(ctx, identity, decision.headers);
@@ -156,7 +166,7 @@ function createAuthenticate(
 
   function settleUnanswered(ctx: Context, reason: string): boolean {
     const fields = { reason, allowed: record.failureModeAllow };
-    logRequest(logger, 'warn', ctx, fields, 'the auth service gave no answer');
+    outage.failed({ ...requestLogFields(ctx), ...fields }, 'the auth service gave no answer');
     if (record.failureModeAllow) return true;
     throw problem('auth-unavailable', {
       status: record.statusOnError,

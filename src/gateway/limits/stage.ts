@@ -1,7 +1,7 @@
 /** Asks the limiter before and after authentication, writes its headers, and refuses with 429. */
 import type { Context } from 'koa';
 import type { RateLimitService } from '#config';
-import { type Logger, logRequest, problem, requestContext } from '#http';
+import { createOutageLog, type Logger, problem, requestContext, requestLogFields } from '#http';
 import type { Decision, Descriptor, Limiter } from '#ratelimit';
 import type { InFlightRequest } from '../traffic/traffic.ts';
 import { createServiceHeaders, rateLimitHeaders, retryAfterSeconds } from './response-headers.ts';
@@ -30,10 +30,12 @@ export interface LimitStageOptions {
 export function createLimitStage(options: LimitStageOptions): AskLimiter {
   const { record, limiter, counts, onUnanswered, logger } = options;
   const { domain } = record;
+  const outage = createOutageLog({ logger, ended: 'the rate-limit service answers again' });
   const headersOf = rateLimitHeaders[record.headers];
   const writeServiceHeaders = createServiceHeaders(record.allowedResponseHeaders);
 
   function settle(request: InFlightRequest, decision: Decision, descriptors: readonly Descriptor[]): void {
+    outage.answered();
     const { res } = request.ctx;
     // Before ours: where both speak of the limits, the client reads the style that the record asks for.
     writeServiceHeaders(res, decision.responseHeaders);
@@ -55,7 +57,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     onUnanswered();
     const { mapping } = requestContext(ctx);
     const fields = { mapping, denied: record.failureModeDeny, err: cause };
-    logRequest(logger, 'warn', ctx, fields, 'the rate-limit service gave no answer');
+    outage.failed({ ...requestLogFields(ctx), ...fields }, 'the rate-limit service gave no answer');
     if (record.failureModeDeny)
       throw problem('ratelimit-unavailable', {
         headers: { 'Retry-After': '1' },

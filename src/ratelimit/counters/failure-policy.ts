@@ -1,25 +1,26 @@
 /** What a request gets while counters cannot be reached: it passes uncounted, or it fails. */
-import { CountersUnavailable, type Logger } from '../limiter.ts';
+import { CountersUnavailable } from '../limiter.ts';
 import type { Counters, Hit, HitResult, TakeOptions } from './counters.ts';
 
 export interface FailurePolicyOptions {
   /** True: requests pass uncounted, but for those that no counter could ever admit. False: a `CountersUnavailable`. */
   readonly failOpen: boolean;
-  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** Keeps an outage to a few lines in the log, however many requests it meets. */
+  readonly outage: {
+    readonly failed: (fields: object, message: string) => void;
+    readonly answered: () => void;
+  };
   /** Called for each decision that the counters gave no answer for. */
   readonly onError?: (error: unknown) => void;
 }
 
 /**
  * The same counters, which answer also when they cannot be reached: with results that say so, because what is left of a
- * limit is not known. An outage is two lines in the log, however many requests it meets.
+ * limit is not known.
  */
-export function withFailurePolicy(counters: Counters, { failOpen, logger, onError }: FailurePolicyOptions): Counters {
-  let failures = 0;
-
+export function withFailurePolicy(counters: Counters, { failOpen, outage, onError }: FailurePolicyOptions): Counters {
   function fail(error: unknown, hits: readonly Hit[]): readonly HitResult[] {
-    failures += 1;
-    if (failures === 1) logger.warn({ err: error, failOpen }, failOpen ? passing : refusing);
+    outage.failed({ err: error, failOpen }, failOpen ? passing : refusing);
     onError?.(error);
     if (!failOpen) throw new CountersUnavailable(refusing, { cause: error });
     return uncounted(hits);
@@ -27,9 +28,7 @@ export function withFailurePolicy(counters: Counters, { failOpen, logger, onErro
 
   function succeed(results: readonly HitResult[]): readonly HitResult[] {
     // A cached result does not show that the counters are back.
-    if (failures === 0 || results.some(({ fromCache }) => fromCache)) return results;
-    logger.info({ failures }, 'hits are counted again');
-    failures = 0;
+    if (!results.some(({ fromCache }) => fromCache)) outage.answered();
     return results;
   }
 

@@ -12,7 +12,10 @@ describe('the failure policy', () => {
   let errors: unknown[];
   let answer: readonly HitResult[];
   const away = new Error('away');
-  const log = (_fields: object, message = '') => void lines.push(message);
+  const outage = {
+    failed: (_fields: object, message: string) => void lines.push(message),
+    answered: () => void lines.push('answered'),
+  };
 
   beforeEach(() => {
     isDown = true;
@@ -27,7 +30,7 @@ describe('the failure policy', () => {
       return answer;
     };
     const onError = (error: unknown) => void errors.push(error);
-    return withFailurePolicy({ take, ...counters }, { failOpen, logger: { info: log, warn: log }, onError });
+    return withFailurePolicy({ take, ...counters }, { failOpen, outage, onError });
   }
 
   it('lets requests pass without a word of what is left, but for those that no counter could ever admit', async () => {
@@ -43,20 +46,22 @@ describe('the failure policy', () => {
     await check({ algorithm: 'token_bucket', limit: 0, burst: 9 }, true);
   });
 
-  it('fails when it is closed, with one line in the log', async () => {
+  it('fails when it is closed, and reports it for the log', async () => {
     const counters = create(false);
     for (const _ of [1, 2])
       await assert.rejects(async () => counters.take([hit()]), { name: 'CountersUnavailable', cause: away });
-    assert.deepEqual(lines, ['hits cannot be counted: requests are not decided']);
+    const line = 'hits cannot be counted: requests are not decided';
+    assert.deepEqual(lines, [line, line]);
   });
 
-  it('reports every failure to `onError`, and the first and the end to the log', async () => {
+  it('reports every failure and every answer, for figures and the log', async () => {
     const counters = create(true);
     for (const _ of [1, 2, 3]) await counters.take([hit()]);
     isDown = false;
     for (const _ of [1, 2]) assert.deepEqual(await counters.take([hit()]), [counted]);
     assert.deepEqual(errors, [away, away, away]);
-    assert.deepEqual(lines, ['hits cannot be counted: requests pass uncounted', 'hits are counted again']);
+    const line = 'hits cannot be counted: requests pass uncounted';
+    assert.deepEqual(lines, [line, line, line, 'answered', 'answered']);
   });
 
   it('does not take a cached result for the end of an outage', async () => {
