@@ -46,6 +46,7 @@ export function createConnections(server: Server, { handler, pipelineMax, setIdl
     const responses = new Set<ServerResponse>();
     const waiting: (() => void)[] = [];
     let idleSinceMs = performance.now();
+    let isGoingOn = false;
 
     function wait(begin: () => void): void {
       if (waitingCount >= waitingMax) return void socket.destroy();
@@ -60,10 +61,15 @@ export function createConnections(server: Server, { handler, pipelineMax, setIdl
         idleSinceMs = performance.now();
         setIdle?.(socket, true);
       }
-      if (waiting.length > 0 && !socket.destroyed) goOn();
+      if (waiting.length === 0 || isGoingOn) return;
+      isGoingOn = true;
+      setImmediate(goOn);
     }
 
+    /** In a turn of the event loop of its own: one answer after the other would keep all other connections waiting. */
     function goOn(): void {
+      isGoingOn = false;
+      if (socket.destroyed) return;
       while (waiting.length > 0 && responses.size - waiting.length < pipelineMax) {
         waitingCount -= 1;
         waiting.shift()?.();

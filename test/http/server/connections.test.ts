@@ -86,6 +86,19 @@ describe('pipelined requests', () => {
     });
   });
 
+  it('let the requests of other connections come between', async () => {
+    await serving({ handler: (_request, response) => void response.end('ok') }, async (port, counts) => {
+      const [crowd, one] = [connect(port, '127.0.0.1').resume(), connect(port, '127.0.0.1').resume()];
+      one.write(get('/first'));
+      await eventually(() => assert.equal(counts.seen.length, 1));
+      crowd.write(many(900));
+      one.write(get('/second'));
+      await eventually(() => assert.equal(counts.seen.length, 902));
+      assert.ok(counts.seen.indexOf('/second') < 800);
+      for (const socket of [crowd, one]) socket.destroy();
+    });
+  });
+
   it('are all answered, in their order, to a client that reads', async () => {
     const handler: RequestListener = ({ url }, response) => void setImmediate(() => response.end(`${url} ${page}`));
     await serving({ handler, pipelineMax: 3 }, async (port, counts) => {
