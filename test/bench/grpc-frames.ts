@@ -12,6 +12,7 @@ export const frameType = Object.freeze({
   ping: 6,
   goAway: 7,
   windowUpdate: 8,
+  continuation: 9,
 });
 
 export const flag = Object.freeze({ ack: 1, endStream: 1, endHeaders: 4 });

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { built } from '../support/programs/built.ts';
+import { attack } from './attacks.ts';
 import { measureLoad } from './load-configuration.ts';
 import { measureLogins } from './logins.ts';
 import { measureRows } from './measure.ts';
@@ -11,6 +12,7 @@ import { rows } from './rows.ts';
 import { soak } from './soak.ts';
 import { measureReady, startIdle } from './startup.ts';
 import {
+  attackRows,
   formatTable,
   loadRows,
   loginRows,
@@ -21,20 +23,21 @@ import {
   type TableRow,
 } from './table.ts';
 
-/** `soak` takes a minute and runs only by name. */
 const names = [...rows.map(({ name }) => name), 'load', 'logins', 'ratelimit', 'startup'];
+/** They take a minute and twelve minutes, and run only by name. */
+const named = ['soak', 'attacks'];
 /** Measured with `ratelimit`, to compare requests with and without a label. */
 const labelRows = ['chain', 'label', 'label-grpc'];
 
 const args = process.argv.slice(2);
 const chosen = args.filter((arg) => arg !== '--json');
-const unknown = chosen.find((name) => ![...names, 'soak'].includes(name));
+const unknown = chosen.find((name) => ![...names, ...named].includes(name));
 
 if (unknown === undefined) {
   const table = await measure(chosen.length === 0 ? names : chosen);
   process.stdout.write(args.includes('--json') ? `${JSON.stringify(table, null, 2)}\n` : formatTable(table));
 } else {
-  process.stderr.write(`bench: there is no row "${unknown}"; choose from ${[...names, 'soak'].join(', ')}\n`);
+  process.stderr.write(`bench: there is no row "${unknown}"; choose from ${[...names, ...named].join(', ')}\n`);
   process.exitCode = 1;
 }
 
@@ -58,6 +61,7 @@ async function measure(chosen: readonly string[]): Promise<TableRow[]> {
     if (withRateLimit) table.push(...rateLimitRows(await measureRateLimit(directory)));
     if (chosen.includes('logins')) table.push(...loginRows(await measureLogins(directory)));
     if (chosen.includes('soak')) table.push(...soakRows(await soak(directory)));
+    if (chosen.includes('attacks')) table.push(...attackRows(await attack(directory)));
     if (idle !== undefined) table.push(...startUpRows(readyMs, await idle.rssBytes()));
   } finally {
     rmSync(directory, { recursive: true });

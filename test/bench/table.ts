@@ -1,4 +1,5 @@
 /** The figures as one table: each beside a peer, with the ratio and the aim. */
+import type { AttackFigures } from './attacks.ts';
 import type { LoadFigures } from './load-configuration.ts';
 import type { LoginFigures } from './logins.ts';
 import type { Figures } from './measure.ts';
@@ -90,15 +91,39 @@ export function startUpRows(readyMs: number, idleRssBytes: number): TableRow[] {
 
 export function soakRows({ requests, failures, swaps, generations, rssBytes }: SoakFigures): TableRow[] {
   const [before, after] = rssBytes;
-  const failed = failures.size === 0 ? [['failed', 0] as const] : [...failures];
   return [
     { name: 'soak', what: 'requests', figure: requests, unit: '' },
     { name: 'soak', what: 'configurations written', figure: swaps, unit: '' },
     { name: 'soak', what: 'configurations applied', figure: generations - 1, unit: '' },
     { name: 'soak', what: 'memory at the start', figure: before / 1e6, unit: 'MB' },
     { name: 'soak', what: 'memory at the end', figure: after / 1e6, unit: 'MB' },
-    ...failed.map(([what, count]) => ({ name: 'soak', what: `failed: ${what}`, figure: count, unit: '', aim: '0' })),
+    ...failureRows('soak', failures),
   ];
+}
+
+export function attackRows(figures: AttackFigures): TableRow[] {
+  const { calmMs, attackedMs, requests, failures, attacks, rssBytes } = figures;
+  const calm = 'a client that behaves well, 99th percentile';
+  const memory = ['before the attacks', 'at their end', 'after a rest'];
+  return [
+    { name: 'attacks', what: calm, figure: calmMs, unit: 'ms' },
+    {
+      ...{ name: 'attacks', what: '… among the attacks', figure: attackedMs, unit: 'ms' },
+      ...{ peer: calm, ratio: attackedMs / calmMs },
+    },
+    { name: 'attacks', what: 'its requests', figure: requests, unit: '' },
+    ...failureRows('attacks', failures),
+    { name: 'attacks', what: 'attacks', figure: attacks, unit: '' },
+    ...memory.map((when, index) => ({
+      ...{ name: 'attacks', what: `memory ${when}`, figure: (rssBytes[index] ?? 0) / 1e6, unit: 'MB' },
+    })),
+  ];
+}
+
+/** One row for each kind of failure, or one that there was none. */
+function failureRows(name: string, failures: ReadonlyMap<string, number>): TableRow[] {
+  const failed = failures.size === 0 ? [['failed', 0] as const] : [...failures];
+  return failed.map(([what, count]) => ({ name, what: `failed: ${what}`, figure: count, unit: '', aim: '0' }));
 }
 
 export function formatTable(rows: readonly TableRow[]): string {
