@@ -1,6 +1,6 @@
 /** What one request carries beside Koa's context: its id, its public base, its trace, and fields for the log. */
 import { randomUUID } from 'node:crypto';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { type Addresses, createAddresses } from './addresses.ts';
 import type { Problem } from './problem.ts';
@@ -42,9 +42,24 @@ export function createRequestContext(addresses: Addresses): Middleware {
     if (ctx.req.socket.destroyed) return undefined;
     const opened = openContext(ctx, addresses, traceIds);
     ctx.res.setHeader('X-Request-Id', opened.requestId);
-    ctx.res.setHeader('X-Content-Type-Options', 'nosniff');
+    if (!ctx.res.hasHeader(nosniff)) {
+      ctx.res.setHeader(nosniff, 'nosniff');
+      ownNosniff.add(ctx.res);
+    }
     return next();
   };
+}
+
+const nosniff = 'X-Content-Type-Options';
+
+/** Responses that have the header from here, and not from a host. */
+const ownNosniff = new WeakSet<ServerResponse>();
+
+/** For the response of a service, which decides itself whether its types may be guessed. False when a host has decided. */
+export function takeBackNosniff(res: ServerResponse): boolean {
+  if (!ownNosniff.delete(res)) return false;
+  res.removeHeader(nosniff);
+  return true;
 }
 
 /** An app that runs without `createRequestContext` before it gets a context that trusts no proxy. */

@@ -16,6 +16,7 @@ export {
   publicBase,
   type RequestContext,
   requestContext,
+  takeBackNosniff,
   traceOf,
 } from './context.ts';
 export {

@@ -2,6 +2,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
+import { takeBackNosniff } from '#http';
 import { type PathRestoration, restoreCookie, restoreLocation } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
@@ -84,7 +85,8 @@ function ignore(): void {}
 
 /**
  * All headers but those of the connection and those that the gateway or its host has set already. `Vary`, `Via` and
- * `Set-Cookie` are lists and get the values of both. Throws for a transfer coding that is not undone here, and for bytes
+ * `Set-Cookie` are lists and get the values of both; the service's `X-Request-Id` wins over ours, and `nosniff` is for it
+ * to say. Throws for a transfer coding that is not undone here, and for bytes
  * that no header may have.
  */
 export function copyResponseHeaders(
@@ -95,6 +97,10 @@ export function copyResponseHeaders(
   const ours = res.getHeaderNames();
   try {
     copyAll(res, ours, rawHeaders, restoration);
+    const requestId = firstValue(rawHeaders, 'x-request-id');
+    if (requestId !== undefined) res.setHeader('X-Request-Id', requestId);
+    const types = firstValue(rawHeaders, 'x-content-type-options');
+    if (takeBackNosniff(res) && types !== undefined) res.setHeader('X-Content-Type-Options', types);
   } catch (cause) {
     // They do not belong to the error that is sent instead.
     for (const name of res.getHeaderNames()) if (!ours.includes(name)) res.removeHeader(name);
