@@ -77,6 +77,8 @@ auth_service: auth
 proto: http
 # The service gets the user's name in this header; what a client sends under it is taken away.
 allowed_authorization_headers: [X-Travel-User]
+# The service does not get the password.
+remove_authorization: true
 ---
 apiVersion: gateway/v1
 kind: RateLimitService

@@ -43,6 +43,7 @@ export function createHandle(parts: HandleParts): Middleware {
     limitByAddress,
     authenticate,
     limitOthers,
+    removeAuthorization,
     copyToShadow,
     forward,
   ];
@@ -118,6 +119,11 @@ function authenticate({ request, attributes, route }: Handled) {
   if (route.auth === undefined) return true;
   request.stage = 'auth';
   return route.auth.authenticate(request.ctx, attributes);
+}
+
+/** After the limits, which may count by it. */
+function removeAuthorization({ request, route }: Handled): void {
+  if (route.auth?.record.removeAuthorization === true) delete request.ctx.req.headers.authorization;
 }
 
 function copyToShadow({ request, shadow }: Handled): void {

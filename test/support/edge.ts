@@ -38,6 +38,7 @@ export function authRecordOf(fields: Partial<AuthService> = {}): AuthService {
     isDefault: true,
     pathPrefix: '',
     allowedRequestHeaders: [],
+    removeAuthorization: false,
     addAuthHeaders: [],
     includeBody: undefined,
     realm: undefined,

@@ -78,6 +78,13 @@ export const authServiceFields = {
     example: '[X-Travel-User]',
     ambassador: identityHeaders,
   }),
+  removeAuthorization: field({
+    name: 'remove_authorization',
+    ...flag,
+    default: false,
+    docs: 'Services do not get the `Authorization` that it was asked about.',
+    example: 'true',
+  }),
   addAuthHeaders: field({
     name: 'add_auth_headers',
     schema: headerMap(text(headerValueFault), framingFault),

@@ -38,6 +38,25 @@ describe('authentication without a decision', () => {
     check('goes on without an identity with failure_mode_allow', true, 200, null, 1);
   }
 
+  it('keeps the password from the service with remove_authorization, but for mappings without auth', async () => {
+    for (const [removeAuthorization, bypassAuth, expected] of [
+      [true, false, undefined],
+      [false, false, 'Basic ZGVtbzpkZW1v'],
+      [true, true, 'Basic ZGVtbzpkZW1v'],
+    ] as const) {
+      const upstream = await startUpstream(servers);
+      const authService = authRecordOf({ removeAuthorization });
+      const edge = await startEdge(servers, {
+        authService,
+        authPort: () => allowed,
+        upstream,
+        mapping: { bypassAuth },
+      });
+      await fetch(`${edge.origin}/v1/hotels`, { headers: { Authorization: 'Basic ZGVtbzpkZW1v' } });
+      assert.equal(upstream.only().headers.authorization, expected);
+    }
+  });
+
   it('refuses requests for routes of the server, with failure_mode_allow too', async () => {
     const run = async () => assert.fail('opened');
     const edge = await startEdge(servers, {
