@@ -48,7 +48,7 @@ function explain(desk: Frontdesk, { method, url, header, user, from, all }: Expl
     return desk.explain({ method: method.toUpperCase(), url, headers, user, all, remoteAddress: from });
   } catch (thrown) {
     if (!(thrown instanceof Problem)) throw thrown;
-    const faults = thrown.errors?.map(({ pointer, detail }) => `${pointer.replace('#/query/', '')} ${detail}`);
+    const faults = thrown.errors?.map(({ parameter, detail }) => `${parameter} ${detail}`);
     throw new Error(`no client could send this request: ${faults?.join('; ')}`);
   }
 }

@@ -9,7 +9,7 @@ import {
 } from 'node:http';
 import { isIP, Socket } from 'node:net';
 import Koa, { type Context } from 'koa';
-import { type Addresses, createRequestContext, type Fault, originForm } from '#http';
+import { type Addresses, createRequestContext, type Fault, originForm, queryFault } from '#http';
 
 export interface ImaginedRequest {
   readonly method: string;
@@ -23,15 +23,15 @@ export interface ImaginedRequest {
   readonly tls?: boolean | undefined;
 }
 
-/** Faults that make a request impossible to send, or that Node's parser refuses; pointers as into the query of the endpoint. */
+/** Faults that make a request impossible to send, or that Node's parser refuses, by the arguments of the endpoint. */
 export function faultsOfRequest({ method, url, headers = [], remoteAddress }: ImaginedRequest): readonly Fault[] {
   const faults = [
-    METHODS.includes(method) ? undefined : fault('method', 'is no method of HTTP; methods are in capitals'),
+    METHODS.includes(method) ? undefined : queryFault('method', 'is no method of HTTP; methods are in capitals'),
     /^(?:https?:\/\/[\w.:[\]-]+(?![^/?#])|\/)[\x21-\x7e]*$/.test(url)
       ? undefined
-      : fault('url', 'is neither a path from "/" on nor an http URL, in characters that need no percent-encoding'),
+      : queryFault('url', 'is neither a path from "/" on nor an http URL, in characters that need no percent-encoding'),
     ...headers.map(headerFault),
-    remoteAddress === undefined || isIP(remoteAddress) !== 0 ? undefined : fault('from', 'is no IP address'),
+    remoteAddress === undefined || isIP(remoteAddress) !== 0 ? undefined : queryFault('from', 'is no IP address'),
   ];
   return faults.filter((one) => one !== undefined);
 }
@@ -84,10 +84,9 @@ function headerFault([name, value]: readonly [string, string]): Fault | undefine
     validateHeaderValue(name, onTheWire(value));
     return undefined;
   } catch {
-    return fault('header', `${JSON.stringify(name)} is no header that a client could send; write it as "Name: value"`);
+    return queryFault(
+      'header',
+      `${JSON.stringify(name)} is no header that a client could send; write it as "Name: value"`,
+    );
   }
-}
-
-function fault(name: string, detail: string): Fault {
-  return { pointer: `#/query/${name}`, detail };
 }

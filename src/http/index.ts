@@ -53,7 +53,6 @@ export {
   type ProblemOptions,
   problem,
   queryFault,
-  queryPointer,
   quote,
 } from './problem.ts';
 export { createProblemResponses, type ProblemResponsesOptions } from './problem-responses.ts';

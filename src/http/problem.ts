@@ -2,9 +2,13 @@
 import { STATUS_CODES } from 'node:http';
 import { type ProblemSlug, problems } from './problems.ts';
 
-/** One fault among several: `pointer` is a JSON pointer (RFC 6901) such as `/check_in` or, as a URI fragment, `#/query/limit`. */
+/**
+ * One fault among several: of the part of the body at a JSON pointer (RFC 6901) such as `/check_in`, or of the query
+ * argument with a name; with neither, of the whole query.
+ */
 export interface Fault {
-  readonly pointer: string;
+  readonly pointer?: string;
+  readonly parameter?: string;
   readonly detail: string;
 }
 
@@ -89,14 +93,9 @@ export function bodyPointer(path: readonly PropertyKey[]): string {
   return path.map((step) => `/${escapePointer(String(step))}`).join('');
 }
 
-/** `#/query/limit`: points to a query argument, as a URI fragment (RFC 6901 section 6); without a name to the whole query. */
-export function queryPointer(name: string | undefined): string {
-  return name === undefined ? '#/query' : `#/query/${encodeURIComponent(escapePointer(name))}`;
-}
-
 /** A fault of a query argument; of the whole query where `name` is empty. */
 export function queryFault(name: string, detail: string): Fault {
-  return { pointer: queryPointer(name === '' ? undefined : name), detail };
+  return name === '' ? { detail } : { parameter: shorten(name), detail };
 }
 
 /** A client's own text, made short enough to be repeated to it. */

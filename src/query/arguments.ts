@@ -1,6 +1,6 @@
 /** A search string as named arguments, the rules for all of them, and arguments that a service adds. */
 import type { z } from 'zod';
-import { describeIssue, type Fault, problem, queryPointer, quote } from '#http';
+import { describeIssue, type Fault, problem, queryFault, quote } from '#http';
 
 /** Text as a value, or what is wrong with it. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly detail: string };
@@ -23,7 +23,7 @@ export function readArguments(search: string, faults: Fault[]): ReadonlyMap<stri
   const parts = splitSearch(search);
   const excess = excessOf(search, parts);
   if (excess !== undefined) {
-    faults.push({ pointer: queryPointer(undefined), detail: excess });
+    faults.push(queryFault('', excess));
     return new Map();
   }
   const values = new Map<string, string>();
@@ -31,7 +31,7 @@ export function readArguments(search: string, faults: Fault[]): ReadonlyMap<stri
   for (const part of parts) {
     const argument = parseArgument(part);
     const detail = argument === undefined ? encodingFault(part) : faultOf(argument, values, repeated);
-    if (detail !== undefined) faults.push({ pointer: queryPointer(argument?.name), detail });
+    if (detail !== undefined) faults.push(queryFault(argument?.name ?? '', detail));
     if (argument !== undefined) values.set(argument.name, argument.value);
   }
   return new Map([...values].filter(([name, value]) => value !== '' && !repeated.has(name)));
@@ -101,7 +101,7 @@ export function createExtraArguments<Extra>(schema: ExtraSchema<Extra>): ExtraAr
       const result = schema.safeParse(texts, { error: describeIssue });
       if (result.success) return result.data as Extra;
       for (const { path, message } of result.error.issues) {
-        faults.push({ pointer: queryPointer(path[0] === undefined ? undefined : String(path[0])), detail: message });
+        faults.push(queryFault(String(path[0] ?? ''), message));
       }
       return undefined;
     },

@@ -1,5 +1,5 @@
 /** What a client may ask of one item: `fields`, and what its service adds. */
-import { type Fault, queryPointer } from '#http';
+import { type Fault, queryFault } from '#http';
 import { type ExtraArguments, readArguments, throwFaults, unknownArgument } from './arguments.ts';
 import { parseFields } from './fields.ts';
 import type { View } from './view.ts';
@@ -26,8 +26,7 @@ export function parseItemQuery<Row extends object, Extra = unknown>(
   for (const [name, value] of values) {
     if (extra?.names.includes(name)) texts[name] = value;
     else if (name === 'fields') fields = readFields(view, value, faults);
-    else
-      faults.push({ pointer: queryPointer(name), detail: unknownArgument(name, ['fields', ...(extra?.names ?? [])]) });
+    else faults.push(queryFault(name, unknownArgument(name, ['fields', ...(extra?.names ?? [])])));
   }
   const parsed = extra?.read(texts, faults);
   throwFaults(faults);
@@ -39,6 +38,6 @@ const wholeItem: ItemQuery<never> = Object.freeze({ fields: undefined });
 function readFields<Row extends object>(view: View<Row>, text: string, faults: Fault[]): readonly string[] | undefined {
   const parsed = parseFields(view, text);
   if (parsed.ok) return parsed.value;
-  faults.push({ pointer: queryPointer('fields'), detail: parsed.detail });
+  faults.push(queryFault('fields', parsed.detail));
   return undefined;
 }

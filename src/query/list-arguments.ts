@@ -1,6 +1,6 @@
 /** What a client may ask of a collection: limit, offset, after, total, q and filters, read by one table of arguments. */
 import type { z } from 'zod';
-import { type Fault, queryPointer } from '#http';
+import { type Fault, queryFault } from '#http';
 import {
   createExtraArguments,
   type ExtraSchema,
@@ -162,7 +162,7 @@ function fillDraft<Row extends object>(
   for (const [name, value] of values) {
     const read = readers.get(name);
     const detail = read === undefined ? unknownArgument(name, readers.keys()) : read(value, draft, baseUrl);
-    if (detail !== undefined) faults.push({ pointer: queryPointer(name), detail });
+    if (detail !== undefined) faults.push(queryFault(name, detail));
   }
 }
 
@@ -218,10 +218,9 @@ function readAfter<Row extends object>(
 ): readonly Scalar[] | undefined {
   const text = values.get('after');
   if (text === undefined) return undefined;
-  const pointer = queryPointer('after');
-  if (values.has('offset')) faults.push({ pointer, detail: 'cannot be combined with offset: send one of the two' });
+  if (values.has('offset')) faults.push(queryFault('after', 'cannot be combined with offset: send one of the two'));
   const parsed = parseCursor(view, sort, text, baseUrl);
   if (parsed.ok) return parsed.value;
-  faults.push({ pointer, detail: parsed.detail });
+  faults.push(queryFault('after', parsed.detail));
   return undefined;
 }

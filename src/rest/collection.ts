@@ -1,7 +1,7 @@
 /** GET of a list: a page of items with its links. */
 import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
-import { problem, publicBase, type Representations, represent, requestContext } from '#http';
+import { problem, publicBase, queryFault, type Representations, represent, requestContext } from '#http';
 import {
   cursorLinks,
   formatCursor,
@@ -110,5 +110,5 @@ function cursorOf<Row extends object>(
   if (cursor !== undefined) return cursor;
   const detail =
     'the next page begins after a value that is too long for a URL: sort by another field, or page by offset';
-  throw problem('bad-argument', { errors: [{ pointer: '#/query/after', detail }] });
+  throw problem('bad-argument', { errors: [queryFault('after', detail)] });
 }

@@ -38,9 +38,13 @@ export function below(desk: OpenDesk, link: string): string {
   return link.slice(mount.length);
 }
 
-/** The `pointer` of each entry of `errors`. */
-export function pointersOf(body: { readonly errors: readonly { readonly pointer: string }[] }): string[] {
-  return body.errors.map(({ pointer }) => pointer);
+interface Faulty {
+  readonly errors: readonly { readonly pointer?: string; readonly parameter?: string }[];
+}
+
+/** The `pointer` into the body, or the `parameter` of the query, of each entry of `errors`. */
+export function pointersOf({ errors }: Faulty): string[] {
+  return errors.map(({ pointer, parameter = '' }) => pointer ?? parameter);
 }
 
 export const hotelBooking = '0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01';

@@ -115,7 +115,7 @@ export function listCases(desk: OpenDesk): void {
     it('are refused for an unknown field, with the known ones', async () => {
       for (const path of ['/v1/messages/', '/v1/messages/1', '/v1/hotels', `/v1/hotels/bookings/${hotelBooking}`]) {
         const { body } = await callAsDemo(desk, `${path}?fields=id,colour`).expect(400);
-        assert.deepEqual(pointersOf(body), ['#/query/fields']);
+        assert.deepEqual(pointersOf(body), ['fields']);
         assert.match(body.errors[0].detail, /colour.*\bid\b/);
       }
     });
@@ -148,7 +148,7 @@ export function listCases(desk: OpenDesk): void {
 
   describe('wrong arguments', () => {
     const wrong = 'offset=-1&limit=0&fields=colour&sort=colour&colour=red&colour=blue&q=';
-    const named = ['colour', 'fields', 'limit', 'offset', 'q', 'sort'].map((name) => `#/query/${name}`);
+    const named = ['colour', 'fields', 'limit', 'offset', 'q', 'sort'];
 
     for (const path of ['/v1/messages/', '/v2/accounts/', '/v1/hotels', '/v1/cars/bookings/']) {
       it(`are all reported at once: ${path}`, async () => {
@@ -162,7 +162,7 @@ export function listCases(desk: OpenDesk): void {
     it('are refused at resources that are no list', async () => {
       for (const path of ['/v1/messages/1', `/v1/hotels/bookings/${hotelBooking}`, '/v1/']) {
         const { body } = await callAsDemo(desk, `${path}?limit=1&sort=id`).expect(400);
-        assert.deepEqual(pointersOf(body), ['#/query/limit', '#/query/sort']);
+        assert.deepEqual(pointersOf(body), ['limit', 'sort']);
       }
     });
 

@@ -98,8 +98,8 @@ describe('the diagnostics of a desk', () => {
     assert.deepEqual([names, body.routes_total, body.routes_matching], [['hotel'], 11, 1]);
     const { body: refused } = await callAsDemo(desk, `${path}?filter=${'x'.repeat(201)}&offset=x&a=1&a=2`).expect(400);
     assert.deepEqual(
-      refused.errors.map(({ pointer }: { pointer: string }) => pointer),
-      ['#/query/a', '#/query/filter', '#/query/offset'],
+      refused.errors.map(({ parameter }: { parameter: string }) => parameter),
+      ['a', 'filter', 'offset'],
     );
     await callAsDemo(desk, `${path}?filter=${'x'.repeat(2100)}`).expect(400);
   });

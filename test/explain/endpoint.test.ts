@@ -61,21 +61,18 @@ describe('createExplainEndpoint', () => {
     await read('image/png').expect(406);
   });
 
-  async function checkFaults(query: string, ...pointers: string[]) {
+  async function checkFaults(query: string, ...parameters: (string | undefined)[]) {
     const { body } = await request(app).get(`${path}?${query}`).expect(400);
-    const seen = body.errors.map(({ pointer }: { pointer: string }) => pointer);
-    assert.deepEqual(
-      seen,
-      pointers.map((pointer) => `#/query${pointer}`),
-    );
+    const seen = body.errors.map(({ parameter }: { parameter?: string }) => parameter);
+    assert.deepEqual(seen, parameters);
   }
 
   it('reports every fault of the query at once', async () => {
-    const faulty = ['/method', '/uri', '/all', '/method', '/url', '/header', '/from'];
-    await checkFaults('', '/url');
+    const faulty = ['method', 'uri', 'all', 'method', 'url', 'header', 'from'];
+    await checkFaults('', 'url');
     await checkFaults('method=get&method=x&uri=/&url=x&header=plain&from=me&all=yes', ...faulty);
-    await checkFaults(`url=/&${'header=A:b&'.repeat(65)}`, '/header');
-    await checkFaults(`url=/${'x'.repeat(8192)}`, '');
+    await checkFaults(`url=/&${'header=A:b&'.repeat(65)}`, 'header');
+    await checkFaults(`url=/${'x'.repeat(8192)}`, undefined);
   });
 
   describe('the page', () => {

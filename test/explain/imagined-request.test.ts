@@ -59,10 +59,10 @@ describe('faultsOfRequest', () => {
     assert.deepEqual(faultsOfRequest({ method: 'POST', url: 'http://[::1]:8080' }), []);
   });
 
-  const check = (request: object, pointer: string) =>
+  const check = (request: object, parameter: string) =>
     assert.deepEqual(
-      faultsOfRequest({ method: 'GET', url: '/', ...request }).map((fault) => fault.pointer),
-      [`#/query/${pointer}`],
+      faultsOfRequest({ method: 'GET', url: '/', ...request }).map((fault) => fault.parameter),
+      [parameter],
       JSON.stringify(request),
     );
 

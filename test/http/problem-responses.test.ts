@@ -96,7 +96,7 @@ describe('createProblemResponses', () => {
   });
 
   it('sends the faults and the headers of a problem', async () => {
-    const errors = [{ pointer: '#/query/limit', detail: 'is not a number' }];
+    const errors = [{ parameter: 'limit', detail: 'is not a number' }];
     const headers = { Link: ['</a>; rel="help"', '</b>; rel="help"'], Allow: 'GET' };
     await get(problem('bad-argument', { errors, headers }))
       .expect('Allow', 'GET')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa from 'koa';
-import { bodyPointer, errorBody, problem, queryPointer, quote } from '#http';
+import { bodyPointer, errorBody, problem, queryFault, quote } from '#http';
 import { problemOf } from '../../src/http/problem.ts';
 
 /** What `ctx.throw` throws. */
@@ -15,7 +15,7 @@ function createHttpError(status: number, message = '', properties: Readonly<Reco
 
 describe('errorBody', () => {
   it('adds the page, the detail and the faults, in this order, and never the cause or the headers', () => {
-    const errors = [{ pointer: '#/query/limit', detail: 'is not a number' }];
+    const errors = [{ parameter: 'limit', detail: 'is not a number' }];
     const made = problem('bad-argument', { detail: 'No.', errors, cause: new Error('x'), headers: { Allow: 'GET' } });
     const expected = { code: 400, message: '400: Bad Request', info_url: 'https://x.test/y', detail: 'No.', errors };
     assert.equal(JSON.stringify(errorBody(made, 'https://x.test/y')), JSON.stringify(expected));
@@ -67,10 +67,11 @@ describe('problemOf', () => {
     });
 });
 
-describe('queryPointer', () => {
-  it('is a JSON pointer as a URI fragment, short for a long name', () => {
-    assert.equal(queryPointer('a/b~c d'), '#/query/a~1b~0c%20d');
-    assert.ok(queryPointer('x'.repeat(1000)).length < 70);
+describe('queryFault', () => {
+  it('names the argument as it is, and repeats no long name', () => {
+    assert.deepEqual(queryFault('a/b~c d', 'x'), { parameter: 'a/b~c d', detail: 'x' });
+    assert.ok((queryFault('x'.repeat(1000), '').parameter ?? '').length < 70);
+    assert.deepEqual(queryFault('', 'x'), { detail: 'x' });
   });
 });
 

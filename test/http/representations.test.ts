@@ -166,7 +166,7 @@ describe('built-in formatters', () => {
   });
 
   it('write an error by RFC 9457, with every member of the plain body, and the page of a problem as its type', () => {
-    const errors = [{ pointer: '#/query/limit', detail: 'is not a number' }];
+    const errors = [{ parameter: 'limit', detail: 'is not a number' }];
     const plain = { code: 404, message: '404: Not Found', detail: 'There is no such hotel.', errors };
     const withPage = { ...plain, info_url: 'https://desk.test/problems/not-found' };
     const check = (body: object, title: string, expected: object) =>

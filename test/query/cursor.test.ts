@@ -15,7 +15,7 @@ function detailOf(search: string): string {
   } catch (error) {
     assert.ok(error instanceof Problem && error.slug === 'bad-argument');
     const [fault, ...others] = error.errors ?? [];
-    assert.deepEqual([fault?.pointer, others], ['#/query/after', []], search);
+    assert.deepEqual([fault?.parameter, others], ['after', []], search);
     return fault?.detail ?? '';
   }
   return assert.fail(`took ${search}`);

@@ -22,9 +22,9 @@ describe('parseItemQuery', () => {
       () => parseItemQuery(view, '?limit=1&fields=x&city=Bern&a=&a='),
       ({ slug, errors = [] }: Problem) => {
         assert.equal(slug, 'bad-argument');
-        const names = [...new Set(errors.map(({ pointer }) => pointer.replace('#/query/', '')))];
+        const names = [...new Set(errors.map(({ parameter }) => parameter))];
         assert.deepEqual(names.toSorted(), ['a', 'city', 'fields', 'limit']);
-        const limit = errors.find(({ pointer }) => pointer === '#/query/limit');
+        const limit = errors.find(({ parameter }) => parameter === 'limit');
         assert.equal(limit?.detail, '"limit" is no argument here; known: fields');
         return true;
       },

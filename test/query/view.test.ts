@@ -73,7 +73,7 @@ describe('a field that is only shown', () => {
     const parse = createListParser(rooms);
     assert.throws(() => parse('?price=1', ''), { slug: 'bad-argument' });
     assert.throws(() => parse('?sort=price', ''), {
-      errors: [{ pointer: '#/query/sort', detail: '"price" is no field; known: id' }],
+      errors: [{ parameter: 'sort', detail: '"price" is no field; known: id' }],
     });
   });
 

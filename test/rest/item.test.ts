@@ -59,8 +59,8 @@ describe('an item', () => {
     await request(library).get('/books/2?fields=title').expect(200, { title: 'Ulysses' });
     const { body } = await request(library).get('/books/2?fields=isbn&limit=1').expect(400);
     assert.deepEqual(body.errors, [
-      { pointer: '#/query/fields', detail: '"isbn" is no field; known: id, title, url' },
-      { pointer: '#/query/limit', detail: '"limit" is no argument here; known: fields' },
+      { parameter: 'fields', detail: '"isbn" is no field; known: id, title, url' },
+      { parameter: 'limit', detail: '"limit" is no argument here; known: fields' },
     ]);
   });
 });
@@ -79,8 +79,8 @@ describe('an index', () => {
     await request(library).get('/?fields=notes').expect(200, { notes: 'https://library.test/notes/' });
     const { body } = await request(library).get('/?limit=1&a%2Fb=2').expect(400);
     assert.deepEqual(body.errors, [
-      { pointer: '#/query/limit', detail: '"limit" is no argument here; known: fields' },
-      { pointer: '#/query/a~1b', detail: '"a/b" is no argument here; known: fields' },
+      { parameter: 'limit', detail: '"limit" is no argument here; known: fields' },
+      { parameter: 'a/b', detail: '"a/b" is no argument here; known: fields' },
     ]);
   });
 });

@@ -75,7 +75,14 @@ const problemSchema = z.object({
   errors: z
     .array(
       z.object({
-        pointer: z.string().meta({ description: 'A JSON pointer.', examples: ['#/query/limit'] }),
+        pointer: z
+          .string()
+          .optional()
+          .meta({ description: 'A JSON pointer into the body.', examples: ['/check_in'] }),
+        parameter: z
+          .string()
+          .optional()
+          .meta({ description: 'The name of a query argument.', examples: ['limit'] }),
         detail: z.string(),
       }),
     )

@@ -48,7 +48,8 @@ describe('a booking service', () => {
 
   const get = (path: string, user = 'ann') => request(app.callback()).get(path).set('X-Travel-User', user);
   const idsOf = ({ body }: Response) => body.items.map(({ id }: { id: string }) => id);
-  const pointersOf = ({ body }: Response) => body.errors.map(({ pointer }: { pointer: string }) => pointer);
+  const pointersOf = ({ body }: Response) =>
+    body.errors.map(({ pointer, parameter }: Record<string, string>) => pointer ?? parameter);
 
   describe('the inventory', () => {
     it('is for everyone, in the order of names', async () => {
@@ -92,8 +93,7 @@ describe('a booking service', () => {
     it('names each bad argument once, at the list and at an item', async () => {
       const check = async (search: string, ...names: readonly string[]) => {
         for (const path of ['/', `/${ritz}`]) {
-          const pointers = names.map((name) => `#/query/${name}`);
-          assert.deepEqual(pointersOf(await get(`${path}?${search}`).expect(400)), pointers);
+          assert.deepEqual(pointersOf(await get(`${path}?${search}`).expect(400)), names);
         }
       };
       await check('check_in=today&check_out=2030-01-03', 'check_in');
@@ -114,7 +114,7 @@ describe('a booking service', () => {
 
     it('name all bad arguments of a list at once', async () => {
       const answer = await get('/bookings/?status=lost&id=1&limit=x&user=bob').expect(400);
-      assert.deepEqual(pointersOf(answer), ['#/query/status', '#/query/id', '#/query/limit', '#/query/user']);
+      assert.deepEqual(pointersOf(answer), ['status', 'id', 'limit', 'user']);
     });
 
     it('cannot be reached by a filter, a search or an order that names another user', async () => {
