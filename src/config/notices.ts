@@ -1,5 +1,6 @@
 /** What is odd about a configuration in the process that runs it: modules that are elsewhere, users that are missing. */
 import type { ConfigurationError } from './errors.ts';
+import { unreachableNotices } from './limits/unreachable.ts';
 import type { Configuration } from './model.ts';
 import { isDemoModule, type ModuleName, modulesNamedBy, type NamedModule } from './modules.ts';
 import { fullName } from './records/conflicts.ts';
@@ -39,6 +40,7 @@ function gatewayNotices(configuration: Configuration, context: NoticeContext): C
   return [
     ...(configuration.mappings.length === 0 && !context.modules.includes('api') ? [noMapping(context.directory)] : []),
     ...named.flatMap((one) => elsewhereNotice(one, context)),
+    ...named.flatMap((one) => limiterNotices(one, configuration, context)),
     ...(isDemo ? [] : firstOfEach(named.filter(({ module }) => runsAsDemo(module, context))).map(demoNotice)),
   ];
 }
@@ -65,6 +67,12 @@ function elsewhereNotice({ module, record }: NamedModule, context: NoticeContext
       remedy: `Run it here (--only …,${module}; without --only a restart), set SERVICE_ADDRESSES=${module}=host:port, or write ${scheme}://${module}.`,
     },
   ];
+}
+
+/** Where the limiter is another process, its limits are not known here. */
+function limiterNotices({ record }: NamedModule, configuration: Configuration, { modules }: NoticeContext) {
+  if (record.kind !== 'RateLimitService' || !modules.includes('ratelimit')) return [];
+  return unreachableNotices(configuration, record.domain);
 }
 
 function runsAsDemo(module: ModuleName, { modules }: NoticeContext): boolean {

@@ -64,6 +64,49 @@ describe('processNotices', () => {
     /^<options>:2 \| AuthService auth \| "auth" does not run in this process, so http:\/\/auth is asked .*SERVICE_ADDRESSES=auth=/,
     /RateLimitService limits \| "ratelimit" does not run .* grpc:\/\/ratelimit is asked/,
   );
+  const labelled = (labels: object) => [
+    mappingRecord('own', '/own', 'http://127.0.0.1:1', { labels }),
+    { ...limitRecord, domain: 'd' },
+  ];
+  const header = (name: string, more = {}) => ({ [name]: { header: name, ...more } });
+  const minute = { rate_limit: { unit: 'minute', requests_per_unit: 1 } };
+  const unreachable = (labels: object, ...descriptors: object[]) =>
+    noticesOf(labelled(labels), ['gateway', 'ratelimit'], true, { limits: [{ domain: 'd', descriptors }] });
+  const inner = { key: 'a', descriptors: [{ key: 'b', value: 'x*', ...minute }] };
+  check('limits that labels reach', () => unreachable({ d: [{ g: [header('a'), header('b')] }] }, inner));
+  check(
+    'limits that labels reach when a header is missing, and those beyond them',
+    () =>
+      unreachable({ d: [{ g: [header('a', { omit_if_not_present: true }), header('b')] }] }, inner, {
+        key: 'b',
+        ...minute,
+        descriptors: [{ key: 'a', ...minute }],
+      }),
+    /domain d \| no Mapping has labels that lead to b › a \| Compare/,
+  );
+  check(
+    'a mistyped key, in the limits and in the labels',
+    () => unreachable({ d: [{ g: [header('user')] }] }, { key: 'usr', ...minute }),
+    /Mapping own \| no limit of the domain "d" has the key "user", did you mean "usr"\?/,
+    /domain d \| no Mapping has labels that lead to usr/,
+  );
+  check(
+    'a mistyped value of a fixed label',
+    () => unreachable({ d: [{ g: [{ generic_key: 'free' }] }] }, { key: 'generic_key', value: 'fre', ...minute }),
+    /no Mapping has labels that lead to generic_key \|/,
+  );
+  check(
+    'a domain that the gateway does not ask for',
+    () =>
+      noticesOf(labelled({ dd: [{ g: [header('a')] }] }), ['gateway', 'ratelimit'], true, {
+        limits: [{ domain: 'e', descriptors: [inner] }],
+      }),
+    /labels are for the domain "dd", which has no limits here/,
+    /domain e \| the gateway asks for the domain "d", never for this one/,
+  );
+  check('limits in a process without the gateway', () =>
+    noticesOf(labelled({}), ['ratelimit'], true, { limits: [{ domain: 'e', descriptors: [inner] }] }),
+  );
   check('a module whose address is known', () => noticesOf([mappingRecord('c', '/c', 'car')], ['gateway']));
   check('them in a process without the gateway', () => noticesOf(guarded, ['auth'], true));
   check(

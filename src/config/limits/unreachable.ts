@@ -1,0 +1,103 @@
+/** Limits that no label can reach, and labels that no limit names: a typing mistake must not be silent. */
+import { type ConfigurationError, didYouMean } from '../errors.ts';
+import type { Configuration } from '../model.ts';
+import { fullName } from '../records/conflicts.ts';
+import type { Label, LabelGroup } from '../records/labels.ts';
+import type { Mapping } from '../records/mapping.ts';
+import type { LimitDescriptor, LimitDomain } from './descriptors.ts';
+
+/** For a gateway and a limiter in one process, `domain` being the one that the gateway asks for. */
+export function unreachableNotices({ mappings, limits }: Configuration, domain: string): ConfigurationError[] {
+  const labelled = mappings.filter(({ redirect }) => redirect === undefined);
+  const reached = new Set<Place>();
+  const asked = limits.find((one) => one.domain === domain);
+  for (const mapping of labelled)
+    for (const group of mapping.labels[domain] ?? [])
+      for (const place of placesAfter(group, mapping, asked?.descriptors ?? [])) reached.add(place);
+  return [
+    ...labelled.flatMap((mapping) => labelNotices(mapping, domain, limits)),
+    ...limits.flatMap((one) => (one === asked ? limitNotices(one, reached) : [domainNotice(one, domain)])),
+  ];
+}
+
+type Place = Pick<LimitDescriptor, 'descriptors'>;
+
+/** The descriptors that a request with the labels of the group can end at. */
+function placesAfter({ labels }: LabelGroup, mapping: Mapping, descriptors: LimitDescriptor['descriptors']) {
+  let places: readonly Place[] = [{ descriptors }];
+  for (const label of labels) {
+    const below = places.flatMap((place) => place.descriptors.filter((one) => canMatch(one, label, mapping)));
+    places = isOptional(label) ? [...new Set([...places, ...below])] : below;
+  }
+  return places;
+}
+
+function isOptional(label: Label): boolean {
+  return label.kind === 'header' && label.omitIfNotPresent;
+}
+
+function canMatch({ key, value }: LimitDescriptor, label: Label, { service }: Mapping): boolean {
+  if (key !== label.name) return false;
+  if (value === undefined || value.includes('*')) return true;
+  if (label.kind === 'generic_key') return value === label.value;
+  return label.kind !== 'destination_cluster' || value === service;
+}
+
+function limitNotices({ domain, descriptors }: LimitDomain, reached: ReadonlySet<Place>): ConfigurationError[] {
+  const walk = (some: readonly LimitDescriptor[], above: string): ConfigurationError[] =>
+    some.flatMap((descriptor) => {
+      const { key, limits, descriptors: below, source } = descriptor;
+      // Without values, which may be secrets; the line says which descriptor it is.
+      const path = `${above}${key}`;
+      const isMissed = (limits.length > 0 || below.length === 0) && !reached.has(descriptor);
+      return [
+        ...(isMissed
+          ? [notice(source, `domain ${domain}`, `no Mapping has labels that lead to ${path}`, checkKeys)]
+          : []),
+        ...walk(below, `${path} › `),
+      ];
+    });
+  return walk(descriptors, '');
+}
+
+const checkKeys = 'Compare its keys, values and their order with the labels of the mappings; or remove it.';
+
+function domainNotice({ domain, source }: LimitDomain, asked: string): ConfigurationError {
+  const remedy = 'Rename one of the two, or keep these limits for other proxies that ask here.';
+  return notice(source, `domain ${domain}`, `the gateway asks for the domain "${asked}", never for this one`, remedy);
+}
+
+function labelNotices(mapping: Mapping, asked: string, limits: readonly LimitDomain[]): ConfigurationError[] {
+  return Object.entries(mapping.labels).flatMap(([domain, groups]) => {
+    const found = limits.find((one) => one.domain === domain);
+    const say = (message: string, remedy: string) => notice(mapping.source, fullName(mapping), message, remedy);
+    if (found === undefined || domain !== asked) {
+      const names = limits.map((one) => one.domain);
+      const message = `labels are for the domain "${domain}", which has no limits here${didYouMean(domain, names)}`;
+      return [say(message, `The gateway asks for "${asked}"; its limits are in ratelimit/*.yaml.`)];
+    }
+    const keys = keysOf(found.descriptors);
+    const unknown = new Set(
+      groups.flatMap(({ labels }) => labels.map(({ name }) => name)).filter((key) => !keys.has(key)),
+    );
+    return [...unknown].map((key) =>
+      say(
+        `no limit of the domain "${domain}" has the key "${key}"${didYouMean(key, [...keys])}`,
+        'Correct the label, add a limit for it, or remove it.',
+      ),
+    );
+  });
+}
+
+function keysOf(descriptors: readonly LimitDescriptor[]): Set<string> {
+  return new Set(descriptors.flatMap(({ key, descriptors: below }) => [key, ...keysOf(below)]));
+}
+
+function notice(
+  source: ConfigurationError['source'],
+  record: string,
+  message: string,
+  remedy: string,
+): ConfigurationError {
+  return { source, record, message, remedy };
+}
