@@ -173,20 +173,24 @@ function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts
   };
 }
 
-type ClusterRules = Pick<Mapping, 'circuitBreakers' | 'healthCheck' | 'outlierDetection' | 'loadBalancer'>;
+type ClusterRules = Pick<
+  Mapping,
+  'circuitBreakers' | 'healthCheck' | 'outlierDetection' | 'loadBalancer' | 'idleConnectionMs'
+>;
 
 /** For a service at this target, under the rules of its mapping. */
 export function clusterSpec(
   service: string,
   { origins, serverName }: RemoteTarget,
   connectTimeoutMs: number,
-  { circuitBreakers, healthCheck, outlierDetection, loadBalancer }: ClusterRules,
+  { circuitBreakers, healthCheck, outlierDetection, loadBalancer, idleConnectionMs }: ClusterRules,
 ): ClusterSpec {
   return {
     service,
     origins,
     serverName,
     connectTimeoutMs,
+    idleConnectionMs,
     circuitBreakers,
     healthCheck,
     outlierDetection,

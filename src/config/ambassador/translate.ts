@@ -195,7 +195,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
       auto_host_rewrite: silent,
       bypass_error_response_overrides: silent,
       circuit_breaker: ignored('it names a record of Ambassador 0.x', 'Write circuit_breakers.'),
-      cluster_idle_timeout_ms: ignored('how long idle connections are kept is the same for all services'),
+      cluster_idle_timeout_ms: (value) => ({ fields: { idle_connection_ms: value } }),
       cluster_max_connection_lifetime_ms: ignored('connections to services have no maximum lifetime'),
       cluster_tag: ignored('metrics have fixed names here'),
       dns_type: ignored('names are looked up as the system does it'),

@@ -231,6 +231,14 @@ export const mappingFields = {
     example: '60000',
     besideRedirect: false,
   }),
+  idleConnectionMs: optional({
+    name: 'idle_connection_ms',
+    ...milliseconds(),
+    shownDefault: '`1500`',
+    docs: "How long an idle connection to the service is kept; less where the service's `Keep-Alive` says so, and up to 60000 where it says more and this is left out.",
+    example: '1500',
+    besideRedirect: false,
+  }),
   maxRequestBytes: optional({
     name: 'max_request_bytes',
     schema: wholeNumber(1, Number.MAX_SAFE_INTEGER),

@@ -10,6 +10,8 @@ export interface ConnectionOptions {
   /** The name that the certificate of an HTTPS address must show; undefined: the host of the origin. */
   readonly serverName: string | undefined;
   readonly connectTimeoutMs: number;
+  /** How long it is kept idle; undefined: a default, or what the service says. */
+  readonly idleConnectionMs?: number | undefined;
 }
 
 /** A request on its way through the pool. */
@@ -54,18 +56,24 @@ export interface ConnectionListener {
   readonly onClosed: (connection: Connection) => void;
 }
 
-/** Below the 5 s after which Node's own servers close an idle connection, so that it is usually closed from here. */
-const keepAliveTimeoutMs = 4000;
+/** Below the 2 s of gunicorn and the 5 s of Node and Apache, so that an idle connection is usually closed from here. */
+const idleConnectionMsDefault = 1500;
+
+/** The most that a `Keep-Alive` of the service can ask for, of which the margin is for the way to it. */
+const keepAliveMsMax = 60_000;
+const keepAliveMarginMs = 1000;
 
 export function openConnection(
-  origin: string,
+  { origin, idleConnectionMs }: ConnectionOptions,
   { connect, serverName }: Connector,
   { onFree, onClosed }: ConnectionListener,
 ): Connection {
   const client = new (loadUndici().Client)(origin, {
     connect,
     pipelining: 1,
-    keepAliveTimeout: keepAliveTimeoutMs,
+    keepAliveTimeout: idleConnectionMs ?? idleConnectionMsDefault,
+    keepAliveMaxTimeout: Math.max(1, idleConnectionMs ?? keepAliveMsMax),
+    keepAliveTimeoutThreshold: keepAliveMarginMs,
     headersTimeout: 0,
     bodyTimeout: 0,
   });

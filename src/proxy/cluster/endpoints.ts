@@ -14,6 +14,8 @@ export interface EndpointOptions {
   /** The name that the certificate of an HTTPS address must show, whatever the address; undefined: the address's host. */
   readonly serverName?: string | undefined;
   readonly connectTimeoutMs: number;
+  /** How long an idle connection is kept; undefined: a default, or what the service says. */
+  readonly idleConnectionMs?: number | undefined;
   readonly circuitBreakers: CircuitBreakers;
   readonly healthCheck: HealthCheck | undefined;
 }
@@ -93,8 +95,8 @@ export function createEndpoints(options: EndpointOptions, parts: EndpointParts):
 
 /** `lastPicked` is negative at random: many gateways must not all begin with the same address. */
 function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointParts): Endpoint {
-  const { serverName, connectTimeoutMs, circuitBreakers, healthCheck } = options;
-  const pool = createPool({ origin, serverName, connectTimeoutMs }, circuitBreakers.maxConnections);
+  const { serverName, connectTimeoutMs, idleConnectionMs, circuitBreakers, healthCheck } = options;
+  const pool = createPool({ origin, serverName, connectTimeoutMs, idleConnectionMs }, circuitBreakers.maxConnections);
   let stopWatching = () => {};
   const endpoint: Endpoint = {
     origin,

@@ -87,7 +87,7 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
   function open(): Connection | undefined {
     if (all.size + switched >= connectionsMax) return undefined;
     connector ??= createConnector(options);
-    const connection = openConnection(options.origin, connector, listener);
+    const connection = openConnection(options, connector, listener);
     all.add(connection);
     return connection;
   }

@@ -9,6 +9,33 @@ import { testServers } from '../../support/serve.ts';
 import { temporaryFiles } from '../../support/temporary-files.ts';
 import { type Certificate, makeCertificate } from '../../support/wire/certificate.ts';
 
+describe('an idle connection', () => {
+  const servers = testServers();
+
+  /** Whether a second request, once the first is over for 100 ms, finds its connection open. */
+  async function isKept(keepAlive: string | undefined, idleConnectionMs: number | undefined): Promise<boolean> {
+    const sockets = new Set<unknown>();
+    const { origin } = await servers.http((req, res) => {
+      sockets.add(req.socket);
+      if (keepAlive !== undefined) res.setHeader('Keep-Alive', keepAlive);
+      res.end('ok');
+    });
+    const clusters = createClusters();
+    servers.later(clusters.close);
+    const { cluster } = clusters.acquire(specOf([origin], { idleConnectionMs }));
+    await ask(cluster);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await ask(cluster);
+    return sockets.size === 1;
+  }
+
+  it('is kept as long as the mapping and the Keep-Alive of the service say', async () => {
+    assert.equal(await isKept(undefined, undefined), true);
+    assert.equal(await isKept('timeout=1', undefined), false);
+    assert.equal(await isKept('timeout=60', 10), false);
+  });
+});
+
 describe('an HTTPS service', () => {
   const servers = testServers(after);
   const writeFiles = temporaryFiles();
