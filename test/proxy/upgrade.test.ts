@@ -78,6 +78,7 @@ describe('a connection that switches protocols', () => {
       'x-forwarded-proto': 'http',
       'x-forwarded-host': 'front.example',
       'x-forwarded-prefix': '/v1/hotels',
+      'x-forwarded-root': '/',
       via: headers['via'],
     });
   });
