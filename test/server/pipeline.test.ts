@@ -25,6 +25,7 @@ const inDiagram: Readonly<Record<string, string | undefined>> = {
   limitByAddress: '<b>limit by address</b>',
   authenticate: '<b>authenticate</b>',
   limitOthers: '<b>other limits</b>',
+  removeAuthorization: 'Authorization removed',
   copyToShadow: 'a shadow',
   forward: '<b>forward</b>',
 };
