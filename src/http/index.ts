@@ -78,6 +78,7 @@ export {
   type StoredResponse,
   sendStoredResponse,
 } from './respond.ts';
+export { createClientErrorLog } from './server/client-error-log.ts';
 export { answerClientErrors } from './server/client-errors.ts';
 export { type ConnectionCounts, type ConnectionLimit, createConnectionLimit } from './server/connection-limit.ts';
 export { type HttpServer, type HttpServerOptions, serveHttp } from './server/listen.ts';

@@ -153,6 +153,11 @@ export const problems = {
     meaning: 'The host application read the request body before frontdesk could.',
     remedy: 'Mount frontdesk before the body parser, or let the parser keep `rawBody`.',
   },
+  'unknown-method': {
+    status: 501,
+    meaning: 'The server does not know the method of the request, on any path.',
+    remedy: 'Use a registered method, in upper case.',
+  },
   'upstream-failed': {
     status: 502,
     meaning: 'The service behind the gateway broke the connection or sent something that is not HTTP.',

@@ -104,7 +104,7 @@ async function openAll(
   parts: ListenersParts & { readonly upgrades: Upgrades },
   opened: AsyncDisposableStack,
 ): Promise<Listeners> {
-  const { settings, has } = setup;
+  const { settings, has, logger } = setup;
   const { pipeline, rateLimiting, tls, upgrades, connectionLimit } = parts;
   const places = placesOf(settings);
   const closeServices: (() => Promise<void>)[] = [];
@@ -132,7 +132,7 @@ async function openAll(
     if (port === undefined || handler === undefined) return undefined;
     const answerIdleTimeoutMs = settings.upstreamIdleTimeoutMs;
     const server = await serveHttp({
-      ...{ ...settings, ...place, port, handler, answerIdleTimeoutMs, connectionLimit },
+      ...{ ...settings, ...place, port, handler, answerIdleTimeoutMs, connectionLimit, logger },
       ...more,
     });
     return add(name, more.tls === undefined ? 'http' : 'https', server);

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { errorBody, type Problem, problem } from '../problem.ts';
 import type { ProblemSlug } from '../problems.ts';
 import { jsonFormatter } from '../representations.ts';
+import { type ClientError, type ClientSocket, hasUnknownMethod, type LogClientError } from './refused-request.ts';
 
 const slugOfCode: Readonly<Record<string, ProblemSlug>> = {
   HPE_HEADER_OVERFLOW: 'headers-too-large',
@@ -11,28 +12,32 @@ const slugOfCode: Readonly<Record<string, ProblemSlug>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
 };
 
-/** `_httpMessage` is the response that is being written on the socket; Node's own handler of client errors reads it too. */
-export interface ClientSocket extends Duplex {
-  readonly _httpMessage?: ServerResponse | null;
-}
-
 /**
  * Node's own 400 has no body, and with a listener closing the socket is up to us (nodejs/node#46584). The parser failed,
- * so there is no Accept header, and the body is JSON.
+ * so there is no Accept header, and the body is JSON. `log`: of each. @default none
  */
-export function answerClientErrors(server: Server): void {
+export function answerClientErrors(server: Server, log?: LogClientError): void {
   // Before the TLS handshake nothing can be written, and `end` would wait for ever (fastify/fastify#3251).
   server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => socket.destroy());
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: ClientSocket) => {
-    // In the middle of a response, as when a chunk of the request body is malformed, our bytes would become part of it.
-    if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent === true) {
+  server.on('clientError', (error: ClientError, socket: ClientSocket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }
-    const found = problem(slugOfCode[error.code ?? ''] ?? 'bad-request');
+    // In the middle of a response, as when a chunk of the request body is malformed, our bytes would become part of it.
+    const found = socket._httpMessage?.headersSent === true ? undefined : problem(slugOf(error));
+    log?.(error, socket, found?.status);
+    if (found === undefined) {
+      socket.destroy();
+      return;
+    }
     if (socket._httpMessage) (socket._httpMessage as Carrier)[sentStatusKey] = found.status;
     endWithProblem(socket, found);
   });
+}
+
+function slugOf(error: ClientError): ProblemSlug {
+  return slugOfCode[error.code ?? ''] ?? (hasUnknownMethod(error) ? 'unknown-method' : 'bad-request');
 }
 
 const sentStatusKey = Symbol('sent status');

@@ -2,7 +2,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer } from 'node:net';
+import type { Logger } from '../log.ts';
 import { type Accepted, acceptWithin } from './accept.ts';
+import { createClientErrorLog } from './client-error-log.ts';
 import { answerClientErrors } from './client-errors.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { type Connections, createConnections } from './connections.ts';
@@ -35,6 +37,8 @@ export interface HttpServerOptions {
   readonly connectionLimit?: ConnectionLimit | undefined;
   /** Closed by the caller, beside the server. @default none: a request with `Upgrade` is an ordinary one */
   readonly upgrades?: Upgrades | undefined;
+  /** For what clients send that is no request. @default nothing is logged */
+  readonly logger?: Pick<Logger, 'warn'>;
 }
 
 export interface HttpServer {
@@ -46,11 +50,11 @@ export interface HttpServer {
 /** Rejects when it cannot listen on the port, with a message that names it and the remedy. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const server = createListener(options);
-  const { connectionLimit: limit, tls } = options;
+  const { connectionLimit: limit, tls, logger } = options;
   const connections = createConnections(server, { ...options, setIdle: limit?.setIdle });
   server.on('request', connections.serve).on(tls ? 'secureConnection' : 'connection', connections.add);
   const accepted = acceptWithin(server, { limit, isTls: tls !== undefined });
-  answerClientErrors(server);
+  answerClientErrors(server, logger && createClientErrorLog(logger));
   inviteBodies(server);
   endIdleAnswers(server, options.answerIdleTimeoutMs);
   boundBodies(server, options.requestTimeoutMs);

@@ -3,7 +3,8 @@ import { type IncomingMessage, type RequestListener, ServerResponse } from 'node
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type Problem, problem } from '../problem.ts';
-import { type ClientSocket, endWithProblem } from './client-errors.ts';
+import { endWithProblem } from './client-errors.ts';
+import type { ClientSocket } from './refused-request.ts';
 
 /** The part of a request that asks for another protocol. */
 export interface Upgrade {

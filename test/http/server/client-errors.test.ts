@@ -31,7 +31,6 @@ describe('answerClientErrors', () => {
   const post = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n';
   for (const [what, text] of Object.entries({
     'text that is not HTTP': 'GARBAGE\r\n\r\n',
-    'an unknown method': 'FETCH / HTTP/1.1\r\nHost: a\r\n\r\n',
     'a line break in a header name': 'GET / HTTP/1.1\r\nHo\nst: a\r\n\r\n',
     'a space before a colon': 'GET / HTTP/1.1\r\nHost : a\r\n\r\n',
     'a space in the target': 'GET /a b HTTP/1.1\r\nHost: a\r\n\r\n',
@@ -40,6 +39,12 @@ describe('answerClientErrors', () => {
   }))
     it(`answers 400 in the error body for ${what}, and closes`, () =>
       answering({}, async ({ send }) => assertError(await send(text), 400, 'Bad Request')));
+
+  for (const method of ['FETCH', 'GETX', 'get', 'DESCRIBE'])
+    it(`answers 501 in the error body for the method ${method}, and closes`, () =>
+      answering({}, async ({ send }) =>
+        assertError(await send(`${method} / HTTP/1.1\r\nHost: a\r\n\r\n`), 501, 'Not Implemented'),
+      ));
 
   it('answers 431 in the error body for headers that are too large, and closes', () =>
     answering({ options: { maxHeaderSize: 1024 } }, async ({ send }) => {

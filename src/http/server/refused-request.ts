@@ -1,0 +1,71 @@
+/** What is known of bytes that never became a request: the error, and the request line if there is one. */
+import { METHODS, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { pathOf } from '../target/paths.ts';
+
+/** What Node reports of bytes that its parser refuses, or that do not arrive in time. */
+export interface ClientError extends NodeJS.ErrnoException {
+  /** The parser's own words, which repeat nothing of what was sent. */
+  readonly reason?: string;
+  readonly rawPacket?: Buffer;
+  /** How far the parser came in `rawPacket`. */
+  readonly bytesParsed?: number;
+}
+
+/** `_httpMessage` is the response that is being written on the socket; Node's own handler of client errors reads it too. */
+export interface ClientSocket extends Duplex {
+  readonly _httpMessage?: ServerResponse | null;
+  readonly remoteAddress?: string | undefined;
+  readonly bytesRead?: number;
+}
+
+/** `status`: what the client reads; undefined: its connection was closed in the middle of a response. */
+export type LogClientError = (error: ClientError, socket: ClientSocket, status: number | undefined) => void;
+
+/** True for a whole request line whose method Node's parser does not know, or does not take over HTTP. */
+export function hasUnknownMethod({ code, reason, rawPacket, bytesParsed }: ClientError): boolean {
+  const isAboutMethod = code === 'HPE_INVALID_METHOD' || reason === 'Invalid method for HTTP/x.x request';
+  return isAboutMethod && rawPacket !== undefined && wholeLineBefore(rawPacket, bytesParsed) !== undefined;
+}
+
+export interface RequestLine {
+  readonly method: string;
+  /** Without the query, which may have secrets in it. */
+  readonly path: string;
+}
+
+/** Undefined: none is among what was sent last. Never a header line. */
+export function requestLineOf(
+  { rawPacket, bytesParsed }: ClientError,
+  { _httpMessage }: ClientSocket,
+): RequestLine | undefined {
+  const req = _httpMessage?.req;
+  // In the body of a request: what came last is no head.
+  if (req?.complete === false) return requestLine(req.method, req.url);
+  if (rawPacket === undefined) return undefined;
+  const whole = wholeLineBefore(rawPacket, bytesParsed);
+  if (whole !== undefined) return whole;
+  // A target that is longer than all headers may be.
+  const [method, target] = rawPacket.toString('latin1', 0, 2 * pathBytesMax).split(' ', 2);
+  return target?.startsWith('/') && METHODS.includes(method ?? '') ? requestLine(method, target) : undefined;
+}
+
+/** The last line before an error that has the form of a request line, which no header has. */
+function wholeLineBefore(packet: Buffer, position = 0): RequestLine | undefined {
+  const lines = packet.toString('latin1').matchAll(/^([!#$%&'*+.^`|~\w-]{1,32}) ([^\r\n]*) HTTP\/1\.\d\r?$/gm);
+  const found = [...lines].findLast(({ index }) => index <= position);
+  return found && requestLine(found[1], found[2]);
+}
+
+const pathBytesMax = 200;
+
+function requestLine(method = '', target = ''): RequestLine {
+  const path = pathOf(target)
+    .slice(0, pathBytesMax)
+    .replace(/[^\x21-\x7e]/g, percentEncode);
+  return { method, path: path.slice(0, pathBytesMax) };
+}
+
+function percentEncode(byte: string): string {
+  return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
+}

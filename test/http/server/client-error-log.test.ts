@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { mock } from 'node:test';
+import { answerClientErrors, createClientErrorLog } from '#http';
+import { everything, type RawServer, withServer } from '../raw-exchange.ts';
+
+type Line = Readonly<Record<string, unknown>>;
+
+const answerX: RequestListener = (_request, response) => response.end('x');
+
+/** `maxHeaderSize` as frontdesk has it. */
+const limits = { maxHeaderSize: 16_384 };
+
+async function logging(use: (raw: RawServer, lines: readonly Line[]) => Promise<void>, options: object = limits) {
+  const lines: Line[] = [];
+  await withServer({ handler: answerX, options }, async (raw) => {
+    const logger = { warn: (fields: object) => void lines.push({ ...fields }) };
+    answerClientErrors(raw.server, createClientErrorLog(logger));
+    await use(raw, lines);
+  });
+}
+
+describe('the log of client errors', () => {
+  const rest = ' HTTP/1.1\r\nHost: a\r\nCookie: secret\r\n\r\n';
+  const bad = `X: a\0b\r\n`;
+  for (const [what, text, expected] of [
+    ['a byte beyond ASCII in the query', `GET /caf?q=ü${rest}`, { status: 400, method: 'GET', path: '/caf' }],
+    ['a byte beyond ASCII in the path', `GET /ü\u0001${rest}`, { method: 'GET', path: '/%C3%BC%01' }],
+    ['an unknown method', `FETCH /a?token=secret${rest}`, { status: 501, method: 'FETCH', path: '/a' }],
+    ['a blank in the target', `GET /a b${rest}`, { method: 'GET', path: '/a%20b' }],
+    ['an absolute target', `GET http://u:secret@h/a${rest.replace('secret', 'se\0cret')}`, { path: '/a' }],
+    ['a path of 300 characters', `FETCH /${'x'.repeat(299)}${rest}`, { path: `/${'x'.repeat(199)}` }],
+    ['a target beyond all headers', `GET /${'x'.repeat(17_000)}`, { status: 431, path: `/${'x'.repeat(199)}` }],
+    ['a malformed header', `GET /a HTTP/1.1\r\nAuthorization: secret\r\n${bad}\r\n`, { status: 400, path: '/a' }],
+    ['a request behind another one', `GET /a${rest}FETCH /b${rest}`, { method: 'FETCH', path: '/b' }],
+    [
+      'a malformed chunk',
+      `POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nsecret\r\n`,
+      { path: '/a' },
+    ],
+    ['text that is not HTTP', 'secret\r\n\r\n', { method: undefined, path: undefined }],
+  ] as const)
+    it(`says the client's address, the reason and no more of the request than its first line for ${what}`, () =>
+      logging(async ({ send }, lines) => {
+        await send(text).catch(() => '');
+        const [line = {}, ...more] = lines;
+        assert.deepEqual(more, []);
+        assert.match(String(line.client), /127\.0\.0\.1$/);
+        assert.ok(typeof line.reason === 'string' && line.reason !== '');
+        for (const [name, value] of Object.entries(expected)) assert.equal(line[name], value, name);
+        assert.doesNotMatch(JSON.stringify(line), /secret|Cookie/);
+      }));
+
+  it('has one line a second, with the number of those left out', () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const lines: unknown[] = [];
+      const warn = ({ reason, leftOut }: Line) => void lines.push(leftOut === undefined ? reason : [reason, leftOut]);
+      const log = createClientErrorLog({ warn: (fields) => warn({ ...fields }) });
+      const send = (reason: string) => log(new Error(reason), new PassThrough(), 400);
+      for (const reason of ['a', 'b', 'c', 'd']) send(reason);
+      assert.deepEqual(lines, ['a']);
+      mock.timers.tick(1000);
+      assert.deepEqual(lines, ['a', ['b', 2]]);
+      send('e');
+      mock.timers.tick(1000);
+      mock.timers.tick(1000);
+      send('f');
+      assert.deepEqual(lines, ['a', ['b', 2], 'e', 'f']);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+
+  it('has no line for a connection that brought nothing', () =>
+    logging(
+      async ({ open }, lines) => {
+        const socket = open();
+        const answer = everything(socket);
+        await once(socket, 'connect');
+        assert.match(await answer, /^HTTP\/1\.1 408 /);
+        assert.deepEqual(lines, []);
+      },
+      { headersTimeout: 20, requestTimeout: 20, connectionsCheckingInterval: 5 },
+    ));
+});
