@@ -133,7 +133,14 @@ describe('an AuthService', () => {
         source,
       },
       ...{ allowedRequestHeaders: [], allowedAuthorizationHeaders: [], addAuthHeaders: [], includeBody: undefined },
-      ...{ timeoutMs: 5000, statusOnError: 503, failureModeAllow: false, cacheMs: 0, realm: undefined, removeAuthorization: false },
+      ...{
+        timeoutMs: 5000,
+        statusOnError: 503,
+        failureModeAllow: false,
+        cacheMs: 0,
+        realm: undefined,
+        removeAuthorization: false,
+      },
     });
   });
 
