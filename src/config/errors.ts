@@ -1,7 +1,7 @@
 /** What a configuration error is and how it reads: zod's issues as messages with a remedy, "did you mean", and the text for a terminal. */
 import { isAbsolute, relative } from 'node:path';
 import type * as z from 'zod';
-import { conceal, concealMessage } from './conceal.ts';
+import { conceal } from './conceal.ts';
 
 /** Where a piece of configuration is written. Lines count from 1. */
 export interface Source {
@@ -22,7 +22,10 @@ export interface ConfigurationError {
   readonly isContained?: boolean | undefined;
 }
 
-/** `message` continues the field's name: `prefix "x" does not start with "/"`. */
+/**
+ * `message` continues the field's name: `prefix "x" does not start with "/"`. It goes to logs and diagnostics, so it never
+ * holds the value of a header, a query parameter, a descriptor or a service.
+ */
 export interface Fault {
   readonly message: string;
   readonly remedy: string;
@@ -77,7 +80,7 @@ export function errorsOf(
   }));
 }
 
-/** Two lines for each error, with secrets concealed because the text goes to logs. Shows absolute file names relative to `workingDirectory`. */
+/** Two lines for each error, without credentials in URLs because the text goes to logs. Shows absolute file names relative to `workingDirectory`. */
 export function formatErrors(errors: readonly ConfigurationError[], workingDirectory: string): string {
   return errors.map((error) => formatError(error, workingDirectory)).join('\n');
 }
@@ -86,7 +89,7 @@ function formatError({ source, record, message, other, remedy }: ConfigurationEr
   const place = (where: Source) => formatPlace(where, workingDirectory);
   const second = other === undefined ? '' : ` (${place(other)})`;
   const subject = record === undefined ? '' : `${conceal(record)}: `;
-  return `${place(source)}  ${subject}${concealMessage(message)}${second}\n    ${conceal(remedy)}`;
+  return `${place(source)}  ${subject}${conceal(message)}${second}\n    ${conceal(remedy)}`;
 }
 
 function formatPlace({ file, line }: Source, workingDirectory: string): string {

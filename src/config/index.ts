@@ -1,6 +1,6 @@
 /** Settings, records, limits and users, read once into plain frozen data: the names that other modules may use. */
 
-export { conceal, concealMessage, isSecretKey, namesSecret } from './conceal.ts';
+export { conceal } from './conceal.ts';
 export { type ConfigurationError, formatErrors, type Source } from './errors.ts';
 export { isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
 export {
@@ -11,9 +11,9 @@ export {
   type ScryptCost,
 } from './fields/credentials.ts';
 export type { FieldDocs } from './fields/field.ts';
-export type { HeaderRules, HeaderValue, HeaderVariable } from './fields/headers.ts';
+export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
 export { compilePattern, type Pattern } from './fields/pattern.ts';
-export type { LimitDescriptor, LimitDomain } from './limits/descriptors.ts';
+export { genericKey, type LimitDescriptor, type LimitDomain, shownEntry } from './limits/descriptors.ts';
 export { type Algorithm, type Limit, type Unit, windowSeconds } from './limits/limit.ts';
 export { type ConfigurationRecords, configurationFrom, type LoadOptions, loadConfiguration } from './load.ts';
 export type { Configuration, LoadedConfiguration } from './model.ts';

@@ -135,7 +135,7 @@ export interface VersionRow {
 
 export interface LimitRow {
   readonly domain: string;
-  /** The descriptor's entries, outermost first: `key` or `key=value`. */
+  /** The descriptor's entries, outermost first: `key`, or `key=…` for one value of the key. */
   readonly descriptor: string;
   /** `10 per minute` or `unlimited`. */
   readonly limit: string;

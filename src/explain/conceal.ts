@@ -1,12 +1,10 @@
-/** Hides credentials in an explanation, wherever they would appear, since explanations are shown to other people. */
-import { namesSecret } from '#config';
+/** Which values an explanation shows: it goes to people who may not read the configuration's values or other people's credentials. */
+import { credentialHeaders } from '#config';
 import type { HeaderPart } from './explanation.ts';
 
 export interface Conceal {
-  /** Takes names and values in turn. Shows no value of a header that a record sets, whatever its name. */
+  /** Takes names and values in turn. Shows no credentials, and no value of a header that a record sets. */
   readonly headers: (pairs: readonly string[], set?: readonly Named[]) => readonly HeaderPart[];
-  /** The text without the credentials that the client sent. */
-  readonly text: (text: string) => string;
 }
 
 /** A header that a record sets; its value has no place here. */
@@ -14,25 +12,14 @@ export interface Named {
   readonly name: string;
 }
 
-/** Shorter values occur in any text by chance. */
-const lengthMin = 4;
-
 export interface ConcealOptions {
   /** The headers of the client's request: names and values in turn. */
   readonly pairs: readonly string[];
   /** Values that the gateway generates for each request, such as its id. */
   readonly generated: readonly string[];
-  /** Lower-case names that may look like a secret's but hold a user's name. */
-  readonly identityHeaders: readonly string[];
 }
 
-export function createConceal({ pairs, generated, identityHeaders }: ConcealOptions): Conceal {
-  const open = new Set([...identityHeaders, 'x-envoy-auth-partial-body']);
-  const isSecret = (name: string) => namesSecret(name) && !open.has(name);
-  const known = pairs
-    .filter((_, index) => index % 2 === 1 && isSecret(pairs[index - 1] ?? ''))
-    .flatMap((value) => [value, value.replace(/^\S+ +/, '')])
-    .filter((value) => value.length >= lengthMin);
+export function createConceal({ pairs, generated }: ConcealOptions): Conceal {
   const unsent = new Set(generated.filter((value) => !pairs.includes(value)));
   return Object.freeze({
     headers(shown: readonly string[], set: readonly Named[] = []) {
@@ -40,11 +27,15 @@ export function createConceal({ pairs, generated, identityHeaders }: ConcealOpti
       return partsOf(shown).map(({ name, value }) => {
         if (setNames.has(name.toLowerCase())) return { name, value: '…' };
         if (unsent.has(value)) return { name, value: '(made for each request)' };
-        return { name, value: isSecret(name) ? concealed(name, value) : value };
+        return { name, value: isCredential(name) ? concealed(value) : value };
       });
     },
-    text: (text: string) => known.reduce((clean, value) => clean.replaceAll(value, '…'), text),
   });
+}
+
+/** Whether clients send credentials in the header. */
+export function isCredential(name: string): boolean {
+  return credentialHeaders.includes(name.toLowerCase());
 }
 
 function partsOf(pairs: readonly string[]): readonly HeaderPart[] {
@@ -52,7 +43,7 @@ function partsOf(pairs: readonly string[]): readonly HeaderPart[] {
 }
 
 /** Keeps the scheme: `Basic …`. */
-function concealed(name: string, value: string): string {
+function concealed(value: string): string {
   const [, scheme] = /^([\w-]+) +\S/.exec(value) ?? [];
-  return scheme !== undefined && name.endsWith('authorization') ? `${scheme} …` : '…';
+  return scheme === undefined ? '…' : `${scheme} …`;
 }

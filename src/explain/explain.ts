@@ -16,7 +16,7 @@ import {
   traceOf,
 } from '#http';
 import type { RequestAttributes, RouteVerdict } from '#routing';
-import { type Conceal, createConceal } from './conceal.ts';
+import { createConceal } from './conceal.ts';
 import type {
   CorsPart,
   ExplainRequest,
@@ -68,16 +68,16 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
     const ended = version?.ended();
     const site = siteCors(ctx, entry.allowedOrigin(ctx));
     const found = {
-      ...candidateParts(verdicts, client.conceal, request),
+      ...candidateParts(verdicts, request),
       version: versionPart(version, requestContext(ctx).rootPath),
     };
     if (match === undefined)
       return { ...found, cors: site, outcome: refused('routing', ended ?? problem('not-found')) };
     const { route, shadow } = match;
-    const partOf = (one: Route) => mappingPart(verdictOf(one, verdicts), client.conceal);
+    const partOf = (one: Route) => mappingPart(verdictOf(one, verdicts));
     const matched = { ...found, mapping: partOf(route), cors: mappingCors(ctx, route, preflight) ?? site };
     if (preflight) return { ...matched, outcome: preflightOutcome };
-    const refusal = ended ?? otherReading(attributes, route);
+    const refusal = ended ?? otherReading(attributes, route) ?? blockOf(route);
     if (refusal !== undefined) return { ...matched, outcome: refused('routing', refusal) };
     const copy = shadow && shadowPart(ctx, shadow, partOf(shadow));
     return { ...matched, shadow: copy, ...explainStages(ctx, attributes, route, request, client) };
@@ -102,7 +102,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
     const auth = explainAuth(parts, ctx, attributes, route, client.conceal);
     if (user !== undefined) identifyAs(ctx, route, user);
     if (route.transport.location !== undefined) return { auth, ...redirected(ctx, route) };
-    const asked = { auth, rate_limit: explainLimit(parts, attributes, route, client.conceal) };
+    const asked = { auth, rate_limit: explainLimit(parts, attributes, route) };
     try {
       const target = explainTarget(parts, ctx, attributes, route, client);
       return { ...asked, target, outcome: { kind: 'forwarded' } };
@@ -117,7 +117,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
     const ctx = imagineRequest(request, entry.addresses);
     const pairs = headerPairs(ctx.req.headers);
     const generated = [requestContext(ctx).requestId, formatTraceparent(traceOf(ctx))];
-    const client = { pairs, conceal: createConceal({ pairs, generated, identityHeaders }) };
+    const client = { pairs, conceal: createConceal({ pairs, generated }) };
     const explanation = { ...nothingYet, request: requestPart(ctx, request, identityHeaders) };
     try {
       return { ...explanation, ...(explainEntry(ctx) ?? explainMatch(ctx, request, client)) };
@@ -155,6 +155,11 @@ function closedEntry(): EntrySettings {
   return { addresses: createAddresses(), allowedOrigin: () => '' };
 }
 
+/** What answers in place of a broken mapping. */
+function blockOf({ isBlock }: Route): Problem | undefined {
+  return isBlock === true ? problem('misconfigured') : undefined;
+}
+
 /** Rethrows anything but a Problem: it is a bug. */
 function refused(stage: Extract<Outcome, { kind: 'refused' }>['stage'], thrown: unknown): Outcome {
   if (!(thrown instanceof Problem)) throw thrown;
@@ -183,11 +188,11 @@ function requestPart(
 }
 
 /** Counts the mappings that lose by their path alone, and lists them only with `all`: they may be thousands. */
-function candidateParts(verdicts: readonly RouteVerdict<Route>[], conceal: Conceal, { all = false }: ExplainRequest) {
+function candidateParts(verdicts: readonly RouteVerdict<Route>[], { all = false }: ExplainRequest) {
   const listed = verdicts.filter(({ outcome, by }) => all || outcome !== 'lost' || by !== 'path');
   return {
     candidates: listed.map((verdict) => ({
-      ...mappingPart(verdict, conceal),
+      ...mappingPart(verdict),
       outcome: verdict.outcome,
       by: verdict.by,
     })),
@@ -195,12 +200,12 @@ function candidateParts(verdicts: readonly RouteVerdict<Route>[], conceal: Conce
   };
 }
 
-function mappingPart({ route, reason }: Pick<RouteVerdict<Route>, 'route' | 'reason'>, conceal: Conceal): MappingPart {
+function mappingPart({ route, reason }: Pick<RouteVerdict<Route>, 'route' | 'reason'>): MappingPart {
   return {
     name: route.name,
     prefix: route.prefix,
     conditions: route.conditions(),
-    reason: conceal.text(reason),
+    reason,
     source: route.source && placeOf(route.source),
   };
 }

@@ -9,7 +9,7 @@ export interface ExplainRequest extends ImaginedRequest {
   readonly all?: boolean | undefined;
 }
 
-/** A part that the request does not reach is undefined. Values that look like credentials read `…`. */
+/** A part that the request does not reach is undefined. Credentials, and values that a record sets, read `…`. */
 export interface Explanation {
   readonly request: RequestPart;
   readonly outcome: Outcome;
@@ -145,7 +145,7 @@ export interface DescriptorPart {
 }
 
 export interface LimitPart {
-  /** As configured, outermost first: `user › path=/v1/*`. */
+  /** As configured, outermost first, without its values: `user › path=…`. */
   readonly descriptor: string;
   readonly name: string | undefined;
   readonly unlimited: boolean;

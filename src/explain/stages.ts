@@ -1,6 +1,6 @@
 /** What the auth service, the limiter and the service would be asked, and what follows from their answers. */
 import type { Context } from 'koa';
-import type { AuthService, HeaderRules, Mapping } from '#config';
+import { type AuthService, genericKey, type HeaderRules, type Label, type Mapping } from '#config';
 import {
   type ConfiguredAuthService,
   createIdentity,
@@ -8,11 +8,12 @@ import {
   type GatewayParts,
   type Route,
   resolveLimiter,
+  sourceCluster,
 } from '#gateway';
 import { createRetryRules, isIdempotent } from '#proxy';
 import type { Descriptor, Rule } from '#ratelimit';
 import type { RequestAttributes } from '#routing';
-import type { Conceal, Named } from './conceal.ts';
+import { type Conceal, isCredential, type Named } from './conceal.ts';
 import type { AcrossPart, AuthPart, LimitPart, RateLimitPart, TargetPart } from './explanation.ts';
 
 export interface ClientHeaders {
@@ -95,7 +96,6 @@ export function explainLimit(
   { rateLimitService: record, limiter, resolve }: GatewayParts,
   attributes: RequestAttributes,
   route: Route,
-  conceal: Conceal,
 ): RateLimitPart {
   if (record === undefined) return { asked: false, reason: 'there is no RateLimitService record' };
   const { domain } = record;
@@ -105,6 +105,7 @@ export function explainLimit(
   const first = beforeAuth?.(attributes) ?? [];
   const descriptors = [...first, ...(afterAuth?.(attributes) ?? [])];
   if (descriptors.length === 0) return { asked: false, reason: 'none of the labels is on this request' };
+  const shown = shownValues(attributes, route);
   const limits = limiter?.explain?.({ domain, descriptors });
   return {
     asked: true,
@@ -114,7 +115,7 @@ export function explainLimit(
     domain,
     decided_by: limits === undefined ? describeTarget(resolveLimiter(resolve, record.service)) : 'this process',
     descriptors: descriptors.map(({ entries }, index) => ({
-      entries: entryParts(entries, conceal),
+      entries: entryParts(entries, shown),
       before_auth: index < first.length,
       limits: limits?.[index]?.map(limitPart),
     })),
@@ -123,14 +124,26 @@ export function explainLimit(
   };
 }
 
-function entryParts(entries: Descriptor['entries'], conceal: Conceal) {
-  return entries.map(({ key, value }) => ({ key, value: conceal.text(value) }));
+function entryParts(entries: Descriptor['entries'], shown: ReadonlySet<string>) {
+  return entries.map(({ key, value }) => ({ key, value: shown.has(value) ? value : '…' }));
 }
 
-function limitPart({ currentLimit, unlimited, algorithm, burst, shadow, descriptor, source }: Rule): LimitPart {
+/** What entries show: parts of the request but for its credentials, and words of the mapping that are no secrets. */
+function shownValues({ method, path, host, client, headers }: RequestAttributes, { labels, mapping }: Route) {
+  const sent = Object.entries(headers).flatMap(([name, value]) => (isCredential(name) ? [] : [String(value)]));
+  const words = labels.flatMap((group) => group.labels.flatMap(wordOf));
+  return new Set([method, path, path.toLowerCase(), host, client, sourceCluster, mapping.service, ...sent, ...words]);
+}
+
+/** The value of Envoy's `generic_key` names a kind of request; under any other key it may be a secret. */
+function wordOf(label: Label): readonly string[] {
+  return label.kind === 'generic_key' && label.name === genericKey ? [label.value] : [];
+}
+
+function limitPart({ currentLimit, unlimited, algorithm, burst, shadow, shownDescriptor, source }: Rule): LimitPart {
   const { requestsPerUnit, unit, unitMultiplier = 1, name } = currentLimit;
   return {
-    descriptor,
+    descriptor: shownDescriptor,
     name,
     unlimited,
     requests_per_unit: requestsPerUnit,
@@ -223,6 +236,7 @@ function effective(value: number, own: number | undefined) {
   return { value, from: own === undefined ? ('setting' as const) : ('mapping' as const) };
 }
 
+/** Without the query of its path, which may hold a token. */
 function healthText({ path, intervalMs, timeoutMs }: NonNullable<Mapping['healthCheck']>): string {
-  return `${path} every ${intervalMs} ms, within ${timeoutMs} ms`;
+  return `${path.replace(/\?.*/, '')} every ${intervalMs} ms, within ${timeoutMs} ms`;
 }

@@ -13,6 +13,7 @@ export {
 } from './gateway.ts';
 export { attributesOf, refuseMethod } from './handle.ts';
 export { createIdentity } from './identity.ts';
+export { sourceCluster } from './limits/descriptors.ts';
 export type { LimitCounts } from './limits/stage.ts';
 export type { InternalRoute, Route } from './route.ts';
 export {

@@ -88,6 +88,8 @@ export interface Rule {
   readonly domain: string;
   /** As configured, outermost first: `user › path=/v1/*`; `*` for a limit that came with a request. */
   readonly descriptor: string;
+  /** The same without its values, which may be secrets. */
+  readonly shownDescriptor: string;
   /** Where its descriptor is configured; undefined for a limit that came with a request. */
   readonly source: Source | undefined;
   /** Followed by the values that the configuration leaves open. */

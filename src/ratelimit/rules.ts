@@ -1,6 +1,14 @@
 /** The limits compiled into a tree, matched entry by entry, with wildcards and the counter's key. */
 import { createHash } from 'node:crypto';
-import { type Algorithm, type Limit, type LimitDescriptor, type LimitDomain, type Unit, windowSeconds } from '#config';
+import {
+  type Algorithm,
+  type Limit,
+  type LimitDescriptor,
+  type LimitDomain,
+  shownEntry,
+  type Unit,
+  windowSeconds,
+} from '#config';
 import type { CurrentLimit, Entry, Rule } from './limiter.ts';
 
 export interface Rules {
@@ -26,7 +34,7 @@ export interface RuleMatch {
 export function compileRules(domains: readonly LimitDomain[]): Rules {
   const levels = new Map(
     domains.map(({ domain, descriptors }) => {
-      const top = { domain, descriptor: '', path: withLength(domain), splitsMetrics: false };
+      const top = { domain, descriptor: '', shownDescriptor: '', path: withLength(domain), splitsMetrics: false };
       return [domain, compileLevel(descriptors, top)] as const;
     }),
   );
@@ -127,6 +135,7 @@ export function overrideMatch(domain: string, entries: readonly Entry[], limit: 
     burst: limit.requestsPerUnit,
     domain,
     descriptor: '*',
+    shownDescriptor: '*',
     source: undefined,
     keyPrefix: `${currentLimit.windowSeconds}o|${withLength(domain)}|`,
   };
@@ -137,6 +146,7 @@ export function overrideMatch(domain: string, entries: readonly Entry[], limit: 
 interface Place {
   readonly domain: string;
   readonly descriptor: string;
+  readonly shownDescriptor: string;
   readonly path: string;
   /** Whether a descriptor up to here has `valueToMetric`. */
   readonly splitsMetrics: boolean;
@@ -169,7 +179,8 @@ function compileNode(descriptor: LimitDescriptor, above: Place): Node {
   const place = {
     domain: above.domain,
     splitsMetrics,
-    descriptor: `${above.descriptor && `${above.descriptor} › `}${configured}`,
+    descriptor: below(above.descriptor, configured),
+    shownDescriptor: below(above.shownDescriptor, shownEntry(key, value)),
     path: `${above.path}${withLength(key)}${value === undefined ? '*' : `=${withLength(value)}`}`,
   };
   return {
@@ -183,6 +194,10 @@ function compileNode(descriptor: LimitDescriptor, above: Place): Node {
       isShared: shareThreshold,
     },
   };
+}
+
+function below(above: string, entry: string): string {
+  return above === '' ? entry : `${above} › ${entry}`;
 }
 
 /** `detailed_metric` wins, as in envoyproxy/ratelimit. */
@@ -204,6 +219,7 @@ function ruleOf(limit: Limit, { source }: LimitDescriptor, place: Place): Rule {
     burst: algorithm === 'token_bucket' ? (limit.burst ?? requestsPerUnit) : requestsPerUnit,
     domain: place.domain,
     descriptor: place.descriptor,
+    shownDescriptor: place.shownDescriptor,
     source,
     // Window and algorithm are part of the key: a limit that changes them starts with new counters.
     keyPrefix: `${currentLimit.windowSeconds}${keyMarks[algorithm]}|${place.path}|`,

@@ -1,5 +1,5 @@
 /** For people: why each mapping won or lost a request, and the list of mappings that `frontdesk check` prints. */
-import { type HostMatch, type Mapping, type NamedMatch, namesSecret, type Redirect, type TextMatch } from '#config';
+import type { HostMatch, Mapping, NamedMatch, Redirect, TextMatch } from '#config';
 import { type Condition, type Part, pathCondition, type RequestView } from './conditions.ts';
 import { type Group, isServed, type WeightedRoute, type WeightedRoutes, weightedRoutesOf } from './groups.ts';
 import { compareRanked, rankRule, reasonOf } from './order.ts';
@@ -74,10 +74,13 @@ function inWords(percent: number): string {
   return String(Math.round(percent * 100) / 100);
 }
 
-/** One line for each mapping, in the order of trial. */
+/** One line for each mapping, in the order of trial; with the values of its conditions, for the owner of the files alone. */
 export function listRoutes(mappings: readonly Mapping[]): readonly string[] {
   const sorted = mappings.map(rankRule).sort(compareRanked);
-  const rows = sorted.map(({ rule }) => ({ rule, match: [rule.prefix, ...describeConditions(rule)].join('  ') }));
+  const rows = sorted.map(({ rule }) => ({
+    rule,
+    match: [rule.prefix, ...conditionsWith(valueTextOf, rule)].join('  '),
+  }));
   const width = Math.max(...rows.map(({ match }) => match.length), 0);
   return rows.map(({ match, rule: { service, redirect, name, source } }) => {
     const target = redirect === undefined ? service : redirectTarget(redirect);
@@ -89,27 +92,39 @@ function redirectTarget({ host, status }: Redirect): string {
   return host === undefined ? `redirect (${status})` : `redirect to ${host} (${status})`;
 }
 
-/** The conditions of a rule beside its prefix, and its part of the requests: `POST`, `host api.*`, `20 %`. */
+/**
+ * The conditions of a rule beside its prefix, and its part of the requests: `POST`, `host api.*`, `20 %`. Without the
+ * values of headers and query parameters, which may be secrets.
+ */
 export function describeConditions(rule: Rule): readonly string[] {
+  return conditionsWith(() => '…', rule);
+}
+
+function conditionsWith(textOf: (match: ValueMatch) => string, rule: Rule): readonly string[] {
   const { prefixMatch, caseSensitive, method, host, headers, queryParameters, precedence, weight, shadow } = rule;
   return [
     ...(prefixMatch === 'segments' ? [] : [prefixMatch]),
     ...(caseSensitive ? [] : ['in any case']),
-    ...(method === undefined ? [] : [textOf('', '', method).trimStart()]),
+    ...(method === undefined ? [] : [named({ name: '', match: method }, '', valueTextOf).trimStart()]),
     ...(host === undefined ? [] : [hostOf(host)]),
-    ...headers.map(({ name, match }: NamedMatch) => textOf(name, ': ', match)),
-    ...queryParameters.map(({ name, match }: NamedMatch) => textOf(`?${name}`, '=', match)),
+    ...headers.map((one) => named(one, ': ', textOf)),
+    ...queryParameters.map((one) => `?${named(one, '=', textOf)}`),
     ...(precedence === 0 ? [] : [`precedence ${precedence}`]),
     ...(weight === undefined ? [] : [`${weight} %`]),
     ...(shadow ? ['shadow'] : []),
   ];
 }
 
-/** `x-a: 1`, `x-a ~ \d+`, or `x-a` for any value. A value that may be a secret is not shown. */
-function textOf(name: string, separator: string, match: TextMatch): string {
+type ValueMatch = Exclude<TextMatch, { kind: 'present' }>;
+
+/** `x-a: 1`, `x-a ~ \d+`, or `x-a` for any value. */
+function named({ name, match }: NamedMatch, separator: string, textOf: (match: ValueMatch) => string): string {
   if (match.kind === 'present') return name;
-  const [between, text] = match.kind === 'regex' ? [' ~ ', match.pattern] : [separator, match.value];
-  return name + between + (namesSecret(name) ? '…' : text);
+  return name + (match.kind === 'regex' ? ' ~ ' : separator) + textOf(match);
+}
+
+function valueTextOf(match: ValueMatch): string {
+  return match.kind === 'regex' ? match.pattern : match.value;
 }
 
 function hostOf(host: HostMatch): string {

@@ -17,10 +17,12 @@ const good = [
   authRecord,
   { ...limitRecord, service: 'ratelimit' },
   mappingRecord('keyed', '/keyed', 'http://127.0.0.1:1', {
-    headers: { Authorization: `Bearer ${mark}-1`, 'x-api-key': `${mark}-2` },
-    query_parameters: { token: `${mark}-3` },
-    add_request_headers: { Authorization: `Basic ${mark}-4`, 'X-Session': `${mark}-5` },
-    add_response_headers: { 'Set-Cookie': `session=${mark}-6` },
+    headers: { Authorization: `Bearer ${mark}-1`, 'x-api-key': `${mark}-2`, 'x-plan': `${mark}-19` },
+    regex_headers: { 'x-color': `${mark}-20|red` },
+    query_parameters: { token: `${mark}-3`, v: `${mark}-21` },
+    regex_query_parameters: { w: `${mark}-22|blue` },
+    add_request_headers: { Authorization: `Basic ${mark}-4`, 'X-Session': `${mark}-5`, 'X-Tier': `${mark}-23` },
+    add_response_headers: { 'Set-Cookie': `session=${mark}-6`, 'X-Served': `${mark}-24` },
     labels: { gateway: [{ keys: [{ api_key: { header: 'x-api-key', omit_if_not_present: true } }] }] },
   }),
   mappingRecord('away', '/away', 'http://127.0.0.1:1'),
@@ -34,6 +36,12 @@ const broken = [
   mappingRecord('header', '/header', 'hotel', { add_request_headers: { Authorization: [`${mark}-10`] } }),
   mappingRecord('header-value', '/value', 'hotel', { add_request_headers: { Authorization: `${mark}-11\n` } }),
   mappingRecord('pattern', '/pattern', 'hotel', { regex_headers: { 'x-api-key': `${mark}-12(` } }),
+  mappingRecord('url-query', '/query', `http://ann:${mark}-25@h/?k=${mark}-26`),
+  mappingRecord('url-query-alone', '/alone', `http://h/?k=${mark}-27`),
+  mappingRecord('harmless-header', '/harmless', 'hotel', { regex_headers: { 'x-plan': `${mark}-28(` } }),
+  mappingRecord('look-around', '/around', 'hotel', { regex_headers: { 'x-plan': `(?=${mark}-29)` } }),
+  mappingRecord('parameter', '/parameter', 'hotel', { regex_query_parameters: { v: `${mark}-30(` } }),
+  mappingRecord('long', '/long', 'hotel', { regex_query_parameters: { v: `${mark}-31`.repeat(500) } }),
   mappingRecord('unknown', '/unknown', 'hotel', { password: `${mark}-13` }),
 ];
 
@@ -46,6 +54,7 @@ const limits = {
       rate_limit: { unit: 'minute', requests_per_unit: 1000 },
       descriptors: [{ key: 'generic_key', value: 'gold', rate_limit: { unit: 'minute', requests_per_unit: 5 } }],
     },
+    { key: 'plan', value: `${mark}-32`, rate_limit: { unit: 'minute', requests_per_unit: 9 } },
   ],
 };
 
@@ -70,7 +79,10 @@ describe('the diagnostics of a configuration full of secrets', () => {
     await call(desk, `/away/http:/ann:${mark}-15@host?token=${mark}-16`).set('Authorization', basic);
     await call(desk, `/away/http%3A%2F%2Fann%3A${mark}-17%40host/x`).set('Authorization', basic);
     await call(desk, `/away/${'x'.repeat(478)}/http://ann:${mark}-18@host`).set('Authorization', basic);
-    await call(desk, `/keyed?token=${mark}-3`).set({ Authorization: `Bearer ${mark}-1`, 'X-Api-Key': `${mark}-2` });
+    await call(desk, `/keyed?token=${mark}-3&v=${mark}-21`).set({
+      Authorization: `Bearer ${mark}-1`,
+      'X-Api-Key': `${mark}-2`,
+    });
   });
 
   const forms = {

@@ -27,7 +27,7 @@ const labels = {
       labels: [
         { kind: 'path', name: 'path' },
         { kind: 'remote_address', name: 'from' },
-        { kind: 'generic_key', name: 'g', value: 'v' },
+        { kind: 'generic_key', name: 'generic_key', value: 'v' },
       ],
     },
   ] as const,

@@ -108,33 +108,71 @@ describe('an explanation', () => {
     assert.deepEqual(target?.headers_removed, ['te', 'accept']);
   });
 
-  it('shows no credentials in any value, header or reason, and no value of a header that a record sets', () => {
-    const secrets = ['ZGVtbzpkZW1v', 'sid=4711', 'k-4711-k', 'configured-token'] as const;
-    const [basic, cookie, key, configured] = secrets;
+  it('shows neither credentials of the client nor values that a record sets, whatever their names', () => {
+    const secrets = ['ZGVtbzpkZW1v', 'sid=4711', 's3cr3t-value'] as const;
+    const [basic, cookie, configured] = secrets;
     const requestHeaders = { add: [{ name: 'x-plan', value: configured, append: false }], remove: [] };
     const responseHeaders = { add: [{ name: 'x-tier', value: configured, append: true }], remove: [] };
-    const keyed = { name: 'x-api-key', match: { kind: 'exact', value: 'other' } } as const;
+    const match = { kind: 'exact', value: configured } as const;
+    const labels = {
+      gateway: ['authorization', 'cookie', 'x-plan']
+        .flatMap((name) => labelled(name, `the-${name}`))
+        .concat([
+          {
+            name: 'default',
+            labels: [{ kind: 'header', name: 'd', header: 'd', omitIfNotPresent: false, default: configured }],
+          },
+          { name: 'fixed', labels: [{ kind: 'generic_key', name: 'fixed', value: configured }] },
+        ]),
+    };
+    const healthCheck = {
+      path: `/health?k=${configured}`,
+      hostname: undefined,
+      expectedStatuses: [],
+      timeoutMs: 3000,
+      intervalMs: 5000,
+      unhealthyThreshold: 2,
+      healthyThreshold: 1,
+    };
     const explained = explain(
       {
         ...mappings(
-          { labels: { gateway: labelled('x-api-key', 'key') }, requestHeaders, responseHeaders },
-          { name: 'keyed', headers: [keyed] },
+          { labels, requestHeaders, responseHeaders, healthCheck },
+          { name: 'keyed', headers: [{ name: 'x-plan', match }] },
+          { name: 'asked', queryParameters: [{ name: 'v', match: { kind: 'regex', pattern: `${configured}|x` } }] },
         ),
         authServices: [{ record: authRecordOf({ addAuthHeaders: [{ name: 'X-Asker', value: configured }] }) }],
         rateLimitService: limitRecordOf(),
-        limiter: createLimiter({ limits: [] }),
+        limiter: createLimiter({ limits: [domain('gateway', node(`fixed=${configured}`, limit(10)))] }),
       },
       {
+        url: '/v1/hotels/x?v=typed-1',
         headers: [
           ['Authorization', `Basic ${basic}`],
           ['Cookie', cookie],
-          ['X-Api-Key', key],
+          ['X-Plan', 'typed-2'],
         ],
       },
     );
     const text = JSON.stringify(explained);
     for (const secret of secrets) assert.ok(!text.includes(secret), secret);
-    assert.ok(text.includes('"Basic …"'));
+    for (const shown of ['"Basic …"', 'typed-1', '"value":"typed-2"', 'fixed=…', '/health every'])
+      assert.ok(text.includes(shown), shown);
+  });
+
+  it('names the problem of a request to a broken mapping, which no service gets', () => {
+    const route = {
+      name: 'broken',
+      prefix: '/v1/hotels/x',
+      rewrite: '',
+      forAdmins: false,
+      isBlock: true,
+      run: async () => {},
+    };
+    const { outcome, mapping, target } = explain({ internalRoutes: [route] });
+    assert.ok(outcome.kind === 'refused');
+    assert.deepEqual([outcome.stage, outcome.status, outcome.problem], ['routing', 503, 'misconfigured']);
+    assert.deepEqual([mapping?.name, target], ['broken', undefined]);
   });
 
   it('shows the user, even in a header that is named like a credential', () => {

@@ -36,24 +36,24 @@ describe('explaining why a rule does not match', () => {
   check({ host: { kind: 'prefix', value: 'a.' } }, { host: 'b' }, 'host', 'the host is b, not a.*');
   check({ host: regex('a|b') }, { host: '' }, 'host', 'the host is unknown, which does not match a|b');
   check({ headers: one('x-a', present) }, {}, 'header', 'the header x-a is missing');
-  check({ headers: one('x-a', exact('1')) }, { headers: { 'x-a': '2' } }, 'header', 'the header x-a is "2", not 1');
+  check({ headers: one('x-a', exact('1')) }, { headers: { 'x-a': '2' } }, 'header', 'the header x-a has another value');
   check(
     { headers: one('x-api-key', exact('sesame')) },
     { headers: { 'x-api-key': 'guess' } },
     'header',
-    'the header x-api-key is not as it should be',
+    'the header x-api-key has another value',
   );
   check(
     { queryParameters: one('q', exact('1')) },
     { search: '?q=2&q=1' },
     'query',
-    'the query parameter q is "2", not 1',
+    'the query parameter q has another value',
   );
   check(
     { queryParameters: one('q', regex('[0-9]')) },
     { search: '?q=a+b' },
     'query',
-    'the query parameter q is "a b", which does not match [0-9]',
+    'the query parameter q has another value',
   );
 });
 
@@ -205,20 +205,17 @@ describe('the list of mappings', () => {
   check({ host: { kind: 'suffix', value: '.example' } }, 'host *.example');
   check({ host: { kind: 'prefix', value: 'api.' } }, 'host api.*');
   check({ host: regex('a+') }, 'host ~ a+');
-  check({ headers: [...one('x-a', exact('1')), ...one('x-b', present)] }, 'x-a: 1', 'x-b');
-  check({ queryParameters: [...one('a', exact('1')), ...one('b', regex('[0-9]+'))] }, '?a=1', '?b ~ [0-9]+');
+  check({ headers: [...one('x-a', exact('1')), ...one('x-b', present)] }, 'x-a: …', 'x-b');
+  check({ queryParameters: [...one('a', exact('1')), ...one('b', regex('[0-9]+'))] }, '?a=…', '?b ~ …');
   check({ precedence: -1, weight: 20 }, 'precedence -1', '20 %');
   check({ shadow: true, weight: 5 }, '5 %', 'shadow');
 
-  it('shows no value that may be a secret', () => {
-    const secrets = mappingOf({
-      headers: [
-        ...one('x-api-key', exact('hidden')),
-        ...one('authorization', regex('hidden.*')),
-        ...one('x-beta', exact('shown')),
-      ],
-      queryParameters: one('token', exact('hidden')),
+  it('has the values of headers and query parameters, which the list of conditions alone leaves out', () => {
+    const mapping = mappingOf({
+      headers: [...one('x-plan', exact('gold')), ...one('x-beta', regex('a+'))],
+      queryParameters: one('v', exact('2')),
     });
-    assert.deepEqual(describeConditions(secrets), ['x-api-key: …', 'authorization ~ …', 'x-beta: shown', '?token=…']);
+    assert.match(listRoutes([mapping])[0] ?? '', /x-plan: gold {2}x-beta ~ a\+ {2}\?v=2/);
+    assert.deepEqual(describeConditions(mapping), ['x-plan: …', 'x-beta ~ …', '?v=…']);
   });
 });

@@ -56,6 +56,9 @@ describe('a Mapping that is broken at the start', () => {
       const desk = await start(open, ...records);
       await call(desk, '/a').expect(503);
       await call(desk, '/open').expect(200);
+      const { outcome, target } = desk.explain({ method: 'GET', url: '/a', headers: [['Host', '127.0.0.1']] });
+      assert.ok(outcome.kind === 'refused');
+      assert.deepEqual([outcome.status, outcome.problem, target], [503, 'misconfigured', undefined]);
     });
 
   it('prevents the start where a file that may hold it cannot be read', async () => {

@@ -38,6 +38,12 @@ export function patternFault(text: string): Fault | undefined {
   return compiled.ok ? undefined : compiled.fault;
 }
 
+/** The same without the text of the pattern, which may be a secret. */
+export function secretPatternFault(text: string): Fault | undefined {
+  const fault = patternFault(text);
+  return fault && { message: 'is not a regular expression that can be used', remedy: fault.remedy };
+}
+
 /** What is wrong with a substitution for this pattern, or undefined. */
 export function substitutionFault(substitution: string, text: string): Fault | undefined {
   const compiled = compiledOrFault(text);

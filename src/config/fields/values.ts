@@ -107,20 +107,23 @@ function durationFault(written: string): Fault | undefined {
   };
 }
 
-/** A service reference with one of these schemes, or none; without a path, which comes from the request. */
+/** A service reference with one of these schemes, or none; without a path, which comes from the request. Faults leave other texts out, since they may hold credentials. */
 export function serviceReference(schemes: readonly ServiceReference['scheme'][]) {
   const remedy = `Write the name of a service, name:port${schemes.map((scheme) => `, or ${scheme}://host:port`).join('')}.`;
   return text((reference) => {
     const message = referenceFault(reference, schemes);
-    return message === undefined ? undefined : { message: `${JSON.stringify(reference)} ${message}`, remedy };
+    return message === undefined ? undefined : { message, remedy };
   });
 }
 
 function referenceFault(reference: string, schemes: readonly ServiceReference['scheme'][]): string | undefined {
   const parsed = parseServiceReference(reference);
   if (parsed === undefined) return 'is not a service reference';
-  if (parsed.scheme !== undefined && !schemes.includes(parsed.scheme)) return 'has a scheme that is not supported here';
-  return parsed.path === undefined ? undefined : 'has a path';
+  // One that can be parsed has no place for credentials.
+  const shown = JSON.stringify(reference);
+  if (parsed.scheme !== undefined && !schemes.includes(parsed.scheme))
+    return `${shown} has a scheme that is not supported here`;
+  return parsed.path === undefined ? undefined : `${shown} has a path`;
 }
 
 /** Methods are case-sensitive (RFC 9110 section 9.1): a method in lower case would match no request. */

@@ -169,8 +169,17 @@ function repeatedDescriptors(
   });
 }
 
+/** The key of Envoy's labels whose value is a word of the configuration; it names a kind of request, and is no secret. */
+export const genericKey = 'generic_key';
+
+/** An entry of a descriptor for people who may not read the files: `user`, or `user=…` for one user. */
+export function shownEntry(key: string, value: string | undefined): string {
+  if (value === undefined) return key;
+  return `${key}=${key === genericKey ? value : '…'}`;
+}
+
 function repeated(path: Path, key: string, value: string | undefined, line: number): PlacedFault {
-  const which = value === undefined ? `the key "${key}" without a value` : `the key "${key}" with the value "${value}"`;
+  const which = `the key "${key}" ${value === undefined ? 'without a value' : 'with this value'}`;
   return { path, message: `${which} is already on line ${line}`, remedy: 'Keep one of the two.' };
 }
 

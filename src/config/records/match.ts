@@ -7,7 +7,7 @@ import { isHost } from '../fields/addresses.ts';
 import { text } from '../fields/field.ts';
 import { headerMap, type Named } from '../fields/headers.ts';
 import { withoutTrailingSlash } from '../fields/paths.ts';
-import { patternFault } from '../fields/pattern.ts';
+import { secretPatternFault } from '../fields/pattern.ts';
 import { either } from '../fields/values.ts';
 
 /** The conditions of a Mapping, and its rank among those that match. */
@@ -45,7 +45,7 @@ export type HostMatch =
   | { readonly kind: 'exact' | 'suffix' | 'prefix'; readonly value: string }
   | { readonly kind: 'regex'; readonly pattern: string };
 
-const pattern = text(patternFault);
+const pattern = text(secretPatternFault);
 
 /** The value, or `true` where the name need only be present. */
 const textOrTrue = either<string | true>((value) => (value === true ? z.literal(true) : z.string()));

@@ -1,5 +1,4 @@
 /** Services across HTTP as rows, with the routes that lead there. */
-import { conceal } from '#config';
 import type { RouteSnapshot } from '#gateway';
 import type { ClusterRow } from '../diagnostics.ts';
 
@@ -41,10 +40,10 @@ const mappingsMax = 100;
 export function clusterRow(cluster: Cluster, { name, service, mappings }: KnownCluster): ClusterRow {
   const { addresses, isUsed, circuit, activeRequests, overflows } = cluster.snapshot();
   return {
-    name: conceal(name),
-    service: conceal(service),
+    name,
+    service,
     addresses: addresses.map((address) => ({
-      origin: conceal(address.origin),
+      origin: address.origin,
       health: address.health,
       active_requests: address.activeRequests,
     })),

@@ -1,5 +1,5 @@
 /** Reads the whole state of the gateway as data, and changes nothing. */
-import { type ConfigurationError, conceal, concealMessage, type LimitDomain, type Version } from '#config';
+import { type ConfigurationError, conceal, type LimitDomain, type Version } from '#config';
 import type { GatewaySnapshot, Traffic } from '#gateway';
 import type { UsageOf } from '#ratelimit';
 import type { Diagnostics, ErrorRow, ServiceRow, VersionRow } from '../diagnostics.ts';
@@ -70,7 +70,7 @@ export function readDiagnostics(parts: DiagnosticsParts, rowFilter: RowFilter = 
 }
 
 function serviceRow({ role, service, target }: GatewaySnapshot['services'][number]): ServiceRow {
-  return { role, service: conceal(service), target: conceal(target()) };
+  return { role, service, target: target() };
 }
 
 function versionRow({ name, prefix, deprecatedAtMs, endsAtMs, successor, source }: Version): VersionRow {
@@ -79,7 +79,7 @@ function versionRow({ name, prefix, deprecatedAtMs, endsAtMs, successor, source 
     prefix,
     deprecation: timeOf(deprecatedAtMs),
     sunset: timeOf(endsAtMs),
-    successor: successor && conceal(successor),
+    successor,
     source: `${source.file}:${source.line}`,
   };
 }
@@ -92,7 +92,7 @@ function errorRow({ source, record, message, remedy }: ConfigurationError): Erro
   return {
     source: `${source.file}:${source.line}`,
     record: record && conceal(record),
-    message: concealMessage(message),
+    message: conceal(message),
     remedy: conceal(remedy),
   };
 }
