@@ -39,7 +39,7 @@ export async function serve(
     process.once('disconnect', () => stop('SIGTERM'));
     const report: ChildReport = { listeners, demoUsers: desk.demoUsers };
     process.send?.(report);
-  } else process.stdout.write(banner(listeners, demo ? desk.demoUsers : []));
+  } else process.stdout.write(banner(listeners, only, demo ? desk.demoUsers : []));
 }
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
@@ -72,10 +72,20 @@ async function reload(desk: Frontdesk, output: LogOutput): Promise<void> {
   output.pass();
 }
 
-function banner({ gateway, ratelimit, ratelimitHttp, auth, admin }: Listeners, demoUsers: readonly string[]): string {
-  const addresses = { gateway, 'rate limits': ratelimit, 'over HTTP': ratelimitHttp, auth, admin };
+function banner(
+  { gateway, ratelimit, ratelimitHttp, auth, admin }: Listeners,
+  only: ModuleChoice['only'],
+  demoUsers: readonly string[],
+): string {
+  const addresses = { [nameOfPort(only)]: gateway, 'rate limits': ratelimit, 'over HTTP': ratelimitHttp, auth, admin };
   const examples = gateway && auth && ratelimit && demoUsers.includes('demo') ? formatExamples(gateway.url) : '';
   return `${formatAddresses(addresses)}${examples}\n`;
+}
+
+/** Of what listens at PORT: without the gateway module, those whose apps answer there. */
+function nameOfPort(only: ModuleChoice['only']): string {
+  if (only === undefined || only.includes('gateway')) return 'gateway';
+  return only.filter(isDemoModule).join();
 }
 
 /** `gateway  http://…` a line, below the sentence that waiting programs look for. */

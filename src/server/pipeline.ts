@@ -125,6 +125,9 @@ const adminPaths: ReadonlyMap<string, string> = new Map([
   ...['metrics', 'check_alive', 'check_ready'].map((name) => [`/gateway/v0/${name}`, `/gateway/v0/${name}`] as const),
   // Where Prometheus looks by default.
   ['/metrics', '/gateway/v0/metrics'],
+  // As Kubernetes and its tools name them.
+  ['/livez', '/gateway/v0/check_alive'],
+  ['/readyz', '/gateway/v0/check_ready'],
 ]);
 
 /** Without credentials, and so nothing that reveals more. */

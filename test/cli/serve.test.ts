@@ -53,7 +53,10 @@ describe('frontdesk serve', function () {
     await request(server.gatewayUrl).get(path.slice('/v1/hotels'.length)).set('X-Travel-User', 'demo').expect(200);
     const { text } = await request(server.adminUrl).get('/metrics').expect(200);
     assert.match(text, /^frontdesk_configuration_generation 1$/m);
-    assert.doesNotMatch((await server.stop()).stdout, /^\{/m);
+    const { stdout } = await server.stop();
+    assert.doesNotMatch(stdout, /^\{/m);
+    assert.match(stdout, /^ {2}hotel +http/m);
+    assert.doesNotMatch(stdout, /gateway/);
   });
 
   it('speaks HTTPS with TLS_CERT and TLS_KEY, and says so in every URL', async function () {

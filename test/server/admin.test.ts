@@ -28,6 +28,8 @@ describe('the admin port', () => {
     }
     await ask.get('/gateway/v0/check_alive').expect(200, { status: 'alive' });
     await ask.get('/gateway/v0/check_ready').expect(200, { status: 'ready' });
+    await ask.get('/livez').expect(200, { status: 'alive' });
+    await ask.get('/readyz').expect(200, { status: 'ready' });
     await ask.post('/metrics').expect(405).expect('Allow', 'GET, HEAD, OPTIONS');
     // Nothing else: neither services nor pages that show more.
     for (const path of ['/', '/gateway/v0/diag/', '/gateway/v0/explain', '/v1/messages/1', '/v1/hotels', '/metrics/']) {
@@ -91,8 +93,11 @@ describe('the admin port', () => {
     const answered = fetch(`${gateway?.url}/slow`);
     await arrived.given;
     const closing = desk.close();
-    await ask.get('/gateway/v0/check_ready').expect(503).expect('Retry-After', '1');
-    await ask.get('/gateway/v0/check_alive').expect(200);
+    for (const path of ['/gateway/v0/check_ready', '/readyz']) {
+      const { body } = await ask.get(path).expect(503).expect('Retry-After', '1');
+      assert.equal(body.detail, 'The server is stopping.');
+    }
+    for (const path of ['/gateway/v0/check_alive', '/livez']) await ask.get(path).expect(200);
     const { text } = await ask.get('/metrics').expect(200);
     assert.equal(seriesOf(text)['frontdesk_requests_in_flight slow'], 1);
     held.give();

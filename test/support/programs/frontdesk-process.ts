@@ -202,7 +202,7 @@ function addressesIn(
 ): Pick<Server, 'gatewayUrl' | 'authUrl' | 'ratelimitUrl' | 'ratelimitHttpUrl' | 'adminUrl'> {
   const after = (name: string) => new RegExp(`^  ${name} +(\\S+)$`, 'm').exec(banner)?.[1] ?? '';
   return {
-    gatewayUrl: after('gateway'),
+    gatewayUrl: after('(?:gateway|(?:hotel|car|api)\\S*)'),
     authUrl: after('auth'),
     ratelimitUrl: after('rate limits'),
     ratelimitHttpUrl: after('over HTTP'),
