@@ -21,13 +21,23 @@ export function createRateLimitFamilies({ all, failures }: Pick<LimitStats, 'all
         type: 'counter',
         labels: ['domain', 'descriptor', 'limit'],
         help,
-        *samples() {
-          for (const stat of all()) yield { labels: { ...stat.labels }, value: stat.sums[field] };
-        },
+        samples: () => sumsByLabels(all(), field),
       }),
     ),
     row('counter', 'call_errors_total', 'Decisions for which the counters gave no answer.', failures),
   ];
+}
+
+/** Limits whose descriptors differ in their values alone share a series: the values may be secrets. */
+function sumsByLabels(stats: Iterable<LimitStat>, field: keyof LimitStat['sums']) {
+  const samples = new Map<string, { readonly labels: Record<string, string>; value: number }>();
+  for (const { shownLabels, sums: found } of stats) {
+    const key = JSON.stringify(Object.values(shownLabels));
+    const sample = samples.get(key) ?? { labels: { ...shownLabels }, value: 0 };
+    sample.value += found[field];
+    samples.set(key, sample);
+  }
+  return samples.values();
 }
 
 export interface RateLimitMetricsParts {

@@ -18,6 +18,8 @@ export interface LimitStats {
 
 export interface LimitStat {
   readonly labels: LimitLabels;
+  /** The labels for people who may not read the configuration; several limits of one key may have the same. */
+  readonly shownLabels: LimitLabels;
   /** The descriptor as configured, also where `labels` has the values of a request. */
   readonly configured: string;
   readonly sums: Readonly<LimitSums>;
@@ -77,7 +79,7 @@ export function createLimitStats({ detailsMax = 1_000, clock = now }: LimitStats
     const known = byRule.get(rule);
     if (known !== undefined) return known;
     const labels = labelsOf(rule);
-    const entry = entries.get(keyOf(labels)) ?? add(labels, rule);
+    const entry = entries.get(keyOf(labels)) ?? add(labels, rule, { ...labels, descriptor: rule.shownDescriptor });
     byRule.set(rule, entry);
     return entry;
   }
@@ -88,14 +90,14 @@ export function createLimitStats({ detailsMax = 1_000, clock = now }: LimitStats
     const known = entries.get(keyOf(labels));
     if (known !== undefined || details >= detailsMax) return known;
     details += 1;
-    return add(labels, rule);
+    return add(labels, rule, labels);
   }
 
-  function add(labels: LimitLabels, { descriptor: configured }: Rule): Entry {
+  function add(labels: LimitLabels, { descriptor: configured }: Rule, shownLabels: LimitLabels): Entry {
     const peak = { share: 0, untilMs: 0 };
     const sums = { total: 0, within: 0, near: 0, over: 0, overFromCache: 0, shadow: 0 };
     const fullness = () => (clock() < peak.untilMs ? peak.share : 0);
-    const entry = { labels, configured, sums, peak, fullness };
+    const entry = { labels, shownLabels, configured, sums, peak, fullness };
     entries.set(keyOf(labels), entry);
     return entry;
   }

@@ -30,4 +30,18 @@ describe('the metrics of the rate-limit service', () => {
     errors.length = 0;
     assert.equal(seriesOf((await metrics.read()).text)['frontdesk_ratelimit_config_current'], 1);
   });
+
+  it('sum limits whose descriptors differ in their values alone, and show no value but of generic_key', async () => {
+    const stats = createLimitStats();
+    const configuration = { errors: () => [], reloads: () => ({ succeeded: 0, failed: 0, lastDurationMs: 0 }) };
+    const metrics = createRateLimitMetrics({ stats, configuration });
+    const named = ['x-plan=s3cr3t-1', 'x-plan=s3cr3t-2', 'generic_key=gold'];
+    const limiter = createLimiter({ limits: [domain('d', ...named.map((name) => node(name, limit(10))))], stats });
+    limiter.shouldRateLimit({ domain: 'd', descriptors: named.map((name) => descriptor(name)) });
+    const { text } = await metrics.read();
+    assert.doesNotMatch(text, /s3cr3t/);
+    const series = seriesOf(text);
+    assert.equal(series['frontdesk_ratelimit_hits_total d x-plan=… 10/60s'], 2);
+    assert.equal(series['frontdesk_ratelimit_hits_total d generic_key=gold 10/60s'], 1);
+  });
 });
