@@ -45,7 +45,7 @@ const mayReadProcess = ['main.ts', 'node-version.ts', 'cli', 'metrics/process.ts
 const mayReadFiles = ['config', 'storage', 'cli/new-files.ts', 'diag/endpoint.ts', 'ratelimit/grpc/services.ts'];
 
 /** Entries of threads, which no file imports. */
-const threadEntries = ['config/read-thread.ts'];
+const threadEntries = ['config/watch/read-thread.ts'];
 
 const linesOfFileMax = 400;
 const linesOfFunctionMax = 50;

@@ -21,6 +21,7 @@ import { unfoldManifest } from './records/manifest.ts';
 import { readRecord, recordLists } from './records/record.ts';
 import { noticesOfSpellings } from './spellings.ts';
 import { readUsers } from './users.ts';
+import { finish, forEachInParts, type Work } from './work.ts';
 import { readYaml } from './yaml.ts';
 
 export interface LoadOptions {
@@ -32,7 +33,7 @@ export interface LoadOptions {
 
 /** Reads `services/`, `ratelimit/`, `users.yaml` and `demo.yaml`. Never rejects because of a file's content, or of missing files. */
 export async function loadConfiguration(directory: string, options: LoadOptions = {}): Promise<LoadedConfiguration> {
-  return assembleFiles(await readFiles(directory, options, new Map()), new Map(), options);
+  return finish(assembleFiles(await readFiles(directory, options, new Map()), new Map(), options));
 }
 
 /** A directory as it is now. */
@@ -67,14 +68,18 @@ function digestOf(bytes: Buffer): string {
 }
 
 /** Joins what is new in a reading with the known parts by file, whose records stay the same objects. */
-export function assembleFiles(
+export function* assembleFiles(
   reading: Reading,
   known: ReadonlyMap<string, FilePart>,
   options: LoadOptions,
-): LoadedConfiguration {
+): Work<LoadedConfiguration> {
   const changed = new Map(reading.changed.map((part) => [part.file, part]));
   const files = reading.files.flatMap(({ file }) => changed.get(file) ?? known.get(file) ?? []);
-  return freezeDeep({ ...assemble(files, reading, options), files });
+  yield* forEachInParts(
+    files.flatMap(({ records }) => records),
+    freezeDeep,
+  );
+  return freezeDeep({ ...(yield* assemble(files, reading, options)), files });
 }
 
 /** Plain objects in the shape of the files, snake_case and all: gateway records, limit domains, users, demo tables. */
@@ -89,7 +94,9 @@ export interface ConfigurationRecords {
 export function configurationFrom(given: ConfigurationRecords, options: LoadOptions = {}): LoadedConfiguration {
   const faults = faultsOfRecords(given);
   if (faults.length > 0)
-    return freezeDeep(assemble([], { errors: errorsOf(optionDocument(given), faults, undefined), notices: [] }));
+    return freezeDeep(
+      finish(assemble([], { errors: errorsOf(optionDocument(given), faults, undefined), notices: [] })),
+    );
   const { records, limits = [], users, demo } = given;
   const part = emptyPart('<options>');
   for (const document of listed(records)) addRecords(part, document, options);
@@ -97,7 +104,7 @@ export function configurationFrom(given: ConfigurationRecords, options: LoadOpti
   const lineOfUser = ([, index]: readonly PropertyKey[]) => (typeof index === 'number' ? index + 1 : 1);
   if (users) addUsers(part, optionDocument({ users }, lineOfUser));
   if (demo !== undefined) addDemo(part, optionDocument(demo));
-  return freezeDeep(assemble([part], { errors: [], notices: [] }, options));
+  return freezeDeep(finish(assemble([part], { errors: [], notices: [] }, options)));
 }
 
 function listed(values: readonly unknown[]): readonly ConfigDocument[] {
@@ -194,13 +201,13 @@ function addDemo(part: Draft, document: ConfigDocument): void {
 }
 
 /** The rules between files. */
-function assemble(
+function* assemble(
   parts: readonly FilePart[],
   around: Pick<Reading, 'errors' | 'notices'>,
   { strictPaths = false }: LoadOptions = {},
-): LoadedConfiguration {
-  const records = keepCompatible(parts.flatMap((part) => part.records));
-  const domains = keepDomains(parts.flatMap((part) => part.limits));
+): Work<LoadedConfiguration> {
+  const records = yield* keepCompatible(parts.flatMap((part) => part.records));
+  const domains = yield* keepDomains(parts.flatMap((part) => part.limits));
   const lists = recordLists(records.kept);
   const blocked = parts.flatMap((part) => part.blocked);
   const configuration: Configuration = {
@@ -212,12 +219,12 @@ function assemble(
   };
   const found = [...around.errors, ...[...parts, records, domains].flatMap((part) => part.errors)];
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
-  const spellings = noticesOfSpellings(lists.mappings, strictPaths);
+  const spellings = yield* noticesOfSpellings(lists.mappings, strictPaths);
   const notices = [...around.notices, ...differences, ...spellings, ...parts.flatMap((part) => part.notices)];
   return { configuration, errors: found.sort(byPlace), notices: notices.sort(byPlace) };
 }
 
-function keepDomains(limits: readonly LimitDomain[]): Kept<LimitDomain> {
+function keepDomains(limits: readonly LimitDomain[]): Work<Kept<LimitDomain>> {
   return keepFirst(
     limits,
     ({ domain }) => domain,

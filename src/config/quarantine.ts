@@ -9,6 +9,7 @@ import { matchKey } from './records/match.ts';
 import { type GatewayRecord, recordLists } from './records/record.ts';
 import type { Settings } from './settings/settings.ts';
 import { type ExposureSettings, exposedDemoUsers, openHost, type User } from './users.ts';
+import type { Work } from './work.ts';
 
 /**
  * From `config`, or from the directory that the settings name. Rejects with an Error whose message lists what is wrong,
@@ -52,19 +53,23 @@ export interface ReloadPolicy {
  * RateLimitServices stay while a broken record may be one of them under another name or in another file: without them
  * every mapping would be open. Limits are replaced as a whole or not at all.
  */
-export function keepLastGood(
+export function* keepLastGood(
   loaded: LoadedConfiguration,
   inForce: Configuration,
   { directory, settings, refused }: ReloadPolicy,
-): LoadedConfiguration {
-  const good = keepBroken(directory, withoutExposedUsers(loaded, inForce, directory, settings), inForce);
+): Work<LoadedConfiguration> {
+  const good = yield* keepBroken(directory, withoutExposedUsers(loaded, inForce, directory, settings), inForce);
   const errors = refused(good.configuration);
   if (errors.length === 0) return good;
   const configuration = withoutRecords(good.configuration, errors);
-  return keepBroken(directory, { ...good, configuration, errors: [...good.errors, ...errors] }, inForce);
+  return yield* keepBroken(directory, { ...good, configuration, errors: [...good.errors, ...errors] }, inForce);
 }
 
-function keepBroken(directory: string, loaded: LoadedConfiguration, inForce: Configuration): LoadedConfiguration {
+function* keepBroken(
+  directory: string,
+  loaded: LoadedConfiguration,
+  inForce: Configuration,
+): Work<LoadedConfiguration> {
   const { configuration, errors, notices } = loaded;
   const { demo } = inForce;
   if (errors.length === 0)
@@ -72,7 +77,7 @@ function keepBroken(directory: string, loaded: LoadedConfiguration, inForce: Con
   const errorsIn = (part: string) => errors.filter(({ source }) => isPartOf(part, source, directory));
   const isMissing = missingIn(configuration, inForce, errors, errorsIn('services'));
   const missing = recordsOf(inForce).filter(isMissing);
-  const { kept, errors: clashes, blocked } = keepCompatible([...recordsOf(configuration), ...missing]);
+  const { kept, errors: clashes, blocked } = yield* keepCompatible([...recordsOf(configuration), ...missing]);
   const served = new Set(kept.map(fullName));
   const stillBlocked = inForce.blocked.filter((match) => isMissing({ ...match, kind: 'Mapping' }));
   const taken = takenMatches(inForce, kept);

@@ -2,22 +2,29 @@
 import type { ConfigurationError, Fault } from './errors.ts';
 import type { Mapping } from './records/mapping.ts';
 import { matchKey } from './records/match.ts';
+import { mapInParts, type Work } from './work.ts';
 
 /**
  * A service that ignores case serves `/ADMIN` as `/admin`. With strict paths the gateway refuses such a path, unless an
  * open mapping has exactly this prefix.
  */
-export function noticesOfSpellings(mappings: readonly Mapping[], strictPaths: boolean): readonly ConfigurationError[] {
+export function* noticesOfSpellings(
+  mappings: readonly Mapping[],
+  strictPaths: boolean,
+): Work<readonly ConfigurationError[]> {
   const open = openByPath(mappings);
   if (open.size === 0) return [];
-  return mappings.flatMap((mapping) => {
-    if (isOpen(mapping) || mapping.shadow || mapping.prefixMatch === 'regex') return [];
-    const other = openMappingOf(mapping, open);
-    if (other === undefined) return [];
-    const isSamePath = folded(other.prefix) === folded(mapping.prefix);
-    if (strictPaths && !isSamePath) return [];
-    return [noticeOf(mapping, other, isSamePath ? samePath(mapping, other) : otherSpelling(mapping, other))];
-  });
+  const notices = yield* mapInParts(mappings, (mapping) => noticeFor(mapping, open, strictPaths));
+  return notices.filter((notice) => notice !== undefined);
+}
+
+function noticeFor(mapping: Mapping, open: MappingsByPath, strictPaths: boolean): ConfigurationError | undefined {
+  if (isOpen(mapping) || mapping.shadow || mapping.prefixMatch === 'regex') return undefined;
+  const other = openMappingOf(mapping, open);
+  if (other === undefined) return undefined;
+  const isSamePath = folded(other.prefix) === folded(mapping.prefix);
+  if (strictPaths && !isSamePath) return undefined;
+  return noticeOf(mapping, other, isSamePath ? samePath(mapping, other) : otherSpelling(mapping, other));
 }
 
 type MappingsByPath = ReadonlyMap<string, readonly Mapping[]>;

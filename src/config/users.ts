@@ -14,6 +14,7 @@ import { isUserName, parsePasswordHash } from './fields/credentials.ts';
 import { strict, text } from './fields/field.ts';
 import { type Kept, keepFirst } from './records/conflicts.ts';
 import type { Settings } from './settings/settings.ts';
+import { finish } from './work.ts';
 
 /** `admin`: may see diagnostics, explanations and metrics. */
 export const roles = ['admin'] as const;
@@ -46,25 +47,31 @@ export function readUsers(document: ConfigDocument): Kept<User> {
   if (!read.success)
     return { kept: [], errors: errorsOf(document, faultsOf(read.error, document.value, examples), undefined) };
   const parts = read.data.users.map((value, index) => readUser(value, ['users', index], document));
-  const unique = keepFirst(
-    parts.flatMap(({ found }) => found),
-    ({ user }) => user.name,
-    ({ user, source }, first) => ({
-      source,
-      record: `User ${user.name}`,
-      message: 'there is already a user of this name',
-      other: first.source,
-      remedy: 'Rename one of the two, or remove it.',
-    }),
-  );
+  const found = parts.flatMap((part) => part.found);
+  const unique = finish(keepFirst(found, ({ user }) => user.name, sameUser));
   return {
     kept: unique.kept.map(({ user }) => user),
     errors: [...parts.flatMap(({ errors }) => errors), ...unique.errors],
   };
 }
 
+function sameUser({ user, source }: FoundUser, first: FoundUser): ConfigurationError {
+  return {
+    source,
+    record: `User ${user.name}`,
+    message: 'there is already a user of this name',
+    other: first.source,
+    remedy: 'Rename one of the two, or remove it.',
+  };
+}
+
+interface FoundUser {
+  readonly user: User;
+  readonly source: Source;
+}
+
 interface UserPart {
-  readonly found: readonly { readonly user: User; readonly source: Source }[];
+  readonly found: readonly FoundUser[];
   readonly errors: readonly ConfigurationError[];
 }
 

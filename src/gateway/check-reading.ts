@@ -1,18 +1,18 @@
 /** Strict paths: refuses a path that the service behind a mapping may read as one with other authentication. */
-import { compilePattern } from '#config';
+import { compilePattern, mapInParts, type Work } from '#config';
 import { lenientReading, problem } from '#http';
-import { createTable, type RequestAttributes, type Rule } from '#routing';
+import { createTableInParts, type RequestAttributes, type Rule } from '#routing';
 import type { Route } from './route.ts';
 
 /** Throws `bad-path`. Looks at the attributes of a request and the route that it has met. */
 export type CheckReading = (attributes: RequestAttributes, route: Route) => void;
 
 /** Compares the route of a path with the route of its most lenient reading. Undefined: all routes have the same authentication. */
-export function createCheckReading(routes: readonly Route[]): CheckReading | undefined {
+export function* createCheckReading(routes: readonly Route[]): Work<CheckReading | undefined> {
   // Services never answer for the server's own routes.
   const compared = routes.filter(isCompared);
   if (new Set(compared.map(guardOf)).size < 2) return undefined;
-  const table = createTable(compared.map(lenientRule));
+  const table = yield* createTableInParts(yield* mapInParts(compared, lenientRule));
   return function checkReading(attributes, route) {
     const path = lenientReading(attributes.path);
     if (path === attributes.path || !isCompared(route)) return;

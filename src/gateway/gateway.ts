@@ -1,10 +1,18 @@
 /** Creates a gateway from records and the server's own routes; acquires the clusters and counts that it shares, and releases them. */
 import type { Context, Middleware } from 'koa';
-import { type Mapping, mappingDefaults, type RateLimitService, type Version } from '#config';
+import {
+  finish,
+  type Mapping,
+  mapInParts,
+  mappingDefaults,
+  type RateLimitService,
+  type Version,
+  type Work,
+} from '#config';
 import { type Logger, silentLogger } from '#http';
 import { type Cluster, type ClusterRegistry, type ClusterSpec, createClusters } from '#proxy';
 import type { Limiter } from '#ratelimit';
-import { createTable, type Table } from '#routing';
+import { createTableInParts, type Table } from '#routing';
 import { type AuthCounts, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
 import { type CheckReading, createCheckReading } from './check-reading.ts';
 import { createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
@@ -126,6 +134,11 @@ export interface Gateway {
 
 /** Throws TypeError when a part is missing without which requests would pass unchecked. */
 export function createGateway(options: GatewayOptions): Gateway {
+  return finish(createGatewayInParts(options));
+}
+
+/** The same for a reload, which lets requests run in between. */
+export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const { authServices = [], rateLimitService, limiter, resolve, versions = [], clock = Date.now } = options;
   const { logger = silentLogger, counts = createGatewayCounts(), traffic = createTraffic() } = options;
   const { clusters = createClusters({ logger }), bodyBytesMax, strictPaths = false } = options;
@@ -134,11 +147,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   const identityHeaders = [...new Set(strippedNames(options))];
   const identity = createIdentity([], identityHeaders);
   const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, options, counts));
-  const routes = createRoutes({ ...options, clusters, counts, traffic }, identity, acquired);
-  const table = createTable(routes);
+  const routes = yield* createRoutes({ ...options, clusters, counts, traffic }, identity, acquired);
+  const table = yield* createTableInParts(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
-  const checkReading = strictPaths ? createCheckReading(routes) : undefined;
+  const checkReading = strictPaths ? yield* createCheckReading(routes) : undefined;
   const kept = acquired.move();
   let services: GatewaySnapshot['services'] | undefined;
   return Object.freeze({
@@ -182,11 +195,11 @@ function limitStageOptions(
 type Shared = Required<Pick<GatewayOptions, 'clusters' | 'counts' | 'traffic'>>;
 
 /** Acquires clusters and traffic counts, and defers their release. Throws TypeError for a service that is not there. */
-function createRoutes(
+function* createRoutes(
   options: GatewayOptions & { readonly [Name in keyof Shared]: NonNullable<Shared[Name]> },
   identity: Identity,
   acquired: DisposableStack,
-): Route[] {
+): Work<Route[]> {
   const { mappings, services, authServices = [], internalRoutes = [], resolve, clusters, counts, traffic } = options;
   const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
   const { logger = silentLogger, clock = Date.now } = options;
@@ -223,8 +236,8 @@ function createRoutes(
   };
   const served = internalRoutes.filter(({ forAdmins }) => !forAdmins || auth.hasDefault);
   return [
-    ...mappings.map((mapping) => createRoute(mapping, parts)),
-    ...served.map((internal) => createInternalRoute(internal, parts)),
+    ...(yield* mapInParts(mappings, (mapping) => createRoute(mapping, parts))),
+    ...(yield* mapInParts(served, (internal) => createInternalRoute(internal, parts))),
   ];
 }
 

@@ -4,6 +4,7 @@ export type { AuthCounts, ConfiguredAuthService } from './auth/stage.ts';
 export {
   createGateway,
   createGatewayCounts,
+  createGatewayInParts,
   type Gateway,
   type GatewayCounts,
   type GatewayOptions,

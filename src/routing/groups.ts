@@ -1,5 +1,5 @@
 /** Mappings with the same match share its requests by weight, and one of them may get copies. */
-import { foldsCase } from '#config';
+import { foldsCase, forEachInParts, type Work } from '#config';
 import { type Condition, conditionsOf, pathCondition, type RequestView } from './conditions.ts';
 import type { RankedRule } from './order.ts';
 import type { Rule } from './rule.ts';
@@ -27,14 +27,14 @@ export interface Group<R extends Rule> {
 }
 
 /** `ranked` is in the order of trial, so the members of a group follow each other. */
-export function groupRules<R extends Rule>(ranked: readonly RankedRule<R>[]): readonly Group<R>[] {
+export function* groupRules<R extends Rule>(ranked: readonly RankedRule<R>[]): Work<readonly Group<R>[]> {
   const groups: Group<R>[] = [];
   let routes: R[] = [];
-  for (const [index, { rule, key }] of ranked.entries()) {
+  yield* forEachInParts(ranked.entries(), ([index, { rule, key }]) => {
     if (key === ranked[index - 1]?.key) routes.push(rule);
     else routes = [rule];
     if (key !== ranked[index + 1]?.key) groups.push(createGroup(rule, routes, groups.length));
-  }
+  });
   return groups;
 }
 

@@ -9,5 +9,5 @@ export {
   rewritePrefixes,
 } from './rewrite.ts';
 export type { PathRule, RequestAttributes, Rule } from './rule.ts';
-export { createTable, type Table } from './table.ts';
+export { createTable, createTableInParts, type Table } from './table.ts';
 export { describeConditions, listRoutes, type RouteVerdict } from './verdicts.ts';

@@ -1,4 +1,5 @@
 /** The routing table: prefixes as a tree of path segments, patterns beside it; the cost of a match does not grow with the number of rules. */
+import { finish, forEachInParts, mapInParts, type Work } from '#config';
 import { createRequestViews, type RequestView } from './conditions.ts';
 import { firstOf, type Group, groupRules, isServed, type Match } from './groups.ts';
 import { compareRanked, rankRule } from './order.ts';
@@ -16,9 +17,17 @@ export interface Table<R extends Rule> {
 
 /** Throws TypeError for a pattern that does not compile. The names of the routes in a group must differ. */
 export function createTable<R extends Rule>(rules: readonly R[]): Table<R> {
-  const ranked = rules.map(rankRule).sort(compareRanked);
-  const groups = groupRules(ranked);
-  const find = createFind(groups.filter(isServed));
+  return finish(createTableInParts(rules));
+}
+
+/** The same for a reload, which lets requests run in between. */
+export function* createTableInParts<R extends Rule>(rules: readonly R[]): Work<Table<R>> {
+  const ranked = yield* mapInParts(rules, rankRule);
+  ranked.sort(compareRanked);
+  yield;
+  const groups = yield* groupRules(ranked);
+  const find = yield* createFind(groups.filter(isServed));
+  yield;
   const viewOf = createRequestViews(rules);
   const hasConditions = groups.some(({ conditions }) => conditions.length > 0);
   const emptyView = viewOf({ method: '', path: '', search: '', host: '', headers: {}, client: '' });
@@ -34,15 +43,15 @@ export function createTable<R extends Rule>(rules: readonly R[]): Table<R> {
   });
 }
 
+type Find<R extends Rule> = (view: RequestView, path: string) => Group<R> | undefined;
+
 /** Trees first, because they are fast: a pattern is tried only when it goes before what they found. */
-function createFind<R extends Rule>(
-  groups: readonly Group<R>[],
-): (view: RequestView, path: string) => Group<R> | undefined {
+function* createFind<R extends Rule>(groups: readonly Group<R>[]): Work<Find<R>> {
   const patterns = groups.filter(({ prefixMatch }) => prefixMatch === 'regex');
   const literal = groups.filter(({ prefixMatch }) => prefixMatch !== 'regex');
   const anyCase = literal.filter(({ ignoresCase }) => ignoresCase);
-  const searchExact = createTree(literal.filter(({ ignoresCase }) => !ignoresCase));
-  const searchAnyCase = createTree(anyCase);
+  const searchExact = yield* createTree(literal.filter(({ ignoresCase }) => !ignoresCase));
+  const searchAnyCase = yield* createTree(anyCase);
 
   return function find(view, path) {
     let best = searchExact(view, path, Number.POSITIVE_INFINITY);
@@ -79,9 +88,9 @@ interface PrefixEntry<R extends Rule> {
 }
 
 /** `groups` have literal prefixes, are in the order of trial, and all ignore case or none does. */
-function createTree<R extends Rule>(groups: readonly Group<R>[]): Search<R> {
+function* createTree<R extends Rule>(groups: readonly Group<R>[]): Work<Search<R>> {
   const root: Node<R> = { children: undefined, entry: undefined };
-  for (const group of groups) addGroup(nodeOf(root, group.prefix), group);
+  yield* forEachInParts(groups, (group) => addGroup(nodeOf(root, group.prefix), group));
   linkEntries(root);
   return (view, path, limit) => search(deepest(root, path), view, path, limit);
 }

@@ -54,8 +54,8 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   const listenerAddresses = new Map<string, string>();
   const parts = { ...figures, services, routes: own.routes, limiter: rateLimiting.limiter, listenerAddresses };
   // No part that is added later may throw: a gateway is closed only after it was in force.
-  configuration.onChange((next) => {
-    const made = openGateway(setup, next, parts);
+  configuration.onChange(function* (next) {
+    const made = yield* openGateway(setup, next, parts);
     return () => gateway.replace(made);
   });
 

@@ -7,10 +7,12 @@ import {
   type Configuration,
   configurationFrom,
   type Mapping,
+  type Work,
 } from '#config';
 import { createExplain } from '#explain';
 import {
   createGateway,
+  createGatewayInParts,
   createResolve,
   type GatewayCounts,
   type Handler,
@@ -47,7 +49,7 @@ export interface GatewayParts {
 }
 
 /** A process without the gateway module serves its modules plainly: one at `/`, several each under its name. */
-export function openGateway(setup: Setup, configuration: Configuration, parts: GatewayParts): OpenGateway {
+export function* openGateway(setup: Setup, configuration: Configuration, parts: GatewayParts): Work<OpenGateway> {
   const { settings, logger, clock, has } = setup;
   const { listenerAddresses, clusters, counts, traffic } = parts;
   const services = parts.services.byName;
@@ -76,8 +78,9 @@ export function openGateway(setup: Setup, configuration: Configuration, parts: G
   const mappings = [...configuration.mappings, ...remoteVersions(setup, configuration)];
   const [rateLimitService] = rateLimitServices;
   const limiter = rateLimitService && connectLimiter(rateLimitService, resolve, parts);
-  const gateway = closeUnless(limiter, () =>
-    createGateway({
+  const gateway = yield* closeUnless(
+    limiter,
+    createGatewayInParts({
       mappings,
       versions,
       internalRoutes: [...parts.routes, ...blocked.map(blockedRoute)],
@@ -99,9 +102,9 @@ export function openGateway(setup: Setup, configuration: Configuration, parts: G
   };
 }
 
-function closeUnless<T>(opened: { readonly close: () => Promise<void> } | undefined, make: () => T): T {
+function* closeUnless<T>(opened: { readonly close: () => Promise<void> } | undefined, make: Work<T>): Work<T> {
   try {
-    return make();
+    return yield* make;
   } catch (error) {
     void opened?.close();
     throw error;

@@ -6,9 +6,13 @@ import {
   type Configuration,
   type ConfigurationError,
   type ConfigurationWatch,
+  finish,
+  finishInTurns,
+  forEachInParts,
   formatErrors,
   keepLastGood,
   type LoadedConfiguration,
+  type Work,
   watchConfiguration,
 } from '#config';
 import type { Setup } from './options.ts';
@@ -26,7 +30,7 @@ export interface Generation {
 }
 
 /** Makes ready what a part of the server does with a configuration, and throws when it cannot. */
-export type Prepare = (configuration: Configuration) => Commit;
+export type Prepare = (configuration: Configuration) => Commit | Work<Commit>;
 
 /** Puts what was made ready into force. Must not throw. */
 export type Commit = () => void;
@@ -81,42 +85,46 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     return [...ofFiles, ...setup.notices(configuration)];
   }
 
-  function read(loaded: LoadedConfiguration, startedAtMs: number): void {
+  /** Everything that takes long comes before the last turn, in which all that can be seen changes. One call at a time. */
+  async function read(loaded: LoadedConfiguration, startedAtMs: number): Promise<void> {
+    const good = await finishInTurns(keepLastGood(loaded, current.configuration, policy));
+    const preparedAtMs = performance.now();
+    const isNew = !(await finishInTurns(isSame(good.configuration, current.configuration)));
+    const prepared = isNew ? await prepare(good.configuration) : undefined;
     const hadErrors = errors.length > 0;
-    const good = keepLastGood(loaded, current.configuration, policy);
     const hadNotices = notices;
-    ({ errors } = good);
+    errors = [...good.errors, ...(prepared?.errors ?? [])];
     notices = noticesOf(good);
     if (!isDeepStrictEqual(hadNotices, notices)) reportNotices();
-    const preparedAtMs = performance.now();
-    const isNew = !isDeepStrictEqual(good.configuration, current.configuration);
-    const commits = isNew ? prepare(good.configuration) : undefined;
     if (errors.length > 0) report('what was good before stays in force');
-    if (commits !== undefined) commit(good.configuration, commits, preparedAtMs);
-    else if (hadErrors && errors.length === 0)
-      logger.info({ generation: current.number }, 'the configuration has no errors any more');
+    if (prepared?.next !== undefined) commit(prepared.next, preparedAtMs);
+    else if (hadErrors) reportMended();
     count(performance.now() - startedAtMs);
   }
 
-  /** Undefined, with one error more, when it cannot be put into force. */
-  function prepare(configuration: Configuration): readonly Commit[] | undefined {
+  async function prepare(configuration: Configuration): Promise<Prepared> {
     try {
-      return parts.map((part) => part(configuration));
+      const hash = await finishInTurns(hashOf(configuration));
+      const commits: Commit[] = [];
+      for (const part of parts) {
+        const prepared = part(configuration);
+        commits.push(typeof prepared === 'function' ? prepared : await finishInTurns(prepared));
+      }
+      return { next: { configuration, hash, commits }, errors: [] };
     } catch (thrown) {
       logger.error({ err: thrown }, 'the configuration cannot be put into force');
-      errors = [...errors, unusableError(thrown, setup)];
-      return undefined;
+      return { next: undefined, errors: [unusableError(thrown, setup)] };
     }
   }
 
-  function commit(configuration: Configuration, commits: readonly Commit[], preparedAtMs: number): void {
+  function commit({ configuration, hash, commits }: Next, preparedAtMs: number): void {
     const hadAuth = current.configuration.authServices.length > 0;
     for (const putIntoForce of commits) putIntoForce();
-    current = createGeneration(configuration, current.number + 1, clock());
+    current = createGeneration(configuration, current.number + 1, clock(), hash);
     const { number: generation } = current;
     const durationMs = Math.round(performance.now() - preparedAtMs);
     const mappings = configuration.mappings.length;
-    logger.info({ generation, hash: current.hash(), mappings, durationMs }, 'configuration reloaded');
+    logger.info({ generation, hash, mappings, durationMs }, 'configuration reloaded');
     if (hadAuth && configuration.authServices.length === 0)
       logger.warn({ generation }, 'no record names an auth service any more: every mapping is open');
   }
@@ -127,6 +135,10 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     reloads = isGood
       ? { succeeded: succeeded + 1, failed, lastDurationMs }
       : { succeeded, failed: failed + 1, lastDurationMs };
+  }
+
+  function reportMended(): void {
+    if (errors.length === 0) logger.info({ generation: current.number }, 'the configuration has no errors any more');
   }
 
   function report(consequence: string): void {
@@ -146,7 +158,9 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     notices: () => notices,
     reloads: () => reloads,
     onChange(prepare: Prepare) {
-      prepare(current.configuration)();
+      const prepared = prepare(current.configuration);
+      const commit = typeof prepared === 'function' ? prepared : finish(prepared);
+      commit();
       parts.push(prepare);
     },
     async watch() {
@@ -172,6 +186,18 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   });
 }
 
+interface Next {
+  readonly configuration: Configuration;
+  readonly hash: string;
+  readonly commits: readonly Commit[];
+}
+
+interface Prepared {
+  /** Undefined: `errors` say why the configuration cannot be put into force. */
+  readonly next: Next | undefined;
+  readonly errors: readonly ConfigurationError[];
+}
+
 function requireServiceRoles(setup: Setup): void {
   const errors = checkServiceRoles(setup, setup.configuration);
   if (errors.length > 0) throw new Error(formatErrors(errors, resolve('.')));
@@ -187,12 +213,17 @@ function unusableError(thrown: unknown, { configDirectory = '' }: Setup): Config
   };
 }
 
-function createGeneration(configuration: Configuration, number: number, appliedAtMs: number): Generation {
-  let hash: string | undefined;
+function createGeneration(
+  configuration: Configuration,
+  number: number,
+  appliedAtMs: number,
+  known?: string,
+): Generation {
+  let hash = known;
   return Object.freeze({
     number,
     hash: () => {
-      hash ??= hashOf(configuration);
+      hash ??= finish(hashOf(configuration));
       return hash;
     },
     appliedAtMs,
@@ -201,9 +232,31 @@ function createGeneration(configuration: Configuration, number: number, appliedA
 }
 
 /** Without the places of the records in files: replicas may have their directories elsewhere. */
-function hashOf(configuration: Configuration): string {
-  const text = JSON.stringify(configuration, (_key, value) => (isSource(value) ? undefined : value));
-  return createHash('sha256').update(text).digest('hex').slice(0, 12);
+function* hashOf(configuration: Configuration): Work<string> {
+  const hash = createHash('sha256');
+  for (const [name, value] of Object.entries(configuration)) {
+    hash.update(`${name}\n`);
+    yield* forEachInParts(Array.isArray(value) ? value : [value], (item) => {
+      const text = JSON.stringify(item, (_key, inner) => (isSource(inner) ? undefined : inner));
+      hash.update(`${text}\n`);
+    });
+  }
+  return hash.digest('hex').slice(0, 12);
+}
+
+function* isSame(one: Configuration, other: Configuration): Work<boolean> {
+  let same = true;
+  for (const [name, value] of Object.entries(one)) {
+    const others: unknown = Reflect.get(other, name);
+    if (!Array.isArray(value) || !Array.isArray(others)) same &&= isDeepStrictEqual(value, others);
+    else if (value.length !== others.length) same = false;
+    else
+      yield* forEachInParts(value.entries(), ([index, item]) => {
+        same &&= isDeepStrictEqual(item, others[index]);
+      });
+    if (!same) return false;
+  }
+  return true;
 }
 
 function isSource(value: unknown): boolean {

@@ -5,6 +5,7 @@ import {
   type Configuration,
   type ConfigurationError,
   configurationFrom,
+  finish,
   keepLastGood,
   loadConfiguration,
   type Mapping,
@@ -31,7 +32,7 @@ function errorAt(path: string, record?: string): ConfigurationError {
 
 function keep(now: Partial<Configuration>, before: Partial<Configuration>, errors: readonly ConfigurationError[]) {
   const loaded = { configuration: { ...nothing, ...now }, errors, notices: [] };
-  return keepLastGood(loaded, { ...nothing, ...before }, { directory, settings, refused: () => [] });
+  return finish(keepLastGood(loaded, { ...nothing, ...before }, { directory, settings, refused: () => [] }));
 }
 
 const namesOf = ({ configuration }: { readonly configuration: Configuration }) =>
@@ -126,7 +127,7 @@ describe('keepLastGood', () => {
         ? [errorAt(x, 'Mapping a'), errorAt(x, 'AuthService auth')]
         : [];
     const policy = { directory, settings, refused };
-    const good = keepLastGood({ configuration, errors: [], notices: [] }, { ...nothing, ...before }, policy);
+    const good = finish(keepLastGood({ configuration, errors: [], notices: [] }, { ...nothing, ...before }, policy));
     assert.deepEqual([namesOf(good), good.configuration.authServices, good.errors.length], [['a', 'b'], [], 2]);
   });
 
@@ -134,7 +135,7 @@ describe('keepLastGood', () => {
     const shipped = await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)));
     const users = (host: string) => {
       const policy = { directory, settings: { host, allowDemoUsers: false }, refused: () => [] };
-      const good = keepLastGood(shipped, { ...nothing, users: [user('ann')] }, policy);
+      const good = finish(keepLastGood(shipped, { ...nothing, users: [user('ann')] }, policy));
       return [good.configuration.users.map(({ name }) => name), good.errors.map(({ source }) => source.file)];
     };
     assert.deepEqual(users('127.0.0.1'), [['demo', 'guest'], []]);

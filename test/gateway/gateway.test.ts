@@ -1,8 +1,8 @@
 /** A gateway as a whole: its routes, its counts, and what it shares with other gateways. */
 import assert from 'node:assert/strict';
 import supertest from 'supertest';
-import type { Mapping } from '#config';
-import { createGateway, createGatewayCounts } from '#gateway';
+import { finishInTurns, type Mapping } from '#config';
+import { createGateway, createGatewayCounts, createGatewayInParts } from '#gateway';
 import { isolate, publicBase, requestContext } from '#http';
 import { createClusters } from '#proxy';
 import {
@@ -92,6 +92,23 @@ describe('the gateway', () => {
     assert.deepEqual(routes.find(({ name }) => name === 'hotel')?.source, { file: 'test.yaml', line: 1 });
     assert.deepEqual(auth, { allowed: 0, denied: 0, error: 0 });
     assert.deepEqual(ratelimit, { ok: 0, over: 0, error: 0 });
+  });
+
+  it('can be made of many mappings without holding up other work', async () => {
+    const mappings = Array.from({ length: 1000 }, (_, index) => mappingOf({ name: `m${index}`, prefix: `/m${index}` }));
+    let turns = 0;
+    let isMade = false;
+    const count = () => {
+      turns += 1;
+      if (!isMade) setImmediate(count);
+    };
+    count();
+    const resolve = () => ({ kind: 'local', name: 'hotel' }) as const;
+    const gateway = await finishInTurns(createGatewayInParts({ mappings, services: { hotel: local }, resolve }));
+    isMade = true;
+    assert.equal(gateway.snapshot().routes.length, 1000);
+    assert.ok(turns >= 10, `${turns} turns`);
+    await gateway.close();
   });
 
   it('has no counts of an auth or a rate-limit service without a record', async () => {

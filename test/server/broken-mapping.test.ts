@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Context } from 'koa';
-import { configurationFrom } from '#config';
+import { configurationFrom, finish } from '#config';
 import { createGatewayCounts, createTraffic } from '#gateway';
 import { silentLogger } from '#http';
 import { createClusters } from '#proxy';
@@ -103,11 +103,13 @@ describe('a Mapping that is broken at the start', () => {
     const parts = { clusters, counts: createGatewayCounts(), traffic: createTraffic(), routes: [], limiter: undefined };
     const check = async () => ({ kind: 'denied' }) as never;
     const auth = { checkFor: () => check };
-    const gateway = openGateway(setup, setup.configuration, {
-      ...parts,
-      services: { auth, byName: { own: async () => {} } },
-      listenerAddresses: new Map(),
-    }).gateway;
+    const { gateway } = finish(
+      openGateway(setup, setup.configuration, {
+        ...parts,
+        services: { auth, byName: { own: async () => {} } },
+        listenerAddresses: new Map(),
+      }),
+    );
     return (attributes: RequestAttributes) => {
       const route = gateway.parts.table.match(attributes, () => 0)?.route;
       if (route?.isBlock === true) return 'blocked';

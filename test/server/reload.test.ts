@@ -191,6 +191,26 @@ describe('a configuration directory that changes under a running desk', () => {
     await call(desk, '/moved').expect(200);
   });
 
+  it('is made ready in several turns, and is in force only after the last of them', async () => {
+    const config = await writeFiles({ 'services/x.yaml': yaml(own('a', '/a')) });
+    const live = createLiveConfiguration(await resolveOptions({ config, services: { own: echo } }));
+    servers.later(live.close);
+    const seen: string[] = [];
+    live.onChange(function* () {
+      for (const part of ['first', 'second']) {
+        setImmediate(() => seen.push(`after ${part}: ${live.current().number}`));
+        yield;
+      }
+      return () => seen.push('commit');
+    });
+    await live.watch();
+    seen.length = 0;
+    await writeFile(join(config, 'services/x.yaml'), yaml(own('a', '/a'), own('b', '/b')));
+    await live.reload();
+    assert.deepEqual(seen, ['after first: 1', 'after second: 1', 'commit']);
+    assert.equal(live.current().number, 2);
+  });
+
   it('is told of, and not in force, when one part of the desk cannot be made of it', async () => {
     const config = await writeFiles({ 'services/x.yaml': yaml(own('a', '/a')) });
     const log = createHeardLog();

@@ -1,5 +1,6 @@
 /** Rules between records: unique names, one default, known auth services, protected identity headers, weights and shadows of the same match. */
 import { type ConfigurationError, didYouMean, type Fault } from '../errors.ts';
+import { forEachInParts, mapInParts, type Work } from '../work.ts';
 import type { AuthService } from './auth-service.ts';
 import { type BlockedMatch, blockedByMapping, blocksBeside } from './blocked.ts';
 import type { Mapping } from './mapping.ts';
@@ -18,31 +19,34 @@ export interface Compatible extends Kept<GatewayRecord> {
 }
 
 /** Of records that clash the first stays, so that a later mistake neither moves a route nor opens a guarded one. */
-export function keepCompatible(records: readonly GatewayRecord[]): Compatible {
-  const named = keepFirst(records, fullName, sameName);
-  const single = keepFirst(named.kept, singleKey, notSingle);
+export function* keepCompatible(records: readonly GatewayRecord[]): Work<Compatible> {
+  const named = yield* keepFirst(records, fullName, sameName);
+  const single = yield* keepFirst(named.kept, singleKey, notSingle);
   const authServices = single.kept.filter((record) => record.kind === 'AuthService');
   const mappings = single.kept.filter((record) => record.kind === 'Mapping');
-  const authenticated = keepAuthenticated(mappings, authServices);
-  const grouped = keepGroups(authenticated.kept);
+  const authenticated = yield* keepAuthenticated(mappings, authServices);
+  const grouped = yield* keepGroups(authenticated.kept);
   const kept: ReadonlySet<GatewayRecord> = new Set(grouped.kept);
   const errors = [named, single, authenticated, grouped].flatMap((one) => one.errors);
   return {
     kept: single.kept.filter((record) => record.kind !== 'Mapping' || kept.has(record)),
     errors,
-    blocked: errors.length === 0 ? [] : blockedAmong(records, kept),
+    blocked: errors.length === 0 ? [] : yield* blockedAmong(records, kept),
   };
 }
 
 /** The requests of mappings that are not kept, but for those that an earlier one of the same match takes. */
-function blockedAmong(records: readonly GatewayRecord[], kept: ReadonlySet<GatewayRecord>): readonly BlockedMatch[] {
+function* blockedAmong(
+  records: readonly GatewayRecord[],
+  kept: ReadonlySet<GatewayRecord>,
+): Work<readonly BlockedMatch[]> {
   const mappings = records.filter((record) => record.kind === 'Mapping');
   const taken = new Set<string>();
   const blocked: BlockedMatch[] = [];
-  for (const mapping of mappings) {
+  yield* forEachInParts(mappings, (mapping) => {
     if (kept.has(mapping) && !mapping.shadow) taken.add(matchKey(mapping));
     else if (!kept.has(mapping) && !taken.has(matchKey(mapping))) blocked.push(...blockedByMapping(mapping));
-  }
+  });
   return blocksBeside(
     mappings.filter((mapping) => kept.has(mapping)),
     blocked,
@@ -50,24 +54,24 @@ function blockedAmong(records: readonly GatewayRecord[], kept: ReadonlySet<Gatew
 }
 
 /** The first record of each key, and an error for every later one. Records without a key all stay. */
-export function keepFirst<T>(
+export function* keepFirst<T>(
   records: readonly T[],
   keyOf: (record: T) => string | undefined,
   clash: (later: T, first: T) => ConfigurationError,
-): Kept<T> {
+): Work<Kept<T>> {
   const firsts = new Map<string, T>();
   const kept: T[] = [];
   const errors: ConfigurationError[] = [];
-  for (const record of records) {
+  yield* forEachInParts(records, (record) => {
     const key = keyOf(record);
     const first = key === undefined ? undefined : firsts.get(key);
     if (first !== undefined) {
       errors.push(clash(record, first));
-      continue;
+      return;
     }
     if (key !== undefined) firsts.set(key, record);
     kept.push(record);
-  }
+  });
   return { kept, errors };
 }
 
@@ -114,18 +118,19 @@ function notSingleFault(later: GatewayRecord, first: string): Fault {
 }
 
 /** Leaves out a mapping whose auth service is missing: it would be open, or ask another one. */
-function keepAuthenticated(mappings: readonly Mapping[], services: readonly AuthService[]): Kept<Mapping> {
+function* keepAuthenticated(mappings: readonly Mapping[], services: readonly AuthService[]): Work<Kept<Mapping>> {
   const identity = new Map(
     services.flatMap((service) => service.allowedAuthorizationHeaders.map((name) => [name, service.name])),
   );
   const names = new Set(services.map(({ name }) => name));
   const hasDefault = services.length === 0 || services.some(({ isDefault }) => isDefault);
   const errors: ConfigurationError[] = [];
-  const kept = mappings.filter((mapping) => {
+  const kept: Mapping[] = [];
+  yield* forEachInParts(mappings, (mapping) => {
     const faults = [serviceFault(mapping, names, hasDefault), identityFault(mapping, identity)];
     const found = faults.filter((fault) => fault !== undefined);
     errors.push(...found.map((fault) => errorOf(mapping, fault)));
-    return found.length === 0;
+    if (found.length === 0) kept.push(mapping);
   });
   return { kept, errors };
 }
@@ -169,15 +174,15 @@ function identityFault(
 }
 
 /** Mappings with the same match are canaries with weights, or a shadow; anything else is a mistake. The first ones that fit stay. */
-function keepGroups(mappings: readonly Mapping[]): Kept<Mapping> {
+function* keepGroups(mappings: readonly Mapping[]): Work<Kept<Mapping>> {
   const groups = new Map<string, Mapping[]>();
-  for (const mapping of mappings) {
+  yield* forEachInParts(mappings, (mapping) => {
     const key = matchKey(mapping);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [mapping]);
     else group.push(mapping);
-  }
-  const errors = [...groups.values()].flatMap(groupErrors);
+  });
+  const errors = (yield* mapInParts(groups.values(), groupErrors)).flat();
   if (errors.length === 0) return { kept: mappings, errors };
   const dropped = new Set(errors.map(({ record }) => record));
   return { kept: mappings.filter((mapping) => !dropped.has(fullName(mapping))), errors };

@@ -98,10 +98,27 @@ const unrefTimer: Timer = (run, delayMs) => {
 
 /** Everything in a spec but `origins`, in a fixed order. */
 function keyOf({ origins: _, ...spec }: ClusterSpec): string {
-  return JSON.stringify(spec, withSortedKeys);
+  const fields = Object.entries(spec).sort(byName);
+  return fields.map(([name, value]) => `${name}=${textOf(value)}`).join();
+}
+
+/** Mappings without rules of their own share the defaults, whose text is made once. */
+const texts = new WeakMap<object, string>();
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const known = texts.get(value);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(value, withSortedKeys);
+  if (Object.isFrozen(value)) texts.set(value, text);
+  return text;
 }
 
 function withSortedKeys(_: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
+  return Object.fromEntries(Object.entries(value).sort(byName));
+}
+
+function byName([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
+  return one < other ? -1 : 1;
 }

@@ -2,9 +2,11 @@
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { FSWatcher } from 'chokidar';
-import { hasBytes } from './directory.ts';
-import { assembleFiles, type LoadOptions, type Reading, readFiles } from './load.ts';
-import type { LoadedConfiguration } from './model.ts';
+import { hasBytes } from '../directory.ts';
+import { assembleFiles, type LoadOptions, type Reading, readFiles } from '../load.ts';
+import type { LoadedConfiguration } from '../model.ts';
+import { finishInTurns } from '../work.ts';
+import { createJoin, type ReadingPart } from './reading-parts.ts';
 
 export interface WatchOptions extends LoadOptions {
   readonly directory: string;
@@ -12,9 +14,9 @@ export interface WatchOptions extends LoadOptions {
   readonly initial: LoadedConfiguration;
   /**
    * Gets what the directory says now, errors included; the caller decides what to keep of it. `startedAtMs` is when its
-   * reading began, on the clock of `performance.now`.
+   * reading began, on the clock of `performance.now`. The next reading waits for it.
    */
-  readonly onChange: (loaded: LoadedConfiguration, startedAtMs: number) => void;
+  readonly onChange: (loaded: LoadedConfiguration, startedAtMs: number) => void | Promise<void>;
   /** For failures of the watching itself, such as too many watched files. */
   readonly onError: (error: unknown) => void;
   /** How long nothing must change before the directory is read: files are written in parts. @default 100 */
@@ -103,10 +105,10 @@ function createReader(options: WatchOptions): Reader {
     const digests = new Map(files.map(({ file, digest }) => [file, digest]));
     const reading = await start({ directory, gatewayDomain, known: digests }, closing.signal);
     if (reading === undefined) return;
-    const loaded = assembleFiles(reading, known, options);
+    const loaded = await finishInTurns(assembleFiles(reading, known, options));
     if (isSame(loaded, last)) return;
     last = loaded;
-    onChange(loaded, startedAtMs);
+    await onChange(loaded, startedAtMs);
   }
 
   function read(start?: Read): Promise<void> {
@@ -161,7 +163,13 @@ async function readInThread(request: ReadRequest, closing: AbortSignal): Promise
   closing.addEventListener('abort', end);
   try {
     return await new Promise((resolve, reject) => {
-      worker.once('message', resolve).once('error', reject);
+      const join = createJoin();
+      worker.on('message', (part: ReadingPart) => {
+        const reading = join(part);
+        if (reading === undefined) worker.postMessage('next');
+        else resolve(reading);
+      });
+      worker.once('error', reject);
       worker.once('exit', () =>
         closing.aborted
           ? resolve(undefined)

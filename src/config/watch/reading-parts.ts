@@ -1,0 +1,56 @@
+/** What a thread has read, in parts that the event loop receives quickly: a message is copied in one go. */
+import type { Reading } from '../load.ts';
+import type { FilePart } from '../model.ts';
+
+export interface ReadingPart extends Reading {
+  readonly isLast: boolean;
+}
+
+/** Records in a message. */
+const recordsMax = 500;
+
+/** The records of a large file are in several parts. The first part has all the rest. */
+export function* splitReading({ changed, ...rest }: Reading): Generator<ReadingPart> {
+  let waiting: FilePart[] = [];
+  let count = 0;
+  let head: Omit<Reading, 'changed'> = rest;
+  for (const piece of changed.flatMap(splitFile)) {
+    const size = Math.max(1, piece.records.length);
+    if (waiting.length > 0 && count + size > recordsMax) {
+      yield { ...head, changed: waiting, isLast: false };
+      head = { files: [], errors: [], notices: [] };
+      waiting = [];
+      count = 0;
+    }
+    waiting.push(piece);
+    count += size;
+  }
+  yield { ...head, changed: waiting, isLast: true };
+}
+
+function splitFile({ records, ...rest }: FilePart): readonly FilePart[] {
+  const pieces: FilePart[] = [{ ...rest, records: records.slice(0, recordsMax) }];
+  const { file, digest } = rest;
+  const none = { blocked: [], limits: [], users: [], demo: {}, errors: [], notices: [], differences: [] };
+  for (let start = recordsMax; start < records.length; start += recordsMax)
+    pieces.push({ ...none, file, digest, records: records.slice(start, start + recordsMax) });
+  return pieces;
+}
+
+/** Gets the parts in order, and gives the whole with the last one. */
+export function createJoin(): (part: ReadingPart) => Reading | undefined {
+  const changed = new Map<string, FilePart>();
+  let head: Reading | undefined;
+  return function join(part) {
+    head ??= part;
+    for (const piece of part.changed) {
+      const known = changed.get(piece.file);
+      changed.set(
+        piece.file,
+        known === undefined ? piece : { ...known, records: [...known.records, ...piece.records] },
+      );
+    }
+    const { files, errors, notices } = head;
+    return part.isLast ? { files, errors, notices, changed: [...changed.values()] } : undefined;
+  };
+}
