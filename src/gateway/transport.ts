@@ -160,9 +160,9 @@ function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts
       counts,
     }),
     preview(ctx) {
-      const { path, headers } = requestHead(ctx);
+      const { path, headers, host = ownHost(target) } = requestHead(ctx);
       hasBody(ctx.req.headers, bodyBytesMax ?? Number.POSITIVE_INFINITY);
-      return { path, headers: withHost(headers, target) };
+      return { path, headers: ['host', host, ...headers] };
     },
     describe: () => describeTarget(target),
     location: undefined,
@@ -198,11 +198,10 @@ export function clusterSpec(
   };
 }
 
-/** Without a `host`, that of the address is sent. */
-function withHost(headers: readonly string[], { origins }: RemoteTarget): readonly string[] {
-  if (headers.some((name, index) => index % 2 === 0 && name === 'host')) return headers;
+/** Of several addresses the first one's. */
+function ownHost({ origins }: RemoteTarget): string {
   const [origin = ''] = origins();
-  return ['host', origin.slice(origin.indexOf('//') + 2), ...headers];
+  return origin.slice(origin.indexOf('//') + 2);
 }
 
 /** Answered in the gateway, without authentication and without limits. */

@@ -24,6 +24,8 @@ export interface Addresses {
   readonly origin: (request: IncomingMessage) => string;
   /** The host that the client asked for, in lower case and without port: `api.example.com`, `[::1]`; `''` when none can be read. */
   readonly host: (request: IncomingMessage) => string;
+  /** The host that the client asked for, as it wrote it, with any port: `API.example.com:8080`; undefined when none can be read. */
+  readonly authority: (request: IncomingMessage) => string | undefined;
   /** `http` or `https`, as the client sees it. */
   readonly scheme: (request: IncomingMessage) => string;
   /** The client's IP address: the last hop that is not a proxy of ours. */
@@ -73,6 +75,10 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
       return `${scheme(request)}://${hostAndPort(request) ?? ownHost(request.socket)}`;
     },
     host: (request: IncomingMessage) => hostName(hostAndPort(request) ?? ''),
+    authority(request: IncomingMessage) {
+      const host = hostAndPort(request);
+      return host !== undefined && URL.canParse(`http://${host}`) ? host : undefined;
+    },
     prefix: (request: IncomingMessage) => readablePath(forwarded(request, 'x-forwarded-prefix')) ?? '',
     gatewayRoot: (request: IncomingMessage) => readablePath(forwarded(request, 'x-forwarded-root')),
   });

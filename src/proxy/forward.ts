@@ -57,11 +57,11 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
 
   return async function forward(ctx) {
     const span = traceOf(ctx).startCall?.(ctx.req.method ?? 'GET');
-    const { request, handshake, publicPrefix } = prepare(ctx, span);
+    const { request, handshake, seen } = prepare(ctx, span);
     const response = await call(ctx, request, span);
     if (response === undefined) return;
     const { head, connection, origin } = response;
-    const restoration = { publicPrefix, innerPrefix, upstreamOrigin: origin };
+    const restoration = { ...seen, innerPrefix, upstreamOrigin: origin };
     if (handshake !== undefined && connection !== undefined) {
       const edit = responseRules.editResponse;
       switchProtocols(ctx, handshake, head, connection, { restoration, edit, idleTimeoutMs: switchedIdleTimeoutMs });
@@ -73,7 +73,8 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   /** The span of a request that cannot be sent ends here. */
   function prepare(ctx: Context, span: TracedCall | undefined) {
     try {
-      const { path, headers, publicPrefix } = headOf(ctx, span?.trace);
+      const { path, headers, host, publicPrefix, publicScheme, publicHost } = headOf(ctx, span?.trace);
+      if (host !== undefined) headers.push('host', host);
       const body = createRequestBody(ctx, bodyOptions);
       takeOnBodyTimeout(ctx.req);
       const handshake = handshakeOf(ctx.req, mapping.allowUpgrade);
@@ -86,7 +87,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
         client: ctx.res,
         onInterim: (status, rawHeaders) => forwardEarlyHints(ctx, status, rawHeaders),
       };
-      return { request, handshake, publicPrefix };
+      return { request, handshake, seen: { publicPrefix, publicScheme, publicHost, sentHost: host } };
     } catch (cause) {
       span?.failed(cause);
       throw cause;

@@ -25,10 +25,16 @@ export interface RequestHeadOptions {
 export interface RequestHead {
   /** With its query. */
   readonly path: string;
-  /** Names in lower case and values in turn. Without a `host` it is that of the address. */
+  /** Names in lower case and values in turn, without `host`. */
   readonly headers: string[];
+  /** The `Host`; undefined: that of the address. */
+  readonly host: string | undefined;
   /** The part of the path, as the client sees it, that the service does not. */
   readonly publicPrefix: string;
+  /** `http` or `https`, as the client sees it. */
+  readonly publicScheme: string;
+  /** The host, with any port, in the URLs that the client sees. */
+  readonly publicHost: string;
 }
 
 /** `trace` goes to the service, by default the request's own. Throws `bad-path` and `loop-detected`. */
@@ -36,6 +42,7 @@ export type HeadOfRequest = (ctx: Context, trace?: Trace) => RequestHead;
 
 /** The function that it returns sends nothing and changes nothing. */
 export function createRequestHead({ mapping, path: basePath, identity }: RequestHeadOptions): HeadOfRequest {
+  const { hostRewrite } = mapping;
   const rewrite = createRewrite(mapping);
   const { matchedPrefix } = rewritePrefixes(mapping);
   const { editList } = createHeaderRules(mapping.requestHeaders);
@@ -47,13 +54,24 @@ export function createRequestHead({ mapping, path: basePath, identity }: Request
     return basePath + path + (search === '?' ? '' : search);
   }
 
+  function hostFor(ctx: Context): string | undefined {
+    if (hostRewrite === undefined) return requestContext(ctx).addresses.authority(ctx.req);
+    return hostRewrite === '{service}' ? undefined : hostRewrite;
+  }
+
   return function requestHead(ctx, trace) {
     const address = publicAddress(ctx);
     const publicPrefix = address.path + matchedPrefix;
     const headers = crossingHeaders(ctx.req.headers, identity);
     headers.push(...forwardedHeaders(ctx, address, publicPrefix, trace), 'via', viaOf(ctx.req));
-    if (mapping.hostRewrite !== undefined) headers.push('host', mapping.hostRewrite);
-    return { path: pathFor(ctx.req), headers: editList(headers, ctx), publicPrefix };
+    return {
+      path: pathFor(ctx.req),
+      headers: editList(headers, ctx),
+      host: hostFor(ctx),
+      publicPrefix,
+      publicScheme: address.scheme,
+      publicHost: address.host,
+    };
   };
 }
 

@@ -42,15 +42,13 @@ export interface Shadow {
 
 export function createShadow(options: ShadowOptions): Shadow {
   const { mapping, cluster, logger, timeoutMs, bodyBytesMax = 64 * 1024 } = options;
-  const { hostRewrite } = mapping;
-  const shadowMapping = { ...mapping, hostRewrite: hostRewrite === undefined ? undefined : shadowHost(hostRewrite) };
-  const headOf = createRequestHead({ ...options, mapping: shadowMapping });
+  const headOf = createRequestHead(options);
   const counts: ShadowCounts = { copies: 0, failures: 0, skipped: 0 };
   const callOptions: CallOptions = { timeoutMs, repeat: 'never' };
 
   function requestFor(ctx: Context, place: Attempt): UpstreamRequest {
-    const { path, headers } = headOf(ctx);
-    if (hostRewrite === undefined) headers.push('host', shadowHost(authorityOf(place.origin)));
+    const { path, headers, host = authorityOf(place.origin) } = headOf(ctx);
+    headers.push('host', shadowHost(host));
     return { method: ctx.req.method ?? 'GET', path, headers, body: undefined, place };
   }
 

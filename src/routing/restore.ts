@@ -7,29 +7,54 @@ export interface PathRestoration {
   readonly innerPrefix: string;
   /** The service's own origin, which it may write in a `Location` or in a cookie's `Domain`. */
   readonly upstreamOrigin: string;
+  /** `http` or `https`, as the client sees it. */
+  readonly publicScheme: string;
+  /** The host, with any port, in the URLs that the client sees. */
+  readonly publicHost: string;
+  /** The `Host` that the service got; undefined: that of its origin. */
+  readonly sentHost: string | undefined;
 }
 
 /**
- * A `Location` of a service as the client must see it: without the service's own origin and with the public prefix.
- * Other origins, relative references, and paths that have the public prefix already stay as they are.
+ * A `Location` of a service as the client must see it: without an origin that the service takes for its own, and with the
+ * public prefix. Other origins, relative references, and paths that have the public prefix already stay as they are.
  */
 export function restoreLocation(location: string, restoration: PathRestoration): string {
-  const path = pathAt(location, restoration.upstreamOrigin);
-  return path === undefined ? location : withOneSlash(restorePath(path, restoration) ?? path);
+  if (/^\/(?!\/)/.test(location)) return restoredPath(location, restoration);
+  const { upstreamOrigin } = restoration;
+  if (!/^(?:https?:)?\/\//i.test(location) || !URL.canParse(location, upstreamOrigin)) return location;
+  const there = new URL(location, upstreamOrigin);
+  const path = () => restoredPath(there.pathname + there.search + there.hash, restoration);
+  if (movesToHttps(location, there, restoration)) return there.origin + path();
+  return ownOrigins(restoration).includes(there.origin) ? path() : location;
+}
+
+/** Only a path would lead back to http, where the service sends the client to https again. */
+function movesToHttps(location: string, there: URL, { publicScheme, publicHost }: PathRestoration): boolean {
+  return publicScheme === 'http' && /^https:/i.test(location) && there.origin === originOf('https', publicHost);
+}
+
+/** A service writes the `Host` that it got or X-Forwarded-Host, with the scheme of its own connection or of the client's. */
+function ownOrigins({ upstreamOrigin, publicScheme, publicHost, sentHost }: PathRestoration): (string | undefined)[] {
+  const { origin, protocol } = new URL(upstreamOrigin);
+  const hosts = sentHost === undefined ? [publicHost] : [publicHost, sentHost];
+  return [origin, ...hosts.flatMap((host) => [originOf(publicScheme, host), originOf(protocol.slice(0, -1), host)])];
+}
+
+/** Undefined for a host that no URL can have. */
+function originOf(scheme: string, host: string): string | undefined {
+  const url = `${scheme}://${host}`;
+  return URL.canParse(url) ? new URL(url).origin : undefined;
+}
+
+function restoredPath(path: string, restoration: PathRestoration): string {
+  return withOneSlash(restorePath(path, restoration) ?? path);
 }
 
 /** Undefined for a path that stays as it is. */
 function restorePath(path: string, { publicPrefix, innerPrefix }: PathRestoration): string | undefined {
   if (publicPrefix !== '' && startsWithSegments(path, publicPrefix)) return undefined;
   return startsWithSegments(path, innerPrefix) ? publicPrefix + path.slice(innerPrefix.length) : undefined;
-}
-
-/** The path and what follows it, when the reference leads to this origin; undefined when it leads elsewhere or is relative. */
-function pathAt(location: string, origin: string): string | undefined {
-  if (/^\/(?!\/)/.test(location)) return location;
-  if (!/^(?:https?:)?\/\//i.test(location) || !URL.canParse(location, origin)) return undefined;
-  const there = new URL(location, origin);
-  return there.origin === new URL(origin).origin ? there.pathname + there.search + there.hash : undefined;
 }
 
 function startsWithSegments(path: string, prefix: string): boolean {
@@ -46,20 +71,31 @@ function withOneSlash(path: string): string {
 
 /**
  * A `Set-Cookie` of a service as the client must see it: `Path` gets the public prefix back, and a `Domain` that is the
- * service's own host is dropped, because no client would keep such a cookie. Everything else stays byte for byte.
+ * service's own host or that of `host_rewrite` is dropped, because no client would keep such a cookie. Everything else
+ * stays byte for byte, also a `Domain` that is the client's host.
  */
 export function restoreCookie(setCookie: string, restoration: PathRestoration): string {
   const [pair = '', ...attributes] = setCookie.split(';');
   const isHostCookie = /^\s*__Host-/i.test(pair);
   const restored = attributes
-    .filter((attribute) => !isOwnDomain(attribute, restoration.upstreamOrigin))
+    .filter((attribute) => !isOwnDomain(attribute, restoration))
     .map((attribute) => (isHostCookie ? attribute : restoreAttribute(attribute, restoration)));
   return [pair, ...restored].join(';');
 }
 
-function isOwnDomain(attribute: string, upstreamOrigin: string): boolean {
+function isOwnDomain(attribute: string, { upstreamOrigin, publicHost, sentHost }: PathRestoration): boolean {
   const { name, value } = splitAttribute(attribute);
-  return name === 'domain' && value.replace(/^\./, '').toLowerCase() === new URL(upstreamOrigin).hostname;
+  if (name !== 'domain') return false;
+  const domain = value.replace(/^\./, '').toLowerCase();
+  if (domain === hostnameOf(`http://${publicHost}`)) return false;
+  return (
+    domain === hostnameOf(upstreamOrigin) || (sentHost !== undefined && domain === hostnameOf(`http://${sentHost}`))
+  );
+}
+
+/** Undefined for text that is no URL. */
+function hostnameOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
 /** A browser drops a `__Host-` cookie with any `Path` but `/`, and ignores a relative one (RFC 6265 section 5.2.4). */

@@ -32,7 +32,13 @@ const forwarded = {
   'x-forwarded-prefix': '/travel/',
 };
 
-const ownEnd = { trusts: false, origin: 'http://desk.test:8080', host: 'desk.test', scheme: 'http' };
+const ownEnd = {
+  trusts: false,
+  origin: 'http://desk.test:8080',
+  host: 'desk.test',
+  authority: 'desk.test:8080',
+  scheme: 'http',
+};
 
 describe('createAddresses', () => {
   for (const trustedProxies of [[], ['10.0.0.0/8']])
@@ -47,6 +53,7 @@ describe('createAddresses', () => {
       trusts: true,
       origin: 'https://api.example.com',
       host: 'api.example.com',
+      authority: 'api.example.com',
       scheme: 'https',
       client: '203.0.113.7',
       sender: { network: '203.0.113.7', isShared: false },
@@ -122,6 +129,20 @@ describe('createAddresses', () => {
       ['x-forwarded-host', 'evil.example/path', 'desk.test'],
     ] as const)
       assert.equal((await addressesOf(options, { [name]: value }))['host'], expected, value);
+  });
+
+  it('reads the authority as it was written, and none that no URL can have', async () => {
+    for (const [name, value, expected] of [
+      ['host', 'API.Example.com:8080', 'API.Example.com:8080'],
+      ['host', '[2001:DB8::7]', '[2001:DB8::7]'],
+      ['host', 'api.example.com:99999', undefined],
+      ['host', '1.2.3.4.5', undefined],
+      ['host', '[:::]', undefined],
+      ['host', 'evil.example/path', undefined],
+      ['x-forwarded-host', 'Evil.example, api.example.com:443', 'api.example.com:443'],
+      ['x-forwarded-host', 'evil.example/path', 'desk.test:8080'],
+    ] as const)
+      assert.equal((await addressesOf({ trustedProxies: loopback }, { [name]: value }))['authority'], expected, value);
   });
 
   describe('the origin', () => {

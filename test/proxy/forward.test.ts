@@ -89,7 +89,7 @@ describe('a service across HTTP', () => {
   checkAnswer('an error for HEAD', (res) => res.writeHead(404).end(), 'http/1.1 404 not found\n\n', 'HEAD');
 
   function checkLocation(location: (host?: string) => string, expected: string, mapping: Partial<Mapping> = {}) {
-    it(`redirects the client to ${expected} with ${location('its-own-address')} (${JSON.stringify(mapping)})`, async () => {
+    it(`redirects the client to ${expected} with ${location('the-host-that-it-got')} (${JSON.stringify(mapping)})`, async () => {
       const { client } = await setUp(
         (res) => res.writeHead(308, { Location: location(res.req.headers.host) }).end(),
         mapping,
@@ -101,6 +101,8 @@ describe('a service across HTTP', () => {
   checkLocation(() => '/bookings/?limit=1', '/v1/hotels/bookings/?limit=1');
   checkLocation((host) => `http://${host}/base/new`, '/v1/hotels/base/new');
   checkLocation((host) => `http://${host}/base/new`, '/v1/hotels/new', { service: 'based' });
+  checkLocation((host) => `http://${host}/new`, '/v1/hotels/new', { hostRewrite: '{service}' });
+  checkLocation((host) => `http://${host}/new`, '/v1/hotels/new', { hostRewrite: 'inner.example' });
 
   it('receives the public path as prefix where the gateway is mounted, and its redirects lead there', async () => {
     const unmount: EdgeOptions['host'] = [

@@ -194,11 +194,41 @@ describe('a request', () => {
     assert.equal(statusOf(await sendRaw(edge.port, rawRequest('GET /v1/hotels'))), 508);
   });
 
-  it('has the host of the mapping', async () => {
+  const own = 'the address of the service';
+  for (const [what, sent, hostRewrite, expected] of [
+    ['the host that the client asked for, as it wrote it', 'API.example.com:8080', undefined, 'API.example.com:8080'],
+    ['an address that the client asked for', '[::1]:8080', undefined, '[::1]:8080'],
+    ['the host of the mapping', 'front.example', 'inner.example', 'inner.example'],
+    ['the host of the service where the mapping says so', 'front.example', '{service}', own],
+    ['the host of the service in place of an empty one', '', undefined, own],
+    ['the host of the service in place of one that has no meaning in a URL', "a;b'c", undefined, own],
+    ['the host of the service in place of an address that cannot be', '1.2.3.4.5', undefined, own],
+    ['the host of the service in place of one with a port that cannot be', 'front.example:99999', undefined, own],
+  ] as const)
+    it(`has ${what}`, async () => {
+      const upstream = await startUpstream(servers);
+      const edge = await startEdge(servers, { upstream, mapping: { hostRewrite } });
+      await sendRaw(edge.port, `GET /v1/hotels HTTP/1.1\r\nHost: ${sent}\r\nConnection: close\r\n\r\n`);
+      const authority = upstream.origin.slice('http://'.length);
+      assert.equal(upstream.only().headers.host, expected === own ? authority : expected);
+    });
+
+  it('has the host of a trusted proxy in front', async () => {
     const upstream = await startUpstream(servers);
-    const edge = await startEdge(servers, { upstream, mapping: { hostRewrite: 'inner.example' } });
-    await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
-    assert.equal(upstream.only().headers.host, 'inner.example');
+    const edge = await startEdge(servers, { upstream, addresses: { trustedProxies: ['127.0.0.1'] } });
+    await sendRaw(edge.port, rawRequest('GET /v1/hotels', ['X-Forwarded-Host: travel.example']));
+    assert.equal(upstream.only().headers.host, 'travel.example');
+  });
+
+  it('never arrives with two hosts or one that is none', async () => {
+    const upstream = await startUpstream(servers);
+    const edge = await startEdge(servers, { upstream });
+    for (const hosts of ['front.example/x', 'user@front.example', 'a\r\nHost: b'])
+      assert.equal(
+        statusOf(await sendRaw(edge.port, `GET /v1/hotels HTTP/1.1\r\nHost: ${hosts}\r\nConnection: close\r\n\r\n`)),
+        400,
+      );
+    assert.equal(upstream.reached.length, 0);
   });
 
   for (const [what, status] of [

@@ -79,11 +79,19 @@ describe('a shadow', () => {
     await receiver.arrived;
     const { method, url, headers } = receiver.only();
     assert.deepEqual([method, url], ['GET', '/base/bookings?page=2']);
-    assert.equal(headers.host, `127.0.0.1-shadow:${receiver.port}`);
+    assert.equal(headers.host, `127.0.0.1-shadow:${front.port}`);
     assert.equal(headers.accept, 'text/plain');
     assert.equal(headers['x-forwarded-prefix'], '/v1/hotels');
     assert.equal(headers['x-request-id'], response.headers.get('x-request-id'));
     assert.equal(headers['x-forwarded-host'], `127.0.0.1:${front.port}`);
+  });
+
+  it('gets its own host with -shadow where its record asks for the host of the service', async () => {
+    const receiver = await startReceiver();
+    const front = await startShadowed(receiver.origin, { mapping: { hostRewrite: '{service}' } });
+    await fetch(`${front.origin}/v1/hotels`);
+    await receiver.arrived;
+    assert.equal(receiver.only().headers.host, `127.0.0.1-shadow:${receiver.port}`);
   });
 
   it('gets the path, the host and the headers of its record', async () => {

@@ -1,19 +1,26 @@
 /** Location and Set-Cookie of a service, restored for its client. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createRewrite, restoreCookie, restoreLocation, rewritePrefixes } from '#routing';
+import { createRewrite, type PathRestoration, restoreCookie, restoreLocation, rewritePrefixes } from '#routing';
 import { anyPrefix, joinPrefix, rest, rewrite } from './paths.ts';
 
-const there = { publicPrefix: '/travel/v1/hotels', innerPrefix: '', upstreamOrigin: 'http://hotel:80' };
+const there: PathRestoration = {
+  publicPrefix: '/travel/v1/hotels',
+  innerPrefix: '',
+  upstreamOrigin: 'http://hotel:80',
+  publicScheme: 'http',
+  publicHost: 'Front.example',
+  sentHost: 'inner.example:8080',
+};
 
 const checkOf = (restore: typeof restoreLocation) =>
-  function check(sent: string, expected: string, changes: Partial<typeof there> = {}) {
+  function check(sent: string, expected: string, changes: Partial<PathRestoration> = {}) {
     it(`makes ${sent} ${expected} ${JSON.stringify(changes)}`, () =>
       assert.equal(restore(sent, { ...there, ...changes }), expected));
   };
 
 /** Calls `check` with a path of a client, the path that a service gets for it, and what restores paths of that service. */
-function forAnyRewrite(check: (path: string, inner: string, restoration: typeof there) => void): void {
+function forAnyRewrite(check: (path: string, inner: string, restoration: PathRestoration) => void): void {
   fc.assert(
     fc.property(anyPrefix, rewrite, rest, fc.constantFrom('', '/travel'), (prefix, to, tail, base) => {
       const rule = { prefix, rewrite: to };
@@ -23,7 +30,7 @@ function forAnyRewrite(check: (path: string, inner: string, restoration: typeof 
       const publicPrefix = base + matchedPrefix;
       // A service may send the public path itself, so these two cannot be distinguished.
       fc.pre(publicPrefix === '' || !`${inner}/`.startsWith(`${publicPrefix}/`));
-      check(base + path, inner, { publicPrefix, innerPrefix: replacement, upstreamOrigin: 'http://hotel' });
+      check(base + path, inner, { ...there, publicPrefix, innerPrefix: replacement, upstreamOrigin: 'http://hotel' });
     }),
   );
 }
@@ -63,6 +70,31 @@ describe('restoring a Location', () => {
   check('/api//evil.example', '/evil.example', { innerPrefix: '/api', publicPrefix: '' });
   check('/api/\\evil.example', '/evil.example', { innerPrefix: '/api', publicPrefix: '' });
   check('http://hotel//evil.example/x', '/evil.example/x', { innerPrefix: '/api', publicPrefix: '' });
+
+  // The host of the client and the Host that was sent, in the schemes of the client and of the service.
+  check('http://front.example:80/x?q#h', '/travel/v1/hotels/x?q#h');
+  check('//front.example/x', '/travel/v1/hotels/x');
+  check('http://front.example/travel/v1/hotels/x', '/travel/v1/hotels/x');
+  check('http://inner.example:8080/x', '/travel/v1/hotels/x');
+  check('http://inner.example/x', 'http://inner.example/x');
+  check('https://inner.example:8080/x', 'https://inner.example:8080/x');
+  check('http://front.example:8080/x', 'http://front.example:8080/x');
+  check('ftp://front.example/x', 'ftp://front.example/x');
+  check('http://front.example@evil.example/x', 'http://front.example@evil.example/x');
+  check('http://front.example//evil.example/x', '/evil.example/x', { publicPrefix: '' });
+  check('http://front.example/x', '/travel/v1/hotels/x', { publicScheme: 'https' });
+  check('https://front.example/x', '/travel/v1/hotels/x', { publicScheme: 'https' });
+  check('https://inner.example:8080/x', '/travel/v1/hotels/x', { publicScheme: 'https' });
+  check('https://inner.example:8080/x', '/travel/v1/hotels/x', { upstreamOrigin: 'https://hotel' });
+  check('//front.example/x', '/travel/v1/hotels/x', { upstreamOrigin: 'https://hotel' });
+  check('http://inner.example:8080/x', 'http://inner.example:8080/x', { sentHost: undefined });
+  check('http://1.2.3.4.5/x', 'http://1.2.3.4.5/x', { publicHost: '1.2.3.4.5' });
+
+  // As a path it would lead to the same redirect again.
+  check('https://front.example/x', 'https://front.example/travel/v1/hotels/x');
+  check('https://front.example/travel/v1/hotels/x', 'https://front.example/travel/v1/hotels/x');
+  check('https://front.example/x', 'https://front.example/travel/v1/hotels/x', { upstreamOrigin: 'https://hotel' });
+  check('https://front.example//evil.example', 'https://front.example/evil.example', { publicPrefix: '' });
 
   it('restores the path that was rewritten', () => {
     forAnyRewrite((path, inner, restoration) => {
@@ -105,6 +137,10 @@ describe('restoring a Set-Cookie', () => {
 
   check('a=1; Domain=hotel; Secure', 'a=1; Secure');
   check('a=1; domain = .Hotel ; Path=/x', 'a=1; Path=/travel/v1/hotels/x');
+  check('a=1; Domain=inner.example', 'a=1');
+  check('a=1; Domain=inner.example', 'a=1; Domain=inner.example', { sentHost: undefined });
+  check('a=1; Domain=.front.example', 'a=1; Domain=.front.example');
+  check('a=1; Domain=front.example', 'a=1; Domain=front.example', { sentHost: 'front.example' });
   check('a=1; Domain=example.com', 'a=1; Domain=example.com');
   check('a=1; Domain=hotel.example', 'a=1; Domain=hotel.example');
   check('a=1; Domain=', 'a=1; Domain=');

@@ -30,6 +30,11 @@ export function shorthand(name: string, meaning: unknown): AmbassadorReader {
   return (value, all) => ({ fields: value === true && all[name] === undefined ? { [name]: meaning } : {} });
 }
 
+/** A field that has no meaning beside `host_redirect`. */
+export function withoutRedirect(read: AmbassadorReader): AmbassadorReader {
+  return (value, all) => (all['host_redirect'] === true ? { fields: {} } : read(value, all));
+}
+
 /** A `host` with a `*` is our `hostname`. */
 export const hostOrHostname: AmbassadorReader = (value, { hostname }) => {
   if (hostname !== undefined) return dropped('has no effect beside hostname', 'Remove it.');

@@ -5,7 +5,8 @@ import { authServiceFields } from '../records/auth-service.ts';
 import { isAmbassadors } from '../records/kind.ts';
 import { mappingFields } from '../records/mapping-fields.ts';
 import { rateLimitServiceFields } from '../records/rate-limit-service.ts';
-import { ignored, shorthand, silent, tls } from './readers.ts';
+import { serviceHost } from '../records/rewrite.ts';
+import { ignored, shorthand, silent, tls, withoutRedirect } from './readers.ts';
 
 export interface Translated {
   readonly records: readonly ConfigDocument[];
@@ -31,7 +32,7 @@ export function differencesFrom(document: ConfigDocument): readonly Configuratio
     {
       path: [],
       message:
-        'is read as Ambassador reads it, but for three things: a prefix matches whole path segments, a service sees its own Host unless host_rewrite says otherwise, and a label whose header is missing is left out alone',
+        'is read as Ambassador reads it, but for two things: a prefix matches whole path segments, and a label whose header is missing is left out alone',
       remedy: 'config/README.md explains each. This notice is given once for all records.',
     },
   ]);
@@ -192,7 +193,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
     others: {
       ...everywhere,
       auth_context_extensions: ignored('it is for auth services that speak gRPC'),
-      auto_host_rewrite: silent,
+      auto_host_rewrite: withoutRedirect(shorthand('host_rewrite', serviceHost)),
       bypass_error_response_overrides: silent,
       circuit_breaker: ignored('it names a record of Ambassador 0.x', 'Write circuit_breakers.'),
       cluster_idle_timeout_ms: (value) => ({ fields: { idle_connection_ms: value } }),

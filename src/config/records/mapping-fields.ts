@@ -28,7 +28,7 @@ import {
   outlierDetectionDefault,
   retryPolicy,
 } from './resilience.ts';
-import { authority, path, prefix, redirectStatuses, regexRewrite, rewrittenPrefix } from './rewrite.ts';
+import { hostRewrite, path, prefix, redirectStatuses, regexRewrite, rewrittenPrefix } from './rewrite.ts';
 
 /** A row of a map by name, empty by default. */
 const map = { type: 'map', shownDefault: '`{}`' } as const;
@@ -147,10 +147,10 @@ export const mappingFields = {
   }),
   hostRewrite: optional({
     name: 'host_rewrite',
-    schema: authority,
+    schema: hostRewrite,
     type: 'host name',
-    shownDefault: "the service's own",
-    docs: 'The `Host` that the service sees.',
+    shownDefault: "the client's",
+    docs: 'The `Host` that the service sees; `"{service}"` is the service\'s own. Its certificate is checked for its own name in any case.',
     example: 'hotel.example.com',
     besideRedirect: false,
   }),

@@ -30,7 +30,11 @@ type RedirectStatus = (typeof redirectStatuses)[number];
 export const path = text(prefixFault);
 export const prefix = path.transform(withoutTrailingSlash);
 export const rewrittenPrefix = text(rewriteFault).transform(withoutTrailingSlash);
-export const authority = text((given) => (isHostAndPort(given) ? undefined : hostFault(given)));
+/** A `host_rewrite` to the host of the address that is called. */
+export const serviceHost = '{service}';
+export const hostRewrite = text((given) =>
+  given === serviceHost || isHostAndPort(given) ? undefined : hostFault(given),
+);
 
 const regexRewriteFields = {
   pattern: field({ name: 'pattern', schema: text(patternFault), type: 'regex', docs: '', example: '^/v1/' }),

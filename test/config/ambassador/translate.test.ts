@@ -78,6 +78,7 @@ describe("Ambassador's own files", () => {
     assert.equal(on?.name, 'filter-actions-on-mapping.ambassador');
     assert.deepEqual([on.prefix, on.prefixMatch], ['/filter-actions/on', 'exact']);
     assert.deepEqual(search?.host, { kind: 'suffix', value: '.example.com' });
+    assert.equal(search.hostRewrite, '{service}');
     assert.deepEqual(search.headers, [{ name: 'x-experiment', match: { kind: 'present' } }]);
     assert.equal(search.circuitBreakers.maxConnections, 16);
     assert.deepEqual(search.cors?.origins, ['http://foo.example', 'http://bar.example']);
