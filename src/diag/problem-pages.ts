@@ -1,6 +1,4 @@
 /** What each problem means and what to do about it: the pages that `info_url` of an error names. */
-
-import { STATUS_CODES } from 'node:http';
 import type { InternalRoute } from '#gateway';
 import {
   createRepresentations,
@@ -16,6 +14,7 @@ import {
   problem,
   problems,
   problemTitle,
+  reasonOf,
   redirectTo,
   represent,
   requestContext,
@@ -103,7 +102,7 @@ const problemPageFormatters: readonly Formatter[] = withHtmlPage((value, title) 
 function detailsOf({ problem, status, meaning, remedy }: ProblemPage): Markup {
   return html`<dl>
 <dt>Problem</dt><dd><code>${problem}</code></dd>
-<dt>Status</dt><dd>${status} ${STATUS_CODES[status]}</dd>
+<dt>Status</dt><dd>${status} ${reasonOf(status)}</dd>
 <dt>Meaning</dt><dd>${phraseMarkup(meaning)}</dd>
 <dt>What to do</dt><dd>${phraseMarkup(remedy)}</dd>
 </dl>

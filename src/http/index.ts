@@ -54,6 +54,7 @@ export {
   problem,
   queryFault,
   quote,
+  reasonOf,
 } from './problem.ts';
 export { createProblemResponses, type ProblemResponsesOptions } from './problem-responses.ts';
 export { type ProblemKind, type ProblemSlug, problems, problemTitle } from './problems.ts';

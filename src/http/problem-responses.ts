@@ -2,7 +2,7 @@
 import type { Context, Middleware, Next } from 'koa';
 import { gatewayRoot, requestContext } from './context.ts';
 import { createOutageLogs, type Logger, logRequest, requestLogFields } from './log.ts';
-import { errorBody, type Problem, problemOf } from './problem.ts';
+import { errorBody, type Problem, problemOf, reasonOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
 import { createRepresentations, type Formatter, type Representations } from './representations.ts';
 
@@ -62,6 +62,7 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesP
   const body = errorBody(found, pagesPath === undefined ? undefined : infoUrlOf(ctx, found, pagesPath));
   for (const name of staleHeaders) ctx.remove(name);
   ctx.status = found.status;
+  ctx.message = reasonOf(found.status);
   ctx.set({ 'Cache-Control': 'no-store', ...formatter.headers });
   for (const [name, value] of Object.entries(found.headers ?? {})) setHeader(ctx, name, value);
   ctx.vary('Accept');

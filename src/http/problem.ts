@@ -66,13 +66,20 @@ type BodyParts = Pick<Problem, 'status' | 'detail' | 'errors'> & Partial<Pick<Pr
 export function errorBody({ status, detail, errors, extension }: BodyParts, infoUrl?: string): ErrorBody {
   const standard = {
     code: status,
-    message: `${status}: ${STATUS_CODES[status] ?? 'Unknown'}`,
+    message: `${status}: ${reasonOf(status)}`,
     ...(infoUrl === undefined ? {} : { info_url: infoUrl }),
     ...(detail === undefined ? {} : { detail }),
     ...(errors === undefined ? {} : { errors }),
   };
   // Spread twice: the standard members come first, and an extension cannot replace them.
   return { ...standard, ...extension, ...standard };
+}
+
+/** Where Node's reason phrases are older than RFC 9110. */
+const newReasons: Readonly<Record<number, string>> = { 413: 'Content Too Large', 422: 'Unprocessable Content' };
+
+export function reasonOf(status: number): string {
+  return newReasons[status] ?? STATUS_CODES[status] ?? 'Unknown';
 }
 
 /** Anything thrown, as a problem: an error that is not meant for clients is a bug, and reads 500. */

@@ -101,11 +101,11 @@ describe('a request body', () => {
 
 describe('a request body that is too large', () => {
   function checkTooLarge(answer: string, bytesMax = bodyBytesMax) {
-    assert.equal(statusOf(answer), 413);
+    assert.match(answer, /^HTTP\/1\.1 413 Content Too Large\r\n/);
     assert.match(answer, /\r\nConnection: close\r\n/i);
     assert.deepEqual(JSON.parse(bodyOf(answer)), {
       code: 413,
-      message: '413: Payload Too Large',
+      message: '413: Content Too Large',
       detail: `The body may have ${bytesMax} bytes at most.`,
     });
   }
