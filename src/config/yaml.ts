@@ -169,10 +169,11 @@ function syntaxFaults(document: Document, text: string): SyntaxFault[] {
   return first === undefined ? repeated : [...repeated, faultOf(first)];
 }
 
+/** Without what the library quotes after a colon, which may be a part of a secret. */
 function faultOf({ pos, code, message }: YAMLError): SyntaxFault {
   return {
     offset: pos[0],
-    message: `this is not valid YAML: ${message}`,
+    message: `this is not valid YAML: ${message.replace(/: .*/s, '')}`,
     remedy:
       code === 'TAB_AS_INDENT'
         ? 'Indent with spaces.'
