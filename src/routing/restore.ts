@@ -16,8 +16,8 @@ export interface PathRestoration {
 }
 
 /**
- * A `Location` of a service as the client must see it: without an origin that the service takes for its own, and with the
- * public prefix. Other origins, relative references, and paths that have the public prefix already stay as they are.
+ * A `Location` of a service as the client must see it: without an origin that only the service knows, and with the public
+ * prefix. Other origins, relative references, and paths that have the public prefix already stay as they are.
  */
 export function restoreLocation(location: string, restoration: PathRestoration): string {
   if (/^\/(?!\/)/.test(location)) return restoredPath(location, restoration);
@@ -25,13 +25,18 @@ export function restoreLocation(location: string, restoration: PathRestoration):
   if (!/^(?:https?:)?\/\//i.test(location) || !URL.canParse(location, upstreamOrigin)) return location;
   const there = new URL(location, upstreamOrigin);
   const path = () => restoredPath(there.pathname + there.search + there.hash, restoration);
-  if (movesToHttps(location, there, restoration)) return there.origin + path();
+  if (isPublic(location, there, restoration)) return there.origin + path();
   return ownOrigins(restoration).includes(there.origin) ? path() : location;
 }
 
-/** Only a path would lead back to http, where the service sends the client to https again. */
-function movesToHttps(location: string, there: URL, { publicScheme, publicHost }: PathRestoration): boolean {
-  return publicScheme === 'http' && /^https:/i.test(location) && there.origin === originOf('https', publicHost);
+/**
+ * True for the origin that the client knows, and for a move of it from http to https: a path alone would lead back to
+ * http, where the service sends the client to https again.
+ */
+function isPublic(location: string, there: URL, { publicScheme, publicHost }: PathRestoration): boolean {
+  if (location.startsWith('//')) return false;
+  const scheme = there.protocol.slice(0, -1);
+  return (scheme === publicScheme || scheme === 'https') && there.origin === originOf(scheme, publicHost);
 }
 
 /** A service writes the `Host` that it got or X-Forwarded-Host, with the scheme of its own connection or of the client's. */

@@ -72,18 +72,18 @@ describe('restoring a Location', () => {
   check('http://hotel//evil.example/x', '/evil.example/x', { innerPrefix: '/api', publicPrefix: '' });
 
   // The host of the client and the Host that was sent, in the schemes of the client and of the service.
-  check('http://front.example:80/x?q#h', '/travel/v1/hotels/x?q#h');
+  check('http://front.example:80/x?q#h', 'http://front.example/travel/v1/hotels/x?q#h');
   check('//front.example/x', '/travel/v1/hotels/x');
-  check('http://front.example/travel/v1/hotels/x', '/travel/v1/hotels/x');
+  check('http://front.example/travel/v1/hotels/x', 'http://front.example/travel/v1/hotels/x');
   check('http://inner.example:8080/x', '/travel/v1/hotels/x');
   check('http://inner.example/x', 'http://inner.example/x');
   check('https://inner.example:8080/x', 'https://inner.example:8080/x');
   check('http://front.example:8080/x', 'http://front.example:8080/x');
   check('ftp://front.example/x', 'ftp://front.example/x');
   check('http://front.example@evil.example/x', 'http://front.example@evil.example/x');
-  check('http://front.example//evil.example/x', '/evil.example/x', { publicPrefix: '' });
+  check('http://front.example//evil.example/x', 'http://front.example/evil.example/x', { publicPrefix: '' });
   check('http://front.example/x', '/travel/v1/hotels/x', { publicScheme: 'https' });
-  check('https://front.example/x', '/travel/v1/hotels/x', { publicScheme: 'https' });
+  check('https://front.example/x', 'https://front.example/travel/v1/hotels/x', { publicScheme: 'https' });
   check('https://inner.example:8080/x', '/travel/v1/hotels/x', { publicScheme: 'https' });
   check('https://inner.example:8080/x', '/travel/v1/hotels/x', { upstreamOrigin: 'https://hotel' });
   check('//front.example/x', '/travel/v1/hotels/x', { upstreamOrigin: 'https://hotel' });
