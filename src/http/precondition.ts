@@ -18,7 +18,11 @@ export function preconditionOf(ctx: Context): Precondition {
     .map(({ opaque }) => opaque);
 }
 
-export function preconditionFailed(): Problem {
+export function preconditionFailed({ req }: Context): Problem {
+  const { 'if-match': ifMatch = '' } = req.headers;
+  if (parseEntityTags(ifMatch).length === 0 && ifMatch.trim() !== '*') {
+    return problem('precondition-failed', { detail: 'Send If-Match as ETag has it, with the double quotes.' });
+  }
   return problem('precondition-failed', { detail: 'It has changed since: read it again and decide again.' });
 }
 

@@ -93,6 +93,7 @@ export function answerOtherMethod(ctx: Context, allowed: readonly string[]): voi
     throw problem('method-not-allowed', { detail: `This resource takes ${allow}.`, headers: { Allow: allow } });
   }
   ctx.set('Allow', allow);
+  if (allowed.includes('PATCH')) ctx.set('Accept-Patch', 'application/json');
   ctx.status = 204;
 }
 

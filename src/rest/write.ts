@@ -156,7 +156,8 @@ export function updateItem<Row extends object, Input>(definition: UpdateDefiniti
       const precondition = preconditionOf(ctx);
       const input = check(await readJsonBody(ctx));
       const requireCurrent = (row: Row) => {
-        if (precondition !== '*' && !precondition.some((tag) => isTagOf(tag, version(row)))) throw preconditionFailed();
+        if (precondition !== '*' && !precondition.some((tag) => isTagOf(tag, version(row))))
+          throw preconditionFailed(ctx);
       };
       const row = await update(ctx, { input, requireCurrent });
       if (row === undefined) throw problem('not-found');

@@ -127,6 +127,11 @@ describe('updateItem', () => {
     assert.equal(text, 'text: b\n');
   });
 
+  it('says that a tag needs its quotes', async () => {
+    const { body } = await patch().set('If-Match', '1-json').send({ text: 'b' }).expect(412);
+    assert.match(body.detail, /with the double quotes/);
+  });
+
   it('lets the resource allow a change that changes nothing', () =>
     patch().set('If-Match', '"0-json"').send({ text: 'a' }).expect(200).expect('ETag', '"1-json"'));
 
@@ -159,7 +164,8 @@ describe('the methods of resources that can be written', () => {
     ['/v1/notes/1', 'GET, HEAD, OPTIONS, PATCH', 'post'],
   ] as const)
     it(`are listed by OPTIONS and 405: ${path}`, async () => {
-      await request(handler).options(path).expect(204).expect('Allow', allow);
+      const { headers } = await request(handler).options(path).expect(204).expect('Allow', allow);
+      assert.equal(headers['accept-patch'], allow.includes('PATCH') ? 'application/json' : undefined);
       for (const method of ['put', 'delete', other] as const)
         await request(handler)[method](path).expect(405).expect('Allow', allow);
     });

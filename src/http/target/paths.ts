@@ -9,10 +9,19 @@ export function createSafePath(): Middleware {
     const { url = '/' } = ctx.req;
     const path = pathOf(url);
     const safe = url.includes('#') ? undefined : sanitisePath(path);
-    if (safe === undefined) throw problem('bad-path', { detail: 'The path cannot be read in one way only.' });
+    if (safe === undefined) throw problem('bad-path', { detail: faultOf(path) });
     if (safe !== path || !url.startsWith('/')) ctx.url = safe + originForm(url).slice(path.length);
     return next();
   };
+}
+
+/** Of a path that is refused, in words for the client. */
+function faultOf(path: string): string {
+  if (/%(?![\da-f]{2})/i.test(path))
+    return 'A percent sign needs two hexadecimal digits behind it; for itself send %25.';
+  if (/%00/.test(path)) return 'The path contains a NUL (%00).';
+  if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) return 'The path contains a dot segment (. or ..): send it resolved.';
+  return 'The path cannot be read in one way only.';
 }
 
 /** An ordinary path has none of these characters, and is safe after one look. */

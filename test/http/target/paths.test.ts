@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import Koa from 'koa';
+import Koa, { type Context } from 'koa';
 import { createProblemResponses, createSafePath, lenientReading, originForm, pathOf, sanitisePath } from '#http';
 import { bodyOf, withServer } from '../raw-exchange.ts';
 
@@ -151,6 +151,18 @@ function* decodings(path: string): Generator<string> {
 }
 
 describe('createSafePath', () => {
+  for (const [path, detail] of [
+    ['/a%zz', /two hexadecimal digits/],
+    ['/a%00', /a NUL/],
+    ['/a/../b', /a dot segment/],
+    ['/a/%2E%2e', /a dot segment/],
+    ['/a%0a', /one way only/],
+  ] as const)
+    it(`says what is wrong with ${path}`, () => {
+      const run = () => createSafePath()({ req: { url: path } } as Context, async () => {});
+      assert.throws(run, { slug: 'bad-path', detail });
+    });
+
   const handlerOf = () => {
     const app = new Koa().use(createProblemResponses()).use(createSafePath());
     app.use(({ response, url, path, search }) => {
