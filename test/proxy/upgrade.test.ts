@@ -67,7 +67,7 @@ describe('a connection that switches protocols', () => {
     assert.match(String(traceparent), /^00-[\da-f]{32}-[\da-f]{16}-00$/);
     assert.match(String(requestId), /^[\w-]{36}$/);
     assert.deepEqual(headers, {
-      host: `127.0.0.1:${upstream.port}`,
+      host: 'front.example',
       connection: 'upgrade',
       upgrade: 'websocket',
       'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
