@@ -1,17 +1,20 @@
 /** A new password, as a terminal or a pipe gives it. */
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
+import { text as textOf } from 'node:stream/consumers';
 import { readPassword } from '../../src/cli/password.ts';
 
 /** What is typed, key by key, and what the terminal shows. */
 async function type(text: string, isTTY = true) {
   const input = Object.assign(new PassThrough(), { isTTY });
   const output = new PassThrough();
+  const shown = textOf(output);
   const reading = readPassword({ input, output });
   for (const key of text) input.write(key);
   input.end();
   const result = await reading.catch((error: Error) => error.message);
-  return { result, shown: String(output.read() ?? '') };
+  output.end();
+  return { result, shown: await shown };
 }
 
 describe('readPassword', () => {
