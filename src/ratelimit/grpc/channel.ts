@@ -48,9 +48,8 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
     let used: ClientHttp2Session;
     let stream: ClientHttp2Stream;
     try {
-      const at = target();
-      used = usableSession(at);
-      stream = used.request(callHeaders(authorityOf(at), path, timeoutMs));
+      used = usableSession();
+      stream = used.request(callHeaders(path, timeoutMs));
     } catch (error) {
       return report(disconnected(messageOf(error)), admission);
     }
@@ -77,8 +76,8 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
     if (used !== undefined) drop(used, reason);
   }
 
-  function usableSession(at: Target): ClientHttp2Session {
-    if (session === undefined || session.closed || session.destroyed) session = openSession(at);
+  function usableSession(): ClientHttp2Session {
+    if (session === undefined || session.closed || session.destroyed) session = openSession(target());
     return session;
   }
 
@@ -102,10 +101,11 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
 }
 
 /** Does not keep the process alive. */
-function openSession(target: Target): ClientHttp2Session {
-  const session = connectHttp2(`http://${authorityOf(target)}`, {
+function openSession({ host, port }: Target): ClientHttp2Session {
+  const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const session = connectHttp2(`http://${authority}`, {
     settings: { enablePush: false },
-    createConnection: () => connectSocket(target),
+    createConnection: () => connectSocket({ host, port }),
   });
   const stopDeadline = startDeadline(connectMsMax, () =>
     session.destroy(new Error(`no connection within ${connectMsMax} ms`)),
@@ -118,15 +118,14 @@ function openSession(target: Target): ClientHttp2Session {
   return session;
 }
 
-function authorityOf({ host, port }: Target): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-/** Names and values in turn: Node turns an object into such a list at each call, for an eighth of its time. */
-function callHeaders(authority: string, path: string, timeoutMs: number): readonly string[] {
+/**
+ * Names and values in turn: Node turns an object into such a list at each call, for an eighth of its time. It adds the
+ * scheme and the authority of the session.
+ */
+function callHeaders(path: string, timeoutMs: number): readonly string[] {
   const timeout = Math.min(Math.max(1, Math.ceil(timeoutMs * serviceDeadlineFactor)), 99_999_999);
   return [
-    ...[':method', 'POST', ':scheme', 'http', ':authority', authority, ':path', path],
+    ...[':method', 'POST', ':path', path],
     ...['content-type', 'application/grpc', 'te', 'trailers'],
     ...['grpc-timeout', `${timeout}m`, 'grpc-accept-encoding', 'identity'],
   ];
