@@ -20,6 +20,8 @@ export type { InternalRoute, Route } from './route.ts';
 export {
   createResolve,
   describeTarget,
+  type HostAndPort,
+  hostAndPort,
   type Resolve,
   type ResolverOptions,
   resolveLimiter,

@@ -64,6 +64,18 @@ export function resolveLimiter(resolve: Resolve, reference: string): Target {
   return target.kind === 'local' || reference.includes('://') ? target : resolve(`grpc://${reference}`);
 }
 
+/** As a socket takes them. `port` is 0 where the origin has none. */
+export interface HostAndPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Of an origin, also of `grpc://host:port`: URL drops the port of no scheme that it does not know. */
+export function hostAndPort(origin: string): HostAndPort {
+  const { hostname, port } = new URL(origin);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
+}
+
 function originsOf(
   reference: ServiceReference,
   listenerOf: ResolverOptions['listenerOf'],

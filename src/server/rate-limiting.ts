@@ -2,7 +2,7 @@
 import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
-import { type Resolve, resolveLimiter } from '#gateway';
+import { type HostAndPort, hostAndPort, type Resolve, resolveLimiter } from '#gateway';
 import { createOutageLog } from '#http';
 import { createRateLimitMetrics } from '#metrics';
 import {
@@ -121,15 +121,4 @@ function createTargets(origins: () => readonly string[]): () => readonly HostAnd
     parsed = now;
     return targets;
   };
-}
-
-interface HostAndPort {
-  readonly host: string;
-  readonly port: number;
-}
-
-/** Of `grpc://host:port`; URL drops the port of no scheme that it does not know. */
-function hostAndPort(origin: string): HostAndPort {
-  const { hostname, port } = new URL(origin);
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
 }

@@ -1,7 +1,7 @@
 /** Says at the start which AuthService or RateLimitService across the network accepts no connection. */
 import { connect } from 'node:net';
 import type { Configuration } from '#config';
-import { createResolve, resolveLimiter, type Target } from '#gateway';
+import { createResolve, hostAndPort, resolveLimiter, type Target } from '#gateway';
 import type { Setup } from './options.ts';
 import { isLocalService } from './service-roles.ts';
 
@@ -59,12 +59,11 @@ function askedServices(setup: Setup, { authServices, rateLimitServices }: Config
 
 /** Undefined: it accepts connections. */
 function connectionFault(origin: string, closing: AbortSignal): Promise<string | undefined> {
-  const { hostname, port, protocol } = new URL(origin);
-  const host = hostname.replace(/^\[|\]$/g, '');
+  const { host, port } = hostAndPort(origin);
   return new Promise((resolve) => {
     const socket = connect({
       host,
-      port: Number(port) || (protocol === 'https:' ? 443 : 80),
+      port: port || (origin.startsWith('https:') ? 443 : 80),
       timeout: connectTimeoutMs,
     });
     const end = (fault?: string) => {
