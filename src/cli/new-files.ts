@@ -1,6 +1,7 @@
 /** New files on the disk: all of them or none, and never one in place of another. */
 import { lstat, mkdir, readdir, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { systemCode } from '#config';
 
 export interface NewFile {
   /** Within the directory, in it or one folder below. */
@@ -47,7 +48,7 @@ async function makeFolders(folder: string, undo: (() => Promise<void>)[]): Promi
     await mkdir(folder);
     undo.push(() => rmdir(folder));
   } catch (cause) {
-    if (codeOf(cause) !== 'EEXIST') throw cause;
+    if (systemCode(cause) !== 'EEXIST') throw cause;
   }
 }
 
@@ -56,7 +57,7 @@ async function isThere(path: string): Promise<boolean> {
     await stat(path);
     return true;
   } catch (cause) {
-    if (codeOf(cause) !== 'ENOENT') throw cause;
+    if (systemCode(cause) !== 'ENOENT') throw cause;
     return false;
   }
 }
@@ -71,15 +72,13 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder);
   } catch (cause) {
-    if (codeOf(cause) === 'ENOENT') return [];
+    if (systemCode(cause) === 'ENOENT') return [];
     throw notWritten(folder, cause);
   }
 }
 
 function notWritten(path: string, cause: unknown): Error {
-  return new Error(`cannot write ${path} (${codeOf(cause)}): name a directory that this user may write to`, { cause });
-}
-
-function codeOf(cause: unknown): string {
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+  return new Error(`cannot write ${path} (${systemCode(cause)}): name a directory that this user may write to`, {
+    cause,
+  });
 }

@@ -2,7 +2,7 @@
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ConfigurationError, didYouMean, suggestion } from './errors.ts';
+import { type ConfigurationError, didYouMean, suggestion, systemCode } from './errors.ts';
 
 export interface ConfigurationFile {
   readonly kind: 'services' | 'limits' | 'users' | 'demo';
@@ -119,7 +119,7 @@ export async function hasBytes(directory: string, bytes: number): Promise<boolea
 }
 
 function unreadable(path: string, what: 'file' | 'directory', cause: unknown): ConfigurationError {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+  const code = systemCode(cause);
   const isNew = code === 'ENOENT' && what === 'directory';
   const remedy = isNew ? firstConfiguration : `Let this user read ${path}.`;
   return errorAt(path, `the ${what} cannot be read: ${reasons[code] ?? code}`, remedy);

@@ -241,3 +241,8 @@ export function editDistance(a: string, b: string): number {
 function cell(row: readonly number[], column: number): number {
   return row[column] ?? Number.POSITIVE_INFINITY;
 }
+
+/** The system's code for what a call failed with, such as `ENOENT`; the text of any other error. */
+export function systemCode(cause: unknown): string {
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+}

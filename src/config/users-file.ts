@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { chmod, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { isSeq, parseDocument, Scalar } from 'yaml';
-import { formatErrors } from './errors.ts';
+import { formatErrors, systemCode } from './errors.ts';
 import { readUsers } from './users.ts';
 import { readYaml } from './yaml.ts';
 
@@ -30,8 +30,8 @@ async function readOrBegin(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (cause) {
-    if (codeOf(cause) === 'ENOENT') return beginning;
-    throw new Error(`cannot read ${file} (${codeOf(cause)})`, { cause });
+    if (systemCode(cause) === 'ENOENT') return beginning;
+    throw new Error(`cannot read ${file} (${systemCode(cause)})`, { cause });
   }
 }
 
@@ -61,10 +61,6 @@ async function replace(link: string, text: string): Promise<void> {
     await rename(scratch, file);
   } catch (cause) {
     await rm(scratch, { force: true });
-    throw new Error(`cannot write ${file} (${codeOf(cause)}): let this user write it`, { cause });
+    throw new Error(`cannot write ${file} (${systemCode(cause)}): let this user write it`, { cause });
   }
-}
-
-function codeOf(cause: unknown): string {
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
 }

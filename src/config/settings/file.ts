@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
+import { systemCode } from '../errors.ts';
 
 export const settingsFile = 'settings.env';
 
@@ -11,7 +12,7 @@ export function readSettingsFile(directory: string): Readonly<Record<string, str
   try {
     return parseEnv(readFileSync(file, 'utf8'));
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    const code = systemCode(cause);
     if (code === 'ENOENT' || code === 'ENOTDIR') return {};
     throw new Error(`${file} cannot be read (${code}): let this user read it, or remove it`, { cause });
   }
