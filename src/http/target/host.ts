@@ -2,13 +2,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { problem } from '../problem.ts';
+import { authorityOf } from './paths.ts';
 
 /** Refuses what two servers could read as different hosts (RFC 9112 section 3.2), before anything reads the host. */
 export function createHostCheck(): Middleware {
   return function oneHost({ req }: Context, next: Next) {
     const { url = '/', rawHeaders } = req;
     if (hasSecondHost(rawHeaders)) throw problem('bad-request', { detail: 'There is more than one Host header.' });
-    const authority = url.startsWith('/') ? undefined : authorityOf(url);
+    const authority = authorityOf(url);
     const host = authority ?? req.headers.host;
     if (host !== undefined && (authority === '' || !uriHost.test(host)))
       throw problem('bad-request', { detail: 'The host is not a name or an address with an optional port.' });
@@ -29,11 +30,6 @@ function hasSecondHost(rawHeaders: readonly string[]): boolean {
 
 function isHostName(name: string | undefined): boolean {
   return name?.length === 4 && name.toLowerCase() === 'host';
-}
-
-/** Of a target in absolute-form; undefined for any other. */
-function authorityOf(target: string): string | undefined {
-  return /^[a-z][a-z\d+.-]*:\/\/([^/?#]*)/i.exec(target)?.[1];
 }
 
 /** In both forms of the headers, since a service gets the raw ones. */

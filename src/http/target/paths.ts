@@ -98,10 +98,19 @@ export function searchOf(target: string): string {
  * for such a target, throws for an authority like `[`.
  */
 export function originForm(target: string): string {
-  const authority = target.startsWith('/') ? null : /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i.exec(target);
-  if (authority === null) return target;
-  const rest = target.slice(authority[0].length);
+  const found = absoluteForm(target);
+  if (found === null) return target;
+  const rest = target.slice(found[0].length);
   return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+/** Of a target in absolute-form; undefined for any other. */
+export function authorityOf(target: string): string | undefined {
+  return absoluteForm(target)?.[1];
+}
+
+function absoluteForm(target: string): RegExpExecArray | null {
+  return target.startsWith('/') ? null : /^[a-z][a-z\d+.-]*:\/\/([^/?#]*)/i.exec(target);
 }
 
 function decodeUnreserved(encoded: string): string {
