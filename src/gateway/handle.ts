@@ -88,6 +88,7 @@ export function createHandle(parts: HandleParts): Middleware {
     const context = requestContext(ctx);
     context.mapping = route.name;
     context.route = route.prefix;
+    context.service = route.service;
     const handled = { request: traffic.begin(ctx, route.traffic), attributes, route, shadow, version };
     const run = route.editResponse === undefined ? runStages : withResponseHeaders;
     return route.cors === undefined ? run(handled) : route.cors.around(ctx, () => run(handled));

@@ -5,6 +5,7 @@ import { describeConditions, type Rule } from '#routing';
 import type { AuthStage, AuthStages } from './auth/stage.ts';
 import { type Cors, createCors } from './cors.ts';
 import { createRouteDescriptors, type RouteDescriptors } from './limits/descriptors.ts';
+import { authorityOf } from './target.ts';
 import { createRouteTraffic, type RouteTraffic } from './traffic/route-traffic.ts';
 import {
   createTransport,
@@ -18,6 +19,8 @@ import {
 export interface Route extends Rule {
   /** The record; of a route of the server, what a record for it would say. */
   readonly mapping: Omit<Mapping, 'kind' | 'source'>;
+  /** Where it leads, the same for all routes that lead there: `hotel`, `10.0.0.5:9001`. */
+  readonly service: string;
   /** The place of the record; undefined for a route of the server. */
   readonly source: Source | undefined;
   /** For people: what it asks of a request besides its prefix, and its share of the requests. */
@@ -67,6 +70,7 @@ export function createRoute(mapping: Mapping, parts: RouteParts): Route {
   return Object.freeze({
     ...ruleOf(mapping),
     mapping,
+    service: transport.origins === undefined ? mapping.service : authorityOf(mapping.service),
     source: mapping.source,
     auth: isRedirect ? undefined : parts.auth.of(mapping),
     descriptors:
@@ -86,6 +90,7 @@ export function createInternalRoute(internal: InternalRoute, parts: Pick<RoutePa
     internal: true,
     isBlock,
     mapping,
+    service: name,
     source: undefined,
     auth: forAdmins ? parts.auth.of(mapping, { forAdmins }) : undefined,
     descriptors: noDescriptors,

@@ -26,6 +26,12 @@ export function describeTarget(target: Target): string {
     .join(', ');
 }
 
+/** Host and port of a service reference, whatever its spelling. */
+export function authorityOf(reference: string): string {
+  const parsed = parseServiceReference(reference);
+  return parsed === undefined ? reference : authorityAt(parsed);
+}
+
 export interface ResolverOptions {
   /** Whether a module or service of that name runs in this process. */
   readonly isLocal: (name: string) => boolean;
@@ -99,7 +105,7 @@ function originsOf(
 function originsAt(reference: ServiceReference, addresses: ResolverOptions['addresses']): readonly string[] {
   const { host } = reference;
   const known = Object.hasOwn(addresses, host) ? addresses[host] : undefined;
-  return [known ?? authorityOf(reference)].flat().map((authority) => originAt(reference, authority));
+  return [known ?? authorityAt(reference)].flat().map((authority) => originAt(reference, authority));
 }
 
 function originAt({ scheme = 'http' }: ServiceReference, authority: string): string {
@@ -108,6 +114,6 @@ function originAt({ scheme = 'http' }: ServiceReference, authority: string): str
 
 const defaultPorts = { http: 80, https: 443, grpc: 8081 };
 
-function authorityOf({ scheme = 'http', host, port }: ServiceReference): string {
+function authorityAt({ scheme = 'http', host, port }: ServiceReference): string {
   return `${host}:${port ?? defaultPorts[scheme]}`;
 }

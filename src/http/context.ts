@@ -18,6 +18,8 @@ export interface RequestContext {
   /** For the access log. */
   user: string | undefined;
   mapping: string | undefined;
+  /** Where the mapping leads, the same for all mappings that lead there: `hotel`, `10.0.0.5:9001`. */
+  service: string | undefined;
   upstreamMs: number | undefined;
   /** The error that was sent. */
   problem: Problem | undefined;
@@ -95,6 +97,7 @@ function openContext(ctx: Context, addresses: Addresses, traceIds: TraceIds): Re
     basePath: rootPath,
     user: undefined,
     mapping: undefined,
+    service: undefined,
     upstreamMs: undefined,
     problem: undefined,
     traceIds,

@@ -132,18 +132,26 @@ export function createOutageLog({ logger, ended, clock = () => performance.now()
   });
 }
 
-/** An outage log for each mapping, made when it first fails. */
+/** An outage log for each upstream, made when it first fails. Services of this process share those of what they need themselves. */
 export function createOutageLogs(options: Omit<OutageLogOptions, 'ended'>) {
-  const logs = new Map<string, OutageLog>();
+  const ofUpstreams = new Map<string, OutageLog>();
+  const ofServices = new Map<string, OutageLog>();
+
+  function logOf(upstream: string): OutageLog {
+    const log = ofUpstreams.get(upstream) ?? createOutageLog({ ...options, ended: `${upstream} answers again` });
+    ofUpstreams.set(upstream, log);
+    return log;
+  }
+
   return Object.freeze({
-    failed(mapping: string | undefined, fields: object, message: string) {
-      const name = mapping ?? '';
-      const log = logs.get(name) ?? createOutageLog({ ...options, ended: `${name} answers again`.trimStart() });
-      logs.set(name, log);
+    /** A request to the service met an outage, of `upstream`. */
+    failed(service: string, upstream: string, fields: object, message: string) {
+      const log = logOf(upstream);
+      ofServices.set(service, log);
       log.failed(fields, message);
     },
-    answered(mapping: string | undefined) {
-      if (logs.size > 0) logs.get(mapping ?? '')?.answered();
+    answered(service: string) {
+      if (ofServices.size > 0) ofServices.get(service)?.answered();
     },
   });
 }

@@ -48,7 +48,7 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
   return async function problemResponses(ctx: Context, next: Next) {
     try {
       await next();
-      outages?.answered(requestContext(ctx).mapping);
+      outages?.answered(serviceOf(ctx));
     } catch (thrown) {
       const found = toProblem?.(thrown) ?? problemOf(thrown);
       if (!isClientGone(ctx, thrown)) report(ctx, found, thrown, logger, outages);
@@ -101,7 +101,15 @@ function report(
   }
   const fields = { mapping: context.mapping, problem: found.slug, err: found.cause ?? thrown };
   if (found.slug === 'internal') logRequest(logger, 'error', ctx, fields, 'a request failed unexpectedly');
-  else if (!isLogged(found)) outages?.failed(context.mapping, { ...requestLogFields(ctx), ...fields }, found.message);
+  else if (!isLogged(found)) {
+    const service = serviceOf(ctx);
+    const upstream = found.slug === 'storage-unavailable' ? 'the database' : service;
+    outages?.failed(service, upstream, { ...requestLogFields(ctx), ...fields }, found.message);
+  }
+}
+
+function serviceOf(ctx: Context): string {
+  return requestContext(ctx).service ?? 'this server';
 }
 
 /** The stage that asked has logged the outage of an auth or rate-limit service, with its cause. */

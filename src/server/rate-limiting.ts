@@ -76,8 +76,11 @@ function elsewhere(limits: RateLimiting['limits']): RateLimiting {
 async function openCounters({ settings, logger, clock }: Setup, onError: () => void): Promise<Counters> {
   const { redisUrl: url, redisTimeoutMs: timeoutMs, ratelimitFailOpen: failOpen } = settings;
   if (url === undefined) return createMemoryCounters({ clock, keysMax: settings.ratelimitKeysMax });
-  const outage = createOutageLog({ logger, ended: 'hits are counted again' });
-  return withFailurePolicy(await openRedisCounters({ url, timeoutMs, logger }), { failOpen, outage, onError });
+  const { failed, answered } = createOutageLog({ logger, ended: 'hits are counted in Redis again' });
+  const message = `hits cannot be counted in Redis: requests ${failOpen ? 'pass uncounted' : 'are not decided'}`;
+  // Its URL may hold a password.
+  const outage = { failed: (err: unknown) => failed({ redis: new URL(url).host, err }, message), answered };
+  return withFailurePolicy(await openRedisCounters({ url, timeoutMs, outage }), { failOpen, outage, onError });
 }
 
 export interface ConnectedLimiter {

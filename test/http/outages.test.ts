@@ -1,6 +1,10 @@
 /** An outage is a line when it begins, one a minute with counts, and one when it has ended. */
 import assert from 'node:assert/strict';
-import { createOutageLog } from '#http';
+import Koa from 'koa';
+import request from 'supertest';
+import { createOutageLog, createProblemResponses, problem, requestContext } from '#http';
+import { call, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
 
 describe('an outage', () => {
   const setUp = () => {
@@ -36,5 +40,60 @@ describe('an outage', () => {
     at(40_000, 'answered');
     at(50_000, 'failed');
     assert.equal(lines.length, 3);
+  });
+});
+
+describe('requests of one outage', () => {
+  const servers = testServers();
+  const openDesk = desksOf(servers);
+  let lines: string[];
+  const warn = (fields: object, message?: string) => {
+    const { redis, mapping } = fields as { redis?: string; mapping?: string };
+    lines.push(`${message} ${mapping ?? (redis && 'redis')}`);
+  };
+  const logger = { info() {}, warn, error: warn };
+
+  beforeEach(() => {
+    lines = [];
+  });
+
+  it('to several mappings of one service are one line', async () => {
+    const { port } = await servers.refusing();
+    const open = { bypass_auth: true };
+    const records = [
+      mappingRecord('one', '/one', `http://127.0.0.1:${port}`, open),
+      mappingRecord('two', '/two', `127.0.0.1:${port}`, open),
+      mappingRecord('deep', '/deep', `http://127.0.0.1:${port}`, { ...open, timeout_ms: 999 }),
+      mappingRecord('other', '/other', `http://127.0.0.1:${(await servers.refusing()).port}`, open),
+    ];
+    const desk = await openDesk({ config: { records }, only: ['gateway'], logger });
+    for (const path of ['/one', '/two', '/deep', '/one', '/other']) await call(desk, path).expect(503);
+    const away = 'The service behind the gateway could not be reached.';
+    assert.deepEqual(lines, [`${away} one`, `${away} other`]);
+  });
+
+  it('whose counters are away, and which are refused for it, are one line', async () => {
+    const redisUrl = `redis://127.0.0.1:${(await servers.refusing()).port}`;
+    const more = { bypass_auth: true, labels: { gateway: [{ group: [{ k: { header: 'x-k' } }] }] } };
+    const records = [
+      mappingRecord('one', '/one', 'http://127.0.0.1:1', more),
+      { ...limitRecord, failure_mode_deny: true },
+    ];
+    const limits = [
+      { domain: 'gateway', descriptors: [{ key: 'k', rate_limit: { unit: 'day', requests_per_unit: 1 } }] },
+    ];
+    const settings = { redisUrl, ratelimitFailOpen: false, only: ['gateway', 'ratelimit'] as const };
+    const desk = await openDesk({ config: { records, limits }, ...settings, logger });
+    for (let sent = 0; sent < 3; sent += 1) await call(desk, '/one').expect(503);
+    assert.deepEqual(lines, ['hits cannot be counted in Redis: requests are not decided redis']);
+  });
+
+  it('that services of this process have because of the database are one line', async () => {
+    const app = new Koa().use(createProblemResponses({ logger })).use((ctx) => {
+      Object.assign(requestContext(ctx), { mapping: ctx.path, service: ctx.path });
+      throw problem('storage-unavailable');
+    });
+    for (const path of ['/hotel', '/car', '/hotel']) await request(app.callback()).get(path).expect(503);
+    assert.deepEqual(lines, ['The database could not be reached. /hotel']);
   });
 });

@@ -170,6 +170,25 @@ describe('the rate-limit service of a desk', () => {
       await call(desk, '/shut').expect(429).expect('RateLimit', '"closed";r=0;t=1');
     });
 
+    for (const [ratelimitFailOpen, status, message] of [
+      [true, 200, 'hits cannot be counted in Redis: requests pass uncounted'],
+      [false, 500, 'hits cannot be counted in Redis: requests are not decided'],
+    ] as const)
+      it(`logs one line, without the password, however many requests meet the outage: ${message}`, async () => {
+        const lines: (readonly [string | undefined, object])[] = [];
+        const write = (fields: object, said?: string) => void lines.push([said, fields]);
+        const logger = { info() {}, warn: write, error: write };
+        const secretUrl = redisUrl.replace('//', '//me:hush@');
+        const url = await urlOf(await open({ config, redisUrl: secretUrl, ratelimitFailOpen, logger }));
+        for (let sent = 0; sent < 5; sent += 1) await ask(url, 'v').expect(status);
+        const ofRedis = lines.filter(([, fields]) => JSON.stringify(fields).includes('redis'));
+        assert.deepEqual(
+          ofRedis.map(([said]) => said),
+          [message],
+        );
+        assert.doesNotMatch(JSON.stringify(lines), /hush/);
+      });
+
     it('counts together with another desk', async function () {
       const sharedUrl = process.env['TEST_REDIS_URL'];
       if (sharedUrl === undefined) this.skip();

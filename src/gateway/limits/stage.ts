@@ -57,7 +57,8 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     onUnanswered();
     const { mapping } = requestContext(ctx);
     const fields = { mapping, denied: record.failureModeDeny, err: cause };
-    outage.failed({ ...requestLogFields(ctx), ...fields }, 'the rate-limit service gave no answer');
+    if (!isLogged(cause))
+      outage.failed({ ...requestLogFields(ctx), ...fields }, 'the rate-limit service gave no answer');
     if (record.failureModeDeny)
       throw problem('ratelimit-unavailable', {
         headers: { 'Retry-After': '1' },
@@ -91,6 +92,11 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     if (decision instanceof Promise) return settleLater(request, decision, descriptors);
     return settle(request, decision, descriptors);
   };
+}
+
+/** The counters of this process log an outage of their own server. */
+function isLogged(cause: unknown): boolean {
+  return cause instanceof Error && cause.name === 'CountersUnavailable';
 }
 
 /** Keeps each status beside its own descriptor: a service may leave out the statuses of the last descriptors. */

@@ -2,14 +2,16 @@
 import { CountersUnavailable } from '../limiter.ts';
 import type { Counters, Hit, HitResult, TakeOptions } from './counters.ts';
 
+/** Of the counters' server. Keeps it to a few lines in the log, however many requests meet it. */
+export interface Outage {
+  readonly failed: (error: unknown) => void;
+  readonly answered: () => void;
+}
+
 export interface FailurePolicyOptions {
   /** True: requests pass uncounted, but for those that no counter could ever admit. False: a `CountersUnavailable`. */
   readonly failOpen: boolean;
-  /** Keeps an outage to a few lines in the log, however many requests it meets. */
-  readonly outage: {
-    readonly failed: (fields: object, message: string) => void;
-    readonly answered: () => void;
-  };
+  readonly outage: Outage;
   /** Called for each decision that the counters gave no answer for. */
   readonly onError?: (error: unknown) => void;
 }
@@ -20,9 +22,9 @@ export interface FailurePolicyOptions {
  */
 export function withFailurePolicy(counters: Counters, { failOpen, outage, onError }: FailurePolicyOptions): Counters {
   function fail(error: unknown, hits: readonly Hit[]): readonly HitResult[] {
-    outage.failed({ err: error, failOpen }, failOpen ? passing : refusing);
+    outage.failed(error);
     onError?.(error);
-    if (!failOpen) throw new CountersUnavailable(refusing, { cause: error });
+    if (!failOpen) throw new CountersUnavailable(undecided, { cause: error });
     return uncounted(hits);
   }
 
@@ -42,8 +44,7 @@ export function withFailurePolicy(counters: Counters, { failOpen, outage, onErro
   });
 }
 
-const passing = 'hits cannot be counted: requests pass uncounted';
-const refusing = 'hits cannot be counted: requests are not decided';
+const undecided = 'hits cannot be counted: requests are not decided';
 
 /** A limit of 0 denies without a counter, and so does one that is smaller than the hit. */
 function uncounted(hits: readonly Hit[]): readonly HitResult[] {

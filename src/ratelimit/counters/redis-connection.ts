@@ -1,14 +1,14 @@
 /** One Redis client that reconnects, and never keeps a caller longer than its deadline. */
 import type { RedisClientType } from 'redis';
 import { type Admission, createBreaker, startDeadline } from '../breaker.ts';
-import type { Logger } from '../limiter.ts';
+import type { Outage } from './failure-policy.ts';
 
 export interface RedisConnectionOptions {
   /** `redis://[user:password@]host[:port][/database]`, `rediss://…` for TLS. */
   readonly url: string;
   /** For one command, from the call to the answer. */
   readonly timeoutMs: number;
-  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  readonly outage: Outage;
   /** Milliseconds. */
   readonly clock: () => number;
   /** From 0 up to 1. */
@@ -84,6 +84,9 @@ const withoutTimer = Object.freeze({ timeout: 0 });
 /** A start does not wait longer for Redis. */
 const firstConnectMsMax = 1_000;
 
+/** A connection that lasts as long ends an outage, also when nothing is decided. */
+const stableMs = 6_000;
+
 interface Opening {
   readonly client: Client;
   /** Connected, failed for the first time, or waited for long enough. */
@@ -91,13 +94,11 @@ interface Opening {
 }
 
 /** Loads the library only in a process that uses Redis. */
-async function loadClient({ url, logger, random }: RedisConnectionOptions): Promise<() => Opening> {
+async function loadClient({ url, outage, random }: RedisConnectionOptions): Promise<() => Opening> {
   const { createClient } = await import('redis');
-  const address = addressOf(url);
+  checkUrl(url);
   const reconnectStrategy = (retries: number): number =>
     Math.min(1_000, 50 * 2 ** Math.min(retries, 10)) * (1 - random() / 3);
-  let isLogged = false;
-
   function open(): Opening {
     const client = createClient({
       url,
@@ -107,6 +108,7 @@ async function loadClient({ url, logger, random }: RedisConnectionOptions): Prom
       pingInterval: 2_000,
       socket: { connectTimeout: 1_000, socketTimeout: 5_000, reconnectStrategy },
     });
+    let hasFailed = false;
     const settled = new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, firstConnectMsMax).unref();
       const settle = (): void => {
@@ -117,14 +119,14 @@ async function loadClient({ url, logger, random }: RedisConnectionOptions): Prom
       client.once('error', settle);
     });
     client.on('error', (error: Error) => {
-      // Our own close is no failure; an outage is one line, not one for each attempt to reconnect.
+      // Our own close is no failure.
       if (!client.isOpen) return;
-      if (!isLogged) logger.warn({ redis: address, err: error }, 'there is no connection to Redis');
-      isLogged = true;
+      outage.failed(error);
+      hasFailed = true;
     });
     client.on('ready', () => {
-      if (isLogged) logger.info({ redis: address }, 'the connection to Redis is back');
-      isLogged = false;
+      if (hasFailed) setTimeout(() => client.isReady && outage.answered(), stableMs).unref();
+      hasFailed = false;
     });
     // It rejects when the connection is closed before it was made; all else is an 'error' event.
     client.connect().catch(() => undefined);
@@ -133,10 +135,9 @@ async function loadClient({ url, logger, random }: RedisConnectionOptions): Prom
   return open;
 }
 
-/** For the log: the URL may contain a password. */
-function addressOf(url: string): string {
-  const { protocol, host } = URL.canParse(url) ? new URL(url) : { protocol: '', host: '' };
-  if (protocol === 'redis:' || protocol === 'rediss:') return host;
+function checkUrl(url: string): void {
+  const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: '' };
+  if (protocol === 'redis:' || protocol === 'rediss:') return;
   throw new Error('The URL of Redis is invalid: it has the form redis://host:6379, or rediss://host:6379 for TLS.');
 }
 

@@ -1,6 +1,6 @@
 /** Counters in Redis, shared by processes: one script call for all decisions of one turn of the event loop. */
-import type { Logger } from '../limiter.ts';
 import type { Counters, Hit, HitResult, TakeOptions } from './counters.ts';
+import type { Outage } from './failure-policy.ts';
 import { createOverLimitCache, type SharedResult } from './over-limit-cache.ts';
 import { openRedisConnection, type RedisConnection } from './redis-connection.ts';
 import { argumentsOf, countScript, digestOf, readResults, type ScriptCall } from './redis-script.ts';
@@ -10,7 +10,8 @@ export interface RedisCountersOptions {
   readonly url: string;
   /** For a round trip: a decision has one, and a second after Redis has lost the script. @default 50 */
   readonly timeoutMs?: number;
-  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** Of Redis: connections that break, or cannot be made. */
+  readonly outage: Outage;
   /** Before every key. @default 'frontdesk:' */
   readonly keyPrefix?: string;
   /** Exhausted limits that are cached in this process, about 400 bytes each; 0 asks Redis every time. @default 10_000 */
@@ -31,11 +32,11 @@ export interface RedisCounters extends Counters {
 
 /** Resolves also when Redis is down. Rejects with an error fit for a terminal when `url` is invalid. */
 export async function openRedisCounters(options: RedisCountersOptions): Promise<RedisCounters> {
-  const { url, timeoutMs = 50, logger, keyPrefix = 'frontdesk:', overLimitCacheMax = 10_000 } = options;
+  const { url, timeoutMs = 50, outage, keyPrefix = 'frontdesk:', overLimitCacheMax = 10_000 } = options;
   const { clock, random = Math.random } = options;
   // Without a given clock, a monotonic one: it need agree with no other process.
   const elapsed = clock ?? (() => performance.now());
-  const connection = await openRedisConnection({ url, timeoutMs, logger, clock: elapsed, random });
+  const connection = await openRedisConnection({ url, timeoutMs, outage, clock: elapsed, random });
   const cache = createOverLimitCache({ entriesMax: overLimitCacheMax, clock: elapsed });
   const runScript = createScript(connection);
   let batches: Batch[] = [];

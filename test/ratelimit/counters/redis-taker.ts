@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { openRedisCounters } from '../../../src/ratelimit/counters/redis.ts';
 
 const [url = ''] = process.argv.slice(2);
-const logger = { info() {}, warn() {} };
-const counters = await openRedisCounters({ url, keyPrefix: 'two:', timeoutMs: 5_000, logger });
+const outage = { failed() {}, answered() {} };
+const counters = await openRedisCounters({ url, keyPrefix: 'two:', timeoutMs: 5_000, outage });
 
 // All processes start together.
 process.send?.('ready');
