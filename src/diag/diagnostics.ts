@@ -106,9 +106,11 @@ export interface ClusterRow {
   }[];
   /** False: it has had no request yet, and its health is not checked. */
   readonly used: boolean;
-  /** Open: one more request would be refused now. `overflows` counts the refused ones. */
+  /** Open: one more request, or one more upgrade, would be refused now. `overflows` counts the refused ones. */
   readonly circuit: 'closed' | 'open';
   readonly active_requests: number;
+  /** Connections that have switched protocols, and requests that ask for it. */
+  readonly active_upgrades: number;
   readonly overflows: number;
   /** The mappings that lead there, a hundred at most; none for an auth service. */
   readonly mappings: readonly string[];

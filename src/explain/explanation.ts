@@ -201,6 +201,7 @@ export interface AcrossPart {
     readonly max_pending_requests: number;
     readonly max_requests: number;
     readonly max_retries: number;
+    readonly max_upgrades: number;
   };
   readonly health_check: string | undefined;
   readonly upgrades_allowed: readonly string[];

@@ -229,7 +229,10 @@ function acrossRows(across: AcrossPart): string[][] {
         `${breakers.max_requests} under way, ${breakers.max_retries} retries`,
     ],
     ...(health === undefined ? [] : [['health', health]]),
-    ['upgrades', upgrades.length === 0 ? 'none' : upgrades.join(', ')],
+    [
+      'upgrades',
+      upgrades.length === 0 ? 'none' : `${upgrades.join(', ')}, ${breakers.max_upgrades} connections at most`,
+    ],
   ];
 }
 

@@ -226,6 +226,7 @@ function acrossPart(
       max_pending_requests: breakers.maxPendingRequests,
       max_requests: breakers.maxRequests,
       max_retries: breakers.maxRetries,
+      max_upgrades: breakers.maxUpgrades,
     },
     health_check: healthCheck && healthText(healthCheck),
     upgrades_allowed: allowUpgrade,

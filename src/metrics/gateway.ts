@@ -104,6 +104,13 @@ export function createClusterFamilies(clusters: () => readonly ClusterSnapshot[]
 
   return [
     {
+      name: 'frontdesk_upstream_upgrades',
+      type: 'gauge',
+      labels: ['service'],
+      help: 'Connections to the service that have switched protocols, and requests that ask for it.',
+      samples: () => mergeByLabels(all(), ({ activeUpgrades }) => [['', activeUpgrades]], serviceAlone, sum),
+    },
+    {
       name: 'frontdesk_upstream_circuit_open',
       type: 'gauge',
       labels: ['service'],

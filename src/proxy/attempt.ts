@@ -25,6 +25,8 @@ export interface AttemptPlace {
   readonly isReused: () => boolean;
   /** For the health of the address, as soon as it is known; only the first call counts. */
   readonly reportOutcome: (outcome: AttemptOutcome) => void;
+  /** The connection has switched protocols: it gives the request's place back, and keeps its place among the upgrades. To be called once. */
+  readonly reportSwitch: () => void;
   /**
    * Gives the place back, after the end of the body or of the connection that has switched protocols. A request that
    * waits for a connection then never begins, and its handler is not called. A second call does nothing.
@@ -137,6 +139,7 @@ export function startAttempt(
     onRequestUpgrade(controller, status, headers, connection) {
       isOver = true;
       place.reportOutcome({ kind: 'answered', status });
+      place.reportSwitch();
       connection.once('error', () => connection.destroy()).once('close', place.release);
       const rawHeaders = controller.rawHeaders as readonly Buffer[];
       const noBody = createResponseBody(ignore, () => connection.destroy());

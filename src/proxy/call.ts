@@ -170,7 +170,7 @@ function attemptOnce(call: Call): void {
 function takePlace(call: Call): Attempt | undefined {
   const { cluster, request, tried } = call;
   try {
-    return (tried === undefined ? request.place : undefined) ?? cluster.attempt(tried);
+    return (tried === undefined ? request.place : undefined) ?? cluster.attempt(tried, request.upgrade !== undefined);
   } catch (cause) {
     fail(call, cause);
     return undefined;

@@ -73,7 +73,15 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     'ENFILE',
   ],
   [{ slug: 'upstream-unavailable', retry: 'never', retryAfter: 1, isProvoked: true }, 'ENOBUFS'],
-  [{ slug: 'upstream-overloaded', retry: 'never', retryAfter: 1 }, 'OVERFLOW'],
+  [
+    {
+      slug: 'upstream-overloaded',
+      retry: 'never',
+      retryAfter: 1,
+      remedy: 'raise it in circuit_breakers if the service can take more, or add addresses to the service',
+    },
+    'OVERFLOW',
+  ],
   [
     { slug: 'upstream-failed', retry: 'reset' },
     ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ENOTCONN', 'UND_ERR_SOCKET', 'UND_ERR_INFO'],

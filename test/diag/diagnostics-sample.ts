@@ -104,6 +104,7 @@ export const sample: Diagnostics = {
       used: true,
       circuit: 'open',
       active_requests: 9_303,
+      active_upgrades: 9_305,
       overflows: 9_304,
       mappings: ['hotel', 'hotel-canary'],
       mappings_total: 9_307,

@@ -102,7 +102,7 @@ describe('formatExplanation', () => {
       'balanced | round robin',
       'retries | 2 on 5xx, reset, 100 ms each; not for this method',
       'at most | 1024 connections to each address, 1024 requests waiting, 1024 under way, 3 retries',
-      'upgrades | websocket',
+      'upgrades | websocket, 10000 connections at most',
     ]);
   });
 

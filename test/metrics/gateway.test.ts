@@ -8,13 +8,22 @@ import { among, type Series, seriesOf } from '../support/scrape.ts';
 
 function cluster(service: string, more: Partial<ClusterSnapshot>): ClusterSnapshot {
   return {
-    ...{ service, isUsed: false, addresses: [], circuit: 'closed', activeRequests: 0, activeRetries: 0, overflows: 0 },
+    ...{
+      service,
+      isUsed: false,
+      addresses: [],
+      circuit: 'closed',
+      activeRequests: 0,
+      activeUpgrades: 0,
+      activeRetries: 0,
+      overflows: 0,
+    },
     ...more,
   };
 }
 
 function address(origin: string, health: ClusterSnapshot['addresses'][number]['health']) {
-  return { origin, health, activeRequests: 0 };
+  return { origin, health, activeRequests: 0, activeUpgrades: 0 };
 }
 
 const read = async (families: readonly Family[]): Promise<Series> =>
@@ -25,19 +34,29 @@ describe('the metrics of services', () => {
 
   it('merge the clusters of one service', async () => {
     const series = await seriesWith(
-      cluster('a', { circuit: 'open', overflows: 2, addresses: [address('x', 'healthy'), address('y', 'ejected')] }),
-      cluster('a', { overflows: 3, addresses: [address('x', 'unhealthy'), address('z', 'unknown')] }),
+      cluster('a', {
+        circuit: 'open',
+        overflows: 2,
+        activeUpgrades: 4,
+        addresses: [address('x', 'healthy'), address('y', 'ejected')],
+      }),
+      cluster('a', {
+        overflows: 3,
+        activeUpgrades: 3,
+        addresses: [address('x', 'unhealthy'), address('z', 'unknown')],
+      }),
       cluster('b', { addresses: [address('x', 'unknown')] }),
     );
     assert.deepEqual(among(series, 'frontdesk_upstream_circuit_open'), { a: 1, b: 0 });
     assert.deepEqual(among(series, 'frontdesk_upstream_circuit_overflows_total'), { a: 5, b: 0 });
+    assert.deepEqual(among(series, 'frontdesk_upstream_upgrades'), { a: 7, b: 0 });
     const healthy = { 'a x': 0, 'a y': 0, 'a z': 1, 'b x': 1 };
     assert.deepEqual(among(series, 'frontdesk_upstream_address_healthy'), healthy);
   });
 
   it('are those of used services where there are more than a thousand', async () => {
     const resting = Array.from({ length: 1_000 }, (_, number) => cluster(`service-${number}`, {}));
-    assert.equal(Object.keys(await seriesWith(...resting)).length, 2_000);
+    assert.equal(Object.keys(await seriesWith(...resting)).length, 3_000);
     const series = await seriesWith(...resting, cluster('busy', { isUsed: true }));
     assert.deepEqual(among(series, 'frontdesk_upstream_circuit_open'), { busy: 0 });
   });

@@ -8,6 +8,7 @@ import type { RetryPolicy } from '#config';
 import { problems } from '#http';
 import { createClusters } from '#proxy';
 import { failures } from '../../src/proxy/failures.ts';
+import { breakersOf } from '../support/clusters.ts';
 import { type EdgeOptions, startEdge } from '../support/edge.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
@@ -175,14 +176,14 @@ describe('a service that misbehaves', () => {
 
   it('and has too many requests is overloaded', async () => {
     const { upstream } = await startMisbehaving(() => {});
-    const circuitBreakers = { maxConnections: 1, maxPendingRequests: 0, maxRequests: 1, maxRetries: 0 };
+    const circuitBreakers = breakersOf({ maxConnections: 1, maxPendingRequests: 0, maxRequests: 1, maxRetries: 0 });
     const clusters = createClusters();
     const edge = await startEdgeTo(upstream, { clusters, mapping: { timeoutMs: 100, circuitBreakers } });
     const first = ask(edge);
     await until(() => clusters.snapshot()[0]?.activeRequests === 1);
-    const { answer, code } = await ask(edge);
+    const { answer, code, found } = await ask(edge);
     assert.equal(code, 'OVERFLOW');
-    checkProblem(answer, 'OVERFLOW');
+    checkProblem(answer, 'OVERFLOW', found);
     await first;
   });
 

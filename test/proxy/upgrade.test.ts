@@ -42,8 +42,10 @@ describe('a connection that switches protocols', () => {
     servers.later(() => Promise.all([front.close(0), upgrades.close(0), clusters.close()]));
     const open = (headers: readonly string[] = handshake, more = '') =>
       speak(front.port, askToSwitch(path, headers) + more);
-    const active = () => clusters.snapshot()[0]?.activeRequests;
-    const released = () => eventually(() => assert.deepEqual([active(), upstream.connections()], [0, 0]));
+    const active = () => clusters.snapshot()[0]?.activeUpgrades;
+    const requests = () => clusters.snapshot()[0]?.activeRequests;
+    const released = () =>
+      eventually(() => assert.deepEqual([active(), requests(), upstream.connections()], [0, 0, 0]));
     return { upstream, edge, port: front.port, open, active, released };
   }
 
@@ -152,12 +154,16 @@ describe('a connection that switches protocols', () => {
     await Promise.all([client.closed, service.closed]);
   });
 
-  it('counts against the circuit breakers until it ends', async () => {
-    const { open, released } = await setUp(undefined, { circuitBreakers: breakersOf({ maxRequests: 1 }) });
-    const client = open();
-    await client.until('HTTP/1.1 101 ');
-    assert.match(await open().closed, /^HTTP\/1\.1 503 /);
-    client.socket.destroy();
+  it('takes no place of requests, and counts against max_upgrades until it ends', async () => {
+    const circuitBreakers = breakersOf({ maxRequests: 1, maxConnections: 1, maxPendingRequests: 0, maxUpgrades: 2 });
+    const { open, released, upstream } = await setUp(undefined, { circuitBreakers });
+    const clients = [open()];
+    await clients[0]?.until('HTTP/1.1 101 ');
+    clients.push(open());
+    await clients[1]?.until('HTTP/1.1 101 ');
+    assert.match(await open().closed, /^HTTP\/1\.1 503 [\s\S]*Retry-After: 1/);
+    assert.equal(upstream.asked.length, 2);
+    for (const { socket } of clients) socket.destroy();
     await released();
     await open().until('HTTP/1.1 101 ');
   });

@@ -109,12 +109,18 @@ function statusCodesFault({ retryOn = [], statusCodes: codes = [] }: Given<typeo
 
 const most = 1_000_000;
 
-/** The numbers are Envoy's, so that a team that comes from there has the same bounds. */
+/** The numbers are Envoy's where it has the bound, so that a team that comes from there has the same ones. */
 const breakerFields = {
   maxConnections: count('max_connections', [1, most], 1024, 'To each address of the service.'),
   maxPendingRequests: count('max_pending_requests', [0, most], 1024, 'Waiting for a connection.'),
   maxRequests: count('max_requests', [1, most], 1024, 'At the same time.'),
   maxRetries: count('max_retries', [0, most], 3, 'At the same time.'),
+  maxUpgrades: count(
+    'max_upgrades',
+    [1, most],
+    10_000,
+    'Connections that have switched protocols, such as WebSockets.',
+  ),
 };
 
 /** Bounds on a mapping's concurrent work at its service. Beyond them a request is refused at once with 503. */

@@ -64,7 +64,7 @@ export function routeFigures({ health, traffic }) {
  * @param {ClusterRow} cluster
  * @returns {Figures}
  */
-export function clusterFigures({ circuit, active_requests, overflows, addresses }) {
+export function clusterFigures({ circuit, active_requests, active_upgrades, overflows, addresses }) {
   /** @type {[string, Figure][]} */
   const each = addresses.flatMap(({ health, active_requests: active }, index) => [
     [`health_${index}`, { text: health, state: isUnwell(health) ? 'ill' : health === 'healthy' ? 'well' : 'none' }],
@@ -73,6 +73,7 @@ export function clusterFigures({ circuit, active_requests, overflows, addresses 
   return {
     circuit: { text: circuit, state: circuit === 'open' ? 'ill' : 'well' },
     active: countFigure(active_requests),
+    upgrades: countFigure(active_upgrades),
     overflows: countFigure(overflows, 'watch'),
     ...Object.fromEntries(each),
   };

@@ -16,7 +16,7 @@ function clusterTable({ clusters, clusters_total: total }: Diagnostics): Markup 
   if (total === 0) return html`<p class="hint">All services run within this server.</p>`;
   return html`<table>
 <caption>Services across HTTP</caption>
-<thead><tr><th scope="col">Cluster</th><th scope="col">Addresses</th><th scope="col">Circuit</th><th scope="col" class="number">In flight</th><th scope="col" class="number">Refused by circuit</th><th scope="col">Mappings</th></tr></thead>
+<thead><tr><th scope="col">Cluster</th><th scope="col">Addresses</th><th scope="col">Circuit</th><th scope="col" class="number">In flight</th><th scope="col" class="number">Upgrades</th><th scope="col" class="number">Refused by circuit</th><th scope="col">Mappings</th></tr></thead>
 <tbody>
 ${visibleRows(clusters).map(clusterRow)}</tbody>
 </table>
@@ -30,7 +30,7 @@ function clusterRow(cluster: ClusterRow): Markup {
 <th scope="row">${name}${service !== name && html`<span class="minor">${service}</span>`}${!used && html`<span class="minor">not used yet</span>`}</th>
 <td data-label="Addresses"><ul class="plain">${addresses.map(({ origin }, index) => html`<li><code>${origin}</code> ${live(`health_${index}`, figures)}, ${live(`active_${index}`, figures)} in flight</li>`)}</ul></td>
 <td data-label="Circuit">${live('circuit', figures)}</td>
-${liveCell('In flight', 'active', figures)}${liveCell('Refused by circuit', 'overflows', figures)}
+${liveCell('In flight', 'active', figures)}${liveCell('Upgrades', 'upgrades', figures)}${liveCell('Refused by circuit', 'overflows', figures)}
 <td data-label="Mappings">${mappings.length === 0 ? '–' : mappings.join(', ')}${mappings.length < mappingsTotal && ` and ${countText(mappingsTotal - mappings.length)} more`}</td></tr>
 `;
 }

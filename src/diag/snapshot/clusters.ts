@@ -38,7 +38,7 @@ export function nameClusters(
 const mappingsMax = 100;
 
 export function clusterRow(cluster: Cluster, { name, service, mappings }: KnownCluster): ClusterRow {
-  const { addresses, isUsed, circuit, activeRequests, overflows } = cluster.snapshot();
+  const { addresses, isUsed, circuit, activeRequests, activeUpgrades, overflows } = cluster.snapshot();
   return {
     name,
     service,
@@ -50,6 +50,7 @@ export function clusterRow(cluster: Cluster, { name, service, mappings }: KnownC
     used: isUsed,
     circuit,
     active_requests: activeRequests,
+    active_upgrades: activeUpgrades,
     overflows,
     mappings: mappings.slice(0, mappingsMax),
     mappings_total: mappings.length,

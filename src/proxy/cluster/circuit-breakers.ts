@@ -1,14 +1,15 @@
-/** How many requests, waiting requests and retries a cluster may have; beyond that a request is refused at once. */
+/** How many requests, waiting requests, retries and switched connections a cluster may have; beyond that a request is refused at once. */
 import type { CircuitBreakers as Limits } from '#config';
 import { CircuitOpen } from '../failures.ts';
 
 export interface CircuitBreakers {
-  /** Takes a place at an address, or throws CircuitOpen. */
-  readonly enter: (address: Busy) => void;
+  /** Takes a request's place at an address, and one among the upgrades for a request that asks for one, or throws CircuitOpen. */
+  readonly enter: (address: Busy, isUpgrade?: boolean) => void;
   readonly leave: (address: Busy) => void;
+  readonly leaveUpgrade: (address: Busy) => void;
   /** Takes a place among the retries and returns its release; undefined when there are enough. */
   readonly takeRetry: () => (() => void) | undefined;
-  /** Whether `enter` would throw. */
+  /** Whether `enter` would throw for a request or for an upgrade. */
   readonly refuses: (address: Busy) => boolean;
   /** Whether one more request would take more than half of the places. */
   readonly isCrowded: () => boolean;
@@ -18,10 +19,13 @@ export interface CircuitBreakers {
 /** Written here. */
 interface Busy {
   activeRequests: number;
+  activeUpgrades: number;
 }
 
 interface BreakerCounts {
   activeRequests: number;
+  /** Connections that have switched protocols, and requests that ask for it. */
+  activeUpgrades: number;
   activeRetries: number;
   overflows: number;
 }
@@ -32,23 +36,28 @@ const retriesAlways = 3;
 
 /** Each address handles `maxConnections` requests at once; the others wait for a connection. */
 export function createCircuitBreakers(service: string, limits: Limits): CircuitBreakers {
-  const { maxConnections, maxPendingRequests, maxRequests, maxRetries } = limits;
-  const counts: BreakerCounts = { activeRequests: 0, activeRetries: 0, overflows: 0 };
+  const { maxConnections, maxPendingRequests, maxRequests, maxRetries, maxUpgrades } = limits;
+  const counts: BreakerCounts = { activeRequests: 0, activeUpgrades: 0, activeRetries: 0, overflows: 0 };
   let waiting = 0;
 
   /** Which limit one more request would exceed. */
-  function excess(address: Busy): string | undefined {
-    if (counts.activeRequests >= maxRequests) return `${maxRequests} requests under way`;
+  function excess(address: Busy, isUpgrade: boolean): string | undefined {
+    if (isUpgrade && counts.activeUpgrades >= maxUpgrades) return `max_upgrades: ${maxUpgrades}`;
+    if (counts.activeRequests >= maxRequests) return `max_requests: ${maxRequests}`;
     if (address.activeRequests < maxConnections || waiting < maxPendingRequests) return undefined;
-    return `${maxPendingRequests} requests waiting for a connection`;
+    return `max_pending_requests: ${maxPendingRequests}`;
   }
 
   return Object.freeze({
-    enter(address: Busy) {
-      const what = excess(address);
-      if (what !== undefined) {
+    enter(address: Busy, isUpgrade = false) {
+      const bound = excess(address, isUpgrade);
+      if (bound !== undefined) {
         counts.overflows += 1;
-        throw new CircuitOpen(`${service} has ${what} already`);
+        throw new CircuitOpen(`${service} is at its bound of ${bound}`);
+      }
+      if (isUpgrade) {
+        address.activeUpgrades += 1;
+        counts.activeUpgrades += 1;
       }
       if (address.activeRequests >= maxConnections) waiting += 1;
       address.activeRequests += 1;
@@ -58,6 +67,10 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
       if (address.activeRequests > maxConnections) waiting -= 1;
       address.activeRequests -= 1;
       counts.activeRequests -= 1;
+    },
+    leaveUpgrade(address: Busy) {
+      address.activeUpgrades -= 1;
+      counts.activeUpgrades -= 1;
     },
     takeRetry() {
       const most = Math.min(maxRetries, Math.max(retriesAlways, Math.floor(counts.activeRequests * retryShare)));
@@ -69,7 +82,7 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
         isTaken = false;
       };
     },
-    refuses: (address: Busy) => excess(address) !== undefined,
+    refuses: (address: Busy) => excess(address, true) !== undefined,
     isCrowded: () => counts.activeRequests + 1 > maxRequests / 2,
     counts,
   });

@@ -19,8 +19,11 @@ export interface ClusterParts extends EndpointParts {
 }
 
 export interface Cluster {
-  /** Takes a place at the best address, if possible none of `tried`. Throws CircuitOpen when a circuit breaker is open. */
-  readonly attempt: (tried?: readonly string[]) => Attempt;
+  /**
+   * Takes a place at the best address, if possible none of `tried`; for an upgrade also one of the connections that may
+   * have switched. Throws CircuitOpen when a circuit breaker is open.
+   */
+  readonly attempt: (tried?: readonly string[], isUpgrade?: boolean) => Attempt;
   /** Takes one of the retries that may run at the same time and returns its release; undefined when there are enough. */
   readonly takeRetry: () => (() => void) | undefined;
   /** Whether one more request would take more than half of its places. */
@@ -36,10 +39,13 @@ export interface ClusterSnapshot {
     readonly origin: string;
     readonly health: Health | 'ejected';
     readonly activeRequests: number;
+    readonly activeUpgrades: number;
   }[];
   readonly activeRequests: number;
+  /** Connections that have switched protocols, and requests that ask for it. */
+  readonly activeUpgrades: number;
   readonly activeRetries: number;
-  /** Open: at every address a circuit breaker would refuse one more request. */
+  /** Open: at every address a circuit breaker would refuse one more request, or one more upgrade. */
   readonly circuit: 'closed' | 'open';
   /** How often a circuit breaker refused, since the start. */
   readonly overflows: number;
@@ -67,12 +73,13 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
     return pick(all, (endpoint) => standingOf(endpoint, nowMs), tried);
   }
 
-  function attempt(tried: readonly string[] = untried): Attempt {
+  function attempt(tried: readonly string[] = untried, isUpgrade = false): Attempt {
     isUsed = true;
     const endpoint = choose(tried);
-    breakers.enter(endpoint);
+    breakers.enter(endpoint, isUpgrade);
     let request: PooledRequest | undefined;
     let isReported = false;
+    let hasSwitched = false;
     let isReleased = false;
     return {
       origin: endpoint.origin,
@@ -85,11 +92,16 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
         if (!isReported) learn(endpoint, outcome);
         isReported = true;
       },
+      reportSwitch() {
+        hasSwitched = true;
+        breakers.leave(endpoint);
+      },
       release() {
         if (isReleased) return;
         isReleased = true;
-        breakers.leave(endpoint);
-        if (request !== undefined) endpoint.pool.end(request);
+        if (!hasSwitched) breakers.leave(endpoint);
+        if (isUpgrade) breakers.leaveUpgrade(endpoint);
+        if (request !== undefined) endpoint.pool.forget(request);
       },
     };
   }
@@ -143,10 +155,10 @@ function standingOf({ outlier, health, leavingUntilMs }: Endpoint, nowMs: number
  */
 const provokedStatuses: ReadonlySet<number> = new Set([501, 505, 506, 507, 508, 510, 511]);
 
-function addressOf({ origin, outlier, health, activeRequests }: Endpoint, nowMs: number) {
-  return { origin, health: isEjected(outlier, nowMs) ? ('ejected' as const) : health, activeRequests };
+function addressOf({ origin, outlier, health, activeRequests, activeUpgrades }: Endpoint, nowMs: number) {
+  return { origin, health: isEjected(outlier, nowMs) ? ('ejected' as const) : health, activeRequests, activeUpgrades };
 }
 
 function unusedAddresses({ origins }: ClusterSpec): ClusterSnapshot['addresses'] {
-  return [...new Set(origins())].map((origin) => ({ origin, health: 'unknown', activeRequests: 0 }));
+  return [...new Set(origins())].map((origin) => ({ origin, health: 'unknown', activeRequests: 0, activeUpgrades: 0 }));
 }

@@ -24,8 +24,6 @@ export interface PooledRequest {
   connection: Connection | undefined;
   /** Which socket of the connection it found open; 0: none. */
   foundSocket: number;
-  /** A connection that has switched protocols belongs to the request until its end. */
-  state: 'waiting' | 'running' | 'switched' | 'over';
 }
 
 /**
@@ -107,7 +105,7 @@ export function createPooledRequest(
   isFresh: boolean,
   withoutTracing?: WithoutTracing,
 ): PooledRequest {
-  return { options, handler, isFresh, withoutTracing, connection: undefined, foundSocket: 0, state: 'waiting' };
+  return { options, handler, isFresh, withoutTracing, connection: undefined, foundSocket: 0 };
 }
 
 /**
@@ -117,7 +115,6 @@ export function createPooledRequest(
 export function send(connection: Connection, request: PooledRequest, onFree: () => void): void {
   request.connection = connection;
   request.foundSocket = connection.isConnected ? connection.sockets : 0;
-  request.state = 'running';
   connection.request = request;
   const { withoutTracing, handler } = request;
   const options = withServerName(request.options, connection.serverName);

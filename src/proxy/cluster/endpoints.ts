@@ -28,6 +28,7 @@ export interface EndpointParts extends Pick<HealthCheckParts, 'random' | 'timer'
 
 export interface Endpoint extends Candidate {
   activeRequests: number;
+  activeUpgrades: number;
   health: Health;
   /** Until then others are asked, where there are any: its last response said `Connection: close`. */
   leavingUntilMs: number;
@@ -101,6 +102,7 @@ function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointP
   const endpoint: Endpoint = {
     origin,
     activeRequests: 0,
+    activeUpgrades: 0,
     lastPicked: -parts.random(),
     health: 'unknown',
     leavingUntilMs: Number.NEGATIVE_INFINITY,

@@ -104,6 +104,7 @@ function createProbe(
       dispatch: (request, handler) => void client.dispatch(request, handler),
       isReused: () => false,
       reportOutcome() {},
+      reportSwitch() {},
       release() {},
     };
     startAttempt(place, options, {

@@ -1,9 +1,10 @@
-/** Which of several addresses comes next: the one that has waited longest, or the one with the fewest requests. */
+/** Which of several addresses comes next: the one that has waited longest, or the one with the fewest requests and switched connections. */
 import type { Mapping } from '#config';
 
 export interface Candidate {
   readonly origin: string;
   readonly activeRequests: number;
+  readonly activeUpgrades: number;
   /** The number of the choice that picked it last. Written here. */
   lastPicked: number;
 }
@@ -53,6 +54,6 @@ function hasWaitedLonger(one: Candidate, other: Candidate): boolean {
 }
 
 function isLessBusy(one: Candidate, other: Candidate): boolean {
-  const difference = one.activeRequests - other.activeRequests;
+  const difference = one.activeRequests + one.activeUpgrades - other.activeRequests - other.activeUpgrades;
   return difference === 0 ? hasWaitedLonger(one, other) : difference < 0;
 }

@@ -12,8 +12,8 @@ import {
 
 export interface Pool {
   readonly run: (request: PooledRequest) => void;
-  /** Takes the request out of the queue, or gives up the connection that it has switched to another protocol. */
-  readonly end: (request: PooledRequest) => void;
+  /** Takes the request out of the queue, if it is still in it. */
+  readonly forget: (request: PooledRequest) => void;
   /** Ends idle connections at once and the others after their requests; later requests still run, each on a new connection. */
   readonly close: () => Promise<void>;
 }
@@ -26,16 +26,11 @@ export function createPool(options: ConnectionOptions, connectionsMax: number): 
     send(connection, request, () => onFree(connection));
   }
 
-  /** The socket of an upgrade is lost to its connection, and counts until the request ends. */
+  /** Also after an upgrade, with which the connection has lost its socket and may open another. */
   function onFree(connection: Connection): void {
-    const { request } = connection;
-    if (request === undefined) return;
+    if (connection.request === undefined) return;
     connection.request = undefined;
-    if (request.state === 'running' && request.options.upgrade) {
-      request.state = 'switched';
-      connections.countSwitched(1);
-    }
-    if (queue.size > 0 && connections.areWithinBounds()) startNext(connection);
+    if (queue.size > 0) startNext(connection);
     else connections.putBack(connection);
   }
 
@@ -57,15 +52,7 @@ export function createPool(options: ConnectionOptions, connectionsMax: number): 
 
   return Object.freeze({
     run,
-    end(request: PooledRequest) {
-      queue.delete(request);
-      const wasSwitched = request.state === 'switched';
-      request.state = 'over';
-      if (!wasSwitched) return;
-      connections.countSwitched(-1);
-      const connection = queue.size > 0 ? connections.take(false) : undefined;
-      if (connection !== undefined) startNext(connection);
-    },
+    forget: (request: PooledRequest) => void queue.delete(request),
     close: connections.close,
   });
 }
@@ -80,12 +67,11 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
   const listener: ConnectionListener = { onFree, onClosed };
   let connector: Connector | undefined;
   let closing = 0;
-  let switched = 0;
   let closed: Promise<void> | undefined;
   let whenEmpty = () => {};
 
   function open(): Connection | undefined {
-    if (all.size + switched >= connectionsMax) return undefined;
+    if (all.size >= connectionsMax) return undefined;
     connector ??= createConnector(options);
     const connection = openConnection(options, connector, listener);
     all.add(connection);
@@ -131,12 +117,6 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
       else drop(connection);
     },
     drop,
-    /** A switched socket counts although no connection has it. */
-    countSwitched(change: 1 | -1) {
-      switched += change;
-    },
-    /** False when switched sockets have taken the places of connections. */
-    areWithinBounds: () => all.size + switched <= connectionsMax,
     close() {
       closed ??= new Promise<void>((resolve) => {
         whenEmpty = resolve;

@@ -79,8 +79,8 @@ describe('a Mapping', () => {
     regex_redirect: { pattern: ^/v1/, substitution: /v2/ } -> redirect: { path: { kind: regex, pattern: ^/v1/, substitution: /v2/ }, status: 301 }
     retry_policy: { retry_on: 'reset, 5xx', per_try_timeout: 1.5s } -> retryPolicy: { retryOn: [reset, 5xx], numRetries: 1, perTryTimeoutMs: 1500, statusCodes: [] }
     retry_policy: { retry_on: [retriable-status-codes], retriable_status_codes: [503] } -> retryPolicy: { retryOn: [retriable-status-codes], numRetries: 1, statusCodes: [503] }
-    circuit_breakers: { max_requests: 10 }            -> circuitBreakers: { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 10, maxRetries: 3 }
-    circuit_breakers: [{ priority: default, max_retries: 0 }] -> circuitBreakers: { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 0 }
+    circuit_breakers: { max_requests: 10 }            -> circuitBreakers: { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 10, maxRetries: 3, maxUpgrades: 10000 }
+    circuit_breakers: [{ priority: default, max_retries: 0 }] -> circuitBreakers: { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 0, maxUpgrades: 10000 }
     health_checks: [{ interval: 1m30s, health_check: { http: { path: /h, expected_statuses: [{ min: 200, max: 299 }] } } }] -> healthCheck: { path: /h, timeoutMs: 3000, intervalMs: 90000, expectedStatuses: [{ min: 200, max: 299 }], unhealthyThreshold: 2, healthyThreshold: 1 }
     outlier_detection: { consecutive_5xx: 0 }         -> outlierDetection: { consecutive5xx: 0, baseEjectionTimeMs: 30000, maxEjectionPercent: 50 }
     cors: { origins: 'https://a.example, https://b.example', headers: X-Plan, credentials: true, max_age: '600' } -> cors: { origins: [https://a.example, https://b.example], methods: [GET, HEAD, POST], headers: [x-plan], exposedHeaders: [], credentials: true, maxAgeSeconds: 600 }

@@ -37,7 +37,7 @@ describe('the clusters in the diagnostics', () => {
   it('are listed once each, with the names of their routes, which name them too', () => {
     const { read } = setUp();
     const { clusters, clusters_total, routes } = read();
-    const rest = { used: false, circuit: 'closed', active_requests: 0, overflows: 0 };
+    const rest = { used: false, circuit: 'closed', active_requests: 0, active_upgrades: 0, overflows: 0 };
     const addresses = origins.map((origin) => address(origin));
     assert.deepEqual(clusters, [
       { name: 'hotel', service: 'hotel', addresses, ...rest, mappings: ['a', 'c'], mappings_total: 2 },
@@ -91,7 +91,12 @@ describe('the clusters in the diagnostics', () => {
 
   it('make a route fail when none of their addresses is usable', () => {
     const check = (health: readonly ('healthy' | 'unhealthy' | 'ejected' | 'unknown')[], expected: string) => {
-      const addresses = health.map((one) => ({ origin: 'http://10.0.0.1', health: one, activeRequests: 0 }));
+      const addresses = health.map((one) => ({
+        origin: 'http://10.0.0.1',
+        health: one,
+        activeRequests: 0,
+        activeUpgrades: 0,
+      }));
       const { cluster } = createClusters().acquire(specOf(origins));
       const known = { snapshot: () => ({ ...cluster.snapshot(), addresses }) };
       const gateway = () => ({ ...parts.gateway(), routes: [routeTo('a', known)] });

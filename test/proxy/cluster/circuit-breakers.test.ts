@@ -5,9 +5,11 @@ import { type CircuitBreakers, createCircuitBreakers } from '../../../src/proxy/
 import { CircuitOpen } from '../../../src/proxy/failures.ts';
 import { breakersOf } from '../../support/clusters.ts';
 
-const limits = { maxConnections: 2, maxPendingRequests: 3, maxRequests: 6, maxRetries: 3 };
+const limits = { maxConnections: 2, maxPendingRequests: 3, maxRequests: 6, maxRetries: 3, maxUpgrades: 2 };
 
 type Load = Parameters<CircuitBreakers['enter']>[0];
+
+const idle = { activeRequests: 0, activeUpgrades: 0 };
 
 interface Model {
   readonly active: [number, number];
@@ -44,7 +46,7 @@ describe('circuit breakers', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100, size: 'max' }), (steps) => {
         const breakers = createCircuitBreakers('hotel', limits);
-        const loads = [{ activeRequests: 0 }, { activeRequests: 0 }] as const;
+        const loads = [{ ...idle }, { ...idle }] as const;
         const model: Model = { active: [0, 0], refused: 0 };
         for (const { isEnter, address } of steps) {
           const does = isEnter ? enterModel(model, address) : leaveModel(model, address);
@@ -60,7 +62,7 @@ describe('circuit breakers', () => {
   function check(what: string, fields: Parameters<typeof breakersOf>[0], activeRequests: number, expected: number) {
     it(`let ${expected} retries run at once ${what}`, () => {
       const breakers = createCircuitBreakers('hotel', breakersOf(fields));
-      const load = { activeRequests: 0 };
+      const load = { ...idle };
       for (let count = 0; count < activeRequests; count += 1) breakers.enter(load);
       let taken = 0;
       while (breakers.takeRetry() !== undefined) taken += 1;
@@ -68,6 +70,25 @@ describe('circuit breakers', () => {
       assert.equal(breakers.counts.activeRetries, expected);
     });
   }
+
+  it('give an upgrade a place of its own beside that of its request', () => {
+    const breakers = createCircuitBreakers('hotel', limits);
+    const load = { ...idle };
+    const enter = () => breakers.enter(load, true);
+    for (let count = 0; count < limits.maxUpgrades; count += 1) {
+      enter();
+      breakers.leave(load);
+    }
+    assert.deepEqual(load, { activeRequests: 0, activeUpgrades: 2 });
+    assert.throws(enter, { name: 'CircuitOpen', message: 'hotel is at its bound of max_upgrades: 2' });
+    assert.ok(breakers.refuses(load));
+    breakers.enter(load);
+    breakers.leaveUpgrade(load);
+    assert.ok(!breakers.refuses(load));
+    enter();
+    const { activeRequests, activeUpgrades, overflows } = breakers.counts;
+    assert.deepEqual([activeRequests, activeUpgrades, overflows], [2, 2, 1]);
+  });
 
   it('count a retry that is released twice as one', () => {
     const breakers = createCircuitBreakers('hotel', breakersOf({ maxRetries: 2 }));

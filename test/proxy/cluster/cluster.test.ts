@@ -69,9 +69,10 @@ describe('a cluster of one address', () => {
     const unused = {
       service: 'hotel',
       isUsed: false,
-      addresses: [{ origin, health: 'unknown', activeRequests: 0 }],
+      addresses: [{ origin, health: 'unknown', activeRequests: 0, activeUpgrades: 0 }],
       circuit: 'closed',
       activeRequests: 0,
+      activeUpgrades: 0,
       activeRetries: 0,
       overflows: 0,
     };
@@ -136,17 +137,15 @@ describe('a cluster of one address', () => {
     assert.equal(upstream.sockets.size, 3);
   });
 
-  it('counts a switched connection until it is released', async () => {
-    let connections = 0;
+  it('lets switched connections take no place of requests, and refuses those beyond max_upgrades', async () => {
     const { origin } = await servers.tcp((socket) => {
-      connections += 1;
       socket.once('data', () => socket.write('HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n'));
     });
     const cluster = openCluster([origin], {
-      circuitBreakers: breakersOf({ maxConnections: 1, maxPendingRequests: 1 }),
+      circuitBreakers: breakersOf({ maxConnections: 1, maxPendingRequests: 0, maxUpgrades: 2 }),
     });
-    const upgrade = () => {
-      const attempt = cluster.attempt();
+    const upgrade = async () => {
+      const attempt = cluster.attempt([], true);
       const switched = createSignal();
       attempt.dispatch(
         { method: 'GET', path: '/', upgrade: 'echo' },
@@ -156,17 +155,19 @@ describe('a cluster of one address', () => {
           onResponseError: (_controller, error) => assert.fail(error),
         },
       );
-      return { release: attempt.release, switched: switched.given };
+      await switched.given;
+      attempt.reportSwitch();
+      return attempt;
     };
-    const first = upgrade();
-    await first.switched;
-    const second = upgrade();
-    assert.throws(() => cluster.attempt(), { code: 'OVERFLOW' });
-    await askElsewhere();
-    assert.equal(connections, 1);
+    const [first] = [await upgrade(), await upgrade()];
+    await assert.rejects(upgrade(), { code: 'OVERFLOW' });
+    const { activeRequests, activeUpgrades, circuit, overflows } = cluster.snapshot();
+    assert.deepEqual([activeRequests, activeUpgrades, circuit, overflows], [0, 2, 'open', 1]);
+    cluster.attempt().release();
     first.release();
-    await second.switched;
-    second.release();
+    first.release();
+    await upgrade();
+    assert.equal(cluster.snapshot().activeUpgrades, 2);
   });
 
   it('forgets a connection that the service has closed', async () => {
@@ -326,7 +327,7 @@ describe('clusters', () => {
     ];
     const clusters = openClusters({ timer: createManualTime().timer });
     const all = [{}, ...others].map((fields) => clusters.acquire({ ...plain, ...fields }).cluster);
-    assert.equal(new Set(all).size, 1 + 4 + 4 + 3 + 1 + 7);
+    assert.equal(new Set(all).size, 1 + 4 + 5 + 3 + 1 + 7);
   });
 
   it('keep connections and counts from one configuration to the next', async () => {

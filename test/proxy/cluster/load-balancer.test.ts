@@ -5,12 +5,14 @@ import { type Candidate, createLoadBalancer } from '../../../src/proxy/cluster/l
 
 interface Place extends Candidate {
   activeRequests: number;
+  activeUpgrades: number;
 }
 
 function placesOf(count: number): Place[] {
   return Array.from({ length: count }, (_, index) => ({
     origin: `http://${index}`,
     activeRequests: 0,
+    activeUpgrades: 0,
     lastPicked: -1 / (index + 1),
   }));
 }
@@ -62,9 +64,12 @@ describe('a load balancer', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(3), { minLength: 1, maxLength: 8 }), (loads) => {
         const places = placesOf(loads.length);
-        for (const [index, place] of places.entries()) place.activeRequests = loads[index] ?? 0;
+        for (const [index, place] of places.entries()) {
+          place.activeUpgrades = Math.floor((loads[index] ?? 0) / 2);
+          place.activeRequests = (loads[index] ?? 0) - place.activeUpgrades;
+        }
         const pick = createLoadBalancer<Place>('least_request');
-        const least = places.filter(({ activeRequests }) => activeRequests === Math.min(...loads));
+        const least = places.filter((_, index) => loads[index] === Math.min(...loads));
         const picks = Array.from({ length: least.length }, () => pick(places, always, []));
         assert.deepEqual(new Set(picks), new Set(least));
       }),
