@@ -186,14 +186,15 @@ function arrivalOf(method: string, url: string, headers: readonly { name: string
   return comparable({ method, url, headers: Object.fromEntries(joined) });
 }
 
-function checkArrivals(explained: ReturnType<typeof comparable>, arrivals: readonly Arrival[], ownHost: boolean): void {
+function checkArrivals(explained: ReturnType<typeof comparable>, arrivals: readonly Arrival[]): void {
   const [arrival, ...more] = arrivals;
   assert.ok(arrival !== undefined && more.length === 0, `${arrivals.length} requests arrived`);
   const real = comparable(arrival);
   const values = new Map(explained.headers);
-  const headers = real.headers
-    .filter(([name]) => !ownHost || name !== 'host')
-    .map(([name, value]) => [name, /…|\(made for/.test(values.get(name) ?? '') ? values.get(name) : value]);
+  const headers = real.headers.map(([name, value]) => [
+    name,
+    /…|\(made for/.test(values.get(name) ?? '') ? values.get(name) : value,
+  ]);
   assert.deepEqual({ ...real, headers }, explained);
 }
 
@@ -208,7 +209,7 @@ function checkAnswer({ outcome, mapping, redirect, cors }: Explanation, { status
 function checkAuth({ auth }: Explanation, { auths }: World): void {
   for (const [name, { reached }] of Object.entries(auths)) {
     if (auth?.asked === true && auth.name === name)
-      checkArrivals(arrivalOf(auth.method, auth.path, auth.headers), reached, true);
+      checkArrivals(arrivalOf(auth.method, auth.path, auth.headers), reached);
     else assert.equal(reached.length, 0, `${name} was asked`);
   }
 }
@@ -229,7 +230,7 @@ function checkService({ outcome, target }: Explanation, { upstream, here }: Worl
   }
   const [idle, busy] = target.kind === 'local' ? [upstream.reached, here] : [here, upstream.reached];
   assert.equal(idle.length, 0);
-  checkArrivals(arrivalOf(target.method, target.path, target.headers), busy, false);
+  checkArrivals(arrivalOf(target.method, target.path, target.headers), busy);
 }
 
 describe('explain', () => {

@@ -87,11 +87,11 @@ export const authServiceFields = {
   }),
   addAuthHeaders: field({
     name: 'add_auth_headers',
-    schema: headerMap(text(headerValueFault), framingFault),
+    schema: headerMap(text(headerValueFault), sentFault),
     type: 'map',
     default: [],
     shownDefault: '`{}`',
-    docs: 'Sent in place of what the client sent under these names.',
+    docs: 'Sent in place of what the client sent under these names, `Host` among them.',
     example: '{ X-Asked-By: gateway }',
   }),
   includeBody: optional({
@@ -162,6 +162,11 @@ function identityFault(name: string): Fault | undefined {
   return credentialHeaders.includes(name)
     ? { message: `"${name}" is what the auth service checks`, remedy }
     : undefined;
+}
+
+/** A public auth service may know itself by its own `Host` alone. */
+function sentFault(name: string): Fault | undefined {
+  return name === 'host' ? undefined : framingFault(name);
 }
 
 /** It is part of a header. */

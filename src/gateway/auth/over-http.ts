@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthDecision } from '#auth';
 import type { AuthService } from '#config';
+import { requestContext } from '#http';
 import {
   type CallOptions,
   type Cluster,
@@ -40,7 +41,12 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
 
   function checkRequestFor(ctx: Context, attributes: RequestAttributes): CheckRequest {
     const address = publicAddress(ctx);
-    return checkRequestOf(attributes, [...forwardedHeaders(ctx, address, address.path), ...withoutBody]);
+    const forwarded = forwardedHeaders(ctx, address, address.path);
+    return checkRequestOf(attributes, [
+      ...forwarded,
+      ...originalRequest(ctx, attributes, address.path),
+      ...withoutBody,
+    ]);
   }
 
   async function call(ctx: Context, check: CheckRequest, body: AuthBody | undefined): Promise<AuthDecision> {
@@ -70,6 +76,16 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
     preview: (ctx: Context, attributes: RequestAttributes) =>
       onTheWire(checkRequestFor(ctx, attributes), path, includeBody && announcedBody(ctx, includeBody.maxBytes)),
   });
+}
+
+/**
+ * What the client asked for, by which an auth service leads a browser back after its login: `Host` as Envoy sends it, and
+ * the headers of Traefik's and Caddy's forward-auth. `root`: where the gateway is mounted.
+ */
+function originalRequest(ctx: Context, { method, path, search }: RequestAttributes, root: string): string[] {
+  const original = ['x-forwarded-method', method, 'x-forwarded-uri', root + path + search];
+  const host = requestContext(ctx).addresses.authority(ctx.req);
+  return host === undefined ? original : [...original, 'host', host];
 }
 
 /** `path`: the base path of the service. */

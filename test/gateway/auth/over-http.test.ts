@@ -36,7 +36,7 @@ describe('an auth service across HTTP', () => {
   it('gets the method, the original path and query, the credentials, and no header that the client made up', async () => {
     const { auth, edge } = await setUp();
     const credentials = ['Authorization: Basic ZGVtbzpkZW1v', 'Cookie: a=1'];
-    const lies = ['X-Travel-User: admin', 'X_Travel_User: admin', 'X-Forwarded-For: 10.0.0.1', 'X-Other: 1'];
+    const lies = ['X-Travel-User: admin', 'X_Travel_User: admin', 'X-Forwarded-Uri: /open', 'X-Other: 1'];
     const ofBody = ['Content-Length: 5', 'Expect: 100-continue'];
     await sendRaw(
       edge.port,
@@ -48,12 +48,14 @@ describe('an auth service across HTTP', () => {
     assert.deepEqual(others, {
       authorization: 'Basic ZGVtbzpkZW1v',
       cookie: 'a=1',
-      host: auth.origin.slice('http://'.length),
+      host: 'front.example',
       prefer: 'return=minimal',
       'x-forwarded-for': '127.0.0.1',
       'x-forwarded-host': 'front.example',
+      'x-forwarded-method': 'DELETE',
       'x-forwarded-proto': 'http',
       'x-forwarded-root': '/',
+      'x-forwarded-uri': '/v1/hotels/bookings/1?a=%20&b',
     });
     assert.match(String(id), /^[\w-]{36}$/);
     assert.ok(connection !== undefined && traceparent !== undefined && names.length === new Set(names).size);
@@ -105,12 +107,13 @@ describe('an auth service across HTTP', () => {
         { name: 'X-Tenant', value: 'ours' },
         { name: 'authorization', value: 'Bearer of-the-gateway' },
         { name: 'x-forwarded-proto', value: 'https' },
+        { name: 'host', value: 'login.example' },
       ],
     });
     await client.get('/v1/hotels').set({ 'X-Tenant': 'theirs', Authorization: 'Basic eA==' }).expect(200);
     const { headers, names } = auth.only();
-    const seen = [headers['x-tenant'], headers.authorization, headers['x-forwarded-proto']];
-    assert.deepEqual(seen, ['ours', 'Bearer of-the-gateway', 'https']);
+    const seen = [headers['x-tenant'], headers.authorization, headers['x-forwarded-proto'], headers.host];
+    assert.deepEqual(seen, ['ours', 'Bearer of-the-gateway', 'https', 'login.example']);
     assert.equal(names.length, new Set(names).size);
     const sent = upstream.only().headers;
     assert.deepEqual([sent['x-tenant'], sent.authorization], ['theirs', 'Basic eA==']);
