@@ -1,8 +1,10 @@
 /** nginx asks the auth service with auth_request, where it is installed. */
 import { hasNginx, nginx } from '../support/programs/proxy-process.ts';
 import { authCallerCases } from './auth-caller.ts';
+import { readProxyRecipe } from './recipe.ts';
 
 describe('nginx in front of a service, with the auth service beside it', () => {
-  if (hasNginx()) authCallerCases({ program: nginx, language: 'nginx', unavailable: 503 });
+  if (hasNginx())
+    authCallerCases({ program: nginx, recipe: (ports) => readProxyRecipe('nginx', ports), unavailable: 503 });
   else it('is tested where nginx is on the PATH');
 });

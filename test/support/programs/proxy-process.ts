@@ -1,4 +1,4 @@
-/** nginx and Caddy in processes of their own, with their files in a directory that is removed with them. */
+/** nginx, Caddy and Envoy in processes of their own, with their files in a directory that is removed with them. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { parse } from 'yaml';
 
 export function hasCaddy(): boolean {
   return isInstalled('caddy', 'version');
@@ -22,6 +23,20 @@ export const caddy: ProxyProgram = {
 export function hasNginx(): boolean {
   return isInstalled('nginx', '-v');
 }
+
+export function hasEnvoy(): boolean {
+  return isInstalled('envoy', '--version');
+}
+
+/** What it is given is a whole configuration. A name without an ending is read as JSON. */
+export const envoy: ProxyProgram = {
+  command: 'envoy',
+  configure: (recipe) => JSON.stringify(parse(recipe)),
+  args: (configFile) => [
+    ...['-c', configFile, '--use-dynamic-base-id', '--disable-hot-restart', '--concurrency', '1'],
+    ...['--log-level', 'error'],
+  ],
+};
 
 const temporaryPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 

@@ -1,0 +1,112 @@
+/** The recipe for Envoy as it runs: its file in a real Envoy, and the server that it starts, which can be stopped and started again. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import request from 'supertest';
+import { readRecipe, serveCommands } from '../recipes/page.ts';
+import { freePort } from '../support/programs/free-port.ts';
+import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
+import { envoy, type ProxyProcess, startProxy } from '../support/programs/proxy-process.ts';
+import type { TestServers } from '../support/serve.ts';
+import type { WriteFiles } from '../support/temporary-files.ts';
+import { eventually } from '../support/waiting.ts';
+
+export interface EnvoyPorts {
+  readonly proxy: number;
+  readonly auth: number;
+  readonly limits: number;
+  /** Of the process that is both. */
+  readonly admin: number;
+  readonly upstream: number;
+}
+
+/** The ports that the recipe shows. */
+const shownPorts: EnvoyPorts = { proxy: 10_000, auth: 8082, limits: 8081, admin: 8083, upstream: 3000 };
+
+const { files, blocks } = readRecipe('Use authentication and limits from Envoy');
+
+/** @param changes each text of the file that is replaced, and by what. Throws when it is not there. */
+export function readEnvoyRecipe(ports: EnvoyPorts, changes: Readonly<Record<string, string>> = {}): string {
+  let text = files['envoy.yaml'] ?? '';
+  const roles = Object.keys(shownPorts) as (keyof EnvoyPorts)[];
+  const shown = roles.map((role) => `port_value: ${shownPorts[role]}`);
+  const missing = [...shown, ...Object.keys(changes)].filter((part) => !text.includes(part));
+  if (missing.length > 0) throw new Error(`the recipe for Envoy does not have ${missing.join(', ')}`);
+  for (const [part, other] of Object.entries(changes)) text = text.replaceAll(part, other);
+  return text.replace(/(?<=port_value: )\d+\b/g, (port) => {
+    const role = roles.find((name) => shownPorts[name] === Number(port));
+    return String(role === undefined ? port : ports[role]);
+  });
+}
+
+export interface EnvoyPeerOptions {
+  readonly writeFiles: WriteFiles;
+  readonly upstream: number;
+  readonly changes?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface EnvoyPeer {
+  readonly proxy: ProxyProcess;
+  readonly ports: EnvoyPorts;
+  /** The one that runs, or ran last. */
+  readonly server: () => Server;
+  /** Another one on the same ports. */
+  readonly startAgain: () => Promise<void>;
+  /** Until Envoy's active health checks say it of both clusters. */
+  readonly isHealthy: (expected: boolean) => Promise<void>;
+}
+
+/** A limit is waited for on a busy machine as well: what these tests show is no matter of time. */
+const patient = { 'timeout: 0.1s': 'timeout: 20s' };
+
+/** With the users of the demo; Envoy and the server are gone when the servers are. */
+export async function startEnvoyPeer(servers: TestServers, options: EnvoyPeerOptions): Promise<EnvoyPeer> {
+  const { writeFiles, upstream, changes, env } = options;
+  const users = readFileSync(new URL('../../config/users.yaml', import.meta.url), 'utf8');
+  const limits = 'config/ratelimit/edge.yaml';
+  const cwd = await writeFiles({ [limits]: files[limits] ?? '', 'config/users.yaml': users });
+  const [proxyPort = 0, auth = 0, limitPort = 0, admin = 0, statusPort = 0] = await freePorts(5);
+  const ports = { proxy: proxyPort, auth, limits: limitPort, admin, upstream };
+  const [command] = serveCommands(blocks('sh')[0] ?? '');
+  assert.ok(command);
+  const own = { AUTH_PORT: String(auth), RATELIMIT_PORT: String(limitPort), ADMIN_PORT: String(admin), ...env };
+  const start = () => startServer(command.args, { cwd, env: { ...command.env, ...own } });
+  let server = await start();
+  servers.later(() => server.stop());
+  const status = `admin: { address: { socket_address: { address: 127.0.0.1, port_value: ${statusPort} } } }`;
+  const text = `${readEnvoyRecipe(ports, { ...patient, ...changes })}\n${status}\n`;
+  const proxy = await startProxy(envoy, text, proxyPort);
+  servers.later(proxy.remove);
+  return {
+    proxy,
+    ports,
+    server: () => server,
+    async startAgain() {
+      server = await start();
+    },
+    isHealthy: (expected) =>
+      eventually(async () => {
+        const { body } = await request(`http://127.0.0.1:${statusPort}`).get('/clusters?format=json').expect(200);
+        for (const name of ['auth', 'limits']) assert.equal(isPassing(body, name), expected, name);
+      }, 20_000),
+  };
+}
+
+interface ClusterReport {
+  readonly cluster_statuses: readonly {
+    readonly name: string;
+    readonly host_statuses?: readonly { readonly health_status: { readonly failed_active_health_check?: boolean } }[];
+  }[];
+}
+
+function isPassing({ cluster_statuses: clusters }: ClusterReport, name: string): boolean {
+  const [host] = clusters.find((one) => one.name === name)?.host_statuses ?? [];
+  if (host === undefined) throw new Error(`Envoy has no host for ${name}`);
+  return host.health_status.failed_active_health_check !== true;
+}
+
+async function freePorts(count: number): Promise<readonly number[]> {
+  const ports = new Set<number>();
+  while (ports.size < count) ports.add(await freePort());
+  return [...ports];
+}

@@ -1,0 +1,126 @@
+/** Envoy asks the auth service and the limiter as the recipe has it, where it is installed. */
+import assert from 'node:assert/strict';
+import request, { type Response } from 'supertest';
+import { envoy, hasEnvoy } from '../support/programs/proxy-process.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { authCallerCases } from './auth-caller.ts';
+import { type EnvoyPeer, readEnvoyRecipe, startEnvoyPeer } from './envoy-peer.ts';
+
+/** Of a key, as the recipe has it. */
+const perDay = 100;
+
+/** A stop that waited for anything but requests in flight would last longer than the tests. */
+const patientStop = { SHUTDOWN_TIMEOUT_MS: '600000' };
+
+describe('Envoy in front of a service, with the auth service beside it', () => {
+  if (!hasEnvoy()) return void it('is tested where envoy is on the PATH');
+  const servers = testServers(after);
+  let limits = 0;
+
+  before(async () => {
+    limits = (await servers.refusing()).port;
+  });
+
+  authCallerCases({
+    program: envoy,
+    // The auth services of these tests have no admin port.
+    recipe: (ports) => readEnvoyRecipe({ ...ports, limits, admin: ports.auth }),
+    unavailable: 503,
+  });
+});
+
+describe('Envoy in front of a service, with auth and limits beside it', function () {
+  this.timeout(60_000);
+  if (!hasEnvoy()) return void it('is tested where envoy is on the PATH');
+  const writeFiles = temporaryFiles();
+  const servers = testServers(after);
+  let upstream: Upstream;
+  let peer: EnvoyPeer;
+  let keys = 0;
+
+  before(async () => {
+    upstream = await startUpstream(servers);
+    peer = await startEnvoyPeer(servers, { writeFiles, upstream: upstream.port, env: patientStop });
+  });
+
+  const nextKey = () => {
+    keys += 1;
+    return `key-${keys}`;
+  };
+  const ask = (key: string, user = 'demo', { proxy } = peer): Promise<Response> =>
+    Promise.resolve(request(proxy.origin).get('/').set('X-Api-Key', key).auth(user, user));
+  const askAtOnce = (key: string, count: number): Promise<readonly Response[]> =>
+    Promise.all(Array.from({ length: count }, (_, index) => ask(key, index % 2 === 0 ? 'demo' : 'guest')));
+
+  it('finds both healthy', () => peer.isHealthy(true));
+
+  it('shows clients the limit with the least left, in the headers of Envoy', async () => {
+    const { status, headers } = await ask(nextKey());
+    assert.equal(status, 200);
+    assert.equal(headers['x-ratelimit-limit'], '100, 100;w=86400, 6000;w=60');
+    assert.equal(headers['ratelimit-limit'], undefined);
+    assert.equal(headers['x-ratelimit-remaining'], String(perDay - 1));
+    assert.match(String(headers['x-ratelimit-reset']), /^\d+$/);
+  });
+
+  it('passes exactly as many of 500 requests at once as the limit says, each with its user', async () => {
+    const key = nextKey();
+    const before = upstream.reached.length;
+    const answers = await askAtOnce(key, 500);
+    const passed = answers.filter(({ status }) => status === 200);
+    const refused = answers.filter(({ status }) => status === 429);
+    assert.deepEqual([passed.length, refused.length], [perDay, 400]);
+    for (const { headers } of refused) assert.equal(headers['x-ratelimit-remaining'], '0');
+    const users = upstream.reached.slice(before).map(({ headers }) => headers['x-travel-user']);
+    assert.equal(users.length, perDay);
+    for (const user of users) assert.ok(user === 'demo' || user === 'guest', String(user));
+    assert.equal((await ask(nextKey())).status, 200);
+  });
+
+  it('shows the headers of the service instead, and lets it stop', async () => {
+    const changes = {
+      'enable_x_ratelimit_headers: DRAFT_VERSION_03': 'enable_x_ratelimit_headers: "OFF"',
+      // A check that fails would have Envoy close its connections.
+      'interval: 1s': 'interval: 600s',
+    };
+    const env = { RATELIMIT_RESPONSE_HEADERS: 'true', ...patientStop };
+    const other = await startEnvoyPeer(servers, { writeFiles, upstream: upstream.port, changes, env });
+    const key = nextKey();
+    const headersOf = ({ headers }: Response) =>
+      Object.entries(headers).filter(([name]) => /ratelimit-(?:limit|remaining)$/.test(name));
+    for (const left of [99, 98]) {
+      const answer = await ask(key, 'demo', other);
+      assert.equal(answer.status, 200);
+      assert.deepEqual(headersOf(answer), [
+        ['ratelimit-limit', '100'],
+        ['ratelimit-remaining', String(left)],
+      ]);
+    }
+    await Promise.all(Array.from({ length: 50 }, () => ask(nextKey(), 'demo', other)));
+    // With the connections of Envoy idle.
+    assert.equal((await other.server().stop()).code, 0);
+  });
+
+  it('lets both stop while it asks, answers 200 or 503 meanwhile, and finds both again', async () => {
+    const statuses = new Set<number>();
+    let isOver = false;
+    const going = (async () => {
+      while (!isOver) statuses.add((await ask(nextKey())).status);
+    })();
+    assert.equal((await peer.server().stop()).code, 0);
+    await peer.isHealthy(false);
+    assert.equal((await ask(nextKey())).status, 503);
+    await peer.startAgain();
+    await peer.isHealthy(true);
+    isOver = true;
+    await going;
+    assert.deepEqual([...statuses].toSorted(), [200, 503]);
+    const key = nextKey();
+    for (const left of [99, 98]) {
+      const { status, headers } = await ask(key);
+      assert.deepEqual([status, headers['x-ratelimit-remaining']], [200, String(left)]);
+    }
+  });
+});
