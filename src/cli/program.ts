@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import {
   chooseModules,
+  finish,
   formatErrors,
   formatSettings,
   loadConfiguration,
@@ -136,7 +137,7 @@ async function check(given: string | undefined, choice: ModuleChoice): Promise<v
   const modules = chooseModules(choice, configuration, serviceAddresses);
   const isChosen = choice.only !== undefined || choice.demo === true;
   const here =
-    errors.length > 0 ? [] : processNotices(configuration, { modules, isChosen, serviceAddresses, directory });
+    errors.length > 0 ? [] : finish(processNotices(configuration, { modules, isChosen, serviceAddresses, directory }));
   for (const found of [[...notices, ...here], errors])
     if (found.length > 0) process.stderr.write(`${formatErrors(found, process.cwd())}\n`);
   if (errors.length > 0) process.exitCode = 1;

@@ -60,4 +60,12 @@ export { loadTls, type Tls } from './settings/tls.ts';
 export { demoUsersAmong, exposedDemoUsers, type User } from './users.ts';
 export { addUserToFile, type UserEntry } from './users-file.ts';
 export { type ConfigurationWatch, type WatchOptions, watchConfiguration } from './watch/watch.ts';
-export { finish, finishInTurns, forEachInParts, mapInParts, type Work } from './work.ts';
+export {
+  finish,
+  finishInTurns,
+  flatMapInParts,
+  forEachInParts,
+  mapInParts,
+  sortInParts,
+  type Work,
+} from './work.ts';

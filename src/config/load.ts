@@ -21,7 +21,7 @@ import { unfoldManifest } from './records/manifest.ts';
 import { readRecord, recordLists } from './records/record.ts';
 import { noticesOfSpellings } from './spellings.ts';
 import { readUsers } from './users.ts';
-import { finish, forEachInParts, type Work } from './work.ts';
+import { finish, forEachInParts, sortInParts, type Work } from './work.ts';
 import { readYaml } from './yaml.ts';
 
 export interface LoadOptions {
@@ -75,11 +75,8 @@ export function* assembleFiles(
 ): Work<LoadedConfiguration> {
   const changed = new Map(reading.changed.map((part) => [part.file, part]));
   const files = reading.files.flatMap(({ file }) => changed.get(file) ?? known.get(file) ?? []);
-  yield* forEachInParts(
-    files.flatMap(({ records }) => records),
-    freezeDeep,
-  );
-  return freezeDeep({ ...(yield* assemble(files, reading, options)), files });
+  const loaded = yield* assemble(files, reading, options);
+  return yield* freezeDeep({ ...loaded, files });
 }
 
 /** Plain objects in the shape of the files, snake_case and all: gateway records, limit domains, users, demo tables. */
@@ -94,9 +91,7 @@ export interface ConfigurationRecords {
 export function configurationFrom(given: ConfigurationRecords, options: LoadOptions = {}): LoadedConfiguration {
   const faults = faultsOfRecords(given);
   if (faults.length > 0)
-    return freezeDeep(
-      finish(assemble([], { errors: errorsOf(optionDocument(given), faults, undefined), notices: [] })),
-    );
+    return frozen(assemble([], { errors: errorsOf(optionDocument(given), faults, undefined), notices: [] }));
   const { records, limits = [], users, demo } = given;
   const part = emptyPart('<options>');
   for (const document of listed(records)) addRecords(part, document, options);
@@ -104,7 +99,11 @@ export function configurationFrom(given: ConfigurationRecords, options: LoadOpti
   const lineOfUser = ([, index]: readonly PropertyKey[]) => (typeof index === 'number' ? index + 1 : 1);
   if (users) addUsers(part, optionDocument({ users }, lineOfUser));
   if (demo !== undefined) addDemo(part, optionDocument(demo));
-  return freezeDeep(finish(assemble([part], { errors: [], notices: [] }, options)));
+  return frozen(assemble([part], { errors: [], notices: [] }, options));
+}
+
+function frozen<T>(work: Work<T>): T {
+  return finish(freezeDeep(finish(work)));
 }
 
 function listed(values: readonly unknown[]): readonly ConfigDocument[] {
@@ -208,11 +207,11 @@ function* assemble(
 ): Work<LoadedConfiguration> {
   const records = yield* keepCompatible(parts.flatMap((part) => part.records));
   const domains = yield* keepDomains(parts.flatMap((part) => part.limits));
-  const lists = recordLists(records.kept);
+  const lists = yield* recordLists(records.kept);
   const blocked = parts.flatMap((part) => part.blocked);
   const configuration: Configuration = {
     ...lists,
-    blocked: [...blocksBeside(lists.mappings, blocked), ...records.blocked],
+    blocked: [...(yield* blocksBeside(lists.mappings, blocked)), ...records.blocked],
     limits: domains.kept,
     users: parts.flatMap((part) => part.users),
     demo: Object.assign({}, ...parts.map((part) => part.demo)),
@@ -221,7 +220,11 @@ function* assemble(
   const [differences = []] = parts.map((part) => part.differences).filter(({ length }) => length > 0);
   const spellings = yield* noticesOfSpellings(lists.mappings, strictPaths);
   const notices = [...around.notices, ...differences, ...spellings, ...parts.flatMap((part) => part.notices)];
-  return { configuration, errors: found.sort(byPlace), notices: notices.sort(byPlace) };
+  return {
+    configuration,
+    errors: yield* sortInParts(found, byPlace),
+    notices: yield* sortInParts(notices, byPlace),
+  };
 }
 
 function keepDomains(limits: readonly LimitDomain[]): Work<Kept<LimitDomain>> {
@@ -244,9 +247,18 @@ function byPlace(a: ConfigurationError, b: ConfigurationError): number {
 }
 
 /** The same value, with every map and list in it frozen. */
-function freezeDeep<T>(value: T): T {
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
-  Object.freeze(value);
-  for (const inner of Object.values(value)) freezeDeep(inner);
-  return value;
+function* freezeDeep<T>(root: T): Work<T> {
+  yield* forEachInParts(collectionsIn(root), Object.freeze);
+  return root;
+}
+
+/** Maps and lists that are not frozen. One that is frozen has nothing else in it. */
+function* collectionsIn(root: unknown): Generator<object> {
+  const waiting = [root];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value !== 'object' || value === null || Object.isFrozen(value)) continue;
+    for (const inner of Object.values(value)) waiting.push(inner);
+    yield value;
+  }
 }

@@ -1,5 +1,4 @@
 /** The modules of frontdesk, and which of them a process runs. */
-import { parseServiceReference } from './fields/addresses.ts';
 import type { Configuration } from './model.ts';
 
 /** The parts of frontdesk that can run apart, each as a process, or all in one; records name services by the same names. */
@@ -37,6 +36,8 @@ export function chooseModules(
 
 type ServiceRecord = Configuration['mappings' | 'authServices' | 'rateLimitServices'][number];
 
+const httpModules = [...demoModules, 'auth'] as const;
+
 export interface NamedModule {
   readonly module: ModuleName;
   readonly record: ServiceRecord;
@@ -46,16 +47,13 @@ export interface NamedModule {
 export function modulesNamedBy(configuration: Configuration): readonly NamedModule[] {
   const { mappings, authServices, rateLimitServices } = configuration;
   return [
-    ...mappings
-      .filter(({ redirect }) => redirect === undefined)
-      .flatMap((record) => namedModule(record, record.service, [...demoModules, 'auth'])),
+    ...mappings.flatMap((record) => (record.redirect ? [] : namedModule(record, record.service, httpModules))),
     ...authServices.flatMap((record) => namedModule(record, record.authService, ['auth'])),
     ...rateLimitServices.flatMap((record) => namedModule(record, record.service, ['ratelimit'])),
   ];
 }
 
 function namedModule(record: ServiceRecord, reference: string, modules: readonly ModuleName[]): NamedModule[] {
-  const { scheme, port, host } = parseServiceReference(reference) ?? {};
-  if (scheme !== undefined || port !== undefined) return [];
-  return modules.filter((name) => name === host).map((module) => ({ module, record }));
+  const module = modules.find((name) => name === reference);
+  return module === undefined ? [] : [{ module, record }];
 }

@@ -4,6 +4,7 @@ import { unreachableNotices } from './limits/unreachable.ts';
 import type { Configuration } from './model.ts';
 import { isDemoModule, type ModuleName, modulesNamedBy, type NamedModule } from './modules.ts';
 import { fullName } from './records/conflicts.ts';
+import type { Work } from './work.ts';
 
 /** What of a process decides how its records are read. */
 export interface NoticeContext {
@@ -15,10 +16,13 @@ export interface NoticeContext {
   readonly directory: string | undefined;
 }
 
-export function processNotices(configuration: Configuration, context: NoticeContext): readonly ConfigurationError[] {
+export function* processNotices(
+  configuration: Configuration,
+  context: NoticeContext,
+): Work<readonly ConfigurationError[]> {
   return [
     ...usersNotices(configuration, context),
-    ...(context.modules.includes('gateway') ? gatewayNotices(configuration, context) : []),
+    ...(context.modules.includes('gateway') ? yield* gatewayNotices(configuration, context) : []),
   ];
 }
 
@@ -34,13 +38,13 @@ function usersNotices({ users }: Configuration, { modules, directory }: NoticeCo
   ];
 }
 
-function gatewayNotices(configuration: Configuration, context: NoticeContext): ConfigurationError[] {
+function* gatewayNotices(configuration: Configuration, context: NoticeContext): Work<ConfigurationError[]> {
   const named = modulesNamedBy(configuration);
   const isDemo = context.isChosen || Object.keys(configuration.demo).length > 0;
   return [
     ...(configuration.mappings.length === 0 && !context.modules.includes('api') ? [noMapping(context.directory)] : []),
     ...named.flatMap((one) => elsewhereNotice(one, context)),
-    ...named.flatMap((one) => limiterNotices(one, configuration, context)),
+    ...(yield* limiterNotices(named, configuration, context)),
     ...(isDemo ? [] : firstOfEach(named.filter(({ module }) => runsAsDemo(module, context))).map(demoNotice)),
   ];
 }
@@ -70,9 +74,13 @@ function elsewhereNotice({ module, record }: NamedModule, context: NoticeContext
 }
 
 /** Where the limiter is another process, its limits are not known here. */
-function limiterNotices({ record }: NamedModule, configuration: Configuration, { modules }: NoticeContext) {
-  if (record.kind !== 'RateLimitService' || !modules.includes('ratelimit')) return [];
-  return unreachableNotices(configuration, record.domain);
+function* limiterNotices(
+  named: readonly NamedModule[],
+  configuration: Configuration,
+  { modules }: NoticeContext,
+): Work<ConfigurationError[]> {
+  const [domain] = named.flatMap(({ record }) => (record.kind === 'RateLimitService' ? [record.domain] : []));
+  return domain === undefined || !modules.includes('ratelimit') ? [] : yield* unreachableNotices(configuration, domain);
 }
 
 function runsAsDemo(module: ModuleName, { modules }: NoticeContext): boolean {

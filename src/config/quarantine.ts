@@ -9,7 +9,7 @@ import { matchKey } from './records/match.ts';
 import { type GatewayRecord, recordLists } from './records/record.ts';
 import type { Settings } from './settings/settings.ts';
 import { type ExposureSettings, exposedDemoUsers, openHost, type User } from './users.ts';
-import type { Work } from './work.ts';
+import { flatMapInParts, forEachInParts, mapInParts, type Work } from './work.ts';
 
 /**
  * From `config`, or from the directory that the settings name. Rejects with an Error whose message lists what is wrong,
@@ -44,7 +44,7 @@ export interface ReloadPolicy {
   readonly directory: string;
   readonly settings: ExposureSettings;
   /** Errors of records that this process cannot serve. */
-  readonly refused: (configuration: Configuration) => readonly ConfigurationError[];
+  readonly refused: (configuration: Configuration) => Work<readonly ConfigurationError[]>;
 }
 
 /**
@@ -59,9 +59,9 @@ export function* keepLastGood(
   { directory, settings, refused }: ReloadPolicy,
 ): Work<LoadedConfiguration> {
   const good = yield* keepBroken(directory, withoutExposedUsers(loaded, inForce, directory, settings), inForce);
-  const errors = refused(good.configuration);
+  const errors = yield* refused(good.configuration);
   if (errors.length === 0) return good;
-  const configuration = withoutRecords(good.configuration, errors);
+  const configuration = yield* withoutRecords(good.configuration, errors);
   return yield* keepBroken(directory, { ...good, configuration, errors: [...good.errors, ...errors] }, inForce);
 }
 
@@ -75,18 +75,18 @@ function* keepBroken(
   if (errors.length === 0)
     return Object.freeze({ ...loaded, configuration: Object.freeze({ ...configuration, demo }) });
   const errorsIn = (part: string) => errors.filter(({ source }) => isPartOf(part, source, directory));
-  const isMissing = missingIn(configuration, inForce, errors, errorsIn('services'));
-  const missing = recordsOf(inForce).filter(isMissing);
+  const isMissing = yield* missingIn(configuration, inForce, errors, errorsIn('services'));
+  const missing = yield* flatMapInParts(recordsOf(inForce), (record) => (isMissing(record) ? [record] : []));
   const { kept, errors: clashes, blocked } = yield* keepCompatible([...recordsOf(configuration), ...missing]);
-  const served = new Set(kept.map(fullName));
+  const served = new Set(yield* mapInParts(kept, fullName));
   const stillBlocked = inForce.blocked.filter((match) => isMissing({ ...match, kind: 'Mapping' }));
-  const taken = takenMatches(inForce, kept);
+  const taken = yield* takenMatches(inForce, kept);
   const allBlocked = [...configuration.blocked, ...blocked, ...stillBlocked];
   const mayServe = (match: BlockedMatch) => served.has(mappingName(match)) || taken.has(matchKey(match));
   return Object.freeze({
     configuration: Object.freeze({
       ...configuration,
-      ...recordLists(kept),
+      ...(yield* recordLists(kept)),
       limits: errorsIn('ratelimit').length > 0 ? inForce.limits : configuration.limits,
       users: usersOf(configuration.users, inForce.users, errorsIn('users.yaml')),
       demo,
@@ -98,40 +98,41 @@ function* keepBroken(
 }
 
 /** The matches of mappings that were in force and stay: a broken record that is new does not stop them. */
-function takenMatches(inForce: Configuration, kept: readonly GatewayRecord[]): ReadonlySet<string> {
-  const stay = keysOf(kept.filter((record) => record.kind === 'Mapping'));
-  const blocked = keysOf(inForce.blocked);
-  return new Set([...keysOf(inForce.mappings)].filter((key) => stay.has(key) && !blocked.has(key)));
+function* takenMatches(inForce: Configuration, kept: readonly GatewayRecord[]): Work<ReadonlySet<string>> {
+  const stay = yield* keysOf(kept.filter((record) => record.kind === 'Mapping'));
+  const blocked = yield* keysOf(inForce.blocked);
+  const before = yield* keysOf(inForce.mappings);
+  return new Set([...before].filter((key) => stay.has(key) && !blocked.has(key)));
 }
 
 type Named = Pick<GatewayRecord, 'kind' | 'name' | 'source'>;
 
-/** Whether a record in force is missing from the configuration because of an error. */
-function missingIn(
+/**
+ * Whether a record in force is missing from the configuration because of an error. An error that names no record, or an
+ * unknown one, concerns all records of its file or directory: one of them may have another name now.
+ */
+function* missingIn(
   configuration: Configuration,
   inForce: Configuration,
   errors: readonly ConfigurationError[],
   recordErrors: readonly ConfigurationError[],
-): (record: Named) => boolean {
-  const names = new Set(recordsOf(configuration).map(fullName));
-  const known = new Set([...recordsOf(inForce).map(fullName), ...inForce.blocked.map(mappingName)]);
+): Work<(record: Named) => boolean> {
+  const names = new Set(yield* mapInParts(recordsOf(configuration), fullName));
+  const known = new Set(yield* mapInParts(recordsOf(inForce), fullName));
+  for (const match of inForce.blocked) known.add(mappingName(match));
+  const broken = new Set(errors.map(({ record }) => record));
+  const unknown = errors.filter(({ record }) => record === undefined || !known.has(record));
+  const files = [...new Set(unknown.map(({ source }) => source.file))];
   const mayBeGuard = recordErrors.some(({ record = '' }) => !/^(?:Mapping|Version) /.test(record));
   return (record) =>
     !names.has(fullName(record)) &&
-    ((mayBeGuard && isGuard(record)) || errors.some((error) => concerns(error, record, known)));
+    ((mayBeGuard && isGuard(record)) ||
+      broken.has(fullName(record)) ||
+      files.some((file) => contains(file, record.source)));
 }
 
 function isGuard({ kind }: Named): boolean {
   return kind === 'AuthService' || kind === 'RateLimitService';
-}
-
-/**
- * Whether an error may be why a record is missing. An error that names no record, or an unknown one, concerns all records
- * of its file or directory: one of them may have another name now.
- */
-function concerns({ record: named, source }: ConfigurationError, record: Named, known: ReadonlySet<string>): boolean {
-  if (named === fullName(record)) return true;
-  return !(named !== undefined && known.has(named)) && contains(source.file, record.source);
 }
 
 function contains(fileOrDirectory: string, { file }: Source): boolean {
@@ -145,15 +146,15 @@ function isPartOf(part: string, { file }: Source, directory: string): boolean {
 }
 
 /** The configuration without the records that `errors` name. */
-export function withoutRecords(configuration: Configuration, errors: readonly ConfigurationError[]): Configuration {
+function* withoutRecords(configuration: Configuration, errors: readonly ConfigurationError[]): Work<Configuration> {
   const named = new Set(errors.map(({ record }) => record));
-  const isGood = (record: Named) => !named.has(fullName(record));
-  const { mappings, blocked } = configuration;
-  return {
-    ...configuration,
-    ...recordLists(recordsOf(configuration).filter(isGood)),
-    blocked: [...blocked, ...mappings.filter((mapping) => !isGood(mapping)).flatMap(blockedByMapping)],
-  };
+  const good: GatewayRecord[] = [];
+  const blocked = [...configuration.blocked];
+  yield* forEachInParts(recordsOf(configuration), (record) => {
+    if (!named.has(fullName(record))) good.push(record);
+    else if (record.kind === 'Mapping') blocked.push(...blockedByMapping(record));
+  });
+  return { ...configuration, ...(yield* recordLists(good)), blocked };
 }
 
 function recordsOf({ mappings, authServices, rateLimitServices, versions }: Configuration): GatewayRecord[] {

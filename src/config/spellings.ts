@@ -2,7 +2,7 @@
 import type { ConfigurationError, Fault } from './errors.ts';
 import type { Mapping } from './records/mapping.ts';
 import { matchKey } from './records/match.ts';
-import { mapInParts, type Work } from './work.ts';
+import { forEachInParts, mapInParts, type Work } from './work.ts';
 
 /**
  * A service that ignores case serves `/ADMIN` as `/admin`. With strict paths the gateway refuses such a path, unless an
@@ -12,7 +12,7 @@ export function* noticesOfSpellings(
   mappings: readonly Mapping[],
   strictPaths: boolean,
 ): Work<readonly ConfigurationError[]> {
-  const open = openByPath(mappings);
+  const open = yield* openByPath(mappings);
   if (open.size === 0) return [];
   const notices = yield* mapInParts(mappings, (mapping) => noticeFor(mapping, open, strictPaths));
   return notices.filter((notice) => notice !== undefined);
@@ -29,14 +29,14 @@ function noticeFor(mapping: Mapping, open: MappingsByPath, strictPaths: boolean)
 
 type MappingsByPath = ReadonlyMap<string, readonly Mapping[]>;
 
-function openByPath(mappings: readonly Mapping[]): MappingsByPath {
-  const open = mappings.filter((one) => isOpen(one) && !one.shadow && one.prefixMatch !== 'regex' && !one.redirect);
+function* openByPath(mappings: readonly Mapping[]): Work<MappingsByPath> {
   const byPath = new Map<string, Mapping[]>();
-  for (const mapping of open) {
+  yield* forEachInParts(mappings, (mapping) => {
+    if (!mapping.bypassAuth || mapping.shadow || mapping.prefixMatch === 'regex' || mapping.redirect) return;
     const known = byPath.get(folded(mapping.prefix));
     if (known === undefined) byPath.set(folded(mapping.prefix), [mapping]);
     else known.push(mapping);
-  }
+  });
   return byPath;
 }
 

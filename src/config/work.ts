@@ -11,20 +11,25 @@ export function finish<T>(work: Work<T>): T {
   return step.value;
 }
 
-/** Runs each part in a turn of the event loop of its own. */
+/** How long the parts of one turn of the event loop may take together. */
+const turnMs = 5;
+
+/** Lets other work run before the first part, and whenever the parts have taken their time. */
 export async function finishInTurns<T>(work: Work<T>): Promise<T> {
-  let step = work.next();
-  while (step.done !== true) {
+  for (;;) {
     await nextTurn();
-    step = work.next();
+    const endMs = performance.now() + turnMs;
+    while (performance.now() < endMs) {
+      const step = work.next();
+      if (step.done === true) return step.value;
+    }
   }
-  return step.value;
 }
 
-/** Some milliseconds of work, or fewer. */
-const partSize = 250;
+/** Less than a millisecond of work. */
+const partSize = 20;
 
-/** Stops after every few hundred items. */
+/** Stops after every few items. */
 export function* forEachInParts<T>(items: Iterable<T>, run: (item: T) => void): Work<void> {
   let count = 0;
   for (const item of items) {
@@ -39,4 +44,36 @@ export function* mapInParts<T, U>(items: Iterable<T>, map: (item: T) => U): Work
   const mapped: U[] = [];
   yield* forEachInParts(items, (item) => mapped.push(map(item)));
   return mapped;
+}
+
+/** As `flatMap`, with stops. */
+export function* flatMapInParts<T, U>(items: Iterable<T>, map: (item: T) => readonly U[]): Work<U[]> {
+  const mapped: U[] = [];
+  yield* forEachInParts(items, (item) => mapped.push(...map(item)));
+  return mapped;
+}
+
+/** As `toSorted`, with stops: sorts short runs, then merges two at a time. */
+export function* sortInParts<T>(items: readonly T[], compare: (a: T, b: T) => number): Work<T[]> {
+  const runs: T[][] = [];
+  for (let start = 0; start < items.length; start += partSize) {
+    runs.push(items.slice(start, start + partSize).sort(compare));
+    yield;
+  }
+  return yield* merge(runs, compare);
+}
+
+function* merge<T>(runs: readonly T[][], compare: (a: T, b: T) => number): Work<T[]> {
+  const [only = []] = runs;
+  if (runs.length < 2) return only;
+  const half = Math.ceil(runs.length / 2);
+  const first = yield* merge(runs.slice(0, half), compare);
+  const second = yield* merge(runs.slice(half), compare);
+  const merged: T[] = [];
+  let next = 0;
+  yield* forEachInParts(first, (item) => {
+    for (; next < second.length && compare(second[next] as T, item) < 0; next += 1) merged.push(second[next] as T);
+    merged.push(item);
+  });
+  return merged.concat(second.slice(next));
 }

@@ -2,6 +2,8 @@
 import type { Context, Middleware } from 'koa';
 import {
   finish,
+  finishInTurns,
+  forEachInParts,
   type Mapping,
   mapInParts,
   mappingDefaults,
@@ -142,17 +144,20 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const { authServices = [], rateLimitService, limiter, resolve, versions = [], clock = Date.now } = options;
   const { logger = silentLogger, counts = createGatewayCounts(), traffic = createTraffic() } = options;
   const { clusters = createClusters({ logger }), bodyBytesMax, strictPaths = false } = options;
-  // Releases on an error what was acquired before; `move` keeps it for `close`.
+  const releases: (() => void)[] = [];
+  const releaseAll = () => forEachInParts(releases.splice(0), (release) => release());
+  // Releases on an error what was acquired before; `move` leaves it to `close`.
   using acquired = new DisposableStack();
+  acquired.defer(() => finish(releaseAll()));
   const identityHeaders = [...new Set(strippedNames(options))];
   const identity = createIdentity([], identityHeaders);
   const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, options, counts));
-  const routes = yield* createRoutes({ ...options, clusters, counts, traffic }, identity, acquired);
+  const routes = yield* createRoutes({ ...options, clusters, counts, traffic }, identity, releases);
   const table = yield* createTableInParts(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
   const checkReading = strictPaths ? yield* createCheckReading(routes) : undefined;
-  const kept = acquired.move();
+  acquired.move();
   let services: GatewaySnapshot['services'] | undefined;
   return Object.freeze({
     middleware: createHandle({ table, preflightRoute, identity, askLimiter, traffic, versionOf, checkReading }),
@@ -168,7 +173,7 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
       return { routes: table.routes, versions, services, auth, ratelimit, lastUnanswered: counts.lastUnanswered };
     },
     async close() {
-      kept.dispose();
+      await finishInTurns(releaseAll());
       if (options.clusters === undefined) await clusters.close();
     },
   });
@@ -194,11 +199,11 @@ function limitStageOptions(
 
 type Shared = Required<Pick<GatewayOptions, 'clusters' | 'counts' | 'traffic'>>;
 
-/** Acquires clusters and traffic counts, and defers their release. Throws TypeError for a service that is not there. */
+/** Acquires clusters and traffic counts, and adds how each is released. Throws TypeError for a service that is not there. */
 function* createRoutes(
   options: GatewayOptions & { readonly [Name in keyof Shared]: NonNullable<Shared[Name]> },
   identity: Identity,
-  acquired: DisposableStack,
+  releases: (() => void)[],
 ): Work<Route[]> {
   const { mappings, services, authServices = [], internalRoutes = [], resolve, clusters, counts, traffic } = options;
   const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
@@ -206,7 +211,7 @@ function* createRoutes(
 
   function holdCluster(spec: ClusterSpec): Cluster {
     const { cluster, release } = clusters.acquire(spec);
-    acquired.defer(release);
+    releases.push(release);
     return cluster;
   }
 
@@ -229,7 +234,7 @@ function* createRoutes(
       return app;
     },
     holdTraffic(name: string) {
-      acquired.defer(() => traffic.release(name));
+      releases.push(() => traffic.release(name));
       return traffic.hold(name);
     },
     domain: options.rateLimitService?.domain,

@@ -1,5 +1,5 @@
 /** The host, method, header and query conditions of a rule: each is a test and the reason in words. */
-import { foldsCase, type HostMatch, type NamedMatch, type TextMatch } from '#config';
+import { foldsCase, forEachInParts, type HostMatch, type NamedMatch, type TextMatch, type Work } from '#config';
 import { compiled, type RequestAttributes, type Rule } from './rule.ts';
 
 /** A request as conditions see it: what costs something is computed once, and only when a condition reads it. */
@@ -10,10 +10,13 @@ export interface RequestView {
 }
 
 /** Computes only what some rule reads. */
-export function createRequestViews(rules: readonly Rule[]): (attributes: RequestAttributes) => RequestView {
-  const readsHost = rules.some(({ host }) => host !== undefined);
+export function* createRequestViews(rules: readonly Rule[]): Work<(attributes: RequestAttributes) => RequestView> {
+  let readsHost = false;
   const names = new Set<string>();
-  for (const { queryParameters } of rules) for (const { name } of queryParameters) names.add(name);
+  yield* forEachInParts(rules, ({ host, queryParameters }) => {
+    readsHost ||= host !== undefined;
+    for (const { name } of queryParameters) names.add(name);
+  });
   const emptyQuery = createQuery('', names);
   return (attributes) => ({
     attributes,

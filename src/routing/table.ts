@@ -1,5 +1,5 @@
 /** The routing table: prefixes as a tree of path segments, patterns beside it; the cost of a match does not grow with the number of rules. */
-import { finish, forEachInParts, mapInParts, type Work } from '#config';
+import { finish, forEachInParts, mapInParts, sortInParts, type Work } from '#config';
 import { createRequestViews, type RequestView } from './conditions.ts';
 import { firstOf, type Group, groupRules, isServed, type Match } from './groups.ts';
 import { compareRanked, rankRule } from './order.ts';
@@ -22,13 +22,10 @@ export function createTable<R extends Rule>(rules: readonly R[]): Table<R> {
 
 /** The same for a reload, which lets requests run in between. */
 export function* createTableInParts<R extends Rule>(rules: readonly R[]): Work<Table<R>> {
-  const ranked = yield* mapInParts(rules, rankRule);
-  ranked.sort(compareRanked);
-  yield;
+  const ranked = yield* sortInParts(yield* mapInParts(rules, rankRule), compareRanked);
   const groups = yield* groupRules(ranked);
-  const find = yield* createFind(groups.filter(isServed));
-  yield;
-  const viewOf = createRequestViews(rules);
+  const find = yield* createFind(groups);
+  const viewOf = yield* createRequestViews(rules);
   const hasConditions = groups.some(({ conditions }) => conditions.length > 0);
   const emptyView = viewOf({ method: '', path: '', search: '', host: '', headers: {}, client: '' });
 
@@ -47,10 +44,15 @@ type Find<R extends Rule> = (view: RequestView, path: string) => Group<R> | unde
 
 /** Trees first, because they are fast: a pattern is tried only when it goes before what they found. */
 function* createFind<R extends Rule>(groups: readonly Group<R>[]): Work<Find<R>> {
-  const patterns = groups.filter(({ prefixMatch }) => prefixMatch === 'regex');
-  const literal = groups.filter(({ prefixMatch }) => prefixMatch !== 'regex');
-  const anyCase = literal.filter(({ ignoresCase }) => ignoresCase);
-  const searchExact = yield* createTree(literal.filter(({ ignoresCase }) => !ignoresCase));
+  const exact: Group<R>[] = [];
+  const anyCase: Group<R>[] = [];
+  const patterns: Group<R>[] = [];
+  yield* forEachInParts(groups.filter(isServed), (group) => {
+    if (group.prefixMatch === 'regex') patterns.push(group);
+    else if (group.ignoresCase) anyCase.push(group);
+    else exact.push(group);
+  });
+  const searchExact = yield* createTree(exact);
   const searchAnyCase = yield* createTree(anyCase);
 
   return function find(view, path) {
@@ -91,7 +93,9 @@ interface PrefixEntry<R extends Rule> {
 function* createTree<R extends Rule>(groups: readonly Group<R>[]): Work<Search<R>> {
   const root: Node<R> = { children: undefined, entry: undefined };
   yield* forEachInParts(groups, (group) => addGroup(nodeOf(root, group.prefix), group));
-  linkEntries(root);
+  yield* forEachInParts(nodesBelow(root), ({ node, parent }) => {
+    node.entry = linked(node.entry, parent.entry);
+  });
   return (view, path, limit) => search(deepest(root, path), view, path, limit);
 }
 
@@ -122,12 +126,12 @@ function addToHost<R extends Rule>(entry: PrefixEntry<R>, host: string, group: G
 }
 
 /** From the root down. Not recursive: a prefix of many segments would exhaust the stack. */
-function linkEntries<R extends Rule>(root: Node<R>): void {
-  const nodes = [root];
-  for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
-    for (const child of node.children?.values() ?? []) {
-      child.entry = linked(child.entry, node.entry);
-      if (child.children !== undefined) nodes.push(child);
+function* nodesBelow<R extends Rule>(root: Node<R>): Generator<{ readonly node: Node<R>; readonly parent: Node<R> }> {
+  const parents = [root];
+  for (let parent = parents.pop(); parent !== undefined; parent = parents.pop()) {
+    for (const node of parent.children?.values() ?? []) {
+      yield { node, parent };
+      if (node.children !== undefined) parents.push(node);
     }
   }
 }

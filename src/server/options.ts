@@ -16,6 +16,7 @@ import {
   requireSettings,
   type SettingOptions,
   type Settings,
+  type Work,
 } from '#config';
 import type { Explain } from '#explain';
 import { type Logger, silentLogger, type UpgradeListener } from '#http';
@@ -96,7 +97,7 @@ export interface Setup {
   readonly dormant: boolean;
   readonly has: (name: ModuleName) => boolean;
   /** What is odd about a configuration in this process, beside what its files show. */
-  readonly notices: (configuration: Configuration) => readonly ConfigurationError[];
+  readonly notices: (configuration: Configuration) => Work<readonly ConfigurationError[]>;
 }
 
 /** Rejects with an Error whose message names what is wrong, where, and the remedy. */

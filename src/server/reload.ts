@@ -70,7 +70,7 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   requireServiceRoles(setup);
   const parts: Prepare[] = [];
   let { errors } = setup.loaded;
-  let notices = noticesOf(setup.loaded);
+  let notices = finish(noticesOf(setup.loaded));
   let current = createGeneration(setup.configuration, 1, clock());
   let reloads: Reloads = { succeeded: 0, failed: 0, lastDurationMs: 0 };
   let watching: Promise<ConfigurationWatch> | undefined;
@@ -81,8 +81,8 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     refused: (found: Configuration) => checkServiceRoles(setup, found),
   };
 
-  function noticesOf({ configuration, notices: ofFiles }: LoadedConfiguration): readonly ConfigurationError[] {
-    return [...ofFiles, ...setup.notices(configuration)];
+  function* noticesOf({ configuration, notices: ofFiles }: LoadedConfiguration): Work<readonly ConfigurationError[]> {
+    return [...ofFiles, ...(yield* setup.notices(configuration))];
   }
 
   /** Everything that takes long comes before the last turn, in which all that can be seen changes. One call at a time. */
@@ -91,10 +91,11 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     const preparedAtMs = performance.now();
     const isNew = !(await finishInTurns(isSame(good.configuration, current.configuration)));
     const prepared = isNew ? await prepare(good.configuration) : undefined;
+    const found = await finishInTurns(noticesOf(good));
     const hadErrors = errors.length > 0;
     const hadNotices = notices;
     errors = [...good.errors, ...(prepared?.errors ?? [])];
-    notices = noticesOf(good);
+    notices = found;
     if (!isDeepStrictEqual(hadNotices, notices)) reportNotices();
     if (errors.length > 0) report('what was good before stays in force');
     if (prepared?.next !== undefined) commit(prepared.next, preparedAtMs);
@@ -199,7 +200,7 @@ interface Prepared {
 }
 
 function requireServiceRoles(setup: Setup): void {
-  const errors = checkServiceRoles(setup, setup.configuration);
+  const errors = finish(checkServiceRoles(setup, setup.configuration));
   if (errors.length > 0) throw new Error(formatErrors(errors, resolve('.')));
 }
 

@@ -1,5 +1,5 @@
 /** Which services run in this process, and the records that name one of them in a role that it cannot play. */
-import type { Configuration, ConfigurationError } from '#config';
+import { type Configuration, type ConfigurationError, flatMapInParts, type Work } from '#config';
 import { createResolve } from '#gateway';
 import type { Setup } from './options.ts';
 
@@ -13,7 +13,10 @@ export function isLocalService(setup: LocalNames, name: string): boolean {
 }
 
 /** A service of the host that happens to have the name must not pass for the auth service. */
-export function checkServiceRoles(setup: LocalNames, configuration: Configuration): readonly ConfigurationError[] {
+export function* checkServiceRoles(
+  setup: LocalNames,
+  configuration: Configuration,
+): Work<readonly ConfigurationError[]> {
   if (!setup.has('gateway')) return [];
   const isLocal = (name: string) => isLocalService(setup, name);
   const resolve = createResolve({ isLocal, listenerOf: () => undefined, addresses: {} });
@@ -23,13 +26,12 @@ export function checkServiceRoles(setup: LocalNames, configuration: Configuratio
   };
   const { mappings, authServices, rateLimitServices } = configuration;
   return [
-    ...mappings
-      .filter(({ redirect }) => redirect === undefined)
-      .flatMap((mapping) =>
-        mapping.shadow
-          ? check(mapping, mapping.service, 'shadow', () => false)
-          : check(mapping, mapping.service, 'HTTP', (name) => isHttpService(setup, name)),
-      ),
+    ...(yield* flatMapInParts(mappings, (mapping) => {
+      if (mapping.redirect !== undefined) return [];
+      return mapping.shadow
+        ? check(mapping, mapping.service, 'shadow', () => false)
+        : check(mapping, mapping.service, 'HTTP', (name) => isHttpService(setup, name));
+    })),
     ...authServices.flatMap((record) => check(record, record.authService, 'auth', (name) => name === 'auth')),
     ...rateLimitServices.flatMap((record) =>
       check(record, record.service, 'rate-limit', (name) => name === 'ratelimit'),

@@ -1,6 +1,6 @@
 /** Which modules a configuration asks for, and what is odd about it in the process that runs it. */
 import assert from 'node:assert/strict';
-import { chooseModules, configurationFrom, type ModuleName, processNotices } from '#config';
+import { chooseModules, configurationFrom, finish, type ModuleName, processNotices } from '#config';
 import { annRecord, authRecord, limitRecord, mappingRecord } from '../support/desks.ts';
 
 const guarded = [mappingRecord('app', '/', 'http://127.0.0.1:3000'), authRecord, limitRecord];
@@ -36,7 +36,7 @@ describe('processNotices', () => {
 
   function noticesOf(records: readonly object[], modules: readonly ModuleName[], isChosen = false, more: object = {}) {
     const context = { modules, isChosen, serviceAddresses: { car: '127.0.0.1:9' }, directory: 'config' };
-    return processNotices(read(records, more), context).map(({ source, record, message, remedy }) =>
+    return finish(processNotices(read(records, more), context)).map(({ source, record, message, remedy }) =>
       [`${source.file}:${source.line}`, record, message, remedy].join(' | '),
     );
   }

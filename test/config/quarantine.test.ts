@@ -9,6 +9,7 @@ import {
   keepLastGood,
   loadConfiguration,
   type Mapping,
+  mapInParts,
   type Version,
 } from '#config';
 import { authRecordOf, limitRecordOf, mappingOf } from '../support/edge.ts';
@@ -30,9 +31,13 @@ function errorAt(path: string, record?: string): ConfigurationError {
   return { source: { file, line: 1 }, record, message: 'is broken', remedy: 'Mend it.' };
 }
 
+function refusing(errors: readonly ConfigurationError[]) {
+  return mapInParts(errors, (error) => error);
+}
+
 function keep(now: Partial<Configuration>, before: Partial<Configuration>, errors: readonly ConfigurationError[]) {
   const loaded = { configuration: { ...nothing, ...now }, errors, notices: [] };
-  return finish(keepLastGood(loaded, { ...nothing, ...before }, { directory, settings, refused: () => [] }));
+  return finish(keepLastGood(loaded, { ...nothing, ...before }, { directory, settings, refused: () => refusing([]) }));
 }
 
 const namesOf = ({ configuration }: { readonly configuration: Configuration }) =>
@@ -122,10 +127,10 @@ describe('keepLastGood', () => {
 
   it('leaves out records that this process cannot serve, and keeps those in force in their place', () => {
     const configuration = { ...nothing, mappings: [{ ...newA, source: a.source }, b], authServices: [authRecordOf()] };
-    const refused = ({ mappings }: Configuration) =>
-      mappings.some(({ rewrite }) => rewrite === '/new')
-        ? [errorAt(x, 'Mapping a'), errorAt(x, 'AuthService auth')]
-        : [];
+    const refused = ({ mappings }: Configuration) => {
+      const isNew = mappings.some(({ rewrite }) => rewrite === '/new');
+      return refusing(isNew ? [errorAt(x, 'Mapping a'), errorAt(x, 'AuthService auth')] : []);
+    };
     const policy = { directory, settings, refused };
     const good = finish(keepLastGood({ configuration, errors: [], notices: [] }, { ...nothing, ...before }, policy));
     assert.deepEqual([namesOf(good), good.configuration.authServices, good.errors.length], [['a', 'b'], [], 2]);
@@ -134,7 +139,7 @@ describe('keepLastGood', () => {
   it('keeps the users in force where the new ones are demo users and the network could reach them', async () => {
     const shipped = await loadConfiguration(fileURLToPath(new URL('../../config', import.meta.url)));
     const users = (host: string) => {
-      const policy = { directory, settings: { host, allowDemoUsers: false }, refused: () => [] };
+      const policy = { directory, settings: { host, allowDemoUsers: false }, refused: () => refusing([]) };
       const good = finish(keepLastGood(shipped, { ...nothing, users: [user('ann')] }, policy));
       return [good.configuration.users.map(({ name }) => name), good.errors.map(({ source }) => source.file)];
     };

@@ -4,18 +4,21 @@ import type { Configuration } from '../model.ts';
 import { fullName } from '../records/conflicts.ts';
 import type { Label, LabelGroup } from '../records/labels.ts';
 import type { Mapping } from '../records/mapping.ts';
+import { flatMapInParts, forEachInParts, type Work } from '../work.ts';
 import type { LimitDescriptor, LimitDomain } from './descriptors.ts';
 
 /** For a gateway and a limiter in one process, `domain` being the one that the gateway asks for. */
-export function unreachableNotices({ mappings, limits }: Configuration, domain: string): ConfigurationError[] {
+export function* unreachableNotices({ mappings, limits }: Configuration, domain: string): Work<ConfigurationError[]> {
   const labelled = mappings.filter(({ redirect }) => redirect === undefined);
   const reached = new Set<Place>();
   const asked = limits.find((one) => one.domain === domain);
-  for (const mapping of labelled)
+  yield* forEachInParts(labelled, (mapping) => {
     for (const group of mapping.labels[domain] ?? [])
       for (const place of placesAfter(group, mapping, asked?.descriptors ?? [])) reached.add(place);
+  });
+  const keys = asked && keysOf(asked.descriptors);
   return [
-    ...labelled.flatMap((mapping) => labelNotices(mapping, domain, limits)),
+    ...(yield* flatMapInParts(labelled, (mapping) => labelNotices(mapping, domain, keys, limits))),
     ...limits.flatMap((one) => (one === asked ? limitNotices(one, reached) : [domainNotice(one, domain)])),
   ];
 }
@@ -67,16 +70,20 @@ function domainNotice({ domain, source }: LimitDomain, asked: string): Configura
   return notice(source, `domain ${domain}`, `the gateway asks for the domain "${asked}", never for this one`, remedy);
 }
 
-function labelNotices(mapping: Mapping, asked: string, limits: readonly LimitDomain[]): ConfigurationError[] {
+/** `keys`: of the limits of the domain that is asked for, if it has any. */
+function labelNotices(
+  mapping: Mapping,
+  asked: string,
+  keys: ReadonlySet<string> | undefined,
+  limits: readonly LimitDomain[],
+): ConfigurationError[] {
   return Object.entries(mapping.labels).flatMap(([domain, groups]) => {
-    const found = limits.find((one) => one.domain === domain);
     const say = (message: string, remedy: string) => notice(mapping.source, fullName(mapping), message, remedy);
-    if (found === undefined || domain !== asked) {
+    if (keys === undefined || domain !== asked) {
       const names = limits.map((one) => one.domain);
       const message = `labels are for the domain "${domain}", which has no limits here${didYouMean(domain, names)}`;
       return [say(message, `The gateway asks for "${asked}"; its limits are in ratelimit/*.yaml.`)];
     }
-    const keys = keysOf(found.descriptors);
     const unknown = new Set(
       groups.flatMap(({ labels }) => labels.map(({ name }) => name)).filter((key) => !keys.has(key)),
     );

@@ -1,5 +1,6 @@
 /** The requests of a broken Mapping, which are blocked so that none falls through to a mapping that may be open. */
 import { type PlacedFault, type Source, suggestion } from '../errors.ts';
+import { mapInParts, type Work } from '../work.ts';
 import type { Mapping } from './mapping.ts';
 import { mappingFields } from './mapping-fields.ts';
 import { type MatchFields, matchKey, type RequestMatch, requestMatchOf } from './match.ts';
@@ -75,19 +76,22 @@ export function blockedByMapping(mapping: Mapping): readonly BlockedMatch[] {
  * Leaves out the blocks whose requests a mapping of the same match may take: a good canary goes on without the broken
  * one. An open mapping never takes what the broken one guarded.
  */
-export function blocksBeside(mappings: readonly Mapping[], blocked: readonly BlockedMatch[]): readonly BlockedMatch[] {
+export function* blocksBeside(
+  mappings: readonly Mapping[],
+  blocked: readonly BlockedMatch[],
+): Work<readonly BlockedMatch[]> {
   if (blocked.length === 0) return blocked;
   const served = mappings.filter(({ shadow }) => !shadow);
-  const keys = keysOf(served);
-  const openKeys = keysOf(served.filter(isOpen));
+  const keys = yield* keysOf(served);
+  const openKeys = yield* keysOf(served.filter(isOpen));
   return blocked.filter((match) => {
     const key = matchKey(match);
     return !keys.has(key) || (match.isGuard && openKeys.has(key));
   });
 }
 
-export function keysOf(matches: readonly RequestMatch[]): ReadonlySet<string> {
-  return new Set(matches.map(matchKey));
+export function* keysOf(matches: readonly RequestMatch[]): Work<ReadonlySet<string>> {
+  return new Set(yield* mapInParts(matches, matchKey));
 }
 
 /** A redirect asks no auth service either. */

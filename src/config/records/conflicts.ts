@@ -1,12 +1,12 @@
 /** Rules between records: unique names, one default, known auth services, protected identity headers, weights and shadows of the same match. */
 import { type ConfigurationError, didYouMean, type Fault } from '../errors.ts';
-import { forEachInParts, mapInParts, type Work } from '../work.ts';
+import { flatMapInParts, forEachInParts, type Work } from '../work.ts';
 import type { AuthService } from './auth-service.ts';
 import { type BlockedMatch, blockedByMapping, blocksBeside } from './blocked.ts';
 import type { Mapping } from './mapping.ts';
 import { groupKeys, mappingFields } from './mapping-fields.ts';
 import { isPathAlone, matchKey } from './match.ts';
-import type { GatewayRecord } from './record.ts';
+import { type GatewayRecord, recordLists } from './record.ts';
 
 export interface Kept<T> {
   readonly kept: readonly T[];
@@ -22,16 +22,16 @@ export interface Compatible extends Kept<GatewayRecord> {
 export function* keepCompatible(records: readonly GatewayRecord[]): Work<Compatible> {
   const named = yield* keepFirst(records, fullName, sameName);
   const single = yield* keepFirst(named.kept, singleKey, notSingle);
-  const authServices = single.kept.filter((record) => record.kind === 'AuthService');
-  const mappings = single.kept.filter((record) => record.kind === 'Mapping');
+  const { mappings, authServices } = yield* recordLists(single.kept);
   const authenticated = yield* keepAuthenticated(mappings, authServices);
   const grouped = yield* keepGroups(authenticated.kept);
-  const kept: ReadonlySet<GatewayRecord> = new Set(grouped.kept);
   const errors = [named, single, authenticated, grouped].flatMap((one) => one.errors);
+  if (errors.length === 0) return { kept: records, errors, blocked: [] };
+  const kept: ReadonlySet<GatewayRecord> = new Set(grouped.kept);
   return {
     kept: single.kept.filter((record) => record.kind !== 'Mapping' || kept.has(record)),
     errors,
-    blocked: errors.length === 0 ? [] : yield* blockedAmong(records, kept),
+    blocked: yield* blockedAmong(records, kept),
   };
 }
 
@@ -47,7 +47,7 @@ function* blockedAmong(
     if (kept.has(mapping) && !mapping.shadow) taken.add(matchKey(mapping));
     else if (!kept.has(mapping) && !taken.has(matchKey(mapping))) blocked.push(...blockedByMapping(mapping));
   });
-  return blocksBeside(
+  return yield* blocksBeside(
     mappings.filter((mapping) => kept.has(mapping)),
     blocked,
   );
@@ -182,7 +182,7 @@ function* keepGroups(mappings: readonly Mapping[]): Work<Kept<Mapping>> {
     if (group === undefined) groups.set(key, [mapping]);
     else group.push(mapping);
   });
-  const errors = (yield* mapInParts(groups.values(), groupErrors)).flat();
+  const errors = yield* flatMapInParts(groups.values(), groupErrors);
   if (errors.length === 0) return { kept: mappings, errors };
   const dropped = new Set(errors.map(({ record }) => record));
   return { kept: mappings.filter((mapping) => !dropped.has(fullName(mapping))), errors };

@@ -9,6 +9,7 @@ import {
   valueAt,
 } from '../errors.ts';
 import { docsOf, type FieldDocs, type FieldTable } from '../fields/field.ts';
+import { forEachInParts, type Work } from '../work.ts';
 import { type AuthService, authServiceFields, readAuthService } from './auth-service.ts';
 import { type BlockedMatch, containMapping } from './blocked.ts';
 import type { RecordReader } from './kind.ts';
@@ -39,13 +40,26 @@ export function listFields(kind: GatewayRecord['kind']): readonly FieldDocs[] {
   return docsOf(fields);
 }
 
+interface RecordLists {
+  readonly mappings: readonly Mapping[];
+  readonly authServices: readonly AuthService[];
+  readonly rateLimitServices: readonly RateLimitService[];
+  readonly versions: readonly Version[];
+}
+
 /** The records by their kinds, as a Configuration has them. */
-export function recordLists(records: readonly GatewayRecord[]) {
+export function* recordLists(records: readonly GatewayRecord[]): Work<RecordLists> {
+  const mappings: Mapping[] = [];
+  const others: Exclude<GatewayRecord, Mapping>[] = [];
+  yield* forEachInParts(records, (record) => {
+    if (record.kind === 'Mapping') mappings.push(record);
+    else others.push(record);
+  });
   return {
-    mappings: records.filter((record) => record.kind === 'Mapping'),
-    authServices: records.filter((record) => record.kind === 'AuthService'),
-    rateLimitServices: records.filter((record) => record.kind === 'RateLimitService'),
-    versions: records.filter((record) => record.kind === 'Version'),
+    mappings,
+    authServices: others.filter((record) => record.kind === 'AuthService'),
+    rateLimitServices: others.filter((record) => record.kind === 'RateLimitService'),
+    versions: others.filter((record) => record.kind === 'Version'),
   };
 }
 
