@@ -9,11 +9,11 @@ import {
   type Markup,
   type ProblemKind,
   type ProblemSlug,
-  pageHeaders,
   phraseMarkup,
   problem,
   problems,
   problemTitle,
+  rawJson,
   reasonOf,
   redirectTo,
   represent,
@@ -85,34 +85,31 @@ interface ProblemIndex {
   readonly problems: readonly ProblemPage[];
 }
 
-const style = [
-  ':root{color-scheme:light dark;background:Canvas;color:CanvasText;font:16px/1.5 system-ui,sans-serif}',
-  'body{max-width:48rem;margin:2rem auto;padding:0 1rem}',
-  'dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem}',
-  'dt{font-weight:600}dd{margin:0}',
-  'code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}',
-].join('');
-
 /** For a `ProblemPage` and the `ProblemIndex`. */
 const problemPageFormatters: readonly Formatter[] = withHtmlPage((value, title) => {
   const shown = value as ProblemPage | ProblemIndex;
-  return htmlDocument({ title, style, main: 'problems' in shown ? listOf(shown) : detailsOf(shown) });
-}, pageHeaders({ style }));
+  return htmlDocument({
+    title,
+    main: html`${'problems' in shown ? listOf(shown) : detailsOf(shown)}\n${rawJson(shown)}`,
+  });
+});
 
 function detailsOf({ problem, status, meaning, remedy }: ProblemPage): Markup {
-  return html`<dl>
-<dt>Problem</dt><dd><code>${problem}</code></dd>
-<dt>Status</dt><dd>${status} ${reasonOf(status)}</dd>
-<dt>Meaning</dt><dd>${phraseMarkup(meaning)}</dd>
-<dt>What to do</dt><dd>${phraseMarkup(remedy)}</dd>
-</dl>
-<p><a href="./">All problems</a></p>`;
+  return html`<p class="lead">${phraseMarkup(meaning)}</p>
+<h2>What to do</h2>
+<p>${phraseMarkup(remedy)}</p>
+<p class="hint">Status ${status} ${reasonOf(status)} · <code>${problem}</code> · <a href="./">All problems</a></p>`;
 }
 
 function listOf({ problems }: ProblemIndex): Markup {
   const rows = problems.map(
     ({ problem, title, status, meaning }) =>
-      html`<dt>${status}</dt><dd><a href="${problem}">${title}</a>: ${phraseMarkup(meaning)}</dd>\n`,
+      html`<tr><th scope="row"><a href="${problem}">${title}</a></th><td data-label="Status">${status}</td><td>${phraseMarkup(meaning)}</td></tr>\n`,
   );
-  return html`<dl>\n${rows}</dl>`;
+  return html`<p class="lead">What an error of this server means, and what to do about it.</p>
+<table>
+<thead><tr><th scope="col">Problem</th><th scope="col">Status</th><th scope="col">Meaning</th></tr></thead>
+<tbody>
+${rows}</tbody>
+</table>`;
 }

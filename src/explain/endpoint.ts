@@ -99,7 +99,7 @@ interface Page {
 function formatPage({ search, explanation }: Page, title: string): string {
   return htmlDocument({
     title,
-    stylesheets: ['diag/base.css', 'diag/explain.css'],
+    stylesheets: ['diag/explain.css'],
     header: html`<nav aria-label="Elsewhere"><a href="diag/">Diagnostics</a></nav>`,
     main: html`${explainForm('explain', new URLSearchParams(search))}${explanation !== undefined && formatAnswer(explanation)}`,
   });

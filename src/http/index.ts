@@ -19,8 +19,9 @@ export {
   takeBackNosniff,
   traceOf,
 } from './context.ts';
+export { dataMarkup, rawJson } from './html/data.ts';
+export { type PageFile, readPageFile, readPageFiles } from './html/files.ts';
 export {
-  dataMarkup,
   escapeHtml,
   type HtmlPage,
   html,
@@ -29,7 +30,7 @@ export {
   pageHeaders,
   phraseMarkup,
   proseMarkup,
-} from './html.ts';
+} from './html/html.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { isolate } from './isolate.ts';
 export { describeIssue } from './issue-text.ts';
@@ -77,6 +78,7 @@ export {
   renderResponse,
   represent,
   type StoredResponse,
+  sendPageFile,
   sendStoredResponse,
 } from './respond.ts';
 export { createClientErrorLog } from './server/client-error-log.ts';

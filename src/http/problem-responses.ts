@@ -1,6 +1,7 @@
 /** The middleware that turns whatever is thrown into a response. */
 import type { Context, Middleware, Next } from 'koa';
 import { gatewayRoot, requestContext } from './context.ts';
+import type { ProblemNotes } from './html/problem-page.ts';
 import { createOutageLogs, type Logger, logRequest, requestLogFields } from './log.ts';
 import { errorBody, type Problem, problemOf, reasonOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
@@ -67,15 +68,25 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesP
   for (const [name, value] of Object.entries(found.headers ?? {})) setHeader(ctx, name, value);
   ctx.vary('Accept');
   ctx.set('Content-Type', formatter.contentType);
-  ctx.body = formatter.format(body, formatter.errorsOnly === true ? problemTitle(found.slug) : body.message);
+  ctx.body = formatter.format(body, body.message, notesOn(ctx, found));
   // A handler may have turned this off to write to the socket itself; it has not begun, or the headers would have been sent.
   ctx.respond = true;
 }
 
-/** Undefined for a status that another party chose, such as an auth service that prefers 404: the page describes the table's. */
-function infoUrlOf(ctx: Context, { slug, status }: Problem, pagesPath: string): string | undefined {
-  if (status !== problems[slug].status) return undefined;
-  return requestContext(ctx).addresses.origin(ctx.req) + gatewayRoot(ctx) + pagesPath + slug;
+/** Undefined for a status that another party chose. */
+function infoUrlOf(ctx: Context, found: Problem, pagesPath: string): string | undefined {
+  if (!isAsInTable(found)) return undefined;
+  return requestContext(ctx).addresses.origin(ctx.req) + gatewayRoot(ctx) + pagesPath + found.slug;
+}
+
+function notesOn(ctx: Context, found: Problem): ProblemNotes {
+  const { meaning, remedy } = isAsInTable(found) ? problems[found.slug] : { meaning: undefined, remedy: undefined };
+  return { title: problemTitle(found.slug), meaning, remedy, requestId: requestContext(ctx).requestId };
+}
+
+/** False for a status that another party chose, such as an auth service that prefers 404: the table describes its own. */
+function isAsInTable({ slug, status }: Problem): boolean {
+  return status === problems[slug].status;
 }
 
 /** Adds to `Vary`, since @koa/cors attaches its own to the error. */

@@ -1,7 +1,9 @@
 /** JSON, problem+json, YAML and HTML, and the choice among them by `Accept`, for normal and for error responses alike. */
 import Negotiator from 'negotiator';
 import { stringify } from 'yaml';
-import { dataMarkup, htmlDocument, pageHeaders } from './html.ts';
+import { resourcePage } from './html/data.ts';
+import { pageHeaders } from './html/html.ts';
+import { type ProblemNotes, problemPage } from './html/problem-page.ts';
 import { type ErrorBody, problem } from './problem.ts';
 
 /** Makes one representation. Add your own to the list that `createRepresentations` takes. */
@@ -16,8 +18,8 @@ export interface Formatter {
   readonly errorsOnly?: boolean;
   /** Headers that belong to the representation, such as a Content-Security-Policy. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** `title` heads the page for people; where `errorsOnly`, it is the problem's title. */
-  readonly format: (value: unknown, title: string) => string;
+  /** `title` heads the page for people; an error comes with notes. */
+  readonly format: (value: unknown, title: string, notes?: ProblemNotes) => string;
 }
 
 export interface Representations {
@@ -47,11 +49,13 @@ export const problemJsonFormatter: Formatter = {
   contentType: 'application/problem+json',
   tag: 'problem',
   errorsOnly: true,
-  format: (value, title) => {
+  format: (value, message, notes) => {
     const body = value as ErrorBody;
-    const { code: status, message, info_url: page } = body;
+    const { code: status, info_url: page } = body;
     const kind =
-      page === undefined ? { type: 'about:blank', title: message.replace(/^\d+: /, '') } : { type: page, title };
+      page === undefined
+        ? { type: 'about:blank', title: message.replace(/^\d+: /, '') }
+        : { type: page, title: notes?.title };
     return JSON.stringify({ ...kind, status, ...body });
   },
 };
@@ -64,21 +68,14 @@ export const yamlFormatter: Formatter = {
   format: (value) => stringify(value, { aliasDuplicateObjects: false }),
 };
 
-const style = [
-  ':root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}',
-  'body{max-width:60rem;margin:2rem auto;padding:0 1rem}',
-  'dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1rem}',
-  'dt{font-weight:600}dd{margin:0;overflow-wrap:anywhere}',
-  'li{margin-bottom:.75rem}',
-].join('');
-
-/** For people with a browser: any value as a plain page. */
+/** For people with a browser. */
 export const htmlFormatter: Formatter = {
   type: 'text/html',
   contentType: 'text/html; charset=utf-8',
   tag: 'html',
-  headers: pageHeaders({ style }),
-  format: (value, title) => htmlDocument({ title, style, main: dataMarkup(value) }),
+  headers: pageHeaders(),
+  format: (value, title, notes) =>
+    notes === undefined ? resourcePage(value, title) : problemPage(value as ErrorBody, notes),
 };
 
 /** In the order of the server's preference. */
@@ -90,8 +87,8 @@ export const builtInFormatters: readonly Formatter[] = [
 ];
 
 /** The built-in formatters, with another page for people in place of the plain one. */
-export function withHtmlPage(format: Formatter['format'], headers: Formatter['headers']): readonly Formatter[] {
-  const page = { ...htmlFormatter, format, ...(headers && { headers }) };
+export function withHtmlPage(format: Formatter['format'], headers = pageHeaders()): readonly Formatter[] {
+  const page = { ...htmlFormatter, format, headers };
   return builtInFormatters.map((formatter) => (formatter === htmlFormatter ? page : formatter));
 }
 

@@ -1,5 +1,6 @@
 /** Sends a value: 200 or 304 with its entity tag, a stored response, a redirect, 405 and OPTIONS. */
 import type { Context } from 'koa';
+import type { PageFile } from './html/files.ts';
 import { digestTag, noneMatchFails } from './precondition.ts';
 import { problem } from './problem.ts';
 import type { Formatter } from './representations.ts';
@@ -25,6 +26,11 @@ export function represent(ctx: Context, formatter: Formatter, value: unknown, op
   res.setHeader('Content-Type', formatter.contentType);
   if (formatter.headers !== undefined) ctx.set({ ...formatter.headers });
   ctx.body = body;
+}
+
+/** A browser that has the file gets 304. */
+export function sendPageFile(ctx: Context, { contentType, body, version }: PageFile): void {
+  represent(ctx, { type: contentType, contentType, tag: 'file', format: () => body }, body, { title: '', version });
 }
 
 /** Sets the tag. When the client has that representation already, the response is 304 and complete. */

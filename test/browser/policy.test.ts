@@ -1,4 +1,4 @@
-/** Our pages in a browser: each holds a policy without inline scripts, eval and frames, and works with it. */
+/** Our pages in a browser: each holds a policy without inline scripts, eval and frames, and fits windows and colours. */
 import assert from 'node:assert/strict';
 import { describeInBrowser } from './browser.ts';
 import { openWatchedDesk, type WatchedDesk } from './watched-desk.ts';
@@ -9,7 +9,7 @@ const pages = [
   ),
   ...['/v1/', '/v1/messages/', '/v1/messages/1', '/v1/docs/', '/v2/docs/'],
   ...['/v1/hotels', '/v1/hotels/docs/', '/v1/cars/docs/', '/v1/hotels/bookings/'],
-  ...['/nowhere', '/v1/messages/none'],
+  ...['/nowhere', '/v1/messages/none', '/v1/messages/?limit=none&colour=red'],
 ];
 
 describeInBrowser('the policy of our pages', ({ servers, writeFiles, visit }) => {
@@ -21,7 +21,7 @@ describeInBrowser('the policy of our pages', ({ servers, writeFiles, visit }) =>
 
   for (const path of pages)
     it(`is held by ${path}`, async () => {
-      const expected = /^error: Failed to load resource: .* 404/;
+      const expected = /^error: Failed to load resource: .* 40[04]/;
       const { page } = await visit(new URL(path, desk.diagnostics).href, {
         expected,
         // A violation is an event, and a fault on the console, which fails the visit.
@@ -32,6 +32,10 @@ describeInBrowser('the policy of our pages', ({ servers, writeFiles, visit }) =>
         },
       });
       assert.match(await page.evaluate('document.contentType'), /^text\/html$/);
+      for (const width of [1400, 390]) {
+        await page.setViewportSize({ width, height: 844 });
+        assert.ok(await page.evaluate('document.scrollingElement.scrollWidth <= innerWidth'), `${width} pixels`);
+      }
       const answer = await page.request.get(page.url(), { headers: { accept: 'text/html' } });
       const policy = new Map(
         (answer.headers()['content-security-policy'] ?? '').split('; ').map((one) => {

@@ -68,6 +68,25 @@ describe('createProblemResponses', () => {
     check('text/html,*/*;q=0.8', 'text/html; charset=utf-8', /<h1>404: Not Found<\/h1>.*no hotel &#60;x&#62;\./s);
     check('application/yaml', 'application/yaml', yaml);
 
+    it('as a page that says what happened, what to do, and the id to report', async () => {
+      const page = async (thrown: unknown) =>
+        (await get(thrown).set({ Accept: 'text/html', 'X-Request-Id': 'one<' })).text;
+      const errors = [{ parameter: 'limit', detail: 'is <no> number' }];
+      const text = await page(problem('bad-argument', { errors, extension: { alternatives: [{ room: '<a>' }] } }));
+      const order = [
+        '400: Bad Request',
+        'unknown, repeated',
+        'is &#60;no&#62; number',
+        'What to do',
+        'Request <code>',
+        'JSON',
+      ];
+      const places = order.map((part) => text.indexOf(part));
+      assert.deepEqual([places.includes(-1), places], [false, places.toSorted((one, other) => one - other)]);
+      assert.ok(text.includes('<dt>alternatives</dt>') && text.includes('&#60;a&#62;'));
+      assert.doesNotMatch(await page(problem('access-denied', { status: 404 })), /What to do|refused/);
+    });
+
     it('for HEAD with the headers only', async () => {
       const { headers, text } = await request(throwing(thrown)).head('/').expect(404);
       assert.deepEqual([headers['content-length'], text], [String(json.length), undefined]);

@@ -169,10 +169,14 @@ describe('built-in formatters', () => {
     const errors = [{ parameter: 'limit', detail: 'is not a number' }];
     const plain = { code: 404, message: '404: Not Found', detail: 'There is no such hotel.', errors };
     const withPage = { ...plain, info_url: 'https://desk.test/problems/not-found' };
-    const check = (body: object, title: string, expected: object) =>
-      assert.deepEqual(JSON.parse(problemJsonFormatter.format(body, title)), { ...expected, status: 404, ...body });
-    check(plain, '', { type: 'about:blank', title: 'Not Found' });
-    check(withPage, 'Not found', { type: withPage.info_url, title: 'Not found' });
+    const notes = { title: 'No such thing', meaning: undefined, remedy: undefined, requestId: 'one' };
+    const check = (body: { message: string }, expected: object) =>
+      assert.deepEqual(JSON.parse(problemJsonFormatter.format(body, body.message, notes)), {
+        ...{ ...expected, status: 404 },
+        ...body,
+      });
+    check(plain, { type: 'about:blank', title: 'Not Found' });
+    check(withPage, { type: withPage.info_url, title: 'No such thing' });
   });
 
   it('can have another HTML page, in the same position', () => {

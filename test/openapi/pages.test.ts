@@ -1,4 +1,4 @@
-/** OpenAPI documents as pages: without scripts, and with nothing from other hosts. */
+/** OpenAPI documents as pages: complete without a script, and with nothing from other hosts. */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -32,23 +32,26 @@ describe('documentation pages', () => {
         assert.ok(text.includes(`<section id="${operationId}"`), operationId);
         assert.ok(text.includes(`href="#${operationId}"`), operationId);
       }
-      for (const name of Object.keys(body.components.schemas)) assert.ok(text.includes(`id="schema-${name}"`), name);
-      const levels = Array.from(text.matchAll(/<h(\d)/g), ([, level]) => Number(level));
+      const levels = Array.from(text.matchAll(/<h([1-6])/g), ([, level]) => Number(level));
       assert.equal(levels[0], 1);
       for (const [index, level] of levels.entries()) assert.ok(level <= (levels[index - 1] ?? 0) + 1);
       assert.equal(levels.filter((level) => level === 1).length, 1);
     });
 
-    it(`of ${prefix} link only to themselves and to the document, and load nothing`, async () => {
+    it(`of ${prefix} load files beside them, which come with their types and tags`, async () => {
       const { text } = await pageOf(prefix);
-      const targets = Array.from(text.matchAll(/(?:href|src)="([^"]*)"/g), ([, target = '']) => target);
-      const ids = Array.from(text.matchAll(/ id="([^"]*)"/g), ([, id = '']) => `#${id}`);
-      const known = new Set(['../openapi.json', ...ids]);
+      const targets = Array.from(text.matchAll(/(?:href|src)="([^"#][^"]*)"/g), ([, target = '']) => target);
+      const files = ['swagger-ui.css', 'docs.css', 'swagger-ui-bundle.js', 'docs.js'];
       assert.deepEqual(
-        targets.filter((target) => !known.has(target)),
-        [],
+        targets.filter((target) => !target.startsWith('data:')),
+        [...files, '../openapi.json'],
       );
-      assert.doesNotMatch(text, /<script|<img|<link|style=|@import|url\(/);
+      for (const name of files) {
+        const get = () => request(gatewayUrl).get(`${prefix}/docs/${name}`).auth('demo', 'demo').buffer();
+        const { headers } = await get().expect(200);
+        assert.match(String(headers['content-type']), name.endsWith('.css') ? /^text\/css;/ : /^text\/javascript;/);
+        await get().set('If-None-Match', String(headers['etag'])).expect(304);
+      }
     });
 
     it(`of ${prefix} have examples that run unchanged`, async function () {
@@ -63,13 +66,6 @@ describe('documentation pages', () => {
       }
     });
   }
-
-  it('have a policy that allows their own style alone', async () => {
-    const { headers } = await pageOf('/v1');
-    const policy = String(headers['content-security-policy']);
-    assert.match(policy, /^default-src 'none'; style-src 'sha256-[\w+/=]+';/);
-    assert.doesNotMatch(policy, /unsafe/);
-  });
 
   it('have one path, with a slash', async () => {
     for (const prefix of prefixes) {

@@ -72,8 +72,7 @@ describe('createItem', () => {
     assert.deepEqual(body, { code: 409, message: '409: Conflict', alternatives: [{ shelf: '<next>', room: 3 }] });
     const refusal = (accept: string) => post().set('Accept', accept).send({ text: 'full' }).expect(409);
     assert.match((await refusal('application/yaml')).text, /alternatives:\n {2}- shelf: <next>\n {4}room: 3/);
-    const html = '<dt>alternatives</dt><dd><ol><li><dl><dt>shelf</dt><dd>&#60;next&#62;<';
-    assert.ok((await refusal('text/html')).text.includes(html));
+    assert.match((await refusal('text/html')).text, /<dt>alternatives<\/dt>.*<th scope="row">&#60;next&#62;</s);
     const { body: rfc9457 } = await refusal('application/json, application/problem+json');
     assert.deepEqual([rfc9457.status, rfc9457.alternatives], [409, body.alternatives]);
   });

@@ -21,7 +21,7 @@ function page(diagnostics: Diagnostics, title: string, explainForm: Markup): str
   return htmlDocument({
     title: `${verdictOf(diagnostics).text} – ${title}`,
     heading: title,
-    stylesheets: ['base.css', 'diagnostics.css'],
+    stylesheets: ['diagnostics.css'],
     script: 'diagnostics.js',
     header: pageHeader(diagnostics),
     main: html`${[

@@ -1,4 +1,4 @@
-/** Serves the document at /openapi.json and as a page at /docs/, made when it is first asked for. */
+/** Serves the document at /openapi.json and as a page at /docs/ with its files, made when they are first asked for. */
 import type { Context, Next } from 'koa';
 import {
   createRepresentations,
@@ -6,16 +6,19 @@ import {
   type Formatter,
   htmlFormatter,
   jsonFormatter,
+  type PageFile,
   publicBase,
   type Representations,
+  readPageFile,
   represent,
   requestContext,
+  sendPageFile,
   yamlFormatter,
 } from '#http';
 import type { Route } from '../operation.ts';
 import type { ApiInfo, DocumentOptions } from './document.ts';
 
-/** The two routes that describe the others. */
+/** The routes that describe the others. */
 export function documentRoutes(info: ApiInfo, routes: readonly Route[]): readonly Route[] {
   let made: Promise<Documents> | undefined;
   /** The next request tries again. */
@@ -33,7 +36,26 @@ export function documentRoutes(info: ApiInfo, routes: readonly Route[]): readonl
         represent(ctx, choose(ctx.req.headers.accept), publicBase(ctx), { title: info.title });
       },
   });
-  return [route('/openapi.json', 'document'), route('/docs/', 'page')];
+  const files = Object.entries(pageFiles).map(
+    ([name, read]): Route => ({
+      method: 'GET',
+      path: `/docs/${name}`,
+      createHandler: () => (ctx) => sendPageFile(ctx, read()),
+    }),
+  );
+  return [route('/openapi.json', 'document'), route('/docs/', 'page'), ...files];
+}
+
+/** Of the page, read when they are first asked for. Swagger UI is a package here, and copied by the build. */
+const pageFiles: Readonly<Record<string, () => PageFile>> = {
+  ...fileOf('swagger-ui.css', import.meta.resolve('#swagger-ui/swagger-ui.css')),
+  ...fileOf('swagger-ui-bundle.js', import.meta.resolve('#swagger-ui/swagger-ui-bundle.js')),
+  ...fileOf('docs.css', './browser/docs.css'),
+  ...fileOf('docs.js', './browser/docs.js'),
+};
+
+function fileOf(name: string, url: string) {
+  return { [name]: once(() => readPageFile(new URL(url, import.meta.url))) };
 }
 
 /** Adds links to the two to a response of GET `/` (RFC 8631). */
@@ -83,11 +105,11 @@ const openApiFormatter: Formatter = {
   tag: 'openapi',
 };
 
-function once(make: () => string): () => string {
-  let text: string | undefined;
+function once<Made>(make: () => Made): () => Made {
+  let made: Made | undefined;
   return () => {
-    text ??= make();
-    return text;
+    made ??= make();
+    return made;
   };
 }
 

@@ -90,7 +90,7 @@ describe('documentation routes', () => {
 
   it('escape everything on the page', async () => {
     const { text } = await request(shelves).get('/docs/');
-    assert.doesNotMatch(text, /<script|<b>it/);
+    assert.doesNotMatch(text, /<script(?! (?:defer|type="module") src=)|<b>it/);
     assert.ok(text.includes('&#60;script&#62;&#34;x&#34;&#60;/script&#62; &#38; <code>code</code>'));
     assert.ok(text.includes('<title>Shelves &#60;&#38;&#62;</title>'));
     assert.ok(text.includes('<li>first</li>'));

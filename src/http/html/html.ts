@@ -1,5 +1,6 @@
-/** The one way of writing HTML: an escaping template, a whole document, any value or prose as markup, and security headers. */
+/** The one way of writing HTML: an escaping template, a whole document in the one look, prose, and security headers. */
 import { createHash } from 'node:crypto';
+import { readPageFile } from './files.ts';
 
 const markupKey = Symbol('markup');
 
@@ -21,10 +22,10 @@ export interface HtmlPage {
   readonly title: string;
   /** @default the title */
   readonly heading?: string;
-  /** CSS, written into the page. */
-  readonly style?: string;
-  /** URLs of CSS files. */
+  /** URLs of CSS files beside the one look. */
   readonly stylesheets?: readonly string[];
+  /** URLs of classic scripts, which run in this order once the page is there. */
+  readonly classicScripts?: readonly string[];
   /** URL of an ECMAScript module. */
   readonly script?: string;
   /** Beside the heading, in a bar above the content. @default no bar: the heading is the first of the content */
@@ -32,9 +33,12 @@ export interface HtmlPage {
   readonly main: Markup;
 }
 
+/** In each page itself, so that an error looks the same wherever it comes from; without comments and line breaks. */
+const style = readPageFile(new URL('page.css', import.meta.url)).body.replace(/\s+|\/\*.*?\*\//gs, ' ');
+
 /** A whole page. */
-export function htmlDocument({ title, heading = title, style, header, main, ...files }: HtmlPage): string {
-  const { stylesheets = [], script } = files;
+export function htmlDocument({ title, heading = title, header, main, ...files }: HtmlPage): string {
+  const { stylesheets = [], classicScripts = [], script } = files;
   const document = html`<!doctype html>
 <html lang="en">
 <head>
@@ -42,18 +46,15 @@ export function htmlDocument({ title, heading = title, style, header, main, ...f
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
-${header !== undefined && html`<link rel="icon" href="${icon}">\n`}${style !== undefined && html`<style>${markupOf(style)}</style>\n`}${stylesheets.map(stylesheetLink)}${script !== undefined && html`<script type="module" src="${script}"></script>\n`}</head>
+<link rel="icon" href="${icon}">
+<style>${markupOf(style)}</style>
+${stylesheets.map(stylesheetLink)}${classicScripts.map((url) => html`<script defer src="${url}"></script>\n`)}${script !== undefined && html`<script type="module" src="${script}"></script>\n`}</head>
 <body>
 ${header === undefined ? plainBody(heading, main) : bodyWithBar(heading, header, main)}
 </body>
 </html>
 `;
   return document[markupKey];
-}
-
-/** Any plain value: objects as `<dl>`, arrays as `<ol>`, URLs as links. */
-export function dataMarkup(value: unknown): Markup {
-  return markupOf(dataText(value));
 }
 
 /** A text in the little of CommonMark that ours use: paragraphs, lists of `- `, code in backticks. */
@@ -68,15 +69,20 @@ export function phraseMarkup(text: string): Markup {
 }
 
 /**
- * The security headers of a page. With a `style`: that style, allowed by its digest, and nothing else. With `ownFiles`:
- * scripts, styles, connections and forms of this server, and nothing inline.
+ * The security headers of a page: the style by its digest, and nothing else. With `ownFiles`, scripts, styles, connections
+ * and forms of this server too, and nothing inline.
  */
-export function pageHeaders(
-  page: { readonly style: string } | { readonly ownFiles: true },
-): Readonly<Record<string, string>> {
-  if ('style' in page) return Object.freeze({ 'Content-Security-Policy': policyOfStyle(page.style) });
-  return Object.freeze({ 'Content-Security-Policy': policyOfOwnFiles, 'Referrer-Policy': 'same-origin' });
+export function pageHeaders({ ownFiles = false } = {}): Readonly<Record<string, string>> {
+  const policy = { 'Content-Security-Policy': [...common, ...(ownFiles ? withOwnFiles : withStyle)].join('; ') };
+  return Object.freeze(ownFiles ? { ...policy, 'Referrer-Policy': 'same-origin' } : policy);
 }
+
+const digest = `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
+const common = ["default-src 'none'", 'img-src data:', "base-uri 'none'", "frame-ancestors 'none'"];
+const withStyle = [`style-src ${digest}`, "form-action 'none'"];
+const withOwnFiles = [
+  ...[`style-src 'self' ${digest}`, "script-src 'self'", "connect-src 'self'", "form-action 'self'"],
+];
 
 function markupOf(text: string): Markup {
   return { [markupKey]: text };
@@ -101,7 +107,7 @@ function stylesheetLink(url: string): Markup {
 }
 
 function plainBody(heading: string, main: Markup): Markup {
-  return html`<main>
+  return html`<main class="plain">
 <h1>${heading}</h1>
 ${main}
 </main>`;
@@ -118,21 +124,6 @@ ${main}
 </main>`;
 }
 
-function dataText(value: unknown): string {
-  if (Array.isArray(value)) return `<ol>${value.map((item) => `<li>${dataText(item)}</li>`).join('')}</ol>`;
-  if (typeof value !== 'object' || value === null) return scalarText(String(value));
-  const rows = Object.entries(value).map(
-    ([name, member]) => `<dt>${escapeHtml(name)}</dt><dd>${dataText(member)}</dd>`,
-  );
-  return `<dl>${rows.join('')}</dl>`;
-}
-
-/** Only an http URL or a path of this host becomes a link: never `javascript:`, never `//elsewhere`. */
-function scalarText(text: string): string {
-  const escaped = escapeHtml(text);
-  return /^(?:https?:\/\/|\/(?!\/))[^\s\\]*$/.test(text) ? `<a href="${escaped}">${escaped}</a>` : escaped;
-}
-
 function blockText(text: string): string {
   if (!text.startsWith('- ')) return `<p>${phraseText(text)}</p>`;
   const items = text.slice(2).split('\n- ');
@@ -142,13 +133,3 @@ function blockText(text: string): string {
 function phraseText(text: string): string {
   return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 }
-
-function policyOfStyle(css: string): string {
-  const digest = createHash('sha256').update(css).digest('base64');
-  return `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
-}
-
-const policyOfOwnFiles = [
-  ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", 'img-src data:'],
-  ...["form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"],
-].join('; ');

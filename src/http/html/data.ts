@@ -1,0 +1,102 @@
+/** Values as pages for people: lists of objects as tables, objects as names and values, and the JSON one click away. */
+import { html, htmlDocument, type Markup } from './html.ts';
+
+/** A resource, or a page of a collection with links to the others. */
+export function resourcePage(value: unknown, title: string): string {
+  return htmlDocument({
+    title,
+    main: html`${isPage(value) ? pageMarkup(value) : dataMarkup(value)}\n${rawJson(value)}`,
+  });
+}
+
+/** Any plain value. */
+export function dataMarkup(value: unknown): Markup {
+  if (Array.isArray(value)) return value.length > 0 && value.every(isRecord) ? table(value) : list(value, dataMarkup);
+  return isRecord(value) ? fields(Object.entries(value)) : scalar(value);
+}
+
+export function fields(entries: readonly (readonly [name: string, value: unknown])[]): Markup {
+  return html`<dl class="fields">${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${dataMarkup(value)}</dd></div>\n`)}</dl>`;
+}
+
+/** The same value for a program, folded. */
+export function rawJson(value: unknown): Markup {
+  return html`<details class="raw"><summary>JSON</summary><pre><code>${JSON.stringify(value, undefined, 2)}</code></pre></details>`;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function isRecord(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What `#rest` answers for a collection. */
+interface Page extends Fields {
+  readonly items: readonly unknown[];
+  readonly links: Fields;
+}
+
+function isPage(value: unknown): value is Page {
+  return isRecord(value) && Array.isArray(value['items']) && isRecord(value['links']);
+}
+
+const otherPages = { first: 'First', prev: 'Previous', next: 'Next', last: 'Last' };
+
+function pageMarkup({ items, links, offset, total }: Page): Markup {
+  const others = Object.entries(otherPages).filter(([name]) => name in links && links[name] !== links['self']);
+  return html`<p class="hint">${countOf(items.length, offset, total)}</p>
+${items.length > 0 && dataMarkup(items)}
+${others.length > 0 && html`<nav class="pages" aria-label="Pages">${others.map(([name, text]) => html`<a rel="${name}" href="${hrefOf(links[name])}">${text}</a>`)}</nav>`}`;
+}
+
+/** `1 to 20 of 34`; pages after a cursor have no offset, and a list may have no total. */
+function countOf(count: number, offset: unknown, total: unknown): string {
+  if (count === 0) return total === 0 ? 'There are none.' : 'There are none here.';
+  const range = typeof offset === 'number' ? `${offset + 1} to ${offset + count}` : String(count);
+  return typeof total === 'number' ? `${range} of ${total}` : range;
+}
+
+/** The `url` of an item is where its first cell leads. */
+function table(rows: readonly Fields[]): Markup {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const areLinked = names.length > 1 && rows.every(({ url }) => hrefOf(url) !== undefined);
+  const columns = areLinked ? names.filter((name) => name !== 'url') : names;
+  const [first = ''] = columns;
+  const firstCell = (row: Fields) =>
+    areLinked ? html`<a href="${hrefOf(row['url'])}">${compact(row[first])}</a>` : compact(row[first]);
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>
+<thead><tr>${columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+<tbody>
+${rows.map((row) => html`<tr><th scope="row">${firstCell(row)}</th>${columns.slice(1).map((name) => html`<td data-label="${name}">${name in row && compact(row[name])}</td>`)}</tr>\n`)}</tbody>
+</table></div>`;
+}
+
+/** In a cell: the members of an object in a row. Two values, such as an amount and its currency, say enough without their names. */
+function compact(value: unknown): Markup {
+  if (Array.isArray(value)) return list(value, compact);
+  if (!isRecord(value)) return scalar(value);
+  const members = Object.entries(value);
+  const areNamed = members.length > 2 || members.some(([, member]) => typeof member === 'object');
+  const pairs = members.map(
+    ([name, member]) => html`<span class="pair"><span class="key">${name}</span> ${compact(member)}</span> `,
+  );
+  return areNamed
+    ? html`${pairs}`
+    : html`${members.map(([, member], index) => html`${index > 0 && ' '}${scalar(member)}`)}`;
+}
+
+function list(values: readonly unknown[], markup: (value: unknown) => Markup): Markup {
+  return values.length === 0
+    ? html`<span class="minor">none</span>`
+    : html`<ul class="bare">${values.map((value) => html`<li>${markup(value)}</li>`)}</ul>`;
+}
+
+function scalar(value: unknown): Markup {
+  const href = hrefOf(value);
+  return href === undefined ? html`${String(value)}` : html`<a href="${href}">${href}</a>`;
+}
+
+/** Only an http URL or a path of this host becomes a link: never `javascript:`, never `//elsewhere`. */
+function hrefOf(value: unknown): string | undefined {
+  return typeof value === 'string' && /^(?:https?:\/\/|\/(?!\/))[^\s\\]*$/.test(value) ? value : undefined;
+}

@@ -1,0 +1,26 @@
+/** The files of our pages, which are read once. */
+import { readFileSync } from 'node:fs';
+import { digestTag } from '../precondition.ts';
+
+const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' } as const;
+
+export type PageFileName = `${string}.${keyof typeof contentTypes}`;
+
+export interface PageFile {
+  readonly contentType: string;
+  readonly body: string;
+  /** A digest. */
+  readonly version: string;
+}
+
+/** `directory`: beside the file that asks, both in the sources and in the build. */
+export function readPageFiles(directory: URL, names: readonly PageFileName[]): ReadonlyMap<string, PageFile> {
+  return new Map(names.map((name) => [name, readPageFile(new URL(name, directory))]));
+}
+
+/** `url`: of a local file whose name ends with its type. */
+export function readPageFile(url: URL): PageFile {
+  const body = readFileSync(url, 'utf8');
+  const contentType = contentTypes[url.pathname.endsWith('.css') ? 'css' : 'js'];
+  return { contentType, body, version: digestTag(body).slice(1, -1) };
+}

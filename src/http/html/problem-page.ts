@@ -1,0 +1,26 @@
+/** An error as a page for people: what happened, what to do, and the id to report. */
+import type { ErrorBody } from '../problem.ts';
+import { dataMarkup, fields, rawJson } from './data.ts';
+import { html, htmlDocument, phraseMarkup } from './html.ts';
+
+/** What the body of an error leaves to its page. */
+export interface ProblemNotes {
+  readonly title: string;
+  /** Undefined, as is the remedy, for a status that another party chose: they are about the table's. */
+  readonly meaning: string | undefined;
+  readonly remedy: string | undefined;
+  readonly requestId: string;
+}
+
+export function problemPage(body: ErrorBody, { meaning, remedy, requestId }: ProblemNotes): string {
+  const { code: _code, message, info_url: infoUrl, detail, errors = [], ...extension } = body;
+  const further = Object.entries(extension);
+  const main = html`<p class="lead">${meaning !== undefined && phraseMarkup(meaning)}</p>
+${detail !== undefined && detail !== meaning && html`<p class="verdict">${detail}</p>`}
+${errors.length > 0 && dataMarkup(errors)}
+${further.length > 0 && fields(further)}
+${remedy !== undefined && html`<h2>What to do</h2>\n<p>${phraseMarkup(remedy)}</p>`}
+<p class="hint">Request <code>${requestId}</code>${infoUrl !== undefined && html` · <a href="${infoUrl}">About this problem</a>`}</p>
+${rawJson(body)}`;
+  return htmlDocument({ title: message, main });
+}

@@ -1,0 +1,87 @@
+/** Values as pages for people, without anything that a value could slip in. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { dataMarkup, htmlDocument, htmlFormatter } from '#http';
+
+function markupOf(value: unknown): string {
+  const page = htmlDocument({ title: '', main: dataMarkup(value) });
+  return page.slice(page.indexOf('</h1>\n') + 6, page.indexOf('\n</main>'));
+}
+
+describe('dataMarkup', () => {
+  function check(value: unknown, expected: string) {
+    it(`shows ${JSON.stringify(value)} as ${expected}`, () =>
+      assert.equal(markupOf(value).replaceAll('\n', ''), expected));
+  }
+
+  for (const value of ['text', 1.5, null, true, '//evil.example/', '/\\evil.example/', 'javascript:alert(1)'])
+    check(value, String(value));
+  check('https://desk.test is down', 'https://desk.test is down');
+  check([], '<span class="minor">none</span>');
+  check(['a', 'b'], '<ul class="bare"><li>a</li><li>b</li></ul>');
+  const field = (name: string, text: string) => `<dl class="fields"><div><dt>${name}</dt><dd>${text}</dd></div></dl>`;
+  check({ a: { b: 1 } }, field('a', field('b', '1')));
+  check({ '<i>': '<script>' }, field('&#60;i&#62;', '&#60;script&#62;'));
+  check('https://desk.test/a?b=1&c', '<a href="https://desk.test/a?b=1&#38;c">https://desk.test/a?b=1&#38;c</a>');
+  for (const path of ['/v1/hotels/', '/']) check(path, `<a href="${path}">${path}</a>`);
+  check('/a "onclick=', '/a &#34;onclick=');
+  check('/a"onclick=', '<a href="/a&#34;onclick=">/a&#34;onclick=</a>');
+
+  it('shows a list of objects as a table, whose rows lead to their url', () => {
+    const text = markupOf([
+      { id: 1, price: { amount: '1.00', currency: 'EUR' }, url: '/a/1' },
+      { id: 2, note: ['x'], url: '/a/2' },
+    ]);
+    const heads = Array.from(text.matchAll(/<th scope="col">(.*?)<\/th>/g), ([, name]) => name);
+    assert.deepEqual(heads, ['id', 'price', 'note']);
+    assert.ok(text.includes('<th scope="row"><a href="/a/1">1</a></th><td data-label="price">1.00 EUR</td>'));
+    assert.ok(text.includes('<td data-label="price"></td><td data-label="note"><ul class="bare"><li>x</li></ul></td>'));
+  });
+
+  it('has no tag from the value', () => {
+    const tags = (value: unknown) => markupOf(value).match(/<\/?[a-z!][^>]*>/g) ?? [];
+    const shapeOf = (tag: string) => tag.replace(/ (?:href|data-label)="[^"]*"/g, '');
+    const known = new Set([['x', '/x'], { a: '1' }, [{ a: { b: 1, c: 2, d: 3 } }]].flatMap(tags).map(shapeOf));
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const found = tags([[text, { [text]: text }], [{ [text]: { b: text, c: text, [text]: text } }]].flat(0));
+        assert.deepEqual(
+          found.map(shapeOf).filter((tag) => !known.has(tag)),
+          [],
+        );
+      }),
+    );
+  });
+});
+
+describe('the page of a resource', () => {
+  const pageOf = (value: unknown) => htmlFormatter.format(value, 'T');
+
+  it('has the JSON one click away', () => {
+    assert.match(
+      pageOf({ a: '<' }),
+      /<details class="raw"><summary>JSON<\/summary><pre><code>\{\n {2}&#34;a&#34;: &#34;&#60;/,
+    );
+  });
+
+  it('of a collection says which items it has, and links to the other pages', () => {
+    const items = [{ id: 1 }, { id: 2 }];
+    const links = {
+      self: '/a?offset=2',
+      first: '/a?offset=0',
+      prev: '/a?offset=0',
+      next: '/a?offset=4',
+      last: '/a?offset=2',
+    };
+    const text = pageOf({ items, offset: 2, limit: 2, total: 9, links });
+    assert.ok(text.includes('<p class="hint">3 to 4 of 9</p>'));
+    const found = Array.from(text.matchAll(/<a rel="(\w+)" href="([^"]*)"/g), ([, rel, href]) => `${rel} ${href}`);
+    assert.deepEqual(found, ['first /a?offset=0', 'prev /a?offset=0', 'next /a?offset=4']);
+  });
+
+  it('of a collection without items says so', () => {
+    const links = { self: '/a', first: '/a', last: '/a' };
+    const text = pageOf({ items: [], offset: 0, limit: 2, total: 0, links });
+    assert.ok(text.includes('There are none.') && !text.includes('<table') && !text.includes('<nav'));
+  });
+});

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { dataMarkup, html, htmlDocument, type Markup, pageHeaders, phraseMarkup, proseMarkup } from '#http';
+
+function textOf(main: Markup): string {
+  const page = htmlDocument({ title: '', main });
+  return page.slice(page.indexOf('</h1>\n') + 6, page.indexOf('\n</main>'));
+}
+
+/** The text that a browser reads from our entities. */
+function readEntities(text: string): string {
+  return text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)));
+}
+
+describe('html', () => {
+  function check(what: string, markup: Markup, expected: string) {
+    it(`writes ${what}`, () => assert.equal(textOf(markup), expected));
+  }
+
+  check('a text with each special character escaped', html`${`<b> & "'`}`, '&#60;b&#62; &#38; &#34;&#39;');
+  check('an entity as the text that it is', html`${'&lt;'}`, '&#38;lt;');
+  check(
+    'markup, numbers and lists as they are',
+    html`${html`<b>${'<'}</b>`}${0}${['a', html`<i>`]}`,
+    '<b>&#60;</b>0a<i>',
+  );
+  check('undefined and false as nothing', html`a${undefined}${false}b`, 'ab');
+
+  it('does not accept parsed JSON as markup', () => {
+    const forged = JSON.parse('{"markup": "<script>", "Symbol(markup)": "<script>"}');
+    assert.throws(() => html`${forged}`, TypeError);
+    assert.ok(!textOf(dataMarkup(forged)).includes('<script>'));
+  });
+
+  it('writes nothing that could open a tag or end an attribute, and loses nothing', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...'<>&"\'ab; #') }), (text) => {
+        const written = textOf(html`${text}`);
+        assert.ok(!/[<>"']/.test(written));
+        assert.equal(readEntities(written), text);
+      }),
+    );
+  });
+});
+
+describe('proseMarkup', () => {
+  function check(text: string, expected: string) {
+    it(`shows ${JSON.stringify(text)} as ${expected}`, () => assert.equal(textOf(proseMarkup(text)), expected));
+  }
+
+  check('', '');
+  check('one\n\n\ntwo', '<p>one</p>\n<p>two</p>');
+  check('some:\n\n- a\n- `b`', '<p>some:</p>\n<ul><li>a</li><li><code>b</code></li></ul>');
+  check('`<a>` & b', '<p><code>&#60;a&#62;</code> &#38; b</p>');
+
+  it('writes a phrase without a paragraph', () => {
+    assert.equal(textOf(phraseMarkup('see `<a>`')), 'see <code>&#60;a&#62;</code>');
+  });
+});
+
+describe('htmlDocument', () => {
+  const main = html`<p>here</p>`;
+
+  it('is a whole page with its heading in the content', () => {
+    const page = htmlDocument({ title: 'a < b', main });
+    assert.ok(page.startsWith('<!doctype html>\n<html lang="en">'));
+    assert.ok(page.includes('<title>a &#60; b</title>'));
+    assert.ok(page.includes('<main class="plain">\n<h1>a &#60; b</h1>\n<p>here</p>\n</main>'));
+  });
+
+  it('has a header, style sheets and scripts on request', () => {
+    const parts = { stylesheets: ['a.css', 'b.css'], classicScripts: ['l.js'], script: 'c.js' };
+    const page = htmlDocument({ title: 'T', heading: 'H', main, header: html`<nav></nav>`, ...parts });
+    const links = '<link rel="stylesheet" href="a.css">\n<link rel="stylesheet" href="b.css">\n';
+    const scripts = '<script defer src="l.js"></script>\n<script type="module" src="c.js"></script>\n';
+    assert.ok(page.includes(`${links}${scripts}</head>`));
+    assert.match(page, /<a class="skip" href="#main">.*<h1>H<\/h1>\n<nav><\/nav>\n<\/header>\n<main id="main"/s);
+  });
+});
+
+describe('pageHeaders', () => {
+  const [, style = ''] = /<style>(.*?)<\/style>/s.exec(htmlDocument({ title: 'T', main: html`` })) ?? [];
+  const digest = `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
+  const directives = (policy = '') => new Map(policy.split('; ').map((one) => [one.split(' ')[0], one] as const));
+
+  it('allow the style of every page by its digest, and nothing else', () => {
+    const policy = directives(pageHeaders()['Content-Security-Policy']);
+    assert.equal(policy.get('style-src'), `style-src ${digest}`);
+    assert.equal(policy.get('default-src'), "default-src 'none'");
+    assert.equal(policy.get('script-src'), undefined);
+  });
+
+  it('allow files of the server where a page has some', () => {
+    const policy = directives(pageHeaders({ ownFiles: true })['Content-Security-Policy']);
+    assert.equal(policy.get('style-src'), `style-src 'self' ${digest}`);
+    assert.equal(policy.get('script-src'), "script-src 'self'");
+  });
+});
