@@ -115,7 +115,7 @@ describe('the pages', () => {
   });
 
   it('have a test for each recipe', () => {
-    const tests = ['test/recipes', 'test/peers'].flatMap((folder) =>
+    const tests = ['test/recipes', 'test/peers', 'test/apps'].flatMap((folder) =>
       readdirSync(new URL(folder, root)).map((file) => read(`${folder}/${file}`)),
     );
     const titles = [...read('config/recipes/README.md').matchAll(/^## (.*)$/gm)].map(([, title = '']) => title);

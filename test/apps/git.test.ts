@@ -1,0 +1,72 @@
+/** git clones and pushes through the gateway, with its password: `git http-backend` is behind it. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { authRecord } from '../support/desks.ts';
+import { cgiHost } from '../support/programs/cgi-host.ts';
+import { isInstalled } from '../support/programs/proxy-process.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { shownRecord, startFront } from './front.ts';
+
+/** Of noise, so that it stays as large on its way. */
+const pushedBytes = 50 * 1024 * 1024;
+const hookSeconds = 5;
+
+describe('git behind the gateway', function () {
+  if (!isInstalled('git', '--version')) {
+    it('is tested where git is on the PATH');
+    return;
+  }
+
+  this.timeout(120_000);
+  const servers = testServers(after);
+  const writeFiles = temporaryFiles();
+  let directory: string;
+  let remote: string;
+
+  before(async () => {
+    directory = await writeFiles();
+    await git('init', '--bare', 'project.git');
+    const hook = join(directory, 'project.git/hooks/post-receive');
+    await writeFile(hook, `#!/bin/sh\nsleep ${hookSeconds}\necho 'the hook has ended'\n`);
+    await chmod(hook, 0o755);
+    const variables = { GIT_PROJECT_ROOT: directory, GIT_HTTP_EXPORT_ALL: '1' };
+    const app = await servers.http(cgiHost(['git', 'http-backend'], variables, 'x-travel-user'));
+    const { port } = await startFront(servers, shownRecord('git', app), authRecord);
+    remote = `127.0.0.1:${port}/git/project.git`;
+  });
+
+  async function git(...args: readonly string[]): Promise<string> {
+    const env = {
+      ...{ PATH: process.env['PATH'], HOME: directory, GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0' },
+      ...{ GIT_AUTHOR_NAME: 'ann', GIT_AUTHOR_EMAIL: 'ann@example.com' },
+      ...{ GIT_COMMITTER_NAME: 'ann', GIT_COMMITTER_EMAIL: 'ann@example.com' },
+    };
+    // What cannot become smaller need not be compressed.
+    const { stdout, stderr } = await promisify(execFile)('git', ['-c', 'core.compression=0', ...args], {
+      cwd: directory,
+      env,
+    });
+    return stdout + stderr;
+  }
+
+  it('pushes 50 MB to a slow hook, and clones them again', async () => {
+    const noise = randomBytes(pushedBytes);
+    await git('clone', `http://ann:secret@${remote}`, 'mine');
+    await writeFile(join(directory, 'mine/noise'), noise);
+    await git('-C', 'mine', 'add', 'noise');
+    await git('-C', 'mine', 'commit', '-m', 'noise');
+    assert.match(await git('-C', 'mine', 'push', 'origin', 'HEAD'), /the hook has ended/);
+    await git('clone', `http://ann:secret@${remote}`, 'theirs');
+    assert.ok(noise.equals(await readFile(join(directory, 'theirs/noise'))));
+  });
+
+  it('is refused without a password of the gateway', async () => {
+    await assert.rejects(git('ls-remote', `http://${remote}`), /could not read Username/);
+    await assert.rejects(git('ls-remote', `http://ann:wrong@${remote}`), /Authentication failed/);
+  });
+});
