@@ -1,0 +1,76 @@
+/** Files that Caddy serves: through the gateway every answer is the one that it gives directly. */
+import assert from 'node:assert/strict';
+import { type IncomingMessage, request } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { freePort } from '../support/programs/free-port.ts';
+import { caddy, hasCaddy, startProxy } from '../support/programs/proxy-process.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { shownRecord, startFront } from './front.ts';
+
+const text = 'a line of a file that becomes small\n'.repeat(1000);
+
+const requests: readonly (readonly [what: string, path: string, headers: Record<string, string>, status: number])[] = [
+  ['a whole file', '/text.txt', {}, 200],
+  ['a compressed file', '/text.txt', { 'accept-encoding': 'gzip' }, 200],
+  ['another compression', '/text.txt', { 'accept-encoding': 'zstd' }, 200],
+  ['a range', '/text.txt', { range: 'bytes=5-9' }, 206],
+  ['the end', '/text.txt', { range: 'bytes=-10' }, 206],
+  ['two ranges', '/text.txt', { range: 'bytes=0-4,10-14' }, 206],
+  ['a range beyond the end', '/text.txt', { range: 'bytes=999999-' }, 416],
+  [
+    'a file that has not changed',
+    '/text.txt',
+    { 'if-modified-since': new Date(Date.now() + 86_400_000).toUTCString() },
+    304,
+  ],
+  ['a directory without its slash', '/directory', {}, 308],
+  ['a file that is not there', '/none', {}, 404],
+];
+
+describe('a static site behind the gateway', () => {
+  if (!hasCaddy()) {
+    it('is tested where caddy is on the PATH');
+    return;
+  }
+
+  const servers = testServers(after);
+  const writeFiles = temporaryFiles();
+  let direct: number;
+  let behind: number;
+
+  before(async () => {
+    const root = await writeFiles({ 'text.txt': text, 'directory/index.html': '<p>index</p>' });
+    direct = await freePort();
+    const site = `http://:${direct} {\nbind 127.0.0.1\nroot * ${root}\nencode zstd gzip\nfile_server\n}`;
+    const app = await startProxy(caddy, site, direct);
+    servers.later(app.remove);
+    const { port } = await startFront(servers, shownRecord('npm', app, { host: 'static.example' }));
+    behind = port;
+  });
+
+  for (const [what, path, headers, status] of requests) {
+    it(`${status}: ${what}`, async () => {
+      const [expected, seen] = [await ask(direct, path, headers), await ask(behind, path, headers)];
+      assert.equal(seen.status, status);
+      assert.deepEqual(seen, expected);
+    });
+  }
+});
+
+/** Without what any hop adds, and with its own name for the boundary of the parts. */
+async function ask(port: number, path: string, headers: Readonly<Record<string, string>>) {
+  const options = { port, path, headers: { host: 'static.example', ...headers }, host: '127.0.0.1', agent: false };
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    request(options, resolve).on('error', reject).end();
+  });
+  const body = (await buffer(response)).toString('latin1');
+  const { date, via, connection, 'keep-alive': keptAlive, 'x-request-id': id, ...others } = response.headers;
+  const [, boundary = 'none'] = /boundary=(\S+)/.exec(others['content-type'] ?? '') ?? [];
+  const same = (value: string) => value.replaceAll(boundary, 'boundary');
+  return {
+    status: response.statusCode,
+    headers: Object.fromEntries(Object.entries(others).map(([name, value]) => [name, same(String(value))])),
+    body: same(body),
+  };
+}
