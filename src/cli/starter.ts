@@ -1,6 +1,6 @@
 /** A small configuration to start from: one service, one user, and one limit. */
 import { join } from 'node:path';
-import { conceal, parseServiceReference, settingsFile } from '#config';
+import { parseServiceReference, quote, settingsFile } from '#config';
 import { listNames, type NewFile, writeNewFiles } from './new-files.ts';
 
 export interface StarterOptions {
@@ -36,9 +36,7 @@ const isRead = /^(?:(?:services|ratelimit)[\\/].*\.ya?ml|(?:users|demo)\.yaml|se
 function requireService(service: string): void {
   const reference = parseServiceReference(service);
   if (reference !== undefined && reference.scheme !== 'grpc' && reference.path === undefined) return;
-  throw new Error(
-    `${JSON.stringify(conceal(service))} is no service to send requests to: write it as http://127.0.0.1:3000`,
-  );
+  throw new Error(`${quote(service)} is no service to send requests to: write it as http://127.0.0.1:3000`);
 }
 
 function starterFiles({ service, user, passwordHash }: StarterOptions): readonly NewFile[] {

@@ -1,7 +1,7 @@
 /** What a configuration error is and how it reads: zod's issues as messages with a remedy, "did you mean", and the text for a terminal. */
 import { isAbsolute, relative } from 'node:path';
 import type * as z from 'zod';
-import { conceal } from './conceal.ts';
+import { quote, withoutSecrets } from './quote.ts';
 
 /** Where a piece of configuration is written. Lines count from 1. */
 export interface Source {
@@ -24,7 +24,8 @@ export interface ConfigurationError {
 
 /**
  * `message` continues the field's name: `prefix "x" does not start with "/"`. It goes to logs and diagnostics, so it never
- * holds the value of a header, a query parameter, a descriptor or a service.
+ * holds the value of a header, a query parameter or a descriptor, and other texts of the configuration only as `quote`
+ * returns them. So does `remedy`.
  */
 export interface Fault {
   readonly message: string;
@@ -80,7 +81,7 @@ export function errorsOf(
   }));
 }
 
-/** Two lines for each error, without credentials in URLs because the text goes to logs. Shows absolute file names relative to `workingDirectory`. */
+/** Two lines for each error. Shows absolute file names relative to `workingDirectory`. */
 export function formatErrors(errors: readonly ConfigurationError[], workingDirectory: string): string {
   return errors.map((error) => formatError(error, workingDirectory)).join('\n');
 }
@@ -88,8 +89,8 @@ export function formatErrors(errors: readonly ConfigurationError[], workingDirec
 function formatError({ source, record, message, other, remedy }: ConfigurationError, workingDirectory: string): string {
   const place = (where: Source) => formatPlace(where, workingDirectory);
   const second = other === undefined ? '' : ` (${place(other)})`;
-  const subject = record === undefined ? '' : `${conceal(record)}: `;
-  return `${place(source)}  ${subject}${conceal(message)}${second}\n    ${conceal(remedy)}`;
+  const subject = record === undefined ? '' : `${record}: `;
+  return `${place(source)}  ${subject}${message}${second}\n    ${remedy}`;
 }
 
 function formatPlace({ file, line }: Source, workingDirectory: string): string {
@@ -100,7 +101,8 @@ function formatPlace({ file, line }: Source, workingDirectory: string): string {
 function pathText(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`;
-    return text === '' ? String(key) : `${text}.${String(key)}`;
+    const name = withoutSecrets(String(key));
+    return text === '' ? name : `${text}.${name}`;
   }, '');
 }
 
@@ -139,7 +141,7 @@ function unknownKey({ path, message }: Issue, key: string): PlacedFault {
   const meant = suggestion(key, known);
   return {
     path: [...path, key],
-    message: `unknown key "${key}"${where}${didYouMean(key, known)}`,
+    message: `unknown key ${quote(key)}${where}${didYouMean(key, known)}`,
     remedy: meant === undefined ? `Remove it; ${knownKeys(known)}.` : `Write "${meant}", or remove it.`,
   };
 }
@@ -196,7 +198,7 @@ export function nameOf(value: unknown): string {
 /** For the end of a sentence: `, did you mean "prefix"?`, or nothing. */
 export function didYouMean(mistyped: string, known: Iterable<string>): string {
   const name = suggestion(mistyped, known);
-  return name === undefined ? '' : `, did you mean "${name}"?`;
+  return name === undefined ? '' : `, did you mean ${quote(name)}?`;
 }
 
 /** The nearest of `known`, or undefined when none is near. A longer name (`timeout_ms` for `timeout`) is near as well. */

@@ -1,6 +1,5 @@
 /** Settings, records, limits and users, read once into plain frozen data: the names that other modules may use. */
 
-export { conceal } from './conceal.ts';
 export { type ConfigurationError, formatErrors, type Source, systemCode } from './errors.ts';
 export { isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
 export {
@@ -21,6 +20,7 @@ export { chooseModules, isDemoModule, type ModuleChoice, type ModuleName, module
 export { type NoticeContext, processNotices } from './notices.ts';
 export { packageVersion } from './package-version.ts';
 export { keepLastGood, type ReloadPolicy, requireConfiguration } from './quarantine.ts';
+export { quote, withoutSecrets } from './quote.ts';
 export type { AuthService } from './records/auth-service.ts';
 export type { BlockedMatch } from './records/blocked.ts';
 export type { CorsRule } from './records/cors.ts';

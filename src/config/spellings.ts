@@ -1,5 +1,6 @@
 /** Notices of mappings whose path, in another spelling, reaches an open mapping to the same service. */
 import type { ConfigurationError, Fault } from './errors.ts';
+import { quote } from './quote.ts';
 import type { Mapping } from './records/mapping.ts';
 import { matchKey } from './records/match.ts';
 import { forEachInParts, mapInParts, type Work } from './work.ts';
@@ -82,15 +83,15 @@ function noticeOf(mapping: Mapping, other: Mapping, fault: Fault): Configuration
 
 function samePath({ prefix }: Mapping, other: Mapping): Fault {
   return {
-    message: `${JSON.stringify(other.prefix)} is the same path to a service that ignores case, and Mapping ${other.name} opens it`,
-    remedy: `Give both the same authentication, or one of them another prefix than ${JSON.stringify(prefix)}.`,
+    message: `${quote(other.prefix)} is the same path to a service that ignores case, and Mapping ${other.name} opens it`,
+    remedy: `Give both the same authentication, or one of them another prefix than ${quote(prefix)}.`,
   };
 }
 
 function otherSpelling({ prefix }: Mapping, other: Mapping): Fault {
-  const upper = JSON.stringify(prefix.toUpperCase());
+  const upper = quote(prefix.toUpperCase());
   return {
-    message: `its path in another spelling, such as ${upper} or ${JSON.stringify(`${prefix};x`)}, reaches Mapping ${other.name}, which asks for no credentials`,
+    message: `its path in another spelling, such as ${upper} or ${quote(`${prefix};x`)}, reaches Mapping ${other.name}, which asks for no credentials`,
     remedy: 'Set STRICT_PATHS=true, which refuses such paths, or make sure that the service reads no other spelling.',
   };
 }

@@ -12,6 +12,7 @@ import {
 import { isLoopback } from './fields/addresses.ts';
 import { isUserName, parsePasswordHash } from './fields/credentials.ts';
 import { strict, text } from './fields/field.ts';
+import { mayHoldSecret } from './quote.ts';
 import { type Kept, keepFirst } from './records/conflicts.ts';
 import type { Settings } from './settings/settings.ts';
 import { finish } from './work.ts';
@@ -84,7 +85,7 @@ function readUser(value: unknown, path: readonly PropertyKey[], document: Config
   }
   const faults = faultsOf(read.error, value, examples).map((fault) => ({ ...fault, path: [...path, ...fault.path] }));
   const name = valueAt(value, ['name']);
-  const record = typeof name === 'string' && name !== '' ? `User ${name}` : 'User';
+  const record = typeof name === 'string' && name !== '' && !mayHoldSecret(name) ? `User ${name}` : 'User';
   return { found: [], errors: errorsOf(document, faults, record) };
 }
 

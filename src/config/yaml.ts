@@ -17,6 +17,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import type { ConfigDocument, ConfigurationError, Fault, Place } from './errors.ts';
+import { quote } from './quote.ts';
 
 /** Aliases are counted with what they multiply, so that a few lines cannot become gigabytes. */
 const aliasesMax = 100;
@@ -207,7 +208,11 @@ function repeatedKeys({ items, range }: YAMLMap, text: string): readonly SyntaxF
     }
     const offset = key.range?.[0] ?? 0;
     return [
-      { offset, message: `the key "${keyAt(text, offset)}" appears twice in one map`, remedy: 'Keep one of the two.' },
+      {
+        offset,
+        message: `the key ${quote(keyAt(text, offset))} appears twice in one map`,
+        remedy: 'Keep one of the two.',
+      },
     ];
   });
 }

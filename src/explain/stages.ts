@@ -1,6 +1,6 @@
 /** What the auth service, the limiter and the service would be asked, and what follows from their answers. */
 import type { Context } from 'koa';
-import { type AuthService, genericKey, type HeaderRules, type Label, type Mapping } from '#config';
+import { type AuthService, genericKey, type HeaderRules, type Label, type Mapping, withoutSecrets } from '#config';
 import {
   type ConfiguredAuthService,
   createIdentity,
@@ -239,5 +239,5 @@ function effective(value: number, own: number | undefined) {
 
 /** Without the query of its path, which may hold a token. */
 function healthText({ path, intervalMs, timeoutMs }: NonNullable<Mapping['healthCheck']>): string {
-  return `${path.replace(/\?.*/, '')} every ${intervalMs} ms, within ${timeoutMs} ms`;
+  return `${withoutSecrets(path.replace(/\?.*/, ''))} every ${intervalMs} ms, within ${timeoutMs} ms`;
 }

@@ -1,6 +1,7 @@
 /** Header names, header maps and added headers: what no field may set, and the variables of Envoy that are filled in. */
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
+import { quote } from '../quote.ts';
 import { complain, field, lengthFault, mapOf, text } from './field.ts';
 import { commaList, either, flag } from './values.ts';
 
@@ -24,7 +25,7 @@ const headersLengthMax = 8192;
 export function headerNameFault(name: string): Fault | undefined {
   if (/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return lengthFault(name, nameLengthMax);
   return {
-    message: `${JSON.stringify(name)} is not a header name`,
+    message: `${quote(name)} is not a header name`,
     remedy: 'Write the name alone, for example X-Travel-User: no colon, no spaces.',
   };
 }
@@ -137,11 +138,16 @@ export function unknownCommand(value: string): string | undefined {
   return commands.find((command) => !known.includes(command.slice(1, -1)));
 }
 
+/** `%REQ(…)%`: what is between the parentheses may be a secret. */
+function withoutArguments(command: string): string {
+  return command.replace(/\(.*\)/, '(…)');
+}
+
 function addedValueFault(given: string): Fault | undefined {
   const command = unknownCommand(given);
   if (command === undefined) return headerValueFault(given);
   return {
-    message: `holds ${command}, which is not filled in`,
+    message: `holds ${withoutArguments(command)}, which is not filled in`,
     remedy: `Write a fixed value, or one of ${variables.map((name) => `%${name}%`).join(', ')}.`,
   };
 }

@@ -1,5 +1,6 @@
 /** What a prefix or a rewrite may look like, rule by rule: a path as requests have it after sanitising, so that it can match. */
 import type { Fault } from '../errors.ts';
+import { quote } from '../quote.ts';
 import { lengthFault } from './field.ts';
 
 const pathLengthMax = 2048;
@@ -8,7 +9,7 @@ const pathLengthMax = 2048;
 export function prefixFault(path: string): Fault | undefined {
   const rule = rules.find(({ breaks }) => breaks(path));
   if (rule === undefined) return lengthFault(path, pathLengthMax);
-  return { message: `${JSON.stringify(path)} ${rule.message}`, remedy: rule.remedy(path) };
+  return { message: `${quote(path)} ${rule.message}`, remedy: rule.remedy(path) };
 }
 
 /** The same for a rewrite, which may be empty as well. */
@@ -31,7 +32,7 @@ const rules: readonly Rule[] = [
   {
     breaks: (path) => !path.startsWith('/'),
     message: 'does not start with "/"',
-    remedy: (path) => `Write it as ${JSON.stringify(`/${path}`)}.`,
+    remedy: (path) => `Write it as ${quote(`/${path}`)}.`,
   },
   {
     breaks: (path) => path.includes('\\'),
@@ -46,7 +47,7 @@ const rules: readonly Rule[] = [
   {
     breaks: (path) => path.includes('//'),
     message: 'holds an empty segment ("//")',
-    remedy: (path) => `Write it as ${JSON.stringify(path.replace(/\/{2,}/g, '/'))}.`,
+    remedy: (path) => `Write it as ${quote(path.replace(/\/{2,}/g, '/'))}.`,
   },
   {
     // RFC 3986 section 5.2.4; an encoded dot means the same (section 6.2.2.3), and such requests are refused.
@@ -63,7 +64,7 @@ const rules: readonly Rule[] = [
     // RFC 3986 section 6.2.2.2: such characters arrive decoded, so this would match no request.
     breaks: (path) => decodeUnreserved(path) !== path,
     message: 'percent-encodes a character that needs no encoding',
-    remedy: (path) => `Write it as ${JSON.stringify(decodeUnreserved(path))}.`,
+    remedy: (path) => `Write it as ${quote(decodeUnreserved(path))}.`,
   },
   {
     breaks: (path) => /[^\x21-\x7e]/.test(path),

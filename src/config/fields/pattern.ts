@@ -1,6 +1,7 @@
 /** Regular expressions in RE2's syntax, matched in linear time, so that no request can make one slow. */
 import { type Matcher, RE2JS } from 're2js';
 import type { Fault } from '../errors.ts';
+import { mayHoldSecret, quote } from '../quote.ts';
 
 export interface Pattern {
   /** The whole text. */
@@ -53,13 +54,13 @@ export function substitutionFault(substitution: string, text: string): Fault | u
   const wrong = escapes.find((used) => !(used === '\\\\' || (/\d/.test(used) && Number(used[1]) <= groups)));
   if (wrong !== undefined) {
     return {
-      message: `${JSON.stringify(substitution)} holds ${wrong}, and the pattern ${JSON.stringify(text)} has ${groupsInWords(groups)}`,
+      message: `${quote(substitution)} holds ${wrong}, and the pattern ${quote(text)} has ${groupsInWords(groups)}`,
       remedy:
         'Put parentheses around what it should hold: \\1 is the first group, \\0 the whole match, \\\\ a backslash.',
     };
   }
   return /(?<!\\)(?:\\\\)*\\$/.test(substitution)
-    ? { message: `${JSON.stringify(substitution)} ends in a backslash`, remedy: 'Write a backslash as \\\\.' }
+    ? { message: `${quote(substitution)} ends in a backslash`, remedy: 'Write a backslash as \\\\.' }
     : undefined;
 }
 
@@ -107,12 +108,14 @@ function syntaxFault(text: string, message: string): Fault {
   const foreign = foreignSyntax.find(({ form }) => form.test(text));
   if (foreign !== undefined) {
     return {
-      message: `${JSON.stringify(text)} uses ${foreign.name}, which cannot be matched in linear time`,
+      message: `${quote(text)} uses ${foreign.name}, which cannot be matched in linear time`,
       remedy: foreign.remedy,
     };
   }
+  const said = message.replace(/^error parsing regexp: /, '');
   return {
-    message: `${JSON.stringify(text)} is not a regular expression: ${message.replace(/^error parsing regexp: /, '')}`,
+    // After a colon comes a part of the pattern.
+    message: `${quote(text)} is not a regular expression: ${mayHoldSecret(text) ? said.replace(/:.*/s, '') : said}`,
     remedy: "Write it in RE2's syntax: https://github.com/google/re2/wiki/Syntax",
   };
 }
@@ -137,7 +140,7 @@ const foreignSyntax = [
 
 function tooLarge(text: string, message: string): Fault {
   return {
-    message: `"${text.slice(0, 40)}${text.length > 40 ? '…' : ''}" ${message}`,
+    message: `${quote(text)} ${message}`,
     remedy: 'Write a shorter one: split it over several mappings, or count less with {n,m}.',
   };
 }

@@ -2,6 +2,7 @@
 import { METHODS } from 'node:http';
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
+import { quote } from '../quote.ts';
 import { parseServiceReference, type ServiceReference } from './addresses.ts';
 import { complain, text } from './field.ts';
 
@@ -37,10 +38,10 @@ export function notEmpty(remedy: string) {
 }
 
 /** A name of one line that is not blank. */
-export function label() {
+export function label(faultOf: (name: string) => Fault | undefined = () => undefined) {
   return text((value) =>
     /\S/.test(value) && !/\p{Cc}/u.test(value)
-      ? undefined
+      ? faultOf(value)
       : { message: 'is empty or holds control characters', remedy: 'Give it a name of one line.' },
   );
 }
@@ -102,7 +103,7 @@ function durationFault(written: string): Fault | undefined {
   const ms = parseDuration(written);
   if (ms !== undefined && ms >= 1 && ms <= delayMsMax) return undefined;
   return {
-    message: `${JSON.stringify(written)} is not a duration from 1ms to 24 days`,
+    message: `${quote(written)} is not a duration from 1ms to 24 days`,
     remedy: 'Write a number with its unit, for example "250ms", "1.5s" or "1m".',
   };
 }
@@ -119,8 +120,7 @@ export function serviceReference(schemes: readonly ServiceReference['scheme'][])
 function referenceFault(reference: string, schemes: readonly ServiceReference['scheme'][]): string | undefined {
   const parsed = parseServiceReference(reference);
   if (parsed === undefined) return 'is not a service reference';
-  // One that can be parsed has no place for credentials.
-  const shown = JSON.stringify(reference);
+  const shown = quote(reference);
   if (parsed.scheme !== undefined && !schemes.includes(parsed.scheme))
     return `${shown} has a scheme that is not supported here`;
   return parsed.path === undefined ? undefined : `${shown} has a path`;
@@ -130,11 +130,11 @@ function referenceFault(reference: string, schemes: readonly ServiceReference['s
 export function methodFault(method: string): Fault | undefined {
   const upper = method.toUpperCase();
   if (upper !== method && METHODS.includes(upper)) {
-    return { message: `${JSON.stringify(method)} is in lower case, did you mean ${upper}?`, remedy: `Write ${upper}.` };
+    return { message: `${quote(method)} is in lower case, did you mean ${upper}?`, remedy: `Write ${upper}.` };
   }
   if (/^[\w!#$%&'*+.^`|~-]+$/.test(method)) return undefined;
   return {
-    message: `${JSON.stringify(method)} is not a method`,
+    message: `${quote(method)} is not a method`,
     remedy: 'Write one, such as GET; for several set method_regex: true and write "GET|HEAD".',
   };
 }
@@ -143,13 +143,13 @@ export function methodFault(method: string): Fault | undefined {
 export function upgradeFault(protocol: string): Fault | undefined {
   if (/^(?:h2c?|http|tls)(?:\/|$)/i.test(protocol)) {
     return {
-      message: `${JSON.stringify(protocol)} would carry requests that bypass the gateway's checks`,
+      message: `${quote(protocol)} would carry requests that bypass the gateway's checks`,
       remedy: 'Remove it; websocket is what most services need.',
     };
   }
   if (/^[\w!#$%&'*+.^`|~-]+(?:\/[\w!#$%&'*+.^`|~-]+)?$/.test(protocol)) return undefined;
   return {
-    message: `${JSON.stringify(protocol)} is not a protocol`,
+    message: `${quote(protocol)} is not a protocol`,
     remedy: 'For example: allow_upgrade: [websocket]',
   };
 }

@@ -12,6 +12,7 @@ import {
 } from '../errors.ts';
 import { complain, strict } from '../fields/field.ts';
 import { notEmpty } from '../fields/values.ts';
+import { mayHoldSecret, quote } from '../quote.ts';
 import { type Limit, limitsSchema } from './limit.ts';
 
 export interface LimitDomain {
@@ -179,11 +180,11 @@ export function shownEntry(key: string, value: string | undefined): string {
 }
 
 function repeated(path: Path, key: string, value: string | undefined, line: number): PlacedFault {
-  const which = `the key "${key}" ${value === undefined ? 'without a value' : 'with this value'}`;
+  const which = `the key ${quote(key)} ${value === undefined ? 'without a value' : 'with this value'}`;
   return { path, message: `${which} is already on line ${line}`, remedy: 'Keep one of the two.' };
 }
 
 function domainName(value: unknown): string | undefined {
   const domain = valueAt(value, ['domain']);
-  return typeof domain === 'string' && domain !== '' ? `domain ${domain}` : undefined;
+  return typeof domain === 'string' && domain !== '' && !mayHoldSecret(domain) ? `domain ${domain}` : undefined;
 }

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { didYouMean, type Fault } from '../errors.ts';
 import { complain, lengthFault, strict, text } from '../fields/field.ts';
 import { either, notEmpty, wholeNumber } from '../fields/values.ts';
+import { quote } from '../quote.ts';
 
 export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
 
@@ -164,7 +165,7 @@ function memorySeconds(limit: Limit): number {
 function selfFault({ name, replaces }: Limit): Fault | undefined {
   if (name === undefined || !replaces.includes(name)) return undefined;
   return {
-    message: `replaces "${name}", which is its own name`,
+    message: `replaces ${quote(name)}, which is its own name`,
     remedy: 'Name the limit that it replaces, or remove replaces.',
   };
 }
@@ -199,7 +200,7 @@ function algorithmFault(name: string): Fault | undefined {
 
 function notAmong(known: readonly string[], [one, all]: readonly [string, string], word: string): Fault {
   return {
-    message: `"${word}" is not ${one}${didYouMean(word, known)}`,
+    message: `${quote(word)} is not ${one}${didYouMean(word, known)}`,
     remedy: `The ${all} are ${known.join(', ')}.`,
   };
 }

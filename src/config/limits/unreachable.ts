@@ -1,6 +1,7 @@
 /** Limits that no label can reach, and labels that no limit names: a typing mistake must not be silent. */
 import { type ConfigurationError, didYouMean } from '../errors.ts';
 import type { Configuration } from '../model.ts';
+import { quote } from '../quote.ts';
 import { fullName } from '../records/conflicts.ts';
 import type { Label, LabelGroup } from '../records/labels.ts';
 import type { Mapping } from '../records/mapping.ts';
@@ -67,7 +68,12 @@ const checkKeys = 'Compare its keys, values and their order with the labels of t
 
 function domainNotice({ domain, source }: LimitDomain, asked: string): ConfigurationError {
   const remedy = 'Rename one of the two, or keep these limits for other proxies that ask here.';
-  return notice(source, `domain ${domain}`, `the gateway asks for the domain "${asked}", never for this one`, remedy);
+  return notice(
+    source,
+    `domain ${domain}`,
+    `the gateway asks for the domain ${quote(asked)}, never for this one`,
+    remedy,
+  );
 }
 
 /** `keys`: of the limits of the domain that is asked for, if it has any. */
@@ -81,15 +87,15 @@ function labelNotices(
     const say = (message: string, remedy: string) => notice(mapping.source, fullName(mapping), message, remedy);
     if (keys === undefined || domain !== asked) {
       const names = limits.map((one) => one.domain);
-      const message = `labels are for the domain "${domain}", which has no limits here${didYouMean(domain, names)}`;
-      return [say(message, `The gateway asks for "${asked}"; its limits are in ratelimit/*.yaml.`)];
+      const message = `labels are for the domain ${quote(domain)}, which has no limits here${didYouMean(domain, names)}`;
+      return [say(message, `The gateway asks for ${quote(asked)}; its limits are in ratelimit/*.yaml.`)];
     }
     const unknown = new Set(
       groups.flatMap(({ labels }) => labels.map(({ name }) => name)).filter((key) => !keys.has(key)),
     );
     return [...unknown].map((key) =>
       say(
-        `no limit of the domain "${domain}" has the key "${key}"${didYouMean(key, [...keys])}`,
+        `no limit of the domain ${quote(domain)} has the key ${quote(key)}${didYouMean(key, [...keys])}`,
         'Correct the label, add a limit for it, or remove it.',
       ),
     );

@@ -6,6 +6,7 @@ import { field, type Given, mapOf, optional, strict, text } from '../fields/fiel
 import { credentialHeaders, framingFault, headerMap, headerName, headerValueFault } from '../fields/headers.ts';
 import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { flag, milliseconds, serviceReference, wholeNumber } from '../fields/values.ts';
+import { quote } from '../quote.ts';
 import { type PlainRecord, plainReader, recordName } from './kind.ts';
 
 /** Bounds how long a revoked password still works. */
@@ -158,9 +159,9 @@ function cacheFault({ includeBody, cacheMs = 0 }: Given<typeof authServiceFields
 /** Clients cannot send the listed headers: without some of them no request would work, without others no client could log in. */
 function identityFault(name: string): Fault | undefined {
   const remedy = 'Remove it: each listed header is removed from what clients send.';
-  if (framingFault(name) !== undefined) return { message: `"${name}" frames the request`, remedy };
+  if (framingFault(name) !== undefined) return { message: `${quote(name)} frames the request`, remedy };
   return credentialHeaders.includes(name)
-    ? { message: `"${name}" is what the auth service checks`, remedy }
+    ? { message: `${quote(name)} is what the auth service checks`, remedy }
     : undefined;
 }
 

@@ -1,5 +1,6 @@
 /** Rules between records: unique names, one default, known auth services, protected identity headers, weights and shadows of the same match. */
 import { type ConfigurationError, didYouMean, type Fault } from '../errors.ts';
+import { quote } from '../quote.ts';
 import { flatMapInParts, forEachInParts, type Work } from '../work.ts';
 import type { AuthService } from './auth-service.ts';
 import { type BlockedMatch, blockedByMapping, blocksBeside } from './blocked.ts';
@@ -140,7 +141,7 @@ function serviceFault(mapping: Mapping, names: ReadonlySet<string>, hasDefault: 
   if (authService !== undefined) {
     if (names.has(authService)) return undefined;
     return {
-      message: `there is no AuthService "${authService}"${didYouMean(authService, names)}`,
+      message: `there is no AuthService ${quote(authService)}${didYouMean(authService, names)}`,
       remedy: `Write an AuthService of this name${names.size === 0 ? '' : `, or name one of ${[...names].join(', ')}`}.`,
     };
   }
@@ -159,14 +160,14 @@ function identityFault(
   const added = mapping.requestHeaders.add.find(({ name }) => identity.has(name));
   if (added !== undefined) {
     return {
-      message: `add_request_headers sets "${added.name}", which only AuthService ${identity.get(added.name)} can set`,
+      message: `add_request_headers sets ${quote(added.name)}, which only AuthService ${identity.get(added.name)} can set`,
       remedy: 'Choose another name: services rely on this header for who the client is.',
     };
   }
   const matched = mapping.headers.find(({ name }) => identity.has(name));
   if (matched === undefined) return undefined;
   return {
-    message: `matches the header "${matched.name}", which is removed before mappings are matched`,
+    message: `matches the header ${quote(matched.name)}, which is removed before mappings are matched`,
     remedy: `Remove it: AuthService ${identity.get(matched.name)} sets it after the mapping is chosen.`,
     // No request has the header, so a block with this match would hold none back.
     isContained: mapping.bypassAuth,
@@ -224,8 +225,8 @@ function secondWithoutWeight(mapping: Mapping, members: readonly Mapping[]): Cla
   const other = members.find(({ weight }) => weight === undefined);
   if (mapping.weight !== undefined || other === undefined) return undefined;
   const message = isPathAlone(mapping)
-    ? `the prefix "${mapping.prefix}" already belongs to Mapping ${other.name}`
-    : `Mapping ${other.name} matches the same requests under "${mapping.prefix}"`;
+    ? `the prefix ${quote(mapping.prefix)} already belongs to Mapping ${other.name}`
+    : `Mapping ${other.name} matches the same requests under ${quote(mapping.prefix)}`;
   const remedy = 'Give the two mappings different conditions; or one of them a weight, which shares the requests.';
   return { fault: { message, remedy }, other };
 }

@@ -4,6 +4,7 @@ import type { Fault } from '../errors.ts';
 import { field, type Given, mapOf, optional, type Rule, text, type ValuesOf } from '../fields/field.ts';
 import { headerName, joinedList } from '../fields/headers.ts';
 import { commaList, either, flag, methodFault, refuseEmpty, wholeNumber } from '../fields/values.ts';
+import { mayHoldSecret, quote } from '../quote.ts';
 
 const seconds = wholeNumber(0, 31_536_000);
 const secondsText = z
@@ -77,10 +78,9 @@ function starBesideOthers({ origins = [] }: Given<typeof fields>): Fault | undef
 /** RFC 6454 section 6.2, as browsers write it in `Origin`. */
 function originFault(origin: string): Fault | undefined {
   if (origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin)) return undefined;
-  const meant = URL.canParse(origin) ? new URL(origin).origin : 'null';
+  const meant = URL.canParse(origin) && !mayHoldSecret(origin) ? new URL(origin).origin : 'null';
   return {
-    message: `${JSON.stringify(origin)} is not an origin`,
-    remedy:
-      meant === 'null' ? 'Write scheme and host: "https://app.example.com".' : `Write it as ${JSON.stringify(meant)}.`,
+    message: `${quote(origin)} is not an origin`,
+    remedy: meant === 'null' ? 'Write scheme and host: "https://app.example.com".' : `Write it as ${quote(meant)}.`,
   };
 }

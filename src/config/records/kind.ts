@@ -2,6 +2,7 @@
 import { type Examples, type Fault, faultsOf, type PlacedFault, type Source } from '../errors.ts';
 import { examplesOf, type FieldTable, field, mapOf, type Rule, text, type ValuesOf } from '../fields/field.ts';
 import { label } from '../fields/values.ts';
+import { mayHoldSecret, quote } from '../quote.ts';
 
 /** The fields at the head of every record. `kind` is already known when the others are read. */
 const head = {
@@ -23,7 +24,19 @@ const head = {
 
 /** The name, unique among the records of a kind. Each kind has an example of its own. */
 export function recordName(example: string) {
-  return field({ name: 'name', schema: label(), type: 'text', docs: 'Unique among records of this kind.', example });
+  return field({
+    name: 'name',
+    schema: label(nameFault),
+    type: 'text',
+    docs: 'Unique among records of this kind.',
+    example,
+  });
+}
+
+/** Errors, logs and diagnostics show names. */
+function nameFault(name: string): Fault | undefined {
+  if (!mayHoldSecret(name)) return undefined;
+  return { message: 'holds what may be a password', remedy: 'Give it a name without an address.' };
 }
 
 export type ReadRecord<T> =
@@ -70,7 +83,7 @@ export function plainReader<const Kind extends string, const Table extends Field
 function versionFault(version: string): Fault | undefined {
   if (version === 'gateway/v1') return undefined;
   return {
-    message: `${JSON.stringify(version)} is not known`,
+    message: `${quote(version)} is not known`,
     remedy: isAmbassadors(version)
       ? "Write apiVersion: gateway/v1; with GATEWAY_DOMAIN=getambassador.io records of Ambassador's v0 to v3alpha1 are read."
       : 'Write apiVersion: gateway/v1',

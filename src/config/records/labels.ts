@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { complain, strict, text } from '../fields/field.ts';
 import { headerNameFault } from '../fields/headers.ts';
 import { either, label, refuseEmpty } from '../fields/values.ts';
+import { quote } from '../quote.ts';
 
 /** `name` is the key of the entry. A `header` is lower-case; `default` is sent when it is missing and `omitIfNotPresent` is false. */
 export type Label =
@@ -139,8 +140,8 @@ function refuseOutdented(value: unknown, context: z.core.$RefinementCtx): unknow
   const name = Object.entries(value).find(([, fields]) => fields === null)?.[0];
   if (name === undefined) return value;
   complain({ value, issues: context.issues }, ['header'], {
-    message: `is beside the label "${name}" instead of below it, did you mean to indent it?`,
-    remedy: `Indent "header" and what follows it one level further than "${name}".`,
+    message: `is beside the label ${quote(name)} instead of below it, did you mean to indent it?`,
+    remedy: `Indent "header" and what follows it one level further than ${quote(name)}.`,
   });
   return z.NEVER;
 }

@@ -4,6 +4,7 @@ import type { Given, Rule } from '../fields/field.ts';
 import { prefixFault } from '../fields/paths.ts';
 import { patternFault } from '../fields/pattern.ts';
 import { methodFault } from '../fields/values.ts';
+import { quote } from '../quote.ts';
 import { callKeys, mappingFields } from './mapping-fields.ts';
 import { hostFault } from './match.ts';
 
@@ -116,8 +117,8 @@ export const mappingRules: readonly MappingRule[] = [
 function pathPatternFault(pattern: string): Fault | undefined {
   if (!/^\w(?![*?{])[^|]*$/.test(pattern)) return patternFault(pattern);
   return {
-    message: `${JSON.stringify(pattern)} matches no path: a path starts with "/"`,
-    remedy: `Write it as ${JSON.stringify(`/${pattern}`)}.`,
+    message: `${quote(pattern)} matches no path: a path starts with "/"`,
+    remedy: `Write it as ${quote(`/${pattern}`)}.`,
   };
 }
 
@@ -125,7 +126,7 @@ function exactFault({ prefix = '', prefixExact, prefixRegex }: GivenFields): Fau
   if (!prefixExact) return undefined;
   if (prefixRegex) return combined('prefix_regex', 'Keep one of the two: a regex matches the whole path anyway.');
   return prefix.length > 1 && prefix.endsWith('/')
-    ? { message: 'needs a prefix without a slash at the end', remedy: `Write prefix: ${prefix.slice(0, -1)}` }
+    ? { message: 'needs a prefix without a slash at the end', remedy: `Write prefix: ${quote(prefix.slice(0, -1))}` }
     : undefined;
 }
 

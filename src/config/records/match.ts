@@ -9,6 +9,7 @@ import { headerMap, type Named } from '../fields/headers.ts';
 import { withoutTrailingSlash } from '../fields/paths.ts';
 import { secretPatternFault } from '../fields/pattern.ts';
 import { either } from '../fields/values.ts';
+import { mayHoldSecret, quote } from '../quote.ts';
 
 /** The conditions of a Mapping, and its rank among those that match. */
 export interface RequestMatch {
@@ -126,7 +127,7 @@ function listed<T>(map: Readonly<Record<string, T>> | undefined): Named<T>[] | u
 export function hostFault(host: string): Fault | undefined {
   if (isHostName(host)) return undefined;
   if (host.includes('*') && globFault(host) === undefined) {
-    return { message: `${JSON.stringify(host)} holds a "*"`, remedy: `Write hostname: ${JSON.stringify(host)}` };
+    return { message: `${quote(host)} holds a "*"`, remedy: `Write hostname: ${quote(host)}` };
   }
   return notAHost(host);
 }
@@ -137,7 +138,7 @@ function globFault(hostname: string): Fault | undefined {
   if (fixed === '' ? hostname === '*' : isHostName(fixed.replace(/^[.-]|[.-]$/g, ''))) return undefined;
   if (!fixed.includes('*')) return notAHost(hostname);
   return {
-    message: `${JSON.stringify(hostname)} holds a "*" elsewhere than at one end`,
+    message: `${quote(hostname)} holds a "*" elsewhere than at one end`,
     remedy: 'Write "*.example.com", "api.*" or "*"; or host with host_regex: true.',
   };
 }
@@ -156,10 +157,11 @@ function asciiHost(host: string): string {
 function notAHost(host: string): Fault {
   const bare = host.replace(/^\w+:\/\//, '').replace(/[:/].*$/, '');
   return {
-    message: `${JSON.stringify(host)} is not a host name`,
-    remedy: isHostName(bare)
-      ? `Write it without scheme, port and path: ${JSON.stringify(bare)}.`
-      : 'Write the name that clients use, for example "api.example.com".',
+    message: `${quote(host)} is not a host name`,
+    remedy:
+      isHostName(bare) && !mayHoldSecret(host)
+        ? `Write it without scheme, port and path: ${quote(bare)}.`
+        : 'Write the name that clients use, for example "api.example.com".',
   };
 }
 

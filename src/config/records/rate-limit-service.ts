@@ -4,6 +4,7 @@ import type { Fault } from '../errors.ts';
 import { field } from '../fields/field.ts';
 import { headerName } from '../fields/headers.ts';
 import { flag, label, milliseconds, serviceReference } from '../fields/values.ts';
+import { quote } from '../quote.ts';
 import { type PlainRecord, plainReader, recordName } from './kind.ts';
 
 /** The names that envoyproxy/ratelimit and Envoy use. */
@@ -65,5 +66,5 @@ export const readRateLimitService = plainReader('RateLimitService', rateLimitSer
 function framingFault(name: string): Fault | undefined {
   if (!['connection', 'content-encoding', 'content-length', 'transfer-encoding'].includes(name)) return undefined;
   const remedy = 'Remove it: the service can add headers that describe the request, not the answer.';
-  return { message: `"${name}" frames the answer`, remedy };
+  return { message: `${quote(name)} frames the answer`, remedy };
 }

@@ -9,6 +9,7 @@ import {
   valueAt,
 } from '../errors.ts';
 import { docsOf, type FieldDocs, type FieldTable } from '../fields/field.ts';
+import { mayHoldSecret, quote } from '../quote.ts';
 import { forEachInParts, type Work } from '../work.ts';
 import { type AuthService, authServiceFields, readAuthService } from './auth-service.ts';
 import { type BlockedMatch, containMapping } from './blocked.ts';
@@ -86,7 +87,7 @@ function kindOf(name: unknown): Kind | undefined {
 /** `Mapping hotel`, as far as the value has kind and name. */
 function recordName(value: unknown): string | undefined {
   const parts = [valueAt(value, ['kind']), valueAt(value, ['name'])];
-  return parts.filter((part) => typeof part === 'string' && part !== '').join(' ') || undefined;
+  return parts.filter((part) => typeof part === 'string' && part !== '' && !mayHoldSecret(part)).join(' ') || undefined;
 }
 
 function refused(document: ConfigDocument, faults: readonly PlacedFault[]): RecordResult {
@@ -111,7 +112,7 @@ function unknownKind(kind: unknown): PlacedFault {
   if (kind === undefined) return { path: [], message: 'kind is missing', remedy };
   const message =
     typeof kind === 'string'
-      ? `kind "${kind}" is not supported${didYouMean(kind, kindNames)}`
+      ? `kind ${quote(kind)} is not supported${didYouMean(kind, kindNames)}`
       : `kind must be a string, not ${nameOf(kind)}`;
   return { path: ['kind'], message, remedy };
 }

@@ -14,6 +14,7 @@ import {
   type ValuesOf,
 } from '../fields/field.ts';
 import { commaList, duration, listOfOne, milliseconds, refuseEmpty, wholeNumber } from '../fields/values.ts';
+import { quote } from '../quote.ts';
 import { hostFault } from './match.ts';
 
 /** A whole number from `min` to `max` that is `value` by default. */
@@ -200,7 +201,7 @@ export const healthChecks = listOfOne(
 function pathFault(path: string): Fault | undefined {
   if (/^\/[\x21-\x22\x24-\x7e]*$/.test(path)) return undefined;
   return {
-    message: `${JSON.stringify(path)} is not a path`,
+    message: `${quote(path)} is not a path`,
     remedy: 'Write it as the service has it, for example "/health".',
   };
 }

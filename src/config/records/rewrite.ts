@@ -4,6 +4,7 @@ import { isHostAndPort, parseServiceReference } from '../fields/addresses.ts';
 import { field, mapOf, text } from '../fields/field.ts';
 import { prefixFault, rewriteFault, withoutTrailingSlash } from '../fields/paths.ts';
 import { patternFault, substitutionFault } from '../fields/pattern.ts';
+import { quote } from '../quote.ts';
 import { hostFault } from './match.ts';
 
 /** RE2's syntax on the whole path; `\1` in the substitution is the first group. */
@@ -59,7 +60,7 @@ export const regexRewrite = mapOf(regexRewriteFields, [
 function substitutionTextFault(substitution: string): Fault | undefined {
   if (/^[\x21-\x22\x24-\x3e\x40-\x7e]*$/.test(substitution)) return undefined;
   return {
-    message: `${JSON.stringify(substitution)} holds a query, a fragment or what no path can hold`,
+    message: `${quote(substitution)} holds a query, a fragment or what no path can hold`,
     remedy: 'Only the path is rewritten: percent-encode "?" and "#", or leave them out.',
   };
 }

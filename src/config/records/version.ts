@@ -3,6 +3,7 @@ import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { field, type Given, lengthFault, optional, text } from '../fields/field.ts';
 import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
+import { quote } from '../quote.ts';
 import { type PlainRecord, plainReader, recordName } from './kind.ts';
 
 const dateTime = z.iso.datetime({ offset: true });
@@ -72,7 +73,7 @@ function timesFault({ deprecatedAtMs, endsAtMs }: Given<typeof versionFields>): 
 function noInstant(value: string): Fault {
   const remedy =
     'Write a date (midnight in UTC), or date and time with their zone: 2027-06-30, 2027-06-30T12:00:00+02:00';
-  return { message: `${JSON.stringify(value)} is no time`, remedy };
+  return { message: `${quote(value)} is no time`, remedy };
 }
 
 /** Without the gateway's own pages the operator could not see what is wrong. */
@@ -80,7 +81,7 @@ function ownPagesFault(path: string): Fault | undefined {
   if (!['/', '/gateway', '/gateway/v0'].includes(withoutTrailingSlash(path)) && !path.startsWith('/gateway/v0/'))
     return undefined;
   const remedy = 'Write the path of the version, for example /v1: the pages below /gateway/v0 belong to no version.';
-  return { message: `${JSON.stringify(path)} contains pages of the gateway itself`, remedy };
+  return { message: `${quote(path)} contains pages of the gateway itself`, remedy };
 }
 
 /** What a `Link` header can hold as it is (RFC 8288 section 3). */

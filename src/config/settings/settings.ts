@@ -1,5 +1,6 @@
 /** Settings from environment variables or from options, and what is wrong with them. */
 import { editDistance, nameOf, suggestion } from '../errors.ts';
+import { quote, withoutSecrets } from '../quote.ts';
 import type { Setting } from './kinds.ts';
 import { type SettingName, settingTable, variableOf } from './table.ts';
 
@@ -114,7 +115,7 @@ function unknownName(name: string, meant: string | undefined): string {
 }
 
 function shown({ name, value }: Shown): string {
-  return `${name}=${masked(textOf(value))}`;
+  return `${name}=${typeof value === 'string' ? quote(value) : withoutSecrets(textOf(value))}`;
 }
 
 /** A program may hand in what JSON cannot hold. */
@@ -124,11 +125,6 @@ function textOf(value: unknown): string {
   } catch {
     return nameOf(value);
   }
-}
-
-/** The part before the last `@` of a URL may hold a password, and so may a query argument. */
-function masked(value: string): string {
-  return value.replace(/:.*@/s, ':***@').replace(/(password=)[^&]*/gi, '$1***');
 }
 
 function messageOf(errors: readonly string[]): string {

@@ -1,8 +1,8 @@
 /** Routes as rows in the order in which they are tried, with what came of their requests. */
-import { conceal } from '#config';
 import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic } from '#gateway';
 import type { FailureRow, RecentRow, RouteRow, TrafficRow } from '../diagnostics.ts';
 import { type Cluster, isUnusable, type KnownCluster } from './clusters.ts';
+import { conceal } from './conceal.ts';
 
 export interface RouteRowParts {
   readonly clusters: ReadonlyMap<Cluster, KnownCluster>;

@@ -1,5 +1,5 @@
 /** Reads the whole state of the gateway as data, and changes nothing. */
-import { type ConfigurationError, conceal, type LimitDomain, type Version } from '#config';
+import type { ConfigurationError, LimitDomain, Version } from '#config';
 import type { GatewaySnapshot, Traffic } from '#gateway';
 import type { UsageOf } from '#ratelimit';
 import type { Diagnostics, ErrorRow, ServiceRow, VersionRow } from '../diagnostics.ts';
@@ -89,10 +89,5 @@ function timeOf(atMs: number | undefined): string | undefined {
 }
 
 function errorRow({ source, record, message, remedy }: ConfigurationError): ErrorRow {
-  return {
-    source: `${source.file}:${source.line}`,
-    record: record && conceal(record),
-    message: conceal(message),
-    remedy: conceal(remedy),
-  };
+  return { source: `${source.file}:${source.line}`, record, message, remedy };
 }

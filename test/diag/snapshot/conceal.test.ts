@@ -1,6 +1,6 @@
 /** What is taken out of texts that others wrote. */
 import assert from 'node:assert/strict';
-import { conceal } from '../../src/config/conceal.ts';
+import { conceal } from '../../../src/diag/snapshot/conceal.ts';
 
 function check(title: string, read: (text: string) => string, texts: readonly (readonly [string, string?])[]): void {
   it(title, () => {

@@ -1,0 +1,178 @@
+/** Texts of the configuration in errors, notices, diagnostics and explanations: never with what may be a secret. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { parse } from 'yaml';
+import { type ConfigurationRecords, configurationFrom, formatErrors, quote } from '#config';
+import { authServiceFields } from '../../src/config/records/auth-service.ts';
+import { mappingFields } from '../../src/config/records/mapping-fields.ts';
+import { rateLimitServiceFields } from '../../src/config/records/rate-limit-service.ts';
+import { versionFields } from '../../src/config/records/version.ts';
+import { authRecord, callAsDemo, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
+
+describe('quote', () => {
+  for (const [text, expected] of [
+    ['/v1/hotels', '/v1/hotels'],
+    ['two\nlines "and" quotes', 'two\nlines "and" quotes'],
+    ['http://ann:pw@host/x', 'http://…@host/x'],
+    ['https://token@host', 'https://…@host'],
+    ['ann:pw@host', '…@host'],
+    ['//ann@host', '…@host'],
+    ['http://ann:p/w#y@w@host', 'http://…@host'],
+    ['http://ann:p?w@host', 'http://…'],
+    ['http://host?a@key', 'http://…'],
+    ['/to/http%3A%2F%2Fann%3Apw%40host/x', '…%40host/x'],
+    ['/to/http%253A%252F%252Fann%2540host', '…%2540host'],
+    ['http://host/?key=1', 'http://host/?…'],
+    ['http://host?key', 'http://host?…'],
+    ['http%3A%2F%2Fhost%3Fkey', 'http%3A%2F%2Fhost%3F…'],
+    ['http://ann:pw@host?key', 'http://…@host?…'],
+    ['/v1?token=1', '/v1?…'],
+    ['/v1/hotels?/(a|b)?', '/v1/hotels?/(a|b)?'],
+    ['/@scope/package', '/@scope/package'],
+    ['ops@example', 'ops@example'],
+    ['x'.repeat(200), `${'x'.repeat(120)}…`],
+  ] as const)
+    it(`shows of ${JSON.stringify(text).slice(0, 50)} ${expected.slice(0, 50)}`, () => {
+      assert.equal(quote(text), JSON.stringify(expected));
+    });
+});
+
+/** Part of each secret, and of nothing else. */
+const mark = 'hunter2';
+
+/** Where a password, a token or a key may be in any text. */
+const urls: readonly ((secret: string) => string)[] = [
+  (secret) => `http://ann:${secret}@h.example`,
+  (secret) => `http://ann:${secret}@h.example/?k=1`,
+  (secret) => `https://${secret}@h.example`,
+  (secret) => `ann:${secret}@h.example:80`,
+  (secret) => `//ann:${secret}@h.example`,
+  (secret) => `http://h.example/?${secret}`,
+  (secret) => `h.example/?k=${secret}`,
+  (secret) => `/to/http:%2f%2fann:${secret}%40h.example`,
+  (secret) => `(http://ann:${secret}@h.example`,
+];
+/** Whole values that are secrets in the maps whose values are never shown. */
+const values: readonly ((secret: string) => string)[] = [
+  ...urls,
+  (secret) => secret,
+  (secret) => `${secret}(`,
+  (secret) => `(?=${secret})`,
+  (secret) => `${secret}\n`,
+  (secret) => `%REQ(${secret})%`,
+];
+const secretMaps = new Set([
+  ...['headers', 'regex_headers', 'query_parameters', 'regex_query_parameters'],
+  ...['add_request_headers', 'add_response_headers', 'add_auth_headers'],
+]);
+/** Clients and operators read these of a record that is good: they are no place for a secret. */
+const shownFields = new Set([
+  'name',
+  'prefix',
+  'rewrite',
+  'regex_rewrite',
+  'path_redirect',
+  'prefix_redirect',
+  'domain',
+]);
+
+const head = { apiVersion: 'gateway/v1' };
+const samples = [
+  [mappingRecord('m', '/m', 'http://h.example', { bypass_auth: true }), mappingFields],
+  [authRecord, authServiceFields],
+  [limitRecord, rateLimitServiceFields],
+  [{ ...head, kind: 'Version', name: 'v', prefix: '/v', deprecation: '2026-06-30T00:00:00Z' }, versionFields],
+] as const;
+
+interface Leaf {
+  readonly record: object;
+  readonly field: string;
+  readonly path: readonly string[];
+}
+
+/** Every text in a record, in each field as its example has it. */
+const leaves = samples.flatMap(([record, fields]) =>
+  Object.values({
+    ...fields,
+    head: { name: 'apiVersion', example: 'x' },
+    kind: { name: 'kind', example: 'x' },
+  }).flatMap(({ name, example = '' }): Leaf[] => {
+    const withField = { ...record, [name]: parse(example.replace(/ \(or .*/, '')) };
+    return textsIn(withField[name as keyof typeof withField], [name]).map((path) => ({
+      record: withField,
+      field: name,
+      path,
+    }));
+  }),
+);
+
+function textsIn(value: unknown, path: readonly string[]): (readonly string[])[] {
+  if (typeof value === 'string') return [path];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => textsIn(inner, [...path, key]));
+}
+
+function replaced(record: object, path: readonly string[], text: string): object {
+  const copy = structuredClone(record);
+  const last = path.at(-1) ?? '';
+  const inner = path.slice(0, -1).reduce((value, key) => Reflect.get(value, key), copy);
+  Reflect.set(inner, last, text);
+  return copy;
+}
+
+const templatesOf = ({ field }: Leaf) => (secretMaps.has(field) ? values : urls);
+
+function errorsAndNotices(given: ConfigurationRecords): string {
+  const { errors, notices } = configurationFrom(given);
+  return formatErrors([...errors, ...notices], '/') + JSON.stringify([errors, notices]);
+}
+
+function checkHidden(said: string, where: string): void {
+  const at = said.indexOf(mark);
+  assert.equal(at, -1, `${where}: ${said.slice(Math.max(0, at - 200), at + 50)}`);
+}
+
+describe('a secret in a text of a record', () => {
+  const openDesk = desksOf(testServers());
+
+  it('is in no error and no notice, whatever is around it', () => {
+    const around = fc.string({ maxLength: 8 });
+    fc.assert(
+      fc.property(fc.constantFrom(...leaves), fc.nat(), around, around, (leaf, choice, before, after) => {
+        const templates = templatesOf(leaf);
+        const text = templates[choice % templates.length]?.(before + mark + after) ?? '';
+        const record = replaced(leaf.record, leaf.path, text);
+        const said = errorsAndNotices({ records: [record, authRecord] });
+        checkHidden(said, leaf.path.join('.'));
+      }),
+      { numRuns: 1_500 },
+    );
+  });
+
+  it('is in no error when it is a key', () => {
+    for (const { record, path } of leaves)
+      for (const template of urls) {
+        const key = template(mark);
+        const said = errorsAndNotices({ records: [replaced(record, [...path.slice(0, -1), key], 'x')] });
+        checkHidden(said, path.join('.'));
+      }
+  });
+
+  it('is in no diagnostics and no explanation where the record is good', async () => {
+    const accepted = leaves
+      .filter(({ field, record }) => !shownFields.has(field) && Reflect.get(record, 'kind') === 'Mapping')
+      .flatMap((leaf) => templatesOf(leaf).map((template) => replaced(leaf.record, leaf.path, template(mark))))
+      .filter((record) => configurationFrom({ records: [record] }).errors.length === 0)
+      .map((record, index) => ({ ...record, name: `m${index}`, prefix: `/m${index}` }));
+    assert.ok(accepted.length > 10);
+    const records = [authRecord, ...accepted];
+    const config = { records, users: [demoRecord] };
+    const desk = await openDesk({ config, only: ['gateway', 'auth'] });
+    const { text } = await callAsDemo(desk, '/gateway/v0/diag/').expect(200);
+    checkHidden(text, 'diagnostics');
+    for (const { name } of accepted) {
+      checkHidden(JSON.stringify(desk.explain({ method: 'GET', url: `/${name}`, all: true })), name);
+    }
+  });
+});
