@@ -1,5 +1,7 @@
 /** Notices of mappings whose path, in another spelling, reaches an open mapping to the same service. */
 import type { ConfigurationError, Fault } from './errors.ts';
+import { withoutTrailingSlash } from './fields/paths.ts';
+import { compilePattern } from './fields/pattern.ts';
 import { quote } from './quote.ts';
 import type { Mapping } from './records/mapping.ts';
 import { matchKey } from './records/match.ts';
@@ -13,45 +15,112 @@ export function* noticesOfSpellings(
   mappings: readonly Mapping[],
   strictPaths: boolean,
 ): Work<readonly ConfigurationError[]> {
-  const open = yield* openByPath(mappings);
-  if (open.size === 0) return [];
+  const open = yield* openMappings(mappings);
+  if (open.byPath.size + open.patterns.size === 0) return [];
   const notices = yield* mapInParts(mappings, (mapping) => noticeFor(mapping, open, strictPaths));
   return notices.filter((notice) => notice !== undefined);
 }
 
-function noticeFor(mapping: Mapping, open: MappingsByPath, strictPaths: boolean): ConfigurationError | undefined {
-  if (isOpen(mapping) || mapping.shadow || mapping.prefixMatch === 'regex') return undefined;
-  const other = openMappingOf(mapping, open);
-  if (other === undefined) return undefined;
-  const isSamePath = folded(other.prefix) === folded(mapping.prefix);
-  if (strictPaths && !isSamePath) return undefined;
-  return noticeOf(mapping, other, isSamePath ? samePath(mapping, other) : otherSpelling(mapping, other));
+function noticeFor(mapping: Mapping, open: OpenMappings, strictPaths: boolean): ConfigurationError | undefined {
+  if (isOpen(mapping) || mapping.shadow) return undefined;
+  if (mapping.prefixMatch === 'regex') return strictPaths ? undefined : noticeForPattern(mapping, open);
+  const other = openMappingOf(mapping, mapping.prefix, open);
+  const isSamePath = other !== undefined && folded(other.prefix) === folded(mapping.prefix);
+  if (isSamePath) return noticeOf(mapping, other, samePath(mapping, other));
+  if (strictPaths) return undefined;
+  return other === undefined
+    ? noticeBesidePatterns(mapping, open)
+    : noticeOf(mapping, other, otherSpelling(mapping, other));
 }
 
-type MappingsByPath = ReadonlyMap<string, readonly Mapping[]>;
+/** Of a pattern that begins with a path in letters: in other letters it matches nothing, and an open mapping may. */
+function noticeForPattern(mapping: Mapping, open: OpenMappings): ConfigurationError | undefined {
+  const head = literalHead(mapping.prefix);
+  const other = head && openMappingOf(mapping, head.segments, open);
+  if (!other || (other.prefixMatch === 'exact' && !head.isWhole)) return undefined;
+  const spelling = other.prefix + head.text.slice(other.prefix.length).toUpperCase();
+  return spelling === head.text ? undefined : noticeOf(mapping, other, reaches(quote(spelling), other));
+}
 
-function* openByPath(mappings: readonly Mapping[]): Work<MappingsByPath> {
+/** Where an open pattern matches the path in other letters, or with a parameter at its end. */
+function noticeBesidePatterns(mapping: Mapping, { patterns }: OpenMappings): ConfigurationError | undefined {
+  const { prefix, service, caseSensitive } = mapping;
+  const spellings = [...(caseSensitive ? [prefix.toUpperCase()] : []), `${prefix};x`].filter((one) => one !== prefix);
+  for (const { matches, of: other } of patterns.get(service) ?? []) {
+    const spelling = coversConditions(other, mapping) ? spellings.find(matches) : undefined;
+    if (spelling !== undefined) return noticeOf(mapping, other, reaches(quote(spelling), other));
+  }
+  return undefined;
+}
+
+interface OpenMappings {
+  readonly byPath: ReadonlyMap<string, readonly Mapping[]>;
+  /** By service. */
+  readonly patterns: ReadonlyMap<string, readonly OpenPattern[]>;
+}
+
+interface OpenPattern {
+  readonly matches: (path: string) => boolean;
+  readonly of: Mapping;
+}
+
+/** Each guarded mapping of a service is held against these. */
+const patternsMax = 10;
+
+function* openMappings(mappings: readonly Mapping[]): Work<OpenMappings> {
   const byPath = new Map<string, Mapping[]>();
+  const patterns = new Map<string, OpenPattern[]>();
   yield* forEachInParts(mappings, (mapping) => {
-    if (!mapping.bypassAuth || mapping.shadow || mapping.prefixMatch === 'regex' || mapping.redirect) return;
-    const known = byPath.get(folded(mapping.prefix));
-    if (known === undefined) byPath.set(folded(mapping.prefix), [mapping]);
-    else known.push(mapping);
+    if (!mapping.bypassAuth || mapping.shadow || mapping.redirect) return;
+    if (mapping.prefixMatch !== 'regex') add(byPath, folded(mapping.prefix), mapping);
+    else if ((patterns.get(mapping.service)?.length ?? 0) < patternsMax) {
+      const compiled = compilePattern(mapping.prefix);
+      if (compiled.ok) add(patterns, mapping.service, { matches: compiled.pattern.matches, of: mapping });
+    }
   });
-  return byPath;
+  return { byPath, patterns };
 }
 
-/** The one with the longest path, of those that match as many requests beside the path. */
-function openMappingOf(mapping: Mapping, open: MappingsByPath): Mapping | undefined {
+function add<T>(lists: Map<string, T[]>, key: string, one: T): void {
+  const known = lists.get(key);
+  if (known === undefined) lists.set(key, [one]);
+  else known.push(one);
+}
+
+/** The one with the longest path at or above this one, of those that match as many requests beside the path. */
+function openMappingOf(mapping: Mapping, path: string, { byPath }: OpenMappings): Mapping | undefined {
   const { service, prefix } = mapping;
-  const whole = folded(prefix);
-  const covers = (one: Mapping) =>
-    one.service === service && (isForAll(one) || conditionsOf(one) === conditionsOf(mapping)) && one.prefix !== prefix;
-  for (const path of pathsAbove(whole)) {
-    const found = open.get(path)?.find((one) => covers(one) && (one.prefixMatch !== 'exact' || path === whole));
+  const whole = folded(path);
+  const covers = (one: Mapping) => one.service === service && coversConditions(one, mapping) && one.prefix !== prefix;
+  for (const above of pathsAbove(whole)) {
+    const found = byPath.get(above)?.find((one) => covers(one) && (one.prefixMatch !== 'exact' || above === whole));
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+interface Head {
+  readonly text: string;
+  /** Its whole segments: `/` of `/adm[i]n`. */
+  readonly segments: string;
+  readonly isWhole: boolean;
+}
+
+/** What every path that the pattern matches begins with, in just these letters. Undefined for other patterns, and without a letter. */
+function literalHead(pattern: string): Head | undefined {
+  const [, begin = '', rest = ''] = /^\^?(\/[\w/-]*)(.*)$/s.exec(pattern) ?? [];
+  const text = /^[?*+{]/.test(rest) ? begin.slice(0, -1) : begin;
+  if (text === text.toUpperCase() || hasAlternatives(rest)) return undefined;
+  const isWhole = text === begin && /^(?:$|\$|\/|\((?:\?:)?\/)/.test(rest);
+  const segments = isWhole ? text : text.slice(0, text.lastIndexOf('/'));
+  return { text, segments: withoutTrailingSlash(segments || '/'), isWhole };
+}
+
+/** At the top level: `/a|/b`. */
+function hasAlternatives(pattern: string): boolean {
+  let left = pattern.replace(/\\./gs, '').replace(/\[[^\]]*\]/g, '');
+  for (let before = ''; before !== left; left = left.replace(/\([^()]*\)/g, '')) before = left;
+  return left.includes('|');
 }
 
 /** `/a/b`, `/a`, `/`. */
@@ -67,6 +136,10 @@ function isOpen({ bypassAuth, redirect }: Mapping): boolean {
 
 function isForAll({ host, method, headers, queryParameters }: Mapping): boolean {
   return host === undefined && method === undefined && headers.length + queryParameters.length === 0;
+}
+
+function coversConditions(open: Mapping, mapping: Mapping): boolean {
+  return isForAll(open) || conditionsOf(open) === conditionsOf(mapping);
 }
 
 function conditionsOf(mapping: Mapping): string {
@@ -89,9 +162,12 @@ function samePath({ prefix }: Mapping, other: Mapping): Fault {
 }
 
 function otherSpelling({ prefix }: Mapping, other: Mapping): Fault {
-  const upper = quote(prefix.toUpperCase());
+  return reaches(`${quote(prefix.toUpperCase())} or ${quote(`${prefix};x`)}`, other);
+}
+
+function reaches(spellings: string, other: Mapping): Fault {
   return {
-    message: `its path in another spelling, such as ${upper} or ${quote(`${prefix};x`)}, reaches Mapping ${other.name}, which asks for no credentials`,
+    message: `its path in another spelling, such as ${spellings}, reaches Mapping ${other.name}, which asks for no credentials`,
     remedy: 'Set STRICT_PATHS=true, which refuses such paths, or make sure that the service reads no other spelling.',
   };
 }

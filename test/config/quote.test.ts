@@ -146,7 +146,7 @@ describe('a secret in a text of a record', () => {
         const said = errorsAndNotices({ records: [record, authRecord] });
         checkHidden(said, leaf.path.join('.'));
       }),
-      { numRuns: 1_500 },
+      { numRuns: 300 },
     );
   });
 
@@ -160,10 +160,11 @@ describe('a secret in a text of a record', () => {
   });
 
   it('is in no diagnostics and no explanation where the record is good', async () => {
+    const isGood = (record: object) => configurationFrom({ records: [record] }).errors.length === 0;
     const accepted = leaves
       .filter(({ field, record }) => !shownFields.has(field) && Reflect.get(record, 'kind') === 'Mapping')
-      .flatMap((leaf) => templatesOf(leaf).map((template) => replaced(leaf.record, leaf.path, template(mark))))
-      .filter((record) => configurationFrom({ records: [record] }).errors.length === 0)
+      .map((leaf) => templatesOf(leaf).map((template) => replaced(leaf.record, leaf.path, template(mark))))
+      .flatMap((records) => records.filter(isGood).slice(-2))
       .map((record, index) => ({ ...record, name: `m${index}`, prefix: `/m${index}` }));
     assert.ok(accepted.length > 10);
     const records = [authRecord, ...accepted];
@@ -172,7 +173,7 @@ describe('a secret in a text of a record', () => {
     const { text } = await callAsDemo(desk, '/gateway/v0/diag/').expect(200);
     checkHidden(text, 'diagnostics');
     for (const { name } of accepted) {
-      checkHidden(JSON.stringify(desk.explain({ method: 'GET', url: `/${name}`, all: true })), name);
+      checkHidden(JSON.stringify(desk.explain({ method: 'GET', url: `/${name}` })), name);
     }
   });
 });

@@ -37,11 +37,33 @@ describe('a guarded mapping', () => {
       ]);
   });
 
+  const pattern = { prefix_regex: true };
+  for (const [what, spelling, ...records] of [
+    ['a pattern beside an open path', '/ADMIN', guarded('/admin(/.*)?', pattern), open('/')],
+    ['a pattern within a segment', '/ADMI', guarded('/admi[n]', pattern), open('/')],
+    ['a pattern with a number', '/app/USERS/', guarded('^/app/users/[0-9]+', pattern), open('/app')],
+    ['a pattern beside its own path', '/Admin/', guarded('/admin/.*', pattern), open('/Admin')],
+    ['a path beside an open pattern', '/ADMIN', guarded('/admin'), open('/.*', pattern)],
+    ['a path beside an open pattern of lower case', '/admin;x', guarded('/admin'), open('/[a-z;]*', pattern)],
+  ] as const)
+    it(`is named when another spelling reaches it, unless paths are strict: ${what}`, () => {
+      assert.deepEqual(noticesOf(records), [
+        `Mapping guarded its path in another spelling, such as "${spelling}", reaches Mapping open, which asks for no credentials`,
+      ]);
+      assert.deepEqual(noticesOf(records, true), []);
+    });
+
   const quiet: readonly (readonly [string, readonly object[]])[] = [
     ['the open one leads to another service', [guarded('/admin'), open('/', { service: 'other' })]],
     ['the open one has other conditions', [guarded('/admin'), open('/', { host: 'a.example' })]],
     ['the open one is exact', [guarded('/admin/x'), open('/admin', { prefix_exact: true })]],
     ['the open one is below it', [guarded('/'), open('/public')]],
+    ['its pattern takes any case', [guarded('(?i)/admin(/.*)?', pattern), open('/')]],
+    ['its pattern has no letters', [guarded('/[a-z]+/admin', pattern), open('/')]],
+    ['its pattern has alternatives', [guarded('/a|/[b]', pattern), open('/')]],
+    ['the open one is a pattern of this spelling alone', [guarded('/admin'), open('/admin', pattern)]],
+    ['the open one leads elsewhere by a pattern', [guarded('/admin'), open('/.*', { ...pattern, service: 'other' })]],
+    ['both are patterns', [guarded('/admin', pattern), open('/.*', pattern)]],
     ['both are open', [guarded('/admin', { bypass_auth: true }), open('/')]],
   ];
   for (const [what, records] of quiet)
