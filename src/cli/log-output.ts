@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Logger, pino } from 'pino';
 
 export interface LogOutput {
-  readonly logger: Logger & { readonly droppedLines: () => number };
+  readonly logger: Logger & { readonly droppedLines: () => number; readonly writeLine: (line: string) => void };
   /** Hands over what has been collected. */
   readonly pass: () => void;
   /** Resolves when the reader has taken all of it, or nothing for a second. */
@@ -19,9 +19,11 @@ export interface LogOptions {
   readonly isTerminal?: boolean;
 }
 
-const blockLength = 64 * 1024;
-/** What waits for a reader that has stopped; a line has about 300 characters. */
-const heldLengthMax = 8 * 1024 * 1024;
+const blockBytes = 64 * 1024;
+/** What waits for a reader that has stopped; a line has about 400 bytes. */
+const heldBytesMax = 8 * 1024 * 1024;
+/** The most bytes that a UTF-16 unit can take in UTF-8. */
+const bytesPerUnit = 3;
 const lastWordsMs = 1000;
 
 /**
@@ -29,33 +31,41 @@ const lastWordsMs = 1000;
  * would occupy a thread with it, for which the process waits as it ends.
  */
 export function openLog(output: Writable, { level, base, isTerminal = false }: LogOptions): LogOutput {
-  let lines = '';
+  // Bytes, since a string of lines would be made of thousands of pieces, which each garbage collection looks at again.
+  const block = Buffer.allocUnsafeSlow(blockBytes);
+  let filled = 0;
   let dropped = 0;
   let reported = 0;
 
   function pass(): void {
-    if (lines !== '') output.write(lines, reportDropped);
-    lines = '';
+    if (filled > 0) output.write(Buffer.from(block.subarray(0, filled)), reportDropped);
+    filled = 0;
   }
 
   /** When the reader takes some again. */
   function reportDropped(): void {
     const count = dropped - reported;
-    if (count === 0 || output.writableLength > heldLengthMax / 2) return;
+    if (count === 0 || output.writableLength > heldBytesMax / 2) return;
     reported = dropped;
     logger.warn({ lines: count }, 'lines of the log were dropped, because the reader of the output had stopped');
   }
 
   function write(line: string): void {
-    if (output.writableLength + lines.length + line.length > heldLengthMax) {
+    const bytesMax = line.length * bytesPerUnit;
+    if (output.writableLength + filled + bytesMax > heldBytesMax) {
       dropped += 1;
       return;
     }
-    lines += line;
-    if (isTerminal || lines.length >= blockLength) pass();
+    if (filled + bytesMax > blockBytes) pass();
+    if (bytesMax > blockBytes) output.write(line, reportDropped);
+    else filled += block.write(line, filled);
+    if (isTerminal) pass();
   }
 
-  const logger = Object.assign(pino({ level, base }, { write }), { droppedLines: () => dropped });
+  const logger = Object.assign(pino({ level, base }, { write }), {
+    droppedLines: () => dropped,
+    writeLine: (line: string) => write(`${line}\n`),
+  });
   if (!isTerminal) setInterval(pass, 1000).unref();
   return {
     logger,

@@ -20,6 +20,8 @@ export interface RequestContext {
   mapping: string | undefined;
   /** Where the mapping leads, the same for all mappings that lead there: `hotel`, `10.0.0.5:9001`. */
   service: string | undefined;
+  /** The origin that was tried last. */
+  upstream: string | undefined;
   upstreamMs: number | undefined;
   /** The error that was sent. */
   problem: Problem | undefined;
@@ -98,6 +100,7 @@ function openContext(ctx: Context, addresses: Addresses, traceIds: TraceIds): Re
     user: undefined,
     mapping: undefined,
     service: undefined,
+    upstream: undefined,
     upstreamMs: undefined,
     problem: undefined,
     traceIds,

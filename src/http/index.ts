@@ -1,4 +1,5 @@
 /** How we speak HTTP: problems and representations, bodies and preconditions, addresses, paths and traces, and the server. */
+export { type AccessLogFormat, createAccessLog } from './access-log.ts';
 export { type Addresses, type AddressOptions, createAddresses, type Sender } from './addresses.ts';
 export {
   type BodySchema,
@@ -35,7 +36,6 @@ export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { isolate } from './isolate.ts';
 export { describeIssue } from './issue-text.ts';
 export {
-  createAccessLog,
   createOutageLog,
   endedStatus,
   type Logger,

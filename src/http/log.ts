@@ -1,10 +1,9 @@
-/** What we ask of a logger, log lines about a request, the access log, and outages in a few lines. */
+/** What we ask of a logger, log lines about a request, and outages in a few lines. */
 import type { ServerResponse } from 'node:http';
-import type { Context, Middleware, Next } from 'koa';
+import type { Context } from 'koa';
 import { requestContext, traceOf } from './context.ts';
 import { sentStatusOf } from './server/client-errors.ts';
 import { upgradeOf } from './server/upgrades.ts';
-import { pathOf } from './target/paths.ts';
 
 /** The shape of pino's, so that a host can pass in its own. */
 export interface Logger {
@@ -17,6 +16,8 @@ export interface Logger {
   readonly isLevelEnabled?: (level: string) => boolean;
   /** How many lines it could not write. Absent: none. */
   readonly droppedLines?: () => number;
+  /** Takes a line that is not JSON, as it is, for the access log. Absent: the text is the message of a line at info. */
+  readonly writeLine?: (line: string) => void;
 }
 
 type LogLine = (fields: object, message?: string) => void;
@@ -27,34 +28,6 @@ export const silentLogger: Logger = Object.freeze({
   error() {},
   isLevelEnabled: () => false,
 });
-
-/** One line for each request: what was asked for, where it went, how it ended and how long it took. */
-export function createAccessLog(logger: Logger): Middleware {
-  if (logger.isLevelEnabled?.('info') === false) return (_ctx, next) => next();
-  return function accessLog(ctx: Context, next: Next) {
-    const context = requestContext(ctx);
-    const startedAt = performance.now();
-    const { req, res } = ctx;
-    // Without the query, which may have secrets in it.
-    const path = context.basePath + pathOf(ctx.url);
-    res.once('close', () => {
-      logger.info(
-        {
-          ...requestLogFields(ctx),
-          user: context.user,
-          mapping: context.mapping,
-          method: req.method,
-          path,
-          status: endedStatus(res),
-          durationMs: roundToTenths(performance.now() - startedAt),
-          upstreamMs: context.upstreamMs === undefined ? undefined : roundToTenths(context.upstreamMs),
-        },
-        'request',
-      );
-    });
-    return next();
-  };
-}
 
 export interface RequestLogFields {
   readonly requestId: string;
@@ -84,10 +57,6 @@ export function endedStatus(res: ServerResponse): number {
   // Node counts as written what still waits for a connection that was cut off. A switched connection always ends by a cut.
   const isCutOff = res.req.socket.destroyed && upgradeOf(res.req) === undefined;
   return res.writableFinished && !isCutOff ? res.statusCode : 499;
-}
-
-function roundToTenths(ms: number): number {
-  return Math.round(ms * 10) / 10;
 }
 
 export interface OutageLogOptions {

@@ -32,6 +32,8 @@ export interface UpstreamRequest {
   /** A place that was taken before the call; otherwise the cluster is asked for one. */
   readonly place?: Attempt;
   readonly onInterim?: AttemptListener['onInterim'];
+  /** Called with the origin before each attempt. */
+  readonly onAttempt?: (origin: string) => void;
 }
 
 /** What all calls of a mapping have in common. */
@@ -181,6 +183,7 @@ function startAt(call: Call, attempt: Attempt): void {
   const { request, options, tried } = call;
   const { origin } = attempt;
   call.tried = tried === undefined ? [origin] : [...tried, origin];
+  request.onAttempt?.(origin);
   const perTryTimeoutMs = options.retries?.rules.perTryTimeoutMs;
   if (perTryTimeoutMs !== undefined) call.timer = setTimeout(onTryTimeout, perTryTimeoutMs, call, perTryTimeoutMs);
   const listener: AttemptListener = {

@@ -85,6 +85,9 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
         body,
         upgrade: handshake?.protocol,
         client: ctx.res,
+        onAttempt(origin) {
+          requestContext(ctx).upstream = origin;
+        },
         onInterim: (status, rawHeaders) => forwardEarlyHints(ctx, status, rawHeaders),
       };
       return { request, handshake, seen: { publicPrefix, publicScheme, publicHost, sentHost: host } };

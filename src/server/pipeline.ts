@@ -60,7 +60,7 @@ export function createSteps({ settings, logger }: Setup, parts: PipelineParts): 
     ['request context', ['gateway', 'auth', 'admin'], createRequestContext(createAddresses(settings))],
     ['tracing', ['gateway', 'auth'], tracing?.middleware],
     // Not on the admin port: a line every few seconds would say only that the process is watched.
-    ['access log', ['gateway', 'auth'], createAccessLog(logger)],
+    ['access log', ['gateway', 'auth'], createAccessLog(logger, settings.accessLog)],
     ['CORS_ORIGINS', ['gateway'], createSiteCors(settings.corsOrigins, gateway.answersPreflight)],
     ['problems', ['gateway'], createProblemResponses(problems)],
     ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],

@@ -46,6 +46,20 @@ describe('the log on the standard output', () => {
     assert.equal(logger.droppedLines(), 0);
   });
 
+  it('keeps the order of lines that are longer than a block, and of those that are not JSON', async () => {
+    const { output, taken, readOn } = createReader();
+    const { logger, flush } = openLog(output, options);
+    const long = 'ü'.repeat(70_000);
+    logger.info('one');
+    logger.info(long);
+    logger.writeLine('127.0.0.1 - -');
+    const flushed = flush();
+    await readOn();
+    await flushed;
+    const [one = '', two = '', ...rest] = linesOf(taken());
+    assert.deepEqual([JSON.parse(one).msg, JSON.parse(two).msg, ...rest], ['one', long, '127.0.0.1 - -']);
+  });
+
   it('is bounded while its reader takes nothing, and says how much is missing when it reads on', async () => {
     const { output, taken, readOn } = createReader();
     const { logger, pass } = openLog(output, options);

@@ -37,12 +37,13 @@ describe('frontdesk serve', function () {
     // A busy machine may make the limiter late, which is logged as well.
     const lines = stdout.split('\n').filter((line) => line.includes('"msg":"request"'));
     assert.equal(lines.length, 4);
-    const { level, time, durationMs, traceId, ...line } = JSON.parse(lines[3] ?? '');
+    const { level, time, durationMs, traceId, bytesIn, bytesOut, ...line } = JSON.parse(lines[3] ?? '');
     const requestId = answer.headers['x-request-id'];
     assert.deepEqual(line, {
       ...{ requestId, user: 'demo', mapping: 'hotel', method: 'GET', path, status: 200, msg: 'request' },
+      ...{ client: '127.0.0.1', protocol: 'HTTP/1.1' },
     });
-    assert.ok(level === 30 && time > 0 && durationMs > 0);
+    assert.ok(level === 30 && time > 0 && durationMs > 0 && bytesIn > 0 && bytesOut > 0);
     assert.match(traceId, /^[\da-f]{32}$/);
     assert.ok(!stdout.includes(btoa('demo:demo')) && !stdout.includes('fields'));
   });

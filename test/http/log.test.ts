@@ -2,10 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import Koa, { type Context, type Middleware } from 'koa';
-import mount from 'koa-mount';
 import request from 'supertest';
 import {
-  createAccessLog,
   createAddresses,
   createRequestContext,
   createUpgrades,
@@ -24,16 +22,12 @@ const ids = { 'X-Request-Id': 'one', traceparent: `00-${traceId}-b7ad6b716920333
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** A logger that keeps its lines, and a promise of the first: the access log writes when the connection is done. */
+/** A logger that keeps its lines. */
 function keepingLogger() {
   const lines: Line[] = [];
-  const { given: firstLine, give } = createSignal();
-  const write = (fields: object, message?: string) => {
-    lines.push({ ...fields, message });
-    give();
-  };
+  const write = (fields: object, message?: string) => void lines.push({ ...fields, message });
   const logger: Logger = { info: write, warn: write, error: write };
-  return { logger, lines, firstLine };
+  return { logger, lines };
 }
 
 function handlerOf(...middleware: readonly Middleware[]) {
@@ -43,80 +37,8 @@ function handlerOf(...middleware: readonly Middleware[]) {
   return app.callback();
 }
 
-const answerX: Middleware = (ctx) => {
-  ctx.body = 'x';
-};
-
 const head = (target: string, ...lines: readonly string[]) =>
   [`GET ${target} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n');
-
-describe('createAccessLog', () => {
-  it('writes one line: the user, the request, the mapping, the status and the times', async () => {
-    const { logger, lines, firstLine } = keepingLogger();
-    const handler = handlerOf(createAccessLog(logger), (ctx) => {
-      Object.assign(requestContext(ctx), { user: 'demo', mapping: 'hotel', upstreamMs: 12.345 });
-      ctx.status = 201;
-      ctx.body = 'made';
-    });
-    await request(handler)
-      .post('/v1/hotels/bookings/?token=secret')
-      .set({ ...ids, Authorization: 'Basic secret', Cookie: 'session=secret' })
-      .expect(201);
-    await firstLine;
-    const [{ durationMs, ...rest } = {}] = lines;
-    assert.deepEqual(rest, {
-      ...{ message: 'request', requestId: 'one', traceId, user: 'demo', mapping: 'hotel' },
-      ...{ method: 'POST', path: '/v1/hotels/bookings/', status: 201, upstreamMs: 12.3 },
-    });
-    assert.ok(typeof durationMs === 'number' && durationMs >= 0 && durationMs * 10 === Math.round(durationMs * 10));
-    assert.equal(lines.length, 1);
-  });
-
-  it('has the path that the client sent, also when the app is mounted and rewrites it', async () => {
-    const { logger, lines, firstLine } = keepingLogger();
-    const inner = new Koa().use(createAccessLog(logger)).use((ctx) => {
-      ctx.path = '/elsewhere';
-      ctx.body = 'x';
-    });
-    await request(new Koa().use(mount('/travel', inner)).callback())
-      .get('/travel/v1/x')
-      .expect(200);
-    await firstLine;
-    assert.equal(lines[0]?.['path'], '/travel/v1/x');
-  });
-
-  it('has status 500 for an error, and the path of a target that no URL parser reads', async () => {
-    const { logger, lines, firstLine } = keepingLogger();
-    const handler = handlerOf(createAccessLog(logger), () => {
-      throw new Error('broken');
-    });
-    await withServer({ handler }, async ({ send }) => {
-      await send(head('http://[/x', 'Connection: close'));
-    });
-    await firstLine;
-    assert.deepEqual([lines[0]?.['path'], lines[0]?.['status']], ['/x', 500]);
-  });
-
-  it('writes a line for each request of one connection', async () => {
-    const { logger, lines } = keepingLogger();
-    await withServer({ handler: handlerOf(createAccessLog(logger), answerX) }, async ({ send }) => {
-      await send(head('/1') + head('/2', 'Connection: close'));
-    });
-    assert.deepEqual(
-      lines.map(({ path }) => path),
-      ['/1', '/2'],
-    );
-  });
-
-  it('writes nothing when the level info is off', async () => {
-    const { logger, lines } = keepingLogger();
-    const quiet: Logger = { ...logger, isLevelEnabled: (level) => level !== 'info' };
-    await withServer({ handler: handlerOf(createAccessLog(quiet), answerX) }, async ({ send }) => {
-      await send(head('/', 'Connection: close'));
-    });
-    assert.deepEqual(lines, []);
-  });
-});
 
 describe('logRequest', () => {
   async function during(run: (ctx: Context) => void): Promise<void> {

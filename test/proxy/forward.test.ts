@@ -148,19 +148,26 @@ describe('a service across HTTP', () => {
     assert.match(await text(socket), /^HTTP\/1\.1 409 Conflict\r\n[\s\S]*\r\nConnection: close\r\n[\s\S]*enough/i);
   });
 
-  it('has its time measured, also when it fails', async () => {
-    const times: (number | undefined)[] = [];
+  it('has its address and its time in the log, also when it fails', async () => {
+    const seen: unknown[] = [];
+    const [upstream, refusing] = [await startUpstream(servers), await servers.refusing()];
     const edge = await startEdge(servers, {
       mappings: [mappingOf(), mappingOf({ name: 'car', prefix: '/v1/cars', service: 'car' })],
-      targets: { hotel: remote(await startUpstream(servers)), car: remote(await servers.refusing()) },
-      host: [(ctx, next) => next().then(() => void times.push(requestContext(ctx).upstreamMs))],
+      targets: { hotel: remote(upstream), car: remote(refusing) },
+      host: [
+        (ctx, next) =>
+          next().then(() => {
+            const { upstream, upstreamMs } = requestContext(ctx);
+            seen.push([upstream, typeof upstreamMs]);
+          }),
+      ],
     });
     await supertest(edge.origin).get('/v1/hotels').expect(200);
     await supertest(edge.origin).get('/v1/cars').expect(503);
-    assert.deepEqual(
-      times.map((time) => typeof time),
-      ['number', 'number'],
-    );
+    assert.deepEqual(seen, [
+      [upstream.origin, 'number'],
+      [refusing.origin, 'number'],
+    ]);
   });
 });
 

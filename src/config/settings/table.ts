@@ -31,6 +31,7 @@ const baseUrl = textKind(
 const userNames = listKind(isUserName, 'names of users, with commas between them');
 const networks = listKind(isNetwork, 'addresses or networks such as 10.0.0.0/8, with commas between them');
 const logLevel = choiceKind(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
+const accessLog = choiceKind(['json', 'combined', 'off']);
 const origins = listKind(
   isOrigin,
   'origins such as https://app.example (no path, no slash at the end) or *, with commas between them',
@@ -70,6 +71,10 @@ export const settingTable = {
   ratelimitFailOpen: flag(true, 'Answers OK when Redis gives no answer; false: an error.'),
   ratelimitResponseHeaders: flag(false, 'Has the rate-limit service send RateLimit-* headers for the proxy to add.'),
   logLevel: logLevel('info', 'Least level that is logged; the access log is at info.'),
+  accessLog: accessLog(
+    'json',
+    "A line for each request: json; combined, Apache's format, between the other lines, which stay JSON; off.",
+  ),
   tlsCert: file(undefined, 'Certificate chain (PEM) that turns the gateway to HTTPS; goes with TLS_KEY.'),
   tlsKey: file(undefined, 'Private key (PEM) of TLS_CERT.'),
   adminUsers: userNames(

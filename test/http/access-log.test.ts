@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import Koa, { type Middleware } from 'koa';
+import mount from 'koa-mount';
+import request from 'supertest';
+import {
+  type AccessLogFormat,
+  createAccessLog,
+  createAddresses,
+  createRequestContext,
+  type Logger,
+  requestContext,
+} from '#http';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { createSignal } from '../support/waiting.ts';
+import { makeCertificate } from '../support/wire/certificate.ts';
+import { everything, withServer } from './raw-exchange.ts';
+
+const traceId = '0af7651916cd43dd8448eb211c80319c';
+const ids = { 'X-Request-Id': 'one', traceparent: `00-${traceId}-b7ad6b7169203331-00` };
+
+type Line = Readonly<Record<string, unknown>>;
+
+/** A logger that keeps its lines, and a promise of the first: the access log writes when the connection is done. */
+function keepingLogger() {
+  const lines: Line[] = [];
+  const { given: firstLine, give } = createSignal();
+  const write = (fields: object, message?: string) => {
+    lines.push({ ...fields, message });
+    give();
+  };
+  const logger: Logger = { info: write, warn: write, error: write };
+  return { logger, lines, firstLine };
+}
+
+function appOf(...middleware: readonly Middleware[]) {
+  const app = new Koa();
+  app.silent = true;
+  for (const one of [createRequestContext(createAddresses()), ...middleware]) app.use(one);
+  return app.callback();
+}
+
+const answerX: Middleware = (ctx) => {
+  ctx.body = 'x';
+};
+
+const head = (target: string, ...lines: readonly string[]) =>
+  [`GET ${target} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n');
+
+describe('the access log', () => {
+  const writeFiles = temporaryFiles();
+
+  it('has a line with the client, the user, the request, the mapping, the upstream, the status and the times', async () => {
+    const { logger, lines, firstLine } = keepingLogger();
+    const handler = appOf(createAccessLog(logger), (ctx) => {
+      Object.assign(requestContext(ctx), {
+        ...{ user: 'demo', mapping: 'hotel', upstream: 'http://10.0.0.1:9001', upstreamMs: 12.345 },
+      });
+      ctx.status = 201;
+      ctx.body = 'made';
+    });
+    await request(handler)
+      .post('/v1/hotels/bookings/?token=secret')
+      .set({ ...ids, Authorization: 'Basic secret', Cookie: 'session=secret' })
+      .expect(201);
+    await firstLine;
+    const [{ durationMs, bytesIn, bytesOut, client, ...rest } = {}] = lines;
+    assert.deepEqual(rest, {
+      ...{ message: 'request', requestId: 'one', traceId, user: 'demo', mapping: 'hotel', method: 'POST' },
+      ...{ path: '/v1/hotels/bookings/', protocol: 'HTTP/1.1', tls: undefined, status: 201 },
+      ...{ upstream: 'http://10.0.0.1:9001', upstreamMs: 12.3 },
+    });
+    assert.match(String(client), /^(?:127\.0\.0\.1|::1)$/);
+    assert.ok(typeof durationMs === 'number' && durationMs >= 0 && durationMs * 10 === Math.round(durationMs * 10));
+    assert.ok(Number(bytesIn) > 100 && Number(bytesOut) > 100);
+    assert.equal(lines.length, 1);
+  });
+
+  it('has the path that the client sent, also when the app is mounted and rewrites it', async () => {
+    const { logger, lines, firstLine } = keepingLogger();
+    const inner = new Koa().use(createAccessLog(logger)).use((ctx) => {
+      ctx.path = '/elsewhere';
+      ctx.body = 'x';
+    });
+    await request(new Koa().use(mount('/travel', inner)).callback())
+      .get('/travel/v1/x')
+      .expect(200);
+    await firstLine;
+    assert.equal(lines[0]?.['path'], '/travel/v1/x');
+  });
+
+  it('has status 500 for an error, and the path of a target that no URL parser reads', async () => {
+    const { logger, lines, firstLine } = keepingLogger();
+    const handler = appOf(createAccessLog(logger), () => {
+      throw new Error('broken');
+    });
+    await withServer({ handler }, async ({ send }) => {
+      await send(head('http://[/x', 'Connection: close'));
+    });
+    await firstLine;
+    assert.deepEqual([lines[0]?.['path'], lines[0]?.['status']], ['/x', 500]);
+  });
+
+  it('counts all bytes of a connection once: each request has a line with what came and went since the line before', async () => {
+    const { logger, lines } = keepingLogger();
+    const requests = [head('/1'), head('/22'), head('/333', 'Connection: close')];
+    let received = '';
+    await withServer({ handler: appOf(createAccessLog(logger), answerX) }, async ({ open }) => {
+      const socket = open();
+      const answers = everything(socket);
+      for (const [index, text] of requests.entries()) {
+        socket.write(text);
+        while (lines.length <= index) await new Promise(setImmediate);
+      }
+      received = await answers;
+    });
+    assert.deepEqual(
+      lines.map(({ path, bytesIn }) => [path, bytesIn]),
+      [
+        ['/1', requests[0]?.length],
+        ['/22', requests[1]?.length],
+        ['/333', requests[2]?.length],
+      ],
+    );
+    assert.equal(
+      lines.reduce((sum, { bytesOut }) => sum + Number(bytesOut), 0),
+      received.length,
+    );
+  });
+
+  it('has a line for each of the requests that a client sends without waiting', async () => {
+    const { logger, lines } = keepingLogger();
+    const sent = head('/1') + head('/2', 'Connection: close');
+    await withServer({ handler: appOf(createAccessLog(logger), answerX) }, async ({ send }) => {
+      await send(sent);
+    });
+    assert.deepEqual(
+      lines.map(({ path }) => path),
+      ['/1', '/2'],
+    );
+    assert.equal(
+      lines.reduce((sum, { bytesIn }) => sum + Number(bytesIn), 0),
+      sent.length,
+    );
+  });
+
+  it('has the address of a client that a trusted proxy forwards', async () => {
+    const { logger, lines, firstLine } = keepingLogger();
+    const app = new Koa()
+      .use(createRequestContext(createAddresses({ trustedProxies: ['127.0.0.1', '::1'] })))
+      .use(createAccessLog(logger))
+      .use(answerX);
+    await request(app.callback()).get('/').set('X-Forwarded-For', '198.51.100.7').expect(200);
+    await firstLine;
+    assert.equal(lines[0]?.['client'], '198.51.100.7');
+  });
+
+  it('has the version of TLS', async function () {
+    const certificate = await makeCertificate(await writeFiles(), 'IP:127.0.0.1');
+    if (certificate === undefined) return this.skip();
+    const { cert, key } = certificate;
+    const { logger, lines, firstLine } = keepingLogger();
+    const server = createTlsServer({ cert, key }, appOf(createAccessLog(logger), answerX)).listen(0, '127.0.0.1');
+    try {
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const socket = connectTls({ port, host: '127.0.0.1', ca: cert, maxVersion: 'TLSv1.2' });
+      socket.write(head('/', 'Connection: close'));
+      await everything(socket);
+      await firstLine;
+      assert.equal(lines[0]?.['tls'], 'TLSv1.2');
+    } finally {
+      server.close();
+    }
+  });
+
+  for (const [what, level, format] of [
+    ['the level info is off', 'warn', 'json'],
+    ['it is off', 'info', 'off'],
+  ] as const)
+    it(`has no line when ${what}`, async () => {
+      const { logger, lines } = keepingLogger();
+      const quiet: Logger = { ...logger, isLevelEnabled: (asked) => level === 'info' || asked !== 'info' };
+      await withServer({ handler: appOf(createAccessLog(quiet, format), answerX) }, async ({ send }) => {
+        await send(head('/', 'Connection: close'));
+      });
+      assert.deepEqual(lines, []);
+    });
+});
+
+describe('the access log in the combined format', () => {
+  /** The lines for one request. */
+  async function linesFor(text: string, answer: Middleware = answerX, format: AccessLogFormat = 'combined') {
+    const { logger, lines } = keepingLogger();
+    const written: string[] = [];
+    const handler = appOf(createAccessLog({ ...logger, writeLine: (line) => written.push(line) }, format), answer);
+    await withServer({ handler }, async ({ send }) => {
+      await send(text);
+    });
+    assert.deepEqual(lines, []);
+    return written;
+  }
+
+  const time = String.raw`\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d \+0000\]`;
+
+  /** `expected`: the part before the time, and the one behind it. */
+  function check(what: string, expected: readonly [string, string], text: string, answer?: Middleware) {
+    it(what, async () => {
+      const [line = '', ...others] = await linesFor(text, answer);
+      assert.deepEqual(others, []);
+      const parts = new RegExp(`^(.*) ${time} (.*)$`).exec(line);
+      assert.deepEqual(parts?.slice(1), expected, line);
+    });
+  }
+
+  check(
+    'has the client, the user, the time, the request, the status, the size of the body, referer and agent, without queries',
+    ['127.0.0.1 - demo', '"GET /v1/x HTTP/1.1" 200 5 "https://app.example/a" "curl/8.5"'],
+    head(
+      '/v1/x?token=secret',
+      'Referer: https://app.example/a?token=secret',
+      'User-Agent: curl/8.5',
+      'Connection: close',
+    ),
+    (ctx) => {
+      requestContext(ctx).user = 'demo';
+      ctx.body = 'hello';
+    },
+  );
+
+  check(
+    'has a dash for what is not there',
+    ['127.0.0.1 - -', '"GET / HTTP/1.1" 204 - "-" "-"'],
+    head('/', 'Connection: close'),
+    (ctx) => {
+      ctx.status = 204;
+    },
+  );
+
+  check(
+    'lets no client close the quotes, begin a line, or move a column',
+    [String.raw`127.0.0.1 - a\x20-\x20b`, String.raw`"GET /\"\\x HTTP/1.1" 200 1 "\" 200 1 \"" "a\x09b\\\xc3\xbf"`],
+    head('/"\\x', 'Referer: " 200 1 "', 'User-Agent: a\tb\\ÿ', 'Connection: close'),
+    (ctx) => {
+      requestContext(ctx).user = 'a - b';
+      ctx.body = 'x';
+    },
+  );
+
+  it('is the message of a line where the logger takes no other lines', async () => {
+    const { logger, lines } = keepingLogger();
+    await withServer({ handler: appOf(createAccessLog(logger, 'combined'), answerX) }, async ({ send }) => {
+      await send(head('/', 'Connection: close'));
+    });
+    assert.match(String(lines[0]?.['message']), /"GET \/ HTTP\/1\.1" 200 1 /);
+  });
+});
