@@ -1,5 +1,5 @@
 /** How we speak HTTP: problems and representations, bodies and preconditions, addresses, paths and traces, and the server. */
-export { type AccessLogFormat, createAccessLog } from './access-log.ts';
+
 export { type Addresses, type AddressOptions, createAddresses, type Sender } from './addresses.ts';
 export {
   type BodySchema,
@@ -35,6 +35,7 @@ export {
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { isolate } from './isolate.ts';
 export { describeIssue } from './issue-text.ts';
+export { type AccessLogFormat, createAccessLog } from './log/access-log.ts';
 export {
   createOutageLog,
   endedStatus,
@@ -43,7 +44,7 @@ export {
   type OutageLog,
   requestLogFields,
   silentLogger,
-} from './log.ts';
+} from './log/log.ts';
 export { type Precondition, preconditionFailed, preconditionOf } from './precondition.ts';
 export {
   bodyPointer,

@@ -2,7 +2,7 @@
 import type { Context, Middleware, Next } from 'koa';
 import { gatewayRoot, requestContext } from './context.ts';
 import type { ProblemNotes } from './html/problem-page.ts';
-import { createOutageLogs, type Logger, logRequest, requestLogFields } from './log.ts';
+import { createOutageLogs, type Logger, logRequest, requestLogFields } from './log/log.ts';
 import { errorBody, type Problem, problemOf, reasonOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
 import { createRepresentations, type Formatter, type Representations } from './representations.ts';

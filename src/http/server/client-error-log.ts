@@ -1,5 +1,5 @@
 /** Log lines about bytes that never became a request: where they came from, what was wrong, and the request line. */
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { type LogClientError, requestLineOf } from './refused-request.ts';
 
 /** Anybody can send garbage as fast as the network takes it. */

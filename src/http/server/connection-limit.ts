@@ -1,6 +1,6 @@
 /** A bound on the connections of all listeners together: near it idle ones make room, beyond it new ones are refused. */
 import type { Socket } from 'node:net';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 
 export interface ConnectionLimit {
   /** Takes a place until the connection closes. False: there is none. */

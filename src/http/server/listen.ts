@@ -2,7 +2,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer } from 'node:net';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { type Accepted, acceptWithin } from './accept.ts';
 import { createClientErrorLog } from './client-error-log.ts';
 import { answerClientErrors } from './client-errors.ts';

@@ -3,9 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Context, Middleware, Next } from 'koa';
-import { type RequestContext, requestContext, traceOf } from './context.ts';
+import { type RequestContext, requestContext, traceOf } from '../context.ts';
+import { pathOf } from '../target/paths.ts';
 import { endedStatus, type Logger } from './log.ts';
-import { pathOf } from './target/paths.ts';
 
 export type AccessLogFormat = 'json' | 'combined' | 'off';
 

@@ -14,10 +14,10 @@ import {
   type Logger,
   requestContext,
 } from '#http';
-import { temporaryFiles } from '../support/temporary-files.ts';
-import { createSignal } from '../support/waiting.ts';
-import { makeCertificate } from '../support/wire/certificate.ts';
-import { everything, withServer } from './raw-exchange.ts';
+import { temporaryFiles } from '../../support/temporary-files.ts';
+import { createSignal } from '../../support/waiting.ts';
+import { makeCertificate } from '../../support/wire/certificate.ts';
+import { everything, withServer } from '../raw-exchange.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const ids = { 'X-Request-Id': 'one', traceparent: `00-${traceId}-b7ad6b7169203331-00` };

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import Koa from 'koa';
 import request from 'supertest';
 import { createOutageLog, createProblemResponses, problem, requestContext } from '#http';
-import { call, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
-import { testServers } from '../support/serve.ts';
+import { call, desksOf, limitRecord, mappingRecord } from '../../support/desks.ts';
+import { testServers } from '../../support/serve.ts';
 
 describe('an outage', () => {
   const setUp = () => {

@@ -1,9 +1,9 @@
 /** What we ask of a logger, log lines about a request, and outages in a few lines. */
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
-import { requestContext, traceOf } from './context.ts';
-import { sentStatusOf } from './server/client-errors.ts';
-import { upgradeOf } from './server/upgrades.ts';
+import { requestContext, traceOf } from '../context.ts';
+import { sentStatusOf } from '../server/client-errors.ts';
+import { upgradeOf } from '../server/upgrades.ts';
 
 /** The shape of pino's, so that a host can pass in its own. */
 export interface Logger {

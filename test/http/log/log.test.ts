@@ -14,8 +14,8 @@ import {
   silentLogger,
   upgradeOf,
 } from '#http';
-import { createSignal } from '../support/waiting.ts';
-import { withServer } from './raw-exchange.ts';
+import { createSignal } from '../../support/waiting.ts';
+import { withServer } from '../raw-exchange.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const ids = { 'X-Request-Id': 'one', traceparent: `00-${traceId}-b7ad6b7169203331-00` };
