@@ -48,7 +48,7 @@ export function createRequestContext(addresses: Addresses): Middleware {
     ctx.res.setHeader('X-Request-Id', opened.requestId);
     if (!ctx.res.hasHeader(nosniff)) {
       ctx.res.setHeader(nosniff, 'nosniff');
-      ownNosniff.add(ctx.res);
+      (ctx.res as Marked)[ownNosniff] = true;
     }
     return next();
   };
@@ -56,12 +56,17 @@ export function createRequestContext(addresses: Addresses): Middleware {
 
 const nosniff = 'X-Content-Type-Options';
 
-/** Responses that have the header from here, and not from a host. */
-const ownNosniff = new WeakSet<ServerResponse>();
+/** Marks a response that has the header from here, and not from a host. A property, since a WeakSet of all responses costs each garbage collection. */
+const ownNosniff = Symbol('own nosniff');
+
+interface Marked extends ServerResponse {
+  [ownNosniff]?: boolean;
+}
 
 /** For the response of a service, which decides itself whether its types may be guessed. False when a host has decided. */
 export function takeBackNosniff(res: ServerResponse): boolean {
-  if (!ownNosniff.delete(res)) return false;
+  if ((res as Marked)[ownNosniff] !== true) return false;
+  (res as Marked)[ownNosniff] = false;
   res.removeHeader(nosniff);
   return true;
 }

@@ -35,7 +35,7 @@ export {
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { isolate } from './isolate.ts';
 export { describeIssue } from './issue-text.ts';
-export { type AccessLogFormat, createAccessLog } from './log/access-log.ts';
+export { createAccessLog } from './log/access-log.ts';
 export {
   createOutageLog,
   endedStatus,

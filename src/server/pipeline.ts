@@ -54,13 +54,14 @@ export function createPipeline(setup: Setup, parts: PipelineParts): Pipeline {
 }
 
 /** What each request goes through, from the first to the last. The app of a service goes on from there: see rest. */
-export function createSteps({ settings, logger }: Setup, parts: PipelineParts): readonly Step[] {
+export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[] {
+  const { settings } = setup;
   const { tracing, problems, gateway, auth, routes } = parts;
   return [
     ['request context', ['gateway', 'auth', 'admin'], createRequestContext(createAddresses(settings))],
     ['tracing', ['gateway', 'auth'], tracing?.middleware],
     // Not on the admin port: a line every few seconds would say only that the process is watched.
-    ['access log', ['gateway', 'auth'], createAccessLog(logger, settings.accessLog)],
+    ['access log', ['gateway', 'auth'], createLog(setup)],
     ['CORS_ORIGINS', ['gateway'], createSiteCors(settings.corsOrigins, gateway.answersPreflight)],
     ['problems', ['gateway'], createProblemResponses(problems)],
     ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],
@@ -88,6 +89,12 @@ function createApp(steps: readonly ActiveStep[], logger: Logger): Koa {
     if (ctx?.req.socket.destroyed === true) return;
     logger.error({ ...(ctx && requestLogFields(ctx)), err: error }, 'a response was cut off');
   });
+}
+
+/** Undefined: it would write nothing. */
+function createLog({ settings: { accessLog }, logger }: Setup): Middleware | undefined {
+  if (accessLog === 'off' || logger.isLevelEnabled?.('info') === false) return undefined;
+  return createAccessLog(logger, accessLog);
 }
 
 /** What a script of another origin may read beside the safelisted headers. */

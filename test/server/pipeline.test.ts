@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import request from 'supertest';
-import { silentLogger } from '#http';
-import { createFrontdesk } from '../../src/index.ts';
+import { type Logger, silentLogger } from '#http';
+import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import { resolveOptions } from '../../src/server/options.ts';
 import { createSteps, type PipelineListener, type PipelineParts, stepsOf } from '../../src/server/pipeline.ts';
 import { authRecord, mappingRecord } from '../support/desks.ts';
@@ -40,8 +40,10 @@ describe('the order of the middleware', () => {
     routes: [],
   } as unknown as PipelineParts;
 
-  async function namesOn(listener: PipelineListener): Promise<readonly string[]> {
-    const setup = await resolveOptions({ config: { records: [] }, corsOrigins: ['*'] });
+  const logger: Logger = { ...silentLogger, isLevelEnabled: (level) => level !== 'debug' };
+
+  async function namesOn(listener: PipelineListener, options: FrontdeskOptions = {}): Promise<readonly string[]> {
+    const setup = await resolveOptions({ config: { records: [] }, corsOrigins: ['*'], logger, ...options });
     return stepsOf(createSteps(setup, parts), listener).map(([name]) => name);
   }
 
@@ -62,6 +64,14 @@ describe('the order of the middleware', () => {
   it('has no CORS on the auth service, whose answer depends on the credentials alone', async () => {
     assert.deepEqual(await namesOn('auth'), ['request context', 'tracing', 'access log', 'auth service']);
   });
+
+  for (const [what, options] of Object.entries({
+    'the level info is off': { logger: { ...logger, isLevelEnabled: (level: string) => level === 'error' } },
+    'ACCESS_LOG is off': { accessLog: 'off' as const },
+  }))
+    it(`has no access log when ${what}`, async () => {
+      assert.deepEqual(await namesOn('auth', options), ['request context', 'tracing', 'auth service']);
+    });
 
   it('has neither pages nor an access log on the admin port', async () => {
     const expected = ['request context', 'problems without pages', 'host', 'safe path', 'metrics and probes'];

@@ -101,7 +101,8 @@ export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOpti
       const request: InFlightRequest = { ctx, stage: 'service', statuses: none, descriptors: none };
       const startedAtMs = stopwatch();
       route.inFlight += 1;
-      ctx.res.once('close', () => end(route, request, startedAtMs));
+      // Comes once; `once` would cost a wrapper and its removal.
+      ctx.res.on('close', () => end(route, request, startedAtMs));
       return request;
     },
     unmatched,

@@ -7,7 +7,7 @@ import { type RequestContext, requestContext, traceOf } from '../context.ts';
 import { pathOf } from '../target/paths.ts';
 import { endedStatus, type Logger } from './log.ts';
 
-export type AccessLogFormat = 'json' | 'combined' | 'off';
+export type AccessLogFormat = 'json' | 'combined';
 
 /** What is known when the request has come: stages change the path and the headers, and a closed socket has no address. */
 interface Begun {
@@ -24,7 +24,6 @@ interface Begun {
 
 /** Writes the line when the response has ended, or its client has gone. */
 export function createAccessLog(logger: Logger, format: AccessLogFormat = 'json'): Middleware {
-  if (format === 'off' || logger.isLevelEnabled?.('info') === false) return (_ctx, next) => next();
   const write = format === 'json' ? writeJson : createCombinedWriter();
   return function accessLog(ctx: Context, next: Next) {
     const { req, res, url } = ctx;

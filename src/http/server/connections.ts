@@ -91,7 +91,8 @@ export function createConnections(server: Server, { handler, pipelineMax, setIdl
       enter(response, begin) {
         if (responses.size === 0) setIdle?.(socket, false);
         responses.add(response);
-        response.once('close', () => leave(response));
+        // Comes once; `once` would cost a wrapper and its removal.
+        response.on('close', () => leave(response));
         if (responses.size <= pipelineMax) begin();
         else wait(begin);
       },
