@@ -1,4 +1,5 @@
 /** What a desk promises to its users, as cases for any layout of its modules. */
+import { answerCases } from './answers.ts';
 import { authenticationCases, authServiceCases } from './authentication.ts';
 import { bookingChangeCases } from './booking-changes.ts';
 import { type BookingKind, createBookingClient } from './booking-client.ts';
@@ -13,13 +14,15 @@ import { rateLimitCases, rateLimitHttpCases, rateLimitServiceCases } from './rat
 import { representationCases } from './representations.ts';
 import { versionCases } from './versions.ts';
 
-/** What a layout may serve; each has its own address in `Desk`. */
-export type Listener = 'gateway' | 'auth' | 'ratelimit' | 'ratelimitHttp';
+/** What a layout may serve; each has its own address in `Desk`. A mounted gateway is one below the path of a host app. */
+export type Listener = 'gateway' | 'mounted' | 'auth' | 'ratelimit' | 'ratelimitHttp';
 
-const readCases = [authenticationCases, versionCases, rateLimitCases, pathCases, representationCases, errorCases];
+/** What a mount may change: links, paths, redirects, and what the host's middleware may do to an answer. */
+const placeCases = [versionCases, pathCases, errorCases, listCases, answerCases];
 
 const cases: Readonly<Record<Listener, readonly ((desk: OpenDesk) => void)[]>> = {
-  gateway: [...readCases, listCases, diagnosticsCases],
+  gateway: [authenticationCases, rateLimitCases, representationCases, diagnosticsCases, ...placeCases],
+  mounted: placeCases,
   auth: [authServiceCases],
   ratelimit: [rateLimitServiceCases],
   ratelimitHttp: [rateLimitHttpCases],

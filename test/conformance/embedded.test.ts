@@ -23,7 +23,7 @@ conformance(
     const { url, close } = await startHost();
     return { gatewayUrl: `${url}/travel`, authUrl: '', ratelimitUrl: '', ratelimitHttpUrl: '', close };
   },
-  { listeners: ['gateway'], kinds: [hotels] },
+  { listeners: ['mounted'], kinds: [hotels] },
 );
 
 describe('a host with two desks', () => {

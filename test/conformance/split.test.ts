@@ -7,7 +7,9 @@ import { conformance } from './conformance.ts';
 conformance(
   'separate processes',
   async () => {
-    const server = await startSplit();
+    const server = await startSplit(['--demo']);
+    for (const name of ['gateway', 'rate limits', 'over HTTP', 'auth', 'hotel', 'car', 'api'])
+      assert.match(server.stdout(), new RegExp(`^ {2}${name} +(http|grpc)://127\\.0\\.0\\.1:\\d+$`, 'm'));
     return {
       ...server,
       async close() {

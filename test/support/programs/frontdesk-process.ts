@@ -97,8 +97,8 @@ export function startServer(args: readonly string[], options: RunOptions = {}): 
 }
 
 /** The same for every module as a process of its own. */
-export function startSplit(options: RunOptions = {}): Promise<Server> {
-  return startCommand(['split', '--demo'], options);
+export function startSplit(args: readonly string[], options: RunOptions = {}): Promise<Server> {
+  return startCommand(['split', ...args], options);
 }
 
 /** `npm start` in the checkout. */

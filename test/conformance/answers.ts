@@ -1,13 +1,11 @@
-/** Whole answers, byte by byte, compared across the layouts: nothing but `Via` shows where a service runs. */
+/** Whole answers, byte by byte, compared with those of one process: nothing but `Via` shows where a service runs. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createFrontdesk } from 'frontdesk';
-import Koa from 'koa';
-import mount from 'koa-mount';
-import { startServer, startSplit } from '../support/programs/frontdesk-process.ts';
+import { request } from 'node:http';
+import { desksOf } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
 import { eventually } from '../support/waiting.ts';
+import type { OpenDesk } from './desk.ts';
 
 interface Asked {
   readonly method?: string;
@@ -54,71 +52,26 @@ const requests: readonly Asked[] = [
   { path: '/gateway/v0/problems/not-found' },
 ];
 
-interface Layout {
-  readonly gatewayUrl: string;
-  readonly close: () => Promise<unknown>;
-}
+export function answerCases(desk: OpenDesk): void {
+  describe('whole answers', () => {
+    const open = desksOf(testServers(after));
 
-describe('the answers of', () => {
-  let expected: readonly Answer[];
-
-  before(async function () {
-    this.timeout(60_000);
-    expected = await answersOf(openOneProcess);
-  });
-
-  const layouts = { 'separate processes': openSplit, 'a desk mounted in another Koa app': openMounted };
-  for (const [name, open] of Object.entries(layouts)) {
-    it(`${name} are those of one process`, async function () {
-      this.timeout(60_000);
-      const found = await answersOf(open);
-      for (const [index, asked] of requests.entries())
-        assert.deepEqual(found[index], expected[index], JSON.stringify(asked));
+    it('are those of one process', async () => {
+      const { gateway } = await (await open()).listen();
+      const layouts = [gateway?.url ?? '', desk().gatewayUrl];
+      for (const url of layouts) await untilLimitsAreCounted(url);
+      for (const asked of requests) {
+        const [expected, found] = [await ask(layouts[0] ?? '', asked), await ask(layouts[1] ?? '', asked)];
+        assert.deepEqual(found, expected, JSON.stringify(asked));
+      }
     });
-  }
-});
-
-async function answersOf(open: () => Promise<Layout>): Promise<readonly Answer[]> {
-  const layout = await open();
-  try {
-    await untilLimitsAreCounted(layout);
-    const answers: Answer[] = [];
-    for (const asked of requests) answers.push(await ask(layout, asked));
-    return answers;
-  } finally {
-    await layout.close();
-  }
-}
-
-async function openOneProcess(): Promise<Layout> {
-  const { gatewayUrl, stop } = await startServer(['--demo']);
-  return { gatewayUrl, close: stop };
-}
-
-async function openSplit(): Promise<Layout> {
-  const { gatewayUrl, stop } = await startSplit();
-  return { gatewayUrl, close: stop };
-}
-
-async function openMounted(): Promise<Layout> {
-  const desk = await createFrontdesk({ config: './config', databaseUrl: 'sqlite::memory:', demo: true });
-  const server = createServer(new Koa().use(mount('/travel', desk.middleware)).callback());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    gatewayUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/travel`,
-    async close() {
-      server.close();
-      server.closeAllConnections();
-      await desk.close();
-    },
-  };
+  });
 }
 
 /** A gateway that has no connection to its limiter yet lets requests pass uncounted. */
-function untilLimitsAreCounted(layout: Layout): Promise<unknown> {
+function untilLimitsAreCounted(gatewayUrl: string): Promise<unknown> {
   return eventually(async () => {
-    const { headers } = await ask(layout, { path: '/v1/hotels', headers: demo });
+    const { headers } = await ask(gatewayUrl, { path: '/v1/hotels', headers: demo });
     assert.ok(headers.some((line) => line.startsWith('RateLimit:')));
   });
 }
@@ -130,7 +83,7 @@ interface Answer {
   readonly body: string;
 }
 
-async function ask({ gatewayUrl }: Layout, { method = 'GET', path, headers = {}, body }: Asked): Promise<Answer> {
+async function ask(gatewayUrl: string, { method = 'GET', path, headers = {}, body }: Asked): Promise<Answer> {
   const sent = request(gatewayUrl + path, { method, headers, agent: false }).end(body);
   const [response] = await once(sent, 'response');
   const text: string = (await response.setEncoding('utf8').toArray()).join('');
