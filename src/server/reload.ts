@@ -92,11 +92,11 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
     const isNew = !(await finishInTurns(isSame(good.configuration, current.configuration)));
     const prepared = isNew ? await prepare(good.configuration) : undefined;
     const found = await finishInTurns(noticesOf(good));
+    const hasNewNotices = !(await finishInTurns(isSameList(found, notices)));
     const hadErrors = errors.length > 0;
-    const hadNotices = notices;
     errors = [...good.errors, ...(prepared?.errors ?? [])];
     notices = found;
-    if (!isDeepStrictEqual(hadNotices, notices)) reportNotices();
+    if (hasNewNotices) reportNotices();
     if (errors.length > 0) report('what was good before stays in force');
     if (prepared?.next !== undefined) commit(prepared.next, preparedAtMs);
     else if (hadErrors) reportMended();
@@ -143,13 +143,13 @@ export function createLiveConfiguration(setup: Setup): LiveConfiguration {
   }
 
   function report(consequence: string): void {
-    const message = `the configuration has errors, ${consequence}:\n${formatErrors(errors, resolve('.'))}`;
+    const message = `the configuration has errors, ${consequence}:\n${formatFirst(errors)}`;
     logger.error({ errors: errors.length, generation: current.number }, message);
   }
 
   function reportNotices(): void {
     if (notices.length === 0) return;
-    const message = `the configuration may not do what it should:\n${formatErrors(notices, resolve('.'))}`;
+    const message = `the configuration may not do what it should:\n${formatFirst(notices)}`;
     logger.warn({ notices: notices.length }, message);
   }
 
@@ -204,6 +204,15 @@ function requireServiceRoles(setup: Setup): void {
   if (errors.length > 0) throw new Error(formatErrors(errors, resolve('.')));
 }
 
+/** A log has no use for thousands: `frontdesk check` lists all of them. */
+const reportedMax = 100;
+
+function formatFirst(errors: readonly ConfigurationError[]): string {
+  const text = formatErrors(errors.slice(0, reportedMax), resolve('.'));
+  const more = errors.length - reportedMax;
+  return more <= 0 ? text : `${text}\nand ${more} more: frontdesk check lists all of them`;
+}
+
 /** The records pass every check, and still a part of the server cannot use them. */
 function unusableError(thrown: unknown, { configDirectory = '' }: Setup): ConfigurationError {
   return {
@@ -246,18 +255,23 @@ function* hashOf(configuration: Configuration): Work<string> {
 }
 
 function* isSame(one: Configuration, other: Configuration): Work<boolean> {
-  let same = true;
+  let same: boolean;
   for (const [name, value] of Object.entries(one)) {
     const others: unknown = Reflect.get(other, name);
-    if (!Array.isArray(value) || !Array.isArray(others)) same &&= isDeepStrictEqual(value, others);
-    else if (value.length !== others.length) same = false;
-    else
-      yield* forEachInParts(value.entries(), ([index, item]) => {
-        same &&= isDeepStrictEqual(item, others[index]);
-      });
+    if (!Array.isArray(value) || !Array.isArray(others)) same = isDeepStrictEqual(value, others);
+    else same = yield* isSameList(value, others);
     if (!same) return false;
   }
   return true;
+}
+
+function* isSameList(one: readonly unknown[], other: readonly unknown[]): Work<boolean> {
+  if (one.length !== other.length) return false;
+  let same = true;
+  yield* forEachInParts(one.entries(), ([index, item]) => {
+    same &&= isDeepStrictEqual(item, other[index]);
+  });
+  return same;
 }
 
 function isSource(value: unknown): boolean {

@@ -104,6 +104,14 @@ describe('a configuration directory that changes under a running desk', () => {
     await call(desk, '/c/x').expect(404);
   });
 
+  it('says what is wrong with the first hundred of many records, and how many more there are', async () => {
+    const { log, write } = await setUp({});
+    const broken = Array.from({ length: 103 }, (_, index) => ({ ...own(`a${index}`, '/a'), prefix: 'a' }));
+    await write('services/a.yaml', yaml(...broken.slice(0, 60)));
+    await write('services/b.yaml', yaml(...broken.slice(60)));
+    await log.said(/stays in force:\n(?:\S+:\d+ .*\n .*\n){100}and 3 more: frontdesk check lists all of them$/);
+  });
+
   it('has a file that cannot be read left as it was', async () => {
     const { desk, log, write } = await setUp({ 'services/x.yaml': yaml(own('a', '/a'), own('b', '/b')) });
     await write('services/x.yaml', '{ this: is: no: YAML');
