@@ -1,5 +1,5 @@
 /** The port: an open database, and the two errors that it throws. */
-import type { Compilable, Kysely } from 'kysely';
+import type { Compilable, Kysely, Transaction } from 'kysely';
 import type { Tables } from './schema.ts';
 
 export type Dialect = 'sqlite' | 'postgres';
@@ -8,6 +8,7 @@ export interface Database {
   readonly dialect: Dialect;
   /** Every query through it rejects with StorageUnavailable while the database is away or busy. */
   readonly kysely: Kysely<Tables>;
+  readonly transact: Transact;
   /**
    * Prepares a hot read, once, at start. It sees what is committed (in `sqlite::memory:`, which has one connection, also
    * an open transaction); what another process commits may appear only in the next turn of the event loop. The values
@@ -20,6 +21,13 @@ export interface Database {
   /** A second call does nothing. */
   readonly close: () => Promise<void>;
 }
+
+/**
+ * Runs `work` in a transaction, and settles when it has ended: what was written is on disk then. When `work` throws, its
+ * writes are undone. In SQLite, works that arrive together run one after the other and share the commit. `work` must use
+ * the transaction alone.
+ */
+export type Transact = <T>(work: (transaction: Transaction<Tables>) => Promise<T>) => Promise<T>;
 
 /** Reads at most one row: SQLite returns it, PostgreSQL a promise of it. Throws or rejects StorageUnavailable. */
 export type PreparedRead<Row> = (...parameters: readonly Parameter[]) => Row | undefined | Promise<Row | undefined>;

@@ -85,6 +85,7 @@ function createDatabase(pool: Pool, kysely: Kysely<Tables>): Database {
   return Object.freeze({
     dialect: 'postgres',
     kysely,
+    transact: (work) => kysely.transaction().execute(work),
     prepareFirst<Row>(query: Compilable<Row>) {
       prepared += 1;
       return prepareFirst<Row>(pool, query.compile().sql, `first_${prepared}`);

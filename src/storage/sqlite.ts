@@ -14,6 +14,7 @@ import {
   translateDriverError,
 } from './database.ts';
 import { createStatementCache, extendDialect } from './dialect.ts';
+import { createGroupCommit } from './group-commit.ts';
 import { migrate } from './migrations.ts';
 import type { Tables } from './schema.ts';
 
@@ -134,6 +135,7 @@ function createDatabase({ writer, reader, snapshot, kysely, findFileFault }: Par
   return Object.freeze({
     dialect: 'sqlite',
     kysely,
+    transact: createGroupCommit(kysely),
     prepareFirst: <Row>(query: Compilable<Row>) => prepareFirst<Row>(reader, snapshot, query.compile().sql),
     findFault: async () => findFileFault() ?? (canRead(reader) ? undefined : 'The database cannot be read.'),
     async close() {

@@ -100,7 +100,11 @@ function watch(database: Database, record: (query: Asked) => void): Database {
     },
     transformResult: async ({ result }) => result,
   };
-  return { ...database, kysely: database.kysely.withPlugin(recorder) };
+  return {
+    ...database,
+    kysely: database.kysely.withPlugin(recorder),
+    transact: (work) => database.transact((transaction) => work(transaction.withPlugin(recorder))),
+  };
 }
 
 interface Plan {

@@ -35,7 +35,7 @@ export interface Outcome<Response> {
   readonly replayed: boolean;
 }
 
-export function createIdempotentRequests({ kysely, dialect }: Database): IdempotentRequests {
+export function createIdempotentRequests({ transact, dialect }: Database): IdempotentRequests {
   /** Never more than there are requests at the moment. */
   const running = new Set<string>();
 
@@ -44,13 +44,13 @@ export function createIdempotentRequests({ kysely, dialect }: Database): Idempot
     work: (transaction: Kysely<Tables>) => Promise<Response>,
     nowMs: number,
   ) {
-    if (request === undefined) return { response: await kysely.transaction().execute(work), replayed: false };
+    if (request === undefined) return { response: await transact(work), replayed: false };
     const { scope, key, fingerprint } = request;
     const id = digest([...scope, key]);
     if (running.has(id)) throw stillRunning();
     running.add(id);
     try {
-      return await kysely.transaction().execute(async (transaction): Promise<Outcome<Response>> => {
+      return await transact(async (transaction): Promise<Outcome<Response>> => {
         if (dialect === 'postgres') await lock(transaction, id);
         const stored = await find(transaction, id, nowMs);
         if (stored !== undefined) return { response: replay<Response>(stored, fingerprint), replayed: true };

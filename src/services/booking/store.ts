@@ -66,7 +66,7 @@ export function createBookingStore<Row extends BookingRow>(options: BookingStore
     },
     change(id, status, requireCurrent) {
       const change = { id, status, requireCurrent, nowMs: clock() };
-      return kysely.transaction().execute((transaction) => changeStatus(database, transaction, kind, change));
+      return database.transact((transaction) => changeStatus(database, transaction, kind, change));
     },
     ownedBy: (user) => ownedAt(now(), user),
     readOwned: (user, id) => readOwned(now(), user, id),
