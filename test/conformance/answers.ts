@@ -65,7 +65,22 @@ export function answerCases(desk: OpenDesk): void {
         assert.deepEqual(found, expected, JSON.stringify(asked));
       }
     });
+
+    it('are those of one process where logins have failed too often', async () => {
+      const { gateway } = await (await open()).listen();
+      assert.deepEqual(await throttled(desk().gatewayUrl), await throttled(gateway?.url ?? ''));
+    });
   });
+}
+
+/** The first 429 to one who guesses the password of a user that no other case uses. */
+async function throttled(gatewayUrl: string): Promise<Answer> {
+  const headers = { authorization: `Basic ${Buffer.from('guessed:wrong').toString('base64')}` };
+  for (let guesses = 0; guesses < 40; guesses += 1) {
+    const answer = await ask(gatewayUrl, { path: '/v1/hotels', headers });
+    if (answer.status === 429) return answer;
+  }
+  return assert.fail('the guesser is never throttled');
 }
 
 /** A gateway that has no connection to its limiter yet lets requests pass uncounted. */
@@ -96,7 +111,7 @@ async function ask(gatewayUrl: string, { method = 'GET', path, headers = {}, bod
 /** Of the connection, whose host's they are; and `Via`. */
 const ignored = ['Connection', 'Keep-Alive', 'Via'];
 /** They depend on the time, on ids, or on how long the address is. */
-const different = ['Content-Length', 'Date', 'ETag', 'X-Request-Id'];
+const different = ['Content-Length', 'Date', 'ETag', 'Retry-After', 'X-Request-Id'];
 
 function lineOf(name: string, value: string): readonly string[] {
   if (ignored.includes(name)) return [];

@@ -14,7 +14,6 @@ export function authenticationCases(desk: OpenDesk): void {
       const others = ['/v1/hotels/nowhere', '/v1/cars', `/v1/cars/bookings/${carBooking}`, '/gateway/v0/diag/'];
       for (const path of [...hotels, ...others]) {
         const { body, headers } = await call(desk, path).expect(401).expect('WWW-Authenticate', challenge);
-        // An auth service in another process writes the body, and has no pages about problems.
         const { info_url: _page, ...rest } = body;
         assert.deepEqual(rest, { code: 401, message: '401: Unauthorized' }, path);
         assert.equal(headers['content-type'], 'application/json');

@@ -114,6 +114,13 @@ async function bodyOf({ body }: UpstreamResponse, deadlineMs: number): Promise<B
   }
 }
 
+const throttled = { slug: 'login-throttled' } as const;
+
+/** An auth service of ours leaves out the body, as it is asked to; from another one 429 is a limit of its own. */
+function isThrottled(status: number, headers: IncomingHttpHeaders): boolean {
+  return status === 429 && headers['preference-applied'] === 'return=minimal';
+}
+
 function decisionOf(
   { status, headers }: UpstreamResponse['head'],
   body: Buffer | undefined,
@@ -122,7 +129,12 @@ function decisionOf(
 ): AuthDecision {
   if (status === 200) return { outcome: 'allow', headers: joined(headers, allowed) };
   if (status >= 500) return { outcome: 'error', reason: `the auth service answered ${status}` };
-  const denial = { outcome: 'deny', status, headers: pick(headers, passed) } as const;
+  const denial = {
+    outcome: 'deny',
+    status,
+    headers: pick(headers, passed),
+    ...(isThrottled(status, headers) && throttled),
+  } as const;
   if (body === undefined || (body.length === 0 && status >= 400)) return denial;
   return { ...denial, headers: pick(headers, [...passed, 'Content-Encoding', 'Content-Type']), body };
 }
