@@ -2,5 +2,6 @@
 export type { Diagnostics } from './diagnostics.ts';
 export { createDiagnostics } from './endpoint.ts';
 export { createDiagnosticsEvents, type DiagnosticsEvents } from './events.ts';
+export { type Landing, type LandingRoute, landingPage } from './landing-page.ts';
 export { createProblemPages, problemPagesPath } from './problem-pages.ts';
 export type { DiagnosticsParts } from './snapshot/snapshot.ts';

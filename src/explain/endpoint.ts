@@ -117,13 +117,16 @@ ${explanationSections(explanation).map(
 /** `action`: the endpoint, relative to the page; `given`: the values of the fields. */
 export function explainForm(action: string, given: URLSearchParams = new URLSearchParams()): Markup {
   const headers = given.getAll('header').filter(Boolean);
+  const from = given.get('from') ?? '';
   return html`<form class="explain" method="get" action="${action}">
-${field('Method', 'method', given.get('method') ?? 'GET', 'GET')}
+${field('Method', 'method', given.get('method') ?? 'GET', 'GET', 'short')}
 ${field('Path or URL', 'url', given.get('url') ?? '', '/v1/hotels?city=Paris', 'wide')}
 ${field('User', 'user', given.get('user') ?? '', 'none')}
-${field('From address', 'from', given.get('from') ?? '', '127.0.0.1')}
-${[...headers, '', ''].map((value, index) => field(`Header ${index + 1}`, 'header', value, 'Name: value'))}
 <button>Explain</button>
+<details${(from !== '' || headers.length > 0) && html` open`}><summary>Address and headers</summary>
+<div class="explain">${field('From address', 'from', from, '127.0.0.1')}
+${[...headers, '', ''].map((value, index) => field(`Header ${index + 1}`, 'header', value, 'Name: value'))}</div>
+</details>
 </form>`;
 }
 

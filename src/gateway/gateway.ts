@@ -15,7 +15,7 @@ import { type Logger, silentLogger } from '#http';
 import { type Cluster, type ClusterRegistry, type ClusterSpec, createClusters } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import { createTableInParts, type Table } from '#routing';
-import { type AuthCounts, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
+import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
 import { type CheckReading, createCheckReading } from './check-reading.ts';
 import { createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createIdentity, type Identity } from './identity.ts';
@@ -98,12 +98,21 @@ export interface GatewaySnapshot {
 }
 
 export type RouteSnapshot = Pick<Route, RouteField> & {
-  readonly auth: object | undefined;
+  readonly auth: Pick<AuthStage, 'record' | 'authenticate'> | undefined;
   readonly transport: Pick<Transport, 'describe' | 'timeouts'> & {
     readonly cluster: Pick<Cluster, 'snapshot'> | undefined;
   };
 };
-type RouteField = 'name' | 'prefix' | 'precedence' | 'internal' | 'mapping' | 'source' | 'conditions' | 'labels';
+type RouteField =
+  | 'name'
+  | 'prefix'
+  | 'precedence'
+  | 'internal'
+  | 'isBlock'
+  | 'mapping'
+  | 'source'
+  | 'conditions'
+  | 'labels';
 
 /** The parts that requests run through. Read-only, for explanations. */
 export interface GatewayParts {

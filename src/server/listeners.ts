@@ -148,7 +148,7 @@ async function openAll(
   const ratelimit = limits && add('ratelimit', 'grpc', limits);
   const ratelimitHttp = await http('ratelimit-http', rateLimiting.http);
   const auth = await http('auth', has('auth') ? pipeline.auth.callback() : undefined);
-  const gateway = await http('gateway', servesHttp(setup) ? pipeline.gateway.callback() : undefined, { tls, upgrades });
+  const gateway = await http('gateway', servesHttp(setup) ? pipeline.own.callback() : undefined, { tls, upgrades });
   // Before any closes: gRPC health says that this process is going, while requests in flight finish.
   opened.defer(() => limits?.leave());
   return { ratelimit, ratelimitHttp, auth, gateway, admin };

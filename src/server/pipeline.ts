@@ -20,27 +20,30 @@ import {
 } from '#http';
 import type { Tracing } from '#tracing';
 import type { GatewayHost } from './gateway-host.ts';
+import { createLanding } from './landing.ts';
 import type { Setup } from './options.ts';
 
 export interface PipelineParts {
   /** Undefined: the process has no tracing. */
   readonly tracing: Pick<Tracing, 'middleware'> | undefined;
   readonly problems: ProblemResponsesOptions;
-  readonly gateway: Pick<GatewayHost, 'middleware' | 'answersPreflight'>;
+  readonly gateway: Pick<GatewayHost, 'middleware' | 'answersPreflight' | 'snapshot'>;
   /** Undefined: it does not run in this process. */
   readonly auth: Pick<AuthService, 'app'> | undefined;
   /** The server's own, of which the admin port serves a few. */
   readonly routes: readonly InternalRoute[];
 }
 
-export type PipelineListener = 'gateway' | 'auth' | 'admin';
+/** `own`: only where frontdesk itself listens, and no host has pages of its own. */
+export type PipelineListener = 'gateway' | 'own' | 'auth' | 'admin';
 
 /** Undefined: not in this process, or no setting asks for it. */
 export type Step = readonly [name: string, listeners: readonly PipelineListener[], run: Middleware | undefined];
 
-/** The app of each listener; what the gateway's runs, as one middleware, is what a host mounts. */
+/** The app of each listener; `gateway` and `middleware` are what a host mounts. */
 export interface Pipeline {
   readonly gateway: Koa;
+  readonly own: Koa;
   readonly auth: Koa;
   readonly admin: Koa;
   readonly middleware: Middleware;
@@ -50,7 +53,7 @@ export function createPipeline(setup: Setup, parts: PipelineParts): Pipeline {
   const steps = createSteps(setup, parts);
   const app = (listener: PipelineListener) => createApp(stepsOf(steps, listener), setup.logger);
   const middleware = compose(stepsOf(steps, 'gateway').map(([, , run]) => run)) as Middleware;
-  return { gateway: app('gateway'), auth: app('auth'), admin: app('admin'), middleware };
+  return { gateway: app('gateway'), own: app('own'), auth: app('auth'), admin: app('admin'), middleware };
 }
 
 /** What each request goes through, from the first to the last. The app of a service goes on from there: see rest. */
@@ -58,17 +61,18 @@ export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[]
   const { settings } = setup;
   const { tracing, problems, gateway, auth, routes } = parts;
   return [
-    ['request context', ['gateway', 'auth', 'admin'], createRequestContext(createAddresses(settings))],
-    ['tracing', ['gateway', 'auth'], tracing?.middleware],
+    ['request context', ['gateway', 'own', 'auth', 'admin'], createRequestContext(createAddresses(settings))],
+    ['tracing', ['gateway', 'own', 'auth'], tracing?.middleware],
     // Not on the admin port: a line every few seconds would say only that the process is watched.
-    ['access log', ['gateway', 'auth'], createLog(setup)],
-    ['CORS_ORIGINS', ['gateway'], createSiteCors(settings.corsOrigins, gateway.answersPreflight)],
-    ['problems', ['gateway'], createProblemResponses(problems)],
+    ['access log', ['gateway', 'own', 'auth'], createLog(setup)],
+    ['CORS_ORIGINS', ['gateway', 'own'], createSiteCors(settings.corsOrigins, gateway.answersPreflight)],
+    ['problems', ['gateway', 'own'], createProblemResponses(problems)],
     ['problems without pages', ['admin'], createProblemResponses({ ...problems, problemPagesPath: undefined })],
-    ['host', ['gateway', 'admin'], createHostCheck()],
-    ['safe path', ['gateway', 'admin'], createSafePath()],
+    ['host', ['gateway', 'own', 'admin'], createHostCheck()],
+    ['safe path', ['gateway', 'own', 'admin'], createSafePath()],
+    ['landing page', ['own'], createLanding(setup, gateway)],
     // Its own stages (limits by address, authentication, other limits, forwarding) are one array in gateway/handle.ts.
-    ['gateway', ['gateway'], gateway.middleware],
+    ['gateway', ['gateway', 'own'], gateway.middleware],
     // Its answer depends on the credentials alone: neither an odd path nor a preflight may get another one.
     ['auth service', ['auth'], auth && isolate(auth.app)],
     ['metrics and probes', ['admin'], createAdminRoutes(routes)],

@@ -43,7 +43,7 @@ describeInBrowser('accessibility of the diagnostics page', ({ servers, writeFile
       assert.equal(isSeen, 'seen', name);
       met.push(name === 'upstream-unavailable' ? 'failures' : name);
     }
-    const order = ['Routes', 'Explain', 'pause', 'filter', 'Filter', 'method', 'url', 'Explain', 'failures'];
+    const order = ['Explain', 'Routes', 'pause', 'method', 'url', 'Explain', 'filter', 'Filter', 'failures'];
     assert.deepEqual(
       met.filter((name) => order.includes(name)),
       order,

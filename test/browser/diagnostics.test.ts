@@ -151,8 +151,9 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     const { origin } = await servers.http(host.callback());
     const { page } = await visit(`${origin}/travel/gateway/v0/diag`);
     await isLive(page);
-    await page.locator('#route-0 summary').click();
-    await page.locator('#route-0').getByRole('link', { name: 'GET' }).click();
+    await page.getByText('of the server itself').click();
+    await rowOf(page, '/gateway/v0/check_alive').locator('summary').click();
+    await rowOf(page, '/gateway/v0/check_alive').getByRole('link', { name: 'GET' }).click();
     await reads(page, '.verdict', /check_alive/);
     await page.getByRole('link', { name: 'Diagnostics' }).click();
     await isLive(page);

@@ -9,7 +9,7 @@ export const hotelRoute: RouteSnapshot = {
   ...mappingOf(),
   mapping: mappingOf(),
   conditions: () => ['POST', 'host api.*'],
-  auth: {},
+  auth: {} as NonNullable<RouteSnapshot['auth']>,
   transport: {
     describe: () => 'in this process',
     cluster: undefined,

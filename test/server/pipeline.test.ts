@@ -19,6 +19,7 @@ const inDiagram: Readonly<Record<string, string | undefined>> = {
   problems: undefined,
   host: 'one host',
   'safe path': 'plain path',
+  'landing page': undefined,
   gateway: '<b>gateway</b>',
   refuseEndedVersion: 'version after its sunset',
   refuseOtherReading: 'another reading',
@@ -48,7 +49,7 @@ describe('the order of the middleware', () => {
   }
 
   it('is that of the diagram in README.md, and so are the stages of the gateway', async () => {
-    const steps = await namesOn('gateway');
+    const steps = await namesOn('own');
     const [, list = ''] = /const stages: .* = \[([^\]]*)\]/.exec(sourceOf('src/gateway/handle.ts')) ?? [];
     const stages = list.match(/\w+/g) ?? [];
     assert.deepEqual([...steps, ...stages], Object.keys(inDiagram));

@@ -46,6 +46,8 @@ function filterRows() {
   const text = input.value.trim().toLowerCase();
   const rows = [...document.querySelectorAll('.routes tbody tr')].filter((row) => row instanceof HTMLTableRowElement);
   for (const row of rows) row.hidden = !textOf(row).includes(text);
+  const builtIn = document.getElementById('built-in');
+  if (text !== '' && builtIn instanceof HTMLDetailsElement) builtIn.open = true;
   const routes = rows.filter(({ id }) => id !== '');
   const shown = routes.filter((row) => !row.hidden).length;
   const status = form.querySelector('[role="status"]');

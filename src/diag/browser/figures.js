@@ -16,13 +16,23 @@ import { isUnwell } from './verdict.js';
  */
 export function figuresOf(diagnostics) {
   const { routes, unmatched, clusters, limits, failures } = diagnostics;
+  const { configured, builtIn } = groupedRoutes(routes);
   return {
     facts: [summaryFigures(diagnostics)],
-    routes: [...visibleRows(routes).map(routeFigures), trafficFigures(unmatched)],
+    routes: [...configured.map(routeFigures), trafficFigures(unmatched), ...builtIn.map(routeFigures)],
     clusters: visibleRows(clusters).map(clusterFigures),
     limits: visibleRows(limits).map(limitFigures),
     failures: failures.map(failureFigures),
   };
+}
+
+/**
+ * Those of records, and those that the server brings, as the page shows them.
+ * @param {readonly RouteRow[]} routes
+ */
+export function groupedRoutes(routes) {
+  const rows = visibleRows(routes);
+  return { configured: rows.filter(({ internal }) => !internal), builtIn: rows.filter(({ internal }) => internal) };
 }
 
 /**

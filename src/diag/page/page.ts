@@ -26,24 +26,24 @@ function page(diagnostics: Diagnostics, title: string, explainForm: Markup): str
     header: pageHeader(diagnostics),
     main: html`${[
       healthSection(diagnostics, structures),
-      routesSection(diagnostics, structures),
-      targetsSection(diagnostics, structures),
-      limitsSection(diagnostics, structures),
       html`<section aria-labelledby="explain">
 <h2 id="explain">Explain a request</h2>
 <p class="hint">Shows how the gateway would handle it, without sending it.</p>
 ${explainForm}
 </section>`,
+      routesSection(diagnostics, structures),
+      targetsSection(diagnostics, structures),
+      limitsSection(diagnostics, structures),
       failuresSection(diagnostics),
     ]}`,
   });
 }
 
 const places = [
+  ['explain', 'Explain'],
   ['routes', 'Routes'],
   ['targets', 'Services'],
   ['limits', 'Limits'],
-  ['explain', 'Explain'],
   ['failures', 'Failures'],
 ] as const;
 

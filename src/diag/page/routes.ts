@@ -1,7 +1,7 @@
 /** The table of routes, a page at a time, and the versions on their way out. */
 import { html, type Markup } from '#http';
-import { type Figures, routeFigures, type Structures, trafficFigures } from '../browser/figures.js';
-import { countText, rowsShownMax, timeText, visibleRows } from '../browser/format.js';
+import { type Figures, groupedRoutes, routeFigures, type Structures, trafficFigures } from '../browser/figures.js';
+import { countOf, countText, rowsShownMax, timeText, visibleRows } from '../browser/format.js';
 import type { Diagnostics, RouteRow, VersionRow } from '../diagnostics.ts';
 import { breakable, live, liveCell, part, sparkline } from './cells.ts';
 
@@ -9,7 +9,7 @@ export function routesSection(diagnostics: Diagnostics, structures: Structures):
   return html`<section aria-labelledby="routes">
 <h2 id="routes">Routes</h2>
 ${filterForm(diagnostics)}
-${part('routes', structures.routes, html`${pageLinks(diagnostics)}${routeTable(diagnostics)}`)}
+${part('routes', structures.routes, html`${pageLinks(diagnostics)}${routeTables(diagnostics)}`)}
 ${versionsPart(diagnostics, structures)}
 </section>`;
 }
@@ -38,14 +38,28 @@ ${offset + count < matching && html`<a rel="next" href="${at(offset + count)}">N
 
 const columns = ['Req/s', 'Errors', 'p50', 'p99', 'Refused by auth', 'Refused by limit'];
 
-function routeTable({ routes, unmatched }: Diagnostics): Markup {
+/** Those of records first; the server's own are folded, unless the filter may be about them. */
+function routeTables({ routes, unmatched, filter }: Diagnostics): Markup {
   const figures = trafficFigures(unmatched);
+  const { configured, builtIn } = groupedRoutes(routes);
+  const rowOf = (route: RouteRow) => routeRow(route, routes.indexOf(route));
+  const none = html`<tr data-row class="built-in"><th scope="row">No route</th><td class="to">${details('none', html`answered with 404`, totals(figures))}</td>${figureCells(figures)}</tr>`;
+  const caption =
+    'In the order in which they are tried. Figures are of the last five minutes, requests a second of the last minute.';
+  return html`${routeTable(caption, html`${configured.map(rowOf)}${none}`)}
+${
+  builtIn.length > 0 &&
+  html`<details id="built-in"${filter !== '' && html` open`}><summary>${countOf(builtIn.length, 'route')} of the server itself</summary>
+${routeTable('Among the others, where their prefix puts them', html`${builtIn.map(rowOf)}`)}</details>`
+}`;
+}
+
+function routeTable(caption: string, rows: Markup): Markup {
   return html`<table class="routes">
-<caption>In the order in which they are tried. Figures are of the last five minutes, requests a second of the last minute.</caption>
+<caption>${caption}</caption>
 <thead><tr><th scope="col">Route</th><th scope="col">Leads to</th><th scope="col">Traffic</th>${columns.map((title) => html`<th scope="col" class="number">${title}</th>`)}</tr></thead>
 <tbody>
-${visibleRows(routes).map(routeRow)}<tr data-row class="built-in"><th scope="row">No route</th><td class="to">${details('none', html`answered with 404`, totals(figures))}</td>${figureCells(figures)}</tr>
-</tbody>
+${rows}</tbody>
 </table>`;
 }
 
@@ -53,7 +67,7 @@ function routeRow(route: RouteRow, index: number): Markup {
   const { name, prefix, conditions, target, source, internal } = route;
   const figures = routeFigures(route);
   return html`<tr data-row id="route-${index}"${internal && html` class="built-in"`}>
-<th scope="row"><code class="path">${prefix}</code>${conditions.map((condition) => html` <span class="chip">${condition}</span>`)}${internal ? html` <span class="chip">built in</span>` : html`<span class="minor">${name} <span class="place">${source && breakable(source)}</span></span>`}</th>
+<th scope="row"><code class="path">${prefix}</code>${conditions.map((condition) => html` <span class="chip">${condition}</span>`)}${!internal && html`<span class="minor">${name} <span class="place">${source && breakable(source)}</span></span>`}</th>
 <td class="to">${details(`${name}${prefix}`, html`${live('health', figures)} <span class="target">${target}</span>`, routeTerms(route, figures))}</td>
 ${figureCells(figures)}</tr>
 `;

@@ -55,10 +55,10 @@ describe('the diagnostics page', () => {
   it('begins with the verdict and the errors, then has its sections in order', () => {
     assert.deepEqual(matchesOf(page, /<h2[^>]*>(.*?)<\/h2>/g), [
       'Health',
+      'Explain a request',
       'Routes',
       'Services',
       'Limits',
-      'Explain a request',
       'Requests that failed',
     ]);
     const [verdict, errors, facts] = ['id="verdict"', 'id="errors"', 'class="facts"'].map((part) => page.indexOf(part));
@@ -99,9 +99,12 @@ describe('the diagnostics page', () => {
     assert.doesNotMatch(pageOf({ ...sample, routes: [pattern] }), /explain\?method/);
   });
 
-  it('marks the routes that are built in', () => {
-    assert.match(page, /<tr data-row id="route-1" class="built-in">\n.*>built in</);
-    assert.doesNotMatch(page, /<tr data-row id="route-0" class/);
+  it('has the routes of records first, and folds those that are built in', () => {
+    assert.match(
+      page,
+      /<tr data-row id="route-0">.*<details id="built-in">.*<tr data-row id="route-1" class="built-in">/s,
+    );
+    assert.match(pageOf({ ...sample, filter: 'v1' }), /<details id="built-in" open>/);
   });
 
   it('describes a sparkline in words', () => {

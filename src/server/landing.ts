@@ -1,0 +1,66 @@
+/** Answers `/` to a browser where no mapping takes it: a page with the routes that the caller may see. */
+import type { Context, Middleware, Next } from 'koa';
+import { type LandingRoute, landingPage } from '#diag';
+import { attributesOf, type RouteSnapshot } from '#gateway';
+import { createRepresentations, Problem, pageHeaders, requestContext } from '#http';
+import type { GatewayHost } from './gateway-host.ts';
+import type { Setup } from './options.ts';
+
+const representations = createRepresentations();
+
+export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<GatewayHost, 'snapshot'>): Middleware {
+  const modules = (['hotel', 'car', 'api'] as const).filter(has);
+  const apis: ReadonlySet<string> = new Set(modules);
+
+  async function answer(ctx: Context): Promise<void> {
+    const routes = gateway.snapshot().routes.filter(isShown);
+    const stage = routes.find(({ auth }) => auth?.record.isDefault)?.auth;
+    const signsIn = ctx.req.headers.authorization !== undefined || ctx.search === '?sign-in';
+    // False: the auth service has answered itself, or the client is gone.
+    if (signsIn && stage && !(await stage.authenticate(ctx, attributesOf(ctx)))) return;
+    const seen = routes.filter(({ auth }) => auth === undefined || (signsIn && auth.record === stage?.record));
+    const byPrefix = new Map(seen.map((route) => [route.prefix, rowOf(route, apis)]));
+    const hasDiagnostics = gateway.snapshot().routes.some(({ name, internal }) => internal && name === 'diagnostics');
+    ctx.vary('Accept');
+    ctx.vary('Authorization');
+    ctx.set({ ...pageHeaders(), 'Cache-Control': 'private, no-store', 'Content-Type': 'text/html; charset=utf-8' });
+    ctx.body = landingPage({
+      routes: [...byPrefix.values()],
+      canSignIn: stage !== undefined && !signsIn,
+      hasDiagnostics,
+    });
+  }
+
+  return async function landing(ctx: Context, next: Next) {
+    if (!isForBrowser(ctx)) return next();
+    try {
+      await next();
+    } catch (thrown) {
+      const isUnrouted = requestContext(ctx).mapping === undefined;
+      if (!isUnrouted || !(thrown instanceof Problem) || thrown.slug !== 'not-found') throw thrown;
+      await answer(ctx);
+    }
+  };
+}
+
+function isForBrowser({ method, path, req }: Context): boolean {
+  if (path !== '/' || (method !== 'GET' && method !== 'HEAD')) return false;
+  return representations.chooseForError(req.headers.accept).type === 'text/html';
+}
+
+/** The server's own pages are listed below the routes, and what blocks a broken mapping leads nowhere. */
+function isShown({ internal, isBlock, prefix, mapping }: RouteSnapshot): boolean {
+  return isBlock !== true && !mapping.shadow && !(internal === true && prefix.startsWith('/gateway/'));
+}
+
+/** The demo's services and the versions of its API describe themselves. */
+function rowOf({ prefix, internal, mapping, auth }: RouteSnapshot, apis: ReadonlySet<string>): LandingRoute {
+  const { method, prefixMatch, service } = mapping;
+  const isVersion = internal === true && service.startsWith('api-');
+  return {
+    prefix,
+    isLink: prefixMatch !== 'regex' && method === undefined,
+    hasDocs: isVersion || apis.has(service),
+    needsCredentials: auth !== undefined,
+  };
+}

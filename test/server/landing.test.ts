@@ -1,0 +1,67 @@
+/** The page at `/`: for browsers alone, where no mapping takes it, and with the routes that the caller may see. */
+import assert from 'node:assert/strict';
+import request from 'supertest';
+import { authRecord, desksOf, mappingRecord } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
+
+describe('the page at /', () => {
+  const servers = testServers(after);
+  const openDesk = desksOf(servers);
+  const browser = 'text/html,application/xhtml+xml,*/*;q=0.8';
+  let url: string;
+
+  before(async () => {
+    url = (await (await openDesk()).listen()).gateway?.url ?? '';
+  });
+
+  const get = (accept = browser, path = '/', at = url) => request(at).get(path).set('Accept', accept);
+  const pathsOf = (text: string) =>
+    Array.from(text.matchAll(/<th scope="row">.*?<code>(.*?)<\/code>/g), ([, path]) => path);
+
+  it('lists only open routes to a caller without credentials, and offers to sign in', async () => {
+    const { text } = await get().expect(200, /<h1>API gateway<\/h1>/);
+    assert.deepEqual(pathsOf(text), ['/v1', '/v2']);
+    assert.ok(!text.includes('/v1/hotels'));
+    for (const link of ['./v1/docs/', 'gateway/v0/diag/', 'gateway/v0/problems/', '?sign-in'])
+      assert.ok(text.includes(`href="${link}"`), link);
+  });
+
+  it('lists those behind the auth service to its users, and refuses others', async () => {
+    const { text, headers } = await get().auth('demo', 'demo').expect(200);
+    assert.deepEqual(pathsOf(text).toSorted(), ['/v1', '/v1/cars', '/v1/hotels', '/v2']);
+    assert.ok(text.includes('href="./v1/hotels/docs/"') && !text.includes('?sign-in'));
+    assert.match(String(headers['cache-control']), /no-store/);
+    assert.match(String(headers['vary']), /Authorization/);
+    await get().auth('demo', 'wrong').expect(401);
+    await get(browser, '/?sign-in')
+      .expect(401)
+      .expect('WWW-Authenticate', /^Basic /);
+  });
+
+  it('is the 404 of every unknown path for all but browsers', async () => {
+    for (const accept of ['*/*', 'application/json', 'application/yaml']) await get(accept).expect(404);
+    await request(url).post('/').set('Accept', browser).expect(404);
+    await get(browser, '/nowhere').expect(404);
+  });
+
+  it('gives way to a mapping', async () => {
+    const { origin } = await servers.http((_, res) => res.end('the service'));
+    const records = [mappingRecord('app', '/', origin)];
+    const desk = await openDesk({ config: { records }, demo: false });
+    const { gateway } = await desk.listen();
+    await get(browser, '/', gateway?.url).expect(200, 'the service');
+  });
+
+  it('is not there in a host app', async () => {
+    const desk = await openDesk();
+    await request(desk.app.callback()).get('/').set('Accept', browser).expect(404);
+  });
+
+  it('does not offer to sign in where no route asks for it', async () => {
+    const records = [mappingRecord('open', '/a&b', 'http://127.0.0.1:9', { bypass_auth: true }), authRecord];
+    const desk = await openDesk({ config: { records }, demo: false });
+    const { text } = await get(browser, '/', (await desk.listen()).gateway?.url).expect(200);
+    assert.deepEqual(pathsOf(text), ['/a&#38;b']);
+    assert.ok(!text.includes('?sign-in'));
+  });
+});
