@@ -158,13 +158,16 @@ function limitPart({ currentLimit, unlimited, algorithm, burst, shadow, shownDes
 
 /** Throws the Problem of a request that cannot be forwarded. */
 export function explainTarget(
-  { bodyBytesMax }: GatewayParts,
+  { bodyBytesMax, checkReferences }: GatewayParts,
   ctx: Context,
-  { method }: RequestAttributes,
-  { mapping, transport }: Route,
+  attributes: RequestAttributes,
+  route: Route,
   client: ClientHeaders,
 ): TargetPart {
+  const { mapping, transport } = route;
+  const { method } = attributes;
   const { timeouts, origins } = transport;
+  checkReferences(ctx, attributes, route);
   const { path, headers } = transport.preview(ctx);
   return {
     kind: origins === undefined ? 'local' : 'remote',

@@ -17,6 +17,7 @@ import type { Limiter } from '#ratelimit';
 import { createTableInParts, type Table } from '#routing';
 import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
 import { type CheckReading, createCheckReading } from './check-reading.ts';
+import { type CheckReferences, createCheckReferences } from './check-references.ts';
 import { createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createIdentity, type Identity } from './identity.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
@@ -125,6 +126,7 @@ export interface GatewayParts {
   readonly versionOf: VersionOf | undefined;
   /** Undefined unless paths are strict. */
   readonly checkReading: CheckReading | undefined;
+  readonly checkReferences: CheckReferences;
   readonly authServices: readonly ConfiguredAuthService[];
   readonly rateLimitService: RateLimitService | undefined;
   readonly limiter: Limiter | undefined;
@@ -166,13 +168,15 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
   const checkReading = strictPaths ? yield* createCheckReading(routes) : undefined;
+  const checkReferences = createCheckReferences(table, checkReading);
+  const checks = { versionOf, checkReading, checkReferences };
   acquired.move();
   let services: GatewaySnapshot['services'] | undefined;
   return Object.freeze({
-    middleware: createHandle({ table, preflightRoute, identity, askLimiter, traffic, versionOf, checkReading }),
+    middleware: createHandle({ table, preflightRoute, identity, askLimiter, traffic, ...checks }),
     answersPreflight: (ctx: Context) => preflightRoute(ctx) !== undefined,
     parts: {
-      ...{ table, preflightRoute, identity, identityHeaders, versionOf, checkReading },
+      ...{ table, preflightRoute, identity, identityHeaders, ...checks },
       ...{ authServices, rateLimitService, limiter, resolve, bodyBytesMax },
     },
     snapshot() {

@@ -4,6 +4,7 @@ import type { Context, Middleware } from 'koa';
 import { type Addresses, pathOf, problem, requestContext, sanitisePath, searchOf } from '#http';
 import type { Match, RequestAttributes, Table } from '#routing';
 import type { CheckReading } from './check-reading.ts';
+import type { CheckReferences } from './check-references.ts';
 import type { Identity } from './identity.ts';
 import type { AskLimiter } from './limits/stage.ts';
 import type { Route } from './route.ts';
@@ -22,6 +23,7 @@ export interface HandleParts {
   readonly versionOf: VersionOf | undefined;
   /** Undefined unless paths are strict. */
   readonly checkReading: CheckReading | undefined;
+  readonly checkReferences: CheckReferences;
 }
 
 /** A request, its route, and the route that gets a copy: what the stages read. */
@@ -35,7 +37,7 @@ interface Handled extends Match<Route> {
 type Stage = (handled: Handled) => unknown;
 
 export function createHandle(parts: HandleParts): Middleware {
-  const { table, preflightRoute, identity, askLimiter, traffic, versionOf, checkReading } = parts;
+  const { table, preflightRoute, identity, askLimiter, traffic, versionOf, checkReading, checkReferences } = parts;
 
   const stages: readonly Stage[] = [
     refuseEndedVersion,
@@ -43,6 +45,7 @@ export function createHandle(parts: HandleParts): Middleware {
     limitByAddress,
     authenticate,
     limitOthers,
+    refuseOtherDestination,
     removeAuthorization,
     copyToShadow,
     forward,
@@ -64,6 +67,10 @@ export function createHandle(parts: HandleParts): Middleware {
     if (afterAuth === undefined) return undefined;
     request.stage = 'limit';
     return askLimiter?.(request, afterAuth(attributes));
+  }
+
+  function refuseOtherDestination({ request, attributes, route }: Handled): void {
+    checkReferences(request.ctx, attributes, route);
   }
 
   async function runStages(handled: Handled): Promise<void> {

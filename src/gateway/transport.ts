@@ -146,12 +146,14 @@ function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts
   };
   const { timeoutMs, idleTimeoutMs } = timeouts;
   const cluster = holdCluster(clusterSpec(mapping.service, target, timeouts.connectTimeoutMs, mapping));
-  const requestHead = createRequestHead({ mapping, path, identity });
+  const { origins } = target;
+  const requestHead = createRequestHead({ mapping, path, origins, identity });
   return {
     forward: createForward({
       mapping,
       cluster,
       path,
+      origins,
       identity,
       logger,
       timeoutMs,
@@ -166,7 +168,7 @@ function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts
     },
     describe: () => describeTarget(target),
     location: undefined,
-    origins: target.origins,
+    origins,
     cluster,
     timeouts,
     shadow: mapping.shadow ? createShadow({ mapping, cluster, path, identity, logger, timeoutMs }) : undefined,

@@ -163,6 +163,11 @@ export const problems = {
     meaning: 'The service behind the gateway broke the connection or sent something that is not HTTP.',
     remedy: 'Try again later.',
   },
+  'destination-elsewhere': {
+    status: 502,
+    meaning: '`Destination`, or a resource that `If` names, is on another server or behind another mapping.',
+    remedy: 'Copy and move within one mapping.',
+  },
   'auth-unavailable': {
     status: 503,
     meaning: 'The auth service gave no valid answer, so the request was refused.',

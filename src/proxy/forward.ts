@@ -18,6 +18,8 @@ export interface ForwardOptions {
   readonly cluster: Cluster;
   /** Put before every path: `''`, or `/base`. */
   readonly path: string;
+  /** Of the addresses. */
+  readonly origins?: (() => readonly string[]) | undefined;
   /** From the end of the request until the response headers, in milliseconds, all attempts included; 0: no limit. */
   readonly timeoutMs: number;
   /** How long a body may pause, either way, in milliseconds; 0: no limit. A stream of events has none but the mapping's own. */

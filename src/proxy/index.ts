@@ -21,6 +21,7 @@ export {
   type PublicAddress,
   publicAddress,
   type RequestHead,
+  referenceBase,
 } from './request-headers.ts';
 export { createRetryRules, isIdempotent } from './retry.ts';
 export { createShadow, type Shadow, type ShadowCounts, type ShadowOptions } from './shadow.ts';

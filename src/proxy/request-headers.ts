@@ -3,7 +3,14 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import { gatewayRoot, pathOf, problem, requestContext, searchOf, type Trace, traceHeaders, traceOf } from '#http';
-import { createRewrite, type PathRule, rewritePrefixes } from '#routing';
+import {
+  createRewrite,
+  editReferences,
+  type PathRule,
+  type ReferenceBase,
+  readReference,
+  rewritePrefixes,
+} from '#routing';
 import { createHeaderRules } from './header-rules.ts';
 import { crossesHops, nominatedBy } from './hop-by-hop.ts';
 
@@ -19,6 +26,8 @@ export interface RequestHeadOptions {
   readonly mapping: Pick<Mapping, 'hostRewrite' | 'requestHeaders'> & PathRule;
   /** Put before every path: `''`, or `/base`. */
   readonly path: string;
+  /** Of the addresses. Without them, references that name a host are sent as paths. */
+  readonly origins?: (() => readonly string[]) | undefined;
   readonly identity: IdentityNames;
 }
 
@@ -37,20 +46,22 @@ export interface RequestHead {
   readonly publicHost: string;
 }
 
-/** `trace` goes to the service, by default the request's own. Throws `bad-path` and `loop-detected`. */
+/**
+ * `trace` goes to the service, by default the request's own. What `Destination` and `If` name must be behind the mapping.
+ * Throws `bad-path` and `loop-detected`.
+ */
 export type HeadOfRequest = (ctx: Context, trace?: Trace) => RequestHead;
 
 /** The function that it returns sends nothing and changes nothing. */
-export function createRequestHead({ mapping, path: basePath, identity }: RequestHeadOptions): HeadOfRequest {
+export function createRequestHead({ mapping, path: basePath, origins, identity }: RequestHeadOptions): HeadOfRequest {
   const { hostRewrite } = mapping;
   const rewrite = createRewrite(mapping);
   const { matchedPrefix } = rewritePrefixes(mapping);
   const { editList } = createHeaderRules(mapping.requestHeaders);
 
-  function pathFor({ url = '/' }: IncomingMessage): string {
-    const path = rewrite(pathOf(url));
+  function innerPath(publicPath: string, search: string): string {
+    const path = rewrite(publicPath);
     if (path === undefined) throw problem('bad-path');
-    const search = searchOf(url);
     return basePath + path + (search === '?' ? '' : search);
   }
 
@@ -59,13 +70,29 @@ export function createRequestHead({ mapping, path: basePath, identity }: Request
     return hostRewrite === '{service}' ? undefined : hostRewrite;
   }
 
+  /** As the service would write it: its prefix, and the scheme and the `Host` of the request that it gets. */
+  function innerReference(ctx: Context, text: string): string {
+    const found = readReference(text, referenceBase(ctx));
+    if (typeof found === 'string') throw problem('bad-path');
+    const path = innerPath(found.path, found.search);
+    const [origin = '', another] = origins?.() ?? [];
+    const [scheme = '', , ownHost] = origin.split('/');
+    const host = hostFor(ctx) ?? (another === undefined ? ownHost : undefined);
+    return found.isAbsolute && origin !== '' && host !== undefined ? `${scheme}//${host}${path}` : path;
+  }
+
   return function requestHead(ctx, trace) {
+    const { url = '/', method } = ctx.req;
     const address = publicAddress(ctx);
     const publicPrefix = address.path + matchedPrefix;
     const headers = crossingHeaders(ctx.req.headers, identity);
+    replaceValues(
+      headers,
+      editReferences(method, ctx.req.headers, (text) => innerReference(ctx, text)),
+    );
     headers.push(...forwardedHeaders(ctx, address, publicPrefix, trace), 'via', viaOf(ctx.req));
     return {
-      path: pathFor(ctx.req),
+      path: innerPath(pathOf(url), searchOf(url)),
       headers: editList(headers, ctx),
       host: hostFor(ctx),
       publicPrefix,
@@ -77,11 +104,12 @@ export function createRequestHead({ mapping, path: basePath, identity }: Request
 
 /**
  * Beside `x-forwarded-*`: what the gateway itself writes, and what some frameworks believe over the request line, the
- * connection or their own environment (`proxy` is `HTTP_PROXY` to CGI, CVE-2016-5385).
+ * connection or their own environment (`proxy` is `HTTP_PROXY` to CGI, CVE-2016-5385; `new-uri` is `Destination` to Apache).
  */
 const blockedHeaders = new Set([
   'forwarded',
   'host',
+  'new-uri',
   'proxy',
   'traceparent',
   'tracestate',
@@ -115,6 +143,11 @@ function push(list: string[], name: string, value: string | readonly string[] | 
   else for (const one of value ?? []) list.push(name, one);
 }
 
+function replaceValues(list: string[], values: Readonly<Record<string, string>> = {}): void {
+  for (const [name, value] of Object.entries(values))
+    for (let index = 0; index < list.length; index += 2) if (list[index] === name) list[index + 1] = value;
+}
+
 /** Where the running app is for the client. */
 export interface PublicAddress {
   readonly scheme: string;
@@ -131,6 +164,13 @@ export function publicAddress(ctx: Context): PublicAddress {
     host,
     path: (path.length === 0 ? '' : `/${path.join('/')}`) + basePath,
   };
+}
+
+/** How the client may write resources behind the running app. */
+export function referenceBase(ctx: Context): ReferenceBase {
+  const { host, path } = publicAddress(ctx);
+  const asked = requestContext(ctx).addresses.authority(ctx.req);
+  return { hosts: asked === undefined ? [host] : [asked, host], path };
 }
 
 /**

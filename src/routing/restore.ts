@@ -47,7 +47,7 @@ function ownOrigins({ upstreamOrigin, publicScheme, publicHost, sentHost }: Path
 }
 
 /** Undefined for a host that no URL can have. */
-function originOf(scheme: string, host: string): string | undefined {
+export function originOf(scheme: string, host: string): string | undefined {
   const url = `${scheme}://${host}`;
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }

@@ -83,6 +83,8 @@ describe('an explanation', () => {
     const headers = [['Content-Length', '2000000']] as const;
     checkRefusal({ method: 'POST', headers }, 'forwarding', 413, 'body-too-large');
     checkRefusal({ headers: [['Via', via]] }, 'forwarding', 508, 'loop-detected');
+    const elsewhere = [['Destination', '/elsewhere']] as const;
+    checkRefusal({ method: 'MOVE', headers: elsewhere }, 'forwarding', 502, 'destination-elsewhere');
   });
 
   it('reads an absolute URL as its client would send it', () => {
