@@ -17,6 +17,8 @@ export interface Usage {
   /** User and system, since the process began. */
   readonly cpuMicros: number;
   readonly rssBytes: number;
+  /** Of Node's heap, after a collection where the process has --expose-gc; undefined for another program. */
+  readonly heapBytes?: number;
 }
 
 export interface Child {
@@ -32,7 +34,9 @@ const probe = `data:text/javascript,${encodeURIComponent(`
   process.on('message', (question) => {
     if (question !== 'usage') return;
     const { user, system } = process.cpuUsage();
-    process.send({ cpuMicros: user + system, rssBytes: process.memoryUsage.rss() });
+    globalThis.gc?.();
+    const { rss: rssBytes, heapUsed: heapBytes } = process.memoryUsage();
+    process.send({ cpuMicros: user + system, rssBytes, heapBytes });
   });
   process.on('disconnect', () => process.exit());
 `)}`;

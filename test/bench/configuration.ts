@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { root } from './child.ts';
 
 /** How a label is decided on, or a route to the upstream: alone, behind auth and with a label, or among so many others. */
-export type ConfigurationKind = 'in-process' | 'grpc' | 'proxy' | 'proxy-auth' | 'proxy-among-10' | 'proxy-among-10000';
+export type ConfigurationKind =
+  | ('in-process' | 'grpc' | 'proxy' | 'proxy-auth')
+  | ('proxy-among-10' | 'proxy-among-1000' | 'proxy-among-10000');
 
 export interface Ports {
   readonly upstreamPort: number;
@@ -37,6 +39,8 @@ function recordsOf(kind: ConfigurationKind, { upstreamPort, ratelimitPort }: Por
       return [proxied];
     case 'proxy-among-10':
       return [proxied, ...crowdOf(9, service)];
+    case 'proxy-among-1000':
+      return [proxied, ...crowdOf(999, service)];
     case 'proxy-among-10000':
       return [proxied, ...crowdOf(9999, service)];
     case 'proxy-auth':

@@ -8,22 +8,24 @@ import { measureLoad } from './load-configuration.ts';
 import { measureLogins } from './logins.ts';
 import { measureRows } from './measure.ts';
 import { measureRateLimit } from './ratelimit.ts';
+import { measureReload } from './reload.ts';
 import { rows } from './rows.ts';
 import { soak } from './soak.ts';
-import { measureReady, startIdle } from './startup.ts';
+import { measureMappings, measureReady, startIdle } from './startup.ts';
 import {
   attackRows,
   formatTable,
   loadRows,
   loginRows,
   rateLimitRows,
+  reloadRows,
   requestRows,
   soakRows,
   startUpRows,
   type TableRow,
 } from './table.ts';
 
-const names = [...rows.map(({ name }) => name), 'load', 'logins', 'ratelimit', 'startup'];
+const names = [...rows.map(({ name }) => name), 'load', 'logins', 'ratelimit', 'reload', 'startup'];
 /** They take a minute and twelve minutes, and run only by name. */
 const named = ['soak', 'attacks'];
 /** Measured with `ratelimit`, to compare requests with and without a label. */
@@ -48,10 +50,14 @@ async function measure(chosen: readonly string[]): Promise<TableRow[]> {
   const table: TableRow[] = [];
   try {
     const withStartUp = chosen.includes('startup');
-    const readyMs = withStartUp ? await measureReady(directory) : 0;
+    const started = withStartUp && {
+      readyMs: await measureReady(directory),
+      mappingBytes: await measureMappings(directory),
+    };
     if (chosen.includes('load')) table.push(...loadRows(measureLoad(directory)));
+    if (chosen.includes('reload')) table.push(...reloadRows(await measureReload(directory)));
     // It idles while the others run.
-    const idle = withStartUp ? await startIdle(directory) : undefined;
+    const idle = started && { ...started, ...(await startIdle(directory)) };
     const withRateLimit = chosen.includes('ratelimit');
     const isChosen = (name: string) => chosen.includes(name) || (withRateLimit && labelRows.includes(name));
     // Bare Koa always runs: only ratios travel between machines.
@@ -62,7 +68,7 @@ async function measure(chosen: readonly string[]): Promise<TableRow[]> {
     if (chosen.includes('logins')) table.push(...loginRows(await measureLogins(directory)));
     if (chosen.includes('soak')) table.push(...soakRows(await soak(directory)));
     if (chosen.includes('attacks')) table.push(...attackRows(await attack(directory)));
-    if (idle !== undefined) table.push(...startUpRows(readyMs, await idle.rssBytes()));
+    if (idle) table.push(...startUpRows({ ...idle, idleRssBytes: await idle.rssBytes() }));
   } finally {
     rmSync(directory, { recursive: true });
   }

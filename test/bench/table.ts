@@ -4,7 +4,9 @@ import type { LoadFigures } from './load-configuration.ts';
 import type { LoginFigures } from './logins.ts';
 import type { Figures } from './measure.ts';
 import type { RateLimitFigures } from './ratelimit.ts';
+import type { ReloadFigures } from './reload.ts';
 import type { SoakFigures } from './soak.ts';
+import type { StartUpFigures } from './startup.ts';
 
 export interface TableRow {
   readonly name: string;
@@ -82,10 +84,28 @@ export function loginRows({ calmMs, floodedMs, newcomerMs }: LoginFigures): Tabl
   ];
 }
 
-export function startUpRows(readyMs: number, idleRssBytes: number): TableRow[] {
+export function startUpRows({ readyMs, idleRssBytes, mappingBytes }: StartUpFigures): TableRow[] {
+  const besideKoa = (what: string, unit: string, { frontdesk, koa }: StartUpFigures['readyMs'], aim: string) => [
+    { name: 'startup', what: `bare Koa, ${what}`, figure: koa, unit },
+    ...[{ name: 'startup', what, figure: frontdesk, unit, peer: 'bare Koa', ratio: frontdesk / koa, aim }],
+  ];
+  const megabytes = { frontdesk: idleRssBytes.frontdesk / 1e6, koa: idleRssBytes.koa / 1e6 };
   return [
-    { name: 'startup', what: 'ready after the start of the process', figure: readyMs, unit: 'ms', aim: '700 ms' },
-    { name: 'startup', what: 'memory when idle', figure: idleRssBytes / 1e6, unit: 'MB', aim: '90 MB' },
+    ...besideKoa('ready after the start of the process', 'ms', readyMs, '700 ms'),
+    ...besideKoa('memory when idle', 'MB', megabytes, '90 MB'),
+    ...[...mappingBytes].map(([count, bytes]) => ({
+      ...{ name: 'startup', what: `memory for each of ${count} mappings`, figure: bytes / 1e3, unit: 'kB' },
+      aim: '6 kB',
+    })),
+  ];
+}
+
+export function reloadRows({ delayMs, cpuMs, collectedMs }: ReloadFigures): TableRow[] {
+  const delay = '10000 mappings reloaded, the longest delay of a timer';
+  return [
+    { name: 'reload', what: delay, figure: delayMs, unit: 'ms', aim: '50 ms' },
+    { name: 'reload', what: '… the longest work of its thread in one go', figure: cpuMs, unit: 'CPU ms' },
+    { name: 'reload', what: '… the longest collection of garbage', figure: collectedMs, unit: 'ms' },
   ];
 }
 

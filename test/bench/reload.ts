@@ -1,0 +1,74 @@
+/** How long a reload of ten thousand mappings keeps the process from all else: a timer that fires each millisecond is late. */
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../support/programs/free-port.ts';
+import type { Child } from './child.ts';
+import { writeConfiguration } from './configuration.ts';
+import { median, untilReady } from './measure.ts';
+import { startFrontdesk } from './servers.ts';
+
+/** Medians of the longest in each round, in milliseconds. */
+export interface ReloadFigures {
+  readonly delayMs: number;
+  /** What the thread itself worked in that time, whatever else the machine did. */
+  readonly cpuMs: number;
+  /** The longest collection of garbage, which is part of both. */
+  readonly collectedMs: number;
+}
+
+const mappings = 10_000;
+const rounds = 7;
+const headers = { authorization: `Basic ${Buffer.from('demo:demo').toString('base64')}` };
+/** For what comes after the new configuration is in force: the old one is released. */
+const restMs = 500;
+
+export async function measureReload(parent: string): Promise<ReloadFigures> {
+  const directory = join(parent, 'reload');
+  mkdirSync(directory);
+  const [port, elsewhere] = [await freePort(), await freePort()];
+  const ports = { upstreamPort: elsewhere, ratelimitPort: elsewhere };
+  const configDir = writeConfiguration(directory, 'in-process', ports);
+  const write = (round: number) => writeFileSync(join(configDir, 'services/many.yaml'), recordsOf(round, elsewhere));
+  write(0);
+  const timer = new URL('./servers/timer-delay.js', import.meta.url).href;
+  const env = { PORT: String(port), LOG_LEVEL: 'error', NODE_OPTIONS: `--import ${timer}` };
+  const child = startFrontdesk(directory, env, ['--only', 'gateway,auth,ratelimit,hotel'], { configDir });
+  const found: ReloadFigures[] = [];
+  try {
+    await untilReady(port, '/round-0', headers);
+    for (let round = 1; round <= rounds; round += 1) {
+      await sleep(restMs);
+      await longestDelay(child);
+      write(round);
+      await untilReady(port, `/round-${round}`, headers);
+      await sleep(restMs);
+      found.push(await longestDelay(child));
+    }
+  } finally {
+    await child.stop();
+  }
+  const medianOf = (name: keyof ReloadFigures) => median(found.map((figures) => figures[name]));
+  return { delayMs: medianOf('delayMs'), cpuMs: medianOf('cpuMs'), collectedMs: medianOf('collectedMs') };
+}
+
+/** Since it was last asked. */
+async function longestDelay(child: Child): Promise<ReloadFigures> {
+  child.process.send('timer-delay');
+  const [figures] = await once(child.process, 'message');
+  return figures as ReloadFigures;
+}
+
+/** Each of them other than in the round before. */
+function recordsOf(round: number, port: number): string {
+  const others = Array.from({ length: mappings - 1 }, (_, index) => ({
+    name: `other-${index}`,
+    prefix: `/others/${index % 100}/${index}`,
+    service: `127.0.0.1:${port}`,
+    timeout_ms: 1000 + round,
+  }));
+  return [{ name: 'round', prefix: `/round-${round}`, service: 'hotel' }, ...others]
+    .map((record) => JSON.stringify({ apiVersion: 'gateway/v1', kind: 'Mapping', ...record }))
+    .join('\n---\n');
+}
