@@ -41,7 +41,7 @@ function createVersionApp(version: VersionViews, { database, ...responses }: Api
     info: infoOf(version),
     routes: [
       index({
-        docs: { operationId: 'getIndex', summary: 'List the collections' },
+        docs: { operationId: 'getIndex', summary: 'List the collections', description: 'The URL of each.' },
         path: '/',
         title: 'API',
         entries: { messages: 'messages/', accounts: 'accounts/' },
@@ -60,14 +60,18 @@ function messageRoutes(database: Database, list: MessageList): readonly Route[] 
   const readMessage = database.prepareFirst<MessageRow>(rows.where('id', '=', 0));
   return [
     collection({
-      docs: { operationId: 'listMessages', summary: 'List messages' },
+      docs: {
+        operationId: 'listMessages',
+        summary: 'List messages',
+        description: 'Those of all accounts; `account_id` chooses one.',
+      },
       path: '/messages/',
       title: 'Messages',
       ...list,
       find: (_ctx, query) => selectPage(database, rows, query),
     }),
     item({
-      docs: { operationId: 'getMessage', summary: 'Read a message' },
+      docs: { operationId: 'getMessage', summary: 'Read a message', description: 'By the number that is its `id`.' },
       path: '/messages/:id',
       title: 'Message',
       view: list.view,
@@ -86,7 +90,7 @@ function accountRoutes(database: Database, view: View<AccountRow>, messageList: 
   const findAccount = (ctx: Context) => readAccount(ctx['params'].id);
   return [
     collection({
-      docs: { operationId: 'listAccounts', summary: 'List accounts' },
+      docs: { operationId: 'listAccounts', summary: 'List accounts', description: 'Without their messages.' },
       path: '/accounts/',
       title: 'Accounts',
       view,
@@ -94,7 +98,7 @@ function accountRoutes(database: Database, view: View<AccountRow>, messageList: 
       find: (_ctx, query) => selectPage(database, rows, query),
     }),
     item({
-      docs: { operationId: 'getAccount', summary: 'Read an account' },
+      docs: { operationId: 'getAccount', summary: 'Read an account', description: 'Its messages are below it.' },
       path: '/accounts/:id',
       title: 'Account',
       view,
@@ -104,6 +108,7 @@ function accountRoutes(database: Database, view: View<AccountRow>, messageList: 
       docs: {
         operationId: 'listAccountMessages',
         summary: 'List the messages of an account',
+        description: 'The same as all messages with its `account_id`.',
         problems: { 'not-found': {} },
       },
       path: '/accounts/:id/messages/',
@@ -128,6 +133,11 @@ function infoOf({ version }: VersionViews): ApiInfo {
     title: `Messages and accounts, version ${version}`,
     version,
     description: 'Open to everybody. Every version has the same messages and accounts, and shows them differently.',
+    groups: {
+      '': 'Where to begin.',
+      messages: 'A subject and a text, each of an account.',
+      accounts: 'Who has messages.',
+    },
     problems: { 'storage-unavailable': {} },
   };
 }

@@ -75,7 +75,8 @@ function searchArgument<Row extends object>({ list }: View<Row>, searchable: rea
 function sortArgument<Row extends object>({ fields }: View<Row>): z.ZodType {
   const names = [...fields.keys()];
   const terms = z.array(z.enum([...names, ...names.map((name) => `-${name}`)])).min(1);
-  return argument(terms.optional(), 'Fields to sort by, the most important first; `-` is descending.', commaSeparated);
+  const description = 'Fields to sort by, each once, the most important first; `-` is descending.';
+  return argument(terms.optional(), description, commaSeparated, { uniqueItems: true });
 }
 
 function fieldsArgument({ shown }: ItemShape): z.ZodType {

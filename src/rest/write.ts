@@ -104,9 +104,13 @@ export function createItem<Row extends object, Input>(definition: CreateDefiniti
 
 const keyProblems = Object.freeze({ 'bad-request': {}, 'idempotency-running': {}, 'idempotency-mismatch': {} });
 
+/** What `idempotencyKeyOf` reads: a bare word, or a quoted string. */
+const keyPattern = String.raw`^(?:[!#-~]+|"(?:[ !#-\[\]-~]|\\["\\])+")$`;
+
 function keyHeaders(): z.ZodObject {
   const description = 'Chosen by you, up to 255 characters: the same key and body get the same response for 24 hours.';
-  return z.object({ 'Idempotency-Key': z.string().min(1).optional().meta({ param: { description } }) });
+  const key = z.string().min(1).max(255).optional().meta({ pattern: keyPattern, param: { description } });
+  return z.object({ 'Idempotency-Key': key });
 }
 
 function createHeaders(): z.ZodObject {

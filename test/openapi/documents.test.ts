@@ -88,7 +88,7 @@ describe('OpenAPI documents', () => {
     assert.deepEqual(hotels.security, [{ basic: [] }]);
     assert.equal(hotels.components.securitySchemes.basic.scheme, 'basic');
     const { body: messages } = await get(monolith, '/v1/openapi.json');
-    assert.equal(messages.security, undefined);
+    assert.deepEqual(messages.security, []);
   });
 
   it('share the schemas of several operations', async () => {

@@ -238,9 +238,9 @@ function textFor(parameter: Parameter | undefined): string {
   const { name, schema } = parameter;
   const items = schema['items'] as { readonly enum: readonly string[] } | undefined;
   const [value] = [
+    (schema['examples'] as unknown[] | undefined)?.[0],
     ends[name],
     schema['default'],
-    (schema['examples'] as unknown[] | undefined)?.[0],
     (schema['enum'] as unknown[] | undefined)?.[0],
     items?.enum[0],
     byFormat[String(schema['format'])],

@@ -24,6 +24,8 @@ export interface ApiInfo {
   /** Of the interface, not of the code: it changes when clients have to. */
   readonly version: string;
   readonly description: string;
+  /** What its routes are about, by the first word of their path; `''` for those without one. @default not said */
+  readonly groups?: Readonly<Record<string, string>>;
   /** Those that any of its routes may have. */
   readonly problems: Problems;
   /** Whether the gateway requires credentials. @default false */
@@ -48,23 +50,26 @@ export function createOpenApiDocument(options: DocumentOptions): OpenApiDocument
   for (const { method, path, operation } of routes) {
     if (operation === undefined) continue;
     const template = path.replace(/:(\w+)/g, '{$1}');
-    const context = { info, tag: tagOf(path, info), schemas, answersOf, representations, method };
+    const context = { info, tag: tagOf(groupOf(path), info), schemas, answersOf, representations, method };
     paths[template] = { ...paths[template], [method.toLowerCase()]: describe(operation(), context) };
   }
   const { title, version, description, signedIn = false } = info;
   return createDocument(
     {
       openapi: '3.1.1',
-      info: { title, version, description: `${description}\n\n${conventions}` },
+      info: { title, version, description: `${description}\n\n${conventions}`, license },
       servers: [{ url: server }],
-      tags: tagsOf(options).map((name) => ({ name })),
+      tags: tagsOf(options),
       paths,
-      ...(signedIn && { security: [{ basic: [] }] }),
+      security: signedIn ? [{ basic: [] }] : [],
       components: { schemas: schemas.named(), ...(signedIn && { securitySchemes: { basic } }) },
     },
     { override: tidy },
   );
 }
+
+/** Of this package. */
+const license = { name: 'MIT', identifier: 'MIT' };
 
 const basic = { type: 'http', scheme: 'basic', description: 'Required by the gateway.' } as const;
 
@@ -74,15 +79,22 @@ const conventions = [
 ].join(' ');
 
 /** Routes are grouped by the first word of their path. */
-function tagOf(path: string, { title }: ApiInfo): string {
-  const [, word = ''] = /^\/(\w+)/.exec(path) ?? [];
-  return word === '' ? title : word.charAt(0).toUpperCase() + word.slice(1);
+function groupOf(path: string): string {
+  return /^\/(\w+)/.exec(path)?.[1] ?? '';
+}
+
+function tagOf(group: string, { title }: ApiInfo): string {
+  return group === '' ? title : group.charAt(0).toUpperCase() + group.slice(1);
 }
 
 /** The group with the app's own title comes first. */
-function tagsOf({ routes, info }: DocumentOptions): readonly string[] {
-  const tags = [...new Set(routes.map(({ path }) => tagOf(path, info)))];
-  return tags.sort((one, other) => Number(other === info.title) - Number(one === info.title));
+function tagsOf({ routes, info }: DocumentOptions): { name: string; description?: string }[] {
+  const groups = [...new Set(routes.map(({ path }) => groupOf(path)))];
+  groups.sort((one, other) => Number(other === '') - Number(one === ''));
+  return groups.map((group) => {
+    const description = info.groups?.[group];
+    return { name: tagOf(group, info), ...(description !== undefined && { description }) };
+  });
 }
 
 interface DocumentContext {
@@ -128,10 +140,14 @@ const notModified: ZodOpenApiResponseObject = {
   headers: commonHeaders(),
 };
 
-/** Clients must accept fields that are added later. Beside a format, a pattern and the bounds of its type say nothing more. */
+/**
+ * Clients must accept fields that are added later. Beside a format, a pattern and the bounds of its type say nothing more,
+ * but that a time is in UTC.
+ */
 const tidy: ZodOpenApiOverride = ({ jsonSchema, zodSchema, io }) => {
   if (io === 'output' && zodSchema instanceof z.ZodObject) delete jsonSchema.additionalProperties;
-  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+  if (jsonSchema.format === 'date-time' && jsonSchema.pattern !== undefined) jsonSchema.pattern = 'Z$';
+  else if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.maximum !== 2 ** 31 - 1) return;

@@ -21,6 +21,7 @@ export function apiInfo(
       `to \`cancelled\`. Only the user who made it sees it: for every other user a ${name} booking is 404.`,
       `A user may hold ${holdsMax} bookings at once, and have ${unitsMax} ${unitNoun}s on one ${dayName}.`,
     ].join(' '),
+    groups: { '': 'What can be booked.', bookings: 'What you have booked.' },
     signedIn: true,
     problems: { 'storage-unavailable': {}, 'too-many-requests': {} },
   };
@@ -54,14 +55,22 @@ export function bookingDocs(kind: BookingKind): Record<'list' | 'create' | 'get'
   const { name, dayName, stay } = kind;
   const one = `${capitalised(name)}Booking`;
   return {
-    list: { operationId: `list${one}s`, summary: `List your ${name} bookings` },
+    list: {
+      operationId: `list${one}s`,
+      summary: `List your ${name} bookings`,
+      description: 'Those of every status, unless a filter chooses.',
+    },
     create: {
       operationId: `create${one}`,
       summary: `Book a ${name}`,
       description: `Give both \`${stay.fields.join('` and `')}\`, or neither: then it is the next free ${dayName}, for one.`,
       problems: { 'sold-out': { alternatives: alternativesSchema(kind) }, 'too-many-holds': {}, 'too-many-units': {} },
     },
-    get: { operationId: `get${one}`, summary: `Read a ${name} booking` },
+    get: {
+      operationId: `get${one}`,
+      summary: `Read a ${name} booking`,
+      description: 'Its `ETag` is what a change sends in `If-Match`.',
+    },
     change: {
       operationId: `change${one}`,
       summary: `Confirm or cancel a ${name} booking`,
