@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { type BasicCredentials, formatBasic, parseBasic } from '../../src/auth/basic.ts';
+import { anyCharacter } from '../support/any-character.ts';
 
 function base64(bytes: string | readonly number[]): string {
   return (typeof bytes === 'string' ? Buffer.from(bytes) : Buffer.from(bytes)).toString('base64');
@@ -67,7 +68,7 @@ describe('parseBasic', () => {
 });
 
 describe('formatBasic', () => {
-  const text = fc.string({ unit: 'grapheme' }).filter((value) => !/\p{Cc}/u.test(value));
+  const text = fc.string({ unit: anyCharacter }).filter((value) => !/\p{Cc}/u.test(value));
   const name = text.filter((value) => !value.includes(':'));
 
   it('writes what parseBasic reads back', () => {

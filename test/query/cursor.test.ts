@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import { Problem } from '#http';
 import { createListParser, createView, formatCursor, urlField } from '#query';
+import { anyCharacter } from '../support/any-character.ts';
 import { createHotelView, type Hotel, hotel, place } from './hotel-view.ts';
 
 const view = createHotelView();
@@ -44,9 +45,9 @@ describe('a cursor', () => {
   it('is read back for every row and every order', () => {
     const row = fc.record({
       id: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
-      name: fc.string({ unit: 'grapheme', maxLength: 20 }).filter((text) => !text.includes('\0')),
+      name: fc.string({ unit: anyCharacter, maxLength: 20 }).filter((text) => !text.includes('\0')),
       town: fc
-        .string({ unit: 'binary', maxLength: 50 })
+        .string({ unit: anyCharacter, maxLength: 50 })
         .filter((text) => !text.includes('\0') && !/\p{Surrogate}/u.test(text)),
       stars: fc.integer({ min: 0, max: 8 }),
       open: fc.boolean(),

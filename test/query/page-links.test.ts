@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createListParser, cursorLinks, formatLinkHeader, offsetLinks, type PageLinks } from '#query';
+import { anyCharacter } from '../support/any-character.ts';
 import { createHotelView, place } from './hotel-view.ts';
 
 const parse = createListParser(createHotelView(), { searchable: ['name'] });
@@ -68,7 +69,9 @@ describe('offsetLinks', () => {
   });
 
   it('makes links that ask for the same list at another offset', () => {
-    const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).filter((value) => !value.includes('\0'));
+    const text = fc
+      .string({ unit: anyCharacter, minLength: 1, maxLength: 20 })
+      .filter((value) => !value.includes('\0'));
     fc.assert(
       fc.property(text, text, counts.limit, fc.nat(500), (q, city, limit, offset) => {
         const search = `?${new URLSearchParams({ q, city, limit: String(limit), offset: String(offset), fields: 'id,city' })}`;
@@ -116,7 +119,7 @@ describe('formatLinkHeader', () => {
 
   it('has the same links and nothing else, for any query', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.nat(100), (search, offset) => {
+      fc.property(fc.string({ unit: anyCharacter }), fc.nat(100), (search, offset) => {
         const links = offsetLinks({ offset, limit: 20, total: 70, path: '/v1/hotels/', search });
         const header = formatLinkHeader(links);
         if (header === undefined) return;

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import { createListParser, createView, parseItemQuery, type Scalar, toPublicItem, urlField } from '#query';
 import { createScalarReader, parseWholeNumber } from '../../src/query/view.ts';
+import { anyCharacter } from '../support/any-character.ts';
 import { createHotelView, hotel, place } from './hotel-view.ts';
 
 const view = createHotelView();
@@ -116,7 +117,7 @@ describe('urlField', () => {
   });
 
   it('reads the key from every URL that it makes', () => {
-    const key = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 50 }).filter((text) => !text.includes('\0'));
+    const key = fc.string({ unit: anyCharacter, minLength: 1, maxLength: 50 }).filter((text) => !text.includes('\0'));
     fc.assert(
       fc.property(key, (id) => {
         assert.equal(filterFor(String(toPublicItem(things, { id }, undefined, baseUrl)['url'])), id);

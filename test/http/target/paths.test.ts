@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa, { type Context } from 'koa';
 import { createProblemResponses, createSafePath, lenientReading, originForm, pathOf, sanitisePath } from '#http';
+import { anyCharacter } from '../../support/any-character.ts';
 import { bodyOf, withServer } from '../raw-exchange.ts';
 
 /** Paths that look like attacks more often than random text does. */
@@ -93,7 +94,7 @@ describe('sanitisePath', () => {
 
   it('keeps the output of encodeURIComponent', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), (text) => {
+      fc.property(fc.string({ unit: anyCharacter, minLength: 1 }), (text) => {
         fc.pre(!/^\.{1,2}(?:$|[/\\;?#])|[/\\]\.{1,2}(?:$|[/\\;?#])|[\\\0\r\n]|%[\da-f]{2}/i.test(text));
         const plain = sanitisePath(`/${encodeURIComponent(text)}`);
         assert.equal(decodeURIComponent(plain ?? 'refused'), `/${text}`);
