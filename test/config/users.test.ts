@@ -68,7 +68,7 @@ describe('users', () => {
         if (errorsOf({ name, password_hash }).length === 0) accepts();
         else assert.throws(accepts);
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 });

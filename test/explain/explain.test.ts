@@ -256,7 +256,7 @@ describe('explain', () => {
         checkAnswer(explained, await send(world, question));
         for (const check of [checkAuth, checkLimit, checkService]) check(explained, world);
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 });

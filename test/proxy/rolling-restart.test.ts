@@ -9,8 +9,8 @@ import { testServers } from '../support/serve.ts';
 
 /** Restarts of each replica, and requests; TEST_RESTARTS=10 is the long run. */
 const restarts = Number(process.env['TEST_RESTARTS'] ?? 1);
-const gets = 2000 * restarts;
-const posts = 500 * restarts;
+const gets = 500 * restarts;
+const posts = 200 * restarts;
 
 const program = new URL('../support/programs/replica.mjs', import.meta.url).pathname;
 

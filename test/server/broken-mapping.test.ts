@@ -132,7 +132,7 @@ describe('a Mapping that is broken at the start', () => {
             assert.notEqual(part(attributes), 'open', JSON.stringify(attributes));
           }
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
     assert.ok(compared > 100, String(compared));
   });
