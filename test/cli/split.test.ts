@@ -1,6 +1,6 @@
 /** `frontdesk split`: modules as processes, started and stopped together; conformance/split has what they serve and SIGTERM. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import request from 'supertest';
 import { startSplit } from '../support/programs/frontdesk-process.ts';
@@ -17,11 +17,17 @@ describe('frontdesk split', function () {
   const writeFiles = temporaryFiles();
 
   it('starts what the records name, re-reads them on SIGHUP, and leaves no process behind when it is killed', async () => {
-    const CONFIG_DIR = await writeFiles({ 'services/hotel.yaml': mapping('hotel', '/v1/hotels') });
+    const CONFIG_DIR = join(await writeFiles(), 'config');
+    /** Swaps the whole directory, which no watch of it notices. */
+    const configure = async (prefix: string) => {
+      await symlink(await writeFiles({ 'services/hotel.yaml': mapping('hotel', prefix) }), `${CONFIG_DIR}.new`);
+      await rename(`${CONFIG_DIR}.new`, CONFIG_DIR);
+    };
+    await configure('/v1/hotels');
     const server = await startSplit([], { env: { CONFIG_DIR } });
     assert.deepEqual(server.stdout().match(/^ {2}\w+(?= +http)/gm), ['  gateway', '  hotel']);
 
-    await writeFile(join(CONFIG_DIR, 'services/more.yaml'), mapping('more', '/v1/rooms'));
+    await configure('/v1/rooms');
     server.signal('SIGHUP');
     for (const module of ['gateway', 'hotel'])
       await server.said(new RegExp(`"module":"${module}".*"configuration reloaded"`));
