@@ -1,0 +1,238 @@
+/** The gateway behind Envoy, and Envoy behind the gateway, where it is installed: what their clients and the service see. */
+import assert from 'node:assert/strict';
+import { request as ask } from 'node:http';
+import request from 'supertest';
+import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { freePort } from '../support/programs/free-port.ts';
+import { envoy, hasEnvoy, startProxy } from '../support/programs/proxy-process.ts';
+import { type Served, testServers } from '../support/serve.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { askToSwitch, speak } from '../support/wire/peer.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
+import { startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
+
+const credentials = ['demo', 'demo'] as const;
+const authorization = `Authorization: Basic ${btoa('demo:demo')}`;
+
+/** Passes all requests on; the client's address goes with them. */
+function passOn(port: number, target: number): string {
+  return `
+static_resources:
+  listeners:
+    - address: { socket_address: { address: 127.0.0.1, port_value: ${port} } }
+      filter_chains:
+        - filters:
+            - name: envoy.filters.network.http_connection_manager
+              typed_config:
+                "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+                stat_prefix: edge
+                use_remote_address: true
+                preserve_external_request_id: true
+                upgrade_configs: [{ upgrade_type: websocket }]
+                http_filters:
+                  - name: envoy.filters.http.router
+                    typed_config:
+                      "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
+                route_config:
+                  virtual_hosts:
+                    - name: all
+                      domains: ["*"]
+                      routes: [{ match: { prefix: / }, route: { cluster: next } }]
+  clusters:
+    - name: next
+      type: STATIC
+      load_assignment:
+        cluster_name: next
+        endpoints:
+          - lb_endpoints:
+              - endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: ${target} } } }
+`;
+}
+
+/** A limit for one client, by its address. */
+const limits = {
+  domain: 'gateway',
+  descriptors: [{ key: 'remote_address', value: '127.0.0.2', rate_limit: { unit: 'day', requests_per_unit: 2 } }],
+};
+
+function configFor(target: number) {
+  const byAddress = { rewrite: '', allow_upgrade: ['websocket'], labels: { gateway: [{ by: ['remote_address'] }] } };
+  const mapping = mappingRecord('all', '/', `http://127.0.0.1:${target}`, byAddress);
+  return { records: [mapping, authRecord, limitRecord], limits: [limits], users: [demoRecord] };
+}
+
+interface Gateway extends Served {
+  /** On the same port. */
+  readonly restart: () => Promise<void>;
+}
+
+describe('Envoy and the gateway, one behind the other', function () {
+  this.timeout(60_000);
+  if (!hasEnvoy()) return void it('are tested where envoy is on the PATH');
+
+  for (const order of ['the gateway behind Envoy', 'Envoy behind the gateway'] as const) {
+    describe(order, () => {
+      const servers = testServers(after);
+      const openDesk = desksOf(servers);
+      const isBehind = order === 'the gateway behind Envoy';
+      let upstream: Upstream;
+      let gateway: Gateway;
+      let front: Served;
+      let switching: Awaited<ReturnType<typeof startSwitchingUpstream>>;
+      let switchingFront: Served;
+
+      async function startEnvoy(target: number): Promise<Served> {
+        const port = await freePort();
+        const { remove, ...served } = await startProxy(envoy, passOn(port, target), port);
+        servers.later(remove);
+        return served;
+      }
+
+      async function startGateway(target: number): Promise<Gateway> {
+        const port = await freePort();
+        const start = async () => {
+          const desk = await openDesk({ demo: false, port, trustedProxies: ['127.0.0.1'], config: configFor(target) });
+          await desk.listen();
+          return desk;
+        };
+        let desk = await start();
+        const restart = async () => {
+          await desk.close();
+          desk = await start();
+        };
+        return { port, origin: `http://127.0.0.1:${port}`, restart };
+      }
+
+      /** Both, before a service. */
+      async function startBoth(target: number): Promise<Served> {
+        if (!isBehind) return startGateway((await startEnvoy(target)).port);
+        gateway = await startGateway(target);
+        return startEnvoy(gateway.port);
+      }
+
+      before(async () => {
+        upstream = await startUpstream(servers, (res, { url }) => {
+          res.writeHead(url.startsWith('/teapot') ? 418 : 200, { 'X-Own': 'yes' }).end(`you asked ${url}`);
+        });
+        switching = await startSwitchingUpstream(servers);
+        switchingFront = await startBoth(switching.port);
+        front = await startBoth(upstream.port);
+      });
+
+      const reachedBy = async (act: () => unknown) => {
+        const before = upstream.reached.length;
+        await act();
+        return upstream.reached.slice(before);
+      };
+
+      it('pass methods, paths and answers on as they are, with the user in place of what clients say', async () => {
+        for (const method of ['get', 'post', 'put', 'patch', 'delete', 'options'] as const) {
+          const path = '/teapot/a%2Fb;c/?x=%2F&x';
+          const [reached] = await reachedBy(() =>
+            request(front.origin)
+              [method](path)
+              .auth(...credentials)
+              .set('X-Travel-User', 'admin')
+              .expect(418, `you asked ${path}`)
+              .expect('X-Own', 'yes'),
+          );
+          assert.deepEqual(
+            [reached?.method, reached?.url, reached?.headers['x-travel-user'], reached?.headers.host],
+            [method.toUpperCase(), path, 'demo', `127.0.0.1:${front.port}`],
+          );
+        }
+        assert.deepEqual(await reachedBy(() => request(front.origin).get('/').expect(401)), []);
+      });
+
+      it('pass bodies on, of a known length, in chunks and after 100 Continue', async () => {
+        const body = 'x'.repeat(300_000);
+        const post = request(front.origin)
+          .post('/')
+          .auth(...credentials)
+          .type('text/plain')
+          .send(body)
+          .expect(200);
+        const [whole] = await reachedBy(() => post);
+        assert.ok(whole?.body === body);
+        const chunks = '3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n';
+        const chunked = (more: readonly string[]) =>
+          rawRequest('POST /', ['Transfer-Encoding: chunked', authorization, ...more], chunks);
+        for (const bytes of [chunked([]), chunked(['Expect: 100-continue'])]) {
+          const [reached] = await reachedBy(() => sendRaw(front.port, bytes));
+          assert.equal(reached?.body, 'abcde');
+        }
+      });
+
+      it('keep the request id that the client sent', async () => {
+        const get = request(front.origin)
+          .get('/')
+          .auth(...credentials)
+          .set('X-Request-Id', 'a-1');
+        const [reached] = await reachedBy(() => get.expect(200));
+        assert.equal(reached?.headers['x-request-id'], 'a-1');
+      });
+
+      it('answer 500 requests at once', async () => {
+        const paths = Array.from({ length: 500 }, (_, index) => `/${index}`);
+        const reached = await reachedBy(() =>
+          Promise.all(
+            paths.map((path) =>
+              request(front.origin)
+                .get(path)
+                .auth(...credentials)
+                .expect(200, `you asked ${path}`),
+            ),
+          ),
+        );
+        assert.deepEqual(reached.map(({ url }) => url).toSorted(), paths.toSorted());
+      });
+
+      if (isBehind)
+        it('answer 200 or 503 while the gateway restarts, and 200 afterwards', async () => {
+          let isOver = false;
+          const statuses = new Set<number>();
+          const get = () =>
+            request(front.origin)
+              .get('/')
+              .auth(...credentials);
+          const asking = Array.from({ length: 4 }, async () => {
+            while (!isOver) statuses.add((await get()).status);
+          });
+          for (let count = 0; count < 3; count += 1) await gateway.restart();
+          isOver = true;
+          await Promise.all(asking);
+          for (const status of statuses) assert.ok(status === 200 || status === 503, String(status));
+          await get().expect(200);
+        });
+
+      it('limit a client by its own address', async () => {
+        const statuses: unknown[] = [];
+        for (const localAddress of ['127.0.0.2', '127.0.0.2', '127.0.0.2', '127.0.0.3'])
+          statuses.push(await statusFrom(localAddress));
+        assert.deepEqual(statuses, [200, 200, 429, 200]);
+      });
+
+      function statusFrom(localAddress: string): Promise<number | undefined> {
+        const options = { host: '127.0.0.1', port: front.port, localAddress, auth: 'demo:demo', agent: false };
+        return new Promise((resolve, reject) => {
+          const asked = ask(options, (answer) => answer.resume().on('end', () => resolve(answer.statusCode)));
+          asked.on('error', reject).end();
+        });
+      }
+
+      it('switch a connection to WebSocket, with the user', async () => {
+        const next = switching.next();
+        const client = speak(switchingFront.port, askToSwitch('/live', [authorization]));
+        const { peer, headers } = await next;
+        assert.equal(headers['x-travel-user'], 'demo');
+        await client.until('101 Switching Protocols');
+        client.socket.write('from the client');
+        await peer.until('from the client');
+        peer.socket.write('from the service');
+        await client.until('from the service');
+        client.socket.end();
+        await peer.closed;
+      });
+    });
+  }
+});
