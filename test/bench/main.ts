@@ -1,4 +1,7 @@
-/** The benchmark: `npm run bench` measures everything, `npm run bench -- <name> …` some rows; `--json` prints data. */
+/**
+ * The benchmark: `npm run bench` measures everything, `npm run bench -- <name> …` some rows; `--json` prints data, and
+ * `--mib=64` makes the bodies of `throughput` smaller.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,17 +26,28 @@ import {
   soakRows,
   startUpRows,
   type TableRow,
+  throughputRows,
 } from './table.ts';
+import { measureThroughput } from './throughput.ts';
 
-const names = [...rows.map(({ name }) => name), 'load', 'logins', 'ratelimit', 'reload', 'startup'];
+const names = [...rows.map(({ name }) => name), 'load', 'logins', 'ratelimit', 'reload', 'startup', 'throughput'];
 /** They take a minute and twelve minutes, and run only by name. */
 const named = ['soak', 'attacks'];
 /** Measured with `ratelimit`, to compare requests with and without a label. */
 const labelRows = ['chain', 'label', 'label-grpc'];
 
 const args = process.argv.slice(2);
-const chosen = args.filter((arg) => arg !== '--json');
+const mebibytes = Number(args.find((arg) => arg.startsWith('--mib='))?.slice('--mib='.length) ?? 1024);
+const chosen = args.filter((arg) => !/^--(?:json|mib=[1-9]\d*)$/.test(arg));
 const unknown = chosen.find((name) => ![...names, ...named].includes(name));
+
+/** Measured one after the other, after the requests. */
+const alone: Readonly<Record<string, (directory: string) => Promise<TableRow[]>>> = {
+  logins: async (directory) => loginRows(await measureLogins(directory)),
+  throughput: async (directory) => throughputRows(await measureThroughput(directory, mebibytes)),
+  soak: async (directory) => soakRows(await soak(directory)),
+  attacks: async (directory) => attackRows(await attack(directory)),
+};
 
 if (unknown === undefined) {
   const table = await measure(chosen.length === 0 ? names : chosen);
@@ -65,9 +79,8 @@ async function measure(chosen: readonly string[]): Promise<TableRow[]> {
     if (requests.length > 1 || chosen.includes('koa'))
       table.push(...requestRows(await measureRows(requests, directory)));
     if (withRateLimit) table.push(...rateLimitRows(await measureRateLimit(directory)));
-    if (chosen.includes('logins')) table.push(...loginRows(await measureLogins(directory)));
-    if (chosen.includes('soak')) table.push(...soakRows(await soak(directory)));
-    if (chosen.includes('attacks')) table.push(...attackRows(await attack(directory)));
+    for (const [name, measureAlone] of Object.entries(alone))
+      if (chosen.includes(name)) table.push(...(await measureAlone(directory)));
     if (idle) table.push(...startUpRows({ ...idle, idleRssBytes: await idle.rssBytes() }));
   } finally {
     rmSync(directory, { recursive: true });

@@ -31,7 +31,7 @@ function recipeOf(port: number, { upstreamPort, authPort }: Parts): string {
     upstream auth { server 127.0.0.1:${authPort}; keepalive 64; }
     server {
       listen 127.0.0.1:${port};
-      client_max_body_size 2m;
+      client_max_body_size 0;
       keepalive_requests 1000000000;
       location /proxied/ {
         auth_request /auth;

@@ -1,6 +1,7 @@
 /** The rows of proxied requests: small and large, there and back, beside what others use for it. */
 import type { ConfigurationKind } from './configuration.ts';
 import { hasNginx, startNginx } from './nginx.ts';
+import { megabyte } from './pieces.ts';
 import { frontdeskOf, ownServer, type Row } from './servers.ts';
 
 interface Exchange {
@@ -10,21 +11,19 @@ interface Exchange {
   readonly bodyBytes?: number;
 }
 
-const megabyte = 1024 * 1024;
-
 const exchanges: readonly Exchange[] = [
   { name: '1k', title: 'GET 1 KiB', path: '/proxied/1024' },
   { name: '1m', title: 'GET 1 MiB', path: `/proxied/${megabyte}` },
   { name: 'post', title: 'POST 1 MiB', path: '/proxied/2', bodyBytes: megabyte },
 ];
 
-interface Proxy {
+export interface MeasuredProxy {
   readonly name: string;
   readonly title: string;
   readonly start: Row['start'];
 }
 
-const proxies: readonly Proxy[] = [
+export const proxies: readonly MeasuredProxy[] = [
   { name: 'http-proxy', title: '@fastify/http-proxy', start: ownServer('http-proxy') },
   { name: 'proxy', title: 'frontdesk', start: frontdeskOf('proxy', 'error') },
   { name: 'proxy-auth', title: 'frontdesk, auth and labels', start: frontdeskOf('proxy-auth', 'error') },

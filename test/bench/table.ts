@@ -7,6 +7,7 @@ import type { RateLimitFigures } from './ratelimit.ts';
 import type { ReloadFigures } from './reload.ts';
 import type { SoakFigures } from './soak.ts';
 import type { StartUpFigures } from './startup.ts';
+import type { ThroughputFigures } from './throughput.ts';
 
 export interface TableRow {
   readonly name: string;
@@ -82,6 +83,22 @@ export function loginRows({ calmMs, floodedMs, newcomerMs }: LoginFigures): Tabl
     },
     { name: 'logins', what: '… and the slowest newcomer signs in', figure: newcomerMs, unit: 'ms', aim: '1000 ms' },
   ];
+}
+
+export function throughputRows(figures: readonly ThroughputFigures[]): TableRow[] {
+  const costs = new Map(figures.map(({ proxy, cpuMs }) => [proxy, cpuMs]));
+  return figures.flatMap(({ title, proxy, cpuMs, megabytesPerSecond, rssBytes }) => {
+    const peer = proxy.replace(/^.*-/, 'http-proxy-');
+    const ratio = cpuMs / (costs.get(peer) ?? Number.NaN);
+    return [
+      { name: 'throughput', what: title, figure: cpuMs, unit: 'CPU ms', peer, ratio },
+      { name: 'throughput', what: '… at', figure: megabytesPerSecond, unit: 'MB/s' },
+      {
+        ...{ name: 'throughput', what: '… memory at most', figure: rssBytes / 1e6, unit: 'MB' },
+        ...(proxy.startsWith('proxy') ? { aim: '220 MB' } : {}),
+      },
+    ];
+  });
 }
 
 export function startUpRows({ readyMs, idleRssBytes, mappingBytes }: StartUpFigures): TableRow[] {

@@ -1,0 +1,9 @@
+/** Bodies of any size, made of one piece of memory. */
+
+export const megabyte = 1024 * 1024;
+
+const piece = Buffer.alloc(64 * 1024, 'x');
+
+export function* piecesOf(bytes: number): Generator<Buffer> {
+  for (let left = bytes; left > 0; left -= piece.length) yield piece.subarray(0, left);
+}
