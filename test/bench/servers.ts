@@ -65,6 +65,7 @@ export function startFrontdesk(
       RATELIMIT_PORT: '0',
       CONFIG_DIR: configDir,
       DATABASE_URL: `sqlite:${join(directory, 'bench.db')}`,
+      MALLOC_TRIM_THRESHOLD_: '131072',
       ...env,
     },
     outputFile: join(directory, 'output.log'),
