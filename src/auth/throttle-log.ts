@@ -1,21 +1,18 @@
 /** One line a minute, at most, while logins are throttled: from where, and how many have been refused. */
-import type { Logger } from '#http';
+import { createOncePerMinute, type Logger } from '#http';
 import type { Verdict } from './authenticator.ts';
-
-const everyMs = 60_000;
 
 /** Returns the verdict that it got. */
 export function createThrottleLog(logger: Logger, clock = () => performance.now()): (verdict: Verdict) => Verdict {
   let refused = 0;
-  let silentUntilMs = Number.NEGATIVE_INFINITY;
+  const mayLog = createOncePerMinute(clock);
   return (verdict) => {
     if (verdict.kind !== 'throttled') return verdict;
     refused += 1;
-    if (clock() < silentUntilMs) return verdict;
+    if (!mayLog()) return verdict;
     const { network, isShared } = verdict.sender;
     logger.warn({ network, isShared, refused }, `logins are refused after too many failures${isShared ? remedy : ''}`);
     refused = 0;
-    silentUntilMs = clock() + everyMs;
     return verdict;
   };
 }

@@ -37,6 +37,7 @@ export { isolate } from './isolate.ts';
 export { describeIssue } from './issue-text.ts';
 export { createAccessLog } from './log/access-log.ts';
 export {
+  createOncePerMinute,
   createOutageLog,
   endedStatus,
   type Logger,

@@ -28,7 +28,7 @@ export interface MetricsParts {
   readonly decisions: GatewayCounts;
   /** How password checks ended; undefined where another process checks passwords. */
   readonly logins: LoginCounts | undefined;
-  readonly limits: Pick<LimitStats, 'all' | 'failures'>;
+  readonly limits: Pick<LimitStats, 'all' | 'failures' | 'refusals'>;
   readonly configuration: ConfigurationState;
   readonly connections: () => ConnectionCounts;
   /** Undefined: the logger drops none. */

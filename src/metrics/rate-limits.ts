@@ -13,7 +13,9 @@ const sums = [
   ['shadow', 'shadow_mode', 'Hits over a limit in shadow mode, which did not deny them.'],
 ] as const satisfies readonly (readonly [keyof LimitStat['sums'], string, string])[];
 
-export function createRateLimitFamilies({ all, failures }: Pick<LimitStats, 'all' | 'failures'>): readonly Family[] {
+type LimiterFigures = Pick<LimitStats, 'all' | 'failures' | 'refusals'>;
+
+export function createRateLimitFamilies({ all, failures, refusals }: LimiterFigures): readonly Family[] {
   return [
     ...sums.map(
       ([field, name, help]): Family => ({
@@ -25,6 +27,13 @@ export function createRateLimitFamilies({ all, failures }: Pick<LimitStats, 'all
       }),
     ),
     row('counter', 'call_errors_total', 'Decisions for which the counters gave no answer.', failures),
+    {
+      name: 'frontdesk_ratelimit_port_refusals_total',
+      type: 'counter',
+      labels: ['reason'],
+      help: 'What the rate-limit port closed or refused: connections that were `too_many`, `silent`, or had `unfinished` calls, and `reflections`.',
+      samples: () => Object.entries(refusals()).map(([reason, value]) => ({ labels: { reason }, value })),
+    },
   ];
 }
 
@@ -41,7 +50,7 @@ function sumsByLabels(stats: Iterable<LimitStat>, field: keyof LimitStat['sums']
 }
 
 export interface RateLimitMetricsParts {
-  readonly stats: Pick<LimitStats, 'all' | 'failures'>;
+  readonly stats: LimiterFigures;
   readonly configuration: Pick<ConfigurationState, 'errors' | 'reloads'>;
 }
 

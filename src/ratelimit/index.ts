@@ -4,6 +4,7 @@ export { type FailurePolicyOptions, withFailurePolicy } from './counters/failure
 export { createMemoryCounters, type MemoryCounters, type MemoryCountersOptions } from './counters/memory.ts';
 export { openRedisCounters, type RedisCounters, type RedisCountersOptions } from './counters/redis.ts';
 export { createLimiter, type LimiterOptions, type LocalLimiter } from './decide.ts';
+export { portRefusals, type ReportRefusal } from './grpc/bounds.ts';
 export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc/client.ts';
 export type { ProtocolName } from './grpc/codec.ts';
 export { type RateLimitServer, type RateLimitServerOptions, serveRateLimit } from './grpc/server.ts';

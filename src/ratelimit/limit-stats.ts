@@ -1,6 +1,7 @@
 /** Hits, near, over and shadow sums for each limit, how full it is, and failed decisions: for metrics and diagnostics. */
 import { type Limit, windowSeconds } from '#config';
 import type { Hit, HitResult } from './counters/counters.ts';
+import { type PortRefusal, portRefusals, type ReportRefusal } from './grpc/bounds.ts';
 import type { CurrentLimit, Rule } from './limiter.ts';
 import type { RuleMatch } from './rules.ts';
 
@@ -8,10 +9,13 @@ export interface LimitStats {
   readonly count: (match: RuleMatch, hit: Hit, result: HitResult) => void;
   /** The counters gave no answer for a decision. */
   readonly failed: () => void;
+  /** The rate-limit port closed a connection, or refused a call. */
+  readonly refused: ReportRefusal;
   /** Each limit that has been hit at least once. */
   readonly all: () => Iterable<LimitStat>;
   /** How many decisions the counters gave no answer for. */
   readonly failures: () => number;
+  readonly refusals: () => Readonly<Record<PortRefusal, number>>;
   /** A snapshot: what became of each configured limit so far. */
   readonly usages: () => UsageOf;
 }
@@ -69,6 +73,10 @@ export function createLimitStats({ detailsMax = 1_000, clock = now }: LimitStats
   const byRule = new WeakMap<Rule, Entry>();
   let details = 0;
   let failures = 0;
+  const refusals = Object.fromEntries(Object.keys(portRefusals).map((reason) => [reason, 0])) as Record<
+    PortRefusal,
+    number
+  >;
 
   function entryOf({ rule, detail }: RuleMatch): Entry {
     if (detail !== undefined) return detailedEntry(rule, detail) ?? ruleEntry(rule);
@@ -111,8 +119,12 @@ export function createLimitStats({ detailsMax = 1_000, clock = now }: LimitStats
     failed() {
       failures += 1;
     },
+    refused(reason: PortRefusal) {
+      refusals[reason] += 1;
+    },
     all: () => entries.values(),
     failures: () => failures,
+    refusals: () => refusals,
     usages: () => readUsages(entries.values()),
   });
 }

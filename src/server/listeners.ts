@@ -143,8 +143,8 @@ async function openAll(
   const admin = await http('admin', pipeline.admin.callback(), { connectionLimit: undefined });
   // After the gateway, whose requests may ask them.
   opened.defer(() => together(closeServices));
-  const { limiter, isReady } = rateLimiting;
-  const limits = limiter && (await openRateLimit(setup, { limiter, isReady }, connectionLimit));
+  const { limiter } = rateLimiting;
+  const limits = limiter && (await openRateLimit(setup, { ...rateLimiting, limiter }, connectionLimit));
   const ratelimit = limits && add('ratelimit', 'grpc', limits);
   const ratelimitHttp = await http('ratelimit-http', rateLimiting.http);
   const auth = await http('auth', has('auth') ? pipeline.auth.callback() : undefined);
@@ -209,11 +209,11 @@ const healthEveryMs = 1000;
 /** `leave`: its health says that it is going, while it still answers. */
 async function openRateLimit(
   { settings, logger }: Setup,
-  { limiter, isReady }: Pick<RateLimiting, 'isReady'> & { readonly limiter: Limiter },
+  { limiter, onRefused, isReady }: Pick<RateLimiting, 'onRefused' | 'isReady'> & { readonly limiter: Limiter },
   { admit }: ConnectionLimit,
 ): Promise<Opened & { readonly leave: () => void }> {
   const { host, port = 0, hostSetting, portSetting } = placesOf(settings).ratelimit;
-  const server = await serveRateLimit({ limiter, host, port, logger, admit }).catch((cause: unknown) => {
+  const server = await serveRateLimit({ limiter, host, port, logger, onRefused, admit }).catch((cause: unknown) => {
     throw new Error(`${messageOf(cause)} The settings are ${hostSetting} and ${portSetting}.`, { cause });
   });
   const report = () => server.setServing(isReady());

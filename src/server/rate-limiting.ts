@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { type LimitDomain, parseServiceReference, type RateLimitService } from '#config';
 import { type HostAndPort, hostAndPort, type Resolve, resolveLimiter } from '#gateway';
-import { createOutageLog } from '#http';
+import { createOncePerMinute, createOutageLog } from '#http';
 import { createRateLimitMetrics } from '#metrics';
 import {
   type Counters,
@@ -15,6 +15,8 @@ import {
   type Limiter,
   type LimitStats,
   openRedisCounters,
+  portRefusals,
+  type ReportRefusal,
   withFailurePolicy,
 } from '#ratelimit';
 import type { Setup } from './options.ts';
@@ -29,6 +31,8 @@ export interface RateLimiting {
   readonly limits: () => readonly LimitDomain[];
   /** What became of them in this process. */
   readonly stats: LimitStats;
+  /** What its port refuses: counted in `stats`, and a line in the log. */
+  readonly onRefused: ReportRefusal;
   /** False while the process closes, and while the limiter would answer with an error because its counters are away. */
   readonly isReady: () => boolean;
   readonly close: () => Promise<void>;
@@ -61,14 +65,27 @@ export async function openRateLimiting(
   const metrics = createRateLimitMetrics({ stats, configuration });
   const http = hasHttp ? createRateLimitHttp({ limiter, isReady, limits, metrics: metrics.read, logger }) : undefined;
   const close = async () => counters.close?.();
-  return { limiter, http, limits, stats, isReady, close };
+  return { limiter, http, limits, stats, onRefused: createPortReport(stats, logger), isReady, close };
 }
 
 function elsewhere(limits: RateLimiting['limits']): RateLimiting {
   return {
     ...{ limiter: undefined, http: undefined, limits, stats: createLimitStats() },
+    onRefused: () => {},
     isReady: () => true,
     close: async () => {},
+  };
+}
+
+function createPortReport(stats: LimitStats, logger: Setup['logger']): ReportRefusal {
+  const mayLog = createOncePerMinute();
+  return (reason) => {
+    stats.refused(reason);
+    if (!mayLog()) return;
+    logger.error(
+      { refused: { ...stats.refusals() } },
+      `the rate-limit port closes or refuses: ${portRefusals[reason]}`,
+    );
   };
 }
 

@@ -15,6 +15,7 @@ describe('the metrics of the rate-limit service', () => {
     const limiter = createLimiter({ limits: [domain('d', node('k', limit(1)))], stats });
     for (let hit = 0; hit < 3; hit += 1) limiter.shouldRateLimit({ domain: 'd', descriptors: [descriptor('k=v')] });
     stats.failed();
+    stats.refused('silent');
     assert.deepEqual(seriesOf((await metrics.read()).text), {
       'frontdesk_ratelimit_hits_total d k 1/60s': 3,
       'frontdesk_ratelimit_within_limit_total d k 1/60s': 1,
@@ -23,6 +24,10 @@ describe('the metrics of the rate-limit service', () => {
       'frontdesk_ratelimit_over_limit_from_memory_total d k 1/60s': 0,
       'frontdesk_ratelimit_shadow_mode_total d k 1/60s': 0,
       frontdesk_ratelimit_call_errors_total: 1,
+      'frontdesk_ratelimit_port_refusals_total too_many': 0,
+      'frontdesk_ratelimit_port_refusals_total silent': 1,
+      'frontdesk_ratelimit_port_refusals_total unfinished': 0,
+      'frontdesk_ratelimit_port_refusals_total reflections': 0,
       frontdesk_ratelimit_config_loads_total: 2,
       frontdesk_ratelimit_config_load_errors_total: 1,
       frontdesk_ratelimit_config_current: 0,

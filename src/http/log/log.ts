@@ -59,6 +59,19 @@ export function endedStatus(res: ServerResponse): number {
   return res.writableFinished && !isCutOff ? res.statusCode : 499;
 }
 
+const everyMs = 60_000;
+
+/** For a line that may be due very often: true when it is due for the first time, and then at most once a minute. */
+export function createOncePerMinute(clock = () => performance.now()): () => boolean {
+  let silentUntilMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    const nowMs = clock();
+    if (nowMs < silentUntilMs) return false;
+    silentUntilMs = nowMs + everyMs;
+    return true;
+  };
+}
+
 export interface OutageLogOptions {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** Of the line when it has ended: `the auth service answers again`. */
@@ -74,7 +87,6 @@ export interface OutageLog {
   readonly answered: () => void;
 }
 
-const everyMs = 60_000;
 /** An answer so long after the last failure ends an outage. Sooner, one that comes and goes would log each time. */
 const calmMs = 5_000;
 

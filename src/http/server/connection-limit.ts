@@ -1,6 +1,6 @@
 /** A bound on the connections of all listeners together: near it idle ones make room, beyond it new ones are refused. */
 import type { Socket } from 'node:net';
-import type { Logger } from '../log/log.ts';
+import { createOncePerMinute, type Logger } from '../log/log.ts';
 
 export interface ConnectionLimit {
   /** Takes a place until the connection closes. False: there is none. */
@@ -26,17 +26,15 @@ export interface ConnectionLimitOptions {
 
 /** From this part of the places on, each new connection closes the one that has been idle for longest. */
 const nearShare = 0.9;
-const warnEveryMs = 60_000;
 
 export function createConnectionLimit({ max, logger }: ConnectionLimitOptions): ConnectionLimit {
   /** The longest idle first. */
   const idle = new Set<Socket>();
   const counts = { open: 0, max, refused: 0, idleClosed: 0 };
-  let warnedAtMs = Number.NEGATIVE_INFINITY;
+  const mayWarn = createOncePerMinute();
 
   function warn(): void {
-    if (performance.now() - warnedAtMs < warnEveryMs) return;
-    warnedAtMs = performance.now();
+    if (!mayWarn()) return;
     logger.warn(
       { ...counts },
       'connections are near CONNECTIONS_MAX: idle ones are closed, beyond it new ones refused',

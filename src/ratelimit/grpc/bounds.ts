@@ -1,7 +1,6 @@
 /** Bounds what clients of the rate-limit port hold open: connections, calls that do not end, and messages that do not arrive. */
 import type { Socket } from 'node:net';
 import type { Responder, ServerInterceptor } from '@grpc/grpc-js';
-import type { Logger } from '../limiter.ts';
 
 export interface PortBounds {
   /** Connections at once. Beyond, the newest without a call makes room for the next. @default 1_000 */
@@ -31,6 +30,19 @@ export const portBounds: PortBounds = Object.freeze({
 const reflectionsMax = 16;
 const messagesMax = 100;
 
+/** Why the port closes connections and refuses calls, in words. */
+export const portRefusals = Object.freeze({
+  too_many: 'there are too many',
+  silent: 'clients that send nothing',
+  unfinished: 'calls that do not end',
+  reflections: 'too many reflections at once',
+});
+
+export type PortRefusal = keyof typeof portRefusals;
+
+/** Called for each connection that is closed, and each call that is refused. */
+export type ReportRefusal = (reason: PortRefusal) => void;
+
 export interface BoundedPort {
   /** False: there is no room for the connection, and it is destroyed. */
   readonly admit: (socket: Socket) => boolean;
@@ -49,16 +61,15 @@ interface OpenCall {
   readonly peer: Peer;
 }
 
-export function createBoundedPort(grpc: Grpc, bounds: PortBounds, logger: Pick<Logger, 'error'>): BoundedPort {
+export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: ReportRefusal): BoundedPort {
   const openedMs = new Map<Socket, number>();
   // In the order of their start: the first is the oldest.
   const calls = new Set<OpenCall>();
   const arriving = new Set<OpenCall>();
-  const report = createReport(logger);
 
   function admit(socket: Socket): boolean {
     if (openedMs.size >= bounds.connectionsMax && !makeRoom()) {
-      report('tooMany');
+      report('too_many');
       socket.destroy();
       return false;
     }
@@ -71,11 +82,11 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, logger: Pick<L
   function makeRoom(): boolean {
     const busy = new Set([...calls].map(({ peer }) => nameOf(peer)));
     const idle = [...openedMs.keys()].findLast((socket) => !busy.has(nameOf(socket)));
-    if (idle !== undefined) closeSocket(idle, 'tooMany');
+    if (idle !== undefined) closeSocket(idle, 'too_many');
     return idle !== undefined;
   }
 
-  function closeSocket(socket: Socket, reason: Reason): void {
+  function closeSocket(socket: Socket, reason: PortRefusal): void {
     report(reason);
     openedMs.delete(socket);
     socket.destroy();
@@ -114,7 +125,7 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, logger: Pick<L
   const timer = setInterval(sweep, Math.min(1_000, bounds.silentMs, bounds.callMs)).unref();
   return Object.freeze({
     admit,
-    interceptor: createInterceptor(grpc, { begin, arrived: (call) => arriving.delete(call), end, disconnect }),
+    interceptor: createInterceptor(grpc, { report, begin, arrived: (call) => arriving.delete(call), end, disconnect }),
     sockets: () => openedMs.keys(),
     close: () => clearInterval(timer),
   });
@@ -128,6 +139,7 @@ function nameOf({ remoteAddress, remotePort }: Peer): string {
 }
 
 interface CallEvents {
+  readonly report: ReportRefusal;
   readonly begin: (peer: Peer) => OpenCall;
   readonly arrived: (call: OpenCall) => void;
   readonly end: (call: OpenCall) => void;
@@ -145,6 +157,7 @@ function createInterceptor({ ServerInterceptingCall, status }: Grpc, events: Cal
     // From here on `cancel` is certain, which grpc-js calls at the end of every call.
     function begin(): boolean {
       if (isReflection && reflections >= reflectionsMax) {
+        events.report('reflections');
         call.sendStatus(tooMany);
         return false;
       }
@@ -177,27 +190,5 @@ function createInterceptor({ ServerInterceptingCall, status }: Grpc, events: Cal
         onCancel: end,
       });
     return new ServerInterceptingCall(call, { start });
-  };
-}
-
-const reasons = Object.freeze({
-  tooMany: 'there are too many',
-  silent: 'clients that send nothing',
-  unfinished: 'calls that do not end',
-});
-
-type Reason = keyof typeof reasons;
-
-const reportEveryMs = 60_000;
-
-/** A line for the first connection that is closed, and at most one a minute with their numbers. */
-function createReport(logger: Pick<Logger, 'error'>): (reason: Reason) => void {
-  const closed = { tooMany: 0, silent: 0, unfinished: 0 };
-  let reportedMs = Number.NEGATIVE_INFINITY;
-  return (reason) => {
-    closed[reason] += 1;
-    if (performance.now() - reportedMs < reportEveryMs) return;
-    reportedMs = performance.now();
-    logger.error({ closed: { ...closed } }, `the rate-limit server closes connections: ${reasons[reason]}`);
   };
 }

@@ -3,7 +3,7 @@ import { createServer, type Server as Listener, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
 import type { Limiter, Logger } from '../limiter.ts';
-import { createBoundedPort, type PortBounds, portBounds } from './bounds.ts';
+import { createBoundedPort, type PortBounds, portBounds, type ReportRefusal } from './bounds.ts';
 import { addServices, loadGrpc } from './services.ts';
 
 export interface RateLimitServerOptions {
@@ -15,6 +15,8 @@ export interface RateLimitServerOptions {
   readonly logger: Pick<Logger, 'error'>;
   /** @default portBounds */
   readonly bounds?: Partial<PortBounds>;
+  /** What the bounds do. @default nothing */
+  readonly onRefused?: ReportRefusal;
   /** Whether to take one more connection. @default all */
   readonly admit?: (socket: Socket) => boolean;
 }
@@ -32,7 +34,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
   const library = await loadGrpc();
   const { Server, ServerCredentials } = library.grpc;
   const bounds = { ...portBounds, ...options.bounds };
-  const bounded = createBoundedPort(library.grpc, bounds, options.logger);
+  const bounded = createBoundedPort(library.grpc, bounds, options.onRefused ?? (() => {}));
   const server = new Server(serverOptions(bounds, bounded.interceptor));
   const health = await addServices(server, library, options);
   // The library's own listening hides the system's error code and prints to the console.

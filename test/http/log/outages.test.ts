@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import Koa from 'koa';
 import request from 'supertest';
-import { createOutageLog, createProblemResponses, problem, requestContext } from '#http';
+import { createOncePerMinute, createOutageLog, createProblemResponses, problem, requestContext } from '#http';
 import { call, desksOf, limitRecord, mappingRecord } from '../../support/desks.ts';
 import { testServers } from '../../support/serve.ts';
 
@@ -41,6 +41,16 @@ describe('an outage', () => {
     at(50_000, 'failed');
     assert.equal(lines.length, 3);
   });
+});
+
+it('a line that may be due often is due at once, and then once a minute', () => {
+  let nowMs = 0;
+  const isDue = createOncePerMinute(() => nowMs);
+  const due = [0, 1, 59_999, 60_000, 60_001, 200_000].filter((atMs) => {
+    nowMs = atMs;
+    return isDue();
+  });
+  assert.deepEqual(due, [0, 60_000, 200_000]);
 });
 
 describe('requests of one outage', () => {

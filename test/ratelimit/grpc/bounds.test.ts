@@ -15,16 +15,23 @@ const listServices = frame('3a00');
 
 describe('the rate-limit port', () => {
   let server: RateLimitServer;
+  let refused: string[];
   let logged: string[];
   let closers: (() => void)[];
 
   async function open(bounds: RateLimitServerOptions['bounds'] = {}): Promise<void> {
     const log = (_fields: object, message = '') => logged.push(message);
-    server = await serveRateLimit({ limiter, port: 0, logger: { error: log }, bounds });
+    server = await serveRateLimit({
+      limiter,
+      port: 0,
+      logger: { error: log },
+      onRefused: (reason) => refused.push(reason),
+      bounds,
+    });
   }
 
   beforeEach(() => {
-    logged = [];
+    [refused, logged] = [[], []];
     closers = [];
   });
 
@@ -69,13 +76,13 @@ describe('the rate-limit port', () => {
     return status(stream);
   };
 
-  it('closes connections that send nothing, or not even the first line, and says so once', async () => {
+  it('closes connections that send nothing, or not even the first line, and reports each', async () => {
     await open({ silentMs: 50 });
     const [silent, slow] = [socket(), socket()];
     slow.write('PRI * HTTP/2.0\r\n');
     await Promise.all([once(silent, 'close'), once(slow, 'close')]);
     assert.equal(await decide(), '0');
-    assert.deepEqual(logged, ['the rate-limit server closes connections: clients that send nothing']);
+    assert.deepEqual(refused, ['silent', 'silent']);
   });
 
   it('closes a connection without a call after a while, and tells its client first', async () => {
@@ -83,7 +90,7 @@ describe('the rate-limit port', () => {
     const idle = session();
     assert.equal(await decide(idle), '0');
     await Promise.all([once(idle, 'goaway'), once(idle, 'close')]);
-    assert.deepEqual(logged, []);
+    assert.deepEqual(refused, []);
   });
 
   it('closes the connection of a call whose message never arrives whole', async () => {
@@ -91,7 +98,7 @@ describe('the rate-limit port', () => {
     const slow = session();
     begin(slow).write(onlyDomain.subarray(0, 3));
     await once(slow, 'close');
-    assert.deepEqual(logged, ['the rate-limit server closes connections: calls that do not end']);
+    assert.deepEqual(refused, ['unfinished']);
     assert.equal(await decide(), '0');
   });
 
@@ -144,7 +151,7 @@ describe('the rate-limit port', () => {
     pending.end(onlyDomain);
     assert.equal(await status(pending), '0');
     assert.equal(await decide(idle), '0');
-    assert.deepEqual(logged, ['the rate-limit server closes connections: there are too many']);
+    assert.deepEqual(refused, ['too_many']);
   });
 
   it('closes the connection of a reflection that asks without end, and refuses the seventeenth at once', async () => {
@@ -156,6 +163,7 @@ describe('the rate-limit port', () => {
     const client = session();
     for (let index = 0; index < 16; index += 1) begin(client, reflection).write(listServices);
     assert.equal(await status(begin(client, reflection)), '8');
+    assert.deepEqual(refused, ['unfinished', 'reflections']);
   });
 
   it('refuses to watch a service whose name is longer than 256 characters', async () => {
