@@ -291,10 +291,10 @@ function retryLater(call: Call, pauseMsMin: number, because: unknown): boolean {
   return true;
 }
 
-/** While the client is still sending, its idle time-out counts; the deadline starts again when the request is whole. */
+/** Until the request has arrived, the idle time-out of its body counts, also for a service that reads slowly; then the deadline starts again. */
 function onDeadline(call: Call): void {
   const { request, options } = call;
-  if (request.body?.awaitsClient() !== true) abort(call, () => timedOut(`no response within ${options.timeoutMs} ms`));
+  if (request.body?.hasArrived() !== false) abort(call, () => timedOut(`no response within ${options.timeoutMs} ms`));
 }
 
 function onTryTimeout(call: Call, perTryTimeoutMs: number): void {

@@ -28,8 +28,8 @@ export interface RequestBody {
   readonly isRepeatable: () => boolean;
   /** True when all of it is in memory. */
   readonly isWhole: () => boolean;
-  /** True while the client has more of it to send than it has sent. */
-  readonly awaitsClient: () => boolean;
+  /** True when the client has sent all of it. */
+  readonly hasArrived: () => boolean;
   readonly watch: (watcher: BodyWatcher) => void;
   /** Reads on and drops it. */
   readonly drop: () => void;
@@ -187,7 +187,7 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
     open: () => (isAll ? Buffer.concat(gathered) : openStream()),
     isRepeatable: () => reader === undefined,
     isWhole: () => isAll,
-    awaitsClient: () => state === 'awaited',
+    hasArrived: () => state === 'over',
     watch(given) {
       watcher = given;
     },
@@ -241,7 +241,7 @@ export function wholeBody(content: Uint8Array | string): RequestBody {
     open: () => content,
     isRepeatable: yes,
     isWhole: yes,
-    awaitsClient: () => false,
+    hasArrived: yes,
     watch: ignore,
     drop: ignore,
   };

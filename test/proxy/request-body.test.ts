@@ -167,7 +167,7 @@ it('the rest of a request body is read and dropped when the exchange is over, an
   req.write(Buffer.alloc(200_000));
   await gathered.given;
   assert.ok(req.isPaused(), 'no more is read than is sent');
-  assert.ok(body.isRepeatable() && !body.isWhole() && !body.awaitsClient());
+  assert.ok(body.isRepeatable() && !body.isWhole() && !body.hasArrived());
   const unsent = body.open();
   assert.ok(unsent instanceof Readable);
   await once(unsent.destroy(), 'close');
