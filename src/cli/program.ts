@@ -19,6 +19,7 @@ import { listRoutes } from '#routing';
 import type { ExplainOptions } from './explain.ts';
 import { initialise } from './init.ts';
 import { type ServeOptions, serve } from './serve.ts';
+import { colours, print } from './terminal.ts';
 import { addUser, printPasswordHash } from './users.ts';
 
 /** Ends the process with 1 when the command fails, and with one message that is fit for a terminal. */
@@ -139,15 +140,16 @@ async function check(given: string | undefined, choice: ModuleChoice): Promise<v
   const here =
     errors.length > 0 ? [] : finish(processNotices(configuration, { modules, isChosen, serviceAddresses, directory }));
   for (const found of [[...notices, ...here], errors])
-    if (found.length > 0) process.stderr.write(`${formatErrors(found, process.cwd())}\n`);
+    if (found.length > 0) print(process.stderr, `${formatErrors(found, process.cwd())}\n`, colours.errors);
   if (errors.length > 0) process.exitCode = 1;
-  else for (const line of listRoutes(configuration.mappings)) process.stdout.write(`${line}\n`);
+  else for (const line of listRoutes(configuration.mappings)) print(process.stdout, `${line}\n`, colours.routes);
 }
 
 async function explain(method: string, url: string, options: Omit<ExplainOptions, 'method' | 'url'>): Promise<void> {
   const { explainOnce } = await import('./explain.ts');
   const { text, refusal } = await explainOnce(requiredSettings(), { method, url, ...options });
-  process.stdout.write(text);
+  if (options.json) process.stdout.write(text);
+  else print(process.stdout, text, colours.explanation);
   if (refusal !== undefined) throw new Error(refusal);
 }
 
@@ -187,6 +189,6 @@ function addLine(line: string, lines: readonly string[]): readonly string[] {
 }
 
 function fail(error: unknown): never {
-  process.stderr.write(`frontdesk: ${error instanceof Error ? error.message : String(error)}\n`);
+  print(process.stderr, `frontdesk: ${error instanceof Error ? error.message : String(error)}\n`, colours.errors);
   process.exit(1);
 }

@@ -2,6 +2,7 @@
 import { isDemoModule, type ModuleChoice, packageVersion, type Settings } from '#config';
 import type { Frontdesk, Listeners } from '#server';
 import { type LogOutput, openLog } from './log-output.ts';
+import { colours, print } from './terminal.ts';
 
 export interface ServeOptions extends ModuleChoice {
   /** One of several processes that `split` has started: sends its listeners to the parent, and ends with it. */
@@ -39,7 +40,7 @@ export async function serve(
     process.once('disconnect', () => stop('SIGTERM'));
     const report: ChildReport = { listeners, demoUsers: desk.demoUsers };
     process.send?.(report);
-  } else process.stdout.write(banner(listeners, only, demo ? desk.demoUsers : []));
+  } else print(process.stdout, banner(listeners, only, demo ? desk.demoUsers : []), colours.start);
 }
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;

@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { ModuleName } from '#config';
 import { type ChildReport, formatAddresses, formatExamples } from './serve.ts';
+import { colours, print } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -29,7 +30,7 @@ export async function split(env: Environment, { modules, demo }: SplitOptions): 
     const reports = await Promise.all(services.map((name) => children.start(name, serviceEnvironment(name, env))));
     const found = new Map(services.map((name, index) => [name, reports[index]] as const));
     const gateway = await children.start('gateway', gatewayEnvironment(env, found, demo));
-    process.stdout.write(banner(gateway, found, demo));
+    print(process.stdout, banner(gateway, found, demo), colours.start);
   } catch {
     // The child has printed why it cannot start, and ended.
     children.stop();

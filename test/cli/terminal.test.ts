@@ -1,0 +1,84 @@
+/** What the command line prints at a terminal, and in a pipe. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { PassThrough } from 'node:stream';
+import { text as textOf } from 'node:stream/consumers';
+import type { WriteStream } from 'node:tty';
+import { stripVTControlCharacters, styleText } from 'node:util';
+import { type Colours, colours, print, wrap } from '../../src/cli/terminal.ts';
+import { built } from '../support/programs/built.ts';
+
+/** What a stream gets; `depth`: how many bits of colour it has, 1 with NO_COLOR. */
+async function printed(text: string, chosen: Colours, { isTTY = true, depth = 8, columns = 80 } = {}): Promise<string> {
+  const output = Object.assign(new PassThrough(), { isTTY, columns, getColorDepth: () => depth });
+  print(output as unknown as WriteStream, text, chosen);
+  output.end();
+  return textOf(output);
+}
+
+const always = { validateStream: false } as const;
+
+describe('print', () => {
+  const long = `services/rooms.yaml:4  Mapping rooms: ${'unknown '.repeat(12)}key\n    Write "prefix".\n`;
+
+  it('colours at a terminal', async () => {
+    const text = await printed('frontdesk 1.0.0 is ready.\n  gateway      http://127.0.0.1:8080\n', colours.start);
+    const [ready, name, url] = [
+      styleText('green', 'frontdesk 1.0.0 is ready.', always),
+      styleText('dim', 'gateway', always),
+      styleText('cyan', 'http://127.0.0.1:8080', always),
+    ];
+    assert.equal(text, `${ready}\n  ${name}      ${url}\n`);
+    const place = styleText('bold', 'services/rooms.yaml:4', always);
+    assert.ok((await printed(long, colours.errors)).startsWith(`${place}  Mapping`));
+  });
+
+  it('writes no colour where there is none, and fits the window nevertheless', async () => {
+    const text = await printed(long, colours.errors, { depth: 1 });
+    assert.equal(stripVTControlCharacters(text), text);
+    assert.ok(text.split('\n').every((line) => line.length <= 80));
+  });
+
+  it('writes a text into a pipe as it is', async () => {
+    assert.equal(await printed(long, colours.errors, { isTTY: false }), long);
+  });
+});
+
+describe('wrap', () => {
+  function check(what: string, text: string, expected: string) {
+    it(what, () => assert.equal(wrap(text, 20), expected));
+  }
+
+  check('leaves lines that fit', 'a b\n  c', 'a b\n  c');
+  check(
+    'goes on below the last column of the first half',
+    '  name  one two three four',
+    '  name  one two\n        three four',
+  );
+  check('goes on with an indent where there is no column', 'one two three four five', 'one two three four\n    five');
+  check('leaves a long word whole', '  name  a-word-that-is-too-long x', '  name  a-word-that-is-too-long\n        x');
+  check('keeps a command one command', '  curl -i http://x.test', '  curl -i \\\n  http://x.test');
+});
+
+describe('the commands at a terminal', function () {
+  // Four processes that start one after the other.
+  this.timeout(60_000);
+  const main = built('main.js');
+  const atTerminal = (command: string, env: NodeJS.ProcessEnv = {}) =>
+    spawnSync('script', ['-qec', `${process.execPath} ${main} ${command}`, '/dev/null'], {
+      env: { PATH: process.env['PATH'], TERM: 'xterm-256color', CONFIG_DIR: 'config', ...env },
+      encoding: 'utf8',
+    }).stdout.replaceAll('\r', '');
+
+  for (const command of ['check', 'explain GET /v1/hotels --user demo'])
+    it(`${command} has colours, none with NO_COLOR, and 80 columns`, function () {
+      if (spawnSync('script', ['--version']).status !== 0) this.skip();
+      const [coloured, plain] = [atTerminal(command), atTerminal(command, { NO_COLOR: '1' })];
+      assert.notEqual(coloured, plain);
+      assert.equal(stripVTControlCharacters(coloured), plain);
+      assert.deepEqual(
+        plain.split('\n').filter((line) => line.length > 80),
+        [],
+      );
+    });
+});
