@@ -1,9 +1,9 @@
-/** The picture of the diagnostics in the README. `UPDATE_PICTURE=1` takes it again, after five minutes of traffic. */
+/** Pictures of the pages, kept in test/examples. `UPDATE_PICTURE=1` takes them again, that of the README after five minutes of traffic. */
 import assert from 'node:assert/strict';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeInBrowser } from './browser.ts';
+import { accessFaults, describeInBrowser } from './browser.ts';
 import { demo, isLive, mappingText, openWatchedDesk, type WatchedDesk } from './watched-desk.ts';
 
 const isForReadme = process.env.UPDATE_PICTURE === '1';
@@ -33,6 +33,46 @@ describeInBrowser('the picture of the diagnostics', function ({ servers, writeFi
     const { size } = await stat(path);
     assert.ok(size > 20_000 && size < 200_000, `${size} bytes`);
   });
+});
+
+/** Each page in a wide window and on a phone. */
+const pages = [
+  ['landing', '/'],
+  ['collection', '/v1/hotels/'],
+  ['item', '/v1/hotels/bookings/0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01'],
+  ['problem', '/v1/messages/?limit=none'],
+  ['docs', '/v1/hotels/docs/'],
+  ['diagnostics', '/gateway/v0/diag/'],
+  ['explain', '/gateway/v0/explain?url=/v1/hotels&user=demo'],
+] as const;
+const windows = [
+  [1400, 'light'],
+  [390, 'dark'],
+] as const;
+
+describeInBrowser('the pictures of the pages', function ({ servers, writeFiles, visit }) {
+  this.timeout(60_000);
+  let desk: WatchedDesk;
+
+  before(async () => {
+    desk = await openWatchedDesk(servers, await writeFiles());
+    await desk.send('/v1/hotels/', 3);
+  });
+
+  for (const [name, path] of pages)
+    for (const [width, colorScheme] of windows)
+      it(`show ${name} ${colorScheme} at ${width} pixels, without scrolling sideways and without a fault of access`, async () => {
+        const look = { viewport: { width, height: 900 }, colorScheme, bypassCSP: true };
+        const { page } = await visit(new URL(path, desk.diagnostics).href, { ...look, expected: /status of 400/ });
+        if (name === 'docs') await page.locator('.opblock').first().waitFor();
+        else assert.deepEqual(await accessFaults(page), []);
+        assert.ok(await page.evaluate('document.scrollingElement.scrollWidth <= innerWidth'));
+        const directory = isForReadme ? 'test/examples/pages' : await writeFiles();
+        const picture = join(directory, `${name}-${width}.png`);
+        await page.screenshot({ path: picture });
+        const { size } = await stat(picture);
+        assert.ok(size > 5_000 && size < 150_000, `${size} bytes`);
+      });
 });
 
 /** A directory below the checkout is shown by a short path. */
