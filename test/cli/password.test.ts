@@ -36,5 +36,6 @@ describe('readPassword', () => {
 
   it('takes the first line of a pipe, as it is, and asks nothing', async () => {
     assert.deepEqual(await type(' pass \nmore\n', false), { result: ' pass ', shown: '' });
+    for (const text of ['\nmore\n', '']) assert.match((await type(text, false)).result, /no password/);
   });
 });

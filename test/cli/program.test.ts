@@ -77,14 +77,6 @@ describe('frontdesk', () => {
     async () => ({ input: 'pass wörd \nsecond line' }),
   );
 
-  check(
-    'hash-password makes no hash of an empty line',
-    ['hash-password'],
-    1,
-    ({ stderr }) => assert.equal(stderr, 'frontdesk: there was no password on standard input\n'),
-    async () => ({ input: '\n' }),
-  );
-
   let usersDirectory: string;
   check(
     'users add writes a user with the password of standard input, and leaves the file as it was otherwise',

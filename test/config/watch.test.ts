@@ -143,17 +143,17 @@ describe('watchConfiguration', () => {
     await start(directory, undefined, 0);
     const record = (name: string) =>
       `{ apiVersion: gateway/v1, kind: Mapping, name: ${name}, prefix: /${name}, service: a:1 }\n`;
-    const names = (first: string) => Array.from({ length: 700 }, (_, index) => `${first}${1000 + index}`);
+    const names = (first: string) => Array.from({ length: 400 }, (_, index) => `${first}${1000 + index}`);
     await mkdir(join(directory, 'services'));
     const large = [...names('a'), ...names('b')];
     await writeFile(join(directory, 'services/a.yaml'), large.map(record).join('---\n'));
     const small = names('c');
     await Promise.all(small.map((name) => writeFile(join(directory, `services/${name}.yaml`), record(name))));
     await watch?.reload();
-    const { configuration, files } = await reported((loaded) => loaded.configuration.mappings.length === 2100);
+    const { configuration, files } = await reported((loaded) => loaded.configuration.mappings.length === 1200);
     const read = configuration.mappings.map(({ name }) => name);
     assert.deepEqual(read, [...large, ...small]);
-    assert.equal(files?.length, 701);
+    assert.equal(files?.length, 401);
     assert.ok(configuration.mappings.every((mapping) => Object.isFrozen(mapping.headers)));
   });
 
