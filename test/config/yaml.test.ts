@@ -44,7 +44,7 @@ describe('readYaml', () => {
     const deep = (levels: number) => `${'['.repeat(levels)}1${']'.repeat(levels)}`;
     assert.equal(read(deep(64)).errors.length, 0);
     const block = deep(65).replaceAll('[', '- ').replaceAll(']', '');
-    for (const text of [deep(65), '['.repeat(100_000), block, `? ${deep(65)}\n: 1`]) {
+    for (const text of [deep(65), '['.repeat(30_000), block, `? ${deep(65)}\n: 1`]) {
       const { results, errors } = read(`a: 1\n---\n${text}\n---\nb: 2\n`);
       assert.deepEqual(results.map(({ value }) => value)[0], { a: 1 });
       assert.deepEqual([errors[0]?.source.line, errors[0]?.message], [3, 'this is nested more than 64 levels deep']);
@@ -57,9 +57,9 @@ describe('readYaml', () => {
     ['aliases of aliases', aliasBomb(), 1, /aliases cannot be followed: Excessive alias count/],
     [
       'a map of many keys',
-      `a:\n${numbered(20_000, (index) => `  k${index}: 1\n`)}`,
+      `a:\n${numbered(5000, (index) => `  k${index}: 1\n`)}`,
       2,
-      /has 20000 keys, and at most 1000/,
+      /has 5000 keys, and at most 1000/,
     ],
     ['a key many times', numbered(900, () => 'k: 1\n'), 2, /the key "k" appears twice/],
     ['a large document', `a: 1\n---\nb:\n${'- x\n'.repeat(600_000)}`, 2, /more than 2 million characters/],
