@@ -142,7 +142,11 @@ async function check(given: string | undefined, choice: ModuleChoice): Promise<v
   for (const found of [[...notices, ...here], errors])
     if (found.length > 0) print(process.stderr, `${formatErrors(found, process.cwd())}\n`, colours.errors);
   if (errors.length > 0) process.exitCode = 1;
-  else for (const line of listRoutes(configuration.mappings)) print(process.stdout, `${line}\n`, colours.routes);
+  else {
+    const isLocal = (service: string) => modules.some((name) => name === service);
+    for (const line of listRoutes(configuration.mappings, { ...settings, isLocal }))
+      print(process.stdout, `${line}\n`, colours.routes);
+  }
 }
 
 async function explain(method: string, url: string, options: Omit<ExplainOptions, 'method' | 'url'>): Promise<void> {

@@ -59,6 +59,7 @@ name: app
 # that a second one with the prefix /api can lead elsewhere.
 prefix: /
 service: ${JSON.stringify(service)}
+# It has 60 s to begin its answer (timeout_ms), and a body of any size may pause for 60 s (idle_timeout_ms).
 # By what requests are counted: here by the user. The limit itself stands in ../ratelimit/gateway.yaml.
 labels:
   gateway:

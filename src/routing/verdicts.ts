@@ -74,18 +74,37 @@ function inWords(percent: number): string {
   return String(Math.round(percent * 100) / 100);
 }
 
-/** One line for each mapping, in the order of trial; with the values of its conditions, for the owner of the files alone. */
-export function listRoutes(mappings: readonly Mapping[]): readonly string[] {
+/** Of services across HTTP, where their mappings say nothing else; in milliseconds, 0: no limit. */
+export interface ServiceTimes {
+  readonly upstreamTimeoutMs: number;
+  readonly upstreamIdleTimeoutMs: number;
+  /** Whether a service runs in this process, where these times do not hold. */
+  readonly isLocal: (service: string) => boolean;
+}
+
+/**
+ * One line for each mapping, in the order of trial; with the values of its conditions, for the owner of the files alone,
+ * and with the time-outs that hold.
+ */
+export function listRoutes(mappings: readonly Mapping[], times: ServiceTimes): readonly string[] {
   const sorted = mappings.map(rankRule).sort(compareRanked);
   const rows = sorted.map(({ rule }) => ({
     rule,
     match: [rule.prefix, ...conditionsWith(valueTextOf, rule)].join('  '),
   }));
   const width = Math.max(...rows.map(({ match }) => match.length), 0);
-  return rows.map(({ match, rule: { service, redirect, name, source } }) => {
-    const target = redirect === undefined ? service : redirectTarget(redirect);
+  return rows.map(({ match, rule }) => {
+    const { service, redirect, name, source } = rule;
+    const target = redirect === undefined ? service + timesText(rule, times) : redirectTarget(redirect);
     return `${match.padEnd(width)}  ->  ${target}  (Mapping ${name}, ${source.file}:${source.line})`;
   });
+}
+
+function timesText({ service, timeoutMs, idleTimeoutMs }: Mapping, times: ServiceTimes): string {
+  if (times.isLocal(service)) return '';
+  const { upstreamTimeoutMs, upstreamIdleTimeoutMs } = times;
+  const text = (ms: number) => (ms === 0 ? 'none' : `${ms} ms`);
+  return `  time-out ${text(timeoutMs ?? upstreamTimeoutMs)}, pauses ${text(idleTimeoutMs ?? upstreamIdleTimeoutMs)}`;
 }
 
 function redirectTarget({ host, status }: Redirect): string {

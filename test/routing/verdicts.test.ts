@@ -173,23 +173,34 @@ describe('an explanation', () => {
 });
 
 describe('the list of mappings', () => {
-  it('is in the order of trial, with the conditions of each mapping, its target and its source', () => {
+  const times = {
+    upstreamTimeoutMs: 60_000,
+    upstreamIdleTimeoutMs: 30_000,
+    isLocal: (name: string) => name === 'hotel',
+  };
+
+  it('is in the order of trial, with the conditions of each mapping, its target, its time-outs and its source', () => {
     const source = { file: 'services/hotel.yaml', line: 9 };
-    const lines = listRoutes([
-      mappingOf({ name: 'all', prefix: '/', source }),
-      mappingOf({ source }),
-      mappingOf({ name: 'book', method: { kind: 'exact', value: 'POST' }, service: 'booking:8080', source }),
-      mappingOf({ name: 'old', prefix: '/old', source, redirect: { host: undefined, path: undefined, status: 308 } }),
-    ]);
+    const lines = listRoutes(
+      [
+        mappingOf({ name: 'all', prefix: '/', source }),
+        mappingOf({ source }),
+        mappingOf({ name: 'book', method: { kind: 'exact', value: 'POST' }, service: 'booking:8080', source }),
+        mappingOf({ name: 'long', prefix: '/long', service: 'http://far', timeoutMs: 0, idleTimeoutMs: 9, source }),
+        mappingOf({ name: 'old', prefix: '/old', source, redirect: { host: undefined, path: undefined, status: 308 } }),
+      ],
+      times,
+    );
     assert.deepEqual(lines, [
-      '/v1/hotels  POST  ->  booking:8080  (Mapping book, services/hotel.yaml:9)',
+      '/v1/hotels  POST  ->  booking:8080  time-out 60000 ms, pauses 30000 ms  (Mapping book, services/hotel.yaml:9)',
       '/v1/hotels        ->  hotel  (Mapping hotel, services/hotel.yaml:9)',
+      '/long             ->  http://far  time-out none, pauses 9 ms  (Mapping long, services/hotel.yaml:9)',
       '/old              ->  redirect (308)  (Mapping old, services/hotel.yaml:9)',
       '/                 ->  hotel  (Mapping all, services/hotel.yaml:9)',
     ]);
   });
 
-  it('is empty without mappings', () => assert.deepEqual(listRoutes([]), []));
+  it('is empty without mappings', () => assert.deepEqual(listRoutes([], times), []));
 
   function check(fields: Partial<Mapping>, ...expected: string[]) {
     it(`describes ${expected.join(' and ') || 'none of the defaults'}`, () =>
@@ -215,7 +226,7 @@ describe('the list of mappings', () => {
       headers: [...one('x-plan', exact('gold')), ...one('x-beta', regex('a+'))],
       queryParameters: one('v', exact('2')),
     });
-    assert.match(listRoutes([mapping])[0] ?? '', /x-plan: gold {2}x-beta ~ a\+ {2}\?v=2/);
+    assert.match(listRoutes([mapping], times)[0] ?? '', /x-plan: gold {2}x-beta ~ a\+ {2}\?v=2/);
     assert.deepEqual(describeConditions(mapping), ['x-plan: …', 'x-beta ~ …', '?v=…']);
   });
 });
