@@ -18,7 +18,9 @@ export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<Gateway
     const signsIn = ctx.req.headers.authorization !== undefined || ctx.search === '?sign-in';
     // False: the auth service has answered itself, or the client is gone.
     if (signsIn && stage && !(await stage.authenticate(ctx, attributesOf(ctx)))) return;
-    const seen = routes.filter(({ auth }) => auth === undefined || (signsIn && auth.record === stage?.record));
+    // With failure_mode_allow a request may pass that nobody has vouched for.
+    const isKnown = signsIn && (requestContext(ctx).user !== undefined || stage?.record.failureModeAllow === false);
+    const seen = routes.filter(({ auth }) => auth === undefined || (isKnown && auth.record === stage?.record));
     const byPrefix = new Map(seen.map((route) => [route.prefix, rowOf(route, apis)]));
     const hasDiagnostics = gateway.snapshot().routes.some(({ name, internal }) => internal && name === 'diagnostics');
     ctx.vary('Accept');
@@ -26,7 +28,7 @@ export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<Gateway
     ctx.set({ ...pageHeaders(), 'Cache-Control': 'private, no-store', 'Content-Type': 'text/html; charset=utf-8' });
     ctx.body = landingPage({
       routes: [...byPrefix.values()],
-      canSignIn: stage !== undefined && !signsIn,
+      canSignIn: stage !== undefined && !isKnown,
       hasDiagnostics,
     });
   }

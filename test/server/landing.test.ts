@@ -57,6 +57,18 @@ describe('the page at /', () => {
     await request(desk.app.callback()).get('/').set('Accept', browser).expect(404);
   });
 
+  it('stays closed while the auth service gives no answer, with failure_mode_allow too', async () => {
+    const { origin } = await servers.refusing();
+    const auth = { ...authRecord, auth_service: origin, failure_mode_allow: true };
+    const records = [mappingRecord('guarded', '/guarded', 'http://127.0.0.1:9'), auth];
+    const desk = await openDesk({ config: { records }, demo: false });
+    const at = (await desk.listen()).gateway?.url;
+    for (const path of ['/', '/?sign-in']) {
+      const { text } = await get(browser, path, at).auth('ann', 'any').expect(200);
+      assert.deepEqual(pathsOf(text), []);
+    }
+  });
+
   it('does not offer to sign in where no route asks for it', async () => {
     const records = [mappingRecord('open', '/a&b', 'http://127.0.0.1:9', { bypass_auth: true }), authRecord];
     const desk = await openDesk({ config: { records }, demo: false });
