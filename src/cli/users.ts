@@ -1,17 +1,11 @@
 /** Makes users: adds one to users.yaml, or prints the line with the hash of a password. */
 import { hashPassword } from '#auth';
-import { addUserToFile } from '#config';
+import { addUserToFile, type NewUser } from '#config';
 import { readPassword } from './password.ts';
-
-export interface NewUser {
-  readonly name: string;
-  readonly roles: readonly string[];
-}
 
 /** Gives the text to print, with a line break at its end. Rejects with an Error fit for a terminal; then nothing is written. */
 export async function addUser(directory: string, user: NewUser): Promise<string> {
-  const passwordHash = await readHash();
-  const file = await addUserToFile(directory, { ...user, passwordHash });
+  const file = await addUserToFile(directory, user, readHash);
   return `${file} has the user ${user.name} now; a running frontdesk takes it over.\n`;
 }
 

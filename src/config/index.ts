@@ -58,7 +58,7 @@ export {
 export { formatSettings, listSettings, type SettingRow } from './settings/table.ts';
 export { loadTls, type Tls } from './settings/tls.ts';
 export { demoUsersAmong, exposedDemoUsers, type User } from './users.ts';
-export { addUserToFile, type UserEntry } from './users-file.ts';
+export { addUserToFile, type NewUser } from './users-file.ts';
 export { type ConfigurationWatch, type WatchOptions, watchConfiguration } from './watch/watch.ts';
 export {
   finish,

@@ -7,21 +7,41 @@ import { formatErrors, systemCode } from './errors.ts';
 import { readUsers } from './users.ts';
 import { readYaml } from './yaml.ts';
 
-export interface UserEntry {
+export interface NewUser {
   readonly name: string;
-  readonly passwordHash: string;
   readonly roles: readonly string[];
 }
 
-/** Gives the name of the file. Rejects with an Error fit for a terminal, and then the file is as it was. */
-export async function addUserToFile(directory: string, user: UserEntry): Promise<string> {
+interface UserEntry extends NewUser {
+  readonly passwordHash: string;
+}
+
+/** In place of the one that is not asked for yet. */
+const anyHash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
+/**
+ * Gives the name of the file. `readHash` is called when nothing else is wrong, so that nobody types a password in vain.
+ * Rejects with an Error fit for a terminal, and then the file is as it was.
+ */
+export async function addUserToFile(
+  directory: string,
+  user: NewUser,
+  readHash: () => Promise<string>,
+): Promise<string> {
   const file = join(directory, 'users.yaml');
+  await textWith(file, { ...user, passwordHash: anyHash });
+  const passwordHash = await readHash();
+  await replace(file, await textWith(file, { ...user, passwordHash }));
+  return file;
+}
+
+/** The whole file with the user in it, checked as it is when it is read. */
+async function textWith(file: string, user: UserEntry): Promise<string> {
   const text = withUser(await readOrBegin(file), user);
   const { results, errors } = readYaml(text, { file, lineOf: (line) => line }, readUsers);
   const found = [...errors, ...results.flatMap((result) => result.errors)];
   if (found.length > 0) throw new Error(`nothing was written:\n${formatErrors(found, resolve('.'))}`);
-  await replace(file, text);
-  return file;
+  return text;
 }
 
 const beginning = '# Who may call. `frontdesk users add NAME` adds a user.\nusers: []\n';

@@ -95,6 +95,14 @@ describe('frontdesk', () => {
   );
 
   check(
+    'users add says what is wrong with a name before it asks for a password',
+    ['users', 'add', 'ann:b'],
+    1,
+    ({ stderr }) => assert.match(stderr, /^frontdesk: nothing was written:\n.*users\.yaml:2 .*ann:b/),
+    async () => ({ cwd: await writeFiles({ 'users.yaml': 'users: []\n' }), env: { CONFIG_DIR: '.' } }),
+  );
+
+  check(
     'serve names `frontdesk init` where there is no configuration',
     ['serve'],
     1,
