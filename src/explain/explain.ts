@@ -103,6 +103,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
     if (user !== undefined) identifyAs(ctx, route, user);
     if (route.transport.location !== undefined) return { auth, ...redirected(ctx, route) };
     const asked = { auth, rate_limit: explainLimit(parts, attributes, route) };
+    if (route.auth?.record.removeAuthorization === true) delete ctx.req.headers.authorization;
     try {
       const target = explainTarget(parts, ctx, attributes, route, client);
       return { ...asked, target, outcome: { kind: 'forwarded' } };

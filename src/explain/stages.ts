@@ -77,12 +77,13 @@ function bodyText({ includeBody }: AuthService): string {
 
 /** A route of the server itself fails closed. */
 function consequences(
-  { allowedAuthorizationHeaders, failureModeAllow, statusOnError }: AuthService,
+  { allowedAuthorizationHeaders, failureModeAllow, statusOnError, removeAuthorization }: AuthService,
   { source }: Route,
 ) {
   const names = allowedAuthorizationHeaders.join(', ');
+  const set = names === '' ? '' : ` with ${names} as the answer says`;
   return {
-    on_200: names === '' ? 'the request goes on' : `the request goes on with ${names} as the answer says`,
+    on_200: `the request goes on${set}${removeAuthorization ? ', without Authorization' : ''}`,
     on_refusal: 'any other status below 500 is the answer to the client',
     on_error:
       failureModeAllow && source !== undefined

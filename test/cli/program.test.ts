@@ -94,6 +94,21 @@ describe('frontdesk', () => {
     },
   );
 
+  let rolesDirectory: string;
+  check(
+    'users add --role gives the user the role',
+    ['users', 'add', 'bob', '--role', 'admin'],
+    0,
+    async () => {
+      const text = await readFile(join(rolesDirectory, 'users.yaml'), 'utf8');
+      assert.match(text, /^users:\n {2}- name: bob\n(?: {4}.*\n)* {4}roles:\s*(?:\[ ?|- )admin/);
+    },
+    async () => {
+      rolesDirectory = await writeFiles({ 'users.yaml': 'users: []\n' });
+      return { input: 'secret\n', cwd: rolesDirectory, env: { CONFIG_DIR: '.' } };
+    },
+  );
+
   check(
     'users add says what is wrong with a name before it asks for a password',
     ['users', 'add', 'ann:b'],

@@ -95,6 +95,16 @@ describe('an explanation', () => {
     assert.deepEqual(forwarded, ['127.0.0.1', 'https', 'api.example:8443', '/', '/v1/hotels']);
   });
 
+  it('leaves out the Authorization that the auth service removes', () => {
+    const headers = [['Authorization', 'Basic eDp5']] as const;
+    for (const removeAuthorization of [true, false]) {
+      const record = authRecordOf({ removeAuthorization });
+      const { auth: asked, target } = explain({ authServices: [{ ...auth, record }] }, { headers });
+      assert.equal(target?.headers_removed.includes('authorization'), removeAuthorization);
+      assert.equal(asked?.asked && /, without Authorization$/.test(asked.on_200), removeAuthorization);
+    }
+  });
+
   it('separates headers that are removed, passed on, and set by the gateway', () => {
     const requestHeaders = { add: [{ name: 'x-plan', value: 'gold', append: false }], remove: ['accept'] };
     const headers = ['X-Travel-User: admin', 'TE: trailers', 'X-Plan: tin', 'Accept: */*', 'X-Other: 1'];
