@@ -16,14 +16,14 @@ export function orderBody(number: number): string {
   });
 }
 
-/** A demo.yaml: hotels with a room each, and the booking that is read. */
+/** A demo.yaml: hotels with a room each, the booking that is read, and as many others as a page has. */
 export function writeInventory(): string {
   const ids = Array.from({ length: hotels }, (_, index) => hotelId(index));
   const name = 'Bench';
   return JSON.stringify({
     hotels: [...ids, booking.hotel_id].map((id) => ({ id, name, city: 'Berlin' })),
     room_types: ids.map((id) => ({ id, hotel_id: id, name: 'single', guests: 1, units: 1, price: 9900 })),
-    hotel_bookings: [{ ...booking, user: 'demo' }],
+    hotel_bookings: [booking.id, ...ids.slice(1, 20)].map((id) => ({ ...booking, id, user: 'demo' })),
   });
 }
 

@@ -6,7 +6,7 @@ import { booking } from './booking.ts';
 import { writeInventory } from './booking-orders.ts';
 import type { Child } from './child.ts';
 import { writeConfiguration } from './configuration.ts';
-import { type Parts, type Row, startFrontdesk } from './servers.ts';
+import { ownServer, type Parts, type Row, startFrontdesk } from './servers.ts';
 
 const postgres = process.env['TEST_POSTGRES_URL'];
 
@@ -21,21 +21,35 @@ const places: readonly Place[] = [
   ...(postgres === undefined ? [] : [{ suffix: '-pg', title: 'PostgreSQL', start: startOnPostgres(postgres) }]),
 ];
 
-export const bookingRows: readonly Row[] = places.flatMap(({ suffix, title, start }) => [
+const alone = ownServer('sqlite');
+/** Apart from the orders, which would make the count of all bookings grow. */
+const startReads: Row['start'] = (...args) => startBookings(...args);
+
+export const bookingRows: readonly Row[] = [
+  { name: 'insert', title: 'SQLite alone: INSERT, COMMIT and fsync', path: '/', orders: true, start: alone },
+  { name: 'select', title: 'SQLite alone: a page of 20 as JSON', path: '/', start: ownServer('sqlite') },
   {
-    name: `create-booking${suffix}`,
-    title: `create a booking, ${title}`,
-    path: '/v1/hotels/bookings/',
-    orders: true,
-    start,
+    name: 'list-bookings',
+    title: 'a page of 20 bookings, SQLite',
+    path: '/v1/hotels/bookings/?limit=20',
+    start: startReads,
   },
-  {
-    name: `read-booking${suffix}`,
-    title: `read a booking, ${title}`,
-    path: `/v1/hotels/bookings/${booking.id}`,
-    start,
-  },
-]);
+  ...places.flatMap(({ suffix, title, start }) => [
+    {
+      name: `create-booking${suffix}`,
+      title: `create a booking, ${title}`,
+      path: '/v1/hotels/bookings/',
+      orders: true,
+      start,
+    },
+    {
+      name: `read-booking${suffix}`,
+      title: `read a booking, ${title}`,
+      path: `/v1/hotels/bookings/${booking.id}`,
+      start,
+    },
+  ]),
+];
 
 function startBookings(
   port: number,

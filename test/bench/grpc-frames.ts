@@ -68,7 +68,7 @@ function labelValue(key: number): string {
   return String(key).padStart(valueCharacters, '0');
 }
 
-function requestMessage(keys: readonly number[]): Buffer {
+export function requestMessage(keys: readonly number[]): Buffer {
   const descriptors = keys.map((key) => {
     const entry = Buffer.concat([field(1, 'x-gateway-test-allow'), field(2, labelValue(key))]);
     return field(2, field(1, entry));

@@ -12,14 +12,16 @@ import { measureLogins } from './logins.ts';
 import { measureRows } from './measure.ts';
 import { measureRateLimit } from './ratelimit.ts';
 import { measureReload } from './reload.ts';
-import { rows } from './rows.ts';
+import { missingRows, rows } from './rows.ts';
 import { soak } from './soak.ts';
 import { measureMappings, measureReady, startIdle } from './startup.ts';
 import {
   attackRows,
+  formatJson,
   formatTable,
   loadRows,
   loginRows,
+  missingTableRows,
   rateLimitRows,
   reloadRows,
   requestRows,
@@ -27,10 +29,12 @@ import {
   startUpRows,
   type TableRow,
   throughputRows,
+  withPeers,
 } from './table.ts';
 import { measureThroughput } from './throughput.ts';
 
-const names = [...rows.map(({ name }) => name), 'load', 'logins', 'ratelimit', 'reload', 'startup', 'throughput'];
+const requestNames = [...rows, ...missingRows].map(({ name }) => name);
+const names = [...requestNames, 'load', 'logins', 'ratelimit', 'reload', 'startup', 'throughput'];
 /** They take a minute and twelve minutes, and run only by name. */
 const named = ['soak', 'attacks'];
 /** Measured with `ratelimit`, to compare requests with and without a label. */
@@ -51,7 +55,7 @@ const alone: Readonly<Record<string, (directory: string) => Promise<TableRow[]>>
 
 if (unknown === undefined) {
   const table = await measure(chosen.length === 0 ? names : chosen);
-  process.stdout.write(args.includes('--json') ? `${JSON.stringify(table, null, 2)}\n` : formatTable(table));
+  process.stdout.write(args.includes('--json') ? formatJson(table) : formatTable(table));
 } else {
   process.stderr.write(`bench: there is no row "${unknown}"; choose from ${[...names, ...named].join(', ')}\n`);
   process.exitCode = 1;
@@ -73,11 +77,11 @@ async function measure(chosen: readonly string[]): Promise<TableRow[]> {
     // It idles while the others run.
     const idle = started && { ...started, ...(await startIdle(directory)) };
     const withRateLimit = chosen.includes('ratelimit');
-    const isChosen = (name: string) => chosen.includes(name) || (withRateLimit && labelRows.includes(name));
-    // Bare Koa always runs: only ratios travel between machines.
-    const requests = rows.filter(({ name }) => isChosen(name) || name === 'koa');
-    if (requests.length > 1 || chosen.includes('koa'))
-      table.push(...requestRows(await measureRows(requests, directory)));
+    const asked = requestNames.filter((name) => chosen.includes(name) || (withRateLimit && labelRows.includes(name)));
+    // With their peers: only ratios travel between machines.
+    const requests = rows.filter(({ name }) => asked.length > 0 && withPeers(asked).includes(name));
+    if (requests.length > 0) table.push(...requestRows(await measureRows(requests, directory)));
+    table.push(...missingTableRows(missingRows.filter(({ name }) => asked.includes(name))));
     if (withRateLimit) table.push(...rateLimitRows(await measureRateLimit(directory)));
     for (const [name, measureAlone] of Object.entries(alone))
       if (chosen.includes(name)) table.push(...(await measureAlone(directory)));

@@ -94,9 +94,9 @@ function framingOf({ bodyBytes, json, orders }: Row): Readonly<Record<string, st
 
 const authorization = `Basic ${Buffer.from('demo:demo').toString('base64')}`;
 
-/** Until the server answers 200; gives up after half a minute. */
+/** Until the server answers 200; gives up after two minutes, since many start at once. */
 export async function untilReady(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<void> {
-  const giveUpAtMs = performance.now() + 30_000;
+  const giveUpAtMs = performance.now() + 120_000;
   while ((await statusOf(port, path, headers)) !== 200) {
     if (performance.now() > giveUpAtMs) throw new Error(`nothing answers at 127.0.0.1:${port}${path}`);
     await sleep(5);

@@ -1,10 +1,11 @@
 /** nginx in front of the same upstream, asking frontdesk's auth service about each request. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nginx } from '../support/programs/proxy-process.ts';
 import type { Child } from './child.ts';
+import { usageOf } from './process-usage.ts';
 import type { Parts } from './servers.ts';
 
 export { hasNginx } from '../support/programs/proxy-process.ts';
@@ -51,14 +52,3 @@ function recipeOf(port: number, { upstreamPort, authPort }: Parts): string {
       }
     }`;
 }
-
-/** Fields 14, 15 and 24 of proc(5)'s stat, after the name, which may hold anything but ends with the last bracket. */
-function usageOf(pid: number) {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const [user, system, pages] = [11, 12, 21].map((index) => Number(fields[index]));
-  return { cpuMicros: ((user ?? 0) + (system ?? 0)) * microsPerTick, rssBytes: (pages ?? 0) * 4096 };
-}
-
-/** USER_HZ is 100 wherever Linux runs. */
-const microsPerTick = 10_000;

@@ -13,6 +13,7 @@ interface Exchange {
 
 const exchanges: readonly Exchange[] = [
   { name: '1k', title: 'GET 1 KiB', path: '/proxied/1024' },
+  { name: '64k', title: 'GET 64 KiB', path: '/proxied/65536' },
   { name: '1m', title: 'GET 1 MiB', path: `/proxied/${megabyte}` },
   { name: 'post', title: 'POST 1 MiB', path: '/proxied/2', bodyBytes: megabyte },
 ];

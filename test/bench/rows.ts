@@ -1,6 +1,9 @@
 /** The rows of the table, in its order. */
+import { hasEnvoy } from '../support/programs/proxy-process.ts';
 import { booking } from './booking.ts';
 import { bookingRows } from './booking-rows.ts';
+import { startEnvoyChain } from './envoy.ts';
+import { hasNginx } from './nginx.ts';
 import { proxyRows } from './proxy-rows.ts';
 import { frontdeskOf, ownServer, type Row } from './servers.ts';
 
@@ -22,6 +25,20 @@ const starts = {
   'in-process': [frontdeskOf('in-process', 'error'), frontdeskOf('in-process', 'info')],
   grpc: [frontdeskOf('grpc', 'error'), frontdeskOf('grpc', 'info')],
 } as const;
+
+const envoyRow: Row = {
+  name: 'envoy',
+  title: 'Envoy, auth, limiter and hotels as four processes',
+  path: `/bookings/${booking.id}`,
+  headers: label,
+  start: startEnvoyChain,
+};
+
+/** What is not measured here, and why. */
+export const missingRows = [
+  ...(hasEnvoy() ? [] : [{ name: envoyRow.name, title: envoyRow.title, missing: 'envoy is not on the PATH' }]),
+  ...(hasNginx() ? [] : [{ name: 'nginx-1k', title: 'nginx, auth_request', missing: 'nginx is not on the PATH' }]),
+];
 
 export const rows: readonly Row[] = [
   { name: 'node-http', title: 'bare node:http', path: '/', start: ownServer('node-http') },
@@ -49,6 +66,13 @@ export const rows: readonly Row[] = [
     headers: label,
     kind: 'grpc',
   }),
+  {
+    name: 'http2-call',
+    title: 'bare Koa, a call of the limiter by node:http2',
+    path: '/',
+    start: ownServer('http2-call'),
+  },
+  ...(hasEnvoy() ? [envoyRow] : []),
   {
     name: 'full-headers',
     title: '… with 16 KiB of headers',

@@ -43,10 +43,15 @@ export function frontdeskOf(
 }
 
 export function ownServer(name: string): Row['start'] {
-  return (port, _directory, { upstreamPort }) =>
+  return (port, directory, { upstreamPort, ratelimitPort }) =>
     startChild({
       args: [join(root, 'test/bench/servers', `${name}.ts`)],
-      env: { PORT: String(port), UPSTREAM: `http://127.0.0.1:${upstreamPort}` },
+      env: {
+        PORT: String(port),
+        UPSTREAM: `http://127.0.0.1:${upstreamPort}`,
+        RATELIMIT: String(ratelimitPort),
+        DATABASE: join(directory, 'peer.db'),
+      },
     });
 }
 
