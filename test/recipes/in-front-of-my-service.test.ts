@@ -1,8 +1,9 @@
-/** The recipe "Put it in front of my service", from `init` to the answers. */
+/** The recipe "Put it in front of my service", from `init` to the answers, and "Limit by user", which begins with it. */
 import assert from 'node:assert/strict';
-import { readdir } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Heard, hasCurl, parseStory, runStory } from '../support/programs/shell-story.ts';
+import { runFrontdesk, type Server } from '../support/programs/frontdesk-process.ts';
+import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -16,14 +17,16 @@ describe('the recipe: put it in front of my service', function () {
   const [commands = '', story = ''] = readRecipe('Put it in front of my service').blocks('sh');
   let directory: string;
   let upstream: Upstream;
+  let password: string;
+  let server: Server;
   let heard: readonly (readonly Heard[])[] = [];
 
   before(async function () {
     if (!hasCurl()) this.skip();
     directory = await writeFiles();
     upstream = await startUpstream(servers);
-    const password = await begin(commands, { cwd: directory, ports: { 3000: upstream.port } });
-    const server = await serve(servers, commands, directory);
+    password = await begin(commands, { cwd: directory, ports: { 3000: upstream.port } });
+    server = await serve(servers, commands, directory);
     heard = await runStory(withPassword(story, password), { cwd: directory, ports: { 8080: gatewayPort(server) } });
   });
 
@@ -36,5 +39,45 @@ describe('the recipe: put it in front of my service', function () {
     assert.equal(upstream.only().headers['x-travel-user'], 'me');
     assert.match(heard[1]?.[0]?.head ?? '', /^RateLimit: "user";r=59;/im);
     assert.equal(heard[1]?.[0]?.body, 'ok');
+  });
+
+  describe('and the recipe: limit by user', () => {
+    const recipe = readRecipe('Limit by user');
+    const [limited = ''] = recipe.blocks('sh');
+
+    before(async () => {
+      const { 'config/ratelimit/gateway.yaml': limits = '', 'config/services/reports.yaml': mapping = '' } =
+        recipe.files;
+      await writeFile(join(directory, 'config/ratelimit/gateway.yaml'), limits);
+      await server.said(/"generation":2,.*"configuration reloaded"/);
+      await writeFile(join(directory, 'config/services/reports.yaml'), onPorts(mapping, { 3000: upstream.port }));
+      await server.said(/"mappings":2,.*"configuration reloaded"/);
+      heard = await runStory(withPassword(limited, password), { cwd: directory, ports: { 8080: gatewayPort(server) } });
+    });
+
+    stepCases(parseStory(limited), () => heard);
+
+    it('hands on what is within the limits, with the path as it was sent', () => {
+      assert.deepEqual(
+        upstream.reached.slice(1).map(({ url, headers }) => [url, headers['x-travel-user']]),
+        ['/reports/1', '/reports/2', '/reports/3', '/orders/1'].map((url) => [url, 'me']),
+      );
+    });
+
+    it('tells with the refusal which limit it was, and when to come again', () => {
+      const refusal = heard[1]?.[0]?.head ?? '';
+      assert.match(refusal, /^Retry-After: \d+\r?$/im);
+      assert.match(refusal, /^RateLimit: .*"reports";r=0;t=\d+/im);
+    });
+
+    it('explains the descriptors and the limits of such a request', async () => {
+      const [, line = ''] = /`npx frontdesk (explain GET [^`]*)`/.exec(recipe.text) ?? [];
+      const { code, stdout } = await runFrontdesk(line.split(' '), { cwd: directory });
+      assert.equal(code, 0);
+      assert.match(
+        stdout,
+        /descriptor +user=me\n +60 per minute .*\n +descriptor +report_user=me\n +3 per day, "reports" /,
+      );
+    });
   });
 });
