@@ -1,0 +1,10 @@
+/** Makes dist: compiles the sources, and copies what they serve as it is, the pages' styles and scripts and Swagger UI. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, rmSync } from 'node:fs';
+
+const swaggerUi = ['swagger-ui.css', 'swagger-ui-bundle.js', 'LICENSE', 'NOTICE'];
+
+rmSync('dist', { recursive: true, force: true });
+execFileSync('tsc', ['-p', 'src'], { stdio: 'inherit' });
+cpSync('src', 'dist', { recursive: true, filter: (file) => !/\.(?:ts|json|md)$/.test(file) });
+for (const name of swaggerUi) cpSync(`node_modules/swagger-ui-dist/${name}`, `dist/rest/openapi/swagger-ui/${name}`);
