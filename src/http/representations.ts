@@ -65,7 +65,8 @@ export const yamlFormatter: Formatter = {
   type: 'application/yaml',
   contentType: 'application/yaml',
   tag: 'yaml',
-  format: (value) => stringify(value, { aliasDuplicateObjects: false }),
+  // A block of lines cannot hold a first line of blanks: yaml writes " \n" as one and reads "\n" back.
+  format: (value) => stringify(value, { aliasDuplicateObjects: false, blockQuote: false }),
 };
 
 /** For people with a browser. */

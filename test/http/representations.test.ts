@@ -157,6 +157,7 @@ describe('built-in formatters', () => {
         const json = jsonFormatter.format(value, '');
         assert.deepEqual(parse(yamlFormatter.format(JSON.parse(json), '')), JSON.parse(json));
       }),
+      { examples: [[{ blanks: ' \n' }]] },
     );
   });
 
