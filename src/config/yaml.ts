@@ -33,8 +33,8 @@ const keysMax = 1000;
 /** Of one text: a reader corrects the first ones first. */
 const errorsMax = 100;
 
-/** Records need less than a thirtieth of it: that a machine is busy is no fault of a file. */
-const timeMs = ({ length }: string) => 10_000 + length / 10;
+/** Beyond what the slowest machine needs for records, also while it is busy. */
+const timeMs = ({ length }: string) => 10_000 + length / 100;
 
 interface YamlResult<T> {
   readonly results: readonly T[];
