@@ -129,7 +129,7 @@ function mountPath(ctx: Context): string {
   const original = (ctx.req as IncomingMessage & { originalUrl?: string }).originalUrl ?? ctx.originalUrl;
   if (original === ctx.req.url) return '';
   const full = sanitisePath(pathOf(original));
-  const inner = sanitisePath(pathOf(ctx.url));
+  const inner = sanitisePath(`/${pathOf(ctx.url).replace(/^\/+/, '')}`);
   if (full === undefined || inner === undefined) return '';
   if (full.endsWith(inner)) return withoutSlashAtEnd(full.slice(0, full.length - inner.length));
   return inner === '/' ? full : '';

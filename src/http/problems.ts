@@ -14,7 +14,7 @@ export const problems = {
   'bad-path': {
     status: 400,
     meaning:
-      'The path is ambiguous: it contains a dot segment, a backslash, a NUL, an invalid percent-encoding, or something else that `detail` names.',
+      'The path is ambiguous: it begins with two slashes, contains a dot segment, a backslash, a NUL, an invalid percent-encoding, or something else that `detail` names.',
     remedy: 'Send the path in its plain form.',
   },
   'bad-argument': {
@@ -165,7 +165,7 @@ export const problems = {
   },
   'destination-elsewhere': {
     status: 502,
-    meaning: '`Destination`, or a resource that `If` names, is on another server or behind another mapping.',
+    meaning: 'The resource that `Destination` or `If` names is on another server or behind another mapping.',
     remedy: 'Copy and move within one mapping.',
   },
   'auth-unavailable': {

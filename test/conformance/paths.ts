@@ -18,11 +18,9 @@ const rawPaths: Readonly<Record<number, readonly string[]>> = {
     ...['/v1/%252e%252e/v2/messages/1', '/v1/..%2fv2/messages/1', '/v1/..;/v2/messages/1'],
     ...['/v1\\messages\\1', '/v1/messages%5c1', '/v1/messages/1%00', '/v1/messages/1%0d%0aX-Forged:1'],
     ...['/v1/messages/%', '/v1/messages/%zz'],
+    ...['//v1/messages/1', '///v1/messages/1', '//v1/hotels', '//evil.example/v1/messages'],
   ],
-  200: [
-    ...['//v1/messages/1', '///v1/messages/1', '//v1/hotels'],
-    ...['/%76%31/messages/1', '/v1/%6dessages/1', '/v1/messages/%31'],
-  ],
+  200: ['/%76%31/messages/1', '/v1/%6dessages/1', '/v1/messages/%31'],
   404: ['/v1/...', '/v1//messages/1', '/v1/messages%2F1', '/v1/hotels%2Fbookings'],
 };
 
@@ -70,10 +68,8 @@ export function pathCases(desk: OpenDesk): void {
     }
 
     it('never redirect to another host', async () => {
-      const answer = await sendBytes('//evil.example/%2e%2e/v1/messages');
-      assert.doesNotMatch(answer, /^location: *(?:\/\/|\/\\|http)/im);
-      const location = new RegExp(`^location: ${mountPath(desk)}/v1/messages/\\r$`, 'im');
-      assert.match(await sendBytes('///v1/messages'), location);
+      for (const path of ['//evil.example/%2e%2e/v1/messages', '//evil.example/v1/messages', '///v1/messages'])
+        assert.doesNotMatch(await sendBytes(path), /^location:/im);
     });
   });
 

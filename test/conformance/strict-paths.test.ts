@@ -66,10 +66,17 @@ describe('an open mapping beside a guarded one of the same service', () => {
   for (const name of ['usual', 'strict'] as const)
     it(`gets other paths as they were sent, and no guarded one: ${name}`, async () => {
       for (const path of unambiguous) await request(urls[name]).get(path).expect(200, `seen: ${path}`);
-      assert.ok((await send(urls[name], '//open')).includes('seen: /open'));
-      for (const path of ['/admin', '/admin/', '//admin/x', '/%61dmin', '/admin/a;b', '/admin/A', '/files/a'])
+      for (const path of ['/admin', '/admin/', '/%61dmin', '/admin/a;b', '/admin/A', '/files/a'])
         assert.match(await send(urls[name], path), /^HTTP\/1\.1 401 /, path);
-      for (const path of ['/x/..%20/admin', '/%C0%AE%C0%AE/admin', '/%2e/admin', '/x%255cadmin', '/x%2500'])
+      for (const path of [
+        '//open',
+        '//admin/x',
+        '/x/..%20/admin',
+        '/%C0%AE%C0%AE/admin',
+        '/%2e/admin',
+        '/x%255cadmin',
+        '/x%2500',
+      ])
         assert.match(await send(urls[name], path), /^HTTP\/1\.1 400 /, path);
     });
 

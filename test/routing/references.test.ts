@@ -20,7 +20,8 @@ describe('reading a reference', () => {
   check('https://public.example:8443/travel/a', '/a');
   check('http://front.example/travel', '/');
   check('http://front.example', '/', '');
-  check('http://front.example//a/%62%2f', '/a/b%2F', '');
+  check('http://front.example/a/%62%2f', '/a/b%2F', '');
+  check('http://front.example//a', 'ambiguous');
   check('http://front.example/travels/a', 'elsewhere');
   check('http://front.example', 'elsewhere');
   check('/dav/a', 'elsewhere');

@@ -20,6 +20,7 @@ function faultOf(path: string): string {
   if (/%(?![\da-f]{2})/i.test(path))
     return 'A percent sign needs two hexadecimal digits behind it; for itself send %25.';
   if (/%00/.test(path)) return 'The path contains a NUL (%00).';
+  if (path.startsWith('//')) return 'The path begins with two slashes: send one.';
   if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) return 'The path contains a dot segment (. or ..): send it resolved.';
   return 'The path cannot be read in one way only.';
 }
@@ -28,17 +29,17 @@ function faultOf(path: string): string {
 const suspicious = /%|\\|\/\.|\/\/|[\0-\x20\x7f?#\s\xc0\xc1\xe0\xf0]/;
 
 /**
- * The path in its plain form, or undefined when it must be refused. Leading slashes collapse to one, encoded unreserved
- * characters are decoded and hex digits put in upper case (RFC 3986 section 6.2.2), so that `/%61dmin` cannot slip past
- * a rule for `/admin`. Refused: dot segments, backslashes and NULs under any number and kind of encodings, also before
+ * The path in its plain form, or undefined when it must be refused. Encoded unreserved characters are decoded and hex
+ * digits put in upper case (RFC 3986 section 6.2.2), so that `/%61dmin` cannot slip past a rule for `/admin`. Refused: two
+ * slashes at the beginning, since what follows them is a host to some readers (section 4.2); dot segments, backslashes and NULs under any number and kind of encodings, also before
  * `;`, blanks or an encoded slash; an encoded line break; white space and control characters; a query, a fragment; an
  * incomplete percent-encoding. An encoded slash stays encoded.
  */
 export function sanitisePath(path: string): string | undefined {
-  if (!path.startsWith('/')) return undefined;
+  if (!path.startsWith('/') || path.startsWith('//')) return undefined;
   if (!suspicious.test(path)) return path;
   if (/%(?![\da-f]{2})|[\\?#\0-\x20\x7f\s]|%(?:0a|0d)/i.test(path)) return undefined;
-  const plain = path.replace(/%[\da-f]{2}/gi, decodeUnreserved).replace(/^\/+/, '/');
+  const plain = path.replace(/%[\da-f]{2}/gi, decodeUnreserved);
   return hidesAnotherPath(plain) ? undefined : plain;
 }
 

@@ -36,8 +36,8 @@ describe('sanitisePath', () => {
     '/admin': ['/%61dmin'],
     '/~user': ['/%7Euser'],
     '/a%2Fb': ['/a%2fb'],
-    '/evil.example//x': ['//evil.example//x', '////evil.example//x'],
     refused: [
+      ...['//', '//evil.example//x', '////evil.example/x'],
       ...['', '*', 'v1', 'http://evil.example/'],
       ...['/..', '/.', '/a/../b', '/a/./b', '/a/..', '//../a'],
       ...['/%2e%2e/admin', '/%2E./admin', '/.%2e/admin', '/a%2f%2e%2e'],
@@ -185,10 +185,8 @@ describe('createSafePath', () => {
       '/v1/hotels/?limit=2': ['/v1/hotels/', '?limit=2'],
       '/v1/x?a=%2e%2e/b': ['/v1/x', '?a=%2e%2e/b'],
       '/v1/%78?a=1&a=%31': ['/v1/x', '?a=1&a=%31'],
-      '//evil.example/x?y': ['/evil.example/x', '?y'],
       '/x?a?b': ['/x', '?a?b'],
       'http://evil.example/v1/x?y=1': ['/v1/x', '?y=1'],
-      'http://evil.example//other.example/?y': ['/other.example/', '?y'],
       'http://evil.example?y': ['/', '?y'],
       'http://evil.example': ['/', ''],
       'http://[/x': ['/x', ''],
@@ -202,7 +200,14 @@ describe('createSafePath', () => {
 
   it('answers 400 with the error body for a path that it refuses', async () => {
     const targets = ['/v1/../admin', '/v1/%2e%2e/admin', '/v1/..%2fadmin', '/v1\\..\\admin', '/v1/x%00', '/v1/x%zz'];
-    const others = ['/v1/x#/../admin', '/v1/x?y#z', 'http://desk.test/../admin', 'http://%2e%2e/%2e%2e'];
+    const others = [
+      '//evil.example/x?y',
+      'http://evil.example//other.example/',
+      '/v1/x#/../admin',
+      '/v1/x?y#z',
+      'http://desk.test/../admin',
+      'http://%2e%2e/%2e%2e',
+    ];
     await send([...targets, ...others], (response, target) => {
       assert.match(response, /^HTTP\/1\.1 400 [\s\S]*"message":"400: Bad Request"/, target);
     });
