@@ -44,6 +44,7 @@ function* gatewayNotices(configuration: Configuration, context: NoticeContext): 
   return [
     ...(configuration.mappings.length === 0 && !context.modules.includes('api') ? [noMapping(context.directory)] : []),
     ...named.flatMap((one) => elsewhereNotice(one, context)),
+    ...uncountedNotices(configuration),
     ...(yield* limiterNotices(named, configuration, context)),
     ...(isDemo ? [] : firstOfEach(named.filter(({ module }) => runsAsDemo(module, context))).map(demoNotice)),
   ];
@@ -69,6 +70,20 @@ function elsewhereNotice({ module, record }: NamedModule, context: NoticeContext
       record: fullName(record),
       message: `"${module}" does not run in this process, so ${scheme}://${module} is asked`,
       remedy: `Run it here (--only …,${module}; without --only a restart), set SERVICE_ADDRESSES=${module}=host:port, or write ${scheme}://${module}.`,
+    },
+  ];
+}
+
+/** One for all mappings: what is missing is one record. */
+function uncountedNotices({ mappings, rateLimitServices }: Configuration): ConfigurationError[] {
+  const labelled = mappings.find(({ labels }) => Object.keys(labels).length > 0);
+  if (labelled === undefined || rateLimitServices.length > 0) return [];
+  return [
+    {
+      source: labelled.source,
+      record: fullName(labelled),
+      message: 'labels are not counted, since there is no RateLimitService',
+      remedy: 'Write a RateLimitService, as config/README.md shows, or remove the labels.',
     },
   ];
 }

@@ -55,6 +55,15 @@ describe('processNotices', () => {
     () => noticesOf(guarded, all, false, { users: [] }),
     /^config\/users\.yaml:1 \| {2}\| the auth service of this process has no users.*frontdesk users add NAME$/,
   );
+  check(
+    'labels that no service counts, once',
+    () => {
+      const labels = { gateway: [{ by_address: ['remote_address'] }] };
+      const labelled = (name: string) => mappingRecord(name, `/${name}`, 'http://a', { labels });
+      return noticesOf([labelled('a'), labelled('b'), mappingRecord('c', '/c', 'http://a')], ['gateway']);
+    },
+    /Mapping a \| labels are not counted, since there is no RateLimitService \| Write a RateLimitService/,
+  );
   check('missing users where auth is elsewhere', () =>
     noticesOf([mappingRecord('a', '/', 'http://a')], ['gateway'], true, { users: [] }),
   );
