@@ -86,10 +86,8 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
     const address = publicAddress(ctx);
     const publicPrefix = address.path + matchedPrefix;
     const headers = crossingHeaders(ctx.req.headers, identity);
-    replaceValues(
-      headers,
-      editReferences(method, ctx.req.headers, (text) => innerReference(ctx, text)),
-    );
+    const references = editReferences(method, ctx.req.headers, (text) => innerReference(ctx, text));
+    if (references !== undefined) replaceValues(headers, references);
     headers.push(...forwardedHeaders(ctx, address, publicPrefix, trace), 'via', viaOf(ctx.req));
     return {
       path: innerPath(pathOf(url), searchOf(url)),
@@ -143,7 +141,7 @@ function push(list: string[], name: string, value: string | readonly string[] | 
   else for (const one of value ?? []) list.push(name, one);
 }
 
-function replaceValues(list: string[], values: Readonly<Record<string, string>> = {}): void {
+function replaceValues(list: string[], values: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(values))
     for (let index = 0; index < list.length; index += 2) if (list[index] === name) list[index + 1] = value;
 }

@@ -33,8 +33,7 @@ export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<Gateway
     });
   }
 
-  return async function landing(ctx: Context, next: Next) {
-    if (!isForBrowser(ctx)) return next();
+  async function answerUnrouted(ctx: Context, next: Next): Promise<void> {
     try {
       await next();
     } catch (thrown) {
@@ -42,11 +41,15 @@ export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<Gateway
       if (!isUnrouted || !(thrown instanceof Problem) || thrown.slug !== 'not-found') throw thrown;
       await answer(ctx);
     }
-  };
+  }
+
+  // Every request passes here: all but these go on without a promise more.
+  return (ctx, next) => (isForBrowser(ctx) ? answerUnrouted(ctx, next) : next());
 }
 
-function isForBrowser({ method, path, req }: Context): boolean {
-  if (path !== '/' || (method !== 'GET' && method !== 'HEAD')) return false;
+function isForBrowser({ req }: Context): boolean {
+  const { method, url = '/' } = req;
+  if ((url !== '/' && !url.startsWith('/?')) || (method !== 'GET' && method !== 'HEAD')) return false;
   return representations.chooseForError(req.headers.accept).type === 'text/html';
 }
 
