@@ -10,7 +10,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   config: [],
   query: ['http'],
   rest: ['http', 'query'],
-  storage: ['query'],
+  storage: ['http', 'query'],
   auth: ['http', 'config'],
   ratelimit: ['config'],
   'services/booking': ['http', 'query', 'rest', 'storage'],

@@ -131,7 +131,7 @@ function statementOf(issue: Issue, value: unknown): string {
     case 'invalid_key':
       return `as a key ${issue.issues[0]?.message ?? 'is not allowed'}`;
     default:
-      return `cannot be used: ${issue.message}`;
+      return 'cannot be used';
   }
 }
 
@@ -192,7 +192,14 @@ const expectedNames: Readonly<Record<string, string>> = {
 export function nameOf(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';
-  return typeof value === 'object' ? 'a map' : `a ${typeof value}`;
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
+  return typeof value === 'object' ? nameOfObject(value) : `a ${typeof value}`;
+}
+
+/** Some readers of YAML make a `Date` of a date. */
+function nameOfObject(value: object): string {
+  const [, name] = /^\[object (.*)\]$/.exec(Object.prototype.toString.call(value)) ?? [];
+  return name === 'Object' ? 'a map' : `a ${name}`;
 }
 
 /** For the end of a sentence: `, did you mean "prefix"?`, or nothing. */

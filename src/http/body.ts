@@ -35,9 +35,7 @@ export function createBodySchema<Input>(schema: z.ZodType<Input>): BodySchema<In
   return function checkBody(body) {
     const result = schema.safeParse(body, { error: describeIssue });
     const issues = result.success ? [] : result.error.issues.slice(0, faultsMax);
-    const faults = result.success
-      ? unstorableTexts(result.data)
-      : issues.flatMap((issue) => faultsOf(issue, body, known));
+    const faults = result.success ? unstorableTexts(result.data) : issues.flatMap((issue) => faultsOf(issue, known));
     if (result.success && faults.length === 0) return result.data;
     throw problem('bad-body', { errors: faults.slice(0, faultsMax) });
   };
@@ -224,22 +222,15 @@ function badBody(detail: string, cause?: unknown): Problem {
   return problem('bad-body', { detail, cause });
 }
 
-function faultsOf(issue: z.core.$ZodIssue, body: unknown, known: readonly string[]): Fault[] {
+function faultsOf(issue: z.core.$ZodIssue, known: readonly string[]): Fault[] {
   const { path, message } = issue;
   if (issue.code === 'unrecognized_keys') {
     const others = path.length === 0 ? `; known: ${known.join(', ')}` : '';
     return issue.keys
       .slice(0, faultsMax)
-      .map((key) => ({ pointer: bodyPointer([...path, key]), detail: `is no field here${others}` }));
+      .map((key) => ({ pointer: bodyPointer([...path, key]), detail: message + others }));
   }
-  const isMissing = issue.code === 'invalid_type' && valueAt(body, path) === undefined;
-  return [{ pointer: bodyPointer(path), detail: isMissing ? 'is missing' : message }];
-}
-
-function valueAt(body: unknown, path: readonly PropertyKey[]): unknown {
-  let value = body;
-  for (const step of path) value = Object.hasOwn(Object(value), step) ? Object(value)[step] : undefined;
-  return value;
+  return [{ pointer: bodyPointer(path), detail: message }];
 }
 
 /**

@@ -8,7 +8,10 @@ type Issue = z.core.$ZodRawIssue;
  * has no message of its own.
  */
 export function describeIssue(issue: Issue): string {
+  if (issue.input === undefined) return 'is missing';
   switch (issue.code) {
+    case 'unrecognized_keys':
+      return 'is no field here';
     case 'invalid_type':
       return `must be ${typeNames[issue.expected] ?? 'of another type'}`;
     case 'invalid_value':

@@ -1,5 +1,6 @@
 /** The options that a host hands in, checked and completed once, and what it gets for them. */
 import type { RequestListener } from 'node:http';
+import { inspect } from 'node:util';
 import type Koa from 'koa';
 import type { Middleware } from 'koa';
 import * as z from 'zod';
@@ -140,7 +141,7 @@ const ownOptions = {
   only: z
     .array(
       z.enum(moduleNames, {
-        error: ({ input }) => `${JSON.stringify(String(input))} is no module: choose from ${knownModules}`,
+        error: ({ input }) => `${inspect(input)} is no module: choose from ${knownModules}`,
       }),
       `expected a list such as ['gateway', 'auth']: choose from ${knownModules}`,
     )

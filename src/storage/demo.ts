@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { z } from 'zod';
+import { describeIssue } from '#http';
 import { type Database, StorageSetupError } from './database.ts';
 import type { Tables } from './schema.ts';
 
@@ -55,7 +56,7 @@ function checkTable(
   const good: DemoRow[] = [];
   for (const [index, row] of rows.entries()) {
     const fault = (column: string, detail: string) => faults.push(`${name}, row ${index + 1}, ${column}: ${detail}`);
-    const { success, data, error } = columns.safeParse(row);
+    const { success, data, error } = columns.safeParse(row, { error: describeIssue });
     for (const issue of error?.issues ?? []) fault(columnOf(issue), issue.message);
     if (!success) continue;
     if (ids.has(data['id'])) fault('id', `${data['id']} is already the id of an earlier row`);
@@ -151,7 +152,7 @@ const dayMs = 86_400_000;
 
 const currency = z
   .string()
-  .regex(/^[A-Z]{3}$/)
+  .regex(/^[A-Z]{3}$/, 'must be three capital letters, such as EUR')
   .default('EUR');
 
 /** A demo booking is for the day on which it was made, takes no unit, and has nothing to refund. */

@@ -9,6 +9,8 @@ describe('describeIssue', () => {
     [z.int(), 1.5, 'must be a whole number'],
     [z.boolean(), 'x', 'must be true or false'],
     [z.object({}), [], 'must be an object'],
+    [z.string(), undefined, 'is missing'],
+    [z.strictObject({}), { a: 1 }, 'is no field here'],
     [z.date(), 5, 'must be of another type'],
     [z.enum(['a', 'b']), 'c', 'must be "a" or "b"'],
     [z.uuid(), 'x', 'must be a UUID'],

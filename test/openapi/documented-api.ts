@@ -46,7 +46,8 @@ export interface DocumentedApi {
   readonly bodyOf: (operation: Operation) => { readonly schema: Schema; readonly example: object } | undefined;
 }
 
-export async function readApi(handler: RequestListener, prefix: string): Promise<DocumentedApi> {
+/** `handler`: an app, or the origin of one that listens, for many calls. */
+export async function readApi(handler: RequestListener | string, prefix: string): Promise<DocumentedApi> {
   const { body: document } = await request(handler).get(`${prefix}/openapi.json`).auth('demo', 'demo').expect(200);
   assert.equal(new URL(document.servers[0].url).pathname, prefix);
   const judge = createJudge(document.components);

@@ -22,7 +22,7 @@ describe('options of createFrontdesk', () => {
     ],
     ['a directory that is not there', { config: '/nowhere' }, /nowhere:1 .*does not exist/],
     ['a record that is broken', { config: { records: [{}, { kind: 'Mapping' }] } }, /<options>:2 /],
-    ['an unknown module', { only: ['hotel', 'spa'] }, /^Error: only: "spa" is no module: choose from gateway, /],
+    ['an unknown module', { only: ['hotel', 'spa'] }, /^Error: only: 'spa' is no module: choose from gateway, /],
     ['no module at all', { only: [] }, /^Error: only: \[\] leaves nothing to run: choose from gateway, /],
     [
       'a service with the name of a module',
@@ -34,7 +34,7 @@ describe('options of createFrontdesk', () => {
       { only: 'gateway' },
       /^Error: only: expected a list such as \['gateway', 'auth'\]/,
     ],
-    ['a module that is no name', { only: [null] }, /^Error: only: "null" is no module/],
+    ['a module that is no name', { only: [null] }, /^Error: only: null is no module/],
     ['a configuration that is a number', { config: 5 }, /^Error: config: expected a directory, or records as \{/],
     ['a demo in words', { demo: 'yes' }, /^Error: demo: expected true or false$/],
     ['a logger that is none', { logger: {} }, /^Error: logger: expected a logger like that of pino/],

@@ -1,0 +1,326 @@
+/** Wrong values in every place where a person or a program writes some: no message is in the words of zod. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import * as z from 'zod';
+import { configurationFrom, formatErrors, listFields, listSettings, parseSettings, settingsFrom } from '#config';
+import { type DemoRows, loadDemo, openDatabase } from '#storage';
+import { createFrontdesk, type FrontdeskOptions } from '../src/index.ts';
+import { parseJsonRequest } from '../src/ratelimit/http/json.ts';
+import { type DocumentedApi, type Operation, readApi, type Variation } from './openapi/documented-api.ts';
+import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from './support/desks.ts';
+import { testServers } from './support/serve.ts';
+
+/** What zod says where a schema and its caller say nothing. */
+const zodText = 'zod speaks';
+
+const wrongValues: readonly unknown[] = [
+  ...[null, true, '', 'x', 'x'.repeat(5000), '\0', '2030-02-30', '2030-13-01T25:00:00Z', 'http://'],
+  ...[-1, 1.5, 1e12, Number.NaN, Number.POSITIVE_INFINITY, 5n, new Date(0)],
+  ...[[], {}, [null], [5], ['x', 'x'], { x: 1 }, { '': null }],
+];
+
+type Path = readonly PropertyKey[];
+
+/** Each value with one part of it, at any depth, replaced by each wrong value, left out, or with a key too many. */
+function* wrongVersions(value: unknown, path: Path = []): Generator<readonly [what: string, version: unknown]> {
+  const at = path.join('.');
+  for (const wrong of wrongValues) yield [`${at} is ${shown(wrong)}`, wrong];
+  if (typeof value !== 'object' || value === null) return;
+  if (!Array.isArray(value)) yield [`${at} has a key too many`, { ...value, nonsense: 1 }];
+  for (const [key, inner] of Object.entries(value)) {
+    const { [key]: _, ...others } = value as Readonly<Record<string, unknown>>;
+    yield [`${at} is without ${key}`, others];
+    for (const [what, version] of wrongVersions(inner, [...path, key])) yield [what, replaced(value, key, version)];
+  }
+}
+
+/** Each field of a map with each wrong value, beside `required` alone: a whole record takes long to read. */
+function* wrongFields(fields: object, required: object): Generator<readonly [what: string, version: unknown]> {
+  for (const [field, value] of Object.entries(fields))
+    for (const [what, version] of wrongVersions(value, [field])) yield [what, { ...required, [field]: version }];
+  yield* wrongVersions(required);
+}
+
+function replaced(value: object, key: string, inner: unknown): object {
+  return Array.isArray(value) ? value.with(Number(key), inner) : { ...value, [key]: inner };
+}
+
+function json(value: unknown): string {
+  return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
+}
+
+function shown(value: unknown): string {
+  return json(value).slice(0, 60);
+}
+
+/** One of everything: each field of each kind of record, as the tables in config/README.md list them. */
+const records: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  Mapping: {
+    ...mappingRecord('shop', '/shop', 'shop'),
+    ...parse(`
+prefix_exact: false
+prefix_regex: false
+case_sensitive: true
+host: shop.example.com
+host_regex: false
+hostname: "*.example.com"
+method: GET
+method_regex: false
+headers: { X-Plan: gold, X-Trial: true }
+regex_headers: { X-Plan: "gold|silver" }
+query_parameters: { plan: gold, trial: true }
+regex_query_parameters: { plan: "gold|silver" }
+precedence: 10
+rewrite: /
+regex_rewrite: { pattern: "^/a", substitution: "/b" }
+host_rewrite: shop.example.com
+host_redirect: false
+path_redirect: /a
+prefix_redirect: /a
+regex_redirect: { pattern: "^/a", substitution: "/b" }
+redirect_response_code: 308
+weight: 10
+shadow: false
+timeout_ms: 3000
+connect_timeout_ms: 3000
+idle_timeout_ms: 3000
+idle_connection_ms: 1500
+max_request_bytes: 4096
+retry_policy: { retry_on: [connect-failure], num_retries: 2, per_try_timeout: 1s, per_try_timeout_ms: 5, retriable_status_codes: [503] }
+circuit_breakers: { priority: default, max_connections: 1, max_pending_requests: 1, max_requests: 1, max_retries: 1, max_upgrades: 1 }
+health_checks:
+  timeout: 3s
+  timeout_ms: 5
+  interval: 5s
+  interval_ms: 5
+  unhealthy_threshold: 2
+  healthy_threshold: 1
+  health_check: { http: { path: /health, hostname: a.test, expected_statuses: [{ min: 200, max: 200 }] } }
+outlier_detection: { consecutive_5xx: 5, base_ejection_time_ms: 30000, max_ejection_percent: 50 }
+load_balancer: { policy: least_request }
+cors: { origins: [https://app.example.com], methods: [GET], headers: [X-A], exposed_headers: [X-B], credentials: true, max_age: "600" }
+add_request_headers: { X-A: { value: a, append: false }, X-B: b }
+remove_request_headers: [X-Debug]
+add_response_headers: { X-A: { value: a, append: false } }
+remove_response_headers: [X-Powered-By]
+allow_upgrade: [websocket]
+labels:
+  gateway:
+    - all:
+        - user: { header: X-Travel-User, omit_if_not_present: true, default: none }
+        - request_headers: { key: k, header_name: X-K, omit_if_not_present: true, default: none }
+        - generic_key: { key: k, value: v }
+        - generic_key: v
+        - remote_address: { key: client }
+        - source_cluster
+bypass_auth: false
+auth_service: auth
+`),
+  },
+  AuthService: {
+    ...authRecord,
+    ...parse(`
+default: true
+path_prefix: /extauth
+allowed_request_headers: [X-Api-Key]
+remove_authorization: true
+add_auth_headers: { X-Asked-By: gateway }
+include_body: { max_bytes: 4096, allow_partial: true }
+timeout_ms: 5000
+status_on_error: { code: 503 }
+failure_mode_allow: false
+realm: orders
+cache_ms: 100
+`),
+  },
+  RateLimitService: {
+    ...limitRecord,
+    ...parse(
+      '{ domain: gateway, timeout_ms: 100, failure_mode_deny: true, headers: ietf, allowed_response_headers: [X-A] }',
+    ),
+  },
+  Version: {
+    ...parse(
+      '{ apiVersion: gateway/v1, kind: Version, name: v1, prefix: /v1, deprecation: 2026-06-30, sunset: 2027-06-30 }',
+    ),
+    ...parse('{ successor: /v2/, info: "https://example.com/v1" }'),
+  },
+  Service: {
+    ...parse(
+      '{ apiVersion: v1, kind: Service, metadata: { name: shop, namespace: default, annotations: {}, labels: { a: b } }, spec: {} }',
+    ),
+  },
+};
+
+const limit = parse(
+  '{ unit: minute, unit_multiplier: 2, requests_per_unit: 10, unlimited: false, name: a, replaces: [{ name: b }], algorithm: token_bucket, burst: 5 }',
+);
+const descriptor = {
+  ...{ key: 'user', value: 'a*', rate_limit: limit, shadow_mode: true, quota_mode: true, detailed_metric: true },
+  ...{ value_to_metric: true, share_threshold: true, metadata: { team: 'travel' } },
+};
+const domain = {
+  domain: 'gateway',
+  descriptors: [{ ...descriptor, descriptors: [{ ...descriptor, rate_limit: [limit, limit] }] }],
+};
+
+type Versions = Iterable<readonly [what: string, version: unknown]>;
+type Read = (version: unknown) => string | Promise<string>;
+
+/** Each place where values are given; `read` returns what the user reads of a wrong one. */
+const places: readonly (readonly [where: string, versions: Versions, read: Read])[] = [
+  ...Object.entries(records).map(([kind, record]) => {
+    const versions = wrongFields(record, requiredOf(record));
+    return [`a ${kind}`, versions, (version: unknown) => configurationErrors({ records: [version] })] as const;
+  }),
+  ['a domain of limits', wrongVersions(domain), (version) => configurationErrors({ records: [], limits: [version] })],
+  ['a user', wrongVersions(demoRecord), (version) => configurationErrors({ records: [], users: [version] })],
+  ['a configuration', wrongVersions({ records: [], limits: [], users: [], demo: {} }), configurationErrors],
+  ['tables', wrongVersions({ hotels: [{ name: 'a' }] }), (demo) => configurationErrors({ records: [], demo })],
+  ['settings as options', wrongFields(settingOptions(), {}), (version) => messageOf(settingsFrom(Object(version)))],
+  ['options', wrongVersions({ only: ['hotel'], demo: true, services: {}, dormant: true }), messageOfOptions],
+  ['a request to the rate-limit service', wrongVersions(rateLimitRequest()), messageOfRequest],
+];
+
+function requiredOf(record: Readonly<Record<string, unknown>>): object {
+  const names = ['apiVersion', 'kind', 'name', 'prefix', 'service', 'auth_service', 'sunset', 'metadata'];
+  return Object.fromEntries(names.flatMap((name) => (name in record ? [[name, record[name]]] : [])));
+}
+
+function configurationErrors(given: unknown): string {
+  const { errors, notices } = configurationFrom(given as Parameters<typeof configurationFrom>[0]);
+  return formatErrors([...errors, ...notices], '/');
+}
+
+function settingOptions(): object {
+  const camelCase = (variable: string) => variable.toLowerCase().replace(/_(.)/g, (_, letter) => letter.toUpperCase());
+  const given = {
+    serviceAddresses: { a: 'a:1', b: ['a:1'] },
+    trustedProxies: ['::1'],
+    corsOrigins: ['*'],
+    adminUsers: ['a'],
+  };
+  return { ...Object.fromEntries(listSettings().map(({ variable }) => [camelCase(variable), 'x'])), ...given };
+}
+
+function messageOf(result: ReturnType<typeof settingsFrom>): string {
+  return result.ok ? '' : result.message;
+}
+
+async function messageOfOptions(options: unknown): Promise<string> {
+  // Nothing but the options is read: the configuration is not there.
+  const given = { config: '/nowhere', ...(options as object) };
+  return createFrontdesk((typeof options === 'object' ? given : options) as FrontdeskOptions).then(
+    () => '',
+    (error: Error) => error.message,
+  );
+}
+
+function rateLimitRequest(): object {
+  const entries = [{ key: 'k', value: 'v' }];
+  return {
+    domain: 'd',
+    descriptors: [{ entries, limit: { requestsPerUnit: 1, unit: 'DAY' }, hitsAddend: 1 }],
+    hitsAddend: 1,
+  };
+}
+
+function messageOfRequest(version: unknown): string {
+  try {
+    parseJsonRequest(json(version));
+    return '';
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+describe('a wrong value is described in our words', () => {
+  const servers = testServers(after);
+  const openDesk = desksOf(servers);
+  const { localeError } = z.config();
+
+  before(() => void z.config({ localeError: () => zodText }));
+  after(() => void z.config({ localeError }));
+
+  it('where zod speaks itself, this test notices', () => {
+    const { error } = z.string().safeParse(5);
+    assert.deepEqual(oddLines(`the port: ${error?.issues[0]?.message}`), [`the port: ${zodText}`]);
+  });
+
+  for (const [kind, record] of Object.entries(records).filter(([name]) => name !== 'Service'))
+    it(`and every field of a ${kind} is tried`, () => {
+      const names = listFields(kind as Parameters<typeof listFields>[0]).map(({ name }) => name);
+      assert.deepEqual(
+        names.filter((name) => !(name in record)),
+        [],
+      );
+    });
+
+  for (const [where, versions, read] of places)
+    it(`in ${where}`, async () => {
+      const odd: string[] = [];
+      for (const [how, version] of versions) {
+        const lines = oddLines(await read(version));
+        odd.push(...lines.map((line) => `${how}: ${line}`));
+      }
+      assert.deepEqual(odd, []);
+    });
+
+  it('in environment variables', () => {
+    const texts = wrongValues.filter((value) => typeof value === 'string');
+    const messages = listSettings().flatMap(({ variable }) =>
+      texts.map((text) => messageOf(parseSettings({ [variable]: text }))),
+    );
+    assert.deepEqual(messages.flatMap(oddLines), []);
+  });
+
+  it('in demo data', async () => {
+    const whole = parse(readFileSync('config/demo.yaml', 'utf8')) as DemoRows;
+    const database = await openDatabase({ url: 'sqlite::memory:' });
+    servers.later(database.close);
+    const odd: string[] = [];
+    for (const [table, [first]] of Object.entries(whole))
+      for (const [how, row] of wrongVersions(first)) {
+        const demo = { [table]: [row] } as DemoRows;
+        const message = await loadDemo(database, demo, { nowMs: 0 }).then(
+          () => '',
+          (error: Error) => error.message,
+        );
+        odd.push(...oddLines(message).map((line) => `${table} ${how}: ${line}`));
+      }
+    assert.deepEqual(odd, []);
+  });
+
+  for (const prefix of ['/v1', '/v2', '/v1/hotels', '/v1/cars'])
+    it(`in bodies and arguments of ${prefix}`, async () => {
+      const { app } = await openDesk({ publicUrl: 'http://desk.test' });
+      const server = await servers.http(app.callback());
+      const api = await readApi(server.origin, prefix);
+      const odd: string[] = [];
+      for (const operation of api.operations)
+        for (const sent of wrongRequests(api, operation)) {
+          const { text, status } = await api.call(operation, sent);
+          odd.push(...oddLines(text).map((line) => `${shown(sent)}: ${line}`));
+          assert.ok(status < 500, shown(sent));
+        }
+      assert.deepEqual(odd, []);
+    });
+});
+
+function wrongRequests({ bodyOf }: DocumentedApi, operation: Operation): readonly Variation[] {
+  const body = bodyOf(operation);
+  const headers = { 'Content-Type': 'application/json' };
+  const bodies = body ? Array.from(wrongVersions(body.example), ([, one]) => ({ body: json(one), headers })) : [];
+  const texts = ['x', 'x'.repeat(3000), '2030-02-30', '-1', '1.5'];
+  const queries = operation.parameters
+    .filter((one) => one.in === 'query')
+    .flatMap(({ name }) => texts.map((text) => ({ query: { [name]: text } })));
+  return [...bodies, ...queries];
+}
+
+/** Lines in the words of zod, that contradict themselves, or have a part that is missing. */
+function oddLines(text: string): readonly string[] {
+  const odd = new RegExp(`${zodText}|\\bundefined\\b|\\[object |must be (an? .+), not \\1$`);
+  return text.split('\n').filter((line) => odd.test(line));
+}
