@@ -4,7 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Logger, pino } from 'pino';
 
 export interface LogOutput {
-  readonly logger: Logger & { readonly droppedLines: () => number; readonly writeLine: (line: string) => void };
+  readonly logger: Logger & {
+    readonly droppedLines: () => number;
+    readonly infoPlain: (fields: object, message?: string) => void;
+    readonly writeLine: (line: string) => void;
+  };
   /** Hands over what has been collected. */
   readonly pass: () => void;
   /** Resolves when the reader has taken all of it, or nothing for a second. */
@@ -62,8 +66,17 @@ export function openLog(output: Writable, { level, base, isTerminal = false }: L
     if (isTerminal) pass();
   }
 
+  const baseFields = base === null ? '' : `${JSON.stringify(base).slice(1, -1)},`;
+
+  /** What pino would write. It looks at each field by itself, for its serializers, and takes twice as long. */
+  function infoPlain(fields: object, message = ''): void {
+    const rest = JSON.stringify(fields).slice(1, -1);
+    write(`{"level":30,"time":${Date.now()},${baseFields}${rest},"msg":${JSON.stringify(message)}}\n`);
+  }
+
   const logger = Object.assign(pino({ level, base }, { write }), {
     droppedLines: () => dropped,
+    infoPlain,
     writeLine: (line: string) => write(`${line}\n`),
   });
   if (!isTerminal) setInterval(pass, 1000).unref();

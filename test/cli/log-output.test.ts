@@ -60,6 +60,21 @@ describe('the log on the standard output', () => {
     assert.deepEqual([JSON.parse(one).msg, JSON.parse(two).msg, ...rest], ['one', long, '127.0.0.1 - -']);
   });
 
+  for (const base of [null, { module: 'gateway' }]) {
+    it(`has the same line of plain fields from infoPlain as from info, with ${JSON.stringify(base)} in each`, async () => {
+      const { output, taken, readOn } = createReader();
+      const { logger, flush } = openLog(output, { level: 'info', base });
+      const fields = { path: '/"quoted"\n\\ü\u{1f600}\ud800', status: 200, tls: undefined, isLast: false, user: null };
+      logger.info(fields, 'request');
+      logger.infoPlain(fields, 'request');
+      const flushed = flush();
+      await readOn();
+      await flushed;
+      const [one, two] = linesOf(taken()).map((line) => line.replace(/"time":\d+/, '"time":0'));
+      assert.equal(two, one);
+    });
+  }
+
   it('is bounded while its reader takes nothing, and says how much is missing when it reads on', async () => {
     const { output, taken, readOn } = createReader();
     const { logger, pass } = openLog(output, options);

@@ -24,7 +24,7 @@ interface Begun {
 
 /** Writes the line when the response has ended, or its client has gone. */
 export function createAccessLog(logger: Logger, format: AccessLogFormat = 'json'): Middleware {
-  const write = format === 'json' ? writeJson : createCombinedWriter();
+  const write = format === 'json' ? createJsonWriter(logger) : createCombinedWriter(logger);
   return function accessLog(ctx: Context, next: Next) {
     const { req, res, url } = ctx;
     const context = requestContext(ctx);
@@ -38,18 +38,19 @@ export function createAccessLog(logger: Logger, format: AccessLogFormat = 'json'
       referer: req.headers.referer,
       userAgent: req.headers['user-agent'],
     };
-    res.on('close', () => write(logger, begun));
+    res.on('close', () => write(begun));
     return next();
   };
 }
 
-/** Always the same literal, since pino is slower with objects of many shapes. It leaves out what is undefined. */
-function writeJson(logger: Logger, { ctx, context, connection, startedAtMs, client, path }: Begun): void {
-  const { req, res } = ctx;
-  const { requestId, user, mapping, upstream, upstreamMs } = context;
-  const { bytesIn, bytesOut } = takeBytes(connection, req.socket);
-  logger.info(
-    {
+/** Always the same literal, since JSON is slower of objects of many shapes. A line leaves out what is undefined. */
+function createJsonWriter(logger: Logger) {
+  const info = logger.infoPlain ?? logger.info.bind(logger);
+  return function writeJson({ ctx, context, connection, startedAtMs, client, path }: Begun): void {
+    const { req, res } = ctx;
+    const { requestId, user, mapping, upstream, upstreamMs } = context;
+    const { bytesIn, bytesOut } = takeBytes(connection, req.socket);
+    const fields = {
       requestId,
       traceId: traceOf(ctx).traceId,
       client,
@@ -65,15 +66,16 @@ function writeJson(logger: Logger, { ctx, context, connection, startedAtMs, clie
       durationMs: roundToTenths(performance.now() - startedAtMs),
       upstream,
       upstreamMs: upstreamMs === undefined ? undefined : roundToTenths(upstreamMs),
-    },
-    'request',
-  );
+    };
+    info(fields, 'request');
+  };
 }
 
 /** `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i"` of Apache's mod_log_config; URLs are without their queries. */
-function createCombinedWriter() {
+function createCombinedWriter(logger: Logger) {
   const formatTime = createTimeFormat();
-  return function writeCombined(logger: Logger, begun: Begun): void {
+  const writeLine = logger.writeLine ?? ((line: string) => logger.info({}, line));
+  return function writeCombined(begun: Begun): void {
     const { ctx, context, connection, startedAtMs, client, path, referer, userAgent } = begun;
     const { req, res } = ctx;
     const { bytesOut } = takeBytes(connection, req.socket);
@@ -82,8 +84,7 @@ function createCombinedWriter() {
     const line =
       `${client || '-'} - ${escapeWord(context.user)} [${at}] "${escapeQuoted(`${req.method} ${path} ${protocolOf(req)}`)}" ` +
       `${endedStatus(res)} ${bodyBytes || '-'} "${escapeQuoted(referer?.replace(/[?#].*/, ''))}" "${escapeQuoted(userAgent)}"`;
-    if (logger.writeLine === undefined) logger.info({}, line);
-    else logger.writeLine(line);
+    writeLine(line);
   };
 }
 

@@ -16,6 +16,8 @@ export interface Logger {
   readonly isLevelEnabled?: (level: string) => boolean;
   /** How many lines it could not write. Absent: none. */
   readonly droppedLines?: () => number;
+  /** As `info`, for fields that are plain strings, numbers and booleans, and cheaper; for the access log. Absent: `info` does. */
+  readonly infoPlain?: LogLine;
   /** Takes a line that is not JSON, as it is, for the access log. Absent: the text is the message of a line at info. */
   readonly writeLine?: (line: string) => void;
 }
