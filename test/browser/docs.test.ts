@@ -13,18 +13,24 @@ describeInBrowser('the page of an API', function ({ servers, writeFiles, visit }
 
   const docs = (prefix: string) => new URL(`${prefix}/docs/`, desk.diagnostics).href;
 
-  it('leads to an operation and its schemas, and sends a request', async () => {
+  it('leads to each operation, and sends its examples when nothing is written', async () => {
     const { page } = await visit(docs('/v1/hotels'));
-    await page
-      .getByRole('navigation', { name: 'Operations' })
-      .getByRole('link', { name: /List hotels$/ })
-      .click();
-    const block = page.locator('.opblock.is-open');
-    await reads(page, '.opblock.is-open .opblock-summary-path', /^\s*\/\s*$/);
-    await block.getByRole('button', { name: 'Try it out' }).click();
-    await block.getByRole('button', { name: 'Execute' }).click();
-    await reads(page, '.opblock.is-open .live-responses-table tbody .response-col_status', /^200/);
-    await reads(page, '.opblock.is-open .live-responses-table', /"city"/);
+    for (const [name, operation, status] of [
+      ['List hotels', 'listHotels', /^200/],
+      ['Read a hotel', 'getHotel', /^200/],
+      ['List your hotel bookings', 'listHotelBookings', /^200/],
+      ['Book a hotel', 'createHotelBooking', /^201/],
+      ['Read a hotel booking', 'getHotelBooking', /^200/],
+      ['Confirm or cancel a hotel booking', 'changeHotelBooking', /^200/],
+    ] as const) {
+      const links = page.getByRole('navigation', { name: 'Operations' });
+      await links.getByRole('link', { name: new RegExp(`${name}$`) }).click();
+      const id = `.opblock.is-open[id$="-${operation}"]`;
+      await page.locator(id).getByRole('button', { name: 'Try it out' }).click();
+      await page.locator(id).getByRole('button', { name: 'Execute' }).click();
+      await reads(page, `${id} .live-responses-table tbody .response-col_status`, status);
+      await reads(page, `${id} .live-responses-table`, /"(?:city|hotel_id)"/);
+    }
   });
 
   for (const [colorScheme, isDark] of [

@@ -9,6 +9,8 @@ export interface Parameter {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header';
   readonly required?: boolean;
+  /** What a form has before anything is written. */
+  readonly example?: string;
   readonly schema: Schema;
 }
 
@@ -119,9 +121,9 @@ function moved(text: string, weeks: number): string {
 }
 
 function exampleOf(parameters: readonly Parameter[], name: string): string {
-  const examples = parameters.find((parameter) => parameter.name === name)?.schema['examples'];
-  assert.ok(Array.isArray(examples), `${name} has no example to call with`);
-  return String(examples[0]);
+  const example = parameters.find((parameter) => parameter.name === name)?.example;
+  assert.ok(example !== undefined, `${name} has no example to call with`);
+  return example;
 }
 
 function faultsOfHeaders(headers: NonNullable<Answer['headers']>, answer: Response, judge: Judge): readonly string[] {

@@ -58,8 +58,8 @@ describe('every documented operation', () => {
 
       it('has examples that its own schemas accept', async () => {
         await each(every, async ({ judge, bodyOf }, operation) => {
-          const examples = operation.parameters.flatMap(({ schema }) =>
-            ((schema['examples'] ?? []) as unknown[]).map((example) => ({ schema, example })),
+          const examples = operation.parameters.flatMap(({ schema, example: first }) =>
+            [first ?? [], (schema['examples'] ?? []) as unknown[]].flat().map((example) => ({ schema, example })),
           );
           const body = bodyOf(operation);
           const faults = [...examples, ...(body ? [body] : [])].flatMap(({ schema, example }) =>

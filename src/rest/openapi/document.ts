@@ -115,10 +115,19 @@ function describe(operation: Operation, context: DocumentContext): ZodOpenApiOpe
     summary,
     ...(description !== undefined && { description }),
     tags: [tag],
-    requestParams: { path, query, header: headers },
+    requestParams: { path: prefilled(path), query, header: prefilled(headers) },
     ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
     responses: { ...successOf(operation, context), ...answersOf(found) },
   };
+}
+
+/** With their first examples beside the schemas, where Swagger UI takes what it writes into a form. */
+function prefilled({ shape }: z.ZodObject): z.ZodObject {
+  const parameters = Object.entries(shape as Readonly<Record<string, z.ZodType>>).map(([name, schema]) => {
+    const { examples: [example] = [], param } = schema.meta() ?? {};
+    return [name, example === undefined ? schema : schema.meta({ param: { ...param, example } })] as const;
+  });
+  return z.object(Object.fromEntries(parameters));
 }
 
 function successOf(
