@@ -36,7 +36,7 @@ const lateLibraries = [
   ...['@grpc/grpc-js', '@grpc/proto-loader', '@grpc/reflection', 'grpc-health-check'],
   ...['undici', 'redis', 'pg', 'chokidar', 'prom-client'],
 ];
-const lateOwn = ['server/index.ts', 'cli/explain.ts', 'storage/sqlite.ts'];
+const lateOwn = ['server/index.ts', 'server/storage.ts', 'cli/explain.ts', 'storage/sqlite.ts'];
 const mayLoadServerEarly = ['index.ts', 'cli/explain.ts'];
 
 /** Modules, and files. */

@@ -23,8 +23,8 @@ export interface ApiOptions extends ProblemResponsesOptions {
 
 const versions = { v1, v2 } satisfies Record<string, VersionViews>;
 
-/** `v1`, `v2`: the prefix of each is its name. */
-export const apiVersions: readonly string[] = Object.keys(versions);
+/** The prefix of each is its name. */
+export type ApiVersion = keyof typeof versions;
 
 /** The apps by version, for `createVersions`. */
 export function createApi(options: ApiOptions): Readonly<Record<string, Koa>> {

@@ -11,6 +11,7 @@ import {
   requestContext,
   type Sender,
   silentLogger,
+  userHeader,
 } from '#http';
 import type { Authenticator, Verdict } from './authenticator.ts';
 import { createThrottleLog } from './throttle-log.ts';
@@ -75,10 +76,10 @@ export interface AuthService {
 export function createAuthService({
   authenticator,
   realm = 'api',
-  userHeader = 'x-travel-user',
+  userHeader: header = userHeader,
   logger = silentLogger,
 }: AuthServiceOptions): AuthService {
-  validateHeaderName(userHeader);
+  validateHeaderName(header);
   const refusals = createRefusals(realm);
   const logThrottled = createThrottleLog(logger);
   const watched: Authenticator = {
@@ -88,9 +89,9 @@ export function createAuthService({
     },
   };
   return Object.freeze({
-    check: createCheck(watched, refusals, userHeader.toLowerCase()),
-    checkFor: (other: string) => createCheck(watched, createRefusals(other), userHeader.toLowerCase()),
-    app: createApp(watched, refusals, canonicalCase(userHeader), logger),
+    check: createCheck(watched, refusals, header.toLowerCase()),
+    checkFor: (other: string) => createCheck(watched, createRefusals(other), header.toLowerCase()),
+    app: createApp(watched, refusals, canonicalCase(header), logger),
   });
 }
 

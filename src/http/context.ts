@@ -32,6 +32,9 @@ export interface RequestContext {
   route: string | undefined;
 }
 
+/** Names the user to a service, which trusts it as it comes: a gateway must not let clients send it. */
+export const userHeader = 'x-travel-user';
+
 const contextKey = Symbol('request context');
 
 interface Carrier {

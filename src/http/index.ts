@@ -19,6 +19,7 @@ export {
   requestContext,
   takeBackNosniff,
   traceOf,
+  userHeader,
 } from './context.ts';
 export { dataMarkup, rawJson } from './html/data.ts';
 export { type PageFile, readPageFile, readPageFiles } from './html/files.ts';

@@ -12,7 +12,7 @@ export interface ProblemResponsesOptions {
   /** @default the `error` event of the app, which Koa prints */
   readonly logger?: Logger;
   /** Turns an error of another module into a problem; undefined leaves it to the default. */
-  readonly toProblem?: (thrown: unknown) => Problem | undefined;
+  readonly toProblem?: ((thrown: unknown) => Problem | undefined) | undefined;
   /**
    * The path of the pages about problems below the root of the server, or of the gateway in front, with a slash at the end; each page has the name of its
    * problem. @default no pages: errors have no `info_url`

@@ -15,7 +15,7 @@ import { createPipeline } from './pipeline.ts';
 import { createReadiness } from './probes.ts';
 import { openRateLimiting } from './rate-limiting.ts';
 import { createLiveConfiguration } from './reload.ts';
-import { createServices, openStorage, storageProblem } from './services.ts';
+import { createServices, openStorageIfNeeded } from './services.ts';
 import { reportSilentServices } from './silent-services.ts';
 
 /** Rejects with an Error whose message names what is wrong with the options or the configuration, and the remedy. */
@@ -40,15 +40,15 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   const { logger, clock, dormant } = setup;
   const closing = new AbortController();
   const basis = await openBasis(setup, closing.signal, opened);
-  const { configuration, database, rateLimiting, tracing, clusters } = basis;
+  const { configuration, storage, rateLimiting, tracing, clusters } = basis;
 
   // What answers: the services of this process, the gateway, and the routes that show it.
   const representations = createRepresentations();
-  const problems = { representations, logger, toProblem: storageProblem, problemPagesPath };
-  const services = createServices(setup, { configuration, database, problems });
+  const problems = { representations, logger, toProblem: storage?.toProblem, problemPagesPath };
+  const services = createServices(setup, { configuration, storage, problems });
   const gateway = createGatewayHost();
   opened.defer(gateway.close);
-  const findFault = createReadiness(setup, { ...basis, closing: closing.signal });
+  const findFault = createReadiness(setup, { ...basis, database: storage?.database, closing: closing.signal });
   const figures = { clusters, counts: createGatewayCounts(), traffic: createTraffic({ clock }) };
   const own = createOwnRoutes({ ...basis, ...figures, logger, services, gateway, findFault, representations, clock });
   const listenerAddresses = new Map<string, string>();
@@ -95,8 +95,8 @@ async function openBasis(setup: Setup, closing: AbortSignal, opened: AsyncDispos
   const { settings, logger, dormant } = setup;
   const tls = await loadTls(settings);
   const configuration = createLiveConfiguration(setup);
-  const database = await openStorage(setup);
-  opened.defer(() => database?.close());
+  const storage = await openStorageIfNeeded(setup);
+  opened.defer(() => storage?.database.close());
   const rateLimiting = await openRateLimiting(setup, configuration, closing);
   opened.defer(rateLimiting.close);
   const tracing = dormant ? undefined : await loadTracing({ version: packageVersion(), logger });
@@ -104,7 +104,7 @@ async function openBasis(setup: Setup, closing: AbortSignal, opened: AsyncDispos
   const clusters = createClusters({ logger, withoutTracing, ...(dormant && { timer: () => () => {} }) });
   opened.defer(clusters.close);
   const connectionLimit = createConnectionLimit({ max: settings.connectionsMax ?? connectionsMax(), logger });
-  return { tls, configuration, database, rateLimiting, tracing, clusters, connectionLimit };
+  return { tls, configuration, storage, rateLimiting, tracing, clusters, connectionLimit };
 }
 
 /** A request may need a file for its own connection and one for that to a service; the rest is for all else. */

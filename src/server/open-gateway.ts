@@ -1,5 +1,5 @@
 /** Makes the gateway of one configuration out of the records and the services that they name. */
-import { apiVersions } from '#api';
+import type { ApiVersion } from '#api';
 import type { AuthCheck, AuthService as AuthServiceOfProcess } from '#auth';
 import {
   type AuthService as AuthServiceRecord,
@@ -20,10 +20,9 @@ import {
   type Resolve,
   type Traffic,
 } from '#gateway';
-import { problem } from '#http';
+import { problem, userHeader } from '#http';
 import type { ClusterRegistry } from '#proxy';
 import type { Limiter } from '#ratelimit';
-import { userHeader } from '#services/booking';
 import type { OpenGateway } from './gateway-host.ts';
 import type { Setup } from './options.ts';
 import { createEntrySettings } from './pipeline.ts';
@@ -110,6 +109,9 @@ function* closeUnless<T>(opened: { readonly close: () => Promise<void> } | undef
     throw error;
   }
 }
+
+/** Written out, because the API itself is loaded only where it runs. */
+const apiVersions = Object.keys({ v1: true, v2: true } satisfies Record<ApiVersion, true>);
 
 /** The versions of the demo's API when it runs elsewhere, where SERVICE_ADDRESSES names it; here they are routes of the server. */
 function remoteVersions({ has, demo, settings }: Setup, { mappings }: Configuration): readonly Mapping[] {

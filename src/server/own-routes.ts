@@ -14,7 +14,7 @@ import type { Services } from './services.ts';
 
 export interface OwnRoutesParts {
   readonly configuration: LiveConfiguration;
-  readonly services: Pick<Services, 'versions' | 'api' | 'logins'>;
+  readonly services: Pick<Services, 'versions' | 'logins'>;
   readonly rateLimiting: RateLimiting;
   /** For check_ready. */
   readonly findFault: FindFault;
@@ -52,7 +52,7 @@ export function createOwnRoutes(parts: OwnRoutesParts): OwnRoutes {
   };
   const events = createDiagnosticsEvents(diagnostics);
   const routes = [
-    ...services.versions.map((name) => versionRoute(name, services.api)),
+    ...Object.entries(services.versions).map(([name, run]) => versionRoute(name, run)),
     ...createProbes(findFault, representations),
     createMetricsRoute(createMetrics(metricsParts(parts))),
     createProblemPages(),

@@ -1,6 +1,5 @@
-/** The services of this process: its database, hotel, car, api and auth, and those of the host. */
+/** The services of this process: auth, those that keep rows, and those of the host. */
 import { isDeepStrictEqual } from 'node:util';
-import { createApi } from '#api';
 import {
   type Authenticator,
   type AuthService,
@@ -12,23 +11,18 @@ import {
 } from '#auth';
 import type { AuthService as AuthServiceRecord, Configuration } from '#config';
 import type { Handler } from '#gateway';
-import { isolate, type Problem, type ProblemResponsesOptions, problem, type Representations } from '#http';
-import { createVersions } from '#rest';
-import { createCarService } from '#services/car';
-import { createHotelService } from '#services/hotel';
-import { type Database, loadDemo, openDatabase, StorageUnavailable } from '#storage';
+import { isolate } from '#http';
 import type { Setup } from './options.ts';
 import type { LiveConfiguration } from './reload.ts';
+import type { ResponseParts, Storage } from './storage.ts';
 
 export interface Services {
   /** Undefined: it does not run in this process. */
   readonly auth: AuthService | undefined;
   /** How its password checks ended. */
   readonly logins: LoginCounts | undefined;
-  /** The names of the API's versions: `v1`. */
-  readonly versions: readonly string[];
-  /** The dispatcher of the API's versions. */
-  readonly api: Handler;
+  /** The dispatcher of the API's versions, by the name of each: `v1`. */
+  readonly versions: Readonly<Record<string, Handler>>;
   /** Every HTTP service of this process, isolated, by the name that mappings use. */
   readonly byName: Readonly<Record<string, Handler>>;
 }
@@ -36,28 +30,21 @@ export interface Services {
 export interface ServicesParts {
   readonly configuration: LiveConfiguration;
   /** Undefined: no module of this process needs one. */
-  readonly database: Database | undefined;
-  readonly problems: ProblemResponsesOptions & { readonly representations: Representations };
+  readonly storage: Pick<Storage, 'createApps'> | undefined;
+  readonly problems: ResponseParts;
 }
 
-export function createServices(setup: Setup, { configuration, database, problems }: ServicesParts): Services {
-  const { settings, logger, clock, has } = setup;
+export function createServices(setup: Setup, { configuration, storage, problems }: ServicesParts): Services {
+  const { logger, has } = setup;
   const logins = has('auth') ? createLoginCounts() : undefined;
   const realm = () => realmOfListener(setup, configuration.current().configuration);
   const auth = logins && createAuthService({ authenticator: createLiveUsers(configuration, logins), realm, logger });
-  const versions = has('api') && database ? createApi({ ...problems, database }) : {};
-  const api = isolate(createVersions(versions));
-  const { bookingHoldsMax: holdsMax, bookingDaysMax: daysMax, bookingUnitsMax: unitsMax } = settings;
-  const bookings = { ...problems, clock, limits: { holdsMax, daysMax, unitsMax } };
-  const apps = {
-    ...setup.services,
-    ...(has('hotel') && database && { hotel: createHotelService({ ...bookings, database }) }),
-    ...(has('car') && database && { car: createCarService({ ...bookings, database }) }),
-    ...(auth && { auth: auth.app }),
-  };
-  const isolated = Object.entries(apps).map(([name, app]) => [name, isolate(app)]);
-  const byName = { ...Object.fromEntries(isolated), ...(has('api') && { api }) };
-  return { auth, logins, versions: Object.keys(versions), api, byName };
+  const { versionNames = [], apps: stored } = storage?.createApps(problems) ?? {};
+  const apps = { ...setup.services, ...stored, ...(auth && { auth: auth.app }) };
+  const byName = Object.fromEntries(Object.entries(apps).map(([name, app]) => [name, isolate(app)]));
+  const { api } = byName;
+  const versions = api ? Object.fromEntries(versionNames.map((name) => [name, api])) : {};
+  return { auth, logins, versions, byName };
 }
 
 /** What the auth service of this process answers to the gateway for a record. */
@@ -83,27 +70,11 @@ function createLiveUsers(configuration: LiveConfiguration, counts: LoginCounts):
   return authenticator;
 }
 
-/** With the demo's rows if the options say so. Undefined: no module of this process needs a database. Rejects with an Error fit for a terminal. */
-export async function openStorage(setup: Setup): Promise<Database | undefined> {
-  const { settings, configuration, logger, clock, demo, has } = setup;
+/** Undefined: no module of this process needs a database. Rejects with an Error fit for a terminal. */
+export async function openStorageIfNeeded(setup: Setup): Promise<Storage | undefined> {
+  const { has } = setup;
   if (!has('hotel') && !has('car') && !has('api')) return undefined;
-  const database = await openDatabase({
-    url: settings.databaseUrl,
-    pool: settings.databasePool,
-    timeoutMs: settings.databaseTimeoutMs,
-    logger,
-  });
-  try {
-    if (demo) await loadDemo(database, configuration.demo, { nowMs: clock() });
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
-  return database;
-}
-
-/** Undefined for any other error. */
-export function storageProblem(thrown: unknown): Problem | undefined {
-  if (!(thrown instanceof StorageUnavailable)) return undefined;
-  return problem('storage-unavailable', { headers: { 'Retry-After': '1' }, cause: thrown.cause });
+  // Late, because it is half of all modules that a process loads.
+  const { openStorage } = await import('./storage.ts');
+  return openStorage(setup);
 }

@@ -7,7 +7,7 @@ import request from 'supertest';
 import { createRepresentations, silentLogger } from '#http';
 import { createHotelService } from '#services/hotel';
 import { type Database, openDatabase } from '#storage';
-import { storageProblem } from '../../src/server/services.ts';
+import { storageProblem } from '../../src/server/storage.ts';
 import { callAsDemo, desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';

@@ -1,7 +1,7 @@
 /** GET, POST and PATCH of bookings, each by its owner alone. */
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { problem, requestContext } from '#http';
+import { problem, requestContext, userHeader } from '#http';
 import { createListParser, type ListOptions, type View } from '#query';
 import { collection, createItem, item, type Route, updateItem } from '#rest';
 import { type BookingRow, selectPage } from '#storage';
@@ -94,9 +94,6 @@ function stayIn(kind: BookingKind, daysMax: number, body: object): BookingReques
   if (parsed.ok) return parsed.stay;
   throw badBody(...parsed.faults.map(({ field, detail }) => ({ pointer: `/${field}`, detail })));
 }
-
-/** Trusted as it comes, so a gateway must not let clients send it. */
-export const userHeader = 'x-travel-user';
 
 /** The user that the gateway's auth service named. Throws `unauthorized` if the request did not come through a gateway. */
 export function ownerOf(ctx: Context): string {

@@ -1,6 +1,6 @@
 /** What the hotel and the car service share: a booking service for one kind of booking. */
 export { bookingFields } from './booking-view.ts';
-export { holdSchema, userHeader } from './bookings.ts';
+export { holdSchema } from './bookings.ts';
 export type { WithAvailability } from './inventory.ts';
 export type { BookingKind, Offer } from './kind.ts';
 export type { BookingLimits } from './limits.ts';

@@ -1,0 +1,70 @@
+/** The database, and the services that keep rows in it: hotel, car and the versions of the API. */
+import type Koa from 'koa';
+import type { Middleware } from 'koa';
+import { createApi } from '#api';
+import { type Problem, type ProblemResponsesOptions, problem, type Representations } from '#http';
+import { createVersions } from '#rest';
+import { createCarService } from '#services/car';
+import { createHotelService } from '#services/hotel';
+import { type Database, loadDemo, openDatabase, StorageUnavailable } from '#storage';
+import type { Setup } from './options.ts';
+
+/** What an app needs to answer. */
+export type ResponseParts = ProblemResponsesOptions & { readonly representations: Representations };
+
+export interface Storage {
+  readonly database: Database;
+  /** Of the modules of this process. */
+  readonly createApps: (problems: ResponseParts) => StoredApps;
+  /** What a client is told of an error of the database; undefined for any other error. */
+  readonly toProblem: (thrown: unknown) => Problem | undefined;
+}
+
+export interface StoredApps {
+  /** By the name that mappings use. */
+  readonly apps: Readonly<Record<string, Koa | Middleware>>;
+  /** The names of the API's versions, which the app `api` dispatches: `v1`. */
+  readonly versionNames: readonly string[];
+}
+
+/** With the demo's rows if the options say so. Rejects with an Error fit for a terminal. */
+export async function openStorage(setup: Setup): Promise<Storage> {
+  const { settings, configuration, logger, clock, demo } = setup;
+  const database = await openDatabase({
+    url: settings.databaseUrl,
+    pool: settings.databasePool,
+    timeoutMs: settings.databaseTimeoutMs,
+    logger,
+  });
+  try {
+    if (demo) await loadDemo(database, configuration.demo, { nowMs: clock() });
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return {
+    database,
+    createApps: (problems) => createApps(setup, { ...problems, database }),
+    toProblem: storageProblem,
+  };
+}
+
+function createApps(
+  { settings, clock, has }: Setup,
+  parts: ResponseParts & { readonly database: Database },
+): StoredApps {
+  const { bookingHoldsMax: holdsMax, bookingDaysMax: daysMax, bookingUnitsMax: unitsMax } = settings;
+  const bookings = { ...parts, clock, limits: { holdsMax, daysMax, unitsMax } };
+  const versions = has('api') ? createApi(parts) : {};
+  const apps = {
+    ...(has('hotel') && { hotel: createHotelService(bookings) }),
+    ...(has('car') && { car: createCarService(bookings) }),
+    ...(has('api') && { api: createVersions(versions) }),
+  };
+  return { apps, versionNames: Object.keys(versions) };
+}
+
+export function storageProblem(thrown: unknown): Problem | undefined {
+  if (!(thrown instanceof StorageUnavailable)) return undefined;
+  return problem('storage-unavailable', { headers: { 'Retry-After': '1' }, cause: thrown.cause });
+}

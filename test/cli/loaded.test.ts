@@ -1,0 +1,55 @@
+/** What each command loads: libraries that it has no use for cost time at every start, and memory as long as it runs. */
+import assert from 'node:assert/strict';
+import { type Ended, startServer } from '../support/programs/frontdesk-process.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+
+/** Writes the names of all packages that were loaded into the last line of standard error. */
+const report = `
+  import { registerHooks } from 'node:module';
+  const names = new Set();
+  registerHooks({
+    load(url, context, next) {
+      const [, name] = /\\/node_modules\\/((?:@[^/]+\\/)?[^/]+)\\/(?!.*\\/node_modules\\/)/.exec(url) ?? [];
+      if (name) names.add(name);
+      return next(url, context);
+    },
+  });
+  process.on('exit', () => process.stderr.write('\\n' + JSON.stringify([...names])));
+`;
+const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(report)}`;
+
+function loadedBy({ stderr }: Ended): readonly string[] {
+  return JSON.parse(stderr.slice(stderr.lastIndexOf('\n') + 1));
+}
+
+const mapping = `apiVersion: gateway/v1
+kind: Mapping
+name: app
+prefix: /
+service: http://127.0.0.1:3000
+`;
+
+describe('what is loaded', function () {
+  this.timeout(60_000);
+  const writeFiles = temporaryFiles();
+
+  it('by a gateway alone is no database, no gRPC and no API', async () => {
+    const CONFIG_DIR = await writeFiles({ 'services/app.yaml': mapping });
+    const server = await startServer([], { env: { CONFIG_DIR, NODE_OPTIONS } });
+    const loaded = loadedBy(await server.stop());
+    assert.ok(loaded.includes('koa'), loaded.join());
+    const unused = [
+      'kysely',
+      'koa-router',
+      '@grpc/grpc-js',
+      '@grpc/proto-loader',
+      'protobufjs',
+      'undici',
+      'zod-openapi',
+    ];
+    assert.deepEqual(
+      unused.filter((name) => loaded.includes(name)),
+      [],
+    );
+  });
+});
