@@ -1,5 +1,5 @@
 /** What we add to Kysely's dialects: node:sqlite in the shape that Kysely expects, prepared statements kept, errors in our terms. */
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -65,7 +65,7 @@ function extendConnection(connection: DatabaseConnection, around: DialectOptions
 /** Clients choose filters and orders, and so the SQL: beyond this many texts, the least recently used is dropped. */
 const statementsMax = 256;
 
-/** A node:sqlite connection as Kysely expects it, with each SQL text prepared once. */
+/** A node:sqlite connection as Kysely expects it, with each SQL text prepared once: name the columns, as a newer process may add one. */
 export function createStatementCache(connection: DatabaseSync, max: number = statementsMax): SqliteDatabase {
   const statements = new Map<string, SqliteStatement>();
   return {
@@ -84,11 +84,23 @@ export function createStatementCache(connection: DatabaseSync, max: number = sta
 /** `iterate` keeps its statement busy until it ends, so each caller gets a new one. */
 function prepare(connection: DatabaseSync, sql: string): SqliteStatement {
   const statement = connection.prepare(sql);
+  const toRow = createRowReader(statement);
   return {
     reader: statement.columns().length > 0,
-    all: (parameters) => statement.all(...(parameters as SQLInputValue[])),
+    all: (parameters) => statement.all(...(parameters as SQLInputValue[])).map(toRow),
     run: (parameters) => statement.run(...(parameters as SQLInputValue[])),
     iterate: (parameters) =>
       connection.prepare(sql).iterate(...(parameters as SQLInputValue[])) as IterableIterator<unknown>,
+  };
+}
+
+/** Lets a statement return arrays, and makes objects of them: the driver itself looks up the name of each column for each row. */
+export function createRowReader(statement: StatementSync): (values: unknown) => Record<string, unknown> {
+  const names = statement.columns().map(({ name }) => name);
+  statement.setReturnArrays(true);
+  return function toRow(values) {
+    const row: Record<string, unknown> = {};
+    for (let index = 0; index < names.length; index += 1) row[names[index] as string] = (values as unknown[])[index];
+    return row;
   };
 }

@@ -13,7 +13,7 @@ import {
   StorageUnavailable,
   translateDriverError,
 } from './database.ts';
-import { createStatementCache, extendDialect } from './dialect.ts';
+import { createRowReader, createStatementCache, extendDialect } from './dialect.ts';
 import { createGroupCommit } from './group-commit.ts';
 import { migrate } from './migrations.ts';
 import type { Tables } from './schema.ts';
@@ -182,24 +182,16 @@ function canRead(reader: DatabaseSync): boolean {
 
 function prepareFirst<Row>(reader: DatabaseSync, snapshot: ReadSnapshot | undefined, sql: string): PreparedRead<Row> {
   const statement = reader.prepare(sql);
-  // As arrays, because the driver looks up the name of each column at each read.
-  const names = statement.columns().map(({ name }) => name);
-  statement.setReturnArrays(true);
+  const toRow = createRowReader(statement);
   return function readFirst(...parameters) {
     try {
       snapshot?.begin();
-      const values = statement.get(...parameters) as unknown as readonly unknown[] | undefined;
-      return values && (rowOf(names, values) as Row);
+      const values = statement.get(...parameters);
+      return values && (toRow(values) as Row);
     } catch (error) {
       throw translateDriverError(error);
     }
   };
-}
-
-function rowOf(names: readonly string[], values: readonly unknown[]): Record<string, unknown> {
-  const row: Record<string, unknown> = {};
-  for (let index = 0; index < names.length; index += 1) row[names[index] as string] = values[index];
-  return row;
 }
 
 export interface ReadSnapshot {

@@ -92,14 +92,15 @@ describe('a transaction in SQLite', () => {
 describe('createStatementCache', () => {
   const check = (max: number, asked: string, prepared: string) => {
     const seen: string[] = [];
-    const connection = {
-      prepare(sql: string) {
-        seen.push(sql);
-        return { columns: () => [{}], all: () => [sql] };
-      },
-    } as unknown as DatabaseSync;
+    const connection = new DatabaseSync(':memory:');
+    const prepare = connection.prepare.bind(connection);
+    connection.prepare = (sql) => {
+      seen.push(sql);
+      return prepare(`select '${sql}' as text`);
+    };
     const cache = createStatementCache(connection, max);
-    for (const sql of asked) assert.deepEqual(cache.prepare(sql).all([]), [sql]);
+    for (const sql of asked) assert.deepEqual(cache.prepare(sql).all([]), [{ text: sql }]);
+    connection.close();
     assert.equal(seen.join(''), prepared);
   };
 

@@ -76,16 +76,18 @@ async function lock(transaction: Kysely<Tables>, id: string): Promise<void> {
   if (rows[0]?.locked !== true) throw stillRunning();
 }
 
-async function find(transaction: Kysely<Tables>, id: string, nowMs: number): Promise<StoredResponseRow | undefined> {
+type StoredResponse = Pick<StoredResponseRow, 'fingerprint' | 'body'>;
+
+async function find(transaction: Kysely<Tables>, id: string, nowMs: number): Promise<StoredResponse | undefined> {
   return transaction
     .selectFrom('answers')
-    .selectAll()
+    .select(['fingerprint', 'body'])
     .where('id', '=', id)
     .where('created_at', '>', timeText(nowMs - keptMs))
     .executeTakeFirst();
 }
 
-function replay<Response>(stored: StoredResponseRow, fingerprint: string): Response {
+function replay<Response>(stored: StoredResponse, fingerprint: string): Response {
   if (stored.fingerprint !== fingerprint) throw problem('idempotency-mismatch');
   return JSON.parse(stored.body) as Response;
 }
