@@ -35,8 +35,13 @@ const compositionRoot = 'server';
 const lateLibraries = [
   ...['@grpc/grpc-js', '@grpc/proto-loader', '@grpc/reflection', 'grpc-health-check'],
   ...['undici', 'redis', 'pg', 'chokidar', 'prom-client'],
+  ...['node:tls', 'node:https', 'node:http2'],
 ];
-const lateOwn = ['server/index.ts', 'server/storage.ts', 'cli/explain.ts', 'storage/sqlite.ts'];
+/** The same for files of ours, which may load such libraries. */
+const lateOwn = [
+  ...['server/index.ts', 'server/storage.ts', 'cli/explain.ts', 'storage/sqlite.ts'],
+  'ratelimit/grpc/channel.ts',
+];
 const mayLoadServerEarly = ['index.ts', 'cli/explain.ts'];
 
 /** Modules, and files. */
@@ -100,11 +105,20 @@ describe('architecture', () => {
 
   it('loads libraries that not every process needs only when they are needed', () => {
     const isLate = (file: string, from: string) =>
-      lateLibraries.includes(from) ||
+      (lateLibraries.includes(from) && !lateOwn.includes(file)) ||
       (lateOwn.includes(resolveImport(file, from)) && !mayLoadServerEarly.includes(file));
     complain(
       allImports().filter(({ file, from, late, typeOnly }) => !late && !typeOnly && isLate(file, from)),
       ({ file, from }) => `src/${file} loads ${from} at the start: use \`await import('${from}')\` where it is needed.`,
+    );
+  });
+
+  it('imports nothing but types from node:http', () => {
+    complain(
+      allImports().filter(
+        ({ file, from, typeOnly }) => from === 'node:http' && !typeOnly && file !== 'http/server/node-http.ts',
+      ),
+      ({ file }) => `src/${file} imports node:http: write \`import type\`, and use nodeHttp of #http for values.`,
     );
   });
 

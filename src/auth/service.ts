@@ -1,10 +1,11 @@
 /** The auth service: `check` for the gateway beside it, and an HTTP `app` for any other proxy. */
-import { type IncomingHttpHeaders, validateHeaderName } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
 import {
   createProblemResponses,
   type Logger,
+  nodeHttp,
   type ProblemSlug,
   problem,
   problems,
@@ -79,7 +80,7 @@ export function createAuthService({
   userHeader: header = userHeader,
   logger = silentLogger,
 }: AuthServiceOptions): AuthService {
-  validateHeaderName(header);
+  nodeHttp.validateHeaderName(header);
   const refusals = createRefusals(realm);
   const logThrottled = createThrottleLog(logger);
   const watched: Authenticator = {

@@ -1,15 +1,8 @@
 /** The context of a request that was never sent, as the middleware would see it. */
-import {
-  type IncomingHttpHeaders,
-  IncomingMessage,
-  METHODS,
-  ServerResponse,
-  validateHeaderName,
-  validateHeaderValue,
-} from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { isIP, Socket } from 'node:net';
 import Koa, { type Context } from 'koa';
-import { type Addresses, createRequestContext, type Fault, originForm, queryFault } from '#http';
+import { type Addresses, createRequestContext, type Fault, nodeHttp, originForm, queryFault } from '#http';
 
 export interface ImaginedRequest {
   readonly method: string;
@@ -26,7 +19,9 @@ export interface ImaginedRequest {
 /** Faults that make a request impossible to send, or that Node's parser refuses, by the arguments of the endpoint. */
 export function faultsOfRequest({ method, url, headers = [], remoteAddress }: ImaginedRequest): readonly Fault[] {
   const faults = [
-    METHODS.includes(method) ? undefined : queryFault('method', 'is no method of HTTP; methods are in capitals'),
+    nodeHttp.METHODS.includes(method)
+      ? undefined
+      : queryFault('method', 'is no method of HTTP; methods are in capitals'),
     /^(?:https?:\/\/[\w.:[\]-]+(?![^/?#])|\/)[\x21-\x7e]*$/.test(url)
       ? undefined
       : queryFault('url', 'is neither a path from "/" on nor an http URL, in characters that need no percent-encoding'),
@@ -43,13 +38,13 @@ export function imagineRequest(imagined: ImaginedRequest, addresses: Addresses):
   const socket = new Socket();
   Object.defineProperty(socket, 'remoteAddress', { value: remoteAddress });
   Object.defineProperty(socket, 'encrypted', { value: imagined.tls ?? scheme === 'https' });
-  const req = new IncomingMessage(socket);
+  const req = new nodeHttp.IncomingMessage(socket);
   const hasHost = headers.some(([name]) => name.toLowerCase() === 'host');
   const lines = headers.map(([name, value]) => [name.toLowerCase(), onTheWire(value.trim())] as const);
   const sent = hasHost ? lines : [['host', authority ?? 'localhost'] as const, ...lines];
   const read = { headers: joined(sent), rawHeaders: sent.flat() };
   Object.assign(req, { method, url: originForm(url), httpVersion: '1.1', ...read });
-  const ctx = new Koa().createContext(req, new ServerResponse(req)) as Context;
+  const ctx = new Koa().createContext(req, new nodeHttp.ServerResponse(req)) as Context;
   createRequestContext(addresses)(ctx, async () => {});
   return ctx;
 }
@@ -80,8 +75,8 @@ function onTheWire(text: string): string {
 
 function headerFault([name, value]: readonly [string, string]): Fault | undefined {
   try {
-    validateHeaderName(name);
-    validateHeaderValue(name, onTheWire(value));
+    nodeHttp.validateHeaderName(name);
+    nodeHttp.validateHeaderValue(name, onTheWire(value));
     return undefined;
   } catch {
     return queryFault(

@@ -89,6 +89,7 @@ export { answerClientErrors } from './server/client-errors.ts';
 export { type ConnectionCounts, type ConnectionLimit, createConnectionLimit } from './server/connection-limit.ts';
 export { type HttpServer, type HttpServerOptions, serveHttp } from './server/listen.ts';
 export { beforeHead } from './server/node-fixes.ts';
+export { nodeHttp } from './server/node-http.ts';
 export { takeOnBodyTimeout } from './server/request-timeout.ts';
 export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './server/upgrades.ts';
 export { createHostCheck } from './target/host.ts';

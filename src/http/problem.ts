@@ -1,6 +1,6 @@
 /** The one error that a client may read, its body, and pointers to what was wrong. */
-import { STATUS_CODES } from 'node:http';
 import { type ProblemSlug, problems } from './problems.ts';
+import { nodeHttp } from './server/node-http.ts';
 
 /**
  * One fault among several: of the part of the body at a JSON pointer (RFC 6901) such as `/check_in`, or of the query
@@ -77,6 +77,8 @@ export function errorBody({ status, detail, errors, extension }: BodyParts, info
 
 /** Where Node's reason phrases are older than RFC 9110. */
 const newReasons: Readonly<Record<number, string>> = { 413: 'Content Too Large', 422: 'Unprocessable Content' };
+
+const { STATUS_CODES } = nodeHttp;
 
 export function reasonOf(status: number): string {
   return newReasons[status] ?? STATUS_CODES[status] ?? 'Unknown';

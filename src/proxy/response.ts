@@ -1,8 +1,8 @@
 /** An upstream's response on Koa's context: status, headers, early hints, body and trailers, so that outer middleware can still change it. */
-import { type ServerResponse, STATUS_CODES } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { takeBackNosniff } from '#http';
+import { nodeHttp, takeBackNosniff } from '#http';
 import { type PathRestoration, restoreCookie, restoreLocation } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
@@ -46,7 +46,7 @@ function writeHead(ctx: Context, { status, message, rawHeaders }: ResponseHead, 
   copyResponseHeaders(ctx.res, rawHeaders, restoration);
   ctx.status = status;
   // undici reads it as UTF-8, and Node writes Latin-1.
-  if (message !== STATUS_CODES[status] && /^[\t\x20-\x7e]+$/.test(message)) ctx.res.statusMessage = message;
+  if (message !== nodeHttp.STATUS_CODES[status] && /^[\t\x20-\x7e]+$/.test(message)) ctx.res.statusMessage = message;
 }
 
 function writeBody(ctx: Context, response: UpstreamResponse, options: ResponseOptions): void {

@@ -1,7 +1,7 @@
 /** A Koa app made of routes: problems, koa-router, and an answer for every other path and method. */
+import { createRequire } from 'node:module';
 import type { Context, Middleware } from 'koa';
 import Koa from 'koa';
-import Router from 'koa-router';
 import {
   answerOtherMethod,
   createProblemResponses,
@@ -15,6 +15,9 @@ import {
 import type { ApiInfo } from './openapi/document.ts';
 import { documentRoutes, linkDocuments } from './openapi/routes.ts';
 import type { Route } from './operation.ts';
+
+// Its ES module imports node:http, which costs what node-http.ts of #http says.
+const { Router } = createRequire(import.meta.url)('koa-router') as typeof import('koa-router');
 
 export interface ResourceAppOptions extends ProblemResponsesOptions {
   readonly representations: Representations;

@@ -1,5 +1,4 @@
 /** Kinds of values as zod schemas: flag, milliseconds, duration, whole number, name, list, service reference, method, protocol. */
-import { METHODS } from 'node:http';
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
@@ -128,15 +127,15 @@ function referenceFault(reference: string, schemes: readonly ServiceReference['s
 
 /** Methods are case-sensitive (RFC 9110 section 9.1): a method in lower case would match no request. */
 export function methodFault(method: string): Fault | undefined {
-  const upper = method.toUpperCase();
-  if (upper !== method && METHODS.includes(upper)) {
-    return { message: `${quote(method)} is in lower case, did you mean ${upper}?`, remedy: `Write ${upper}.` };
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(method)) {
+    return {
+      message: `${quote(method)} is not a method`,
+      remedy: 'Write one, such as GET; for several set method_regex: true and write "GET|HEAD".',
+    };
   }
-  if (/^[\w!#$%&'*+.^`|~-]+$/.test(method)) return undefined;
-  return {
-    message: `${quote(method)} is not a method`,
-    remedy: 'Write one, such as GET; for several set method_regex: true and write "GET|HEAD".',
-  };
+  const upper = method.toUpperCase();
+  if (upper === method) return undefined;
+  return { message: `${quote(method)} is in lower case, did you mean ${upper}?`, remedy: `Write ${upper}.` };
 }
 
 /** Protocols of HTTP itself are refused: their requests would bypass every check of the gateway. */

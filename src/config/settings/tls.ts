@@ -1,6 +1,5 @@
 /** Reads the certificate and key for HTTPS that two settings name. */
 import { readFile } from 'node:fs/promises';
-import { createSecureContext } from 'node:tls';
 import type { Settings } from './settings.ts';
 
 export interface Tls {
@@ -14,7 +13,7 @@ export async function loadTls({ tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 't
   // One after the other, so that of two errors it is always the first that is reported.
   const cert = await readPem('TLS_CERT', tlsCert);
   const key = await readPem('TLS_KEY', tlsKey);
-  requireKeyPair({ cert, key });
+  await requireKeyPair({ cert, key });
   return { cert, key };
 }
 
@@ -29,7 +28,8 @@ async function readPem(setting: string, file: string): Promise<string> {
 }
 
 /** OpenSSL's own message names neither the settings nor the remedy. */
-function requireKeyPair(tls: Tls): void {
+async function requireKeyPair(tls: Tls): Promise<void> {
+  const { createSecureContext } = await import('node:tls');
   try {
     createSecureContext(tls);
   } catch (cause) {

@@ -1,6 +1,5 @@
 /** A listening server, bounded in size and time, that stops without losing running requests. */
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Logger } from '../log/log.ts';
 import { type Accepted, acceptWithin } from './accept.ts';
@@ -10,6 +9,7 @@ import type { ConnectionLimit } from './connection-limit.ts';
 import { type Connections, createConnections } from './connections.ts';
 import { lingerOverBodies } from './linger.ts';
 import { endIdleAnswers, inviteBodies } from './node-fixes.ts';
+import { nodeHttp } from './node-http.ts';
 import { boundBodies } from './request-timeout.ts';
 import type { Upgrades } from './upgrades.ts';
 
@@ -49,7 +49,7 @@ export interface HttpServer {
 
 /** Rejects when it cannot listen on the port, with a message that names it and the remedy. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
-  const server = createListener(options);
+  const server = await createListener(options);
   const { connectionLimit: limit, tls, logger } = options;
   const connections = createConnections(server, { ...options, setIdle: limit?.setIdle });
   server.on('request', connections.serve).on(tls ? 'secureConnection' : 'connection', connections.add);
@@ -66,7 +66,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   });
 }
 
-function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions): Server {
+async function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions): Promise<Server> {
   const settings = {
     // Always given: by default Node takes a request off HTTP as soon as anything listens for upgrades.
     shouldUpgradeCallback: upgrades?.shouldUpgrade ?? (() => false),
@@ -78,8 +78,8 @@ function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions
   };
   const server =
     tls === undefined
-      ? createServer(settings)
-      : createTlsServer({ ...settings, ...tls, handshakeTimeout: limits.headerTimeoutMs });
+      ? nodeHttp.createServer(settings)
+      : (await import('node:https')).createServer({ ...settings, ...tls, handshakeTimeout: limits.headerTimeoutMs });
   return upgrades === undefined ? server : server.on('upgrade', upgrades.listener(handler));
 }
 

@@ -1,7 +1,8 @@
 /** What is known of bytes that never became a request: the error, and the request line if there is one. */
-import { METHODS, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pathOf } from '../target/paths.ts';
+import { nodeHttp } from './node-http.ts';
 
 /** What Node reports of bytes that its parser refuses, or that do not arrive in time. */
 export interface ClientError extends NodeJS.ErrnoException {
@@ -47,7 +48,7 @@ export function requestLineOf(
   if (whole !== undefined) return whole;
   // A target that is longer than all headers may be.
   const [method, target] = rawPacket.toString('latin1', 0, 2 * pathBytesMax).split(' ', 2);
-  return target?.startsWith('/') && METHODS.includes(method ?? '') ? requestLine(method, target) : undefined;
+  return target?.startsWith('/') && nodeHttp.METHODS.includes(method ?? '') ? requestLine(method, target) : undefined;
 }
 
 /** The last line before an error that has the form of a request line, which no header has. */

@@ -1,9 +1,10 @@
 /** Requests that ask to switch the protocol (RFC 9110 section 7.8): served like any other until a stage accepts them. */
-import { type IncomingMessage, type RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type Problem, problem } from '../problem.ts';
 import { endWithProblem } from './client-errors.ts';
+import { nodeHttp } from './node-http.ts';
 import type { ClientSocket } from './refused-request.ts';
 
 /** The part of a request that asks for another protocol. */
@@ -49,7 +50,7 @@ export function createUpgrades(isAllowed: (protocol: string) => boolean, max = N
   function serve(handler: RequestListener, req: IncomingMessage, socket: Socket): void {
     open.add(socket);
     socket.once('close', () => open.delete(socket));
-    const res = new ServerResponse(req);
+    const res = new nodeHttp.ServerResponse(req);
     (req as Carrier)[upgradeKey] = openUpgrade(req, res, socket);
     handler(req, res);
   }

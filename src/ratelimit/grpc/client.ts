@@ -1,7 +1,8 @@
 /** `connectRateLimit`: the distant limiter over HTTP/2, at one address or at the next when one fails. */
+import type { BreakerOptions } from '../breaker.ts';
 import { checkRequest } from '../check-request.ts';
 import { type Decision, InvalidRequest, type Limiter, type RateLimitRequest } from '../limiter.ts';
-import { type CallResult, type Channel, createChannel, type Target } from './channel.ts';
+import type { CallResult, Channel, Target } from './channel.ts';
 import { type Codec, loadCodec, type ProtocolName } from './codec.ts';
 
 export interface RateLimitClientOptions {
@@ -34,10 +35,10 @@ export interface RateLimitClient extends Limiter {
 export function connectRateLimit(options: RateLimitClientOptions): RateLimitClient {
   const { target, timeoutMs = 100, clock = () => performance.now(), random = Math.random } = options;
   const channels: Channel[] = [];
-  const loading = loadCodec(options.protocol ?? 'v3');
+  const loading = loadLibrary(options.protocol ?? 'v3');
   // A failure is reported by the first call.
   loading.catch(() => undefined);
-  let codec: Codec | undefined;
+  let library: Library | undefined;
 
   function targets(): readonly Target[] {
     const found = target();
@@ -45,20 +46,20 @@ export function connectRateLimit(options: RateLimitClientOptions): RateLimitClie
   }
 
   /** A channel belongs to a place in the list: it looks its address up at each connect. */
-  function channelAt(index: number): Channel {
+  function channelAt(index: number, { createChannel }: Library): Channel {
     const channel = channels[index] ?? createChannel(() => targets()[index] ?? nowhere, { clock, random });
     channels[index] = channel;
     return channel;
   }
 
-  async function call(path: string, message: Buffer): Promise<CallResult> {
+  async function call(message: Buffer, loaded: Library): Promise<CallResult> {
     const startedMs = clock();
     let result: CallResult = Object.freeze({ kind: 'disconnected', reason: 'it has no address' });
     const { length } = targets();
     for (let index = 0; index < length; index += 1) {
       const leftMs = index === 0 ? timeoutMs : timeoutMs - (clock() - startedMs);
       if (leftMs <= 0) break;
-      result = await channelAt(index).call(path, message, leftMs);
+      result = await channelAt(index, loaded).call(loaded.codec.path, message, leftMs);
       if (isDecisive(result)) break;
     }
     return result;
@@ -67,14 +68,27 @@ export function connectRateLimit(options: RateLimitClientOptions): RateLimitClie
   return Object.freeze({
     async shouldRateLimit(request: RateLimitRequest): Promise<Decision> {
       checkRequest(request);
-      codec ??= await loading;
-      return judge(await call(codec.path, codec.encodeRequest(request)), codec);
+      library ??= await loading;
+      const { codec } = library;
+      return judge(await call(codec.encodeRequest(request), library), codec);
     },
     async close(): Promise<void> {
+      const loaded = library ?? (await loading.catch(() => undefined));
       // Of an address that was never asked as well: calls after this have no connection.
-      await Promise.all(targets().map((_, index) => channelAt(index).close()));
+      if (loaded !== undefined) await Promise.all(targets().map((_, index) => channelAt(index, loaded).close()));
     },
   });
+}
+
+interface Library {
+  readonly codec: Codec;
+  readonly createChannel: (target: () => Target, options: BreakerOptions) => Channel;
+}
+
+/** Late, since HTTP/2 takes 11 MB, and most processes ask no distant limiter. */
+async function loadLibrary(protocol: ProtocolName): Promise<Library> {
+  const [codec, { createChannel }] = await Promise.all([loadCodec(protocol), import('./channel.ts')]);
+  return { codec, createChannel };
 }
 
 const nowhere: Target = Object.freeze({ host: '', port: 0 });

@@ -1,5 +1,5 @@
 /** The rate-limit service over HTTP: `POST /json`, `/healthcheck`, `/rlconfig` and `/metrics`, as envoyproxy/ratelimit has them. */
-import { type IncomingMessage, type RequestListener, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Limit, LimitDescriptor, LimitDomain } from '#config';
 import { checkBounds } from '../check-request.ts';
 import { CountersUnavailable, InvalidRequest, type Limiter, type Logger } from '../limiter.ts';
@@ -111,8 +111,18 @@ function plain(status: number, body: string): HttpReply {
   return { status, contentType: 'text/plain; charset=utf-8', body };
 }
 
-function fault(code: number, detail?: string, headers: HttpReply['headers'] = {}): HttpReply {
-  const body = JSON.stringify({ code, message: `${code}: ${STATUS_CODES[code]}`, detail });
+const reasons = {
+  400: 'Bad Request',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  413: 'Payload Too Large',
+  415: 'Unsupported Media Type',
+  500: 'Internal Server Error',
+};
+
+function fault(code: keyof typeof reasons, detail?: string, headers: HttpReply['headers'] = {}): HttpReply {
+  const body = JSON.stringify({ code, message: `${code}: ${reasons[code]}`, detail });
   return { status: code, contentType: 'application/json', body, headers };
 }
 

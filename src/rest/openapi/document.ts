@@ -1,5 +1,4 @@
 /** The routes of an app as an OpenAPI 3.1 document, from the schemas that validate requests and describe responses. */
-import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import {
   createDocument,
@@ -8,7 +7,7 @@ import {
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi';
-import type { Representations } from '#http';
+import { nodeHttp, type Representations } from '#http';
 import { commonHeaders, type Operation, type Problems, type Route } from '../operation.ts';
 import {
   contentOf,
@@ -136,7 +135,7 @@ function successOf(
 ) {
   const schema = returns === 'page' ? schemas.page(shape) : schemas.item(shape);
   const success: ZodOpenApiResponseObject = {
-    description: String(STATUS_CODES[status]),
+    description: String(nodeHttp.STATUS_CODES[status]),
     headers: responseHeaders,
     content: contentOf(representations.types, () => schema),
   };
