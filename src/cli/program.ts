@@ -33,6 +33,7 @@ function createProgram(): Command {
     .description('An API gateway with the services behind it, in one process or many.')
     .version(packageVersion(), '-v, --version')
     .showHelpAfterError('frontdesk --help lists the commands and settings.')
+    .configureOutput({ outputError: (text, write) => write(withoutArguments(text)) })
     .addHelpText('after', `\nSettings (environment variables):\n${formatSettings()}`);
   addServers(program);
   addConfigurationTools(program);
@@ -44,7 +45,8 @@ function createProgram(): Command {
 function addServers(program: Command): void {
   const serving = program
     .command('serve')
-    .description('run the gateway, and those of its modules that the records name');
+    .description('run the gateway, and those of its modules that the records name')
+    .showHelpAfterError(hint('frontdesk serve --demo', 'PORT=9000 frontdesk serve', settingsHint));
   withModules(serving)
     .addOption(new Option('--child', 'report to a parent process in place of printing').hideHelp())
     .action((options: ServeOptions) => serve(requiredSettings(environment(options)), options));
@@ -52,8 +54,21 @@ function addServers(program: Command): void {
   program
     .command('split')
     .description('run the same as processes of their own, on this machine, one for each module')
+    .showHelpAfterError(hint('frontdesk split --demo', 'PORT=9000 frontdesk split', settingsHint))
     .option('--demo', demoOption)
     .action(startSplit);
+}
+
+/** What follows an error: what to type instead. */
+function hint(example: string, other: string, more = ''): string {
+  return `Type for example: ${example}\n              or: ${other}${more}`;
+}
+
+const settingsHint = '\nSettings such as the port are environment variables; frontdesk --help lists them.';
+
+/** They may hold a password, and the line above has them anyway. */
+function withoutArguments(text: string): string {
+  return text.replace(/^(error: too many arguments.*)\. Expected \d+ .* but got \d+: .*$/s, '$1\n');
 }
 
 const demoOption = "run the demo: hotels, cars, messages and the configuration's demo data";
@@ -69,6 +84,7 @@ function addConfigurationTools(program: Command): void {
   program
     .command('init')
     .description('write a small configuration to start from: one service, one user with a new password, one limit')
+    .showHelpAfterError(hint('frontdesk init', 'frontdesk init ./config --service http://127.0.0.1:3000'))
     .argument('[directory]', 'where to write it (default: CONFIG_DIR)')
     .option('--service <reference>', 'where requests are sent', 'http://127.0.0.1:3000')
     .action(init);
@@ -76,12 +92,16 @@ function addConfigurationTools(program: Command): void {
   const checking = program
     .command('check')
     .description('read a configuration: list its routes in the order in which they are tried, or its errors')
+    .showHelpAfterError(hint('frontdesk check', 'frontdesk check ./config'))
     .argument('[directory]', 'configuration directory (default: CONFIG_DIR)');
   withModules(checking).action(check);
 
   const explaining = program
     .command('explain')
     .description('show what would become of a request, stage by stage, without sending it')
+    .showHelpAfterError(
+      hint('frontdesk explain GET /v1/hotels', "frontdesk explain POST /v1/hotels --user ann -H 'X-Plan: gold'"),
+    )
     .argument('<method>', 'GET, POST, …')
     .argument('<url>', 'a path with its query, or a URL')
     .option('-H, --header <line>', 'a header as "Name: value"; may come several times', addLine, [])
@@ -92,10 +112,14 @@ function addConfigurationTools(program: Command): void {
   withModules(explaining).action(explain);
 }
 
+const passwordHint =
+  '\nIt asks for the password, or reads it from a pipe: an argument would stay in the history of the shell.';
+
 function addUserTools(program: Command): void {
   program
     .command('users')
     .description('change users.yaml')
+    .showHelpAfterError(hint('frontdesk users add ann', 'frontdesk users add ann --role admin', passwordHint))
     .command('add')
     .description('add a user, with a password that is asked for, or read from standard input')
     .argument('<name>', 'the name of the user')
@@ -105,6 +129,7 @@ function addUserTools(program: Command): void {
   program
     .command('hash-password')
     .description('ask for a password, or read it from standard input, and print the line for users.yaml')
+    .showHelpAfterError(hint('frontdesk hash-password', 'frontdesk hash-password < password.txt', passwordHint))
     .action(printPasswordHash);
 }
 

@@ -23,7 +23,9 @@ export async function writeStarter(directory: string, options: StarterOptions): 
   const there = (await listNames(directory, ['services', 'ratelimit'])).filter((name) => isRead.test(name));
   if (there.length > 0) {
     const files = there.map((name) => join(directory, name)).join(', ');
-    throw new Error(`there is a configuration already, and nothing was written: ${files}`);
+    throw new Error(
+      `there is a configuration already, and nothing was written: ${files}. Name another directory: frontdesk init ./other`,
+    );
   }
   const files = starterFiles(options);
   await writeNewFiles(directory, files);

@@ -1,7 +1,7 @@
 /** Which files a configuration directory has, and their bytes or why they cannot be read. */
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { type ConfigurationError, didYouMean, suggestion, systemCode } from './errors.ts';
 
 export interface ConfigurationFile {
@@ -32,17 +32,19 @@ interface Found extends Pick<Directory, 'notices'> {
 async function findFiles(directory: string): Promise<Found> {
   const errors: ConfigurationError[] = [];
   const entries = await listed(directory, errors);
+  const notices = unread(directory, entries);
   if (errors.length === 0) errors.push(...misplaced(directory, entries));
   const folder = async (kind: ConfigurationFile['kind'], name: string) => {
     const path = join(directory, name);
     const names = entries.includes(name) ? await listed(path, errors) : [];
+    notices.push(...names.filter(isJson).map((file) => unreadJson(path, file)));
     return names.filter(isYaml).map((file) => ({ kind, file: join(path, file) }));
   };
   const file = (kind: ConfigurationFile['kind'], name: string) =>
     entries.includes(name) ? [{ kind, file: join(directory, name) }] : [];
   const [services, limits] = await Promise.all([folder('services', 'services'), folder('limits', 'ratelimit')]);
   const found = [...services, ...limits, ...file('users', 'users.yaml'), ...file('demo', 'demo.yaml')];
-  return { files: found, errors, notices: unread(directory, entries) };
+  return { files: found, errors, notices };
 }
 
 const entryNames = ['services', 'ratelimit', 'users.yaml', 'demo.yaml'];
@@ -55,7 +57,10 @@ function misplaced(directory: string, entries: readonly string[]): Configuration
     (entry) => !entryNames.includes(entry) && suggestion(entry, entryNames) !== undefined,
   );
   if (mistyped.length === 0 && !entries.some((entry) => entryNames.includes(entry))) {
-    return [errorAt(directory, 'there is no configuration here', `${partsOf} ${firstConfiguration}`)];
+    const above = entryNames.includes(basename(resolve(directory)))
+      ? `Name the directory above: ${dirname(directory)}.`
+      : '';
+    return [errorAt(directory, 'there is no configuration here', `${partsOf} ${above || firstConfiguration}`)];
   }
   return mistyped.map((entry) =>
     errorAt(join(directory, entry), `"${entry}" is not read${didYouMean(entry, entryNames)}`, partsOf),
@@ -69,6 +74,15 @@ function unread(directory: string, entries: readonly string[]): ConfigurationErr
   );
   const remedy = 'Move it to services/ for records or to ratelimit/ for limits, or elsewhere.';
   return found.map((entry) => errorAt(join(directory, entry), `"${entry}" is not read`, remedy));
+}
+
+function unreadJson(folder: string, file: string): ConfigurationError {
+  const name = file.replace(/json$/, 'yaml');
+  return errorAt(join(folder, file), `"${file}" is not read`, `Rename it to ${name}: JSON is YAML too.`);
+}
+
+function isJson(name: string): boolean {
+  return /^[^.].*\.json$/.test(name);
 }
 
 function isYaml(name: string): boolean {
@@ -121,7 +135,8 @@ export async function hasBytes(directory: string, bytes: number): Promise<boolea
 function unreadable(path: string, what: 'file' | 'directory', cause: unknown): ConfigurationError {
   const code = systemCode(cause);
   const isNew = code === 'ENOENT' && what === 'directory';
-  const remedy = isNew ? firstConfiguration : `Let this user read ${path}.`;
+  const mended = code === 'ENOTDIR' ? `Name a directory. ${partsOf}` : `Let this user read ${path}.`;
+  const remedy = isNew ? firstConfiguration : mended;
   return errorAt(path, `the ${what} cannot be read: ${reasons[code] ?? code}`, remedy);
 }
 

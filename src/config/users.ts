@@ -83,7 +83,11 @@ function readUser(value: unknown, path: readonly PropertyKey[], document: Config
     const user = { name, passwordHash, roles };
     return { found: [{ user, source: { file: document.file, line: document.lineAt(path) } }], errors: [] };
   }
-  const faults = faultsOf(read.error, value, examples).map((fault) => ({ ...fault, path: [...path, ...fault.path] }));
+  const faults = faultsOf(read.error, value, examples).map((fault) => ({
+    ...fault,
+    path: [...path, ...fault.path],
+    ...(fault.path.at(-1) === 'password' && { remedy: 'Write the line that frontdesk hash-password prints.' }),
+  }));
   const name = valueAt(value, ['name']);
   const record = typeof name === 'string' && name !== '' && !mayHoldSecret(name) ? `User ${name}` : 'User';
   return { found: [], errors: errorsOf(document, faults, record) };

@@ -21,12 +21,14 @@ export function faultsOfRequest({ method, url, headers = [], remoteAddress }: Im
   const faults = [
     nodeHttp.METHODS.includes(method)
       ? undefined
-      : queryFault('method', 'is no method of HTTP; methods are in capitals'),
+      : queryFault('method', 'must be a method of HTTP in capitals, such as GET'),
     /^(?:https?:\/\/[\w.:[\]-]+(?![^/?#])|\/)[\x21-\x7e]*$/.test(url)
       ? undefined
-      : queryFault('url', 'is neither a path from "/" on nor an http URL, in characters that need no percent-encoding'),
+      : queryFault('url', 'must be a path such as /v1/hotels?city=New%20York or an http URL, with percent-encoding'),
     ...headers.map(headerFault),
-    remoteAddress === undefined || isIP(remoteAddress) !== 0 ? undefined : queryFault('from', 'is no IP address'),
+    remoteAddress === undefined || isIP(remoteAddress) !== 0
+      ? undefined
+      : queryFault('from', 'must be an IP address, such as 203.0.113.7'),
   ];
   return faults.filter((one) => one !== undefined);
 }

@@ -108,10 +108,12 @@ async function openAll(
   const { pipeline, rateLimiting, tls, upgrades, connectionLimit } = parts;
   const places = placesOf(settings);
   const closeServices: (() => Promise<void>)[] = [];
+  const settingsOfPlaces = new Map<string, string>();
 
   /** Records may mean it by its name as a service. */
   function add(name: ListenerName, scheme: string, server: Opened): Listening {
-    const { host } = places[name];
+    const { host, portSetting } = places[name];
+    settingsOfPlaces.set(`${host} ${server.port}`, portSetting);
     const isService = name !== 'gateway' && name !== 'admin';
     const close = () => server.close(settings.shutdownTimeoutMs);
     if (isService) closeServices.push(close);
@@ -130,6 +132,9 @@ async function openAll(
   ): Promise<Listening | undefined> {
     const { port, ...place } = places[name];
     if (port === undefined || handler === undefined) return undefined;
+    const other = settingsOfPlaces.get(`${place.host} ${port}`);
+    if (other !== undefined)
+      throw new Error(`${other} and ${place.portSetting} are both ${port}: give one of them another port`);
     const answerIdleTimeoutMs = settings.upstreamIdleTimeoutMs;
     const server = await serveHttp({
       ...{ ...settings, ...place, port, handler, answerIdleTimeoutMs, connectionLimit, logger },

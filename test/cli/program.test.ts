@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parsePasswordHash } from '#config';
 import { verifyPassword } from '../../src/auth/password-hash.ts';
+import { freePort } from '../support/programs/free-port.ts';
 import {
   type Ended,
   knownCommands,
@@ -143,6 +144,87 @@ describe('frontdesk', () => {
       assert.match(stderr, /CONFG_DIR is not a setting.*CONFIG_DIR/);
     },
     async () => ({ env: { ...scratch, PORT: 'eighty', CONFG_DIR: 'x' } }),
+  );
+
+  for (const [args, error, remedy] of [
+    [
+      'hash-password s3cret',
+      "too many arguments for 'hash-password'",
+      /: frontdesk hash-password\n.* < .*\nIt asks for/,
+    ],
+    ['users add ann s3cret', "too many arguments for 'add'", /: frontdesk users add ann\n.* --role admin\nIt asks for/],
+    ['users add', "missing required argument 'name'", /: frontdesk users add ann\n/],
+    ['users list', "unknown command 'list'", /: frontdesk users add ann\n/],
+    ['serve s3cret', "too many arguments for 'serve'", /: frontdesk serve --demo\n/],
+    ['serve --port 9000', "unknown option '--port'", /: PORT=9000 frontdesk serve\n.*environment variables/],
+    ['split s3cret', "too many arguments for 'split'", /: PORT=9000 frontdesk split\n.*environment variables/],
+    ['init a s3cret', "too many arguments for 'init'", /: frontdesk init \.\/config --service http/],
+    ['check a s3cret', "too many arguments for 'check'", /: frontdesk check \.\/config\n/],
+    ['explain /v1/hotels', "missing required argument 'url'", /: frontdesk explain GET \/v1\/hotels\n/],
+    ['explain GET / s3cret', "too many arguments for 'explain'", /: frontdesk explain GET \/v1\/hotels\n/],
+    ['explain GET / --header', "option '-H, --header <line>' argument missing", / -H 'X-Plan: gold'\n/],
+  ] as const)
+    check(`${args} is an error that says what to type`, args.split(' '), 1, ({ stderr }) => {
+      assert.ok(stderr.startsWith(`error: ${error}\nType for example: frontdesk `), stderr);
+      assert.match(stderr, remedy);
+      assert.doesNotMatch(stderr, /s3cret/);
+    });
+
+  const app = {
+    'config/services/app.yaml': 'apiVersion: gateway/v1\nkind: Mapping\nname: a\nprefix: /\nservice: a:1\n',
+  };
+  const ports = { PORT: '0', AUTH_PORT: '0', RATELIMIT_PORT: '0' };
+  for (const [what, args, expected, files = {}, env = {}] of [
+    ['a folder of the directory', 'check config/services', /^ {4}.* Name the directory above: config\.$/m],
+    [
+      'a file in place of a directory',
+      'check config/services/app.yaml',
+      /is not a directory\n {4}Name a directory\. A conf/,
+    ],
+    [
+      'a second start in the same directory',
+      'init',
+      /^frontdesk: .*config.services.app\.yaml\. Name another directory: frontdesk init /,
+    ],
+    [
+      'settings written as YAML',
+      'serve',
+      /^frontdesk: config.settings\.env:2 is no setting: write NAME=value, such as PORT=9000\n$/,
+      { 'config/settings.env': '# mine\nPORT: 9000\n' },
+    ],
+    ['a path without its slash', 'explain GET v1/hotels', /^frontdesk: .*url must be a path such as \/v1\/hotels/],
+    [
+      'a name in place of an address',
+      'explain GET / --from localhost',
+      /^frontdesk: .*from must be an IP address, such as/,
+    ],
+    ['a header without a colon', 'explain GET / --header X-Plan', /^frontdesk: .*write it as "Name: value"/],
+    [
+      'an address of another machine',
+      'serve --only hotel',
+      /^frontdesk: .*EADDRNOTAVAIL\): this machine has no such address: choose one of its own with HOST\n$/,
+      {},
+      { HOST: '192.0.2.1' },
+    ],
+  ] as const)
+    check(
+      `${what} is an error that says what to do`,
+      args.split(' '),
+      1,
+      ({ stderr }) => assert.match(stderr, expected),
+      async () => ({ cwd: await writeFiles({ ...app, ...files }), env: { CONFIG_DIR: 'config', ...ports, ...env } }),
+    );
+
+  check(
+    'one port for two listeners is an error that names both settings',
+    ['serve', '--demo'],
+    1,
+    ({ stderr }) =>
+      assert.match(stderr, /^frontdesk: AUTH_PORT and PORT are both \d+: give one of them another port$/m),
+    async () => {
+      const port = String(await freePort());
+      return { env: { ...scratch, PORT: port, AUTH_PORT: port } };
+    },
   );
 
   check('serve names the modules when one is unknown', ['serve', '--only', 'hotel,spa'], 1, ({ stderr }) =>

@@ -71,7 +71,9 @@ describe('writeStarter', () => {
   it('leaves a configuration alone that has any file of one, and names it', async () => {
     for (const name of [...written, 'services/other.yml', 'ratelimit/other.yaml', 'demo.yaml']) {
       const directory = await writeFiles({ [name]: 'mine' });
-      const message = new RegExp(`there is a configuration already, and nothing was written: .*/${name}$`);
+      const message = new RegExp(
+        `there is a configuration already, and nothing was written: .*/${name}\\. Name another directory: `,
+      );
       await assertRefused(directory, message);
       assert.equal(await readFile(join(directory, name), 'utf8'), 'mine');
     }
@@ -95,7 +97,7 @@ describe('writeStarter', () => {
         const holder = join(top, `${index}-${name}`);
         await mkdir(holder);
         await symlink(target, join(holder, name));
-        await assertRefused(holder, name === 'users.yaml' ? /already.*users\.yaml$/ : /is a link/, top);
+        await assertRefused(holder, name === 'users.yaml' ? /already.*users\.yaml\. Name/ : /is a link/, top);
       }
     }
   });

@@ -117,12 +117,14 @@ describe('loadConfiguration', () => {
     });
 
   it('gives notice of YAML beside the parts, which is not read', async () => {
-    const directory = await writeFiles({ 'extra.yaml': '', 'README.md': '', 'recipes/a.yaml': '', 'demo.yaml': '' });
+    const parts = { 'demo.yaml': '', 'services/a.json': '{}', 'services/notes.txt': '' };
+    const directory = await writeFiles({ 'extra.yaml': '', 'README.md': '', 'recipes/a.yaml': '', ...parts });
     const { errors, notices } = await loadConfiguration(directory);
     assert.deepEqual(errors, []);
     assert.equal(
       formatErrors(notices, directory),
-      'extra.yaml:1  "extra.yaml" is not read\n    Move it to services/ for records or to ratelimit/ for limits, or elsewhere.',
+      'extra.yaml:1  "extra.yaml" is not read\n    Move it to services/ for records or to ratelimit/ for limits, or elsewhere.\n' +
+        'services/a.json:1  "a.json" is not read\n    Rename it to a.yaml: JSON is YAML too.',
     );
   });
 

@@ -11,19 +11,21 @@ export interface Tls {
 export async function loadTls({ tlsCert, tlsKey }: Pick<Settings, 'tlsCert' | 'tlsKey'>): Promise<Tls | undefined> {
   if (tlsCert === undefined || tlsKey === undefined) return undefined;
   // One after the other, so that of two errors it is always the first that is reported.
-  const cert = await readPem('TLS_CERT', tlsCert);
-  const key = await readPem('TLS_KEY', tlsKey);
+  const cert = await readPem('TLS_CERT', tlsCert, 'CERTIFICATE');
+  const key = await readPem('TLS_KEY', tlsKey, 'PRIVATE KEY');
   await requireKeyPair({ cert, key });
   return { cert, key };
 }
 
-async function readPem(setting: string, file: string): Promise<string> {
+async function readPem(setting: string, file: string, block: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
     throw new Error(`cannot read ${setting}=${file} (${cause.code}): name a PEM file that this user may read`, {
       cause,
     });
   });
   if (!text.includes('-----BEGIN ')) throw new Error(`${setting}=${file} is not a PEM file: it has no BEGIN line`);
+  if (!text.includes(`${block}-----`))
+    throw new Error(`${setting}=${file} has no ${block}: name the file that has one`);
   return text;
 }
 

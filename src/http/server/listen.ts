@@ -86,10 +86,13 @@ async function createListener({ handler, tls, upgrades, ...limits }: HttpServerO
 function listening(server: Server, { host, port, hostSetting, portSetting }: HttpServerOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
+      const remedies: Readonly<Record<string, string>> = {
+        EADDRINUSE: `another process has it: stop that one, or choose another port with ${portSetting} (0 picks a free one)`,
+        EADDRNOTAVAIL: `this machine has no such address: choose one of its own with ${hostSetting}`,
+        EACCES: `this user may not listen there: choose a port from 1024 on with ${portSetting}`,
+      };
       const remedy =
-        cause.code === 'EADDRINUSE'
-          ? `another process has it: stop that one, or choose another port with ${portSetting} (0 picks a free one)`
-          : `choose another address with ${hostSetting} or another port with ${portSetting}`;
+        remedies[cause.code ?? ''] ?? `choose another address with ${hostSetting} or another port with ${portSetting}`;
       reject(new Error(`cannot listen on ${host}:${port} (${cause.code ?? cause.message}): ${remedy}`, { cause }));
     });
     server.listen({ host, port }, resolve);

@@ -106,6 +106,6 @@ function listenError(cause: NodeJS.ErrnoException, host: string, port: number): 
   const remedy =
     cause.code === 'EADDRINUSE'
       ? 'another process has the port; stop it or choose another port (0 picks a free one)'
-      : 'choose another host or port';
+      : 'choose another port, or another host that is an address of this machine';
   return Object.assign(new Error(`${where}: ${remedy}.`, { cause }), { code: cause.code });
 }

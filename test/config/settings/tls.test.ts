@@ -13,7 +13,8 @@ describe('loadTls', () => {
 
   before(async () => {
     const pem = '-----BEGIN CERTIFICATE-----\n';
-    const directory = await writeFiles({ 'cert.pem': pem, 'key.pem': pem, 'other.pem': 's3cret' });
+    const key = '-----BEGIN PRIVATE KEY-----\n';
+    const directory = await writeFiles({ 'cert.pem': pem, 'key.pem': key, 'other.pem': 's3cret' });
     [tlsCert = '', tlsKey = '', other = ''] = ['cert', 'key', 'other'].map((name) => join(directory, `${name}.pem`));
   });
 
@@ -29,6 +30,11 @@ describe('loadTls', () => {
     assert.equal(await loadTls({ tlsCert: undefined, tlsKey: undefined }), undefined);
     const message = /^Error: TLS_CERT and TLS_KEY cannot be used \(.*\): name a certificate chain/;
     await assert.rejects(loadTls({ tlsCert, tlsKey }), message);
+  });
+
+  it('names the setting of two that are exchanged', async () => {
+    const message = /^Error: TLS_CERT=.*key\.pem has no CERTIFICATE: name the file that has one$/;
+    await assert.rejects(loadTls({ tlsCert: tlsKey, tlsKey: tlsCert }), message);
   });
 
   it('names the setting and the file that is missing or no PEM, and does not show its text', async () => {
