@@ -1,6 +1,6 @@
 /** Makes dist: compiles the sources, and copies what they serve as it is, the pages' styles and scripts and Swagger UI. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, rmSync } from 'node:fs';
 
 const swaggerUi = ['swagger-ui.css', 'swagger-ui-bundle.js', 'LICENSE', 'NOTICE'];
 
@@ -8,3 +8,5 @@ rmSync('dist', { recursive: true, force: true });
 execFileSync('tsc', ['-p', 'src'], { stdio: 'inherit' });
 cpSync('src', 'dist', { recursive: true, filter: (file) => !/\.(?:ts|json|md)$/.test(file) });
 for (const name of swaggerUi) cpSync(`node_modules/swagger-ui-dist/${name}`, `dist/rest/openapi/swagger-ui/${name}`);
+// npm makes it executable for an install of its own alone, not when the build runs again below a link to this checkout.
+chmodSync('dist/main.js', 0o755);

@@ -6,7 +6,8 @@ export function nodeVersionError(version: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldestMajor = 0, oldestMinor = 0] = oldestNode.split('.').map(Number);
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return undefined;
-  return `frontdesk needs Node.js ${oldestNode} or newer; this is v${version}`;
+  const what = `frontdesk needs Node.js ${oldestNode} or newer; this is v${version}`;
+  return `${what}. \`npm install node@${oldestMajor}\` puts one into a project, where npx finds it.`;
 }
 
 const error = nodeVersionError(process.versions.node);

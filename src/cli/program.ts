@@ -15,7 +15,7 @@ import {
   readSettingsFile,
   type Settings,
 } from '#config';
-import { listRoutes } from '#routing';
+import { listRoutes, listVersions } from '#routing';
 import type { ExplainOptions } from './explain.ts';
 import { initialise } from './init.ts';
 import { type ServeOptions, serve } from './serve.ts';
@@ -34,7 +34,10 @@ function createProgram(): Command {
     .version(packageVersion(), '-v, --version')
     .showHelpAfterError('frontdesk --help lists the commands and settings.')
     .configureOutput({ outputError: (text, write) => write(withoutArguments(text)) })
-    .addHelpText('after', `\nSettings (environment variables):\n${formatSettings()}`);
+    .addHelpText(
+      'after',
+      `\nSettings (environment variables, or lines NAME=value of settings.env in the configuration directory):\n${formatSettings()}`,
+    );
   addServers(program);
   addConfigurationTools(program);
   addUserTools(program);
@@ -46,6 +49,10 @@ function addServers(program: Command): void {
   const serving = program
     .command('serve')
     .description('run the gateway, and those of its modules that the records name')
+    .addHelpText(
+      'after',
+      '\nIts settings are environment variables and lines of settings.env; frontdesk --help lists them.',
+    )
     .showHelpAfterError(hint('frontdesk serve --demo', 'PORT=9000 frontdesk serve', settingsHint));
   withModules(serving)
     .addOption(new Option('--child', 'report to a parent process in place of printing').hideHelp())
@@ -91,7 +98,9 @@ function addConfigurationTools(program: Command): void {
 
   const checking = program
     .command('check')
-    .description('read a configuration: list its routes in the order in which they are tried, or its errors')
+    .description(
+      'read a configuration: list its routes in the order in which they are tried, and its versions, or its errors',
+    )
     .showHelpAfterError(hint('frontdesk check', 'frontdesk check ./config'))
     .argument('[directory]', 'configuration directory (default: CONFIG_DIR)');
   withModules(checking).action(check);
@@ -169,7 +178,8 @@ async function check(given: string | undefined, choice: ModuleChoice): Promise<v
   if (errors.length > 0) process.exitCode = 1;
   else {
     const isLocal = (service: string) => modules.some((name) => name === service);
-    for (const line of listRoutes(configuration.mappings, { ...settings, isLocal }))
+    const routes = listRoutes(configuration.mappings, { ...settings, isLocal });
+    for (const line of [...routes, ...listVersions(configuration.versions)])
       print(process.stdout, `${line}\n`, colours.routes);
   }
 }

@@ -18,7 +18,7 @@ export const colours = {
   ],
   routes: [
     [/^\S+(?=.* -> )/, 'bold'],
-    [/\(Mapping .*\)$/, 'dim'],
+    [/\((?:Mapping|Version) .*\)$/, 'dim'],
   ],
   errors: [
     [/^frontdesk:/, 'red'],

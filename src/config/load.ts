@@ -123,7 +123,7 @@ const recordsSchema = strict({
   demo: z.unknown().optional(),
 });
 const recordsExamples = {
-  records: '[{ kind: Mapping, … }]; [] for none',
+  records: '[{ apiVersion: gateway/v1, kind: Mapping, … }]; [] for none',
   limits: '[{ domain: … }]',
   users: '[{ name: … }]',
 };
@@ -132,7 +132,7 @@ const recordsExamples = {
 function faultsOfRecords(value: unknown): readonly PlacedFault[] {
   if (nameOf(value) !== 'a map') {
     const remedy =
-      'For example: { records: [{ kind: Mapping, … }] }, with limits, users and demo beside records if there are any';
+      'For example: { records: [{ apiVersion: gateway/v1, kind: Mapping, … }] }, with limits, users and demo beside records if there are any';
     return [{ path: [], message: `the configuration must be a map, not ${nameOf(value)}`, remedy }];
   }
   const { error } = recordsSchema.safeParse(value);

@@ -1,7 +1,7 @@
 /** Adds a user to users.yaml, whose comments and other users stay as they are. */
 import { randomUUID } from 'node:crypto';
-import { chmod, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { chmod, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { isSeq, parseDocument, Scalar } from 'yaml';
 import { formatErrors, systemCode } from './errors.ts';
 import { readUsers } from './users.ts';
@@ -76,6 +76,7 @@ async function replace(link: string, text: string): Promise<void> {
   const scratch = `${file}.${randomUUID()}.new`;
   try {
     const { mode } = await stat(file).catch(() => ({ mode: 0o600 }));
+    await mkdir(dirname(file), { recursive: true });
     await writeFile(scratch, text, { flag: 'wx', mode: 0o600 });
     await chmod(scratch, mode & 0o777);
     await rename(scratch, file);

@@ -57,9 +57,16 @@ function printable(text: string): string {
   return text.replace(/[^\P{Cc}\n]/gu, '\ufffd');
 }
 
+/** What the client is not told. */
+const noMapping =
+  'no mapping matches; `frontdesk check` lists them in order, `--all` says of each why it does not match';
+
 /** The outcome in one sentence. */
 export function verdictOf({ outcome, mapping, candidates, target, redirect, cors }: Explanation): string {
-  if (outcome.kind === 'refused') return `refused with ${outcome.status} (${outcome.problem}): ${outcome.detail}`;
+  if (outcome.kind === 'refused') {
+    const isLost = outcome.stage === 'routing' && mapping === undefined && outcome.status === 404;
+    return `refused with ${outcome.status} (${outcome.problem}): ${isLost ? noMapping : outcome.detail}`;
+  }
   if (outcome.kind === 'preflight') {
     const whether = cors?.allowed ? 'with permission' : 'without permission';
     return `a preflight, answered ${whether} by the gateway (${outcome.status})`;

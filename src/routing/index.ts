@@ -11,4 +11,4 @@ export {
 } from './rewrite.ts';
 export type { PathRule, RequestAttributes, Rule } from './rule.ts';
 export { createTable, createTableInParts, type Table } from './table.ts';
-export { describeConditions, listRoutes, type RouteVerdict } from './verdicts.ts';
+export { describeConditions, listRoutes, listVersions, type RouteVerdict } from './verdicts.ts';

@@ -1,5 +1,5 @@
 /** For people: why each mapping won or lost a request, and the list of mappings that `frontdesk check` prints. */
-import type { HostMatch, Mapping, NamedMatch, Redirect, TextMatch } from '#config';
+import type { HostMatch, Mapping, NamedMatch, Redirect, TextMatch, Version } from '#config';
 import { type Condition, type Part, pathCondition, type RequestView } from './conditions.ts';
 import { type Group, isServed, type WeightedRoute, type WeightedRoutes, weightedRoutesOf } from './groups.ts';
 import { compareRanked, rankRule, reasonOf } from './order.ts';
@@ -97,6 +97,16 @@ export function listRoutes(mappings: readonly Mapping[], times: ServiceTimes): r
     const { service, redirect, name, source } = rule;
     const target = redirect === undefined ? service + timesText(rule, times) : redirectTarget(redirect);
     return `${match.padEnd(width)}  ->  ${target}  (Mapping ${name}, ${source.file}:${source.line})`;
+  });
+}
+
+/** One line for each version of an API that is to end. */
+export function listVersions(versions: readonly Version[]): readonly string[] {
+  const from = (what: string, ms: number | undefined) =>
+    ms === undefined ? [] : [`${what} from ${new Date(ms).toISOString().replace('.000Z', 'Z')}`];
+  return versions.map(({ name, prefix, deprecatedAtMs, endsAtMs, source }) => {
+    const times = [...from('deprecated', deprecatedAtMs), ...from('410', endsAtMs)].join(', ');
+    return `${prefix}  ${times}  (Version ${name}, ${source.file}:${source.line})`;
   });
 }
 

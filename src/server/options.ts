@@ -120,14 +120,30 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
   const { configuration } = loaded;
   const modules = chooseModules({ only, demo }, configuration, settings.serviceAddresses);
   const has = (name: ModuleName) => modules.includes(name);
-  const notices = (found: Configuration) =>
-    processNotices(found, {
-      modules,
-      isChosen: demo || only !== undefined,
-      serviceAddresses: settings.serviceAddresses,
-      directory: configDirectory,
-    });
+  const context = {
+    modules,
+    isChosen: demo || only !== undefined,
+    serviceAddresses: settings.serviceAddresses,
+    directory: configDirectory,
+  };
+  const notices = function* (found: Configuration): Work<readonly ConfigurationError[]> {
+    return [...uncalledNotices(services, found), ...(yield* processNotices(found, context))];
+  };
   return { settings, configuration, loaded, configDirectory, logger, clock, services, demo, dormant, has, notices };
+}
+
+/** A service of the host under a name that no record has, such as a misspelt one: the record then means a host of that name. */
+function uncalledNotices(services: Setup['services'], configuration: Configuration): ConfigurationError[] {
+  const { mappings, authServices } = configuration;
+  const called = new Set([...mappings.map(({ service }) => service), ...authServices.map((one) => one.authService)]);
+  return Object.keys(services)
+    .filter((name) => !called.has(name))
+    .map((name) => ({
+      source: { file: '<options>', line: 1 },
+      record: undefined,
+      message: `no record names "${name}", a service of this program`,
+      remedy: `A Mapping with \`service: ${name}\` leads to it.`,
+    }));
 }
 
 const knownModules = moduleNames.join(', ');
@@ -136,7 +152,7 @@ const knownModules = moduleNames.join(', ');
 const ownOptions = {
   config: z.custom(
     (value) => typeof value === 'string' || (typeof value === 'object' && value !== null),
-    'expected a directory, or records as { records: [{ kind: Mapping, … }] }',
+    'expected a directory, or records as { records: [{ apiVersion: gateway/v1, kind: Mapping, … }] }',
   ),
   only: z
     .array(

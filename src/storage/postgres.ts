@@ -127,7 +127,7 @@ async function translated<T>(run: () => Promise<T>): Promise<T> {
 function setupError(name: string, error: unknown): StorageSetupError {
   return new StorageSetupError(
     `cannot use the PostgreSQL database ${name}: ${messageOf(error)}. ` +
-      'Start it, or let DATABASE_URL name one that this user can create tables in',
+      'Start the server, create the database (createdb), or let DATABASE_URL name one that this user can create tables in',
     { cause: error },
   );
 }

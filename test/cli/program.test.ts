@@ -1,9 +1,10 @@
 /** The command line as a user meets it: a process, by what it prints and how it ends. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parsePasswordHash } from '#config';
 import { verifyPassword } from '../../src/auth/password-hash.ts';
+import { built } from '../support/programs/built.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import {
   type Ended,
@@ -40,6 +41,10 @@ describe('frontdesk', () => {
       await expected(how);
     });
   }
+
+  it('is a program that a shell starts, also when the build has run again below a link', async () => {
+    assert.equal((await stat(built('main.js'))).mode & 0o111, 0o111);
+  });
 
   check('--help lists the commands and every setting with its default', ['--help'], 0, ({ stdout }) => {
     for (const word of [...knownCommands, 'CONFIG_DIR', 'TLS_CERT']) assert.ok(stdout.includes(word), word);
@@ -93,6 +98,14 @@ describe('frontdesk', () => {
       usersDirectory = await writeFiles({ 'users.yaml': '# mine\nusers: []\n' });
       return { input: 'secret\n', cwd: usersDirectory, env: { CONFIG_DIR: '.' } };
     },
+  );
+
+  check(
+    'users add begins the configuration of an auth service alone',
+    ['users', 'add', 'ann'],
+    0,
+    ({ stdout }) => assert.match(stdout, /^config\/users\.yaml has the user ann now/),
+    async () => ({ input: 'secret\n', cwd: await writeFiles() }),
   );
 
   let rolesDirectory: string;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Mapping } from '#config';
-import { createTable, describeConditions, listRoutes, type RequestAttributes, type Rule } from '#routing';
+import { createTable, describeConditions, listRoutes, listVersions, type RequestAttributes, type Rule } from '#routing';
 import { mappingOf } from '../support/edge.ts';
 import { facts, factsOf, ruleList, ruleOf } from './rules.ts';
 
@@ -198,6 +198,26 @@ describe('the list of mappings', () => {
       '/old              ->  redirect (308)  (Mapping old, services/hotel.yaml:9)',
       '/                 ->  hotel  (Mapping all, services/hotel.yaml:9)',
     ]);
+  });
+
+  it('is followed by the versions, with their times', () => {
+    const version = {
+      kind: 'Version',
+      successor: undefined,
+      info: undefined,
+      source: { file: 'v.yaml', line: 3 },
+    } as const;
+    const times = { deprecatedAtMs: Date.UTC(2026, 5, 30), endsAtMs: Date.UTC(2027, 5, 30, 12) };
+    assert.deepEqual(
+      listVersions([
+        { ...version, name: 'v1', prefix: '/v1', ...times },
+        { ...version, name: 'v0', prefix: '/v0', ...times, deprecatedAtMs: undefined },
+      ]),
+      [
+        '/v1  deprecated from 2026-06-30T00:00:00Z, 410 from 2027-06-30T12:00:00Z  (Version v1, v.yaml:3)',
+        '/v0  410 from 2027-06-30T12:00:00Z  (Version v0, v.yaml:3)',
+      ],
+    );
   });
 
   it('is empty without mappings', () => assert.deepEqual(listRoutes([], times), []));

@@ -64,8 +64,12 @@ describe('options of createFrontdesk', () => {
     await open({ publicUrl: undefined, tlsCert: undefined, corsOrigins: undefined });
   });
 
-  it('may name a service that no mapping uses', async () => {
-    const config = { records: [mappingRecord('hotel', '/hotels', 'hotel')] };
-    await open({ config, services: { spa: new Koa() } });
+  it('may name a service that no mapping uses, which is odd', async () => {
+    const config = { records: [mappingRecord('hotel', '/hotels', 'hotel'), mappingRecord('pool', '/pool', 'pool')] };
+    const told: string[] = [];
+    const logger = { info() {}, warn: (_: object, text?: string) => void told.push(text ?? ''), error() {} };
+    await open({ config, logger, services: { spa: new Koa(), pool: new Koa() } });
+    assert.match(told.join('\n'), /no record names "spa".*\n.*service: spa/);
+    assert.doesNotMatch(told.join('\n'), /"pool"/);
   });
 });

@@ -81,7 +81,10 @@ export const settingTable = {
     [],
     'Users who may see diagnostics, explanations and metrics, as the AuthService names them; beside the role admin in users.yaml, which counts where this process is the auth service.',
   ),
-  trustedProxies: networks([], 'Proxies whose X-Forwarded-* headers are trusted.'),
+  trustedProxies: networks(
+    [],
+    'Proxies whose X-Forwarded-* headers are trusted: addresses or networks, with commas between them. Without it all clients behind a proxy have its address.',
+  ),
   gatewayDomain: domain('gateway.local', 'First part of the annotation key <gateway domain>/config.'),
   publicUrl: baseUrl(undefined, "Base of the URLs in answers; unset: the request's scheme and host."),
   corsOrigins: origins([], 'Origins that may read answers in a browser.'),
