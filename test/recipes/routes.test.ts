@@ -1,0 +1,117 @@
+/** The recipes that add records to a gateway that `init` has begun: limits by address, a canary, versions, and a 404. */
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { runFrontdesk, type Server, startServer } from '../support/programs/frontdesk-process.ts';
+import { type Heard, hasCurl, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { startUpstream, type Upstream } from '../support/upstream.ts';
+import { type Recipe, readRecipe, readRun } from './page.ts';
+import { begin, gatewayPort, stepCases, withPassword } from './steps.ts';
+
+describe('the recipes for routes', function () {
+  this.timeout(30_000);
+  const writeFiles = temporaryFiles();
+  const servers = testServers(after);
+
+  before(function () {
+    if (!hasCurl()) this.skip();
+  });
+
+  interface Ran {
+    readonly directory: string;
+    readonly server: Server;
+    /** The service, and its new version. */
+    readonly service: Upstream;
+    readonly next: Upstream;
+    readonly heard: readonly (readonly Heard[])[];
+    readonly ports: Readonly<Record<number, number>>;
+  }
+
+  /** Begins as "Put it in front of my service" does, if the story needs a password, and adds the files of the recipe. */
+  async function runRecipe({ files }: Recipe, story: string): Promise<Ran> {
+    const directory = await writeFiles();
+    const service = await startUpstream(servers, (res, { url }) => void res.writeHead(url === '/1' ? 404 : 200).end());
+    const next = await startUpstream(servers);
+    const ports = { 3000: service.port, 3001: next.port };
+    const [commands = ''] = readRecipe('Put it in front of my service').blocks('sh');
+    const alone = files['config/services/orders.yaml'] !== undefined;
+    const password = alone ? '' : await begin(commands, { cwd: directory, ports: { 3000: service.port } });
+    for (const [name, text] of Object.entries(files)) {
+      const file = join(directory, name);
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, withPorts(text, ports).replaceAll('2027', String(new Date().getFullYear() + 1)));
+    }
+    const server = await startServer([], { cwd: directory });
+    servers.later(server.stop);
+    const told = story.includes('password=') ? withPassword(story, password) : parseStory(story);
+    const heard = await runStory(told, { cwd: directory, ports: { 8080: gatewayPort(server) } });
+    return { directory, server, service, next, heard, ports };
+  }
+
+  function check(recipe: Recipe, what: string, expected: (ran: Ran) => unknown): void {
+    describe(recipe.text.split('\n')[0] ?? '', () => {
+      const [story = ''] = recipe.blocks('sh');
+      const [run] = recipe.blocks('console');
+      let ran: Ran;
+
+      before(async () => {
+        ran = await runRecipe(recipe, story);
+      });
+
+      stepCases(parseStory(story), () => ran.heard);
+
+      it(what, () => expected(ran));
+
+      if (run === undefined) return;
+      it('prints what it shows', async () => {
+        const { command, output } = readRun(run);
+        // `explain` ends with 1 where no mapping matches.
+        const printed = await runShell(`${command.trim()} || true`, { cwd: ran.directory });
+        assert.equal(printed, withPorts(output, ran.ports));
+      });
+    });
+  }
+
+  check(readRecipe('Limit by address'), 'refuses the fourth, and says when to come again', ({ service, heard }) => {
+    assert.equal(service.reached.length, 3);
+    assert.match(heard[1]?.[0]?.head ?? '', /^Retry-After: \d+\r?$/im);
+  });
+
+  const canary = readRecipe('Send a part of the requests to a new version');
+  check(canary, 'sends the tester, with a name, to the new version', ({ service, next }) => {
+    const { url, headers } = next.only();
+    assert.deepEqual([url, headers['x-travel-user'], service.reached.length], ['/orders/1', 'me', 0]);
+  });
+
+  check(readRecipe('End a version of an API'), 'announces the end, and lists the versions', async (ran) => {
+    const [[{ head = '' } = {}] = []] = ran.heard;
+    assert.match(
+      head,
+      /^Deprecation: @1751241600\r?\n(?:.*\n)*Sunset: .* GMT\r?\n(?:.*\n)*Link: <\/v2\/>; rel="successor/im,
+    );
+    const { stdout } = await runFrontdesk(['check'], { cwd: ran.directory });
+    assert.match(stdout, /^\/v1 {2}deprecated from .*, 410 from .*\n\/v0 {2}410 from /m);
+  });
+
+  check(readRecipe('Find out why a request got 404'), 'says in the log who answered', async ({ directory, server }) => {
+    const { stdout } = await runFrontdesk(['explain', 'GET', '/orders/1'], { cwd: directory });
+    assert.match(stdout, /^ {2}asked +GET \/1$/m);
+    const ended = await server.stop();
+    const lines = ended.stdout.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []));
+    assert.deepEqual(
+      lines.filter(({ status }) => status === 404).map((line) => [line.method, line.mapping, 'upstream' in line]),
+      [
+        ['POST', undefined, false],
+        ['GET', 'orders', true],
+      ],
+    );
+  });
+});
+
+/** Of the ports, those that the text has. */
+function withPorts(text: string, ports: Readonly<Record<number, number>>): string {
+  const shown = Object.entries(ports).filter(([port]) => text.includes(`127.0.0.1:${port}`));
+  return onPorts(text, Object.fromEntries(shown));
+}
