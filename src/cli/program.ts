@@ -49,10 +49,7 @@ function addServers(program: Command): void {
   const serving = program
     .command('serve')
     .description('run the gateway, and those of its modules that the records name')
-    .addHelpText(
-      'after',
-      '\nIts settings are environment variables and lines of settings.env; frontdesk --help lists them.',
-    )
+    .addHelpText('after', settingsHint)
     .showHelpAfterError(hint('frontdesk serve --demo', 'PORT=9000 frontdesk serve', settingsHint));
   withModules(serving)
     .addOption(new Option('--child', 'report to a parent process in place of printing').hideHelp())
@@ -61,6 +58,7 @@ function addServers(program: Command): void {
   program
     .command('split')
     .description('run the same as processes of their own, on this machine, one for each module')
+    .addHelpText('after', settingsHint)
     .showHelpAfterError(hint('frontdesk split --demo', 'PORT=9000 frontdesk split', settingsHint))
     .option('--demo', demoOption)
     .action(startSplit);
@@ -71,7 +69,8 @@ function hint(example: string, other: string, more = ''): string {
   return `Type for example: ${example}\n              or: ${other}${more}`;
 }
 
-const settingsHint = '\nSettings such as the port are environment variables; frontdesk --help lists them.';
+const settingsHint =
+  '\nSettings such as the port are environment variables, or lines of settings.env; frontdesk --help lists them.';
 
 /** They may hold a password, and the line above has them anyway. */
 function withoutArguments(text: string): string {
