@@ -7,12 +7,18 @@ import { get } from 'node:https';
 import { join } from 'node:path';
 import request from 'supertest';
 import { type RunOptions, type Server, startByNpm, startServer } from '../support/programs/frontdesk-process.ts';
+import { seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
 
 const path = '/v1/hotels/bookings/0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01';
+
+async function externalBytes({ adminUrl }: Server): Promise<number> {
+  const { text } = await request(adminUrl).get('/metrics');
+  return seriesOf(text)['nodejs_external_memory_bytes'] ?? Number.NaN;
+}
 
 describe('frontdesk serve', function () {
   this.timeout(20_000);
@@ -125,6 +131,22 @@ describe('frontdesk serve', function () {
     assert.equal(await (await answered).text(), 'done');
     const { code, stderr } = await server.ended;
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  });
+
+  it('collects the buffers of a large body early: little of it is in memory at once', async () => {
+    const upstream = await servers.http((req, res) => req.resume().once('end', () => res.end()));
+    const CONFIG_DIR = await writeFiles({ 'services/all.yaml': mapping('taken', `service: ${upstream.origin}`) });
+    const server = await start(['--only', 'gateway'], { CONFIG_DIR, ADMIN_PORT: '0' });
+    const external: number[] = [];
+    async function* pieces() {
+      for (let mebibytes = 1; mebibytes <= 128; mebibytes += 1) {
+        yield Buffer.alloc(1024 * 1024);
+        if (mebibytes % 16 === 0) external.push(await externalBytes(server));
+      }
+    }
+    const response = await fetch(`${server.gatewayUrl}/taken`, { method: 'POST', body: pieces(), duplex: 'half' });
+    assert.equal(response.status, 200);
+    assert.ok(Math.max(...external) < 40e6, `${external.map((bytes) => Math.round(bytes / 1e6))} MB`);
   });
 
   it('waits on SIGTERM as well, stops at once on a second signal, which may be another, and ends with 1', async () => {
