@@ -30,11 +30,22 @@ export async function initialise(
     'Wrote',
     ...files.map((file) => `  ${file}`),
     '',
+    ...programLines(service),
     `The user ${user} has the password ${password}`,
     'It is written nowhere: the file has its hash. Start the gateway, and call it from another terminal:',
     `  ${setting}npx frontdesk serve`,
     `  curl -i -u ${user}:${password} http://127.0.0.1:${port}/`,
   ].join('\n')}\n`;
+}
+
+/** A bare name may be a host of this network, or a service in the process of a program, which `serve` cannot have. */
+function programLines(service: string): readonly string[] {
+  if (!/^[\w-]+$/.test(service)) return [];
+  return [
+    `${service} means http://${service}, unless a program hands in its own service of this name:`,
+    `  createFrontdesk({ services: { '${service}': app } })`,
+    '',
+  ];
 }
 
 /** For a shell. */

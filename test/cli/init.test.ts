@@ -50,6 +50,18 @@ describe('frontdesk init', function () {
     assert.ok(!texts.join('').includes(password));
   });
 
+  for (const [service, isNamed] of [
+    ['tickets', true],
+    ['tickets:8000', false],
+    ['http://tickets', false],
+  ] as const) {
+    it(`${isNamed ? 'says' : 'does not say'} how a program hands in the service ${service}`, async () => {
+      const { stdout } = await runFrontdesk(['init', '--service', service], { cwd: await writeFiles() });
+      assert.equal(stdout.includes("\n  createFrontdesk({ services: { 'tickets': app } })\n"), isNamed);
+      assert.match(stdout, /\n {2}npx frontdesk serve\n/);
+    });
+  }
+
   it('writes strict paths to the file of settings, which the server takes, and the environment goes before it', async () => {
     const guarded = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'open', prefix: '/open', bypass_auth: true };
     const file = join(directory, 'config/services/open.yaml');
