@@ -21,17 +21,17 @@ export interface Landing {
 
 /** All links are relative, so that they hold behind a proxy that takes a prefix off. */
 export function landingPage({ routes, canSignIn, hasDiagnostics }: Landing): string {
-  const main = html`<p class="lead">This server leads each request to a service, by its path.</p>
-${routes.length > 0 && routeTable(routes)}
+  const main = html`<p class="lead">This gateway forwards each request to the service that handles its path.</p>
+${routes.length > 0 ? routeTable(routes) : html`<p>There is no route that needs no credentials.</p>`}
 ${canSignIn && html`<p><a href="?sign-in">Sign in</a> to see the routes that need credentials.</p>`}
 <h2>About this server</h2>
 <ul class="bare">
 ${
   hasDiagnostics &&
-  html`<li><a href="gateway/v0/diag/">Diagnostics</a>: its state, live, for administrators</li>
-<li><a href="gateway/v0/explain">Explain a request</a>: what would become of it, for administrators</li>\n`
-}<li><a href="gateway/v0/problems/">Problems</a>: what its errors mean, and what to do</li>
-<li><a href="gateway/v0/check_ready">Readiness</a>: whether it can serve</li>
+  html`<li><a href="gateway/v0/diag/">Diagnostics</a>: the live state of this gateway, for administrators</li>
+<li><a href="gateway/v0/explain">Explain a request</a>: how this gateway would handle it, for administrators</li>\n`
+}<li><a href="gateway/v0/problems/">Problems</a>: what the errors mean, and what to do about them</li>
+<li><a href="gateway/v0/check_ready">Readiness</a>: whether this server can take requests</li>
 </ul>`;
   return htmlDocument({ title: 'API gateway', main });
 }
@@ -39,7 +39,7 @@ ${
 function routeTable(routes: readonly LandingRoute[]): Markup {
   return html`<h2>Routes</h2>
 <table>
-<thead><tr><th scope="col">Path</th><th scope="col">Description</th><th scope="col">Credentials</th></tr></thead>
+<thead><tr><th scope="col">Path</th><th scope="col">Documentation</th><th scope="col">Credentials</th></tr></thead>
 <tbody>
 ${routes.map(routeRow)}</tbody>
 </table>`;
@@ -48,6 +48,6 @@ ${routes.map(routeRow)}</tbody>
 function routeRow({ prefix, isLink, hasDocs, needsCredentials }: LandingRoute): Markup {
   const path = html`<code>${prefix}</code>`;
   const below = `.${prefix}`.replace(/\/$/, '');
-  return html`<tr><th scope="row">${isLink ? html`<a href=".${prefix}">${path}</a>` : path}</th><td>${hasDocs && html`<a href="${below}/docs/">API docs</a>`}</td><td data-label="Credentials">${needsCredentials ? 'needed' : 'none'}</td></tr>
+  return html`<tr><th scope="row">${isLink ? html`<a href=".${prefix}">${path}</a>` : path}</th><td>${hasDocs && html`<a href="${below}/docs/">API docs</a>`}</td><td data-label="Credentials">${needsCredentials ? 'required' : 'not required'}</td></tr>
 `;
 }

@@ -106,7 +106,7 @@ function listOf({ problems }: ProblemIndex): Markup {
     ({ problem, title, status, meaning }) =>
       html`<tr><th scope="row"><a href="${problem}">${title}</a></th><td data-label="Status">${status}</td><td>${phraseMarkup(meaning)}</td></tr>\n`,
   );
-  return html`<p class="lead">What an error of this server means, and what to do about it.</p>
+  return html`<p class="lead">What each error of this server means. Its page says what to do about it.</p>
 <table>
 <thead><tr><th scope="col">Problem</th><th scope="col">Status</th><th scope="col">Meaning</th></tr></thead>
 <tbody>

@@ -101,7 +101,8 @@ function formatPage({ search, explanation }: Page, title: string): string {
     title,
     stylesheets: ['diag/explain.css'],
     header: html`<nav aria-label="Elsewhere"><a href="diag/">Diagnostics</a></nav>`,
-    main: html`${explainForm('explain', new URLSearchParams(search))}${explanation !== undefined && formatAnswer(explanation)}`,
+    main: html`<p class="hint">Shows how the gateway would handle a request, without sending it.</p>
+${explainForm('explain', new URLSearchParams(search))}${explanation !== undefined && formatAnswer(explanation)}`,
   });
 }
 

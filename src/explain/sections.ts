@@ -75,7 +75,7 @@ export function verdictOf({ outcome, mapping, candidates, target, redirect, cors
   const where = target?.kind === 'remote' ? target.addresses.join(' or ') : 'in this process';
   const isShared = candidates.filter((one) => one.outcome === 'matched').length > 1;
   const name = isShared ? `${mapping?.name} (one of several: ${mapping?.reason})` : mapping?.name;
-  return `${name} sends it to ${target?.service} (${where}) as ${target?.method} ${target?.path}`;
+  return `Mapping ${name} sends it to ${target?.service} (${where}) as ${target?.method} ${target?.path}`;
 }
 
 function requestRows({ request }: Explanation): string[][] {
@@ -83,7 +83,7 @@ function requestRows({ request }: Explanation): string[][] {
   return [
     ['path', path ?? 'cannot be read in one way only'],
     ...row('query', query),
-    ['host', host === '' ? 'not told' : host],
+    ['host', host === '' ? 'not given' : host],
     ['client', `${client}, over ${scheme}`],
     ...row('stripped', stripped.length === 0 ? '' : `${stripped.join(', ')}: only an auth service may set it`),
     ...row('reserved', stripped.length > 0 ? '' : identity.join(', ')),
@@ -107,7 +107,7 @@ function mappingRows({ mapping }: Explanation): string[][] {
     ['name', name],
     ['place', source ?? 'a route of the server itself'],
     ['matches', [prefix, ...conditions].join('  ')],
-    ['wins since', reason],
+    ['reason', reason],
   ];
 }
 
@@ -121,7 +121,7 @@ function candidateRows({ candidates, candidates_not_listed: others }: Explanatio
     `${reason}${source === undefined ? '' : ` (${source})`}`,
   ]);
   if (others === 0) return rows;
-  return [...rows, ['', `${others} more`, '', 'lose by their path alone']];
+  return [...rows, ['', `${others} more`, '', 'do not match the path']];
 }
 
 function corsRows({ cors }: Explanation): string[][] {
@@ -217,7 +217,7 @@ function headerRows({ headers, headers_removed: removed }: TargetPart): string[]
   return [
     ...of('client', 'passed on'),
     ...of('gateway', 'set'),
-    ...(removed.length === 0 ? [] : [['taken off', removed.join(', ')]]),
+    ...(removed.length === 0 ? [] : [['removed', removed.join(', ')]]),
   ];
 }
 
@@ -226,7 +226,7 @@ function acrossRows(across: AcrossPart): string[][] {
   return [
     ['time-out', `${duration(across.timeout_ms, 'UPSTREAM_TIMEOUT_MS')}, until the response headers`],
     ['connecting', duration(across.connect_timeout_ms, 'UPSTREAM_CONNECT_TIMEOUT_MS')],
-    ['resting body', duration(across.idle_timeout_ms, undefined)],
+    ['idle body', duration(across.idle_timeout_ms, undefined)],
     ['body', across.body_bytes_max === undefined ? 'no limit' : `${across.body_bytes_max} bytes at most`],
     ['balanced', across.load_balancer.replace('_', ' ')],
     ['retries', retriesText(retries)],

@@ -20,11 +20,15 @@ export function createProbes(findFault: FindFault, representations: Representati
         const detail = await find();
         if (detail !== undefined) throw problem('not-ready', { detail, headers: { 'Retry-After': '1' } });
         ctx.set('Cache-Control', 'no-store');
-        represent(ctx, representations.choose(ctx.req.headers.accept), { status }, { title: status });
+        represent(ctx, representations.choose(ctx.req.headers.accept), { status }, { title: title(status) });
       },
     };
   };
   return [probe('check_alive', 'alive', async () => undefined), probe('check_ready', 'ready', findFault)];
+}
+
+function title(status: string): string {
+  return status.charAt(0).toUpperCase() + status.slice(1);
 }
 
 export interface ReadinessParts {

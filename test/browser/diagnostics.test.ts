@@ -151,7 +151,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     const { origin } = await servers.http(host.callback());
     const { page } = await visit(`${origin}/travel/gateway/v0/diag`);
     await isLive(page);
-    await page.getByText('of the server itself').click();
+    await page.getByText('built-in routes').click();
     await rowOf(page, '/gateway/v0/check_alive').locator('summary').click();
     await rowOf(page, '/gateway/v0/check_alive').getByRole('link', { name: 'GET' }).click();
     await reads(page, '.verdict', /check_alive/);

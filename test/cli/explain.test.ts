@@ -73,7 +73,7 @@ describe('frontdesk explain', () => {
   });
 
   it('says of a request that no client could send what is wrong with it', async () => {
-    await assert.rejects(explain({ url: 'v1', header: ['no colon'] }), /url is neither .*; header "no colon /s);
+    await assert.rejects(explain({ url: 'v1', header: ['no colon'] }), /url must be a path .*; header "no colon /s);
   });
 
   it('sends nothing, not even a health check', async () => {

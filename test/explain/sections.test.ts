@@ -39,7 +39,10 @@ describe('formatExplanation', () => {
   it('begins with the request and its outcome', () => {
     const text = read({}, { user: 'ann' });
     assert.equal(text.split('\n')[0], 'GET /v1/hotels/x by ann');
-    assert.equal(verdict(text), '  hotel sends it to hotel (http://10.0.0.1:9001 or http://10.0.0.2:9001) as GET /x');
+    assert.equal(
+      verdict(text),
+      '  Mapping hotel sends it to hotel (http://10.0.0.1:9001 or http://10.0.0.2:9001) as GET /x',
+    );
     assert.ok(text.endsWith('\n') && !text.endsWith('\n\n') && !/[^\S\n]$/m.test(text));
   });
 
@@ -50,7 +53,7 @@ describe('formatExplanation', () => {
       '  redirected with 308 to http://localhost/there',
     );
     const canary = read({ mappings: [mappingOf(), mappingOf({ name: 'beta', weight: 20 })] });
-    assert.match(verdict(canary) ?? '', /^ {2}beta \(one of several: weight 20 of 100\) sends it to hotel /);
+    assert.match(verdict(canary) ?? '', /^ {2}Mapping beta \(one of several: weight 20 of 100\) sends it to hotel /);
     assert.match(
       verdict(read({}, { url: '/x' })) ?? '',
       /^ {2}refused with 404 \(not-found\): no mapping matches; .*--all/,
@@ -100,7 +103,7 @@ describe('formatExplanation', () => {
     assert.deepEqual(section(read({ mappings }, { method: 'POST' }), 'On the way'), [
       'time-out | no limit (mapping), until the response headers',
       'connecting | 3000 ms (UPSTREAM_CONNECT_TIMEOUT_MS)',
-      'resting body | 60000 ms (default)',
+      'idle body | 60000 ms (default)',
       'body | no limit',
       'balanced | round robin',
       'retries | 2 on 5xx, reset, 100 ms each; not for this method',

@@ -70,7 +70,7 @@ function errorList({ errors, errors_total: total, routes }: Diagnostics): Markup
   if (total === 0) return html``;
   return html`<section aria-labelledby="errors" class="trouble" data-state="ill">
 <h3 id="errors">${countOf(total, 'configuration error')}</h3>
-<p>The records named here keep their previous version, or are not served; all others are in force.</p>
+<p>These records keep their previous version or are not served. All other records are in force.</p>
 <ul>${visibleRows(errors).map((error) => errorItem(error, routes))}</ul>
 ${unlisted(visibleRows(errors).length, total, 'errors')}
 </section>`;
@@ -79,7 +79,7 @@ ${unlisted(visibleRows(errors).length, total, 'errors')}
 function noticeList({ notices, notices_total: total, routes }: Diagnostics): Markup {
   if (total === 0) return html``;
   return html`<details class="trouble" data-state="watch" id="notices"${total <= noticesOpenMax && html` open`}>
-<summary>${countOf(total, 'notice')}: valid, but perhaps not what was meant</summary>
+<summary>${countOf(total, 'notice')}: valid, but perhaps not what you meant</summary>
 <ul>${visibleRows(notices).map((notice) => errorItem(notice, routes))}</ul>
 ${unlisted(visibleRows(notices).length, total, 'notices')}
 </details>`;

@@ -30,7 +30,7 @@ function pageLinks({ filter, offset, routes, routes_matching: matching }: Diagno
   if (count >= matching) return html``;
   const at = (from: number) => `?${new URLSearchParams({ ...(filter && { filter }), offset: String(from) })}`;
   const range = count === 0 ? 'None' : `${countText(offset + 1)} to ${countText(offset + count)}`;
-  return html`<nav class="pages" aria-label="Pages of routes"><p>${range} of ${countText(matching)} routes are shown. The filter, sent with Return, finds the others.</p>
+  return html`<nav class="pages" aria-label="Pages of routes"><p>${range} of ${countText(matching)} routes are shown. Enter a filter and press Return to find others.</p>
 ${offset > 0 && html`<a rel="prev" href="${at(Math.max(0, offset - rowsShownMax))}">Previous</a>`}
 ${offset + count < matching && html`<a rel="next" href="${at(offset + count)}">Next</a>`}
 </nav>`;
@@ -45,12 +45,12 @@ function routeTables({ routes, unmatched, filter }: Diagnostics): Markup {
   const rowOf = (route: RouteRow) => routeRow(route, routes.indexOf(route));
   const none = html`<tr data-row class="built-in"><th scope="row">No route</th><td class="to">${details('none', html`answered with 404`, totals(figures))}</td>${figureCells(figures)}</tr>`;
   const caption =
-    'In the order in which they are tried. Figures are of the last five minutes, requests a second of the last minute.';
+    'Listed in the order in which they are tried. Figures cover the last five minutes, requests per second the last minute.';
   return html`${routeTable(caption, html`${configured.map(rowOf)}${none}`)}
 ${
   builtIn.length > 0 &&
-  html`<details id="built-in"${filter !== '' && html` open`}><summary>${countOf(builtIn.length, 'route')} of the server itself</summary>
-${routeTable('Among the others, where their prefix puts them', html`${builtIn.map(rowOf)}`)}</details>`
+  html`<details id="built-in"${filter !== '' && html` open`}><summary>${countOf(builtIn.length, 'built-in route')}</summary>
+${routeTable('Routes of the server itself. They are tried among the others, longer prefixes first.', html`${builtIn.map(rowOf)}`)}</details>`
 }`;
 }
 
@@ -152,7 +152,7 @@ function versionsPart({ versions }: Diagnostics, { versions: structure }: Struct
 
 function versionTable(versions: readonly VersionRow[]): Markup {
   return html`<table>
-<caption>Versions of the API that are deprecated or end</caption>
+<caption>API versions that are deprecated or will end</caption>
 <thead><tr><th scope="col">Version</th><th scope="col">Deprecated from</th><th scope="col">Answers 410 from</th><th scope="col">Successor</th></tr></thead>
 <tbody>
 ${visibleRows(versions).map(versionRow)}</tbody>

@@ -5,7 +5,7 @@ import { html, htmlDocument, type Markup } from './html.ts';
 export function resourcePage(value: unknown, title: string): string {
   return htmlDocument({
     title,
-    main: html`${isPage(value) ? pageMarkup(value) : dataMarkup(value)}\n${rawJson(value)}`,
+    main: html`${isPage(value) ? pageMarkup(value) : dataMarkup(value)}\n${isItem(value) && html`<p><a href="./">Back to the list</a></p>\n`}${rawJson(value)}`,
   });
 }
 
@@ -16,12 +16,17 @@ export function dataMarkup(value: unknown): Markup {
 }
 
 export function fields(entries: readonly (readonly [name: string, value: unknown])[]): Markup {
-  return html`<dl class="fields">${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${dataMarkup(value)}</dd></div>\n`)}</dl>`;
+  return html`<dl class="fields">${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${isPair(value) ? compact(value) : dataMarkup(value)}</dd></div>\n`)}</dl>`;
 }
 
 /** The same value for a program, folded. */
 export function rawJson(value: unknown): Markup {
   return html`<details class="raw"><summary>JSON</summary><pre><code>${JSON.stringify(value, undefined, 2)}</code></pre></details>`;
+}
+
+/** Its path is one segment below that of its collection. */
+function isItem(value: unknown): boolean {
+  return isRecord(value) && 'id' in value;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -67,22 +72,32 @@ function table(rows: readonly Fields[]): Markup {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>
 <thead><tr>${columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
 <tbody>
-${rows.map((row) => html`<tr><th scope="row">${firstCell(row)}</th>${columns.slice(1).map((name) => html`<td data-label="${name}">${name in row && compact(row[name])}</td>`)}</tr>\n`)}</tbody>
+${rows.map((row) => html`<tr><th scope="row">${firstCell(row)}</th>${columns.slice(1).map((name) => html`${cell(name, row)}`)}</tr>\n`)}</tbody>
 </table></div>`;
 }
+
+/** A date or an amount stays in one line. */
+function cell(name: string, row: Fields): Markup {
+  const value = row[name];
+  const isShort = JSON.stringify(value ?? '').length <= shortMax;
+  return html`<td${isShort && html` class="short"`} data-label="${name}">${name in row && compact(value)}</td>`;
+}
+
+const shortMax = 34;
 
 /** In a cell: the members of an object in a row. Two values, such as an amount and its currency, say enough without their names. */
 function compact(value: unknown): Markup {
   if (Array.isArray(value)) return list(value, compact);
   if (!isRecord(value)) return scalar(value);
   const members = Object.entries(value);
-  const areNamed = members.length > 2 || members.some(([, member]) => typeof member === 'object');
-  const pairs = members.map(
-    ([name, member]) => html`<span class="pair"><span class="key">${name}</span> ${compact(member)}</span> `,
-  );
-  return areNamed
-    ? html`${pairs}`
-    : html`${members.map(([, member], index) => html`${index > 0 && ' '}${scalar(member)}`)}`;
+  return isPair(value)
+    ? html`${members.map(([, member], index) => html`${index > 0 && ' '}${scalar(member)}`)}`
+    : html`${members.map(([name, member]) => html`<span class="pair"><span class="key">${name}</span> ${compact(member)}</span> `)}`;
+}
+
+function isPair(value: unknown): boolean {
+  const members = isRecord(value) ? Object.values(value) : [];
+  return members.length === 2 && members.every((member) => typeof member !== 'object');
 }
 
 function list(values: readonly unknown[], markup: (value: unknown) => Markup): Markup {

@@ -21,6 +21,7 @@ describe('dataMarkup', () => {
   check(['a', 'b'], '<ul class="bare"><li>a</li><li>b</li></ul>');
   const field = (name: string, text: string) => `<dl class="fields"><div><dt>${name}</dt><dd>${text}</dd></div></dl>`;
   check({ a: { b: 1 } }, field('a', field('b', '1')));
+  check({ price: { amount: '1.00', currency: 'EUR' } }, field('price', '1.00 EUR'));
   check({ '<i>': '<script>' }, field('&#60;i&#62;', '&#60;script&#62;'));
   check('https://desk.test/a?b=1&c', '<a href="https://desk.test/a?b=1&#38;c">https://desk.test/a?b=1&#38;c</a>');
   for (const path of ['/v1/hotels/', '/']) check(path, `<a href="${path}">${path}</a>`);
@@ -34,13 +35,19 @@ describe('dataMarkup', () => {
     ]);
     const heads = Array.from(text.matchAll(/<th scope="col">(.*?)<\/th>/g), ([, name]) => name);
     assert.deepEqual(heads, ['id', 'price', 'note']);
-    assert.ok(text.includes('<th scope="row"><a href="/a/1">1</a></th><td data-label="price">1.00 EUR</td>'));
-    assert.ok(text.includes('<td data-label="price"></td><td data-label="note"><ul class="bare"><li>x</li></ul></td>'));
+    assert.ok(
+      text.includes('<th scope="row"><a href="/a/1">1</a></th><td class="short" data-label="price">1.00 EUR</td>'),
+    );
+    assert.ok(
+      text.includes(
+        '<td class="short" data-label="price"></td><td class="short" data-label="note"><ul class="bare"><li>x</li></ul></td>',
+      ),
+    );
   });
 
   it('has no tag from the value', () => {
     const tags = (value: unknown) => markupOf(value).match(/<\/?[a-z!][^>]*>/g) ?? [];
-    const shapeOf = (tag: string) => tag.replace(/ (?:href|data-label)="[^"]*"/g, '');
+    const shapeOf = (tag: string) => tag.replace(/ (?:class|href|data-label)="[^"]*"/g, '');
     const known = new Set([['x', '/x'], { a: '1' }, [{ a: { b: 1, c: 2, d: 3 } }]].flatMap(tags).map(shapeOf));
     fc.assert(
       fc.property(fc.string(), (text) => {
@@ -62,6 +69,13 @@ describe('the page of a resource', () => {
       pageOf({ a: '<' }),
       /<details class="raw"><summary>JSON<\/summary><pre><code>\{\n {2}&#34;a&#34;: &#34;&#60;/,
     );
+  });
+
+  it('of an item leads back to the list, and others do not', () => {
+    const back = '<p><a href="./">Back to the list</a></p>';
+    assert.ok(pageOf({ id: 1, a: 'b' }).includes(back));
+    for (const other of [{ a: 'b' }, { items: [{ id: 1 }], links: {} }, ['id']])
+      assert.ok(!pageOf(other).includes('Back to'));
   });
 
   it('of a collection says which items it has, and links to the other pages', () => {
