@@ -33,7 +33,7 @@ const limits = {
 
 function recordsOf(kind: ConfigurationKind, { upstreamPort, ratelimitPort }: Ports): object[] {
   const service = `127.0.0.1:${upstreamPort}`;
-  const proxied = { kind: 'Mapping', name: 'proxied', prefix: '/proxied', service };
+  const proxied = { kind: 'Mapping', name: 'proxied', prefix: '/proxied', service, allow_upgrade: ['websocket'] };
   switch (kind) {
     case 'proxy':
       return [proxied];

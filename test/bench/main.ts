@@ -10,6 +10,7 @@ import { attack } from './attacks.ts';
 import { measureLoad } from './load-configuration.ts';
 import { measureLogins } from './logins.ts';
 import { measureRows } from './measure.ts';
+import { measureMessages } from './messages.ts';
 import { measureRateLimit } from './ratelimit.ts';
 import { measureReload } from './reload.ts';
 import { missingRows, rows } from './rows.ts';
@@ -21,6 +22,7 @@ import {
   formatTable,
   loadRows,
   loginRows,
+  messageRows,
   missingTableRows,
   rateLimitRows,
   reloadRows,
@@ -34,7 +36,7 @@ import {
 import { measureThroughput } from './throughput.ts';
 
 const requestNames = [...rows, ...missingRows].map(({ name }) => name);
-const names = [...requestNames, 'load', 'logins', 'ratelimit', 'reload', 'startup', 'throughput'];
+const names = [...requestNames, 'load', 'logins', 'messages', 'ratelimit', 'reload', 'startup', 'throughput'];
 /** They take a minute and twelve minutes, and run only by name. */
 const named = ['soak', 'attacks'];
 /** Measured with `ratelimit`, to compare requests with and without a label. */
@@ -49,6 +51,7 @@ const unknown = chosen.find((name) => ![...names, ...named].includes(name));
 const alone: Readonly<Record<string, (directory: string) => Promise<TableRow[]>>> = {
   logins: async (directory) => loginRows(await measureLogins(directory)),
   throughput: async (directory) => throughputRows(await measureThroughput(directory, mebibytes)),
+  messages: async (directory) => messageRows(await measureMessages(directory)),
   soak: async (directory) => soakRows(await soak(directory)),
   attacks: async (directory) => attackRows(await attack(directory)),
 };

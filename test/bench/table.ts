@@ -3,6 +3,7 @@ import type { AttackFigures } from './attacks.ts';
 import type { LoadFigures } from './load-configuration.ts';
 import type { LoginFigures } from './logins.ts';
 import type { Figures } from './measure.ts';
+import type { MessageFigures } from './messages.ts';
 import type { RateLimitFigures } from './ratelimit.ts';
 import type { ReloadFigures } from './reload.ts';
 import type { SoakFigures } from './soak.ts';
@@ -166,6 +167,20 @@ export function throughputRows(figures: readonly ThroughputFigures[]): TableRow[
         ...{ name: 'throughput', what: '… memory at most', figure: rssBytes / 1e6, unit: 'MB' },
         ...(proxy.startsWith('proxy') ? { aim: { figureMax: 220 } } : {}),
       },
+    ];
+  });
+}
+
+export function messageRows(figures: readonly MessageFigures[]): TableRow[] {
+  return figures.flatMap(({ kind, proxy, title, cpuMicrosPerMessage, delayMicros }) => {
+    const peer = figures.find((one) => one.kind === kind && one.proxy === 'http-proxy');
+    const beside = { name: 'messages', peer: peer?.title ?? '' };
+    const aim = proxy === 'http-proxy' ? {} : { aim: { ratioMax: 1 } };
+    const cpuRatio = cpuMicrosPerMessage / (peer?.cpuMicrosPerMessage ?? Number.NaN);
+    const delayRatio = delayMicros / (peer?.delayMicros ?? Number.NaN);
+    return [
+      { ...beside, what: `${kind}: ${title}`, figure: cpuMicrosPerMessage, unit: 'CPU us', ratio: cpuRatio, ...aim },
+      { ...beside, what: '… delay', figure: delayMicros, unit: 'us', ratio: delayRatio, ...aim },
     ];
   });
 }

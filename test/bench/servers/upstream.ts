@@ -1,7 +1,9 @@
-/** What stands behind the proxies: `/<n>` gives n bytes, and what is sent is read to its end. */
+/** What stands behind the proxies: `/<n>` gives n bytes and reads what is sent, `/events` sends events, WebSockets get their frames back. */
+import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { megabyte, piecesOf } from '../pieces.ts';
+import { createCutter, formatEvent, formatFrame, maskedFrameBytes, stampOfMaskedFrame } from '../stamped.ts';
 
 const bodies = new Map<string, Buffer>();
 
@@ -19,11 +21,35 @@ const server = createServer((request, response) => {
 
 /** What is larger than a megabyte is not kept. */
 function send(response: ServerResponse, url: string): void {
+  if (url === '/events') {
+    sendEvents(response);
+    return;
+  }
   const bytes = Number(url.slice(1));
   response.writeHead(200, { 'content-type': 'text/plain', 'content-length': bytes });
   if (bytes > megabyte) Readable.from(piecesOf(bytes)).pipe(response);
   else response.end(bodyOf(url));
 }
+
+const eventEveryMs = 10;
+
+function sendEvents(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const timer = setInterval(() => response.write(formatEvent()), eventEveryMs);
+  response.once('close', () => clearInterval(timer));
+}
+
+/** RFC 6455 section 1.3. */
+const handshakeId = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+
+server.on('upgrade', ({ headers }, socket) => {
+  const accepted = createHash('sha1').update(`${headers['sec-websocket-key']}${handshakeId}`).digest('base64');
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accepted}\r\n\r\n`,
+  );
+  const cut = createCutter(maskedFrameBytes, (frame) => socket.write(formatFrame(stampOfMaskedFrame(frame))));
+  socket.on('data', cut).on('error', () => socket.destroy());
+});
 
 server.keepAliveTimeout = 60_000;
 server.listen(Number(process.env['PORT']), '127.0.0.1');

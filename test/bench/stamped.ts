@@ -1,0 +1,59 @@
+/** Messages of one size that say when they were sent, as server-sent events and as frames of WebSocket. */
+
+/** Digits of the machine's monotonic clock in nanoseconds, which its processes share. */
+const stampBytes = 20;
+
+export function stamp(): string {
+  return String(process.hrtime.bigint()).padStart(stampBytes, '0');
+}
+
+export function microsSince(stamped: string): number {
+  return Number(process.hrtime.bigint() - BigInt(stamped)) / 1000;
+}
+
+const eventStart = 'data: ';
+export const eventBytes = eventStart.length + stampBytes + 2;
+
+export function formatEvent(): string {
+  return `${eventStart}${stamp()}\n\n`;
+}
+
+export function stampOfEvent(event: Buffer): string {
+  return event.toString('latin1', eventStart.length, eventStart.length + stampBytes);
+}
+
+/** Final and binary, with a short length (RFC 6455 section 5.2). */
+const frameStart = [0x82, stampBytes];
+const maskBytes = 4;
+export const frameBytes = frameStart.length + stampBytes;
+export const maskedFrameBytes = frameBytes + maskBytes;
+
+export function formatFrame(stamped: string): Buffer {
+  return Buffer.concat([Buffer.from(frameStart), Buffer.from(stamped, 'latin1')]);
+}
+
+/** As clients send it; a mask of zeros changes nothing. */
+export function formatMaskedFrame(stamped: string): Buffer {
+  const start = Buffer.from([0x82, 0x80 | stampBytes, 0, 0, 0, 0]);
+  return Buffer.concat([start, Buffer.from(stamped, 'latin1')]);
+}
+
+export function stampOfFrame(frame: Buffer): string {
+  return frame.toString('latin1', frameStart.length);
+}
+
+/** A proxy may mask it anew. */
+export function stampOfMaskedFrame(frame: Buffer): string {
+  const mask = frame.subarray(frameStart.length, frameStart.length + maskBytes);
+  const payload = frame.subarray(frameStart.length + maskBytes);
+  return Buffer.from(payload.map((byte, index) => byte ^ (mask[index % maskBytes] ?? 0))).toString('latin1');
+}
+
+/** Cuts what comes into messages of that many bytes. */
+export function createCutter(bytes: number, onMessage: (message: Buffer) => void): (chunk: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0);
+  return (chunk) => {
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    for (; rest.length >= bytes; rest = rest.subarray(bytes)) onMessage(rest.subarray(0, bytes));
+  };
+}
