@@ -1,7 +1,22 @@
 /** For people: why each mapping won or lost a request, and the list of mappings that `frontdesk check` prints. */
-import type { HostMatch, Mapping, NamedMatch, Redirect, TextMatch, Version } from '#config';
+import {
+  finish,
+  type HostMatch,
+  type Mapping,
+  type NamedMatch,
+  type Redirect,
+  type TextMatch,
+  type Version,
+} from '#config';
 import { type Condition, type Part, pathCondition, type RequestView } from './conditions.ts';
-import { type Group, isServed, type WeightedRoute, type WeightedRoutes, weightedRoutesOf } from './groups.ts';
+import {
+  type Group,
+  groupRules,
+  isServed,
+  type WeightedRoute,
+  type WeightedRoutes,
+  weightedRoutesOf,
+} from './groups.ts';
 import { compareRanked, rankRule, reasonOf } from './order.ts';
 import type { Rule } from './rule.ts';
 
@@ -84,14 +99,22 @@ export interface ServiceTimes {
 
 /**
  * One line for each mapping, in the order of trial; with the values of its conditions, for the owner of the files alone,
- * and with the time-outs that hold.
+ * with its part of the requests that it shares, and with the time-outs that hold.
  */
 export function listRoutes(mappings: readonly Mapping[], times: ServiceTimes): readonly string[] {
   const sorted = mappings.map(rankRule).sort(compareRanked);
-  const rows = sorted.map(({ rule }) => ({
-    rule,
-    match: [rule.prefix, ...conditionsWith(valueTextOf, rule)].join('  '),
-  }));
+  const rows = finish(groupRules(sorted)).flatMap(({ routes }) => {
+    const shares = weightedRoutesOf(routes).routes;
+    return routes.map((rule) => {
+      const share = shares.length < 2 ? undefined : shares.find(({ route }) => route === rule);
+      return {
+        rule,
+        match: [rule.prefix, ...conditionsWith(valueTextOf, { ...rule, weight: share?.weight ?? rule.weight })].join(
+          '  ',
+        ),
+      };
+    });
+  });
   const width = Math.max(...rows.map(({ match }) => match.length), 0);
   return rows.map(({ match, rule }) => {
     const { service, redirect, name, source } = rule;
@@ -139,7 +162,7 @@ function conditionsWith(textOf: (match: ValueMatch) => string, rule: Rule): read
     ...headers.map((one) => named(one, ': ', textOf)),
     ...queryParameters.map((one) => `?${named(one, '=', textOf)}`),
     ...(precedence === 0 ? [] : [`precedence ${precedence}`]),
-    ...(weight === undefined ? [] : [`${weight} %`]),
+    ...(weight === undefined ? [] : [`${inWords(weight)} %`]),
     ...(shadow ? ['shadow'] : []),
   ];
 }

@@ -200,6 +200,22 @@ describe('the list of mappings', () => {
     ]);
   });
 
+  it('has the part of each mapping that shares its requests, also of one without a weight', () => {
+    const lines = listRoutes(
+      [
+        mappingOf(),
+        mappingOf({ name: 'beta', weight: 20.5 }),
+        mappingOf({ name: 'copy', shadow: true, weight: 5 }),
+        mappingOf({ name: 'alone', prefix: '/alone' }),
+      ],
+      times,
+    );
+    assert.deepEqual(
+      lines.map((line) => line.split(/ +->/)[0]),
+      ['/v1/hotels  20.5 %', '/v1/hotels  5 %  shadow', '/v1/hotels  79.5 %', '/alone'],
+    );
+  });
+
   it('is followed by the versions, with their times', () => {
     const version = {
       kind: 'Version',
