@@ -39,7 +39,8 @@ const lateLibraries = [
 ];
 /** The same for files of ours, which may load such libraries. */
 const lateOwn = [
-  ...['server/index.ts', 'server/storage.ts', 'cli/explain.ts', 'storage/sqlite.ts'],
+  ...['server/index.ts', 'server/storage.ts', 'storage/sqlite.ts'],
+  ...['cli/explain.ts', 'cli/init.ts', 'cli/split.ts', 'cli/users.ts'],
   'ratelimit/grpc/channel.ts',
 ];
 const mayLoadServerEarly = ['index.ts', 'cli/explain.ts'];

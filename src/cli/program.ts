@@ -17,10 +17,8 @@ import {
 } from '#config';
 import { listRoutes, listVersions } from '#routing';
 import type { ExplainOptions } from './explain.ts';
-import { initialise } from './init.ts';
-import { type ServeOptions, serve } from './serve.ts';
+import type { ServeOptions } from './serve.ts';
 import { colours, print } from './terminal.ts';
-import { addUser, printPasswordHash } from './users.ts';
 
 /** Ends the process with 1 when the command fails, and with one message that is fit for a terminal. */
 export async function runProgram(): Promise<void> {
@@ -53,7 +51,7 @@ function addServers(program: Command): void {
     .showHelpAfterError(hint('frontdesk serve --demo', 'PORT=9000 frontdesk serve', settingsHint));
   withModules(serving)
     .addOption(new Option('--child', 'report to a parent process in place of printing').hideHelp())
-    .action((options: ServeOptions) => serve(requiredSettings(environment(options)), options));
+    .action(startServer);
 
   program
     .command('split')
@@ -138,7 +136,7 @@ function addUserTools(program: Command): void {
     .command('hash-password')
     .description('ask for a password, or read it from standard input, and print the line for users.yaml')
     .showHelpAfterError(hint('frontdesk hash-password', 'frontdesk hash-password < password.txt', passwordHint))
-    .action(printPasswordHash);
+    .action(async () => (await import('./users.ts')).printPasswordHash());
 }
 
 /** The reader of the output may have left, as in `frontdesk check | head`; the command goes on, and ends as it should. */
@@ -150,16 +148,23 @@ function survivePipe(): void {
   }
 }
 
+// What only one command needs is loaded by it alone.
+
+async function startServer(options: ServeOptions): Promise<void> {
+  const { serve } = await import('./serve.ts');
+  await serve(requiredSettings(environment(options)), options);
+}
+
 async function startSplit({ demo = false }: ModuleChoice): Promise<void> {
   const settings = requiredSettings();
   const { configuration } = await loadConfiguration(settings.configDir, settings);
   const modules = chooseModules({ demo }, configuration, settings.serviceAddresses);
-  // Loaded late, as is the server: most commands do without.
   const { split } = await import('./split.ts');
   process.exitCode = await split(environment(), { modules, demo });
 }
 
 async function init(directory: string | undefined, { service }: { service: string }): Promise<void> {
+  const { initialise } = await import('./init.ts');
   process.stdout.write(await initialise(requiredSettings(), { directory, service }));
 }
 
@@ -192,6 +197,7 @@ async function explain(method: string, url: string, options: Omit<ExplainOptions
 }
 
 async function add(name: string, { role }: { readonly role: readonly string[] }): Promise<void> {
+  const { addUser } = await import('./users.ts');
   process.stdout.write(await addUser(requiredSettings().configDir, { name, roles: role }));
 }
 

@@ -1,6 +1,6 @@
 /** What each command loads: libraries that it has no use for cost time at every start, and memory as long as it runs. */
 import assert from 'node:assert/strict';
-import { type Ended, startServer } from '../support/programs/frontdesk-process.ts';
+import { type Ended, runFrontdesk, startServer } from '../support/programs/frontdesk-process.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
 /** Writes the names of all packages that were loaded, and of costly parts of Node, into the last line of standard error. */
@@ -36,6 +36,12 @@ service: http://127.0.0.1:3000
 describe('what is loaded', function () {
   this.timeout(60_000);
   const writeFiles = temporaryFiles();
+
+  it('by check is no server, no auth and no log', async () => {
+    const CONFIG_DIR = await writeFiles({ 'services/app.yaml': mapping });
+    const loaded = loadedBy(await runFrontdesk(['check'], { env: { CONFIG_DIR, NODE_OPTIONS } }));
+    assert.deepEqual(loaded.toSorted(), ['commander', 'koa-compose', 'negotiator', 're2js', 'yaml', 'zod']);
+  });
 
   it('by a gateway alone is no database, no API, no gRPC and no TLS', async () => {
     const CONFIG_DIR = await writeFiles({ 'services/app.yaml': mapping });
