@@ -1,4 +1,5 @@
 /** Forwards a request to a service across HTTP: prepares it, calls the service, puts the response on the context; times the call and counts its failures. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
 import { type Logger, Problem, requestContext, type TracedCall, takeOnBodyTimeout, traceOf } from '#http';
@@ -10,6 +11,7 @@ import { createHeaderRules } from './header-rules.ts';
 import { createRequestBody } from './request-body.ts';
 import { createRequestHead, type IdentityNames } from './request-headers.ts';
 import { forwardEarlyHints, sendResponse } from './response.ts';
+import { heldBytesMax } from './response-body.ts';
 import { createRetryRules } from './retry.ts';
 import { handshakeOf, switchProtocols } from './upgrade.ts';
 
@@ -69,6 +71,8 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
       switchProtocols(ctx, handshake, head, connection, { restoration, edit, idleTimeoutMs: switchedIdleTimeoutMs });
       return;
     }
+    if (isStillComing(response)) await nextTurn();
+    if (clientIsGone(ctx)) return;
     sendResponse(ctx, response, { restoration, idleTimeoutMs, eventsIdleTimeoutMs });
   };
 
@@ -121,6 +125,11 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
       closeUnlessReceived(ctx);
     }
   }
+}
+
+/** The rest of a short body is often here a turn of the event loop later: one write is much less work than a stream. */
+function isStillComing({ head, body }: UpstreamResponse): boolean {
+  return !body.hasArrived() && Number(head.headers['content-length']) <= heldBytesMax;
 }
 
 function now(): number {

@@ -16,6 +16,8 @@ export interface ResponseSink {
 export interface ResponseBody {
   /** All of it, when it has come already and no trailers with it. */
   readonly whole: () => Buffer | undefined;
+  /** True when all of it has come. */
+  readonly hasArrived: () => boolean;
   /** What has come and what will come. An idle body is destroyed, and destroying it ends the attempt. */
   readonly stream: (idle: IdleTimer) => Readable;
   /** Rejects when it breaks off, has more than `bytesMax` bytes or has not come within `timeoutMs` (0: no limit). */
@@ -32,7 +34,8 @@ export interface ResponseBody {
   readonly failure: () => Error | undefined;
 }
 
-const heldBytesMax = 64 * 1024;
+/** So much is read before it is wanted. */
+export const heldBytesMax = 64 * 1024;
 const droppedBytesMax = 64 * 1024;
 const droppedIdleMs = 1000;
 const none: readonly Buffer[] = [];
@@ -56,7 +59,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
       return true;
     }
     held.push(chunk);
-    return heldBytes < heldBytesMax;
+    return heldBytes <= heldBytesMax;
   }
 
   function goOn(): void {
@@ -110,6 +113,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
       if (!isEnded || trailers.length > 0) return undefined;
       return held.length === 1 ? held[0] : Buffer.concat(held, heldBytes);
     },
+    hasArrived: () => isEnded,
     stream,
     async read({ bytesMax, timeoutMs }) {
       const chunks: Buffer[] = [];
