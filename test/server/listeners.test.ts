@@ -84,7 +84,10 @@ describe('listeners', () => {
       const desk = await open({ host: '192.0.2.1', allowDemoUsers: true });
       await assert.rejects(desk.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).*HOST/);
       const authOnly = await open({ host: '192.0.2.1', allowDemoUsers: true, only: ['auth'] });
-      await assert.rejects(authOnly.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\): this machine has no such address: choose .* HOST$/);
+      await assert.rejects(
+        authOnly.listen(),
+        /192\.0\.2\.1:0 \(EADDRNOTAVAIL\): this machine has no such address: choose .* HOST$/,
+      );
     });
   });
 
