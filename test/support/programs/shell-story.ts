@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { compileCache } from '../compile-cache.ts';
 import { frontdeskCommand } from './frontdesk-process.ts';
 
 export interface Story {
@@ -67,7 +68,7 @@ export async function runStory(story: Story, options: ShellOptions): Promise<rea
 export async function runShell(script: string, { cwd, ports = {} }: ShellOptions): Promise<string> {
   const npx = `npx() { shift; ${frontdeskCommand} "$@"; }`;
   const text = `${npx}\n${onPorts(script, ports)}`;
-  const env = { PATH: process.env['PATH'] };
+  const env = { PATH: process.env['PATH'], NODE_COMPILE_CACHE: compileCache };
   const { stdout, stderr } = await promisify(execFile)('sh', ['-eu', '-c', text], { cwd, env });
   return `${stderr}${stdout}`;
 }
