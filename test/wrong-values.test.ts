@@ -113,6 +113,7 @@ labels:
         - generic_key: { key: k, value: v }
         - generic_key: v
         - remote_address: { key: client }
+        - masked_remote_address: { key: network, v4_prefix_mask_len: 24, v6_prefix_mask_len: 64 }
         - source_cluster
 bypass_auth: false
 auth_service: auth

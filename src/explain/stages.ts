@@ -10,6 +10,7 @@ import {
   resolveLimiter,
   sourceCluster,
 } from '#gateway';
+import { maskAddress } from '#http';
 import { createRetryRules, isIdempotent } from '#proxy';
 import type { Descriptor, Rule } from '#ratelimit';
 import type { RequestAttributes } from '#routing';
@@ -132,12 +133,13 @@ function entryParts(entries: Descriptor['entries'], shown: ReadonlySet<string>) 
 /** What entries show: parts of the request but for its credentials, and words of the mapping that are no secrets. */
 function shownValues({ method, path, host, client, headers }: RequestAttributes, { labels, mapping }: Route) {
   const sent = Object.entries(headers).flatMap(([name, value]) => (isCredential(name) ? [] : [String(value)]));
-  const words = labels.flatMap((group) => group.labels.flatMap(wordOf));
+  const words = labels.flatMap((group) => group.labels.flatMap((label) => wordOf(label, client)));
   return new Set([method, path, path.toLowerCase(), host, client, sourceCluster, mapping.service, ...sent, ...words]);
 }
 
 /** The value of Envoy's `generic_key` names a kind of request; under any other key it may be a secret. */
-function wordOf(label: Label): readonly string[] {
+function wordOf(label: Label, client: string): readonly string[] {
+  if (label.kind === 'masked_remote_address') return [maskAddress(client, label)];
   return label.kind === 'generic_key' && label.name === genericKey ? [label.value] : [];
 }
 

@@ -11,11 +11,14 @@ export interface AddressOptions {
 
 /** Where a request comes from, as it counts against guessed passwords. */
 export interface Sender {
-  /** The client's IPv4 address, or the /64 of its IPv6 address, which one machine can have whole. */
+  /** The client's IPv4 address, or the /64 of its IPv6 address. */
   readonly network: string;
   /** True where many clients have that address: loopback, or a proxy whose X-Forwarded-For is not believed. */
   readonly isShared: boolean;
 }
+
+/** A machine with IPv6 can have a whole /64. */
+const senderLengths: MaskLengths = { ipv4: 32, ipv6: 64 };
 
 export interface Addresses {
   /** True when the connection comes from a trusted proxy. */
@@ -66,7 +69,7 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
       const address = client(request);
       const isForwarded = !trusts(request) && request.headers['x-forwarded-for'] !== undefined;
       return {
-        network: networkOf(address),
+        network: maskAddress(address, senderLengths),
         isShared: isForwarded || isTrustedProxy(address) || /^(?:127\.|::1$)/.test(address),
       };
     },
@@ -180,13 +183,43 @@ function unmapIpv4(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
 }
 
-/** `2001:db8::7` is `2001:db8:0:0`. Text that is no IPv6 address stays as it is. */
-function networkOf(address: string): string {
+/** The length of a network in bits, for each kind of address. */
+interface MaskLengths {
+  readonly ipv4: number;
+  readonly ipv6: number;
+}
+
+/** `2001:db8::7` with 64 bits is `2001:db8::/64`. IPv4 within IPv6 counts as IPv4. Text that is no IP address stays as it is. */
+export function maskAddress(address: string, lengths: MaskLengths): string {
   const [bare = ''] = address.split('%');
-  if (isIP(bare) !== 6) return address;
-  // URL writes groups in one way (RFC 5952), without an IPv4 address at the end.
-  const [head = '', tail] = new URL(`http://[${bare}]/`).hostname.slice(1, -1).split('::');
-  const groups = head.split(':').filter(Boolean);
-  const zeros = tail === undefined ? 0 : 8 - groups.length - tail.split(':').filter(Boolean).length;
-  return [...groups, ...Array(zeros).fill('0'), ...(tail ?? '').split(':')].slice(0, 4).join(':');
+  if (isIP(bare) === 0) return address;
+  const groups = isIP(bare) === 6 ? ipv6Groups(bare) : bare;
+  if (typeof groups === 'string')
+    return `${masked(groups.split('.').map(Number), 8, lengths.ipv4).join('.')}/${lengths.ipv4}`;
+  const hex = masked(groups, 16, lengths.ipv6).map((group) => group.toString(16));
+  return `${canonicalIpv6(hex.join(':'))}/${lengths.ipv6}`;
+}
+
+/** The groups of an IPv6 address, or the IPv4 address that it stands for. */
+function ipv6Groups(address: string): readonly number[] | string {
+  const [head = '', tail] = canonicalIpv6(address).split('::');
+  const read = (part = '') => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
+  const [before, after] = [read(head), read(tail)];
+  const groups = [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after];
+  const [high = 0, low = 0] = groups.slice(6);
+  const isIpv4 = groups.slice(0, 6).join() === '0,0,0,0,0,65535';
+  return isIpv4 ? [high >> 8, high & 255, low >> 8, low & 255].join('.') : groups;
+}
+
+/** URL writes groups in one way (RFC 5952), without an IPv4 address at the end. */
+function canonicalIpv6(address: string): string {
+  return new URL(`http://[${address}]/`).hostname.slice(1, -1);
+}
+
+/** Sets all bits after the first `length` to 0; each group has `width` bits. */
+function masked(groups: readonly number[], width: number, length: number): readonly number[] {
+  return groups.map((group, index) => {
+    const cut = Math.min(width, Math.max(0, (index + 1) * width - length));
+    return (group >> cut) << cut;
+  });
 }

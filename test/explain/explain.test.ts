@@ -27,6 +27,7 @@ const labels = {
       labels: [
         { kind: 'path', name: 'path' },
         { kind: 'remote_address', name: 'from' },
+        { kind: 'masked_remote_address', name: 'network', ipv4: 8, ipv6: 64 },
         { kind: 'generic_key', name: 'generic_key', value: 'v' },
       ],
     },

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
+import { BlockList } from 'node:net';
+import fc from 'fast-check';
 import Koa from 'koa';
 import request from 'supertest';
-import { type AddressOptions, createAddresses } from '#http';
+import { type AddressOptions, createAddresses, maskAddress } from '#http';
 import { bodyOf, withServer } from './raw-exchange.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -43,7 +45,7 @@ const ownEnd = {
 describe('createAddresses', () => {
   for (const trustedProxies of [[], ['10.0.0.0/8']])
     it(`ignores forwarded headers when the peer is not a trusted proxy of [${trustedProxies}]`, async () => {
-      const sender = { network: '127.0.0.1', isShared: true };
+      const sender = { network: '127.0.0.1/32', isShared: true };
       const expected = { ...ownEnd, client: '127.0.0.1', sender, prefix: '' };
       assert.deepEqual(await addressesOf({ trustedProxies }, forwarded), expected);
     });
@@ -56,7 +58,7 @@ describe('createAddresses', () => {
       authority: 'api.example.com',
       scheme: 'https',
       client: '203.0.113.7',
-      sender: { network: '203.0.113.7', isShared: false },
+      sender: { network: '203.0.113.7/32', isShared: false },
       prefix: '/travel',
     });
   });
@@ -94,20 +96,20 @@ describe('createAddresses', () => {
       } as unknown as IncomingMessage);
 
     for (const [what, peer, forwardedFor, network, isShared] of [
-      ['a client', '203.0.113.7', undefined, '203.0.113.7', false],
-      ['a client behind a trusted proxy', '10.0.0.1', '203.0.113.7', '203.0.113.7', false],
-      ['one that makes up hops before a trusted proxy', '10.0.0.1', '192.0.2.1, 203.0.113.7', '203.0.113.7', false],
-      ['a trusted proxy that names no client', '10.0.0.1', undefined, '10.0.0.1', true],
-      ['a proxy that is not trusted', '203.0.113.7', '192.0.2.1', '203.0.113.7', true],
-      ['loopback', '127.0.0.1', undefined, '127.0.0.1', true],
-      ['loopback in IPv6', '::1', undefined, '0:0:0:0', true],
-      ['loopback in a dual-stack socket', '::ffff:127.0.0.1', undefined, '127.0.0.1', true],
-      ['IPv6', '2001:db8:1:2:3:4:5:6', undefined, '2001:db8:1:2', false],
-      ['the same network', '2001:DB8:1:2::f', undefined, '2001:db8:1:2', false],
-      ['zeros in the middle', '2001:db8::7', undefined, '2001:db8:0:0', false],
-      ['zeros at the end', '2001:db8:1::', undefined, '2001:db8:1:0', false],
-      ['an IPv4 address at the end', '64:ff9b::192.0.2.1', undefined, '64:ff9b:0:0', false],
-      ['a zone', 'fe80::1%eth0', undefined, 'fe80:0:0:0', false],
+      ['a client', '203.0.113.7', undefined, '203.0.113.7/32', false],
+      ['a client behind a trusted proxy', '10.0.0.1', '203.0.113.7', '203.0.113.7/32', false],
+      ['one that makes up hops before a trusted proxy', '10.0.0.1', '192.0.2.1, 203.0.113.7', '203.0.113.7/32', false],
+      ['a trusted proxy that names no client', '10.0.0.1', undefined, '10.0.0.1/32', true],
+      ['a proxy that is not trusted', '203.0.113.7', '192.0.2.1', '203.0.113.7/32', true],
+      ['loopback', '127.0.0.1', undefined, '127.0.0.1/32', true],
+      ['loopback in IPv6', '::1', undefined, '::/64', true],
+      ['loopback in a dual-stack socket', '::ffff:127.0.0.1', undefined, '127.0.0.1/32', true],
+      ['IPv6', '2001:db8:1:2:3:4:5:6', undefined, '2001:db8:1:2::/64', false],
+      ['the same network', '2001:DB8:1:2::f', undefined, '2001:db8:1:2::/64', false],
+      ['zeros in the middle', '2001:db8::7', undefined, '2001:db8::/64', false],
+      ['zeros at the end', '2001:db8:1::', undefined, '2001:db8:1::/64', false],
+      ['an IPv4 address at the end', '64:ff9b::192.0.2.1', undefined, '64:ff9b::/64', false],
+      ['a zone', 'fe80::1%eth0', undefined, 'fe80::/64', false],
       ['no address', '', undefined, '', false],
     ] as const)
       it(`is read of ${what}`, () => {
@@ -227,4 +229,43 @@ describe('createAddresses', () => {
       }
     });
   });
+});
+
+describe('a masked address', () => {
+  for (const [address, ipv4, ipv6, expected] of [
+    // As Envoy's own tests of masked_remote_address have them.
+    ['10.0.0.1', 32, 128, '10.0.0.1/32'],
+    ['10.0.0.1', 16, 128, '10.0.0.0/16'],
+    ['2001:abcd:ef01:2345:6789:abcd:ef01:234', 32, 128, '2001:abcd:ef01:2345:6789:abcd:ef01:234/128'],
+    ['2001:abcd:ef01:2345:6789:abcd:ef01:234', 32, 64, '2001:abcd:ef01:2345::/64'],
+    ['203.0.113.255', 25, 64, '203.0.113.128/25'],
+    ['203.0.113.7', 0, 64, '0.0.0.0/0'],
+    ['2001:db8:7:ffff::1', 32, 50, '2001:db8:7:c000::/50'],
+    ['2001:DB8:0:0:1:0:0:1', 32, 128, '2001:db8::1:0:0:1/128'],
+    ['2001:db8::7', 32, 0, '::/0'],
+    ['::ffff:203.0.113.7', 24, 64, '203.0.113.0/24'],
+    ['0:0:0:0:0:FFFF:cb00:7107', 32, 64, '203.0.113.7/32'],
+    ['fe80::1%eth0', 32, 64, 'fe80::/64'],
+    ['', 32, 64, ''],
+  ] as const)
+    it(`of "${address}" with ${ipv4} and ${ipv6} bits is "${expected}"`, () =>
+      assert.equal(maskAddress(address, { ipv4, ipv6 }), expected));
+
+  for (const [type, address, length] of [
+    ['ipv4', fc.ipV4(), fc.nat(32)],
+    ['ipv6', fc.ipV6().filter((one) => !/^::ffff:/i.test(one)), fc.nat(128)],
+  ] as const)
+    it(`is that of all addresses of the network, and of no other, as Node reads networks of ${type}`, () => {
+      fc.assert(
+        fc.property(address, address, length, (one, other, bits) => {
+          const mask = (some: string) => maskAddress(some, { ipv4: bits, ipv6: bits });
+          const [first = '', written] = mask(one).split('/');
+          const network = new BlockList();
+          network.addSubnet(one, bits, type);
+          assert.deepEqual([written, network.check(first, type)], [String(bits), true]);
+          assert.equal(mask(first), mask(one));
+          assert.equal(mask(other) === mask(one), network.check(other, type));
+        }),
+      );
+    });
 });

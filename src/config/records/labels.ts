@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { complain, strict, text } from '../fields/field.ts';
 import { headerNameFault } from '../fields/headers.ts';
-import { either, label, refuseEmpty } from '../fields/values.ts';
+import { either, label, refuseEmpty, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
 
 /** `name` is the key of the entry. A `header` is lower-case; `default` is sent when it is missing and `omitIfNotPresent` is false. */
@@ -19,7 +19,9 @@ export type Label =
   | {
       readonly kind: 'remote_address' | 'source_cluster' | 'destination_cluster' | 'method' | 'path';
       readonly name: string;
-    };
+    }
+  /** The network of the client's address, so long in bits. */
+  | { readonly kind: 'masked_remote_address'; readonly name: string; readonly ipv4: number; readonly ipv6: number };
 
 /** The labels of one descriptor. The group's name is for people. */
 export interface LabelGroup {
@@ -28,7 +30,10 @@ export interface LabelGroup {
 }
 
 /** How the fields of a label are written, for error messages. */
-export const labelExamples = { header: 'X-Travel-User', omit_if_not_present: 'true', default: '"none"' } as const;
+export const labelExamples = {
+  ...{ header: 'X-Travel-User', omit_if_not_present: 'true', default: '"none"' },
+  ...{ v4_prefix_mask_len: '32', v6_prefix_mask_len: '64' },
+} as const;
 
 const pseudoHeaders = [':method', ':path', ':authority'];
 
@@ -71,31 +76,47 @@ const genericKey = strict({
   generic_key: either<Generic>((value) => (typeof value === 'object' ? longGeneric : bareGeneric)),
 }).transform(({ generic_key: { key = 'generic_key', value } }): Label[] => [{ kind: 'generic_key', name: key, value }]);
 
-const bareText = label().transform((written): Label[] =>
-  isKeyed(written) && written !== 'method' && written !== 'path'
-    ? [{ kind: written, name: written }]
-    : [{ kind: 'generic_key', name: 'generic_key', value: written }],
-);
+/** Envoy's: the whole address. */
+const lengths = { ipv4: 32, ipv6: 128 } as const;
 
-/** `{remote_address: {key: client}}`. */
-const keyedSchemas = new Map(
-  keyed.map((kind) => [
-    kind,
-    strict({ [kind]: strict({ key: label().default(kind) }) }).transform((given): Label[] =>
-      Object.values(given).map(({ key }) => ({ kind, name: key })),
-    ),
-  ]),
-);
+const maskedAddress = strict({
+  masked_remote_address: strict({
+    key: label().default('masked_remote_address'),
+    v4_prefix_mask_len: wholeNumber(0, 32).default(lengths.ipv4),
+    v6_prefix_mask_len: wholeNumber(0, 128).default(lengths.ipv6),
+  }),
+}).transform(({ masked_remote_address: { key, v4_prefix_mask_len: ipv4, v6_prefix_mask_len: ipv6 } }): Label[] => [
+  { kind: 'masked_remote_address', name: key, ipv4, ipv6 },
+]);
+
+const bareText = label().transform((written): Label[] => {
+  if (written === 'masked_remote_address') return [{ kind: written, name: written, ...lengths }];
+  if (isKeyed(written) && written !== 'method' && written !== 'path') return [{ kind: written, name: written }];
+  return [{ kind: 'generic_key', name: 'generic_key', value: written }];
+});
+
+/** Maps by their one key, such as `{remote_address: {key: client}}`. */
+const maps = new Map<string, z.ZodType<readonly Label[]>>([
+  ...keyed.map(
+    (kind) =>
+      [
+        kind,
+        strict({ [kind]: strict({ key: label().default(kind) }) }).transform((given): Label[] =>
+          Object.values(given).map(({ key }) => ({ kind, name: key })),
+        ),
+      ] as const,
+  ),
+  ['masked_remote_address', maskedAddress],
+  ['request_headers', requestHeaders],
+  ['generic_key', genericKey],
+]);
 
 /** Ambassador's ways of writing a label, and the long form otherwise. A label in the long form may have any of these names. */
 const definition = either<readonly Label[]>((value) => {
   if (typeof value === 'string') return bareText;
-  const [kind, fields] = typeof value === 'object' && value !== null ? (Object.entries(value)[0] ?? []) : [];
+  const [kind = '', fields] = typeof value === 'object' && value !== null ? (Object.entries(value)[0] ?? []) : [];
   const isLong = typeof fields === 'object' && fields !== null && 'header' in fields;
-  if (kind === undefined || isLong) return headerLabels;
-  if (kind === 'request_headers') return requestHeaders;
-  if (kind === 'generic_key') return genericKey;
-  return (isKeyed(kind) && keyedSchemas.get(kind)) || headerLabels;
+  return (!isLong && maps.get(kind)) || headerLabels;
 });
 
 const group = z.array(definition).check(refuseEmpty('List at least one label, or remove the group.'));

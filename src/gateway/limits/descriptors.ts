@@ -1,6 +1,7 @@
 /** A mapping's labels as descriptors for the limiter, and which of them count before authentication. */
 import { createHash } from 'node:crypto';
 import type { Label, LabelGroup } from '#config';
+import { maskAddress } from '#http';
 import type { Descriptor, Entry } from '#ratelimit';
 import type { RequestAttributes } from '#routing';
 
@@ -30,7 +31,8 @@ export function createRouteDescriptors(
 
 /** Headers are left to after authentication, since the auth service may set them. */
 export function countsBeforeAuth({ labels }: LabelGroup): boolean {
-  return labels.some(({ kind }) => kind === 'remote_address') && !labels.some(({ kind }) => kind === 'header');
+  const kinds = new Set(labels.map(({ kind }) => kind));
+  return (kinds.has('remote_address') || kinds.has('masked_remote_address')) && !kinds.has('header');
 }
 
 /** Reads the value of one label; undefined: the label is left out. */
@@ -121,6 +123,8 @@ function readAttribute(
       return () => destination;
     case 'remote_address':
       return ({ client }) => client;
+    case 'masked_remote_address':
+      return ({ client }) => maskAddress(client, label);
     case 'method':
       return ({ method }) => method;
     case 'path':

@@ -93,6 +93,9 @@ describe('a Mapping', () => {
 
   const labels = `
     remote_address                                    -> kind: remote_address, name: remote_address
+    masked_remote_address                             -> kind: masked_remote_address, name: masked_remote_address, ipv4: 32, ipv6: 128
+    masked_remote_address: { v6_prefix_mask_len: 64 } -> kind: masked_remote_address, name: masked_remote_address, ipv4: 32, ipv6: 64
+    masked_remote_address: { key: net, v4_prefix_mask_len: 0 } -> kind: masked_remote_address, name: net, ipv4: 0, ipv6: 128
     catalog                                           -> kind: generic_key, name: generic_key, value: catalog
     generic_key: one                                  -> kind: generic_key, name: generic_key, value: one
     generic_key: { key: two, value: three }           -> kind: generic_key, name: two, value: three

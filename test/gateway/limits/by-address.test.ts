@@ -7,6 +7,10 @@ import { domain, limit, node } from '../../support/limits.ts';
 import { testServers } from '../../support/serve.ts';
 
 const byAddress: LabelGroup = { name: 'address', labels: [{ kind: 'remote_address', name: 'from' }] };
+const byNetwork: LabelGroup = {
+  name: 'network',
+  labels: [{ kind: 'masked_remote_address', name: 'from', ipv4: 24, ipv6: 64 }],
+};
 const byAddressAndKey: LabelGroup = {
   name: 'both',
   labels: [...byAddress.labels, ...(labelled('x-key')[0]?.labels ?? [])],
@@ -56,12 +60,16 @@ describe('a limit by address', () => {
     return { edge, asked, get, statuses };
   }
 
-  it('counts requests with wrong credentials, and refuses the guesses beyond it with 429', async () => {
-    const { statuses, edge } = await setUp([byAddress]);
-    assert.deepEqual(await statuses(undefined, undefined, undefined, undefined, 'ann'), [401, 401, 401, 429, 429]);
-    const { refusedByAuth, refusedByLimit } = edge.gateway.parts.table.routes[0]?.traffic.totals ?? assert.fail();
-    assert.deepEqual([refusedByAuth, refusedByLimit], [3, 2]);
-  });
+  for (const [whose, group] of [
+    ['an address', byAddress],
+    ['a network', byNetwork],
+  ] as const)
+    it(`counts requests of ${whose} with wrong credentials, and refuses the guesses beyond it with 429`, async () => {
+      const { statuses, edge } = await setUp([group]);
+      assert.deepEqual(await statuses(undefined, undefined, undefined, undefined, 'ann'), [401, 401, 401, 429, 429]);
+      const { refusedByAuth, refusedByLimit } = edge.gateway.parts.table.routes[0]?.traffic.totals ?? assert.fail();
+      assert.deepEqual([refusedByAuth, refusedByLimit], [3, 2]);
+    });
 
   for (const later of [undefined, true] as const) {
     const when = later ? 'a limiter elsewhere' : 'the limiter of this process';

@@ -57,6 +57,11 @@ describe('labels to descriptors', () => {
   for (const [what, one, value] of [
     ['a fixed value', { kind: 'generic_key', name: 'g', value: 'bookings' }, 'bookings'],
     ['the address of the client', { kind: 'remote_address', name: 'from' }, '203.0.113.7'],
+    [
+      'the network of the client',
+      { kind: 'masked_remote_address', name: 'from', ipv4: 24, ipv6: 64 },
+      '203.0.113.0/24',
+    ],
     ['the sender of the request', { kind: 'source_cluster', name: 'by' }, 'frontdesk'],
     ['the service of the mapping', { kind: 'destination_cluster', name: 'to' }, 'hotel:8080'],
     ['the method', { kind: 'method', name: 'method' }, 'POST'],
