@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
 import {
+  createOncePerMinute,
   createProblemResponses,
   type Logger,
   nodeHttp,
@@ -15,7 +16,6 @@ import {
   userHeader,
 } from '#http';
 import type { Authenticator, Verdict } from './authenticator.ts';
-import { createThrottleLog } from './throttle-log.ts';
 
 /** What the auth service reads of a request: its method, its original path and query, and its headers. */
 export interface AuthRequest {
@@ -217,3 +217,20 @@ function writeIdentity(ctx: Context, userHeader: string, name: string): void {
 function canonicalCase(name: string): string {
   return name.toLowerCase().replace(/(?<![^-])[a-z]/g, (letter) => letter.toUpperCase());
 }
+
+/** Logs where throttled logins come from and how many were refused. Returns the verdict that it got. */
+function createThrottleLog(logger: Logger, clock = () => performance.now()): (verdict: Verdict) => Verdict {
+  let refused = 0;
+  const mayLog = createOncePerMinute(clock);
+  return (verdict) => {
+    if (verdict.kind !== 'throttled') return verdict;
+    refused += 1;
+    if (!mayLog()) return verdict;
+    const { network, isShared } = verdict.sender;
+    logger.warn({ network, isShared, refused }, `logins are refused after too many failures${isShared ? remedy : ''}`);
+    refused = 0;
+    return verdict;
+  };
+}
+
+const remedy = '; the address may be that of many clients: if a proxy is there, name it in TRUSTED_PROXIES';

@@ -18,7 +18,6 @@ export { type ConfigurationRecords, configurationFrom, type LoadOptions, loadCon
 export type { Configuration, LoadedConfiguration } from './model.ts';
 export { chooseModules, isDemoModule, type ModuleChoice, type ModuleName, moduleNames } from './modules.ts';
 export { type NoticeContext, processNotices } from './notices.ts';
-export { packageVersion } from './package-version.ts';
 export { keepLastGood, type ReloadPolicy, requireConfiguration } from './quarantine.ts';
 export { quote, withoutSecrets } from './quote.ts';
 export type { AuthService } from './records/auth-service.ts';
@@ -45,8 +44,14 @@ export type {
 } from './records/resilience.ts';
 export type { Redirect, RegexRewrite } from './records/rewrite.ts';
 export type { Version } from './records/version.ts';
-export { readSettingsFile, settingsFile } from './settings/file.ts';
-export { openFilesMax } from './settings/open-files.ts';
+export {
+  loadTls,
+  openFilesMax,
+  packageVersion,
+  readSettingsFile,
+  settingsFile,
+  type Tls,
+} from './settings/files.ts';
 export {
   parseSettings,
   requireSettings,
@@ -56,9 +61,7 @@ export {
   settingsFrom,
 } from './settings/settings.ts';
 export { formatSettings, listSettings, type SettingRow } from './settings/table.ts';
-export { loadTls, type Tls } from './settings/tls.ts';
-export { demoUsersAmong, exposedDemoUsers, type User } from './users.ts';
-export { addUserToFile, type NewUser } from './users-file.ts';
+export { addUserToFile, demoUsersAmong, exposedDemoUsers, type NewUser, type User } from './users.ts';
 export { type ConfigurationWatch, type WatchOptions, watchConfiguration } from './watch/watch.ts';
 export {
   finish,

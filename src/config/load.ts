@@ -14,10 +14,10 @@ import {
 import { strict } from './fields/field.ts';
 import { label } from './fields/values.ts';
 import { type LimitDomain, readLimits } from './limits/descriptors.ts';
+import { unfoldManifest } from './manifest.ts';
 import type { Configuration, DemoCell, DemoTables, FilePart, LoadedConfiguration } from './model.ts';
 import { blocksBeside } from './records/blocked.ts';
 import { type Kept, keepCompatible, keepFirst } from './records/conflicts.ts';
-import { unfoldManifest } from './records/manifest.ts';
 import { readRecord, recordLists } from './records/record.ts';
 import { noticesOfSpellings } from './spellings.ts';
 import { readUsers } from './users.ts';

@@ -14,9 +14,9 @@ import { createOwnRoutes } from './own-routes.ts';
 import { createPipeline } from './pipeline.ts';
 import { createReadiness } from './probes.ts';
 import { openRateLimiting } from './rate-limiting.ts';
+import { reportSilentServices } from './record-services.ts';
 import { createLiveConfiguration } from './reload.ts';
 import { createServices, openStorageIfNeeded } from './services.ts';
-import { reportSilentServices } from './silent-services.ts';
 
 /** Rejects with an Error whose message names what is wrong with the options or the configuration, and the remedy. */
 export async function createFrontdesk(options: FrontdeskOptions = {}): Promise<Frontdesk> {

@@ -27,7 +27,7 @@ import type { OpenGateway } from './gateway-host.ts';
 import type { Setup } from './options.ts';
 import { createEntrySettings } from './pipeline.ts';
 import { connectLimiter } from './rate-limiting.ts';
-import { isLocalService } from './service-roles.ts';
+import { isLocalService } from './record-services.ts';
 import { realmOf, type Services } from './services.ts';
 
 export interface GatewayParts {

@@ -16,7 +16,7 @@ import {
   watchConfiguration,
 } from '#config';
 import type { Setup } from './options.ts';
-import { checkServiceRoles } from './service-roles.ts';
+import { checkServiceRoles } from './record-services.ts';
 
 /** One configuration that was in force. Replicas with the same files have the same hash. */
 export interface Generation {

@@ -7,10 +7,9 @@ import { createClientErrorLog } from './client-error-log.ts';
 import { answerClientErrors } from './client-errors.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { type Connections, createConnections } from './connections.ts';
-import { lingerOverBodies } from './linger.ts';
 import { endIdleAnswers, inviteBodies } from './node-fixes.ts';
 import { nodeHttp } from './node-http.ts';
-import { boundBodies } from './request-timeout.ts';
+import { boundBodies, lingerOverBodies } from './request-bodies.ts';
 import type { Upgrades } from './upgrades.ts';
 
 export interface HttpServerOptions {

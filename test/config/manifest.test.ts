@@ -1,8 +1,8 @@
 /** Service manifests and bare records in one directory: what is read from where. */
 import assert from 'node:assert/strict';
 import { configurationFrom } from '#config';
-import { unfoldManifest } from '../../../src/config/records/manifest.ts';
-import { readYaml } from '../../../src/config/yaml.ts';
+import { unfoldManifest } from '../../src/config/manifest.ts';
+import { readYaml } from '../../src/config/yaml.ts';
 
 function unfold(text: string, gatewayDomain = 'gateway.local') {
   const place = { file: 'hotel.yaml', lineOf: (line: number) => line };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
-import { readPassword } from '../../src/cli/password.ts';
+import { readPassword } from '../../src/cli/users.ts';
 
 /** What is typed, key by key, and what the terminal shows. */
 async function type(text: string, isTTY = true) {

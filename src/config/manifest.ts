@@ -7,8 +7,8 @@ import {
   type PlacedFault,
   suggestion,
   valueAt,
-} from '../errors.ts';
-import { readYaml } from '../yaml.ts';
+} from './errors.ts';
+import { readYaml } from './yaml.ts';
 
 /** The documents of the records, not yet checked, and what is wrong with the manifest around them. */
 interface Unfolded {

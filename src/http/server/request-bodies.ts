@@ -1,0 +1,64 @@
+/** Bodies as they arrive: how long one may take, and how long a connection reads on over one that is refused. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+const takenOnKey = Symbol('taken on');
+
+interface Carrier {
+  [takenOnKey]?: true;
+}
+
+/** For a stage that streams the body, which then may take as long as it flows. */
+export function takeOnBodyTimeout(req: IncomingMessage): void {
+  (req as Carrier)[takenOnKey] = true;
+}
+
+/** Node's own `requestTimeout` is the same for all requests. A late body is a `clientError` as Node has it. */
+export function boundBodies(server: Server, timeoutMs: number): void {
+  function onLate(req: IncomingMessage): void {
+    if (req.complete || (req as Carrier)[takenOnKey] === true) return;
+    const error = Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+    server.emit('clientError', error, req.socket);
+  }
+  server.prependListener('request', (req) => {
+    if (!announcesBody(req)) return;
+    const timer = setTimeout(onLate, timeoutMs, req);
+    req.once('close', () => clearTimeout(timer));
+  });
+}
+
+/** As nginx has it (`lingering_time`, `lingering_timeout`). */
+const lingerMs = 30_000;
+const idleMs = 5_000;
+
+/**
+ * A connection that closes over an unfinished request reads on for a while: unread bytes would reset it, and the reset can
+ * overtake the response.
+ */
+export function lingerOverBodies(server: Server): void {
+  server.prependListener('request', (req, res) => {
+    if (announcesBody(req)) res.once('prefinish', () => void (isComing(req, res) && linger(req)));
+  });
+}
+
+/** A client that waits for `100 Continue` sends nothing without it. `_sent100` is Node's own. */
+function isComing(req: IncomingMessage, res: ServerResponse & { readonly _sent100?: boolean }): boolean {
+  return !req.complete && (req.headers.expect === undefined || res._sent100 === true);
+}
+
+/** Node calls `destroySoon` after the last response of a connection. */
+function linger(req: IncomingMessage): void {
+  const socket: Socket = req.socket;
+  socket.destroySoon = () => {
+    const deadline = setTimeout(() => socket.destroy(), lingerMs);
+    socket.once('close', () => clearTimeout(deadline));
+    socket.setTimeout(idleMs);
+    socket.end();
+    req.once('end', () => socket.destroy()).resume();
+  };
+}
+
+/** Decides by the headers alone. */
+export function announcesBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
