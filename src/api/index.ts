@@ -1,2 +1,2 @@
 /** The versioned API of messages and accounts. */
-export { type ApiOptions, type ApiVersion, createApi } from './app.ts';
+export { type ApiVersion, createApi } from './app.ts';

@@ -1,13 +1,10 @@
 /** Who is calling: the auth service, its authenticator, users and password hashes. */
 export {
   type Authenticator,
-  type AuthenticatorOptions,
   createAuthenticator,
   createLoginCounts,
   createReloadingAuthenticator,
   type LoginCounts,
-  type ReloadingAuthenticator,
-  type Verdict,
 } from './authenticator.ts';
 export { hashPassword, type Random } from './password-hash.ts';
 export {
@@ -18,4 +15,4 @@ export {
   type AuthServiceOptions,
   createAuthService,
 } from './service.ts';
-export { createUsers, type UserRecord, type UserStore } from './users.ts';
+export { createUsers } from './users.ts';

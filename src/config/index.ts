@@ -9,16 +9,15 @@ export {
   parsePasswordHash,
   type ScryptCost,
 } from './fields/credentials.ts';
-export type { FieldDocs } from './fields/field.ts';
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
 export { compilePattern, type Pattern } from './fields/pattern.ts';
 export { genericKey, type LimitDescriptor, type LimitDomain, shownEntry } from './limits/descriptors.ts';
 export { type Algorithm, type Limit, type Unit, windowSeconds } from './limits/limit.ts';
-export { type ConfigurationRecords, configurationFrom, type LoadOptions, loadConfiguration } from './load.ts';
+export { type ConfigurationRecords, configurationFrom, loadConfiguration } from './load.ts';
 export type { Configuration, LoadedConfiguration } from './model.ts';
 export { chooseModules, isDemoModule, type ModuleChoice, type ModuleName, moduleNames } from './modules.ts';
-export { type NoticeContext, processNotices } from './notices.ts';
-export { keepLastGood, type ReloadPolicy, requireConfiguration } from './quarantine.ts';
+export { processNotices } from './notices.ts';
+export { keepLastGood, requireConfiguration } from './quarantine.ts';
 export { quote, withoutSecrets } from './quote.ts';
 export type { AuthService } from './records/auth-service.ts';
 export type { BlockedMatch } from './records/blocked.ts';
@@ -44,14 +43,7 @@ export type {
 } from './records/resilience.ts';
 export type { Redirect, RegexRewrite } from './records/rewrite.ts';
 export type { Version } from './records/version.ts';
-export {
-  loadTls,
-  openFilesMax,
-  packageVersion,
-  readSettingsFile,
-  settingsFile,
-  type Tls,
-} from './settings/files.ts';
+export { loadTls, openFilesMax, packageVersion, readSettingsFile, settingsFile, type Tls } from './settings/files.ts';
 export {
   parseSettings,
   requireSettings,
@@ -60,15 +52,7 @@ export {
   type SettingsResult,
   settingsFrom,
 } from './settings/settings.ts';
-export { formatSettings, listSettings, type SettingRow } from './settings/table.ts';
+export { formatSettings, listSettings } from './settings/table.ts';
 export { addUserToFile, demoUsersAmong, exposedDemoUsers, type NewUser, type User } from './users.ts';
-export { type ConfigurationWatch, type WatchOptions, watchConfiguration } from './watch/watch.ts';
-export {
-  finish,
-  finishInTurns,
-  flatMapInParts,
-  forEachInParts,
-  mapInParts,
-  sortInParts,
-  type Work,
-} from './work.ts';
+export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';
+export { finish, finishInTurns, flatMapInParts, forEachInParts, mapInParts, sortInParts, type Work } from './work.ts';

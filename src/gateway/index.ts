@@ -1,6 +1,6 @@
 /** The gateway: finds the mapping of a request, asks the auth service and the limiter, and forwards the request. */
 export { headerPairs } from './auth/check-request.ts';
-export type { AuthCounts, ConfiguredAuthService } from './auth/stage.ts';
+export type { ConfiguredAuthService } from './auth/stage.ts';
 export {
   createGateway,
   createGatewayCounts,
@@ -15,7 +15,6 @@ export {
 export { attributesOf, refuseMethod } from './handle.ts';
 export { createIdentity } from './identity.ts';
 export { sourceCluster } from './limits/descriptors.ts';
-export type { LimitCounts } from './limits/stage.ts';
 export type { InternalRoute, Route } from './route.ts';
 export {
   createResolve,
@@ -23,7 +22,6 @@ export {
   type HostAndPort,
   hostAndPort,
   type Resolve,
-  type ResolverOptions,
   resolveLimiter,
   type Target,
 } from './target.ts';
@@ -33,7 +31,6 @@ export {
   type RecentTraffic,
   type RouteTraffic,
   type StatusClass,
-  type Totals,
 } from './traffic/route-traffic.ts';
 export { createTraffic, type FailedRequest, type Traffic } from './traffic/traffic.ts';
 export type { Handler } from './transport.ts';

@@ -2,7 +2,6 @@
 
 export { type Addresses, type AddressOptions, createAddresses, maskAddress, type Sender } from './addresses.ts';
 export {
-  type BodySchema,
   bodyFromHost,
   bodyTooLarge,
   createBodySchema,
@@ -23,16 +22,7 @@ export {
 } from './context.ts';
 export { dataMarkup, rawJson } from './html/data.ts';
 export { type PageFile, readPageFile, readPageFiles } from './html/files.ts';
-export {
-  escapeHtml,
-  type HtmlPage,
-  html,
-  htmlDocument,
-  type Markup,
-  pageHeaders,
-  phraseMarkup,
-  proseMarkup,
-} from './html/html.ts';
+export { escapeHtml, html, htmlDocument, type Markup, pageHeaders, phraseMarkup, proseMarkup } from './html/html.ts';
 export { fingerprintOf, idempotencyKeyOf } from './idempotency.ts';
 export { isolate } from './isolate.ts';
 export { describeIssue } from './issue-text.ts';
@@ -47,14 +37,13 @@ export {
   requestLogFields,
   silentLogger,
 } from './log/log.ts';
-export { type Precondition, preconditionFailed, preconditionOf } from './precondition.ts';
+export { preconditionFailed, preconditionOf } from './precondition.ts';
 export {
   bodyPointer,
   type ErrorBody,
   errorBody,
   type Fault,
   Problem,
-  type ProblemOptions,
   problem,
   queryFault,
   quote,
@@ -75,8 +64,6 @@ export {
 export {
   answerOtherMethod,
   isRead,
-  type RepresentOptions,
-  type ResponseOptions,
   redirectTo,
   renderResponse,
   represent,
@@ -100,6 +87,5 @@ export {
   parseTraceparent,
   type Trace,
   type TracedCall,
-  type TraceParent,
   traceHeaders,
 } from './trace.ts';

@@ -1,5 +1,4 @@
 /** What the gateway has counted, as Prometheus text: read at a scrape, and at no other time. */
 
 export { createMetrics, createMetricsRoute, type MetricsParts } from './metrics.ts';
-export { createRateLimitMetrics, type RateLimitMetricsParts } from './rate-limits.ts';
-export type { Metrics } from './registry.ts';
+export { createRateLimitMetrics } from './rate-limits.ts';

@@ -1,27 +1,20 @@
 /** Reaches services across HTTP: streamed both ways, bounded in time and number, and without revealing to clients why a call failed. */
 
-export type { Attempt, AttemptOutcome } from './attempt.ts';
+export type { Attempt } from './attempt.ts';
 export { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 export type { Cluster, ClusterSnapshot, ClusterSpec } from './cluster/cluster.ts';
 export type { Timer } from './cluster/health-check.ts';
-export {
-  type ClusterLease,
-  type ClusterRegistry,
-  type ClusterRegistryOptions,
-  createClusters,
-} from './cluster/registry.ts';
+export { type ClusterRegistry, type ClusterRegistryOptions, createClusters } from './cluster/registry.ts';
 export { createUpstreamCounts, type UpstreamCounts } from './failures.ts';
-export { createForward, type ForwardOptions } from './forward.ts';
+export { createForward } from './forward.ts';
 export { createHeaderRules, type HeaderEdits } from './header-rules.ts';
 export { wholeBody } from './request-body.ts';
 export {
   createRequestHead,
   forwardedHeaders,
   type IdentityNames,
-  type PublicAddress,
   publicAddress,
-  type RequestHead,
   referenceBase,
 } from './request-headers.ts';
 export { createRetryRules, isIdempotent } from './retry.ts';
-export { createShadow, type Shadow, type ShadowCounts, type ShadowOptions } from './shadow.ts';
+export { createShadow, type Shadow, type ShadowOptions } from './shadow.ts';

@@ -2,13 +2,7 @@
 export type { Match } from './groups.ts';
 export { editReferences, type ReferenceBase, readReference } from './references.ts';
 export { type PathRestoration, restoreCookie, restoreLocation } from './restore.ts';
-export {
-  createRedirection,
-  createRewrite,
-  type Redirection,
-  type Rewrite,
-  rewritePrefixes,
-} from './rewrite.ts';
+export { createRedirection, createRewrite, rewritePrefixes } from './rewrite.ts';
 export type { PathRule, RequestAttributes, Rule } from './rule.ts';
 export { createTable, createTableInParts, type Table } from './table.ts';
 export { describeConditions, listRoutes, listVersions, type RouteVerdict } from './verdicts.ts';

@@ -1,11 +1,5 @@
 /** Where rows live: one database, SQLite or PostgreSQL, through Kysely, with its tables, pages and demo data. */
-export {
-  type Database,
-  type DatabaseOptions,
-  type PreparedRead,
-  StorageSetupError,
-  StorageUnavailable,
-} from './database.ts';
+export { type Database, type DatabaseOptions, StorageSetupError, StorageUnavailable } from './database.ts';
 export { type DemoRows, loadDemo } from './demo.ts';
 export { openDatabase } from './open-database.ts';
 export type {
@@ -17,9 +11,8 @@ export type {
   HotelBookingRow,
   HotelRow,
   MessageRow,
-  RoomTypeRow,
   StoredResponseRow,
   Tables,
   TakenUnitRow,
 } from './schema.ts';
-export { type Page, selectPage } from './select-page.ts';
+export { selectPage } from './select-page.ts';

@@ -2,8 +2,7 @@
 export { bookingFields } from './booking-view.ts';
 export { holdSchema } from './bookings.ts';
 export type { WithAvailability } from './inventory.ts';
-export type { BookingKind, Offer } from './kind.ts';
-export type { BookingLimits } from './limits.ts';
+export type { BookingKind } from './kind.ts';
 export { moneyFor, moneyOf } from './money.ts';
-export { type BookingServiceDefinition, type BookingServiceOptions, createBookingService } from './service.ts';
+export { type BookingServiceOptions, createBookingService } from './service.ts';
 export { dayMs, isDay, stayEndSchemas } from './stay.ts';
