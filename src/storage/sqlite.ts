@@ -45,8 +45,21 @@ function fileOf(path: string): string {
   );
 }
 
+/** One level at a time: Node's own `recursive` would try for ever where /proc refuses. */
+function makeDirectory(path: string): void {
+  const isThere = () => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  if (isThere()) return;
+  makeDirectory(dirname(path));
+  try {
+    mkdirSync(path);
+  } catch (cause) {
+    // Another process may have made it meanwhile.
+    if (!isThere()) throw cause;
+  }
+}
+
 async function open(file: string, timeoutMs: number): Promise<Database> {
-  if (file !== memory) mkdirSync(dirname(file), { recursive: true });
+  if (file !== memory) makeDirectory(dirname(file));
   const writer = new DatabaseSync(file, { timeout: blockMs });
   let reader = writer;
   try {

@@ -77,6 +77,11 @@ describe('a SQLite database', () => {
       await refuse(join(file, 'test.db'), /EEXIST|ENOTDIR/);
     });
 
+    it('a directory in a place where the system makes none', function () {
+      if (process.platform !== 'linux') this.skip();
+      return refuse('/proc/nowhere/deep/test.db', /ENOENT.*\/proc\/nowhere'/);
+    });
+
     it('a directory in place of a file', () => refuse(directory, /unable to open/));
 
     it('a file that is no database', async () => {
