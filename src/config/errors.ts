@@ -213,6 +213,8 @@ export function suggestion(mistyped: string, known: Iterable<string>): string | 
   const slack = slackOf(mistyped);
   const near: { readonly name: string; readonly distance: number }[] = [];
   for (const name of known) {
+    // The distance is at least the difference in length, and takes long to compute for a long key.
+    if (Math.abs(name.length - mistyped.length) > slack && !isLonger(name, mistyped)) continue;
     const distance = editDistance(mistyped.toLowerCase(), name.toLowerCase());
     if (distance <= slack || isLonger(name, mistyped)) near.push({ name, distance });
   }

@@ -27,7 +27,7 @@ describeOnDatabases('kill -9 in the middle of a stream of bookings', (create) =>
   });
 
   it(`loses, doubles and halves nothing, ${rounds} times`, async function () {
-    this.timeout(rounds * 10_000);
+    this.timeout(rounds * 20_000);
     for (let round = 0; round < rounds; round += 1) {
       await killInTheMiddle(server, store, 20 + Math.floor(Math.random() * 150));
       server = await startHotels(database.url);

@@ -50,7 +50,7 @@ function build(): void {
   utimesSync(stamp, before, before);
 }
 
-/** One process builds at a time: mocha runs test files in two. */
+/** One process builds at a time: mocha runs test files in several. */
 function acquireLock(): void {
   for (;;) {
     try {
