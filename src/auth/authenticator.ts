@@ -1,4 +1,4 @@
-/** Header to verdict: cached credentials first, otherwise one scrypt in its turn; reloads with new users. */
+/** Checks an Authorization header: cached credentials first, otherwise one scrypt in the queue; reloads with new users. */
 import { hash, randomBytes } from 'node:crypto';
 import type { PasswordHash } from '#config';
 import type { Sender } from '#http';

@@ -1,4 +1,4 @@
-/** Puts one request to a server that listens nowhere, and prints what would become of it. */
+/** Explains one request with a server that does not listen, and prints the explanation. */
 import { resolve } from 'node:path';
 import { formatErrors, type ModuleChoice, type Settings } from '#config';
 import { type Explanation, formatExplanation, parseHeader } from '#explain';

@@ -7,7 +7,7 @@ export interface NewFile {
   /** Within the directory, in it or one folder below. */
   readonly name: string;
   readonly text: string;
-  /** Nobody but this user may read it. */
+  /** Only this user may read it. */
   readonly isSecret: boolean;
 }
 
@@ -22,7 +22,7 @@ export async function writeNewFiles(directory: string, files: readonly NewFile[]
       await writeFile(file, text, { flag: 'wx', mode: isSecret ? 0o600 : 0o666 });
       undo.push(() => rm(file));
     } catch (cause) {
-      // A folder stays where somebody else has put something into it.
+      // A folder stays where another program has put something into it.
       for (const step of undo.reverse()) await step().catch(() => {});
       throw notWritten(file, cause);
     }

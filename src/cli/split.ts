@@ -1,4 +1,4 @@
-/** Starts each module as a process of its own, waits until all are ready, stops them together (`npm run start:split`). */
+/** Starts each module as a separate process, waits until all are ready, stops them together (`npm run start:split`). */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { ModuleName } from '#config';

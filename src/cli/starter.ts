@@ -13,7 +13,7 @@ export interface StarterOptions {
 
 /**
  * Gives the names of the files that it has written. Rejects with an Error fit for a terminal, and then has written
- * nothing: where there is a configuration already, whatever of it, where a link stands, where writing fails, and
+ * nothing: where any part of a configuration exists already, where there is a link, where writing fails, and
  * where the directory has no name.
  */
 export async function writeStarter(directory: string, options: StarterOptions): Promise<readonly string[]> {
@@ -62,7 +62,7 @@ name: app
 prefix: /
 service: ${JSON.stringify(service)}
 # It has 60 s to begin its answer (timeout_ms), and a body of any size may pause for 60 s (idle_timeout_ms).
-# By what requests are counted: here by the user. The limit itself stands in ../ratelimit/gateway.yaml.
+# By what requests are counted: here by the user. The limit itself is in ../ratelimit/gateway.yaml.
 labels:
   gateway:
     - by_user:

@@ -1,4 +1,4 @@
-/** From a directory, or from a program's records, to a frozen Configuration: reads each file alone, then applies the rules between files. */
+/** Reads a directory, or a program's records, into a frozen Configuration: each file alone, then the rules between files. */
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { differencesFrom, translateRecords } from './ambassador/translate.ts';

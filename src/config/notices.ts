@@ -9,7 +9,7 @@ import type { Work } from './work.ts';
 /** What of a process decides how its records are read. */
 export interface NoticeContext {
   readonly modules: readonly ModuleName[];
-  /** Somebody has asked for these modules, and not the records alone. */
+  /** The modules come from an option, and not from the records alone. */
   readonly isChosen: boolean;
   readonly serviceAddresses: Readonly<Record<string, unknown>>;
   /** Undefined: a program handed the records in. */

@@ -14,7 +14,7 @@ import { flatMapInParts, forEachInParts, mapInParts, type Work } from './work.ts
 /**
  * From `config`, or from the directory that the settings name. Rejects with an Error whose message lists what is wrong,
  * by file and line, or names demo users that a server open to the network must not have. A broken Mapping of a directory
- * prevents the start only when the requests that it guarded cannot be told from others: `errors` says why it is not served.
+ * prevents the start only when the requests that it guarded cannot be distinguished from others: `errors` says why it is not served.
  */
 export async function requireConfiguration(
   config: string | ConfigurationRecords | undefined,
@@ -165,7 +165,7 @@ function mappingName({ name }: BlockedMatch): string {
   return fullName({ kind: 'Mapping', name });
 }
 
-/** A removed user is removed at once, whatever is wrong with others. */
+/** A removed user is removed at once, even while other users are broken. */
 function usersOf(users: readonly User[], inForce: readonly User[], errors: readonly ConfigurationError[]): User[] {
   const names = new Set(users.map(({ name }) => name));
   const isBroken = ({ name }: User) =>

@@ -154,7 +154,7 @@ interface UserEntry extends NewUser {
 const anyHash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 /**
- * Gives the name of the file. `readHash` is called when nothing else is wrong, so that nobody types a password in vain.
+ * Gives the name of the file. `readHash` is called when nothing else is wrong, so that a password is not typed in vain.
  * Rejects with an Error fit for a terminal, and then the file is as it was.
  */
 export async function addUserToFile(

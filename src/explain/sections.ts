@@ -57,7 +57,7 @@ function printable(text: string): string {
   return text.replace(/[^\P{Cc}\n]/gu, '\ufffd');
 }
 
-/** What the client is not told. */
+/** What the client does not read. */
 const noMapping =
   'no mapping matches; `frontdesk check` lists them in order, `--all` says of each why it does not match';
 

@@ -1,4 +1,4 @@
-/** The way of a request through the gateway: its mapping, then the stages in order, then the mapping's response headers. */
+/** Takes a request through the gateway: its mapping, then the stages in order, then the mapping's response headers. */
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { type Addresses, pathOf, problem, requestContext, sanitisePath, searchOf } from '#http';

@@ -1,4 +1,4 @@
-/** Deprecation, Sunset and Link on each response of an API version that a record announces the end of; 410 after the end. */
+/** Deprecation, Sunset and Link on each response of an API version whose record announces its end; 410 after the end. */
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import { compilePattern, foldsCase, type Mapping, type Version } from '#config';

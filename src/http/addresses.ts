@@ -1,4 +1,4 @@
-/** Where the client is and where it thinks we are: forwarded headers, believed from trusted proxies alone. */
+/** The client's address and our public one: of the connection, or from the forwarded headers of trusted proxies. */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
 

@@ -4,8 +4,8 @@ import type { z } from 'zod';
 type Issue = z.core.$ZodRawIssue;
 
 /**
- * Continues the name of the value: `must be a whole number`. Given to `safeParse` as `error`, it speaks where the schema
- * has no message of its own.
+ * Continues the name of the value: `must be a whole number`. Given to `safeParse` as `error`, it is used where the schema
+ * has no message.
  */
 export function describeIssue(issue: Issue): string {
   if (issue.input === undefined) return 'is missing';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 import { type Problem, problem } from './problem.ts';
 
-/** The strong tags that `If-Match` lists, without their quotes; `*` matches whatever there is. */
+/** The strong tags that `If-Match` lists, without their quotes; `*` matches any. */
 export type Precondition = '*' | readonly string[];
 
 /** Throws `precondition-required` when the client sent no `If-Match`. An unreadable list is empty, and so matches nothing. */

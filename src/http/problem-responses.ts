@@ -1,4 +1,4 @@
-/** The middleware that turns whatever is thrown into a response. */
+/** The middleware that turns every thrown error into a response. */
 import type { Context, Middleware, Next } from 'koa';
 import { gatewayRoot, requestContext } from './context.ts';
 import type { ProblemNotes } from './html/problem-page.ts';

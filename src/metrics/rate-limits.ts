@@ -1,4 +1,4 @@
-/** What became of each rate limit: the same rows for the gateway's metrics and for those of the limiter alone. */
+/** Metrics of each rate limit: the same rows for the gateway's metrics and for those of the limiter alone. */
 import type { LimitStat, LimitStats } from '#ratelimit';
 import type { ConfigurationState } from './process.ts';
 import { createMetricsOf, type Family, type Metrics } from './registry.ts';

@@ -1,4 +1,4 @@
-/** A timer that every sign of life restarts. */
+/** A timer that starts again with every activity. */
 
 export interface IdleTimer {
   /** A sign of life; the first one starts the timer. */

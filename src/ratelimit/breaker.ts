@@ -1,4 +1,4 @@
-/** When to ask a server that is slow or away: back-off, one probe, and a deadline that does not count time in which this process was busy. */
+/** When to ask a server that is slow or down: back-off, one probe, and a deadline that does not count time in which this process was busy. */
 
 export interface BreakerOptions {
   /** Milliseconds from any fixed point; must not go back. */

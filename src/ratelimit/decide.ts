@@ -134,7 +134,7 @@ function statusOf(matches: readonly RuleMatch[], applied: readonly Applied[]): D
   if (first === undefined) return matches.length === 0 ? noLimit : unlimited;
   const { rule, result } = applied.length === 1 ? first : applied.reduce(stricter);
   const code = result.over && !rule.shadow ? 'OVER_LIMIT' : 'OK';
-  // A client must not be promised a quota that nobody keeps.
+  // A client must not be promised a quota that is not enforced.
   if (result.isUncounted && code === 'OK') return noLimit;
   return {
     code,

@@ -1,4 +1,4 @@
-/** Which mapping a request meets, and what becomes of its path: text in, text out. */
+/** Which mapping a request matches, and how its path changes: text in, text out. */
 export type { Match } from './groups.ts';
 export { editReferences, type ReferenceBase, readReference } from './references.ts';
 export { type PathRestoration, restoreCookie, restoreLocation } from './restore.ts';

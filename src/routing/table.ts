@@ -80,7 +80,7 @@ interface Node<R extends Rule> {
 /** The groups of one prefix, in the order of trial. */
 interface PrefixEntry<R extends Rule> {
   readonly prefixLength: number;
-  /** Those with an exact host: a request is compared only with those of its own host. */
+  /** Those with an exact host: a request is compared only with those of its host. */
   byHost: Map<string, Group<R>[]> | undefined;
   readonly others: Group<R>[];
   /** The entry of the next shorter prefix of the same path. */

@@ -1,4 +1,4 @@
-/** Holds the gateway of the configuration in force; a request finishes on the gateway that it met. */
+/** Holds the gateway of the configuration in force; a request finishes on the gateway on which it began. */
 import type { Context } from 'koa';
 import type { Explain, ExplainRequest } from '#explain';
 import type { Gateway, GatewaySnapshot } from '#gateway';

@@ -18,7 +18,7 @@ export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<Gateway
     const signsIn = ctx.req.headers.authorization !== undefined || ctx.search === '?sign-in';
     // False: the auth service has answered itself, or the client is gone.
     if (signsIn && stage && !(await stage.authenticate(ctx, attributesOf(ctx)))) return;
-    // With failure_mode_allow a request may pass that nobody has vouched for.
+    // With failure_mode_allow a request may pass without an identity.
     const isKnown = signsIn && (requestContext(ctx).user !== undefined || stage?.record.failureModeAllow === false);
     const seen = routes.filter(({ auth }) => auth === undefined || (isKnown && auth.record === stage?.record));
     const byPrefix = new Map(seen.map((route) => [route.prefix, rowOf(route, apis)]));

@@ -1,4 +1,4 @@
-/** The routes that the server brings: API versions, probes, metrics, problem pages, diagnostics, explain. */
+/** The server's own routes: API versions, probes, metrics, problem pages, diagnostics, explain. */
 import { packageVersion } from '#config';
 import { createDiagnostics, createDiagnosticsEvents, createProblemPages } from '#diag';
 import { createExplainEndpoint, explainForm } from '#explain';

@@ -34,7 +34,7 @@ export interface PipelineParts {
   readonly routes: readonly InternalRoute[];
 }
 
-/** `own`: only where frontdesk itself listens, and no host has pages of its own. */
+/** `own`: only where frontdesk itself listens, and not inside a host that has its own pages. */
 export type PipelineListener = 'gateway' | 'own' | 'auth' | 'admin';
 
 /** Undefined: not in this process, or no setting asks for it. */

@@ -58,7 +58,7 @@ function errorOf({ kind, name, source }: Record, service: string, role: string):
   };
 }
 
-/** Long enough for a connection, short enough for somebody who reads the log of the start. */
+/** Long enough for a connection, short enough for a person who reads the log of the start. */
 const connectTimeoutMs = 2000;
 
 interface Asked {

@@ -1,4 +1,4 @@
-/** The configuration over time: read, kept good, made ready, put into force in one turn, counted. */
+/** Reloads the configuration: reads it, keeps the last good one, prepares it, puts it into force in one turn, and counts. */
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';

@@ -16,7 +16,7 @@ export interface Storage {
   readonly database: Database;
   /** Of the modules of this process. */
   readonly createApps: (problems: ResponseParts) => StoredApps;
-  /** What a client is told of an error of the database; undefined for any other error. */
+  /** The problem that a client gets for an error of the database; undefined for any other error. */
   readonly toProblem: (thrown: unknown) => Problem | undefined;
 }
 

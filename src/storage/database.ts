@@ -12,7 +12,7 @@ export interface Database {
   /**
    * Prepares a hot read, once, at start. It sees what is committed (in `sqlite::memory:`, which has one connection, also
    * an open transaction); what another process commits may appear only in the next turn of the event loop. The values
-   * in the query are placeholders: each call passes all of its own values, in the order of the SQL. Name the columns: a
+   * in the query are placeholders: each call passes all of its values, in the order of the SQL. Name the columns: a
    * prepared `select *` fails in PostgreSQL as soon as a newer process adds one.
    */
   readonly prepareFirst: <Row>(query: Compilable<Row>) => PreparedRead<Row>;

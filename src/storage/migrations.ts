@@ -1,4 +1,4 @@
-/** The way from an empty database to today's tables. A released migration is never edited; changes are new migrations. */
+/** Migrations from an empty database to today's tables. A released one is never edited; changes are new migrations. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import type { Dialect } from './database.ts';

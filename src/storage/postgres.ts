@@ -35,7 +35,7 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
   return createDatabase(pool, kysely);
 }
 
-/** No request hangs on the database. Parameters in the URL win. */
+/** No request waits for the database without end. Parameters in the URL win. */
 function limits(size: number, timeoutMs: number): PoolConfig {
   return {
     max: size,

@@ -39,7 +39,7 @@ export async function startFront(servers: TestServers, ...records: readonly obje
 /** A Python with the packages of .ci/run; undefined: the tests with applications in Python are pending. */
 export const python = process.env['TEST_PYTHON'];
 
-/** The application in a file of this directory, in a process of its own. */
+/** The application in a file of this directory, in a separate process. */
 export async function startPython(
   servers: TestServers,
   file: string,

@@ -253,6 +253,6 @@ describe('the heap of an authenticator', () => {
     const { found, held, isRemembered } = JSON.parse(stdout);
     assert.deepEqual(found, [false, false, false, false, true], `only ${held} is held on purpose`);
     assert.ok(isRemembered);
-    // A process of its own, and a snapshot of its heap.
+    // A separate process, and a snapshot of its heap.
   }).timeout(60_000);
 });

@@ -67,7 +67,7 @@ function startBookings(
   });
 }
 
-/** In a database of its own, which goes with the process. */
+/** In a separate database, which goes with the process. */
 function startOnPostgres(serverUrl: string): Row['start'] {
   return async (port, directory, parts) => {
     const { url, remove } = await createPostgresDatabase(serverUrl);

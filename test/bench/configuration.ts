@@ -13,7 +13,7 @@ export interface Ports {
   readonly ratelimitPort: number;
 }
 
-/** Gives the directory, made anew inside another. */
+/** Gives the directory, newly made inside another. */
 export function writeConfiguration(parent: string, kind: ConfigurationKind, ports: Ports): string {
   const directory = join(parent, 'config');
   for (const part of ['services', 'ratelimit']) mkdirSync(join(directory, part), { recursive: true });

@@ -1,4 +1,4 @@
-/** The load on a rate-limit service, a process of its own: 64 calls at once, on frames made beforehand. */
+/** The load on a rate-limit service, a separate process: 64 calls at once, on frames made beforehand. */
 import { connect, type Socket } from 'node:net';
 import { callFrom, flag, formatCall, formatFrame, frameHeaderBytes, frameType, preface } from './grpc-frames.ts';
 
@@ -6,7 +6,7 @@ export interface GrpcLoadOrder {
   readonly port: number;
   /** So many counters take turns. */
   readonly keys: number;
-  /** Asks about each key once, and measures nothing: `ended` is told when all are there. */
+  /** Asks about each key once, and measures nothing: `ended` is sent when all are there. */
   readonly isFilling: boolean;
   readonly warmUpMs: number;
   readonly durationMs: number;

@@ -1,4 +1,4 @@
-/** What it costs to load ten and ten thousand Mappings and to make their gateway, beside the YAML library alone, each time in a process of its own. */
+/** What it costs to load ten and ten thousand Mappings and to make their gateway, beside the YAML library alone, each time in a new process. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

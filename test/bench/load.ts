@@ -1,4 +1,4 @@
-/** The load, a process of its own: as many requests as 64 keep-alive connections carry, one at a time on each. */
+/** The load, a separate process: as many requests as 64 keep-alive connections carry, one at a time on each. */
 import { connect, type Socket } from 'node:net';
 import { orderBody } from './booking-orders.ts';
 
@@ -10,7 +10,7 @@ export interface LoadOrder {
   readonly ordersFrom?: number;
   /** @default 200, or the 201 of an order */
   readonly status?: number;
-  /** Runs for so long before `began` is told, and then for so long until `ended`. */
+  /** Runs for so long before it sends `began`, and then for so long until `ended`. */
   readonly warmUpMs: number;
   readonly durationMs: number;
 }

@@ -104,7 +104,7 @@ async function measure(
   };
 }
 
-/** What the load tells once it has its order. */
+/** What the load reports once it has its order. */
 function ordered(load: Child, order: GrpcLoadOrder): AsyncIterableIterator<unknown> {
   const reports = on(load.process, 'message');
   load.process.send(order);

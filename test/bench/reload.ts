@@ -12,7 +12,7 @@ import { startFrontdesk } from './servers.ts';
 /** Medians of the longest in each round, in milliseconds. */
 export interface ReloadFigures {
   readonly delayMs: number;
-  /** What the thread itself worked in that time, whatever else the machine did. */
+  /** What the thread itself worked in that time, regardless of what else the machine did. */
   readonly cpuMs: number;
   /** The longest collection of garbage, which is part of both. */
   readonly collectedMs: number;

@@ -42,7 +42,7 @@ export function stampOfFrame(frame: Buffer): string {
   return frame.toString('latin1', frameStart.length);
 }
 
-/** A proxy may mask it anew. */
+/** A proxy may mask it again. */
 export function stampOfMaskedFrame(frame: Buffer): string {
   const mask = frame.subarray(frameStart.length, frameStart.length + maskBytes);
   const payload = frame.subarray(frameStart.length + maskBytes);

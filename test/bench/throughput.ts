@@ -1,4 +1,4 @@
-/** One large body at a time through a proxy, down and up, of which nobody keeps more than a piece. */
+/** One large body at a time through a proxy, down and up, of which no process keeps more than a piece. */
 import { mkdirSync } from 'node:fs';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';

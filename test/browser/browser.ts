@@ -1,4 +1,4 @@
-/** Debian's Chromium, driven by a test: one process for a describe, and a context of its own for each visit. */
+/** Debian's Chromium, driven by a test: one process for a describe, and a new context for each visit. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -63,7 +63,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await isLive(page);
   });
 
-  it('tells a request that failed and why, and that its route is failing', async () => {
+  it('shows a request that failed and why, and that its route is failing', async () => {
     const { page } = await visit(desk.diagnostics);
     await isLive(page);
     await mark(page);
@@ -85,7 +85,7 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await isLive(page);
   });
 
-  it('filters while somebody types, and stops when asked to', async () => {
+  it('filters while the user types, and stops when asked to', async () => {
     const { page } = await visit(desk.diagnostics);
     await isLive(page);
     await page.getByLabel('Filter routes').fill('CARS');

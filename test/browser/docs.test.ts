@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { accessFaults, describeInBrowser } from './browser.ts';
 import { openWatchedDesk, reads, type WatchedDesk } from './watched-desk.ts';
 
-/** Swagger UI has a `main` of its own inside ours, and no option for another element. */
+/** Swagger UI has its own `main` inside ours, and no option for another element. */
 const faultsOfSwaggerUi = ['landmark-main-is-top-level', 'landmark-no-duplicate-main', 'landmark-unique'];
 
 describeInBrowser('the page of an API', function ({ servers, writeFiles, visit }) {

@@ -97,7 +97,7 @@ describe('the log on the standard output', () => {
     assert.equal(logger.droppedLines(), dropped);
   });
 
-  it('does not keep the process from ending when nobody reads it', async () => {
+  it('does not keep the process from ending when its output is not read', async () => {
     const { output } = createReader();
     const { logger, flush } = openLog(output, options);
     logger.info('unread');

@@ -8,7 +8,7 @@ import { formatErrors, loadConfiguration } from '#config';
 
 const fixtures = fileURLToPath(new URL('../fixtures/config', import.meta.url));
 
-/** Where a file of each folder of fixtures stands in a configuration directory. */
+/** The place of a file of each folder of fixtures in a configuration directory. */
 const placeOf: Readonly<Record<string, (name: string) => string>> = {
   services: (name) => join('services', name),
   ratelimit: (name) => join('ratelimit', name),

@@ -23,7 +23,7 @@ describe('readYaml', () => {
     ['reads an empty text', '', [], 0],
     ['keeps the documents around one that does not parse', 'a: 1\n---\nb: [1\n---\nc: 3\n', [{ a: 1 }, { c: 3 }], 1],
     ['follows a few aliases', 'a: &x [1]\nb: *x\n', [{ a: [1], b: [1] }], 0],
-    ['names every key that stands twice, and refuses the document', 'a: 1\nb: 1\n"a": 2\nb: 3\n', [], 2],
+    ['names every key that appears twice, and refuses the document', 'a: 1\nb: 1\n"a": 2\nb: 3\n', [], 2],
   ] as const)
     it(title, () => {
       const { results, errors } = read(text);

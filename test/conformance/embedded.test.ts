@@ -1,4 +1,4 @@
-/** Mounted under a path in another Koa app, which has an error handler and a body parser of its own. */
+/** Mounted under a path in another Koa app, which has its own error handler and body parser. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,4 +1,4 @@
-/** The versioned API: messages and accounts in two versions, each an application of its own. */
+/** The versioned API: messages and accounts in two versions, each a separate application. */
 import assert from 'node:assert/strict';
 import { bareProblem } from '../support/error-body.ts';
 import { call, callAsDemo, mountPath, type OpenDesk } from './desk.ts';

@@ -35,7 +35,7 @@ describe('OpenAPI documents, for the linters of others', function () {
     );
   });
 
-  /** Its standard output, which says what it found whatever its exit code is. */
+  /** Its standard output, which says what it found with any exit code. */
   async function lint(command: string, args: readonly string[]): Promise<string> {
     const env = {
       PATH: process.env['PATH'],

@@ -71,8 +71,8 @@ describe('the rate-limit port', function () {
     /** The cases that fail, by name. */
     async function failures(port: number): Promise<readonly string[]> {
       // It waits two seconds for an answer by default, which a busy machine may take.
-      const told = run('h2spec', ['generic', 'hpack', '--timeout', '5', '-p', String(port)]);
-      const { stdout } = await told.catch((error: { readonly stdout: string }) => error);
+      const running = run('h2spec', ['generic', 'hpack', '--timeout', '5', '-p', String(port)]);
+      const { stdout } = await running.catch((error: { readonly stdout: string }) => error);
       const [, passed, failed] = /51 tests, (\d+) passed, 0 skipped, (\d+) failed/.exec(stdout) ?? [];
       const [, list = ''] = stdout.split('Failures:');
       const names = [...list.matchAll(/× (?:\d+: )?(.*)$/gm)].map(([, name = '']) => name);

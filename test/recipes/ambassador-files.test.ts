@@ -1,4 +1,4 @@
-/** The recipe "Bring Ambassador files": what `check` tells of them, and who answers when they are served. */
+/** The recipe "Bring Ambassador files": what `check` says of them, and who answers when they are served. */
 import assert from 'node:assert/strict';
 import { type Heard, hasCurl, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
@@ -33,7 +33,7 @@ describe('the recipe: bring Ambassador files', function () {
     heard = await runStory(parseStory(story), { cwd: directory, ports: { 8080: gatewayPort(server) } });
   });
 
-  it('check tells what is shown: the routes, and what is not supported', async () => {
+  it('check prints what is shown: the routes, and what is not supported', async () => {
     const { command, output } = readRun(recipe.blocks('console')[0] ?? '');
     assert.equal(await runShell(command, { cwd: directory }), output);
   });

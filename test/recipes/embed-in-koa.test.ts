@@ -1,4 +1,4 @@
-/** The recipe "Embed in Koa": its app compiled and run as it stands, beside packages as an embedder has them installed. */
+/** The recipe "Embed in Koa": its app compiled and run unchanged, beside packages as an embedder has them installed. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -84,12 +84,12 @@ describe('the recipe: embed in Koa', function () {
 
   stepCases(parseStory(story), () => heard);
 
-  it('gives the service of its own the path below the mount, and the name of the caller', () => {
+  it('gives the app's own service the path below the mount, and the name of the caller', () => {
     assert.equal(heard[0]?.[0]?.body, 'The app around it.\n');
     assert.deepEqual(JSON.parse(heard[2]?.[0]?.body ?? ''), { path: '/7', user: 'me' });
   });
 
-  it('switches protocols for who has credentials, and for nobody else', async () => {
+  it('switches protocols for callers with credentials only', async () => {
     const refused = speak(port, askToSwitch('/desk/live'));
     await refused.until('\r\n\r\n');
     assert.match(refused.received(), /^HTTP\/1\.1 401 /);
@@ -101,7 +101,7 @@ describe('the recipe: embed in Koa', function () {
     for (const { socket } of [refused, switched]) socket.destroy();
   });
 
-  it('ends when it is told to', async () => {
+  it('ends at a signal', async () => {
     program?.signal('SIGTERM');
     const ended = await program?.ended;
     assert.deepEqual(ended && [ended.code, ended.stderr], [0, '']);

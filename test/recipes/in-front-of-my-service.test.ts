@@ -64,7 +64,7 @@ describe('the recipe: put it in front of my service', function () {
       );
     });
 
-    it('tells with the refusal which limit it was, and when to come again', () => {
+    it('says in the refusal which limit it was, and when to come again', () => {
       const refusal = heard[1]?.[0]?.head ?? '';
       assert.match(refusal, /^Retry-After: \d+\r?$/im);
       assert.match(refusal, /^RateLimit: .*"reports";r=0;t=\d+/im);

@@ -45,8 +45,8 @@ describe('the recipes for routes', function () {
     }
     const server = await startServer([], { cwd: directory });
     servers.later(server.stop);
-    const told = story.includes('password=') ? withPassword(story, password) : parseStory(story);
-    const heard = await runStory(told, { cwd: directory, ports: { 8080: gatewayPort(server) } });
+    const steps = story.includes('password=') ? withPassword(story, password) : parseStory(story);
+    const heard = await runStory(steps, { cwd: directory, ports: { 8080: gatewayPort(server) } });
     return { directory, server, service, next, heard, ports };
   }
 

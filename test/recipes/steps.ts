@@ -17,9 +17,9 @@ export function stepCases({ steps }: Story, heard: () => readonly (readonly Hear
 
 /** Runs a block that begins with `frontdesk init`, except its server, and returns the password that it prints. */
 export async function begin(block: string, options: ShellOptions): Promise<string> {
-  const told = await runShell(withoutServe(block), options);
-  const [, password] = /has the password (\S+)/.exec(told) ?? [];
-  if (password === undefined) throw new Error(`init has printed no password: ${told}`);
+  const printed = await runShell(withoutServe(block), options);
+  const [, password] = /has the password (\S+)/.exec(printed) ?? [];
+  if (password === undefined) throw new Error(`init has printed no password: ${printed}`);
   return password;
 }
 

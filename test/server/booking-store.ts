@@ -80,7 +80,7 @@ function broken(): undefined {
   return undefined;
 }
 
-/** As often as it is asked, since nobody knows whether it was heard. */
+/** As often as it is asked, since the first one may not have arrived. */
 async function cancelUnkept(server: Server, entry: Entry): Promise<boolean> {
   const { booking, user, isKept } = entry;
   if (booking === undefined || isKept) return false;
@@ -91,7 +91,7 @@ async function cancelUnkept(server: Server, entry: Entry): Promise<boolean> {
   return true;
 }
 
-/** A key whose first request is still being given up by the database is told to come back. */
+/** A key whose first request is still being given up by the database gets the advice to come back. */
 async function answerOf(server: Server, { order, user, key }: Entry): Promise<Answer> {
   for (;;) {
     const answer = await postOrder(server, order, user, key);

@@ -175,7 +175,7 @@ describe('services of an embedding program', () => {
     assert.match(String(failure?.fields['err']), /the secret inside/);
   });
 
-  it('that do not answer are answered with 404, whatever is mounted around', async () => {
+  it('that do not answer are answered with 404 beside any mounted app', async () => {
     await call(desk, '/v1/silent').auth('ann', 'secret').expect(bareProblem('not-found'));
     const host = new Koa().use(desk.middleware).use((ctx) => {
       ctx.body = 'the host';

@@ -66,10 +66,10 @@ describe('options of createFrontdesk', () => {
 
   it('may name a service that no mapping uses, which is odd', async () => {
     const config = { records: [mappingRecord('hotel', '/hotels', 'hotel'), mappingRecord('pool', '/pool', 'pool')] };
-    const told: string[] = [];
-    const logger = { info() {}, warn: (_: object, text?: string) => void told.push(text ?? ''), error() {} };
+    const lines: string[] = [];
+    const logger = { info() {}, warn: (_: object, text?: string) => void lines.push(text ?? ''), error() {} };
     await open({ config, logger, services: { spa: new Koa(), pool: new Koa() } });
-    assert.match(told.join('\n'), /no record names "spa".*\n.*service: spa/);
-    assert.doesNotMatch(told.join('\n'), /"pool"/);
+    assert.match(lines.join('\n'), /no record names "spa".*\n.*service: spa/);
+    assert.doesNotMatch(lines.join('\n'), /"pool"/);
   });
 });

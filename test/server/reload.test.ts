@@ -1,4 +1,4 @@
-/** A configuration directory that changes under a running desk: what is taken over, what stays, and what people are told. */
+/** A configuration directory that changes under a running desk: what is taken over, what stays, and what is logged. */
 import assert from 'node:assert/strict';
 import { readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

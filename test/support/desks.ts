@@ -15,7 +15,7 @@ export function desksOf(servers: TestServers): OpenDesk {
   };
 }
 
-/** A GET of nobody in particular. */
+/** A GET without credentials. */
 export function call({ app }: Frontdesk, path: string): Test {
   return request(app.callback()).get(path);
 }

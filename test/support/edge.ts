@@ -1,4 +1,4 @@
-/** A gateway on a port of its own, put together as the server does it, with records made up for a test. */
+/** A gateway on a free port, put together as the server does it, with records made up for a test. */
 import type { RequestListener } from 'node:http';
 import Koa, { type Middleware } from 'koa';
 import type { AuthCheck } from '#auth';

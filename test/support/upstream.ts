@@ -17,7 +17,7 @@ export interface Upstream extends Served {
   readonly only: () => Reached;
 }
 
-/** Answers when a request is complete; `ok` without an `answer` of its own. */
+/** Answers when a request is complete; `ok` without an `answer`. */
 export async function startUpstream(
   servers: TestServers,
   answer: (res: ServerResponse, reached: Reached) => void = (res) => void res.end('ok'),

@@ -1,4 +1,4 @@
-/** Ambassador's fields that mean nearly the same as ours: functions that the rows name. Each says what it keeps, and in a notice what it drops. */
+/** Readers for Ambassador's fields that mean nearly the same as ours, each with a notice of what it drops. */
 import type { Fault } from '../errors.ts';
 import type { AmbassadorReader, Fields } from '../fields/field.ts';
 import { credentialHeaders, unknownCommand } from '../fields/headers.ts';

@@ -49,7 +49,7 @@ const secondsMax = 100 * unitSeconds.year;
 // uint32 on the wire.
 const numberMax = 4_294_967_295;
 
-/** A name stands in two headers of each answer. */
+/** A name is written into two headers of each response. */
 const nameLengthMax = 128;
 
 const replacedRemedy = 'Write the name of the limit to replace, for example replaces: [{ name: per user }].';

@@ -22,7 +22,7 @@ const head = {
   }),
 };
 
-/** The name, unique among the records of a kind. Each kind has an example of its own. */
+/** The name, unique among the records of a kind. Each kind has its own example. */
 export function recordName(example: string) {
   return field({
     name: 'name',

@@ -1,4 +1,4 @@
-/** What the fields of one Mapping may not say together. */
+/** Rules between the fields of one Mapping: which of them exclude or need each other. */
 import type { Fault } from '../errors.ts';
 import type { Given, Rule } from '../fields/field.ts';
 import { prefixFault } from '../fields/paths.ts';

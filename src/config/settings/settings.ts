@@ -109,7 +109,7 @@ function isNear(name: string, variable: string): boolean {
   return Math.abs(name.length - variable.length) <= slack && editDistance(name, variable) <= slack;
 }
 
-/** Without its value: what stands under a wrong name may be the secret of another program. */
+/** Without its value: the value of a wrong name may be the secret of another program. */
 function unknownName(name: string, meant: string | undefined): string {
   return `${name} is not a setting${meant === undefined ? ': remove it' : `: did you mean ${meant}?`}`;
 }

@@ -116,7 +116,7 @@ async function bodyOf({ body }: UpstreamResponse, deadlineMs: number): Promise<B
 
 const throttled = { slug: 'login-throttled' } as const;
 
-/** An auth service of ours leaves out the body, as it is asked to; from another one 429 is a limit of its own. */
+/** An auth service of ours leaves out the body, as it is asked to; from any other service 429 is that service's own limit. */
 function isThrottled(status: number, headers: IncomingHttpHeaders): boolean {
   return status === 429 && headers['preference-applied'] === 'return=minimal';
 }

@@ -1,10 +1,10 @@
-/** The one way of writing HTML: an escaping template, a whole document in the one look, prose, and security headers. */
+/** How all HTML is written: an escaping template, a whole document in the shared style, prose, and security headers. */
 import { createHash } from 'node:crypto';
 import { readPageFile } from './files.ts';
 
 const markupKey = Symbol('markup');
 
-/** HTML that is finished. Only this file makes it: the key is a symbol of its own, so nothing that was read as JSON passes for it. */
+/** HTML that is finished. Only this file makes it: the key is a private symbol, so nothing that was read as JSON passes for it. */
 export interface Markup {
   readonly [markupKey]: string;
 }

@@ -1,4 +1,4 @@
-/** What we ask of a logger, log lines about a request, and outages in a few lines. */
+/** The logger's interface, log lines about a request, and outages in a few lines. */
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import { requestContext, traceOf } from '../context.ts';

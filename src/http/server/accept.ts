@@ -1,4 +1,4 @@
-/** What a listener takes from the network: connections within the limit, a bounded number of TLS handshakes. */
+/** What a listener accepts from the network: connections within the limit, a bounded number of TLS handshakes. */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { problem } from '../problem.ts';

@@ -66,7 +66,7 @@ export function createConnections(server: Server, { handler, pipelineMax, setIdl
       setImmediate(goOn);
     }
 
-    /** In a turn of the event loop of its own: one answer after the other would keep all other connections waiting. */
+    /** In a separate turn of the event loop: one answer after the other would keep all other connections waiting. */
     function goOn(): void {
       isGoingOn = false;
       if (socket.destroyed) return;

@@ -1,4 +1,4 @@
-/** What Node's server does not do by itself: 100 Continue on read, an end for idle answers, a last word on headers. */
+/** What Node's server does not do by itself: 100 Continue on read, an end for idle answers, a hook right before the head. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 

@@ -102,7 +102,7 @@ function protocolsOf({ headers }: IncomingMessage): readonly string[] {
   return names.map((name) => name.trim());
 }
 
-/** Does what Node's server does for a response of its own, since its parser has let go of the connection. */
+/** Does what Node's server does for an ordinary response, since its parser has let go of the connection. */
 function openUpgrade(req: IncomingMessage, res: ServerResponse, socket: Socket): Upgrade {
   res.shouldKeepAlive = false;
   res.assignSocket(socket);

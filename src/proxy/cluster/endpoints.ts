@@ -11,7 +11,7 @@ export interface EndpointOptions {
   readonly service: string;
   /** Scheme, host and port of each address; asked at each request, since a listener's port may be known late. Never empty. */
   readonly origins: () => readonly string[];
-  /** The name that the certificate of an HTTPS address must show, whatever the address; undefined: the address's host. */
+  /** The name that the certificate of an HTTPS address must show at any address; undefined: the address's host. */
   readonly serverName?: string | undefined;
   readonly connectTimeoutMs: number;
   /** How long an idle connection is kept; undefined: a default, or what the service says. */

@@ -1,4 +1,4 @@
-/** One address of a distant limiter: one HTTP/2 session at a time, its breaker, and what became of a call. */
+/** One address of a distant limiter: one HTTP/2 session at a time, its breaker, and the outcome of each call. */
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,

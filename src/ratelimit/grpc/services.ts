@@ -182,7 +182,7 @@ function addHealth(server: Server, { grpc, health }: GrpcLibrary, services: read
  */
 function addReflection(server: Server, { reflection }: GrpcLibrary): void {
   const bytes = readFileSync(new URL('../../../proto/descriptors.binpb', import.meta.url));
-  // The service reads only the files, whatever kind of definition they come with.
+  // The service reads only the files, and ignores the kind of definition around them.
   const format = 'Protocol Buffer 3 EnumDescriptorProto';
   const files = { format, type: {}, fileDescriptorProtos: filesOf(bytes) } as const;
   new reflection.ReflectionService({ files }).addToServer(server);

@@ -1,4 +1,4 @@
-/** What stands behind the proxies: `/<n>` gives n bytes and reads what is sent, `/events` sends events, WebSockets get their frames back. */
+/** The service behind the proxies: `/<n>` gives n bytes and reads what is sent, `/events` sends events, WebSockets get their frames back. */
 import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';

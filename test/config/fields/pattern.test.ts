@@ -62,7 +62,7 @@ describe('a replacement', () => {
   check('leaves alone what does not match', ['x', 'y'], 'abc', 'abc');
   check('is once for a text that matches as a whole', ['.*', 'x'], 'abc', 'x');
   check('is between all letters for the empty match', ['x*', '-'], 'abc', '-a-b-c-');
-  check('takes a dollar as it stands', ['b', '$1$&'], 'abc', 'a$1$&c');
+  check('takes a dollar literally', ['b', '$1$&'], 'abc', 'a$1$&c');
 
   it('is that of the same expression elsewhere', () => {
     fc.assert(

@@ -25,7 +25,7 @@ async function startFront(options: EdgeOptions, requestTimeoutMs = 30_000) {
 
 const mebibyte = Buffer.alloc(1024 * 1024, 'x');
 
-/** Writes all of the body whatever comes back, as many clients do. */
+/** Writes all of the body and ignores what comes back, as many clients do. */
 function post(port: number, mebibytes: number, headers: Record<string, string | number>): Promise<number> {
   return new Promise((resolve, reject) => {
     const asked = request({ port, host: '127.0.0.1', path: '/v1/hotels', method: 'POST', headers }, (res) => {

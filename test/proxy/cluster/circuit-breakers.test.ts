@@ -71,7 +71,7 @@ describe('circuit breakers', () => {
     });
   }
 
-  it('give an upgrade a place of its own beside that of its request', () => {
+  it('give an upgrade a place beside that of its request', () => {
     const breakers = createCircuitBreakers('hotel', limits);
     const load = { ...idle };
     const enter = () => breakers.enter(load, true);

@@ -22,7 +22,7 @@ function openClusters(options?: ClusterRegistryOptions) {
 
 const openCluster = (...spec: Parameters<typeof specOf>) => openClusters().acquire(specOf(...spec)).cluster;
 
-/** After this response, whatever was due on other sockets has happened as well. */
+/** After this response, all that was due on other sockets has happened as well. */
 async function askElsewhere(): Promise<void> {
   const { origin } = await startUpstream(servers);
   await ask(openCluster([origin]));

@@ -85,7 +85,7 @@ describe('the rate-limit port', () => {
     assert.deepEqual(refused, ['silent', 'silent']);
   });
 
-  it('closes a connection without a call after a while, and tells its client first', async () => {
+  it('closes a connection without a call after a while, and announces it to its client first', async () => {
     await open({ idleMs: 50 });
     const idle = session();
     assert.equal(await decide(idle), '0');

@@ -166,7 +166,7 @@ describe('malformed HTTP/2 on the rate-limit port', () => {
   it('serves others beside clients that ask without end and read nothing', () =>
     attack(Buffer.concat([start, repeat(flood, () => frame('ping', 0, 0, Buffer.alloc(8)))]), false, true));
 
-  it('serves others whatever frames come, whole or cut short', async function survive() {
+  it('serves other clients after any frames, whole or cut short', async function survive() {
     this.timeout(30_000);
     const type = fc.constantFrom(...(Object.keys(types) as (keyof typeof types)[]));
     const payload = fc.oneof(

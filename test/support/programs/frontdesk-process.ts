@@ -27,7 +27,7 @@ export interface Program {
   /** Until its standard output matches. */
   readonly said: (pattern: RegExp) => Promise<void>;
   readonly signal: (name: NodeJS.Signals) => void;
-  /** Nobody reads its standard output any more. */
+  /** Stops reading its standard output. */
   readonly stopReading: () => void;
   /** Its standard output fills up until it has ended. */
   readonly pauseReading: () => void;
@@ -96,7 +96,7 @@ export function startServer(args: readonly string[], options: RunOptions = {}): 
   return startCommand(['serve', ...args], options);
 }
 
-/** The same for every module as a process of its own. */
+/** The same for every module as a separate process. */
 export function startSplit(args: readonly string[], options: RunOptions = {}): Promise<Server> {
   return startCommand(['split', ...args], options);
 }
@@ -142,7 +142,7 @@ export const knownCommands = Object.freeze(['serve', 'split', 'init', 'check', '
 /** What `npx frontdesk` stands for in a shell. */
 export const frontdeskCommand = [process.execPath, main].map((word) => `'${word}'`).join(' ');
 
-/** A file as a process of its own, with frontdesk as it is published; it may be TypeScript. */
+/** A file as a separate process, with frontdesk as it is published; it may be TypeScript. */
 export function startProgram(file: string, options: RunOptions = {}): Program {
   return startNode([file], options);
 }
@@ -180,11 +180,11 @@ function startProcess(
     },
     ended,
     async said(pattern) {
-      const silence = ended.then(({ code }) => {
+      const noText = ended.then(({ code }) => {
         throw new Error(`it ended with ${code} and had not said ${pattern}: ${stdout()}${stderr()}`);
       });
-      silence.catch(() => {});
-      while (!pattern.test(stdout())) await Promise.race([once(child.stdout, 'data'), silence]);
+      noText.catch(() => {});
+      while (!pattern.test(stdout())) await Promise.race([once(child.stdout, 'data'), noText]);
     },
   };
 }

@@ -56,7 +56,7 @@ export async function createRedisServer(): Promise<RedisServer> {
   };
 }
 
-/** One command, on a connection of its own. */
+/** One command, on a new connection. */
 export async function askRedis(url: string, command: readonly string[]): Promise<unknown> {
   const client = createClient({ url });
   await client.connect();

@@ -8,7 +8,7 @@ import { compileCache } from '../compile-cache.ts';
 import { frontdeskCommand } from './frontdesk-process.ts';
 
 export interface Story {
-  /** What stands before the first step. */
+  /** The text before the first step. */
   readonly preparation: string;
   readonly steps: readonly Step[];
 }

@@ -1,4 +1,4 @@
-/** A certificate that nobody has signed but its owner. */
+/** A self-signed certificate. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -89,7 +89,7 @@ function reflectionMethod(version: ReflectionVersion): MethodDefinition<object, 
 function methodOf(definition: PackageDefinition, service: string, method: string): MethodDefinition<object, object> {
   const found = definition[service];
   const one = found === undefined || 'format' in found ? undefined : found[method];
-  if (one === undefined) throw new Error(`reflection tells of no ${service}.${method}`);
+  if (one === undefined) throw new Error(`reflection knows no ${service}.${method}`);
   return one;
 }
 

@@ -1,4 +1,4 @@
-/** One side of a connection on which nobody speaks HTTP any more, or not yet: it keeps all that comes. */
+/** One side of a connection without HTTP, or before it: it keeps all that comes. */
 import { connect, type Socket } from 'node:net';
 
 export interface Peer {
@@ -7,24 +7,24 @@ export interface Peer {
   readonly received: () => string;
   /** Resolves when `text` has come, and rejects when the connection ends before. */
   readonly until: (text: string) => Promise<void>;
-  /** Resolves with all that came when the connection has ended, in whatever way. */
+  /** Resolves with all that came when the connection has ended in any way. */
   readonly closed: Promise<string>;
 }
 
 export function peerOf(socket: Socket): Peer {
   const waiting = new Set<() => void>();
   let received = '';
-  const told = () => {
+  const notify = () => {
     for (const look of waiting) look();
   };
   socket.on('data', (chunk: Buffer) => {
     received += chunk.toString('latin1');
-    told();
+    notify();
   });
   // The error says no more than the missing end of what was received.
   socket.on('error', () => socket.destroy());
   const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(received)));
-  socket.once('close', told);
+  socket.once('close', notify);
   return {
     socket,
     received: () => received,

@@ -1,7 +1,7 @@
-/** A client that sends the bytes it is told to, for what no HTTP library would send. */
+/** A client that sends any bytes, for what no HTTP library would send. */
 import { connect } from 'node:net';
 
-/** All that comes back until the connection ends, in whatever way. */
+/** All that comes back until the connection ends in any way. */
 export async function sendRaw(port: number, ...parts: readonly string[]): Promise<string> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
   let received = '';

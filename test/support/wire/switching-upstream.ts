@@ -15,7 +15,7 @@ export interface SwitchingUpstream extends Served {
   readonly asked: readonly Asked[];
   /** The next request to switch that comes. */
   readonly next: () => Promise<Asked>;
-  /** How many connections it holds, of whatever kind. */
+  /** How many connections of any kind it holds. */
   readonly connections: () => number;
 }
 
