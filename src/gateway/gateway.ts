@@ -11,7 +11,7 @@ import {
   type Version,
   type Work,
 } from '#config';
-import { type Logger, silentLogger } from '#http';
+import { createOutageRegistry, type Logger, type OutageRegistry, silentLogger } from '#http';
 import { type Cluster, type ClusterRegistry, type ClusterSpec, createClusters } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import { createTableInParts, type Table } from '#routing';
@@ -62,6 +62,8 @@ export interface GatewayOptions {
   readonly counts?: GatewayCounts | undefined;
   /** Shared with earlier and later gateways. @default a new one */
   readonly traffic?: Traffic | undefined;
+  /** Shared with earlier and later gateways. @default a new one */
+  readonly outages?: OutageRegistry | undefined;
   readonly logger?: Logger;
 }
 
@@ -154,6 +156,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const { authServices = [], rateLimitService, limiter, resolve, versions = [], clock = Date.now } = options;
   const { logger = silentLogger, counts = createGatewayCounts(), traffic = createTraffic() } = options;
+  const { outages = createOutageRegistry({ logger }) } = options;
   const { clusters = createClusters({ logger }), bodyBytesMax, strictPaths = false } = options;
   const releases: (() => void)[] = [];
   const releaseAll = () => forEachInParts(releases.splice(0), (release) => release());
@@ -162,8 +165,9 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   acquired.defer(() => finish(releaseAll()));
   const identityHeaders = [...new Set(strippedNames(options))];
   const identity = createIdentity([], identityHeaders);
-  const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, options, counts));
-  const routes = yield* createRoutes({ ...options, clusters, counts, traffic }, identity, releases);
+  const shared = { ...options, clusters, counts, traffic, outages };
+  const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, shared, releases));
+  const routes = yield* createRoutes(shared, identity, releases);
   const table = yield* createTableInParts(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
@@ -197,27 +201,31 @@ function strippedNames({ authServices = [], identityHeaders = [] }: GatewayOptio
   return [...authServices.flatMap(({ record }) => record.allowedAuthorizationHeaders), ...identityHeaders];
 }
 
+/** What gateways share, there in any case. */
+type Shared = Required<Pick<GatewayOptions, 'clusters' | 'counts' | 'traffic' | 'outages'>>;
+type SharingOptions = GatewayOptions & { readonly [Name in keyof Shared]: NonNullable<Shared[Name]> };
+
+/** Acquires the outage log, and adds how it is released. */
 function limitStageOptions(
   record: RateLimitService,
-  { limiter, logger = silentLogger, clock = Date.now }: GatewayOptions,
-  { ratelimit: counts, lastUnanswered }: GatewayCounts,
+  { limiter, clock = Date.now, counts: { ratelimit: counts, lastUnanswered }, outages }: SharingOptions,
+  releases: (() => void)[],
 ) {
   if (limiter === undefined)
     throw new TypeError(`the rate-limit service "${record.service}" is named but no limiter was handed in`);
   const onUnanswered = () => {
     lastUnanswered.ratelimit = clock();
   };
-  return { record, limiter, counts, onUnanswered, logger };
+  const { log: outage, release } = outages.acquire(
+    `ratelimit ${record.service}`,
+    'the rate-limit service answers again',
+  );
+  releases.push(release);
+  return { record, limiter, counts, onUnanswered, outage };
 }
 
-type Shared = Required<Pick<GatewayOptions, 'clusters' | 'counts' | 'traffic'>>;
-
-/** Acquires clusters and traffic counts, and adds how each is released. Throws TypeError for a service that is not there. */
-function* createRoutes(
-  options: GatewayOptions & { readonly [Name in keyof Shared]: NonNullable<Shared[Name]> },
-  identity: Identity,
-  releases: (() => void)[],
-): Work<Route[]> {
+/** Acquires clusters, outage logs and traffic counts, and adds how each is released. Throws TypeError for a service that is not there. */
+function* createRoutes(options: SharingOptions, identity: Identity, releases: (() => void)[]): Work<Route[]> {
   const { mappings, services, authServices = [], internalRoutes = [], resolve, clusters, counts, traffic } = options;
   const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
   const { logger = silentLogger, clock = Date.now } = options;
@@ -232,12 +240,16 @@ function* createRoutes(
     resolve,
     holdCluster: (record, target) =>
       holdCluster(clusterSpec(record.authService, target, record.timeoutMs, mappingDefaults)),
+    holdOutageLog({ authService }) {
+      const { log, release } = options.outages.acquire(`auth ${authService}`, 'the auth service answers again');
+      releases.push(release);
+      return log;
+    },
     counts: counts.auth,
     adminUsers: options.adminUsers ?? [],
     onUnanswered() {
       counts.lastUnanswered.auth = clock();
     },
-    logger,
   });
   const parts = {
     ...{ resolve, holdCluster, auth, identity, logger, timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax },

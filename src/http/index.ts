@@ -30,10 +30,12 @@ export { createAccessLog } from './log/access-log.ts';
 export {
   createOncePerMinute,
   createOutageLog,
+  createOutageRegistry,
   endedStatus,
   type Logger,
   logRequest,
   type OutageLog,
+  type OutageRegistry,
   requestLogFields,
   silentLogger,
 } from './log/log.ts';

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { demoUsersAmong, loadTls, openFilesMax, packageVersion } from '#config';
 import { problemPagesPath } from '#diag';
 import { createGatewayCounts, createTraffic } from '#gateway';
-import { createConnectionLimit, createRepresentations } from '#http';
+import { createConnectionLimit, createOutageRegistry, createRepresentations } from '#http';
 import { createClusters } from '#proxy';
 import { loadTracing } from '#tracing';
 import { createGatewayHost } from './gateway-host.ts';
@@ -52,7 +52,8 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   const figures = { clusters, counts: createGatewayCounts(), traffic: createTraffic({ clock }) };
   const own = createOwnRoutes({ ...basis, ...figures, logger, services, gateway, findFault, representations, clock });
   const listenerAddresses = new Map<string, string>();
-  const parts = { ...figures, services, routes: own.routes, limiter: rateLimiting.limiter, listenerAddresses };
+  const outages = createOutageRegistry({ logger });
+  const parts = { ...figures, outages, services, routes: own.routes, limiter: rateLimiting.limiter, listenerAddresses };
   // No part that is added later may throw: a gateway is closed only after it was in force.
   configuration.onChange(function* (next) {
     const made = yield* openGateway(setup, next, parts);

@@ -20,7 +20,7 @@ import {
   type Resolve,
   type Traffic,
 } from '#gateway';
-import { problem, userHeader } from '#http';
+import { type OutageRegistry, problem, userHeader } from '#http';
 import type { ClusterRegistry } from '#proxy';
 import type { Limiter } from '#ratelimit';
 import type { OpenGateway } from './gateway-host.ts';
@@ -45,12 +45,13 @@ export interface GatewayParts {
   readonly clusters: ClusterRegistry;
   readonly counts: GatewayCounts;
   readonly traffic: Traffic;
+  readonly outages: OutageRegistry;
 }
 
 /** A process without the gateway module serves its modules plainly: one at `/`, several each under its name. */
 export function* openGateway(setup: Setup, configuration: Configuration, parts: GatewayParts): Work<OpenGateway> {
   const { settings, logger, clock, has } = setup;
-  const { listenerAddresses, clusters, counts, traffic } = parts;
+  const { listenerAddresses, clusters, counts, traffic, outages } = parts;
   const services = parts.services.byName;
   const resolve = createResolve({
     isLocal: (name) => isLocalService(setup, name),
@@ -58,7 +59,7 @@ export function* openGateway(setup: Setup, configuration: Configuration, parts: 
     addresses: settings.serviceAddresses,
   });
   const common = {
-    ...{ services, resolve, clusters, counts, traffic, logger, clock },
+    ...{ services, resolve, clusters, counts, traffic, outages, logger, clock },
     timeoutMs: settings.upstreamTimeoutMs,
     connectTimeoutMs: settings.upstreamConnectTimeoutMs,
     idleTimeoutMs: settings.upstreamIdleTimeoutMs,

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Context } from 'koa';
 import { configurationFrom, finish } from '#config';
 import { createGatewayCounts, createTraffic } from '#gateway';
-import { silentLogger } from '#http';
+import { createOutageRegistry, silentLogger } from '#http';
 import { createClusters } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import { openGateway } from '../../src/server/open-gateway.ts';
@@ -100,12 +100,15 @@ describe('a Mapping that is broken at the start', () => {
     if (setup === undefined) return undefined;
     const clusters = createClusters({ logger: silentLogger });
     servers.later(clusters.close);
-    const parts = { clusters, counts: createGatewayCounts(), traffic: createTraffic(), routes: [], limiter: undefined };
+    const outages = createOutageRegistry({ logger: silentLogger });
+    const shared = { clusters, outages, counts: createGatewayCounts(), traffic: createTraffic() };
     const check = async () => ({ kind: 'denied' }) as never;
     const auth = { checkFor: () => check };
     const { gateway } = finish(
       openGateway(setup, setup.configuration, {
-        ...parts,
+        ...shared,
+        routes: [],
+        limiter: undefined,
         services: { auth, byName: { own: async () => {} } },
         listenerAddresses: new Map(),
       }),

@@ -2,15 +2,7 @@
 import type { Context } from 'koa';
 import type { AuthCheck, AuthDecision } from '#auth';
 import type { AuthService, Mapping } from '#config';
-import {
-  createOutageLog,
-  type Logger,
-  type OutageLog,
-  type ProblemSlug,
-  problem,
-  requestContext,
-  requestLogFields,
-} from '#http';
+import { type OutageLog, type ProblemSlug, problem, requestContext, requestLogFields } from '#http';
 import { type Cluster, clientIsGone } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import { createIdentity, type Identity } from '../identity.ts';
@@ -58,13 +50,13 @@ export interface AuthStages {
 export interface AuthStagesParts {
   readonly resolve: Resolve;
   readonly holdCluster: (record: AuthService, target: RemoteTarget) => Cluster;
+  readonly holdOutageLog: (record: AuthService) => OutageLog;
   /** Counted up, for all auth services together. */
   readonly counts: AuthCounts;
   /** Names that an auth service gives to administrators. */
   readonly adminUsers: readonly string[];
   /** Called for each request that an auth service gave no answer to. */
   readonly onUnanswered: () => void;
-  readonly logger: Logger;
 }
 
 /** Throws TypeError for services that have the same name, or that cannot be asked. */
@@ -89,7 +81,7 @@ export function createAuthStages(services: readonly ConfiguredAuthService[], par
 
 function createPair({ record, port }: ConfiguredAuthService, parts: AuthStagesParts) {
   const client = port === undefined ? createRemoteClient(record, parts) : createPortClient(port, record);
-  const outage = createOutageLog({ logger: parts.logger, ended: 'the auth service answers again' });
+  const outage = parts.holdOutageLog(record);
   const stageOf = (stageRecord: StageRecord, requireRole?: RequireRole): AuthStage =>
     Object.freeze({
       record,

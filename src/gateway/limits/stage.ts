@@ -1,7 +1,7 @@
 /** Asks the limiter before and after authentication, writes its headers, and refuses with 429. */
 import type { Context } from 'koa';
 import type { RateLimitService } from '#config';
-import { createOutageLog, type Logger, problem, requestContext, requestLogFields } from '#http';
+import { type OutageLog, problem, requestContext, requestLogFields } from '#http';
 import type { Decision, Descriptor, Limiter } from '#ratelimit';
 import type { InFlightRequest } from '../traffic/traffic.ts';
 import { createServiceHeaders, rateLimitHeaders, retryAfterSeconds } from './response-headers.ts';
@@ -23,14 +23,13 @@ export interface LimitStageOptions {
   readonly counts: LimitCounts;
   /** Called for each request that the limiter gave no answer to. */
   readonly onUnanswered: () => void;
-  readonly logger: Logger;
+  readonly outage: OutageLog;
 }
 
 /** May be asked twice about one request: the response then carries one list of the limits of both decisions. */
 export function createLimitStage(options: LimitStageOptions): AskLimiter {
-  const { record, limiter, counts, onUnanswered, logger } = options;
+  const { record, limiter, counts, onUnanswered, outage } = options;
   const { domain } = record;
-  const outage = createOutageLog({ logger, ended: 'the rate-limit service answers again' });
   const headersOf = rateLimitHeaders[record.headers];
   const writeServiceHeaders = createServiceHeaders(record.allowedResponseHeaders);
 

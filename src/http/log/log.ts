@@ -115,6 +115,30 @@ export function createOutageLog({ logger, ended, clock = () => performance.now()
   });
 }
 
+/** Outage logs by upstream, for gateways that follow one another: an outage is the same after a reload. */
+export interface OutageRegistry {
+  /** The log that others have who hold it; it is forgotten when all have released it. */
+  readonly acquire: (upstream: string, ended: string) => { readonly log: OutageLog; readonly release: () => void };
+}
+
+export function createOutageRegistry(options: Omit<OutageLogOptions, 'ended'>): OutageRegistry {
+  const held = new Map<string, { readonly log: OutageLog; holders: number }>();
+  return Object.freeze({
+    acquire(upstream: string, ended: string) {
+      const known = held.get(upstream) ?? { log: createOutageLog({ ...options, ended }), holders: 0 };
+      known.holders += 1;
+      held.set(upstream, known);
+      return {
+        log: known.log,
+        release() {
+          known.holders -= 1;
+          if (known.holders === 0) held.delete(upstream);
+        },
+      };
+    },
+  });
+}
+
 /** An outage log for each upstream, made when it first fails. Services of this process share those of what they need themselves. */
 export function createOutageLogs(options: Omit<OutageLogOptions, 'ended'>) {
   const ofUpstreams = new Map<string, OutageLog>();

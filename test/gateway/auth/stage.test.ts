@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import Koa, { type Context } from 'koa';
 import type { AuthCheck, AuthDecision } from '#auth';
 import { attributesOf } from '#gateway';
+import { createOutageLog } from '#http';
 import { createAuthStages } from '../../../src/gateway/auth/stage.ts';
 import { authRecordOf, type LogLine, mappingOf, recordingLogger, remote, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
@@ -81,7 +82,7 @@ describe('the authentication stage', () => {
       counts,
       adminUsers: [],
       onUnanswered() {},
-      logger: recordingLogger(log),
+      holdOutageLog: () => createOutageLog({ logger: recordingLogger(log), ended: 'it answers again' }),
     });
     const ctx = new Koa().createContext(
       { headers: {}, url: '/', method: 'GET', socket: {} } as never,

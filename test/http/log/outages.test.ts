@@ -1,10 +1,13 @@
 /** An outage is a line when it begins, one a minute with counts, and one when it has ended. */
 import assert from 'node:assert/strict';
-import Koa from 'koa';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import Koa, { type Context } from 'koa';
 import request from 'supertest';
 import { createOncePerMinute, createOutageLog, createProblemResponses, problem, requestContext } from '#http';
-import { call, desksOf, limitRecord, mappingRecord } from '../../support/desks.ts';
+import { authRecord, call, desksOf, limitRecord, mappingRecord } from '../../support/desks.ts';
 import { testServers } from '../../support/serve.ts';
+import { temporaryFiles } from '../../support/temporary-files.ts';
 
 describe('an outage', () => {
   const setUp = () => {
@@ -56,6 +59,7 @@ it('a line that may be due often is due at once, and then once a minute', () => 
 describe('requests of one outage', () => {
   const servers = testServers();
   const openDesk = desksOf(servers);
+  const writeFiles = temporaryFiles();
   let lines: string[];
   const warn = (fields: object, message?: string) => {
     const { redis, mapping } = fields as { redis?: string; mapping?: string };
@@ -80,6 +84,34 @@ describe('requests of one outage', () => {
     for (const path of ['/one', '/two', '/deep', '/one', '/other']) await call(desk, path).expect(503);
     const away = 'The service behind the gateway could not be reached.';
     assert.deepEqual(lines, [`${away} one`, `${away} other`]);
+  });
+
+  it('of an auth or a rate-limit service go on being one over a reload, until no record names it', async () => {
+    const away = async () => `127.0.0.1:${(await servers.refusing()).port}`;
+    const askers = [
+      { ...authRecord, auth_service: await away(), failure_mode_allow: true },
+      { ...limitRecord, service: `grpc://${await away()}` },
+    ];
+    const mapping = (rewrite: string) =>
+      mappingRecord('one', '/one', 'own', { rewrite, labels: { gateway: [{ all: ['remote_address'] }] } });
+    const yaml = (...records: object[]) => records.map((record) => JSON.stringify(record)).join('\n---\n');
+    const config = await writeFiles({ 'services/one.yaml': yaml(mapping('/a'), ...askers) });
+    const own = async (ctx: Context) => {
+      ctx.body = 'ok';
+    };
+    const desk = await openDesk({ config, services: { own }, only: ['gateway'], logger });
+    const meet = async (...records: object[]) => {
+      await writeFile(join(config, 'services/one.yaml'), yaml(...records));
+      await desk.reload();
+      lines = [];
+      await call(desk, '/one').expect(200);
+      return lines;
+    };
+    const first = ['the rate-limit service gave no answer one', 'the auth service gave no answer undefined'];
+    assert.deepEqual(await meet(mapping('/a'), ...askers), first);
+    assert.deepEqual(await meet(mapping('/b'), ...askers), []);
+    assert.deepEqual(await meet(mapping('/b')), []);
+    assert.deepEqual(await meet(mapping('/b'), ...askers), first);
   });
 
   it('whose counters are away, and which are refused for it, are one line', async () => {
