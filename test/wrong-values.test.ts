@@ -326,11 +326,13 @@ function wrongRequests({ bodyOf }: DocumentedApi, operation: Operation): readonl
   const body = bodyOf(operation);
   const headers = { 'Content-Type': 'application/json' };
   const bodies = body ? Array.from(wrongVersions(body.example), ([, one]) => ({ body: json(one), headers })) : [];
-  const texts = ['x', 'x'.repeat(3000), '2030-02-30', '-1', '1.5'];
-  // One answer names every argument that is wrong.
   const names = operation.parameters.filter((one) => one.in === 'query').map(({ name }) => name);
-  const queries = texts.map((text) => ({ query: Object.fromEntries(names.map((name) => [name, text])) }));
-  return [...bodies, ...queries];
+  const alone = names.map((name) => ({ query: { [name]: 'x'.repeat(3000) } }));
+  // One answer names every argument that is wrong.
+  const together = ['x', '2030-02-30', '-1', '1.5'].map((text) => ({
+    query: Object.fromEntries(names.map((name) => [name, text])),
+  }));
+  return [...bodies, ...alone, ...together];
 }
 
 /** Lines in the words of zod, that contradict themselves, or have a part that is missing. */

@@ -26,7 +26,8 @@ export async function runProgram(): Promise<void> {
   await createProgram().parseAsync().catch(fail);
 }
 
-function createProgram(): Command {
+/** Parsing arguments runs the command that they name. */
+export function createProgram(): Command {
   const program = new Command('frontdesk')
     .description('An API gateway with the services behind it, in one process or many.')
     .version(packageVersion(), '-v, --version')

@@ -74,6 +74,9 @@ describe('frontdesk explain', () => {
 
   it('says of a request that no client could send what is wrong with it', async () => {
     await assert.rejects(explain({ url: 'v1', header: ['no colon'] }), /url must be a path .*; header "no colon /s);
+    await assert.rejects(explain({ url: 'v1/hotels' }), /url must be a path such as \/v1\/hotels/);
+    await assert.rejects(explain({ header: ['X-Plan'] }), /write it as "Name: value"/);
+    await assert.rejects(explain({ from: 'localhost' }), /from must be an IP address, such as/);
   });
 
   it('sends nothing, not even a health check', async () => {

@@ -56,9 +56,10 @@ describe('frontdesk init', function () {
     ['http://tickets', false],
   ] as const) {
     it(`${isNamed ? 'says' : 'does not say'} how a program hands in the service ${service}`, async () => {
-      const { stdout } = await runFrontdesk(['init', '--service', service], { cwd: await writeFiles() });
-      assert.equal(stdout.includes("\n  createFrontdesk({ services: { 'tickets': app } })\n"), isNamed);
-      assert.match(stdout, /\n {2}npx frontdesk serve\n/);
+      const configDir = join(await writeFiles(), 'config');
+      const text = await initialise(requireSettings({ configDir }), { directory: undefined, service });
+      assert.equal(text.includes("\n  createFrontdesk({ services: { 'tickets': app } })\n"), isNamed);
+      assert.match(text, /\n {2}npx frontdesk serve\n/);
     });
   }
 
