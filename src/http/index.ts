@@ -60,6 +60,7 @@ export {
   htmlFormatter,
   jsonFormatter,
   type Representations,
+  withDocsLink,
   withHtmlPage,
   yamlFormatter,
 } from './representations.ts';

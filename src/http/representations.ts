@@ -93,6 +93,19 @@ export function withHtmlPage(format: Formatter['format'], headers = pageHeaders(
   return builtInFormatters.map((formatter) => (formatter === htmlFormatter ? page : formatter));
 }
 
+/** The same, but the plain page for people links to the docs below it. */
+export function withDocsLink(representations: Representations): Representations {
+  return {
+    ...representations,
+    choose(accept) {
+      const chosen = representations.choose(accept);
+      return chosen === htmlFormatter ? htmlWithDocs : chosen;
+    },
+  };
+}
+
+const htmlWithDocs: Formatter = { ...htmlFormatter, format: (value, title) => resourcePage(value, title, true) };
+
 export function createRepresentations(formatters: readonly Formatter[] = builtInFormatters): Representations {
   const normal = formatters.filter(({ errorsOnly }) => errorsOnly !== true);
   const [fallback] = normal;

@@ -11,6 +11,7 @@ import {
   type Representations,
   redirectTo,
   requestContext,
+  withDocsLink,
 } from '#http';
 import type { ApiInfo } from './openapi/document.ts';
 import { documentRoutes, linkDocuments } from './openapi/routes.ts';
@@ -34,8 +35,8 @@ export function createResourceApp({ routes, representations, info, ...responses 
   // Sensitive, since paths differ by case; strict, since `/x` and `/x/` differ.
   const router = new Router({ sensitive: true, strict: true });
   for (const { path, method, createHandler } of all) {
-    const handler = createHandler(representations);
     const isLinked = info !== undefined && method === 'GET' && path === '/';
+    const handler = createHandler(isLinked ? withDocsLink(representations) : representations);
     router.register(path, [method], isLinked ? [linkDocuments, handler] : handler);
   }
   const app = new Koa();

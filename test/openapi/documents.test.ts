@@ -80,6 +80,9 @@ describe('OpenAPI documents', () => {
       assert.equal(links['service-doc'], `${base}/docs/`);
       assert.equal('first' in links, path !== '/v2/');
       for (const link of ['service-desc', 'service-doc']) await get(embedded, String(links[link])).expect(200);
+      const { text } = await get(embedded, `/travel${path}`).set('Accept', 'text/html');
+      const [, href = ''] = /<a href="([^"]*)">API docs<\/a>/.exec(text) ?? [];
+      assert.equal(new URL(href, `http://desk.test/travel${path}`).pathname, `${base}/docs/`);
     }
   });
 

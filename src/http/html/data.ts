@@ -1,17 +1,20 @@
 /** Values as pages for people: lists of objects as tables, objects as names and values, and the JSON one click away. */
 import { html, htmlDocument, type Markup } from './html.ts';
 
-/** A resource, or a page of a collection with links to the others. */
-export function resourcePage(value: unknown, title: string): string {
+/** A resource, or a page of a collection with links to its items and the other pages; with a link to docs below it where it has some. */
+export function resourcePage(value: unknown, title: string, hasDocs = false): string {
+  const path = isPage(value) ? pathOf(value) : './';
   return htmlDocument({
     title,
-    main: html`${isPage(value) ? pageMarkup(value) : dataMarkup(value)}\n${isItem(value) && html`<p><a href="./">Back to the list</a></p>\n`}${rawJson(value)}`,
+    main: html`${isPage(value) ? pageMarkup(value) : dataMarkup(value)}
+${isItem(value) && html`<p><a href="./">Back to the list</a></p>\n`}${hasDocs && html`<p><a href="${path}docs/">API docs</a></p>\n`}${rawJson(value)}`,
   });
 }
 
 /** Any plain value. */
 export function dataMarkup(value: unknown): Markup {
-  if (Array.isArray(value)) return value.length > 0 && value.every(isRecord) ? table(value) : list(value, dataMarkup);
+  if (Array.isArray(value))
+    return value.length > 0 && value.every(isRecord) ? table(value, urlOf) : list(value, dataMarkup);
   return isRecord(value) ? fields(Object.entries(value)) : scalar(value);
 }
 
@@ -45,12 +48,21 @@ function isPage(value: unknown): value is Page {
   return isRecord(value) && Array.isArray(value['items']) && isRecord(value['links']);
 }
 
+/** Of the collection, with the slash at its end, which the address in the browser may lack. */
+function pathOf({ links }: Page): string {
+  return String(links['self']).replace(/\/?(?:\?.*)?$/s, '/');
+}
+
 const otherPages = { first: 'First', prev: 'Previous', next: 'Next', last: 'Last' };
 
-function pageMarkup({ items, links, offset, total }: Page): Markup {
+function pageMarkup(page: Page): Markup {
+  const { items, links, offset, total } = page;
+  const path = pathOf(page);
+  const urlOfItem = (row: Fields) =>
+    urlOf(row) ?? ('id' in row ? hrefOf(path + encodeURIComponent(String(row['id']))) : undefined);
   const others = Object.entries(otherPages).filter(([name]) => name in links && links[name] !== links['self']);
   return html`<p class="hint">${countOf(items.length, offset, total)}</p>
-${items.length > 0 && dataMarkup(items)}
+${items.length > 0 && (items.every(isRecord) ? table(items, urlOfItem) : dataMarkup(items))}
 ${others.length > 0 && html`<nav class="pages" aria-label="Pages">${others.map(([name, text]) => html`<a rel="${name}" href="${hrefOf(links[name])}">${text}</a>`)}</nav>`}`;
 }
 
@@ -61,14 +73,18 @@ function countOf(count: number, offset: unknown, total: unknown): string {
   return typeof total === 'number' ? `${range} of ${total}` : range;
 }
 
-/** The `url` of an item is where its first cell leads. */
-function table(rows: readonly Fields[]): Markup {
+function urlOf({ url }: Fields): string | undefined {
+  return hrefOf(url);
+}
+
+/** `hrefOfRow`: where the first cell of a row leads. */
+function table(rows: readonly Fields[], hrefOfRow: (row: Fields) => string | undefined): Markup {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  const areLinked = names.length > 1 && rows.every(({ url }) => hrefOf(url) !== undefined);
+  const areLinked = names.length > 1 && rows.every((row) => hrefOfRow(row) !== undefined);
   const columns = areLinked ? names.filter((name) => name !== 'url') : names;
   const [first = ''] = columns;
   const firstCell = (row: Fields) =>
-    areLinked ? html`<a href="${hrefOf(row['url'])}">${compact(row[first])}</a>` : compact(row[first]);
+    areLinked ? html`<a href="${hrefOfRow(row)}">${compact(row[first])}</a>` : compact(row[first]);
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>
 <thead><tr>${columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
 <tbody>

@@ -93,6 +93,19 @@ describe('the page of a resource', () => {
     assert.deepEqual(found, ['first /a?offset=0', 'prev /a?offset=0', 'next /a?offset=4']);
   });
 
+  it('of a collection leads to each item, by its url or else by its id, and by neither where one has none', () => {
+    const rowsOf = (...items: object[]) => {
+      const text = pageOf({ items, offset: 0, limit: 2, total: 2, links: { self: '/a/?sort=id' } });
+      return Array.from(text.matchAll(/<th scope="row">(.*?)<\/th>/g), ([, cell]) => cell);
+    };
+    assert.deepEqual(rowsOf({ id: 1, a: 2 }, { id: '../b?', a: 2 }), [
+      '<a href="/a/1">1</a>',
+      '<a href="/a/..%2Fb%3F">../b?</a>',
+    ]);
+    assert.deepEqual(rowsOf({ id: 1, url: '/b/1' }), ['<a href="/b/1">1</a>']);
+    assert.deepEqual(rowsOf({ id: 1, a: 2 }, { a: 2 }), ['1', 'undefined']);
+  });
+
   it('of a collection without items says so', () => {
     const links = { self: '/a', first: '/a', last: '/a' };
     const text = pageOf({ items: [], offset: 0, limit: 2, total: 0, links });

@@ -61,6 +61,14 @@ export function describeService(name: string, given: ServiceCase): void {
       for (const search of refused) await ask(search).expect(400);
     });
 
+    it('has a list for people whose rows lead to the items', async () => {
+      const service = await open();
+      const asked = request(service).get('/').set('Accept', 'text/html');
+      const [, href = ''] = /<th scope="row"><a href="([^"]+)">/.exec((await asked.expect(200)).text) ?? [];
+      const item = request(service).get(href).set('Accept', 'text/html');
+      assert.match((await item.expect(200)).text, /Back to the list/);
+    });
+
     it('has a page for people under each path, with a heading', async () => {
       const service = await open();
       for (const [path, heading] of Object.entries({
