@@ -15,7 +15,7 @@ import {
   searchOf,
   traceOf,
 } from '#http';
-import type { RequestAttributes, RouteVerdict } from '#routing';
+import { firstShare, type RequestAttributes, type RouteVerdict } from '#routing';
 import { createConceal } from './conceal.ts';
 import type {
   CorsPart,
@@ -144,11 +144,6 @@ const nothingYet = {
 } as const;
 
 const preflightOutcome: Outcome = { kind: 'preflight', status: 204 };
-
-/** Picks the first of the mappings that share their requests by weight, so that the answer is always the same. */
-function firstShare(): number {
-  return 0;
-}
 
 async function nothing(): Promise<void> {}
 

@@ -1,7 +1,7 @@
 /** Strict paths: refuses a path that the service behind a mapping may read as one with other authentication. */
 import { compilePattern, mapInParts, type Work } from '#config';
 import { lenientReading, problem } from '#http';
-import { createTableInParts, type RequestAttributes, type Rule } from '#routing';
+import { createTable, firstShare, type RequestAttributes, type Rule } from '#routing';
 import type { Route } from './route.ts';
 
 /** Throws `bad-path`. Looks at the attributes of a request and the route that it has met. */
@@ -12,10 +12,11 @@ export function* createCheckReading(routes: readonly Route[]): Work<CheckReading
   // Services never answer for the server's own routes.
   const compared = routes.filter(isCompared);
   if (new Set(compared.map(guardOf)).size < 2) return undefined;
-  const table = yield* createTableInParts(yield* mapInParts(compared, lenientRule));
+  const table = yield* createTable(yield* mapInParts(compared, lenientRule));
   return function checkReading(attributes, route) {
     const path = lenientReading(attributes.path);
     if (path === attributes.path || !isCompared(route)) return;
+    // Mappings that share requests by weight have the same authentication.
     const other = table.match(withPath(attributes, path), firstShare)?.route.of;
     if (other === undefined || guardOf(other) === guardOf(route)) return;
     throw problem('bad-path', {
@@ -54,9 +55,4 @@ function anyCase(pattern: string): string {
 
 function withPath(attributes: RequestAttributes, path: string): RequestAttributes {
   return Object.assign(Object.create(attributes), { path });
-}
-
-/** Mappings that share requests by weight have the same authentication. */
-function firstShare(): number {
-  return 0;
 }

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { problem } from '#http';
 import { referenceBase } from '#proxy';
-import { editReferences, type RequestAttributes, readReference, type Table } from '#routing';
+import { editReferences, firstShare, type RequestAttributes, readReference, type Table } from '#routing';
 import type { CheckReading } from './check-reading.ts';
 import type { Route } from './route.ts';
 
@@ -34,9 +34,4 @@ export function createCheckReferences({ match }: Table<Route>, checkReading?: Ch
       return text;
     });
   };
-}
-
-/** Mappings that share requests by weight are one in this. */
-function firstShare(): number {
-  return 0;
 }

@@ -14,7 +14,7 @@ import {
 import { createOutageRegistry, type Logger, type OutageRegistry, silentLogger } from '#http';
 import { type Cluster, type ClusterRegistry, type ClusterSpec, createClusters } from '#proxy';
 import type { Limiter } from '#ratelimit';
-import { createTableInParts, type Table } from '#routing';
+import { createTable, type Table } from '#routing';
 import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
 import { type CheckReading, createCheckReading } from './check-reading.ts';
 import { type CheckReferences, createCheckReferences } from './check-references.ts';
@@ -168,7 +168,7 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const shared = { ...options, clusters, counts, traffic, outages };
   const askLimiter = rateLimitService && createLimitStage(limitStageOptions(rateLimitService, shared, releases));
   const routes = yield* createRoutes(shared, identity, releases);
-  const table = yield* createTableInParts(routes);
+  const table = yield* createTable(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
   const checkReading = strictPaths ? yield* createCheckReading(routes) : undefined;

@@ -80,7 +80,7 @@ export { type ConnectionCounts, type ConnectionLimit, createConnectionLimit } fr
 export { type HttpServer, type HttpServerOptions, serveHttp } from './server/listen.ts';
 export { beforeHead } from './server/node-fixes.ts';
 export { nodeHttp } from './server/node-http.ts';
-export { takeOnBodyTimeout } from './server/request-bodies.ts';
+export { announcesBody, takeOnBodyTimeout } from './server/request-bodies.ts';
 export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './server/upgrades.ts';
 export { createHostCheck } from './target/host.ts';
 export { createSafePath, lenientReading, originForm, pathOf, sanitisePath, searchOf } from './target/paths.ts';

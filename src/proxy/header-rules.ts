@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { HeaderRules, HeaderValue, HeaderVariable } from '#config';
 import { requestContext } from '#http';
+import { withoutNames } from './hop-by-hop.ts';
 
 /** Each removes first and then adds. */
 export interface HeaderEdits {
@@ -32,7 +33,7 @@ export function createHeaderRules(rules: HeaderRules): HeaderEdits {
       for (const { name, text } of additions) addTo(headers, name, text(ctx));
     },
     editList(list: string[], ctx: Context) {
-      const kept = list.filter((_, index) => !removed.has(list[index - (index % 2)] ?? ''));
+      const kept = withoutNames(list, removed);
       for (const { name, text } of additions) kept.push(name, text(ctx));
       return kept;
     },

@@ -1,4 +1,4 @@
-/** Which headers belong to one connection and never cross to the next (RFC 9110 section 7.6.1), and raw header bytes as text. */
+/** Which headers belong to one connection and never cross to the next (RFC 9110 section 7.6.1), and how lists of raw headers are read. */
 
 const hopByHop = new Set([
   'connection',
@@ -26,6 +26,11 @@ const none: ReadonlySet<string> = new Set();
 /** `name` in lower case; `nominated` as `nominatedBy` returns it. */
 export function crossesHops(name: string, nominated: ReadonlySet<string> = none): boolean {
   return !hopByHop.has(name) && !nominated.has(name);
+}
+
+/** A list of names and values in turn, without those names. */
+export function withoutNames(pairs: readonly string[], names: ReadonlySet<string>): string[] {
+  return pairs.filter((_, index) => !names.has(pairs[index - (index % 2)] ?? ''));
 }
 
 /** The first value under a lower-case name; `rawHeaders` are names and values in turn. */

@@ -8,6 +8,7 @@ export { type ClusterRegistry, type ClusterRegistryOptions, createClusters } fro
 export { createUpstreamCounts, type UpstreamCounts } from './failures.ts';
 export { createForward } from './forward.ts';
 export { createHeaderRules, type HeaderEdits } from './header-rules.ts';
+export { withoutNames } from './hop-by-hop.ts';
 export { wholeBody } from './request-body.ts';
 export {
   createRequestHead,

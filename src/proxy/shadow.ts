@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
-import { isBodyUnread, type Logger } from '#http';
+import { announcesBody, isBodyUnread, type Logger } from '#http';
 import type { Attempt } from './attempt.ts';
 import { type CallOptions, callUpstream, type UpstreamRequest } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
@@ -76,7 +76,7 @@ export function createShadow(options: ShadowOptions): Shadow {
   function sendFrom(place: Attempt, ctx: Context): void {
     const { req } = ctx;
     const request = requestFor(ctx, place);
-    if (!hasBody(req)) {
+    if (!announcesBody(req)) {
       send(request);
       return;
     }
@@ -99,10 +99,6 @@ export function createShadow(options: ShadowOptions): Shadow {
     },
     counts,
   });
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 function unfitBody(bytesMax: number): RangeError {

@@ -49,18 +49,22 @@ export interface CreateResult {
   readonly isReplayed: boolean;
 }
 
-export interface CreateDefinition<Row extends object, Input> {
+interface WriteDefinition<Row extends object, Input> {
   readonly docs: OperationDocs;
-  /** The collection's, such as `/bookings/`; the item is below it under its view's key. */
-  readonly path: string;
-  /** Of the item, as are the view and the version: the same that a GET of it has. */
+  /** Of the item, as is the view: the same that a GET of it has. */
   readonly title: string;
   readonly view: View<Row>;
-  readonly version?: (row: Row) => string | number;
   /** Of the body. Refuses unknown fields if it is strict. */
   readonly schema: z.ZodType<Input>;
-  /** @default every caller may create */
+  /** @default every caller may write */
   readonly guard?: Guard;
+}
+
+export interface CreateDefinition<Row extends object, Input> extends WriteDefinition<Row, Input> {
+  /** The collection's, such as `/bookings/`; the item is below it under its view's key. */
+  readonly path: string;
+  /** As for the item's GET. */
+  readonly version?: (row: Row) => string | number;
   readonly create: (ctx: Context, request: CreateRequest<Row, Input>) => Awaitable<CreateResult>;
 }
 
@@ -129,18 +133,11 @@ export interface Update<Row extends object, Input> {
   readonly requireCurrent: (row: Row) => void;
 }
 
-export interface UpdateDefinition<Row extends object, Input> {
-  readonly docs: OperationDocs;
+export interface UpdateDefinition<Row extends object, Input> extends WriteDefinition<Row, Input> {
   /** The item's, such as `/bookings/:id`. */
   readonly path: string;
-  readonly title: string;
-  readonly view: View<Row>;
   /** As for the item's GET; a whole number, so that no version is the beginning of another one's tag. */
   readonly version: (row: Row) => number;
-  /** Of the body. Refuses unknown fields if it is strict. */
-  readonly schema: z.ZodType<Input>;
-  /** @default every caller may change it */
-  readonly guard?: Guard;
   /** Called before the body and the precondition are read. Undefined: there is no such item, or the caller may not change it. */
   readonly find: (ctx: Context) => Awaitable<Row | undefined>;
   /** The row after the change. Undefined: it was deleted in the meantime. */

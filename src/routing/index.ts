@@ -4,5 +4,5 @@ export { editReferences, type ReferenceBase, readReference } from './references.
 export { type PathRestoration, restoreCookie, restoreLocation } from './restore.ts';
 export { createRedirection, createRewrite, rewritePrefixes } from './rewrite.ts';
 export type { PathRule, RequestAttributes, Rule } from './rule.ts';
-export { createTable, createTableInParts, type Table } from './table.ts';
+export { createTable, firstShare, type Table } from './table.ts';
 export { describeConditions, listRoutes, listVersions, type RouteVerdict } from './verdicts.ts';

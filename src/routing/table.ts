@@ -1,5 +1,5 @@
 /** The routing table: prefixes as a tree of path segments, patterns beside it; the cost of a match does not grow with the number of rules. */
-import { finish, forEachInParts, mapInParts, sortInParts, type Work } from '#config';
+import { forEachInParts, mapInParts, sortInParts, type Work } from '#config';
 import { createRequestViews, type RequestView } from './conditions.ts';
 import { firstOf, type Group, groupRules, isServed, type Match } from './groups.ts';
 import { compareRanked, rankRule } from './order.ts';
@@ -16,12 +16,7 @@ export interface Table<R extends Rule> {
 }
 
 /** Throws TypeError for a pattern that does not compile. The names of the routes in a group must differ. */
-export function createTable<R extends Rule>(rules: readonly R[]): Table<R> {
-  return finish(createTableInParts(rules));
-}
-
-/** The same for a reload, which lets requests run in between. */
-export function* createTableInParts<R extends Rule>(rules: readonly R[]): Work<Table<R>> {
+export function* createTable<R extends Rule>(rules: readonly R[]): Work<Table<R>> {
   const ranked = yield* sortInParts(yield* mapInParts(rules, rankRule), compareRanked);
   const groups = yield* groupRules(ranked);
   const find = yield* createFind(groups);
@@ -38,6 +33,11 @@ export function* createTableInParts<R extends Rule>(rules: readonly R[]): Work<T
     routes: Object.freeze(ranked.map(({ rule }) => rule)),
     explain: (attributes: RequestAttributes) => explainGroups(groups, viewOf(attributes)),
   });
+}
+
+/** For `match` in place of Math.random: always the first of the mappings that share requests by weight. */
+export function firstShare(): number {
+  return 0;
 }
 
 type Find<R extends Rule> = (view: RequestView, path: string) => Group<R> | undefined;

@@ -1,16 +1,16 @@
 /** What a rule requires of hosts, headers and query parameters. table.test.ts compares methods and the common cases with a model; verdicts.test.ts names the reasons. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createTable, type RequestAttributes, type Rule } from '#routing';
+import type { RequestAttributes, Rule } from '#routing';
 import { createQuery } from '../../src/routing/conditions.ts';
-import { factsOf, ruleOf } from './rules.ts';
+import { factsOf, ruleOf, tableOf } from './rules.ts';
 
 const exact = (value: string) => ({ kind: 'exact' as const, value });
 const present = { kind: 'present' as const };
 
 function check(title: string, fields: Partial<Rule>, asked: Partial<RequestAttributes>, expected: boolean) {
   it(`${expected ? 'takes' : 'refuses'} ${title}`, () =>
-    assert.equal(createTable([ruleOf(fields)]).match(factsOf(asked)) !== undefined, expected));
+    assert.equal(tableOf([ruleOf(fields)]).match(factsOf(asked)) !== undefined, expected));
 }
 
 describe('a host', () => {

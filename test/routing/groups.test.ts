@@ -1,8 +1,8 @@
 /** Mappings with the same match: each gets the part of the requests that its weight says, and a shadow its copies. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createTable, type Rule } from '#routing';
-import { factsOf, ruleOf } from './rules.ts';
+import type { Rule } from '#routing';
+import { factsOf, ruleOf, tableOf } from './rules.ts';
 
 const names = ['a', 'b', 'c', 'd', 'e'];
 const members = (...weights: readonly (number | undefined)[]) =>
@@ -10,7 +10,7 @@ const members = (...weights: readonly (number | undefined)[]) =>
 
 /** How many of 1000 requests each gets when the random numbers go evenly from 0 to 1. */
 function counted(rules: readonly Rule[]): Record<string, number> {
-  const { match } = createTable(rules);
+  const { match } = tableOf(rules);
   const counts: Record<string, number> = {};
   for (let step = 0; step < 1000; step += 1) {
     const name = match(factsOf(), () => step / 1000)?.route.name ?? 'none';
@@ -49,7 +49,7 @@ describe('sharing requests by weight', () => {
     ];
     for (const [one, other] of pairs) {
       const rules = [ruleOf({ ...one, name: 'a', weight: 50 }), ruleOf({ ...other, name: 'b', weight: 50 })];
-      const { match } = createTable(rules);
+      const { match } = tableOf(rules);
       const asked = factsOf({ headers: { 'x-a': '', 'x-b': '' } });
       assert.deepEqual(
         [0, 0.9].map((number) => match(asked, () => number)?.route.name),
@@ -67,7 +67,7 @@ describe('sharing requests by weight', () => {
     const never = () => assert.fail('there is no choice');
     const whole = ruleOf({ name: 's', shadow: true });
     for (const rules of [members(undefined), members(100, undefined), [...members(7), whole]])
-      assert.equal(createTable(rules).match(factsOf(), never)?.route.name, 'a');
+      assert.equal(tableOf(rules).match(factsOf(), never)?.route.name, 'a');
   });
 
   it('gives each exactly its part, for any weights', () => {
@@ -87,7 +87,7 @@ describe('sharing requests by weight', () => {
 
 describe('shadowing', () => {
   const shadowed = (weight: number | undefined, ...others: readonly Rule[]) =>
-    createTable([ruleOf({ name: 's', shadow: true, weight }), ...others]);
+    tableOf([ruleOf({ name: 's', shadow: true, weight }), ...others]);
 
   it('copies every request without a weight, and never takes one itself', () => {
     const match = shadowed(undefined, ...members(undefined)).match(factsOf());

@@ -1,10 +1,14 @@
 /** Rules and requests for the tests of routing: few words and alike, so that near misses are common. */
 import fc from 'fast-check';
-import { type HostMatch, mappingDefaults, type NamedMatch, type TextMatch } from '#config';
-import type { RequestAttributes, Rule } from '#routing';
+import { finish, type HostMatch, mappingDefaults, type NamedMatch, type TextMatch } from '#config';
+import { createTable, type RequestAttributes, type Rule, type Table } from '#routing';
 
 export function ruleOf(fields: Partial<Rule> = {}): Rule {
   return { ...mappingDefaults, name: 'hotel', prefix: '/v1/hotels', ...fields };
+}
+
+export function tableOf<R extends Rule>(rules: readonly R[]): Table<R> {
+  return finish(createTable(rules));
 }
 
 export function factsOf(fields: Partial<RequestAttributes> = {}): RequestAttributes {

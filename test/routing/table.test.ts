@@ -1,14 +1,14 @@
 /** The routing table: the order of trial follows the table in README, and of the rules that match the first is taken. verdicts.test.ts has an example for each row. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { createTable, type RequestAttributes, type Rule } from '#routing';
+import type { RequestAttributes, Rule } from '#routing';
 import { modelLead, modelMatches } from './model.ts';
-import { facts, factsOf, ruleList, ruleOf } from './rules.ts';
+import { facts, factsOf, ruleList, ruleOf, tableOf } from './rules.ts';
 
 const rulesAt = (...prefixes: readonly string[]) => prefixes.map((prefix) => ruleOf({ prefix, name: prefix }));
 
 function matched(rules: readonly Rule[], asked: Partial<RequestAttributes>): string | undefined {
-  return createTable(rules).match(factsOf(asked))?.route.name;
+  return tableOf(rules).match(factsOf(asked))?.route.name;
 }
 
 describe('the routing table', () => {
@@ -55,13 +55,13 @@ describe('the routing table', () => {
       { headers: [{ name: 'a', match: regex }] },
       { queryParameters: [{ name: 'a', match: regex }] },
     ];
-    for (const fields of faulty) assert.throws(() => createTable([ruleOf(fields)]), TypeError);
+    for (const fields of faulty) assert.throws(() => tableOf([ruleOf(fields)]), TypeError);
   });
 
   it('agrees with a plain scan in the order of trial', () => {
     fc.assert(
       fc.property(ruleList, facts, (list, asked) => {
-        const table = createTable(list);
+        const table = tableOf(list);
         const expected = table.routes.find((rule) => modelMatches(rule, asked));
         assert.equal(table.match(asked, () => 0)?.route, expected);
       }),
@@ -73,7 +73,7 @@ describe('the routing table', () => {
 describe('the order of trial', () => {
   it('goes by name among mappings with the same match', () => {
     const named = ['a', 'b', 'c'].map((name) => ruleOf({ name, weight: 30 }));
-    assert.deepEqual(createTable(named.toReversed()).routes, named);
+    assert.deepEqual(tableOf(named.toReversed()).routes, named);
   });
 
   it('follows the table in README, in whichever order the rules come', () => {
@@ -82,8 +82,8 @@ describe('the order of trial', () => {
     );
     fc.assert(
       fc.property(shuffled, ([rules, others]) => {
-        const { routes } = createTable(rules);
-        assert.deepEqual(routes, createTable(others).routes);
+        const { routes } = tableOf(rules);
+        assert.deepEqual(routes, tableOf(others).routes);
         for (const [index, later] of routes.entries())
           for (const earlier of routes.slice(0, index)) assert.ok(modelLead(earlier, later) >= 0);
       }),

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Mapping } from '#config';
-import { createTable, describeConditions, listRoutes, listVersions, type RequestAttributes, type Rule } from '#routing';
+import { describeConditions, listRoutes, listVersions, type RequestAttributes, type Rule } from '#routing';
 import { mappingOf } from '../support/edge.ts';
-import { facts, factsOf, ruleList, ruleOf } from './rules.ts';
+import { facts, factsOf, ruleList, ruleOf, tableOf } from './rules.ts';
 
 const exact = (value: string) => ({ kind: 'exact' as const, value });
 const regex = (pattern: string) => ({ kind: 'regex' as const, pattern });
@@ -13,7 +13,7 @@ const one = (name: string, match: Rule['headers'][number]['match']) => [{ name, 
 
 /** `name outcome reason` of each route, in the order of trial. */
 function verdictsOf(rules: readonly Rule[], asked: Partial<RequestAttributes> = {}): string[] {
-  return createTable(rules)
+  return tableOf(rules)
     .explain(factsOf(asked))
     .map(({ route, outcome, reason }) => `${route.name} ${outcome}: ${reason}`);
 }
@@ -21,7 +21,7 @@ function verdictsOf(rules: readonly Rule[], asked: Partial<RequestAttributes> = 
 describe('explaining why a rule does not match', () => {
   function check(fields: Partial<Rule>, asked: Partial<RequestAttributes>, by: string, reason: string) {
     it(`gives the reason: ${reason}`, () => {
-      const [verdict] = createTable([ruleOf(fields)]).explain(factsOf(asked));
+      const [verdict] = tableOf([ruleOf(fields)]).explain(factsOf(asked));
       assert.deepEqual([verdict?.outcome, verdict?.by, verdict?.reason], ['lost', by, reason]);
     });
   }
@@ -139,7 +139,7 @@ describe('an explanation', () => {
   it('has a verdict for each route in the order of trial, and the first that matched is the one that is taken', () => {
     fc.assert(
       fc.property(ruleList, facts, (rules, asked) => {
-        const table = createTable(rules);
+        const table = tableOf(rules);
         const verdicts = table.explain(asked);
         assert.deepEqual(
           verdicts.map(({ route }) => route),
@@ -161,7 +161,7 @@ describe('an explanation', () => {
         const rules = weights.map((weight, index) =>
           ruleOf({ name: `${index}`, weight: shadows[index] ? undefined : weight, shadow: shadows[index] ?? false }),
         );
-        const table = createTable(rules);
+        const table = tableOf(rules);
         const matches = Array.from({ length: 200 }, (_, step) => table.match(factsOf(), () => step / 200));
         const saidOf = (outcome: string) =>
           new Set(table.explain(factsOf()).flatMap((verdict) => (verdict.outcome === outcome ? [verdict.route] : [])));

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AuthDecision } from '#auth';
+import { withoutNames } from '#proxy';
 import type { CheckRequest } from './check-request.ts';
 
 export interface AuthCache {
@@ -55,7 +56,7 @@ export function createAuthCache(options: AuthCacheOptions): AuthCache {
  * header. Credentials are not kept in clear text.
  */
 function keyOf({ method, path, headers }: CheckRequest): string {
-  const relevant = headers.filter((_, index) => !ids.has(headers[index - (index % 2)] ?? ''));
+  const relevant = withoutNames(headers, ids);
   return createHash('sha256')
     .update(JSON.stringify([method, path, relevant]))
     .digest('base64');

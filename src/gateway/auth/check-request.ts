@@ -4,6 +4,7 @@ import type { Context } from 'koa';
 import type { AuthDecision, AuthRequest } from '#auth';
 import type { AuthService } from '#config';
 import { requestContext } from '#http';
+import { withoutNames } from '#proxy';
 import type { RequestAttributes } from '#routing';
 import type { AuthBody } from './body.ts';
 
@@ -98,8 +99,4 @@ function pickPairs(headers: IncomingHttpHeaders, names: readonly string[]): stri
     if (value !== undefined) pairs.push(name, typeof value === 'string' ? value : value.join(', '));
   }
   return pairs;
-}
-
-function withoutNames(pairs: readonly string[], names: ReadonlySet<string>): string[] {
-  return pairs.filter((_, index) => !names.has(pairs[index - (index % 2)] ?? ''));
 }
