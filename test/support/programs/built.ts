@@ -1,13 +1,11 @@
 /** Gives paths in `dist`, building it first when a source is newer; tests that start frontdesk as a process import this. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const cache = join(root, 'node_modules/.cache');
-/** Its time is when the last build began. */
-const stamp = join(cache, 'built');
 const lock = join(cache, 'building');
 
 /** Builds while the test file loads, when no time-out of mocha runs yet. */
@@ -24,19 +22,21 @@ export function built(file: string): string {
   return join(root, 'dist', file);
 }
 
+/** A build ends with making main.js executable, and gives it the time when it began. */
 function isStale(): boolean {
-  const at = statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return at < newestSource() || !statSync(join(root, 'dist/main.js'), { throwIfNoEntry: false });
+  const main = statSync(join(root, 'dist/main.js'), { throwIfNoEntry: false });
+  return main === undefined || (main.mode & 0o111) === 0 || main.mtimeMs < newestSource();
 }
 
 function newestSource(): number {
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).map((name) => `src/${name}`);
-  return Math.max(...['package.json', 'tsconfig.json', ...sources].map((name) => statSync(join(root, name)).mtimeMs));
+  return Math.max(
+    ...['package.json', 'tsconfig.json', 'build.js', ...sources].map((name) => statSync(join(root, name)).mtimeMs),
+  );
 }
 
 /** Runs the script `build` of package.json without npm, which takes longer to start than the compiler. */
 function build(): void {
-  const before = new Date();
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const PATH = [join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
   const { status } = spawnSync(scripts.build, {
@@ -46,8 +46,6 @@ function build(): void {
     env: { ...process.env, PATH },
   });
   if (status !== 0) throw new Error('the build failed');
-  writeFileSync(stamp, '');
-  utimesSync(stamp, before, before);
 }
 
 /** One process builds at a time: mocha runs test files in several. */
