@@ -1,7 +1,7 @@
 /** New files on the disk: all of them or none, and never one in place of another. */
-import { lstat, mkdir, readdir, rm, rmdir, stat, writeFile } from 'node:fs/promises';
+import { lstat, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { systemCode } from '#config';
+import { makeFolders, systemCode } from '#config';
 
 export interface NewFile {
   /** Within the directory, in it or one folder below. */
@@ -17,7 +17,7 @@ export async function writeNewFiles(directory: string, files: readonly NewFile[]
   for (const { name, text, isSecret } of files) {
     const file = join(directory, name);
     try {
-      await makeFolders(dirname(file), undo);
+      await makeFolders(dirname(file), (folder) => undo.push(() => rmdir(folder)));
       // `wx` follows no link, and fails where another has written meanwhile.
       await writeFile(file, text, { flag: 'wx', mode: isSecret ? 0o600 : 0o666 });
       undo.push(() => rm(file));
@@ -38,28 +38,6 @@ export async function listNames(directory: string, folders: readonly string[]): 
     names.push(...(await namesIn(place)).map((name) => join(folder, name)));
   }
   return names;
-}
-
-/** One level at a time, so that each can be undone. Node's own `recursive` would try for ever where /proc refuses. */
-async function makeFolders(folder: string, undo: (() => Promise<void>)[]): Promise<void> {
-  if (await isThere(folder)) return;
-  await makeFolders(dirname(folder), undo);
-  try {
-    await mkdir(folder);
-    undo.push(() => rmdir(folder));
-  } catch (cause) {
-    if (systemCode(cause) !== 'EEXIST') throw cause;
-  }
-}
-
-async function isThere(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (cause) {
-    if (systemCode(cause) !== 'ENOENT') throw cause;
-    return false;
-  }
 }
 
 /** What a link leads to may be another's. A slash behind its name would be followed. */

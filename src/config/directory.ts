@@ -1,6 +1,6 @@
-/** Which files a configuration directory has, and their bytes or why they cannot be read. */
+/** Which files a configuration directory has, and their bytes or why they cannot be read; and how a directory is made. */
 import { readFileSync, type Stats, statSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type ConfigurationError, didYouMean, suggestion, systemCode } from './errors.ts';
 
@@ -130,6 +130,28 @@ export async function hasBytes(directory: string, bytes: number): Promise<boolea
     sum += statSync(file, { throwIfNoEntry: false })?.size ?? 0;
     return sum >= bytes;
   });
+}
+
+/** Calls `made` for each that was missing. One level at a time: Node's own `recursive` would try for ever where /proc refuses. */
+export async function makeFolders(folder: string, made: (folder: string) => void = () => {}): Promise<void> {
+  if (await isThere(folder)) return;
+  await makeFolders(dirname(folder), made);
+  try {
+    await mkdir(folder);
+    made(folder);
+  } catch (cause) {
+    if (systemCode(cause) !== 'EEXIST') throw cause;
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (cause) {
+    if (systemCode(cause) !== 'ENOENT') throw cause;
+    return false;
+  }
 }
 
 function unreadable(path: string, what: 'file' | 'directory', cause: unknown): ConfigurationError {

@@ -1,9 +1,10 @@
 /** `users.yaml`: reads names and scrypt hashes, knows the demo's users, whose passwords are published, and adds a user. */
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isSeq, parseDocument, Scalar } from 'yaml';
 import * as z from 'zod';
+import { makeFolders } from './directory.ts';
 import {
   type ConfigDocument,
   type ConfigurationError,
@@ -210,7 +211,7 @@ async function replace(link: string, text: string): Promise<void> {
   const scratch = `${file}.${randomUUID()}.new`;
   try {
     const { mode } = await stat(file).catch(() => ({ mode: 0o600 }));
-    await mkdir(dirname(file), { recursive: true });
+    await makeFolders(dirname(file));
     await writeFile(scratch, text, { flag: 'wx', mode: 0o600 });
     await chmod(scratch, mode & 0o777);
     await rename(scratch, file);

@@ -4,7 +4,14 @@ import { scryptSync } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { createUsers } from '#auth';
-import { configurationFrom, encodeUnpadded, exposedDemoUsers, loadConfiguration, type User } from '#config';
+import {
+  addUserToFile,
+  configurationFrom,
+  encodeUnpadded,
+  exposedDemoUsers,
+  loadConfiguration,
+  type User,
+} from '#config';
 import { anyCharacter } from '../support/any-character.ts';
 
 const salt = 'A'.repeat(22);
@@ -15,6 +22,12 @@ describe('users', () => {
   it('are read by name and hash', () => {
     const { configuration, errors } = configurationFrom({ records: [], users: [{ name: 'Zoe', password_hash: phc }] });
     assert.deepEqual([configuration.users, errors], [[{ name: 'Zoe', passwordHash: phc, roles: [] }], []]);
+  });
+
+  it('are not added where no directory can be made', async function () {
+    if (process.platform !== 'linux') this.skip();
+    const added = addUserToFile('/proc/nowhere/deep', { name: 'ann', roles: [] }, async () => phc);
+    await assert.rejects(added, /^Error: cannot write \/proc\/nowhere\/deep\/users.yaml \(ENOENT\)/);
   });
 
   it('that cannot be used do not lock the others out', () => {
