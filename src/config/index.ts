@@ -16,7 +16,15 @@ export { genericKey, type LimitDescriptor, type LimitDomain, shownEntry } from '
 export { type Algorithm, type Limit, type Unit, windowSeconds } from './limits/limit.ts';
 export { type ConfigurationRecords, configurationFrom, loadConfiguration } from './load.ts';
 export type { Configuration, LoadedConfiguration } from './model.ts';
-export { chooseModules, isDemoModule, type ModuleChoice, type ModuleName, moduleNames } from './modules.ts';
+export {
+  chooseModules,
+  demoModules,
+  httpModules,
+  isDemoModule,
+  type ModuleChoice,
+  type ModuleName,
+  moduleNames,
+} from './modules.ts';
 export { processNotices } from './notices.ts';
 export { keepLastGood, requireConfiguration } from './quarantine.ts';
 export { quote, withoutSecrets } from './quote.ts';

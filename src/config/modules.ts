@@ -6,7 +6,7 @@ export const moduleNames = ['gateway', 'auth', 'ratelimit', 'hotel', 'car', 'api
 export type ModuleName = (typeof moduleNames)[number];
 
 /** The services of the demo. */
-const demoModules = ['hotel', 'car', 'api'] as const;
+export const demoModules = ['hotel', 'car', 'api'] as const;
 
 export function isDemoModule(name: string): boolean {
   return demoModules.some((module) => module === name);
@@ -36,7 +36,8 @@ export function chooseModules(
 
 type ServiceRecord = Configuration['mappings' | 'authServices' | 'rateLimitServices'][number];
 
-const httpModules = [...demoModules, 'auth'] as const;
+/** The modules that a Mapping can lead to. */
+export const httpModules = [...demoModules, 'auth'] as const;
 
 export interface NamedModule {
   readonly module: ModuleName;

@@ -1,5 +1,6 @@
 /** Answers `/` to a browser where no mapping takes it: a page with the routes that the caller may see. */
 import type { Context, Middleware, Next } from 'koa';
+import { demoModules } from '#config';
 import { type LandingRoute, landingPage } from '#diag';
 import { attributesOf, type RouteSnapshot } from '#gateway';
 import { createRepresentations, Problem, pageHeaders, requestContext } from '#http';
@@ -9,8 +10,7 @@ import type { Setup } from './options.ts';
 const representations = createRepresentations();
 
 export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<GatewayHost, 'snapshot'>): Middleware {
-  const modules = (['hotel', 'car', 'api'] as const).filter(has);
-  const apis: ReadonlySet<string> = new Set(modules);
+  const apis: ReadonlySet<string> = new Set(demoModules.filter(has));
 
   async function answer(ctx: Context): Promise<void> {
     const routes = gateway.snapshot().routes.filter(isShown);

@@ -1,7 +1,7 @@
 /** Opens the listeners together or not at all, and closes them in reverse order. */
 import type { RequestListener } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isLoopback, type Settings, type Tls } from '#config';
+import { demoModules, isLoopback, type Settings, type Tls } from '#config';
 import {
   type ConnectionLimit,
   createUpgrades,
@@ -200,7 +200,7 @@ async function together(closers: readonly (() => Promise<void>)[]): Promise<void
 }
 
 function servesHttp({ has, services }: Setup): boolean {
-  return has('gateway') || has('hotel') || has('car') || has('api') || Object.keys(services).length > 0;
+  return has('gateway') || demoModules.some(has) || Object.keys(services).length > 0;
 }
 
 interface Opened {

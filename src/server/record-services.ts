@@ -1,6 +1,6 @@
 /** The services that records name: which run in this process, in what role, and which on the network accept no connection. */
 import { connect } from 'node:net';
-import { type Configuration, type ConfigurationError, flatMapInParts, type Work } from '#config';
+import { type Configuration, type ConfigurationError, flatMapInParts, httpModules, type Work } from '#config';
 import { createResolve, hostAndPort, type Resolve, resolveLimiter, type Target } from '#gateway';
 import type { Setup } from './options.ts';
 
@@ -42,8 +42,6 @@ export function* checkServiceRoles(
     ),
   ];
 }
-
-const httpModules = ['hotel', 'car', 'api', 'auth'] as const;
 
 function isHttpService({ has, services }: LocalNames, name: string): boolean {
   return Object.hasOwn(services, name) || httpModules.some((module) => module === name && has(module));

@@ -9,7 +9,7 @@ import {
   createUsers,
   type LoginCounts,
 } from '#auth';
-import type { AuthService as AuthServiceRecord, Configuration } from '#config';
+import { type AuthService as AuthServiceRecord, type Configuration, demoModules } from '#config';
 import type { Handler } from '#gateway';
 import { isolate } from '#http';
 import type { Setup } from './options.ts';
@@ -72,8 +72,7 @@ function createLiveUsers(configuration: LiveConfiguration, counts: LoginCounts):
 
 /** Undefined: no module of this process needs a database. Rejects with an Error fit for a terminal. */
 export async function openStorageIfNeeded(setup: Setup): Promise<Storage | undefined> {
-  const { has } = setup;
-  if (!has('hotel') && !has('car') && !has('api')) return undefined;
+  if (!demoModules.some(setup.has)) return undefined;
   // Late, because it is half of all modules that a process loads.
   const { openStorage } = await import('./storage.ts');
   return openStorage(setup);

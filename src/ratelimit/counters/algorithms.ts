@@ -150,6 +150,6 @@ export function windowNumberAfter(last: number, nowMs: number, windowSeconds: nu
 }
 
 /** Rounded up and never 0: waiting so long is always enough. */
-function wholeSeconds(ms: number): number {
+export function wholeSeconds(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1_000));
 }

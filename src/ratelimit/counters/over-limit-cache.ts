@@ -1,4 +1,5 @@
 /** Exhausted limits remembered in this process, so that Redis is not asked again before they reset. */
+import { wholeSeconds } from './algorithms.ts';
 import { type Hit, type HitResult, isDenied } from './counters.ts';
 
 export interface OverLimitCacheOptions {
@@ -121,7 +122,7 @@ function rangeOf({ algorithm, hits }: Hit, over: boolean, remaining: number) {
 /** Undefined if so many hits may be over or not. */
 function resultOf(entry: CachedLimit, { hits }: Hit, nowMs: number): HitResult | undefined {
   const { remaining } = entry;
-  const resetSeconds = Math.max(1, Math.ceil((entry.untilMs + 1 - nowMs) / 1_000));
+  const resetSeconds = wholeSeconds(entry.untilMs + 1 - nowMs);
   if (hits >= entry.overFrom && hits <= entry.overTo) return { over: true, remaining, resetSeconds, fromCache: true };
   return hits <= entry.fittingTo ? { over: false, remaining, resetSeconds } : undefined;
 }

@@ -1,4 +1,5 @@
 /** Counters in Redis, shared by processes: one script call for all decisions of one turn of the event loop. */
+import { wholeSeconds } from './algorithms.ts';
 import type { Counters, Hit, HitResult, TakeOptions } from './counters.ts';
 import type { Outage } from './failure-policy.ts';
 import { createOverLimitCache, type SharedResult } from './over-limit-cache.ts';
@@ -130,5 +131,5 @@ function createScript({ send }: RedisConnection) {
 }
 
 function resultOf({ over, remaining, resetMs }: SharedResult): HitResult {
-  return { over, remaining, resetSeconds: Math.max(1, Math.ceil(resetMs / 1_000)) };
+  return { over, remaining, resetSeconds: wholeSeconds(resetMs) };
 }
