@@ -1,0 +1,102 @@
+/** The network of an address as Envoy's masked_remote_address and as ours name it: limits of one count for the other. */
+import assert from 'node:assert/strict';
+import { maskAddress } from '#http';
+import { createLimiter, serveRateLimit } from '#ratelimit';
+import { freePort } from '../support/programs/free-port.ts';
+import { envoy, hasEnvoy, startProxy } from '../support/programs/proxy-process.ts';
+import { testServers } from '../support/serve.ts';
+import { startUpstream } from '../support/upstream.ts';
+
+const [ipv4, ipv6] = [20, 52];
+
+/** Asks before it passes a request on. */
+function asking(port: number, limits: number, service: number): string {
+  const cluster = (name: string, to: number) => `
+    - name: ${name}
+      type: STATIC
+      load_assignment:
+        cluster_name: ${name}
+        endpoints:
+          - lb_endpoints:
+              - endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: ${to} } } }`;
+  return `
+static_resources:
+  listeners:
+    - address: { socket_address: { address: 127.0.0.1, port_value: ${port} } }
+      filter_chains:
+        - filters:
+            - name: envoy.filters.network.http_connection_manager
+              typed_config:
+                "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+                stat_prefix: edge
+                use_remote_address: true
+                xff_num_trusted_hops: 1
+                http_filters:
+                  - name: envoy.filters.http.ratelimit
+                    typed_config:
+                      "@type": type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit
+                      domain: edge
+                      timeout: 5s
+                      failure_mode_deny: true
+                      rate_limit_service:
+                        transport_api_version: V3
+                        grpc_service: { envoy_grpc: { cluster_name: limits } }
+                  - name: envoy.filters.http.router
+                    typed_config:
+                      "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
+                route_config:
+                  virtual_hosts:
+                    - name: all
+                      domains: ["*"]
+                      rate_limits:
+                        - actions: [{ masked_remote_address: { v4_prefix_mask_len: ${ipv4}, v6_prefix_mask_len: ${ipv6} } }]
+                      routes: [{ match: { prefix: / }, route: { cluster: service } }]
+  clusters:${cluster('service', service)}${cluster('limits', limits)}
+      typed_extension_protocol_options:
+        envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
+          "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
+          explicit_http_config: { http2_protocol_options: {} }
+`;
+}
+
+describe('a masked address', function () {
+  this.timeout(60_000);
+  if (!hasEnvoy()) return void it('is compared where envoy is on the PATH');
+  const servers = testServers();
+
+  it('is what Envoy makes of it', async () => {
+    const asked: unknown[] = [];
+    const limiter = createLimiter({ limits: [] });
+    const limits = await serveRateLimit({
+      limiter: {
+        shouldRateLimit(request) {
+          asked.push(request.descriptors[0]?.entries[0]);
+          return limiter.shouldRateLimit(request);
+        },
+      },
+      port: 0,
+    });
+    servers.later(() => limits.close());
+    const upstream = await startUpstream(servers);
+    const port = await freePort();
+    const proxy = await startProxy(envoy, asking(port, limits.port, upstream.port), port);
+    servers.later(proxy.remove);
+    const addresses = [
+      '203.0.113.7',
+      '10.1.255.255',
+      '2001:db8:7:ffff::1',
+      '2001:db8::7',
+      '::1',
+      '2001:0:0:1::',
+      'fe80::1',
+    ];
+    for (const address of addresses) {
+      const { status } = await fetch(`http://127.0.0.1:${port}/`, { headers: { 'X-Forwarded-For': address } });
+      assert.equal(status, 200, address);
+    }
+    assert.deepEqual(
+      asked,
+      addresses.map((one) => ({ key: 'masked_remote_address', value: maskAddress(one, { ipv4, ipv6 }) })),
+    );
+  });
+});
