@@ -1,6 +1,6 @@
 /** The network of an address as Envoy's masked_remote_address and as ours name it: limits of one count for the other. */
 import assert from 'node:assert/strict';
-import { maskAddress } from '#http';
+import { maskAddress, silentLogger } from '#http';
 import { createLimiter, serveRateLimit } from '#ratelimit';
 import { freePort } from '../support/programs/free-port.ts';
 import { envoy, hasEnvoy, startProxy } from '../support/programs/proxy-process.ts';
@@ -75,6 +75,7 @@ describe('a masked address', function () {
         },
       },
       port: 0,
+      logger: silentLogger,
     });
     servers.later(() => limits.close());
     const upstream = await startUpstream(servers);
