@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { desksOf } from '../support/desks.ts';
+import { copyConfig, desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
 import type { OpenDesk } from './desk.ts';
 
@@ -55,20 +56,25 @@ const requests: readonly Asked[] = [
 export function answerCases(desk: OpenDesk): void {
   describe('whole answers', () => {
     const open = desksOf(testServers(after));
+    const writeFiles = temporaryFiles();
+    let reference: string;
+
+    before(async () => {
+      const { gateway } = await (await open({ config: await copyConfig(writeFiles) })).listen();
+      reference = gateway?.url ?? '';
+    });
 
     it('are those of one process', async () => {
-      const { gateway } = await (await open()).listen();
-      const layouts = [gateway?.url ?? '', desk().gatewayUrl];
-      for (const url of layouts) await untilLimitsAreCounted(url);
+      const { gatewayUrl } = desk();
+      for (const url of [reference, gatewayUrl]) await untilLimitsAreCounted(url);
       for (const asked of requests) {
-        const [expected, found] = [await ask(layouts[0] ?? '', asked), await ask(layouts[1] ?? '', asked)];
+        const [expected, found] = [await ask(reference, asked), await ask(gatewayUrl, asked)];
         assert.deepEqual(found, expected, JSON.stringify(asked));
       }
     });
 
     it('are those of one process where logins have failed too often', async () => {
-      const { gateway } = await (await open()).listen();
-      assert.deepEqual(await throttled(desk().gatewayUrl), await throttled(gateway?.url ?? ''));
+      assert.deepEqual(await throttled(desk().gatewayUrl), await throttled(reference));
     });
   });
 }

@@ -1,5 +1,7 @@
 /** What a desk promises to its users, as cases for any layout of its modules. */
 import type { Frontdesk } from 'frontdesk';
+import { copyConfig } from '../support/desks.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 import { answerCases } from './answers.ts';
 import { authenticationCases, authServiceCases } from './authentication.ts';
 import { bookingChangeCases } from './booking-changes.ts';
@@ -50,8 +52,8 @@ export async function addressesOf(desk: Frontdesk): Promise<Desk> {
   };
 }
 
-/** `open` starts the layout once for all cases. */
-export function conformance(name: string, open: () => Promise<Desk>, layout: Layout = {}): void {
+/** `open` starts the layout once for all cases; it gets the directory of a configuration with quick passwords. */
+export function conformance(name: string, open: (config: string) => Promise<Desk>, layout: Layout = {}): void {
   const { listeners = ['gateway', 'auth', 'ratelimit', 'ratelimitHttp'], kinds = [], isReference = false } = layout;
 
   describe(`conformance: ${name}`, () => {
@@ -61,12 +63,13 @@ export function conformance(name: string, open: () => Promise<Desk>, layout: Lay
       return opened;
     };
 
+    after(() => opened?.close());
+    const writeFiles = temporaryFiles();
+
     before(async function () {
       this.timeout(30_000);
-      opened = await open();
+      opened = await open(await copyConfig(writeFiles));
     });
-
-    after(() => opened?.close());
 
     for (const declare of listeners.flatMap((listener) => cases[listener]))
       if (declare !== answerCases || !isReference) declare(desk);

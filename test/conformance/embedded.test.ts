@@ -19,8 +19,8 @@ interface Host {
 
 conformance(
   'mounted in another Koa app',
-  async () => {
-    const { url, close } = await startHost();
+  async (config) => {
+    const { url, close } = await startHost(config);
     return { gatewayUrl: `${url}/travel`, authUrl: '', ratelimitUrl: '', ratelimitHttpUrl: '', close };
   },
   { listeners: ['mounted'], kinds: [hotels] },
@@ -81,8 +81,8 @@ describe('a host with two desks', () => {
   });
 });
 
-async function startHost(): Promise<Host & { readonly first: Frontdesk }> {
-  const options = { config: './config', databaseUrl: 'sqlite::memory:', demo: true };
+async function startHost(config = './config'): Promise<Host & { readonly first: Frontdesk }> {
+  const options = { config, databaseUrl: 'sqlite::memory:', demo: true };
   const [first, second] = await Promise.all([createFrontdesk(options), createFrontdesk(options)]);
   const errors: unknown[] = [];
   const app = new Koa().on('error', (error) => void errors.push(error));

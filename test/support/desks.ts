@@ -1,7 +1,10 @@
 /** Desks of the library for a test: on free ports, with a database of their own, closed afterwards. */
+import { cp } from 'node:fs/promises';
+import { join } from 'node:path';
 import request, { type Test } from 'supertest';
 import { createFrontdesk, type Frontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import type { TestServers } from './serve.ts';
+import type { WriteFiles } from './temporary-files.ts';
 
 export type OpenDesk = (options?: FrontdeskOptions) => Promise<Frontdesk>;
 
@@ -56,3 +59,16 @@ export const demoRecord = Object.freeze({
   roles: ['admin'],
   password_hash: '$scrypt$ln=1,r=1,p=1$AQEBAQEBAQEBAQEBAQEBAQ$1DbD5n6l2tvRy0vUzb0qA+KVLbJbR35li2AWO6CmaeA',
 });
+
+const guestRecord = Object.freeze({
+  name: 'guest',
+  password_hash: '$scrypt$ln=1,r=1,p=1$AQEBAQEBAQEBAQEBAQEBAQ$zjy21ZqfjiRDLvXL1XraRPd9rDpaKQ0Npg9rEHO/MUE',
+});
+
+/** A copy of ./config whose passwords are the same, and cost next to nothing to check; its directory. */
+export async function copyConfig(writeFiles: WriteFiles): Promise<string> {
+  const users = JSON.stringify({ users: [demoRecord, guestRecord] });
+  const directory = join(await writeFiles({ 'config/users.yaml': users }), 'config');
+  await cp('config', directory, { recursive: true, force: false });
+  return directory;
+}
