@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { problem, queryFault } from '#http';
 import { createListParser, type ListOptions, type ListQuery, type View } from '#query';
 import { collection, item, type Route } from '#rest';
-import { selectPage, type Tables } from '#storage';
+import { type CarRow, type HotelRow, selectPage, type Tables } from '#storage';
 import { hasRoom, offersOf, takenIn, unitsLeft } from './availability.ts';
 import { inventoryDocs, titlesOf } from './docs.ts';
 import { type BookingKind, type Offer, parseId } from './kind.ts';
@@ -32,8 +32,8 @@ export interface Availability {
 }
 
 export interface InventoryDefinition<Row extends Resource> {
-  /** Names its columns, because it is prepared once and must survive a column that a newer process adds. */
-  readonly all: (kysely: Kysely<Tables>) => SelectQueryBuilder<Tables, keyof Tables, Row>;
+  /** All of its row, by name: a prepared query must survive a column that a newer process adds. */
+  readonly columns: readonly (keyof Row & (keyof HotelRow | keyof CarRow))[];
   readonly view: View<Row & WithAvailability>;
   readonly list: Pick<ListOptions<Row & WithAvailability>, 'searchable' | 'defaultSort'>;
   /** Whether lists can be asked for a number of guests. @default false */
@@ -41,14 +41,16 @@ export interface InventoryDefinition<Row extends Resource> {
 }
 
 export function inventoryRoutes<Row extends Resource>(
-  { all, view, list, hasGuests = false }: InventoryDefinition<Row>,
+  { columns, view, list, hasGuests = false }: InventoryDefinition<Row>,
   { database, kind, clock, limits: { daysMax } = defaultLimits }: BookingStoreOptions,
 ): readonly Route[] {
   const { kysely } = database;
+  const selected = kysely.selectFrom(kind.tables.resources).select(columns);
+  const all = selected as unknown as SelectQueryBuilder<Tables, keyof Tables, Row>;
   const extra = createStayArguments(kind, daysMax, hasGuests);
   const docs = inventoryDocs(kind);
   const titles = titlesOf(kind);
-  const readFirst = database.prepareFirst<Row>(all(kysely).where('id', '=', ''));
+  const readFirst = database.prepareFirst<Row>(all.where('id', '=', ''));
   return [
     collection<Row & WithAvailability, AskedStay>({
       docs: docs.list,
@@ -60,9 +62,7 @@ export function inventoryRoutes<Row extends Resource>(
         const { extra: asked = anyStay } = query;
         const nowMs = clock();
         refusePast(kind, asked, nowMs);
-        const rows = isFiltered(asked)
-          ? all(kysely).where(hasRoom(kind, asked.stay, asked.guests ?? 1, nowMs))
-          : all(kysely);
+        const rows = isFiltered(asked) ? all.where(hasRoom(kind, asked.stay, asked.guests ?? 1, nowMs)) : all;
         // The columns that a view can filter and sort by are those of the row.
         const page = await selectPage(database, rows, query as unknown as ListQuery<Row>);
         return { ...page, items: await withAvailability(kysely, kind, page.items, asked, nowMs) };

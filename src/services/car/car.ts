@@ -1,6 +1,6 @@
 /** Cars as data: every calendar day (UTC) that a rental touches; their tables, views and words. */
 import type Koa from 'koa';
-import { type SelectQueryBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { z } from 'zod';
 import { createView } from '#query';
 import {
@@ -15,26 +15,14 @@ import {
   stayEndSchemas,
   type WithAvailability,
 } from '#services/booking';
-import type { CarBookingRow, CarRow, Tables } from '#storage';
+import type { CarBookingRow, CarRow } from '#storage';
 
 export function createCarService(options: BookingServiceOptions): Koa {
   return createBookingService<CarRow, CarBookingRow, z.infer<typeof requestSchema>>(
     {
       kind: carKind,
       inventory: {
-        all: (kysely) =>
-          kysely
-            .selectFrom('cars')
-            .select([
-              'id',
-              'model',
-              'class',
-              'city',
-              'pickup_place',
-              'units',
-              'price',
-              'currency',
-            ]) as SelectQueryBuilder<Tables, keyof Tables, CarRow>,
+        columns: ['id', 'model', 'class', 'city', 'pickup_place', 'units', 'price', 'currency'],
         view: cars,
         list: { searchable: ['model', 'class', 'city'], defaultSort: [{ column: 'model', descending: false }] },
       },

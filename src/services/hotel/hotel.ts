@@ -1,6 +1,6 @@
 /** Hotels as data: nights of a room type, by dates; their tables, views and words. */
 import type Koa from 'koa';
-import { type SelectQueryBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { z } from 'zod';
 import { createView } from '#query';
 import {
@@ -16,19 +16,14 @@ import {
   stayEndSchemas,
   type WithAvailability,
 } from '#services/booking';
-import type { HotelBookingRow, HotelRow, Tables } from '#storage';
+import type { HotelBookingRow, HotelRow } from '#storage';
 
 export function createHotelService(options: BookingServiceOptions): Koa {
   return createBookingService<HotelRow, HotelBookingRow, z.infer<typeof requestSchema>>(
     {
       kind: hotelKind,
       inventory: {
-        all: (kysely) =>
-          kysely.selectFrom('hotels').select(['id', 'name', 'city']) as SelectQueryBuilder<
-            Tables,
-            keyof Tables,
-            HotelRow
-          >,
+        columns: ['id', 'name', 'city'],
         view: hotels,
         list: { searchable: ['name', 'city'], defaultSort: [{ column: 'name', descending: false }] },
         hasGuests: true,
