@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { request as ask } from 'node:http';
 import request from 'supertest';
 import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { envoyConfiguration } from '../support/programs/envoy-configuration.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { envoy, hasEnvoy, startProxy } from '../support/programs/proxy-process.ts';
 import { type Served, testServers } from '../support/serve.ts';
@@ -16,37 +17,9 @@ const authorization = `Authorization: Basic ${btoa('demo:demo')}`;
 
 /** Passes all requests on; the client's address goes with them. */
 function passOn(port: number, target: number): string {
-  return `
-static_resources:
-  listeners:
-    - address: { socket_address: { address: 127.0.0.1, port_value: ${port} } }
-      filter_chains:
-        - filters:
-            - name: envoy.filters.network.http_connection_manager
-              typed_config:
-                "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-                stat_prefix: edge
-                use_remote_address: true
-                preserve_external_request_id: true
-                upgrade_configs: [{ upgrade_type: websocket }]
-                http_filters:
-                  - name: envoy.filters.http.router
-                    typed_config:
-                      "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
-                route_config:
-                  virtual_hosts:
-                    - name: all
-                      domains: ["*"]
-                      routes: [{ match: { prefix: / }, route: { cluster: next } }]
-  clusters:
-    - name: next
-      type: STATIC
-      load_assignment:
-        cluster_name: next
-        endpoints:
-          - lb_endpoints:
-              - endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: ${target} } } }
-`;
+  const upgrades = [{ upgrade_type: 'websocket' }];
+  const manager = { use_remote_address: true, preserve_external_request_id: true, upgrade_configs: upgrades };
+  return envoyConfiguration({ port, target, manager });
 }
 
 /** A limit for one client, by its address. */

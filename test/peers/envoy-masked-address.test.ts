@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { maskAddress, silentLogger } from '#http';
 import { createLimiter, serveRateLimit } from '#ratelimit';
+import { envoyConfiguration, limitCluster, limitFilter } from '../support/programs/envoy-configuration.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { envoy, hasEnvoy, startProxy } from '../support/programs/proxy-process.ts';
 import { testServers } from '../support/serve.ts';
@@ -10,53 +11,16 @@ import { startUpstream } from '../support/upstream.ts';
 const [ipv4, ipv6] = [20, 52];
 
 /** Asks before it passes a request on. */
-function asking(port: number, limits: number, service: number): string {
-  const cluster = (name: string, to: number) => `
-    - name: ${name}
-      type: STATIC
-      load_assignment:
-        cluster_name: ${name}
-        endpoints:
-          - lb_endpoints:
-              - endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: ${to} } } }`;
-  return `
-static_resources:
-  listeners:
-    - address: { socket_address: { address: 127.0.0.1, port_value: ${port} } }
-      filter_chains:
-        - filters:
-            - name: envoy.filters.network.http_connection_manager
-              typed_config:
-                "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-                stat_prefix: edge
-                use_remote_address: true
-                xff_num_trusted_hops: 1
-                http_filters:
-                  - name: envoy.filters.http.ratelimit
-                    typed_config:
-                      "@type": type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit
-                      domain: edge
-                      timeout: 5s
-                      failure_mode_deny: true
-                      rate_limit_service:
-                        transport_api_version: V3
-                        grpc_service: { envoy_grpc: { cluster_name: limits } }
-                  - name: envoy.filters.http.router
-                    typed_config:
-                      "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
-                route_config:
-                  virtual_hosts:
-                    - name: all
-                      domains: ["*"]
-                      rate_limits:
-                        - actions: [{ masked_remote_address: { v4_prefix_mask_len: ${ipv4}, v6_prefix_mask_len: ${ipv6} } }]
-                      routes: [{ match: { prefix: / }, route: { cluster: service } }]
-  clusters:${cluster('service', service)}${cluster('limits', limits)}
-      typed_extension_protocol_options:
-        envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
-          "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
-          explicit_http_config: { http2_protocol_options: {} }
-`;
+function asking(port: number, limits: number, target: number): string {
+  const action = { masked_remote_address: { v4_prefix_mask_len: ipv4, v6_prefix_mask_len: ipv6 } };
+  return envoyConfiguration({
+    port,
+    target,
+    manager: { use_remote_address: true, xff_num_trusted_hops: 1 },
+    filters: [limitFilter({ domain: 'edge', timeout: '5s', failure_mode_deny: true })],
+    route: { rate_limits: [{ actions: [action] }] },
+    clusters: [limitCluster(limits)],
+  });
 }
 
 describe('a masked address', function () {
