@@ -48,9 +48,14 @@ export function pageOf<DB, TB extends keyof DB, Row extends object>(
 ): SelectQueryBuilder<DB, TB, Row> {
   let ordered = query;
   for (const { column, descending } of sort) ordered = ordered.orderBy(sql.ref(column), descending ? 'desc' : 'asc');
-  if (after === undefined) return ordered.limit(limit).offset(offset);
+  if (after === undefined) return ordered.limit(integer(limit)).offset(integer(offset));
   const following = after.length === 0 ? ordered : ordered.where(rowsAfter(dialect, sort, after));
-  return following.limit(limit);
+  return following.limit(integer(limit));
+}
+
+/** SQLite plans by the value of a bare `limit ?`, and so prepares the statement again for each call. */
+function integer(value: number): RawBuilder<number> {
+  return sql<number>`cast(${value} as bigint)`;
 }
 
 type Condition = RawBuilder<SqlBool>;

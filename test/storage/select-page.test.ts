@@ -1,6 +1,6 @@
 /** Pages after a row equal those by offset, on both databases and in every order, and need no extra query. */
 import assert from 'node:assert/strict';
-import { DatabaseSync } from 'node:sqlite';
+import { constants, DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely';
 import pg from 'pg';
@@ -33,9 +33,11 @@ const listOf = (list: Partial<ListQuery<Place>>): ListQuery<Place> => ({
 const tableIn = (text: string) =>
   `create table places (id int primary key, city text${text} not null, stars int not null, seen text${text})`;
 
-function openInMemory(): Kysely<{ readonly places: Place }> {
-  return new Kysely({ dialect: new SqliteDialect({ database: createStatementCache(new DatabaseSync(':memory:')) }) });
+function openIn(connection: DatabaseSync): Kysely<{ readonly places: Place }> {
+  return new Kysely({ dialect: new SqliteDialect({ database: createStatementCache(connection) }) });
 }
+
+const openInMemory = () => openIn(new DatabaseSync(':memory:'));
 
 const places = fc.uniqueArray(
   fc.record({
@@ -205,6 +207,26 @@ describe('the queries of a page', () => {
     await check({ offset: 9 }, 3, 2);
   });
 
+  it('are prepared once, also when limit and offset change', async () => {
+    const connection = new DatabaseSync(':memory:');
+    const other = openIn(connection);
+    await sql.raw(tableIn('')).execute(other);
+    let prepared = 0;
+    // SQLite asks for permissions whenever it prepares a statement.
+    connection.setAuthorizer(() => {
+      prepared += 1;
+      return constants.SQLITE_OK;
+    });
+    const query = other.selectFrom('places').selectAll();
+    const readBoth = async (limit: number, offset: number) => {
+      await selectPage({ dialect: 'sqlite' }, query, listOf({ limit, offset }));
+      await selectPage({ dialect: 'sqlite' }, query, listOf({ limit, after: [offset] }));
+      return prepared;
+    };
+    assert.equal(await readBoth(2, 1), await readBoth(3, 4));
+    await other.destroy();
+  });
+
   it('search in PostgreSQL by its default collation, with the wildcards of LIKE escaped', () => {
     const list = listOf({ limit: 2, search: { text: '5%_\\', columns: ['city', 'seen'] } });
     // Its SQL differs from SQLite's only in the placeholders of parameters.
@@ -212,7 +234,10 @@ describe('the queries of a page', () => {
     const compiled = pageOf('postgres', query, listOf({ limit: 2 }) as ListQuery<{ id: number }>).compile();
     const test = (column: string) => `lower("${column}" collate "default") like lower(?) escape '\\'`;
     const where = `(${test('city')} or ${test('seen')})`;
-    assert.equal(compiled.sql, `select "id" from "places" where ${where} order by "id" asc limit ? offset ?`);
+    assert.equal(
+      compiled.sql,
+      `select "id" from "places" where ${where} order by "id" asc limit cast(? as bigint) offset cast(? as bigint)`,
+    );
     assert.deepEqual(compiled.parameters, ['%5\\%\\_\\\\%', '%5\\%\\_\\\\%', 2, 0]);
   });
 });

@@ -105,7 +105,8 @@ async function deleteOld(transaction: Kysely<Tables>, dialect: Database['dialect
     .select('id')
     .where('created_at', '<=', cutoff)
     .orderBy('created_at')
-    .limit(deletedAtOnce);
+    // As text: SQLite would prepare the statement again for each value of a parameter.
+    .limit(sql.lit(deletedAtOnce));
   const free = dialect === 'postgres' ? old.forUpdate().skipLocked() : old;
   await transaction.deleteFrom('answers').where('id', 'in', free).execute();
 }
