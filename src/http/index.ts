@@ -30,11 +30,13 @@ export { createAccessLog } from './log/access-log.ts';
 export {
   createOncePerMinute,
   createOutageLog,
+  createOutageLogs,
   createOutageRegistry,
   endedStatus,
   type Logger,
   logRequest,
   type OutageLog,
+  type OutageLogs,
   type OutageRegistry,
   requestLogFields,
   silentLogger,

@@ -2,7 +2,7 @@
 import type { Context, Middleware, Next } from 'koa';
 import { gatewayRoot, requestContext } from './context.ts';
 import type { ProblemNotes } from './html/problem-page.ts';
-import { createOutageLogs, type Logger, logRequest, requestLogFields } from './log/log.ts';
+import { createOutageLogs, type Logger, logRequest, type OutageLogs, requestLogFields } from './log/log.ts';
 import { errorBody, type Problem, problemOf, reasonOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
 import { createRepresentations, type Formatter, type Representations } from './representations.ts';
@@ -11,6 +11,8 @@ export interface ProblemResponsesOptions {
   readonly representations?: Representations;
   /** @default the `error` event of the app, which Koa prints */
   readonly logger?: Logger;
+  /** Shared with the apps behind it. @default those of `logger` alone */
+  readonly outages?: OutageLogs;
   /** Turns an error of another module into a problem; undefined leaves it to the default. */
   readonly toProblem?: ((thrown: unknown) => Problem | undefined) | undefined;
   /**
@@ -19,8 +21,6 @@ export interface ProblemResponsesOptions {
    */
   readonly problemPagesPath?: string | undefined;
 }
-
-type OutageLogs = ReturnType<typeof createOutageLogs>;
 
 /** Headers that describe the representation which the error replaces. */
 const staleHeaders = [
@@ -45,11 +45,11 @@ const staleHeaders = [
  */
 export function createProblemResponses(options: ProblemResponsesOptions = {}): Middleware {
   const { representations = createRepresentations(), logger, toProblem, problemPagesPath } = options;
-  const outages = logger && createOutageLogs({ logger });
+  const { outages = logger && createOutageLogs({ logger }) } = options;
   return async function problemResponses(ctx: Context, next: Next) {
     try {
       await next();
-      outages?.answered(serviceOf(ctx));
+      outages?.answered(requestContext(ctx).service);
     } catch (thrown) {
       const found = toProblem?.(thrown) ?? problemOf(thrown);
       if (!isClientGone(ctx, thrown)) report(ctx, found, thrown, logger, outages);
@@ -113,14 +113,10 @@ function report(
   const fields = { mapping: context.mapping, problem: found.slug, err: found.cause ?? thrown };
   if (found.slug === 'internal') logRequest(logger, 'error', ctx, fields, 'a request failed unexpectedly');
   else if (!isLogged(found)) {
-    const service = serviceOf(ctx);
-    const upstream = found.slug === 'storage-unavailable' ? 'the database' : service;
+    const { service } = context;
+    const upstream = found.slug === 'storage-unavailable' ? 'the database' : (service ?? 'this server');
     outages?.failed(service, upstream, { ...requestLogFields(ctx), ...fields }, found.message);
   }
-}
-
-function serviceOf(ctx: Context): string {
-  return requestContext(ctx).service ?? 'this server';
 }
 
 /** The stage that asked has logged the outage of an auth or rate-limit service, with its cause. */

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { demoUsersAmong, loadTls, openFilesMax, packageVersion } from '#config';
 import { problemPagesPath } from '#diag';
 import { createGatewayCounts, createTraffic } from '#gateway';
-import { createConnectionLimit, createOutageRegistry, createRepresentations } from '#http';
+import { createConnectionLimit, createOutageLogs, createOutageRegistry, createRepresentations } from '#http';
 import { createClusters } from '#proxy';
 import { loadTracing } from '#tracing';
 import { createGatewayHost } from './gateway-host.ts';
@@ -44,7 +44,8 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
 
   // What answers: the services of this process, the gateway, and the routes that show it.
   const representations = createRepresentations();
-  const problems = { representations, logger, toProblem: storage?.toProblem, problemPagesPath };
+  const outageLogs = createOutageLogs({ logger });
+  const problems = { representations, logger, outages: outageLogs, toProblem: storage?.toProblem, problemPagesPath };
   const services = createServices(setup, { configuration, storage, problems });
   const gateway = createGatewayHost();
   opened.defer(gateway.close);
@@ -57,7 +58,11 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   // No part that is added later may throw: a gateway is closed only after it was in force.
   configuration.onChange(function* (next) {
     const made = yield* openGateway(setup, next, parts);
-    return () => gateway.replace(made);
+    const named = new Set(made.gateway.parts.table.routes.map(({ service }) => service));
+    return () => {
+      gateway.replace(made);
+      outageLogs.keepOnly(named);
+    };
   });
 
   // What is in front of it: middleware, then listeners.

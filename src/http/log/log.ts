@@ -140,9 +140,17 @@ export function createOutageRegistry(options: Omit<OutageLogOptions, 'ended'>): 
 }
 
 /** An outage log for each upstream, made when it first fails. Services of this process share those of what they need themselves. */
-export function createOutageLogs(options: Omit<OutageLogOptions, 'ended'>) {
+export interface OutageLogs {
+  /** A request to the service met an outage, of `upstream`. A service is undefined where the server itself answers. */
+  readonly failed: (service: string | undefined, upstream: string, fields: object, message: string) => void;
+  readonly answered: (service: string | undefined) => void;
+  /** Forgets all other services. */
+  readonly keepOnly: (services: ReadonlySet<string>) => void;
+}
+
+export function createOutageLogs(options: Omit<OutageLogOptions, 'ended'>): OutageLogs {
   const ofUpstreams = new Map<string, OutageLog>();
-  const ofServices = new Map<string, OutageLog>();
+  const ofServices = new Map<string | undefined, OutageLog>();
 
   function logOf(upstream: string): OutageLog {
     const log = ofUpstreams.get(upstream) ?? createOutageLog({ ...options, ended: `${upstream} answers again` });
@@ -151,14 +159,19 @@ export function createOutageLogs(options: Omit<OutageLogOptions, 'ended'>) {
   }
 
   return Object.freeze({
-    /** A request to the service met an outage, of `upstream`. */
-    failed(service: string, upstream: string, fields: object, message: string) {
+    failed(service: string | undefined, upstream: string, fields: object, message: string) {
       const log = logOf(upstream);
       ofServices.set(service, log);
       log.failed(fields, message);
     },
-    answered(service: string) {
+    answered(service: string | undefined) {
       if (ofServices.size > 0) ofServices.get(service)?.answered();
+    },
+    keepOnly(services: ReadonlySet<string>) {
+      for (const service of ofServices.keys())
+        if (service !== undefined && !services.has(service)) ofServices.delete(service);
+      const kept = new Set(ofServices.values());
+      for (const [upstream, log] of ofUpstreams) if (!kept.has(log)) ofUpstreams.delete(upstream);
     },
   });
 }

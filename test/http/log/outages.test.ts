@@ -114,6 +114,28 @@ describe('requests of one outage', () => {
     assert.deepEqual(await meet(mapping('/b'), ...askers), first);
   });
 
+  it('to a service go on being one over a reload, until no record names it', async () => {
+    const mappings: Record<string, object> = {};
+    for (const name of ['one', 'two'])
+      mappings[name] = mappingRecord(name, `/${name}`, `127.0.0.1:${(await servers.refusing()).port}`, {
+        bypass_auth: true,
+      });
+    const yaml = (names: readonly string[]) => names.map((name) => JSON.stringify(mappings[name])).join('\n---\n');
+    const config = await writeFiles({ 'services/all.yaml': yaml(['one', 'two']) });
+    const desk = await openDesk({ config, only: ['gateway'], logger });
+    const meet = async (...names: string[]) => {
+      await writeFile(join(config, 'services/all.yaml'), yaml(names));
+      await desk.reload();
+      lines = [];
+      for (const name of names) await call(desk, `/${name}`).expect(503);
+      return lines;
+    };
+    const away = 'The service behind the gateway could not be reached.';
+    assert.deepEqual(await meet('one', 'two'), [`${away} one`, `${away} two`]);
+    assert.deepEqual(await meet('one'), []);
+    assert.deepEqual(await meet('one', 'two'), [`${away} two`]);
+  });
+
   it('whose counters are away, and which are refused for it, are one line', async () => {
     const redisUrl = `redis://127.0.0.1:${(await servers.refusing()).port}`;
     const more = { bypass_auth: true, labels: { gateway: [{ group: [{ k: { header: 'x-k' } }] }] } };
