@@ -8,7 +8,9 @@ import type {
   Decision,
   Descriptor,
   DescriptorStatus,
+  Entry,
   Limiter,
+  Logger,
   RateLimitRequest,
   ResponseHeader,
   Rule,
@@ -24,6 +26,8 @@ export interface LimiterOptions {
   /** Decisions carry RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset for the client. @default false */
   readonly responseHeaders?: boolean;
   readonly stats?: Pick<LimitStats, 'count'> | undefined;
+  /** For requests that meet no limit, at debug if that level is on when the limiter is made. @default nothing is logged */
+  readonly logger?: Pick<Logger, 'debug' | 'isLevelEnabled'> | undefined;
 }
 
 export interface LocalLimiter extends Limiter {
@@ -41,6 +45,7 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
   const { limits, counters = createMemoryCounters(), countDenied = false, responseHeaders = false, stats } = options;
   let rules = compileRules(limits);
   const takeOptions = Object.freeze({ countDenied });
+  const reportUnmatched = createUnmatchedReport(options.logger);
 
   function decide({ matches, hits }: PreparedRequest, results: readonly HitResult[]): Decision {
     let next = 0;
@@ -58,6 +63,7 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
   return Object.freeze({
     shouldRateLimit(request: RateLimitRequest): Decision | Promise<Decision> {
       checkRequest(request);
+      reportUnmatched?.(request, rules);
       const prepared = prepare(request, rules);
       if (prepared.hits.length === 0) return decide(prepared, []);
       const results = counters.take(prepared.hits, takeOptions);
@@ -101,6 +107,33 @@ function prepare({ domain, descriptors, hitsAddend }: RateLimitRequest, rules: R
 function matchesOf(domain: string, { entries, limit }: Descriptor, rules: Rules): readonly RuleMatch[] {
   if (limit?.unit === undefined) return rules.match(domain, entries);
   return [overrideMatch(domain, entries, { ...limit, unit: limit.unit })];
+}
+
+const shownDescriptorsMax = 8;
+/** Of a descriptor, or a part of it. */
+const shownCharactersMax = 200;
+
+/** For limits that do not apply as they should: a line for each request with a descriptor that meets none. Undefined: debug is off. */
+function createUnmatchedReport(logger: LimiterOptions['logger']) {
+  if (logger?.debug === undefined || logger.isLevelEnabled?.('debug') === false) return undefined;
+  return function reportUnmatched({ domain, descriptors }: RateLimitRequest, rules: Rules): void {
+    const unmatched = descriptors.filter((descriptor) => matchesOf(domain, descriptor, rules).length === 0);
+    if (unmatched.length === 0) return;
+    const shown = unmatched
+      .slice(0, shownDescriptorsMax)
+      .map(({ entries }) => bounded(entries.map(entryText).join(',')));
+    const message = rules.has(domain) ? 'a descriptor matches no limit' : 'unknown domain, so no limit applies';
+    logger.debug?.({ domain: bounded(domain), unmatched: unmatched.length, descriptors: shown }, message);
+  };
+}
+
+/** As envoyproxy/ratelimit logs it. */
+function entryText({ key, value }: Entry): string {
+  return `(${bounded(key)}=${bounded(value)})`;
+}
+
+function bounded(text: string): string {
+  return text.length > shownCharactersMax ? `${text.slice(0, shownCharactersMax)}…` : text;
 }
 
 /** Drops the limits that another limit of the same request replaces. */

@@ -111,4 +111,6 @@ export interface Logger {
   info(fields: object, message?: string): void;
   warn(fields: object, message?: string): void;
   error(fields: object, message?: string): void;
+  debug?(fields: object, message?: string): void;
+  isLevelEnabled?(level: string): boolean;
 }

@@ -12,6 +12,7 @@ import {
 import type { CurrentLimit, Entry, Rule } from './limiter.ts';
 
 export interface Rules {
+  readonly has: (domain: string) => boolean;
   /** Empty when no limit applies. */
   match(domain: string, entries: readonly Entry[]): readonly RuleMatch[];
   /** Whether any limit replaces another. */
@@ -39,6 +40,7 @@ export function compileRules(domains: readonly LimitDomain[]): Rules {
     }),
   );
   return Object.freeze({
+    has: (domain: string) => levels.has(domain),
     match(domain: string, entries: readonly Entry[]): readonly RuleMatch[] {
       const level = levels.get(domain);
       return level === undefined ? none : walk(level, entries);

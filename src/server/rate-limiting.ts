@@ -56,6 +56,7 @@ export async function openRateLimiting(
     countDenied: settings.ratelimitCountDenied,
     responseHeaders: settings.ratelimitResponseHeaders,
     stats,
+    logger,
   });
   configuration.onChange((next) => () => {
     if (!isDeepStrictEqual(next.limits, limits())) limiter.reload(next.limits);

@@ -73,6 +73,61 @@ describe('the limits of a descriptor', () => {
   });
 });
 
+describe('a request that meets no limit', () => {
+  function setUp(isLevelEnabled?: () => boolean) {
+    const lines: unknown[] = [];
+    const debug = (fields: object, message?: string) => void lines.push({ ...fields, message });
+    const below = node('plan', [], node('user', limit(1)));
+    const limiter = createLimiter({
+      limits: [
+        domain(
+          'd',
+          node('k', limit(1, 'minute', { name: 'k' })),
+          node('j', limit(1, 'day', { replaces: ['k'] })),
+          below,
+        ),
+      ],
+      logger: isLevelEnabled === undefined ? { debug } : { debug, isLevelEnabled },
+    });
+    const ask = (name: string, ...descriptors: Descriptor[]) =>
+      void limiter.shouldRateLimit({ domain: name, descriptors });
+    return { ask, lines };
+  }
+  const matching = 'a descriptor matches no limit';
+
+  it('has one line at debug, with its domain and the descriptors that meet none', () => {
+    const { ask, lines } = setUp();
+    ask('d', descriptor('k=1'), descriptor('x=1'), descriptor('plan=gold'), descriptor('plan=gold', 'user='));
+    ask('e', descriptor('plan=gold', 'user=ann'), descriptor('k=1'));
+    assert.deepEqual(lines, [
+      { domain: 'd', unmatched: 2, descriptors: ['(x=1)', '(plan=gold)'], message: matching },
+      {
+        domain: 'e',
+        unmatched: 2,
+        descriptors: ['(plan=gold),(user=ann)', '(k=1)'],
+        message: 'unknown domain, so no limit applies',
+      },
+    ]);
+  });
+
+  it('has none where a limit comes with it or is replaced by another, and where debug is off', () => {
+    const { ask, lines } = setUp();
+    ask('d', descriptor('k=1'), descriptor('j=1'));
+    ask('e', { ...descriptor('x=1'), limit: { requestsPerUnit: 1, unit: 'minute' } });
+    const quiet = setUp(() => false);
+    quiet.ask('d', descriptor('x=1'));
+    assert.deepEqual([lines, quiet.lines], [[], []]);
+  });
+
+  it('has a line of a few kilobytes, whatever the client sends', () => {
+    const { ask, lines } = setUp();
+    const long = 'x'.repeat(16_384);
+    ask(long, ...Array.from({ length: 20 }, () => descriptor(...Array.from({ length: 4 }, () => `${long}=${long}`))));
+    assert.equal(lines.length, 1);
+    assert.ok(JSON.stringify(lines).length < 4096);
+  });
+});
+
 describe('a reload of the limits', () => {
   const own = (requests: number) => [domain('d', node('k', limit(requests)))];
   const setUp = (counters: Counters = createMemoryCounters({ clock: () => 0 })) => {

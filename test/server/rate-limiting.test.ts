@@ -102,6 +102,24 @@ describe('the rate-limit service of a desk', () => {
     }
   });
 
+  it('logs at debug which request of either port meets no limit', async () => {
+    const lines: string[] = [];
+    const debug = (fields: object, message?: string) => void lines.push(`${message} ${JSON.stringify(fields)}`);
+    const logger = { info() {}, warn() {}, error() {}, debug };
+    const { ratelimit, ratelimitHttp } = await (
+      await open({ config: { records: [], limits: [twoLimits] }, logger })
+    ).listen();
+    await askAll(ratelimitHttp?.url ?? '', ['k', 'c']).expect(200);
+    const stranger = createStranger(ratelimit?.url ?? '');
+    const message = { domain: 'other', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] };
+    await stranger.call('envoy.service.ratelimit.v3.RateLimitService', 'ShouldRateLimit', message);
+    stranger.close();
+    assert.deepEqual(lines, [
+      'a descriptor matches no limit {"domain":"d","unmatched":1,"descriptors":["(c=v)"]}',
+      'unknown domain, so no limit applies {"domain":"other","unmatched":1,"descriptors":["(k=v)"]}',
+    ]);
+  });
+
   describe('with Redis', () => {
     const config = { records: [], limits: [twoLimits] };
     let redisUrl: string;
