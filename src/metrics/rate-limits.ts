@@ -31,7 +31,7 @@ export function createRateLimitFamilies({ all, failures, refusals }: LimiterFigu
       name: 'frontdesk_ratelimit_port_refusals_total',
       type: 'counter',
       labels: ['reason'],
-      help: 'What the rate-limit port closed or refused: connections that were `too_many`, `silent`, or had `unfinished` calls, and `reflections`.',
+      help: 'What the rate-limit port closed or refused: connections that were `too_many`, `silent`, or had `unfinished` calls; calls that were `invalid`, had an `unreadable` message, asked for a method or a compression that is `unimplemented`, or `exhausted` a bound of messages, reflections or watches.',
       samples: () => Object.entries(refusals()).map(([reason, value]) => ({ labels: { reason }, value })),
     },
   ];

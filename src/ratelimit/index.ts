@@ -4,9 +4,9 @@ export { withFailurePolicy } from './counters/failure-policy.ts';
 export { createMemoryCounters } from './counters/memory.ts';
 export { openRedisCounters } from './counters/redis.ts';
 export { createLimiter, type LimiterOptions } from './decide.ts';
-export { portRefusals, type ReportRefusal } from './grpc/bounds.ts';
 export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc/client.ts';
 export type { ProtocolName } from './grpc/codec.ts';
+export { portRefusals, type ReportRefusal } from './grpc/refusals.ts';
 export { type RateLimitServer, type RateLimitServerOptions, serveRateLimit } from './grpc/server.ts';
 export { createRateLimitHttp, type RateLimitHttpOptions } from './http/service.ts';
 export {

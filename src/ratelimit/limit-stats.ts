@@ -1,7 +1,7 @@
 /** Hits, near, over and shadow sums for each limit, how full it is, and failed decisions: for metrics and diagnostics. */
 import { type Limit, windowSeconds } from '#config';
 import type { Hit, HitResult } from './counters/counters.ts';
-import { type PortRefusal, portRefusals, type ReportRefusal } from './grpc/bounds.ts';
+import { type PortRefusal, portRefusals, type ReportRefusal } from './grpc/refusals.ts';
 import type { CurrentLimit, Rule } from './limiter.ts';
 import type { RuleMatch } from './rules.ts';
 

@@ -1,6 +1,7 @@
 /** Bounds what clients of the rate-limit port hold open: connections, calls that do not end, and messages that do not arrive. */
 import type { Socket } from 'node:net';
 import type { Responder, ServerInterceptor } from '@grpc/grpc-js';
+import type { PortRefusal, ReportRefusal } from './refusals.ts';
 
 export interface PortBounds {
   /** Connections at once. Beyond, the newest without a call makes room for the next. @default 1_000 */
@@ -29,19 +30,6 @@ export const portBounds: PortBounds = Object.freeze({
 /** A reflection client sends a message for each symbol it looks up, and grpc-js queues every answer that it does not take. */
 const reflectionsMax = 16;
 const messagesMax = 100;
-
-/** Why the port closes connections and refuses calls, in words. */
-export const portRefusals = Object.freeze({
-  too_many: 'there are too many',
-  silent: 'clients that send nothing',
-  unfinished: 'calls that do not end',
-  reflections: 'too many reflections at once',
-});
-
-export type PortRefusal = keyof typeof portRefusals;
-
-/** Called for each connection that is closed, and each call that is refused. */
-export type ReportRefusal = (reason: PortRefusal) => void;
 
 export interface BoundedPort {
   /** False: there is no room for the connection, and it is destroyed. */
@@ -125,7 +113,7 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
   const timer = setInterval(sweep, Math.min(1_000, bounds.silentMs, bounds.callMs)).unref();
   return Object.freeze({
     admit,
-    interceptor: createInterceptor(grpc, { report, begin, arrived: (call) => arriving.delete(call), end, disconnect }),
+    interceptor: createInterceptor(grpc, { begin, arrived: (call) => arriving.delete(call), end, disconnect }),
     sockets: () => openedMs.keys(),
     close: () => clearInterval(timer),
   });
@@ -139,7 +127,6 @@ function nameOf({ remoteAddress, remotePort }: Peer): string {
 }
 
 interface CallEvents {
-  readonly report: ReportRefusal;
   readonly begin: (peer: Peer) => OpenCall;
   readonly arrived: (call: OpenCall) => void;
   readonly end: (call: OpenCall) => void;
@@ -157,7 +144,6 @@ function createInterceptor({ ServerInterceptingCall, status }: Grpc, events: Cal
     // From here on `cancel` is certain, which grpc-js calls at the end of every call.
     function begin(): boolean {
       if (isReflection && reflections >= reflectionsMax) {
-        events.report('reflections');
         call.sendStatus(tooMany);
         return false;
       }

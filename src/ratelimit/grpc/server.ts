@@ -3,7 +3,8 @@ import { createServer, type Server as Listener, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
 import type { Limiter, Logger } from '../limiter.ts';
-import { createBoundedPort, type PortBounds, portBounds, type ReportRefusal } from './bounds.ts';
+import { createBoundedPort, type PortBounds, portBounds } from './bounds.ts';
+import { type ReportRefusal, watchRefusedCalls } from './refusals.ts';
 import { addServices, loadGrpc } from './services.ts';
 
 export interface RateLimitServerOptions {
@@ -15,7 +16,7 @@ export interface RateLimitServerOptions {
   readonly logger: Pick<Logger, 'error'>;
   /** @default portBounds */
   readonly bounds?: Partial<PortBounds>;
-  /** What the bounds do. @default nothing */
+  /** Called for each connection that is closed, and each call that is refused. @default nothing is called */
   readonly onRefused?: ReportRefusal;
   /** Whether to take one more connection. @default all */
   readonly admit?: (socket: Socket) => boolean;
@@ -34,7 +35,8 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
   const library = await loadGrpc();
   const { Server, ServerCredentials } = library.grpc;
   const bounds = { ...portBounds, ...options.bounds };
-  const bounded = createBoundedPort(library.grpc, bounds, options.onRefused ?? (() => {}));
+  const { onRefused = () => {} } = options;
+  const bounded = createBoundedPort(library.grpc, bounds, onRefused);
   const server = new Server(serverOptions(bounds, bounded.interceptor));
   const health = await addServices(server, library, options);
   // The library's own listening hides the system's error code and prints to the console.
@@ -46,6 +48,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
   const port = await listen(listener, options.host ?? '127.0.0.1', options.port);
   // For example too many open files: the service continues with the connections it has.
   listener.on('error', (error) => options.logger.error({ err: error }, 'the rate-limit server could not accept'));
+  const stopWatching = watchRefusedCalls(port, onRefused);
   health.setServing(true);
 
   async function stop(deadlineMs: number): Promise<void> {
@@ -61,6 +64,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     server.forceShutdown();
     for (const socket of bounded.sockets()) socket.destroy();
     await closed;
+    stopWatching();
     bounded.close();
   }
 

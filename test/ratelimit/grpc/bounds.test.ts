@@ -163,7 +163,43 @@ describe('the rate-limit port', () => {
     const client = session();
     for (let index = 0; index < 16; index += 1) begin(client, reflection).write(listServices);
     assert.equal(await status(begin(client, reflection)), '8');
-    assert.deepEqual(refused, ['unfinished', 'reflections']);
+    assert.deepEqual(refused, ['unfinished', 'exhausted']);
+  });
+
+  const refusals: readonly (readonly [string, string, string, () => ClientHttp2Stream])[] = [
+    ['an unknown method', '12', 'unimplemented', () => begin(session(), `${rateLimit}s`).end(onlyDomain)],
+    [
+      'an unknown compression',
+      '12',
+      'unimplemented',
+      () => begin(session(), rateLimit, { 'grpc-encoding': 'br' }).end(Buffer.from([1, 0, 0, 0, 1, 0])),
+    ],
+    [
+      'a message that is not compressed as it says',
+      '13',
+      'unreadable',
+      () => begin(session(), rateLimit, { 'grpc-encoding': 'gzip' }).end(Buffer.from([1, 0, 0, 0, 1, 0])),
+    ],
+    ['a message that is none', '13', 'unreadable', () => begin(session()).end(frame('ffff'))],
+    ['a message of 2 MiB', '8', 'exhausted', () => begin(session()).end(Buffer.from([0, 0, 0x20, 0, 0]))],
+    ['a request without a domain', '3', 'invalid', () => begin(session()).end(frame(''))],
+  ];
+  for (const [what, code, reason, call] of refusals)
+    it(`refuses ${what}, and reports it as ${reason}`, async () => {
+      await open();
+      assert.equal(await status(call()), code);
+      assert.equal(await decide(), '0');
+      assert.deepEqual(refused, [reason]);
+    });
+
+  it('reports what another server of this process refuses to that server alone', async () => {
+    await open();
+    const elsewhere: string[] = [];
+    const onRefused = (reason: string) => void elsewhere.push(reason);
+    const other = await serveRateLimit({ limiter, port: 0, logger: { error() {} }, onRefused });
+    assert.equal(await status(begin(session(), '/x').end()), '12');
+    await other.close();
+    assert.deepEqual([refused, elsewhere], [['unimplemented'], []]);
   });
 
   it('refuses to watch a service whose name is longer than 256 characters', async () => {
