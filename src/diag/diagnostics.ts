@@ -28,6 +28,8 @@ export interface Diagnostics {
   readonly routes_matching: number;
   /** Requests that matched no route. */
   readonly unmatched: TrafficRow;
+  /** Their methods and paths, the latest first; twenty at most. */
+  readonly unmatched_requests: readonly UnmatchedRow[];
   /** Services across HTTP, auth services among them. */
   readonly clusters: readonly ClusterRow[];
   readonly clusters_total: number;
@@ -147,6 +149,15 @@ export interface LimitRow {
   readonly over: number;
   /** How much of it its fullest counter has used, from 0 to 1; undefined: not counted in this process. */
   readonly fullness: number | undefined;
+}
+
+export interface UnmatchedRow {
+  /** Of the last request, in RFC 3339. */
+  readonly at: string;
+  readonly method: string;
+  /** Without its query. */
+  readonly path: string;
+  readonly requests: number;
 }
 
 export interface FailureRow {

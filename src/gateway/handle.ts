@@ -101,6 +101,13 @@ export function createHandle(parts: HandleParts): Middleware {
     return route.cors === undefined ? run(handled) : route.cors.around(ctx, () => run(handled));
   }
 
+  function refuseUnmatched({ method, path }: RequestAttributes, version: VersionLifecycle | undefined): never {
+    const ended = version?.ended();
+    if (ended !== undefined) throw ended;
+    traffic.addUnmatched(method, path);
+    throw problem('not-found');
+  }
+
   return async function gateway(ctx) {
     identity.strip(ctx.req.headers);
     const attributes = attributesOf(ctx);
@@ -113,7 +120,7 @@ export function createHandle(parts: HandleParts): Middleware {
     else if (match !== undefined) await respond(ctx, attributes, match, version);
     else {
       traffic.begin(ctx, traffic.unmatched);
-      throw version?.ended() ?? problem('not-found');
+      refuseUnmatched(attributes, version);
     }
   };
 }

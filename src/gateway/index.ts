@@ -32,6 +32,6 @@ export {
   type RouteTraffic,
   type StatusClass,
 } from './traffic/route-traffic.ts';
-export { createTraffic, type FailedRequest, type Traffic } from './traffic/traffic.ts';
+export { createTraffic, type FailedRequest, type Traffic, type UnmatchedRequests } from './traffic/traffic.ts';
 export type { Handler } from './transport.ts';
 export type { VersionLifecycle } from './version-lifecycle.ts';

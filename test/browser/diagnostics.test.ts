@@ -74,6 +74,19 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     assert.ok(await isTheSame(page));
   });
 
+  it('shows requests without a route, and leads to their explanation', async () => {
+    const { page } = await visit(desk.diagnostics);
+    await isLive(page);
+    await mark(page);
+    await desk.send('/hotel/7?secret=1');
+    await reads(page, '[data-part="unmatched"] tbody', /GET \/hotel\/7\s+1/);
+    await desk.send('/hotel/7');
+    await reads(page, '[data-part="unmatched"] tbody', /GET \/hotel\/7\s+2/);
+    assert.ok(await isTheSame(page));
+    await page.getByRole('link', { name: '/hotel/7' }).click();
+    await reads(page, '.verdict', /404/);
+  });
+
   it('explains a request', async () => {
     const { page } = await visit(desk.diagnostics);
     await page.getByLabel('Path or URL').fill('/v1/hotels/bookings/1');

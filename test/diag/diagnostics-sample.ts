@@ -93,6 +93,7 @@ export const sample: Diagnostics = {
   routes_total: 2,
   routes_matching: 2,
   unmatched: { ...restingTraffic, requests: 9_201 },
+  unmatched_requests: [{ at: '2026-01-02T03:04:02.000Z', method: 'GET', path: '/v1/hotel/1', requests: 9_202 }],
   clusters: [
     {
       name: 'http://hotel #2',
@@ -154,7 +155,7 @@ export const sample: Diagnostics = {
 export const emptyDiagnostics: Diagnostics = {
   ...sample,
   ...{ errors: [], errors_total: 0, notices: [], notices_total: 0 },
-  ...{ routes: [], routes_total: 0, routes_matching: 0, unmatched: restingTraffic },
+  ...{ routes: [], routes_total: 0, routes_matching: 0, unmatched: restingTraffic, unmatched_requests: [] },
   ...{ clusters: [], clusters_total: 0, services: [], services_total: 0, limits: [], limits_total: 0, failures: [] },
   auth: undefined,
   ratelimit: undefined,

@@ -8,20 +8,22 @@ import { isUnwell } from './verdict.js';
 /** @typedef {import('../diagnostics.ts').ClusterRow} ClusterRow */
 /** @typedef {import('../diagnostics.ts').LimitRow} LimitRow */
 /** @typedef {import('../diagnostics.ts').FailureRow} FailureRow */
+/** @typedef {import('../diagnostics.ts').UnmatchedRow} UnmatchedRow */
 
 /**
  * The rows of each part of the page, in the page's order.
  * @param {Diagnostics} diagnostics
- * @returns {Readonly<Record<'facts' | 'routes' | 'clusters' | 'limits' | 'failures', readonly Figures[]>>}
+ * @returns {Readonly<Record<'facts' | 'routes' | 'clusters' | 'limits' | 'unmatched' | 'failures', readonly Figures[]>>}
  */
 export function figuresOf(diagnostics) {
-  const { routes, unmatched, clusters, limits, failures } = diagnostics;
+  const { routes, unmatched, unmatched_requests, clusters, limits, failures } = diagnostics;
   const { configured, builtIn } = groupedRoutes(routes);
   return {
     facts: [summaryFigures(diagnostics)],
     routes: [...configured.map(routeFigures), trafficFigures(unmatched), ...builtIn.map(routeFigures)],
     clusters: visibleRows(clusters).map(clusterFigures),
     limits: visibleRows(limits).map(limitFigures),
+    unmatched: unmatched_requests.map(unmatchedFigures),
     failures: failures.map(failureFigures),
   };
 }
@@ -101,6 +103,14 @@ export function limitFigures({ hits, over, fullness }) {
     hits: countFigure(hits),
     over: countFigure(over, 'watch'),
   };
+}
+
+/**
+ * @param {UnmatchedRow} requests
+ * @returns {Figures}
+ */
+export function unmatchedFigures({ at, requests }) {
+  return { at: { text: at }, requests: countFigure(requests) };
 }
 
 /**
@@ -215,7 +225,7 @@ export function sumOf(numbers) {
   return numbers.reduce((sum, number) => sum + number, 0);
 }
 
-/** @typedef {Readonly<Record<'facts' | 'errors' | 'routes' | 'versions' | 'clusters' | 'limits', string>>} Structures */
+/** @typedef {Readonly<Record<'facts' | 'errors' | 'routes' | 'versions' | 'clusters' | 'limits' | 'unmatched', string>>} Structures */
 
 /**
  * A short digest for each part.
@@ -225,7 +235,7 @@ export function sumOf(numbers) {
 export function structuresOf(diagnostics) {
   const { version, configuration, errors, errors_total, notices, notices_total } = diagnostics;
   const { routes, routes_total, routes_matching, clusters, clusters_total } = diagnostics;
-  const { services, services_total, limits, limits_total, auth, ratelimit } = diagnostics;
+  const { services, services_total, limits, limits_total, unmatched_requests, auth, ratelimit } = diagnostics;
   const isShown = [auth !== undefined, ratelimit !== undefined];
   return {
     facts: digestOf([version, configuration, isShown, routes_total]),
@@ -234,6 +244,7 @@ export function structuresOf(diagnostics) {
     versions: digestOf(diagnostics.versions),
     clusters: digestOf([visibleRows(clusters).map(addressed), clusters_total, visibleRows(services), services_total]),
     limits: digestOf([visibleRows(limits).map(({ hits, over, fullness, ...limit }) => limit), limits_total]),
+    unmatched: digestOf(unmatched_requests.map(({ method, path }) => [method, path])),
   };
 }
 

@@ -1,9 +1,16 @@
 /** The page for people: verdict, facts, errors, failed requests, and all sections in order. It is complete without its script, which only keeps it up to date. */
 import { type Formatter, html, htmlDocument, type Markup, pageHeaders, withHtmlPage } from '#http';
-import { type Figures, failureFigures, type Structures, structuresOf, summaryFigures } from '../browser/figures.js';
+import {
+  type Figures,
+  failureFigures,
+  type Structures,
+  structuresOf,
+  summaryFigures,
+  unmatchedFigures,
+} from '../browser/figures.js';
 import { countOf, visibleRows } from '../browser/format.js';
 import { verdictOf } from '../browser/verdict.js';
-import type { Diagnostics, ErrorRow } from '../diagnostics.ts';
+import type { Diagnostics, ErrorRow, UnmatchedRow } from '../diagnostics.ts';
 import { breakable, figureOf, live, part, sparkline, time, unlisted } from './cells.ts';
 import { routesSection } from './routes.ts';
 import { limitsSection, targetsSection } from './services.ts';
@@ -34,6 +41,10 @@ ${explainForm}
       routesSection(diagnostics, structures),
       targetsSection(diagnostics, structures),
       limitsSection(diagnostics, structures),
+      html`<section aria-labelledby="unmatched">
+<h2 id="unmatched">Requests without a route</h2>
+${part('unmatched', structures.unmatched, unmatchedTable(diagnostics))}
+</section>`,
       failuresSection(diagnostics),
     ]}`,
   });
@@ -44,6 +55,7 @@ const places = [
   ['routes', 'Routes'],
   ['targets', 'Services'],
   ['limits', 'Limits'],
+  ['unmatched', 'No route'],
   ['failures', 'Failures'],
 ] as const;
 
@@ -107,6 +119,27 @@ function factsList(diagnostics: Diagnostics): Markup {
 ${auth !== undefined && html`<div><dt>Auth answers</dt><dd>${live('auth_allowed', figures)} allowed<br>${live('auth_denied', figures)} denied<br>${live('auth_error', figures)} without an answer</dd></div>`}
 ${ratelimit !== undefined && html`<div><dt>Rate-limit answers</dt><dd>${live('limit_ok', figures)} within<br>${live('limit_over', figures)} over<br>${live('limit_error', figures)} without an answer</dd></div>`}
 </dl>`;
+}
+
+function unmatchedTable({ unmatched_requests: rows }: Diagnostics): Markup {
+  if (rows.length === 0) return html`<p class="hint">None since the start.</p>`;
+  return html`<table>
+<caption>Answered with 404 by the gateway itself, latest first; the link explains why no route matched</caption>
+<thead><tr><th scope="col">Last</th><th scope="col">Request</th><th scope="col" class="number">Requests</th></tr></thead>
+<tbody>
+${rows.map(unmatchedTableRow)}</tbody>
+</table>`;
+}
+
+function unmatchedTableRow(row: UnmatchedRow): Markup {
+  const { method, path } = row;
+  const figures = unmatchedFigures(row);
+  const explanation = `../explain?${new URLSearchParams({ method, url: path })}`;
+  return html`<tr data-row>
+<td class="short" data-label="Last">${time(figureOf('at', figures).text, 'at')}</td>
+<th scope="row">${method} <a href="${explanation}"><code>${breakable(path)}</code></a></th>
+<td class="number" data-label="Requests">${live('requests', figures)}</td></tr>
+`;
 }
 
 /** The script creates new rows from the template. */

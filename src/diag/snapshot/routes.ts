@@ -1,6 +1,6 @@
 /** Routes as rows in the order in which they are tried, with what came of their requests. */
-import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic } from '#gateway';
-import type { FailureRow, RecentRow, RouteRow, TrafficRow } from '../diagnostics.ts';
+import type { FailedRequest, Figures, RecentTraffic, RouteSnapshot, RouteTraffic, UnmatchedRequests } from '#gateway';
+import type { FailureRow, RecentRow, RouteRow, TrafficRow, UnmatchedRow } from '../diagnostics.ts';
 import { type Cluster, isUnusable, type KnownCluster } from './clusters.ts';
 import { conceal } from './conceal.ts';
 
@@ -96,6 +96,10 @@ function sumOf(slots: readonly Readonly<Figures>[], name: keyof Figures): number
 /** Three decimals are enough for people, and keep events short. */
 function rounded(value: number): number {
   return Math.round(value * 1000) / 1000;
+}
+
+export function unmatchedRow({ atMs, method, path, requests }: UnmatchedRequests): UnmatchedRow {
+  return { at: new Date(atMs).toISOString(), method, path: conceal(path), requests };
 }
 
 export function failureRow(failure: FailedRequest): FailureRow {

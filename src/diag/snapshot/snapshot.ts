@@ -6,7 +6,7 @@ import type { Diagnostics, ErrorRow, ServiceRow, VersionRow } from '../diagnosti
 import { type Cluster, clusterRow, nameClusters } from './clusters.ts';
 import { noFilter, type RowFilter, selectRows } from './filter.ts';
 import { countLimits, limitRows } from './limits.ts';
-import { failureRow, routeRow, trafficRow } from './routes.ts';
+import { failureRow, routeRow, trafficRow, unmatchedRow } from './routes.ts';
 
 export interface DiagnosticsParts {
   readonly version: string;
@@ -17,7 +17,7 @@ export interface DiagnosticsParts {
   readonly gateway: () => GatewaySnapshot;
   /** All clusters, those of auth services as well. */
   readonly clusters: () => readonly Cluster[];
-  readonly traffic: Pick<Traffic, 'of' | 'unmatched' | 'failures' | 'nowMs'>;
+  readonly traffic: Pick<Traffic, 'of' | 'unmatched' | 'unmatchedRequests' | 'failures' | 'nowMs'>;
   readonly limits: () => readonly LimitDomain[];
   /** How often each limit was hit, and how full it is. */
   readonly usages: () => UsageOf;
@@ -57,6 +57,7 @@ export function readDiagnostics(parts: DiagnosticsParts, rowFilter: RowFilter = 
       .map((route) => routeRow(route, { clusters, trafficOf: traffic.of, time })),
     ...{ routes_total: routes.length, routes_matching: selected.routes.length },
     unmatched: trafficRow(traffic.unmatched, false, time),
+    unmatched_requests: traffic.unmatchedRequests().map(unmatchedRow),
     clusters: selected.clusters.slice(0, rowsMax).map(([cluster, known]) => clusterRow(cluster, known)),
     clusters_total: clusters.size,
     services: selected.services.slice(0, rowsMax).map(serviceRow),

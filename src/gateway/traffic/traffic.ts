@@ -1,4 +1,4 @@
-/** Counts requests route by route, across configurations, and keeps the last hundred failures with their reasons. */
+/** Counts requests route by route, across configurations, and keeps the last failures with their reasons and the last paths without a route. */
 import type { Context } from 'koa';
 import { endedStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
 import type { Descriptor, DescriptorStatus } from '#ratelimit';
@@ -30,6 +30,15 @@ export interface FailedRequest {
   readonly reason: string | undefined;
 }
 
+/** Requests of one method and path that met no route. */
+export interface UnmatchedRequests {
+  /** Of the last one, in milliseconds since the epoch. */
+  readonly atMs: number;
+  readonly method: string;
+  readonly path: string;
+  readonly requests: number;
+}
+
 export interface Traffic {
   /** The counts of the route of that name, which last until each holder has released them. */
   readonly hold: (name: string) => RouteTraffic;
@@ -42,8 +51,12 @@ export interface Traffic {
   /** Counts the request when its response has ended. */
   readonly begin: (ctx: Context, route: RouteTraffic) => InFlightRequest;
   readonly unmatched: RouteTraffic;
+  /** A request that no route meets, with the path that routes were compared with. */
+  readonly addUnmatched: (method: string, path: string) => void;
   /** The latest first, at most a hundred. */
   readonly failures: () => readonly FailedRequest[];
+  /** The latest first, at most twenty; what has not come for the longest time is forgotten, with its count. */
+  readonly unmatchedRequests: () => readonly UnmatchedRequests[];
   /** The clock of `RouteTraffic.recent`. */
   readonly nowMs: () => number;
 }
@@ -58,6 +71,8 @@ export interface TrafficOptions {
 const none: readonly never[] = Object.freeze([]);
 
 const failuresMax = 100;
+/** Apart from the failures, so that a client that tries many paths pushes out none of them. */
+const unmatchedMax = 20;
 /** Enough to recognise a path or a reason. */
 const textLengthMax = 500;
 
@@ -70,6 +85,7 @@ export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOpti
   const held = new Map<string, Counted>();
   const unmatched = createRouteTraffic('');
   const failed: FailedRequest[] = [];
+  const unmatchedByTarget = new Map<string, UnmatchedRequests>();
 
   function end(route: RouteTraffic, request: InFlightRequest, startedAtMs: number): void {
     const { ctx } = request;
@@ -80,6 +96,17 @@ export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOpti
     if (status < 500) return;
     failed.push(failureOf(ctx, requestContext(ctx), clock()));
     if (failed.length > failuresMax) failed.shift();
+  }
+
+  /** Moves the target behind the others, so that the first is the one that has not come for the longest time. */
+  function addUnmatched(method: string, fullPath: string): void {
+    const path = truncate(fullPath);
+    const target = `${method} ${path}`;
+    const requests = (unmatchedByTarget.get(target)?.requests ?? 0) + 1;
+    unmatchedByTarget.delete(target);
+    unmatchedByTarget.set(target, { atMs: clock(), method, path, requests });
+    const [oldest] = unmatchedByTarget.keys();
+    if (oldest !== undefined && unmatchedByTarget.size > unmatchedMax) unmatchedByTarget.delete(oldest);
   }
 
   return Object.freeze({
@@ -106,7 +133,9 @@ export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOpti
       return request;
     },
     unmatched,
+    addUnmatched,
     failures: () => failed.toReversed(),
+    unmatchedRequests: () => [...unmatchedByTarget.values()].reverse(),
     nowMs: stopwatch,
   });
 }

@@ -44,7 +44,8 @@ describe('structuresOf', () => {
   it('stays the same while only figures change', () => {
     const [cluster] = sample.clusters;
     const [limit] = sample.limits;
-    assert.ok(cluster && limit);
+    const [missed] = sample.unmatched_requests;
+    assert.ok(cluster && limit && missed);
     const [first, second] = cluster.addresses;
     assert.ok(first && second);
     check(
@@ -55,6 +56,7 @@ describe('structuresOf', () => {
           { ...ownRoute, health: 'ok', traffic: { ...restingTraffic, requests: 3 } },
         ],
         clusters: [{ ...cluster, circuit: 'closed', addresses: [{ ...first, health: 'ejected' }, second] }],
+        unmatched_requests: [{ ...missed, at: '2027-01-01T00:00:00.000Z', requests: 1 }],
         limits: [{ ...limit, hits: 1, over: 1, fullness: undefined }],
         ...{ auth: { allowed: 0, denied: 0, ...unanswered }, ratelimit: { ok: 0, over: 0, ...unanswered } },
       },
@@ -72,9 +74,10 @@ describe('structuresOf', () => {
     check({ versions: [] }, ['versions']);
     check({ services: [] }, ['clusters']);
     check({ limits_total: 2 }, ['limits']);
+    check({ unmatched_requests: [] }, ['unmatched']);
   });
 
   it('exists for empty diagnostics too', () => {
-    assert.equal(Object.keys(structuresOf(emptyDiagnostics)).length, 6);
+    assert.equal(Object.keys(structuresOf(emptyDiagnostics)).length, 7);
   });
 });

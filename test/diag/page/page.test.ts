@@ -59,6 +59,7 @@ describe('the diagnostics page', () => {
       'Routes',
       'Services',
       'Limits',
+      'Requests without a route',
       'Requests that failed',
     ]);
     const [verdict, errors, facts] = ['id="verdict"', 'id="errors"', 'class="facts"'].map((part) => page.indexOf(part));
@@ -75,7 +76,7 @@ describe('the diagnostics page', () => {
       ...['2026-01-02 03:04:05 UTC', '62 % full', '15 %', '9,112', '9,113', '9,114', '914 ms', '915 ms', 'no requests'],
       ...['degraded', 'healthy', 'ejected', 'http://hotel #2', 'hotel-canary and 9,305 more'],
       ...['2026-01-02 03:04:01 UTC', 'PUT', '/v1/hotels/1', 'hotel-that-failed', '504', 'upstream-timeout'],
-      ...['no answer within 3000 ms', 'request-1'],
+      ...['no answer within 3000 ms', 'request-1', '2026-01-02 03:04:02 UTC'],
     ]);
   });
 
@@ -88,15 +89,16 @@ describe('the diagnostics page', () => {
     assert.match(page, /<title>1 configuration error; /);
   });
 
-  it('lists errors, and links them to routes, failures to their problem, and a route to an explanation unless it is a regex', () => {
+  it('lists errors, and links them to routes, failures to their problem, and a route and a path without one to an explanation unless it is a regex', () => {
     assertIncludes(page, [
+      '<a href="../explain?method=GET&#38;url=%2Fv1%2Fhotel%2F1">',
       '<h3 id="errors">1 configuration error</h3>',
       '<a href="#route-0">Mapping hotel</a>',
       '<a data-figure="problem" href="../problems/upstream-timeout">upstream-timeout</a>',
       '<a href="../explain?method=GET&#38;url=%2Fv1%2Fhotels">GET /v1/hotels</a>',
     ]);
     const pattern = { ...busyRoute, prefix: '/v[12]/.*', conditions: ['regex'] };
-    assert.doesNotMatch(pageOf({ ...sample, routes: [pattern] }), /explain\?method/);
+    assert.doesNotMatch(pageOf({ ...sample, routes: [pattern], unmatched_requests: [] }), /explain\?method/);
   });
 
   it('has the routes of records first, and folds those that are built in', () => {

@@ -33,6 +33,7 @@ describe('readDiagnostics', () => {
       routes_total: 1,
       routes_matching: 1,
       unmatched: atRest,
+      unmatched_requests: [],
       clusters: [],
       clusters_total: 0,
       failures: [],

@@ -118,6 +118,31 @@ describe('the traffic of a gateway', () => {
     assert.deepEqual([paths.length, paths[0], ...paths.slice(-2)], [100, '/v1/hotels/last', `${long}…`, long]);
   });
 
+  it('counts the last twenty paths without a route, each once, and leaves the failures alone', async () => {
+    const { traffic, get } = await setUp(failing(500));
+    await get('/v1/hotels');
+    for (let index = 0; index < 25; index += 1) await get(index % 2 === 0 ? '/hotels?secret' : `/scan/${index}`);
+    await counted(traffic, 25, '');
+    const seen = traffic.unmatchedRequests().map(({ method, path, requests }) => `${method} ${path} ${requests}`);
+    const scans = Array.from({ length: 12 }, (_, index) => `GET /scan/${23 - 2 * index} 1`);
+    assert.deepEqual(seen, ['GET /hotels 13', ...scans]);
+    for (let index = 0; index < 20; index += 1) await get(`/again/${index}`);
+    await counted(traffic, 45, '');
+    const paths = traffic.unmatchedRequests().map(({ path }) => path);
+    assert.deepEqual([paths.length, paths[0], paths.at(-1)], [20, '/again/19', '/again/0']);
+    assert.deepEqual(
+      traffic.failures().map(({ path }) => path),
+      ['/v1/hotels'],
+    );
+  });
+
+  it('does not list the 404 of a service', async () => {
+    const { traffic, get } = await setUp(failing(404));
+    await get();
+    await counted(traffic, 1);
+    assert.deepEqual(traffic.unmatchedRequests(), []);
+  });
+
   it('keeps the counts of a route across gateways, and drops those of removed routes', async () => {
     const services = { hotel: async () => {} };
     const { traffic, edge, get } = await setUp({
