@@ -108,7 +108,7 @@ export function createHandle(parts: HandleParts): Middleware {
     throw problem('not-found');
   }
 
-  return async function gateway(ctx) {
+  return function gateway(ctx) {
     identity.strip(ctx.req.headers);
     const attributes = attributesOf(ctx);
     const preflight = preflightRoute(ctx);
@@ -116,12 +116,10 @@ export function createHandle(parts: HandleParts): Middleware {
     const version = versionOf?.(attributes.path, preflight ?? match?.route);
     version?.announce(ctx);
     refuseMethod(ctx.method);
-    if (preflight !== undefined) answerPreflight(ctx, preflight);
-    else if (match !== undefined) await respond(ctx, attributes, match, version);
-    else {
-      traffic.begin(ctx, traffic.unmatched);
-      refuseUnmatched(attributes, version);
-    }
+    if (preflight !== undefined) return answerPreflight(ctx, preflight);
+    if (match !== undefined) return respond(ctx, attributes, match, version);
+    traffic.begin(ctx, traffic.unmatched);
+    return refuseUnmatched(attributes, version);
   };
 }
 

@@ -20,10 +20,22 @@ export interface Sender {
 /** A machine with IPv6 can have a whole /64. */
 const senderLengths: MaskLengths = { ipv4: 32, ipv6: 64 };
 
+/** Where something of ours is for the client. */
+export interface PublicAddress {
+  /** `http` or `https`. */
+  readonly scheme: string;
+  /** With its port, unless the client needs none. */
+  readonly host: string;
+  /** Without a slash at the end: `''` or `/travel`. */
+  readonly path: string;
+}
+
 export interface Addresses {
   /** True when the connection comes from a trusted proxy. */
   readonly trusts: (request: IncomingMessage) => boolean;
-  /** Scheme, host and port as the client sees them, without a slash at the end. */
+  /** Where the client sees this server. */
+  readonly publicAddress: (request: IncomingMessage) => PublicAddress;
+  /** The same as a URL, without a slash at the end. */
   readonly origin: (request: IncomingMessage) => string;
   /** The host that the client asked for, in lower case and without port: `api.example.com`, `[::1]`; `''` when none can be read. */
   readonly host: (request: IncomingMessage) => string;
@@ -46,7 +58,7 @@ export interface Addresses {
 export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptions = {}): Addresses {
   const isTrustedProxy = createTrust(trustedProxies);
   const isTrustedSocket = rememberBySocket(isTrustedProxy);
-  const fixedOrigin = publicUrl?.replace(/\/+$/, '');
+  const fixed = publicUrl === undefined ? undefined : addressIn(publicUrl.replace(/\/+$/, ''));
   const trusts = trustedProxies.length === 0 ? () => false : ({ socket }: IncomingMessage) => isTrustedSocket(socket);
   const forwarded = (request: IncomingMessage, name: string) =>
     trusts(request) ? lastOf(request.headers[name]) : undefined;
@@ -57,6 +69,9 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
     if (proto === 'http' || proto === 'https') return proto;
     return (request.socket as Socket & { encrypted?: boolean }).encrypted === true ? 'https' : 'http';
   };
+  const publicAddress = (request: IncomingMessage) =>
+    fixed ?? { scheme: scheme(request), host: hostAndPort(request) ?? ownHost(request.socket), path: '' };
+  const isHostOfUrl = rememberLast((host) => URL.canParse(`http://${host}`));
   const client = (request: IncomingMessage) => {
     const peer = unmapIpv4(request.socket.remoteAddress ?? '');
     return trusts(request) ? lastUntrusted(request.headers['x-forwarded-for'], peer, isTrustedProxy) : peer;
@@ -73,18 +88,34 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
         isShared: isForwarded || isTrustedProxy(address) || /^(?:127\.|::1$)/.test(address),
       };
     },
+    publicAddress,
     origin(request: IncomingMessage) {
-      if (fixedOrigin !== undefined) return fixedOrigin;
-      return `${scheme(request)}://${hostAndPort(request) ?? ownHost(request.socket)}`;
+      const { scheme, host, path } = publicAddress(request);
+      return `${scheme}://${host}${path}`;
     },
     host: (request: IncomingMessage) => hostName(hostAndPort(request) ?? ''),
     authority(request: IncomingMessage) {
       const host = hostAndPort(request);
-      return host !== undefined && URL.canParse(`http://${host}`) ? host : undefined;
+      return host !== undefined && isHostOfUrl(host) ? host : undefined;
     },
     prefix: (request: IncomingMessage) => readablePath(forwarded(request, 'x-forwarded-prefix')) ?? '',
     gatewayRoot: (request: IncomingMessage) => readablePath(forwarded(request, 'x-forwarded-root')),
   });
+}
+
+/** Of a URL without a slash at the end. */
+function addressIn(url: string): PublicAddress {
+  const [scheme = '', , host = '', ...path] = url.split('/');
+  return { scheme: scheme.slice(0, -1), host, path: ['', ...path].join('/') };
+}
+
+/** Most requests ask for the host of the request before. */
+function rememberLast(check: (host: string) => boolean): (host: string) => boolean {
+  let [last, result] = ['', false];
+  return (host) => {
+    if (host !== last) [last, result] = [host, check(host)];
+    return result;
+  };
 }
 
 /** A host without its port and in lower case. The dot at the end of a full domain name does not make it another host. */

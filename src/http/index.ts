@@ -1,6 +1,13 @@
 /** How we speak HTTP: problems and representations, bodies and preconditions, addresses, paths and traces, and the server. */
 
-export { type Addresses, type AddressOptions, createAddresses, maskAddress, type Sender } from './addresses.ts';
+export {
+  type Addresses,
+  type AddressOptions,
+  createAddresses,
+  maskAddress,
+  type PublicAddress,
+  type Sender,
+} from './addresses.ts';
 export {
   bodyFromHost,
   bodyTooLarge,

@@ -2,7 +2,17 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
-import { gatewayRoot, pathOf, problem, requestContext, searchOf, type Trace, traceHeaders, traceOf } from '#http';
+import {
+  gatewayRoot,
+  type PublicAddress,
+  pathOf,
+  problem,
+  requestContext,
+  searchOf,
+  type Trace,
+  traceHeaders,
+  traceOf,
+} from '#http';
 import {
   createRewrite,
   editReferences,
@@ -147,21 +157,10 @@ function replaceValues(list: string[], values: Readonly<Record<string, string>>)
 }
 
 /** Where the running app is for the client. */
-export interface PublicAddress {
-  readonly scheme: string;
-  readonly host: string;
-  /** Without a slash at the end: `''` or `/travel`. */
-  readonly path: string;
-}
-
 export function publicAddress(ctx: Context): PublicAddress {
   const { addresses, basePath } = requestContext(ctx);
-  const [scheme = '', , host = '', ...path] = addresses.origin(ctx.req).split('/');
-  return {
-    scheme: scheme.slice(0, -1),
-    host,
-    path: (path.length === 0 ? '' : `/${path.join('/')}`) + basePath,
-  };
+  const { scheme, host, path } = addresses.publicAddress(ctx.req);
+  return { scheme, host, path: path + basePath };
 }
 
 /** How the client may write resources behind the running app. */

@@ -36,6 +36,7 @@ const forwarded = {
 
 const ownEnd = {
   trusts: false,
+  publicAddress: { scheme: 'http', host: 'desk.test:8080', path: '' },
   origin: 'http://desk.test:8080',
   host: 'desk.test',
   authority: 'desk.test:8080',
@@ -53,6 +54,7 @@ describe('createAddresses', () => {
   it('reads the forwarded headers of a trusted proxy', async () => {
     assert.deepEqual(await addressesOf({ trustedProxies: loopback }, forwarded), {
       trusts: true,
+      publicAddress: { scheme: 'https', host: 'api.example.com', path: '' },
       origin: 'https://api.example.com',
       host: 'api.example.com',
       authority: 'api.example.com',
