@@ -86,4 +86,11 @@ export function bookingLimitsContract(create: () => Promise<ScratchDatabase>): v
     await book(world.hotels, hotelId, nights(8, 2));
     await book(world.hotels, hotelId, nights(11));
   });
+
+  it('counts the longest stay on its last night', async () => {
+    const book = (stay: ReturnType<typeof nights>) => make(world.hotels, requestFor(hotelId, { user: 'long', stay }));
+    for (let room = 1; room <= limits.unitsMax; room += 1) await book(nights(10, limits.daysMax));
+    await refuse(book(nights(10 + limits.daysMax - 1)), 'too-many-units');
+    await book(nights(10 + limits.daysMax));
+  });
 }

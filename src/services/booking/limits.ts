@@ -61,10 +61,12 @@ export async function requireUnit(
   { daysMax, unitsMax }: BookingLimits,
   { user, nowMs, stay: { firstDay, endDay } }: Booker & { readonly stay: Stay },
 ): Promise<void> {
+  // A booking of so many days that takes the first one begins no earlier.
+  const earliest = firstDay - daysMax + 1;
   const { rows } = await sql<{ day: number; taken: number | string }>`
     select d.day, count(*) as taken from ${sql.table(tables.bookings)} as b
     join ${sql.table(tables.days)} as d on d.booking_id = b.id
-    where b."user" = ${user} and b.starts_at >= ${print((firstDay - daysMax) * dayMs)}
+    where b."user" = ${user} and b.starts_at >= ${print(earliest * dayMs)}
       and b.starts_at < ${print(endDay * dayMs)}
       and d.day >= ${firstDay} and d.day < ${endDay} and (d.held_until is null or d.held_until > ${timeText(nowMs)})
     group by d.day having count(*) >= ${unitsMax} order by d.day limit 1`.execute(transaction);
