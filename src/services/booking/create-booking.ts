@@ -1,5 +1,5 @@
 /** Chooses what is free, takes it and writes the booking, in one transaction; or says what else there is. */
-import { randomUUID } from 'node:crypto';
+import { randomUUIDv7 } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { type Fault, type Problem, problem } from '#http';
 import type { BookingRow, Database, Tables } from '#storage';
@@ -44,7 +44,8 @@ export async function createBooking<Row extends BookingRow>(
   const { offer, stay } = await choose(transaction, kind, request);
   await requireUnit(transaction, kind, limits, { ...request, stay });
   const heldUntil = request.hold ? timeText(request.nowMs + holdMs) : null;
-  const booking = { id: randomUUID(), request, offer, stay, heldUntil };
+  // In the order of time, so that bookings made together lie side by side in each index, and a commit writes fewer pages.
+  const booking = { id: randomUUIDv7(), request, offer, stay, heldUntil };
   const row = await insert(transaction, kind, booking);
   const units = { offer, stay, bookingId: booking.id, heldUntil, nowMs: request.nowMs };
   // A hold that has lapsed by our clock may have been confirmed by that of another process.
