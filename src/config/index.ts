@@ -52,7 +52,6 @@ export type {
 } from './records/resilience.ts';
 export type { Redirect, RegexRewrite } from './records/rewrite.ts';
 export type { Version } from './records/version.ts';
-export { loadTls, openFilesMax, packageVersion, readSettingsFile, settingsFile, type Tls } from './settings/files.ts';
 export {
   parseSettings,
   requireSettings,
@@ -61,7 +60,10 @@ export {
   type SettingsResult,
   settingsFrom,
 } from './settings/settings.ts';
+export { readSettingsFile, settingsFile } from './settings/settings-file.ts';
 export { formatSettings, listSettings } from './settings/table.ts';
+export { loadTls, type Tls } from './settings/tls.ts';
+export { openFilesMax, packageVersion } from './this-process.ts';
 export { addUserToFile, demoUsersAmong, exposedDemoUsers, type NewUser, type User } from './users.ts';
 export { type ConfigurationWatch, watchConfiguration } from './watch/watch.ts';
 export { finish, finishInTurns, flatMapInParts, forEachInParts, mapInParts, sortInParts, type Work } from './work.ts';
