@@ -18,7 +18,7 @@ export interface ChecksOptions<Result> {
 
 export interface Place {
   readonly network: string;
-  /** Where it begins in the queue: 0 in front. The places that its network has already are added. */
+  /** Where it begins in the queue: 0 is the front. Each place that its network has already adds one. */
   readonly rank: number;
 }
 

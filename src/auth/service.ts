@@ -190,7 +190,7 @@ function createApp(
   }
 }
 
-/** A gateway of ours asks so: it writes the body of a refusal (RFC 7240 section 4.2). */
+/** Whether the caller writes the body of a refusal itself, as a gateway of ours does (`return=minimal`, RFC 7240 section 4.2). */
 function writesItsOwn({ req }: Context): boolean {
   return /(?:^|,)\s*return=minimal\s*(?:[,;]|$)/i.test(String(req.headers['prefer'] ?? ''));
 }

@@ -6,7 +6,7 @@ import type { Settings } from '#config';
 import { writeStarter } from './starter.ts';
 
 export interface InitOptions {
-  /** @default the setting */
+  /** @default the setting CONFIG_DIR */
   readonly directory: string | undefined;
   /** A service reference. */
   readonly service: string;

@@ -46,7 +46,7 @@ export function openLog(output: Writable, { level, base, isTerminal = false }: L
     filled = 0;
   }
 
-  /** When the reader takes some again. */
+  /** Logs how many lines were dropped, once the reader takes output again. */
   function reportDropped(): void {
     const count = dropped - reported;
     if (count === 0 || output.writableLength > heldBytesMax / 2) return;
@@ -68,7 +68,10 @@ export function openLog(output: Writable, { level, base, isTerminal = false }: L
 
   const baseFields = base === null ? '' : `${JSON.stringify(base).slice(1, -1)},`;
 
-  /** What pino would write of one or more fields. It looks at each by itself, for its serializers, and takes twice as long. */
+  /**
+   * Writes the line that pino would write of one or more fields. pino looks at each field by itself, for its
+   * serializers, and takes twice as long.
+   */
   function infoPlain(fields: object, message = ''): void {
     const rest = JSON.stringify(fields).slice(1, -1);
     write(`{"level":30,"time":${Date.now()},${baseFields}${rest},"msg":${JSON.stringify(message)}}\n`);

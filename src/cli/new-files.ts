@@ -29,7 +29,7 @@ export async function writeNewFiles(directory: string, files: readonly NewFile[]
   }
 }
 
-/** What is in the directory and in these folders of it, by its name within the directory; links count. */
+/** The names, within the directory, of what is in it and in these folders of it; links included. */
 export async function listNames(directory: string, folders: readonly string[]): Promise<readonly string[]> {
   const names: string[] = [];
   for (const folder of ['', ...folders]) {
@@ -40,7 +40,7 @@ export async function listNames(directory: string, folders: readonly string[]): 
   return names;
 }
 
-/** What a link leads to may be another's. A slash behind its name would be followed. */
+/** A link may lead to a directory of another user. With a slash behind its name, `lstat` would follow it. */
 async function refuseLink(path: string): Promise<void> {
   const found = await lstat(resolve(path)).catch(() => undefined);
   if (found?.isSymbolicLink()) throw new Error(`${path} is a link: name the directory that it leads to`);

@@ -63,7 +63,7 @@ function addServers(program: Command): void {
     .action(startSplit);
 }
 
-/** What follows an error: what to type instead. */
+/** The text that follows an error: what to type instead. */
 function hint(example: string, other: string, more = ''): string {
   return `Type for example: ${example}\n              or: ${other}${more}`;
 }
@@ -71,7 +71,7 @@ function hint(example: string, other: string, more = ''): string {
 const settingsHint =
   '\nSettings such as the port are environment variables, or lines of settings.env; frontdesk --help lists them.';
 
-/** They may hold a password, and the line above has them anyway. */
+/** Arguments may hold a password, and the command line that the user sees has them anyway. */
 function withoutArguments(text: string): string {
   return text.replace(/^(error: too many arguments.*)\. Expected \d+ .* but got \d+: .*$/s, '$1\n');
 }
@@ -204,7 +204,10 @@ async function add(name: string, { role }: { readonly role: readonly string[] })
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The variables of the process go before those of the directory's file. A child has been given all that are for it. */
+/**
+ * The variables of the process win over those of the directory's file. A child process reads no file: its parent passes
+ * it the variables that it needs.
+ */
 function environment({
   child = false,
   directory,

@@ -57,7 +57,7 @@ function collectBuffersEarly(): void {
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 
-/** The first signal stops gracefully, the second at once. Gives what the first one calls. */
+/** The first signal stops gracefully, the second at once. Returns the function that the first one calls. */
 function stopOnSignal(desk: Frontdesk, output: LogOutput, silent: boolean): (signal: NodeJS.Signals) => void {
   function stop(signal: NodeJS.Signals): void {
     for (const again of stopSignals) process.removeListener(again, stop).once(again, () => process.exit(1));
@@ -79,7 +79,7 @@ async function end(output: LogOutput, code: number): Promise<void> {
   process.exit(code);
 }
 
-/** What comes of it is in the log, and should be there soon. */
+/** The result is in the log, which is passed on at once. */
 async function reload(desk: Frontdesk, output: LogOutput): Promise<void> {
   await desk.reload();
   output.pass();
@@ -95,7 +95,7 @@ function banner(
   return `${formatAddresses(addresses)}${examples}\n`;
 }
 
-/** Of what listens at PORT: without the gateway module, those whose apps answer there. */
+/** Names what listens at PORT: the gateway, or without it the modules whose apps answer there. */
 function nameOfPort(only: ModuleChoice['only']): string {
   if (only === undefined || only.includes('gateway')) return 'gateway';
   return only.filter(isDemoModule).join();

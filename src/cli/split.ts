@@ -93,7 +93,7 @@ interface Children {
   /** Resolves when it listens, and rejects when it ends before. */
   readonly start: (name: ModuleName, env: Environment) => Promise<ChildReport>;
   readonly signal: (signal: NodeJS.Signals) => void;
-  /** The gateway first, so that what it asks is there until its last request has ended; again, all at once. */
+  /** Stops the gateway first, so that its services answer until its last request has ended. A second call stops all at once. */
   readonly stop: () => void;
   /** 0 when all were stopped and none failed. */
   readonly ended: () => Promise<number>;

@@ -32,7 +32,7 @@ export async function writeStarter(directory: string, options: StarterOptions): 
   return files.map(({ name }) => join(directory, name));
 }
 
-/** Of a configuration directory. */
+/** The names that a configuration directory is read for. */
 const isRead = /^(?:(?:services|ratelimit)[\\/].*\.ya?ml|(?:users|demo)\.yaml|settings\.env)$/;
 
 function requireService(service: string): void {

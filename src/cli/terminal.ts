@@ -4,7 +4,7 @@ import { styleText } from 'node:util';
 
 type Format = Parameters<typeof styleText>[0];
 
-/** What is coloured in a line: what matches, in turn. */
+/** The colours of a line: each format is for what its pattern matches, and they apply in turn. */
 export type Colours = readonly (readonly [pattern: RegExp, format: Format])[];
 
 const label = /(?<=^ {2})\S+(?: \S+)*(?= {2,}\S)/;

@@ -33,7 +33,7 @@ function noticeFor(mapping: Mapping, open: OpenMappings, strictPaths: boolean): 
     : noticeOf(mapping, other, otherSpelling(mapping, other));
 }
 
-/** Of a pattern that begins with a path in letters: in other letters it matches nothing, and an open mapping may. */
+/** For a pattern that begins with a literal path: it does not match that path in another case, and an open mapping may. */
 function noticeForPattern(mapping: Mapping, open: OpenMappings): ConfigurationError | undefined {
   const head = literalHead(mapping.prefix);
   const other = head && openMappingOf(mapping, head.segments, open);
@@ -42,7 +42,7 @@ function noticeForPattern(mapping: Mapping, open: OpenMappings): ConfigurationEr
   return spelling === head.text ? undefined : noticeOf(mapping, other, reaches(quote(spelling), other));
 }
 
-/** Where an open pattern matches the path in other letters, or with a parameter at its end. */
+/** Where an open pattern matches the path in another case, or with a parameter at its end. */
 function noticeBesidePatterns(mapping: Mapping, { patterns }: OpenMappings): ConfigurationError | undefined {
   const { prefix, service, caseSensitive } = mapping;
   const spellings = [...(caseSensitive ? [prefix.toUpperCase()] : []), `${prefix};x`].filter((one) => one !== prefix);
@@ -64,7 +64,7 @@ interface OpenPattern {
   readonly of: Mapping;
 }
 
-/** Each guarded mapping of a service is held against these. */
+/** Each guarded mapping of a service is compared with these. */
 const patternsMax = 10;
 
 function* openMappings(mappings: readonly Mapping[]): Work<OpenMappings> {

@@ -7,7 +7,7 @@ export function packageVersion(): string {
   return version;
 }
 
-/** What a system has that does not say. */
+/** Assumed of a system that does not say. */
 const usualMax = 10_000;
 
 /** How many files and connections the system lets this process open. Node raises the soft limit to the hard one as it starts, so this is what `ulimit -Hn` says. */

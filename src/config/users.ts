@@ -151,7 +151,7 @@ interface UserEntry extends NewUser {
   readonly passwordHash: string;
 }
 
-/** In place of the one that is not asked for yet. */
+/** In place of the hash, as long as the password has not been asked for. */
 const anyHash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 /**
@@ -190,7 +190,7 @@ async function readOrBegin(file: string): Promise<string> {
   }
 }
 
-/** A text that is no list of users is given back with the user nowhere, for the check to say what is wrong with it. */
+/** Returns a text that is no list of users as it is, so that the check says what is wrong with it. */
 function withUser(text: string, { name, passwordHash, roles }: UserEntry): string {
   const document = parseDocument(text, { logLevel: 'error' });
   if (document.contents === null) document.set('users', document.createNode([]));
@@ -205,7 +205,7 @@ function withUser(text: string, { name, passwordHash, roles }: UserEntry): strin
   return document.toString({ lineWidth: 0 });
 }
 
-/** Whole or not at all, since a running frontdesk reads it; what a link leads to is replaced, and not the link. */
+/** Replaces the file in one step, since a running frontdesk reads it; for a link, the file that it leads to. */
 async function replace(link: string, text: string): Promise<void> {
   const file = await realpath(link).catch(() => link);
   const scratch = `${file}.${randomUUID()}.new`;

@@ -47,7 +47,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
   const checkHost = createHostCheck();
   const checkPath = createSafePath();
 
-  /** What ends before a mapping is looked for; undefined: the request goes on. */
+  /** The explanation of a request that ends before a mapping is looked for; undefined: it goes on. */
   function explainEntry(ctx: Context): Partial<Explanation> | undefined {
     const site = siteCors(ctx, entry.allowedOrigin(ctx));
     if (site !== undefined && isPreflight(ctx) && preflightRoute(ctx) === undefined)

@@ -47,7 +47,7 @@ function lenientRule(route: Route): LenientRule {
   return { ...match, prefixMatch, prefix: path, caseSensitive: false, of: route };
 }
 
-/** The pattern itself where it would become too large. */
+/** Returns the pattern as it is where the result would be too large. */
 function anyCase(pattern: string): string {
   const folded = `(?i)${pattern}`;
   return compilePattern(folded).ok ? folded : pattern;

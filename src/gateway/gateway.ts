@@ -201,7 +201,7 @@ function strippedNames({ authServices = [], identityHeaders = [] }: GatewayOptio
   return [...authServices.flatMap(({ record }) => record.allowedAuthorizationHeaders), ...identityHeaders];
 }
 
-/** What gateways share, there in any case. */
+/** What gateways share, with the defaults filled in. */
 type Shared = Required<Pick<GatewayOptions, 'clusters' | 'counts' | 'traffic' | 'outages'>>;
 type SharingOptions = GatewayOptions & { readonly [Name in keyof Shared]: NonNullable<Shared[Name]> };
 

@@ -155,7 +155,7 @@ export function refuseMethod(method: string): void {
   if (method === 'TRACE' || method === 'CONNECT') throw problem('method-not-allowed', { headers: { Allow: allowed } });
 }
 
-/** The route whose CORS rule answers this preflight; undefined for any other request. Also for a path that is not checked yet. */
+/** The route whose CORS rule answers this preflight; undefined for any other request. May be asked before the path is checked. */
 export type PreflightRoute = (ctx: Context) => Route | undefined;
 
 /**

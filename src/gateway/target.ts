@@ -76,7 +76,7 @@ export interface HostAndPort {
   readonly port: number;
 }
 
-/** Of an origin, also of `grpc://host:port`: URL drops the port of no scheme that it does not know. */
+/** Of an origin, also of `grpc://host:port`: URL leaves out the default port of a scheme, and knows none for grpc. */
 export function hostAndPort(origin: string): HostAndPort {
   const { hostname, port } = new URL(origin);
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };

@@ -26,8 +26,8 @@ export interface VersionHeaders {
 }
 
 /**
- * The version that a path belongs to, by whole segments, the longest first. Where the route of the path takes it in
- * the case of a version too, as `(?i)/v1/.*` does, `/V1` belongs to `/v1`, unless there is a version named `/V1`.
+ * The version that a path belongs to, by whole segments, the longest first. `/V1` belongs to `/v1` where the route of
+ * the path ignores case, as `(?i)/v1/.*` does, unless there is a version named `/V1`.
  */
 export type VersionOf = (path: string, route: PathRule | undefined) => VersionLifecycle | undefined;
 
@@ -52,7 +52,7 @@ export function createVersionLifecycles(records: readonly Version[], clock: () =
   };
 }
 
-/** Whether a route, which takes a path in one case, takes it in the case of a version too. */
+/** Whether a route that matches a path also matches it with the version in its own case. */
 function createTakesAlike(): (route: PathRule, path: string) => boolean {
   const patterns = new WeakMap<PathRule, (path: string) => boolean>();
   return function takesAlike(route, path) {

@@ -1,7 +1,7 @@
 /** A timer that starts again with every activity. */
 
 export interface IdleTimer {
-  /** A sign of life; the first one starts the timer. */
+  /** Starts the time again; the first call starts the timer. */
   readonly touch: () => void;
   readonly stop: () => void;
 }

@@ -49,7 +49,7 @@ export function item<Row extends object, Extra = unknown>(definition: ItemDefini
       const found = find(ctx, query.extra);
       const row = found instanceof Promise ? await found : found;
       if (row === undefined) throw problem('not-found');
-      // Most views have no URL in them, and then the base is not worked out.
+      // Most views have no URL in them, and need no base.
       const shown = toPublicItem(view, row, query.fields, view.usesBaseUrl ? `${publicBase(ctx)}/` : '');
       represent(ctx, formatter, shown, { title, version: version && tagOf(version(row), query.fields) });
     };

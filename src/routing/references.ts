@@ -60,7 +60,7 @@ export function editReferences(
   return edited;
 }
 
-/** Of the lists in parentheses, with their lock tokens and entity tags, nothing is read. */
+/** Skips the lists in parentheses, with their lock tokens and entity tags. */
 function editTags(condition: string, edit: (reference: string) => string): string {
   return condition.replace(/\((?:[^)"]|"[^"]*(?:"|$))*(?:\)|$)|<([^<>]*)>/g, (found, tag: string | undefined) =>
     tag === undefined ? found : `<${edit(tag)}>`,

@@ -110,7 +110,7 @@ function restoreAttribute(attribute: string, restoration: PathRestoration): stri
   return attribute.slice(0, start) + cookiePath(value, restoration) + attribute.slice(start + value.length);
 }
 
-/** Without one expression for all of it, which would be quadratic for a long run of blanks. `start` is where `value` begins. */
+/** Splits by hand: one expression for all of it would be quadratic for a long run of blanks. `start` is where `value` begins. */
 function splitAttribute(attribute: string) {
   const equals = attribute.indexOf('=');
   const text = attribute.slice(equals + 1);

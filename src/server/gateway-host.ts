@@ -17,7 +17,7 @@ export interface GatewayHost {
   readonly answersPreflight: (ctx: Context) => boolean;
   readonly snapshot: () => GatewaySnapshot;
   readonly explain: Explain;
-  /** The gateway before it closes when its last request has ended. */
+  /** The gateway that was in force closes when its last request has ended. */
   readonly replace: (next: OpenGateway) => void;
   /** Resolves when no request is left on any of them. */
   readonly close: () => Promise<void>;

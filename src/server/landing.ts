@@ -43,7 +43,7 @@ export function createLanding({ has }: Pick<Setup, 'has'>, gateway: Pick<Gateway
     }
   }
 
-  // Every request passes here: all but these go on without a promise more.
+  // Every request passes here: one that is not a browser's costs no further promise.
   return (ctx, next) => (isForBrowser(ctx) ? answerUnrouted(ctx, next) : next());
 }
 
@@ -53,7 +53,7 @@ function isForBrowser({ req }: Context): boolean {
   return representations.chooseForError(req.headers.accept).type === 'text/html';
 }
 
-/** The server's own pages are listed below the routes, and what blocks a broken mapping leads nowhere. */
+/** The server's own pages are listed below the routes, and a block in place of a broken mapping leads nowhere. */
 function isShown({ internal, isBlock, prefix, mapping }: RouteSnapshot): boolean {
   return isBlock !== true && !mapping.shadow && !(internal === true && prefix.startsWith('/gateway/'));
 }

@@ -110,7 +110,7 @@ async function openAll(
   const closeServices: (() => Promise<void>)[] = [];
   const settingsOfPlaces = new Map<string, string>();
 
-  /** Records may mean it by its name as a service. */
+  /** Adds a listener; records may name it as a service. */
   function add(name: ListenerName, scheme: string, server: Opened): Listening {
     const { host, portSetting } = places[name];
     settingsOfPlaces.set(`${host} ${server.port}`, portSetting);
@@ -146,7 +146,7 @@ async function openAll(
   // First, and so the last to close: requests in flight can be watched to their end. And beside the limit, so that the
   // server can be watched while the connections of its clients are at the limit.
   const admin = await http('admin', pipeline.admin.callback(), { connectionLimit: undefined });
-  // After the gateway, whose requests may ask them.
+  // These close after the gateway, whose requests may still ask them.
   opened.defer(() => together(closeServices));
   const { limiter } = rateLimiting;
   const limits = limiter && (await openRateLimit(setup, { ...rateLimiting, limiter }, connectionLimit));
@@ -154,12 +154,12 @@ async function openAll(
   const ratelimitHttp = await http('ratelimit-http', rateLimiting.http);
   const auth = await http('auth', has('auth') ? pipeline.auth.callback() : undefined);
   const gateway = await http('gateway', servesHttp(setup) ? pipeline.own.callback() : undefined, { tls, upgrades });
-  // Before any closes: gRPC health says that this process is going, while requests in flight finish.
+  // Before any listener closes, gRPC health reports that this process stops, while requests in flight finish.
   opened.defer(() => limits?.leave());
   return { ratelimit, ratelimitHttp, auth, gateway, admin };
 }
 
-/** Of passwords, and of decisions that another could make up. */
+/** Warns of a port without encryption that other machines reach: it carries passwords, or decisions that others could forge. */
 function warnOfPlainText({ logger }: Setup, listener: ListenerName, host: string): void {
   if (isLoopback(host)) return;
   const remedy = 'keep it within your network, or set AUTH_HOST or RATELIMIT_HOST to a loopback address';
@@ -211,7 +211,7 @@ interface Opened {
 /** How often gRPC health is set to whether the limiter can decide. */
 const healthEveryMs = 1000;
 
-/** `leave`: its health says that it is going, while it still answers. */
+/** `leave`: its health reports that it stops, while it still answers. */
 async function openRateLimit(
   { settings, logger }: Setup,
   { limiter, onRefused, isReady }: Pick<RateLimiting, 'onRefused' | 'isReady'> & { readonly limiter: Limiter },

@@ -132,7 +132,10 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
   return { settings, configuration, loaded, configDirectory, logger, clock, services, demo, dormant, has, notices };
 }
 
-/** A service of the host under a name that no record has, such as a misspelt one: the record then means a host of that name. */
+/**
+ * Reports services of the host that no record names, for example because of a spelling mistake: the record then means a
+ * network host of that name.
+ */
 function uncalledNotices(services: Setup['services'], configuration: Configuration): ConfigurationError[] {
   const { mappings, authServices } = configuration;
   const called = new Set([...mappings.map(({ service }) => service), ...authServices.map((one) => one.authService)]);

@@ -56,7 +56,7 @@ export function createPipeline(setup: Setup, parts: PipelineParts): Pipeline {
   return { gateway: app('gateway'), own: app('own'), auth: app('auth'), admin: app('admin'), middleware };
 }
 
-/** What each request goes through, from the first to the last. The app of a service goes on from there: see rest. */
+/** What each request goes through, from the first to the last. A service of this process adds its own: see src/rest/app.ts. */
 export function createSteps(setup: Setup, parts: PipelineParts): readonly Step[] {
   const { settings } = setup;
   const { tracing, problems, gateway, auth, routes } = parts;

@@ -42,7 +42,7 @@ export interface ReadinessParts {
 
 export function createReadiness({ has }: Pick<Setup, 'has'>, parts: ReadinessParts): FindFault {
   const { configuration, database, rateLimiting, closing } = parts;
-  /** A gateway that lets requests pass without a decision is of use without its limiter. */
+  /** False for a gateway that lets requests pass without a decision: it serves without its limiter. */
   function needsLimiter(): boolean {
     const { rateLimitServices } = configuration.current().configuration;
     return !has('gateway') || rateLimitServices.some(({ failureModeDeny }) => failureModeDeny);

@@ -29,7 +29,7 @@ export interface RateLimiting {
   readonly http: RequestListener | undefined;
   /** The limits in force. */
   readonly limits: () => readonly LimitDomain[];
-  /** What became of them in this process. */
+  /** How often each was hit in this process, and how often it was exhausted. */
   readonly stats: LimitStats;
   /** What its port refuses: counted in `stats`, and a line in the log. */
   readonly onRefused: ReportRefusal;
@@ -90,7 +90,7 @@ function createPortReport(stats: LimitStats, logger: Setup['logger']): ReportRef
   };
 }
 
-/** In Redis the time is that of Redis, so that all who share it agree. */
+/** Counters in Redis use the clock of Redis, so that all processes that share it agree. */
 async function openCounters({ settings, logger, clock }: Setup, onError: () => void): Promise<Counters> {
   const { redisUrl: url, redisTimeoutMs: timeoutMs, ratelimitFailOpen: failOpen } = settings;
   if (url === undefined) return createMemoryCounters({ clock, keysMax: settings.ratelimitKeysMax });

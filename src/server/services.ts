@@ -47,12 +47,12 @@ export function createServices(setup: Setup, { configuration, storage, problems 
   return { auth, logins, versions, byName };
 }
 
-/** What the auth service of this process answers to the gateway for a record. */
+/** The realm that the auth service of this process names to clients, for a record that leads to it. */
 export function realmOf({ demo }: Pick<Setup, 'demo'>, record: AuthServiceRecord | undefined): string {
   return record?.realm ?? (demo ? 'travel' : 'api');
 }
 
-/** Another proxy names no record: the default one that leads here decides, or the first. */
+/** For other proxies, which name no record: the realm of the default record that leads to this process, or of the first. */
 function realmOfListener(setup: Setup, { authServices }: Configuration): string {
   const here = authServices.filter(({ authService }) => authService === 'auth');
   return realmOf(setup, here.find(({ isDefault }) => isDefault) ?? here[0]);

@@ -20,7 +20,7 @@ export interface DialectOptions {
   readonly needsRollback?: () => boolean;
 }
 
-/** Kysely takes from the dialect's own adapter whether it must let only one user at a time have the connection. */
+/** The adapter is that of the dialect itself: Kysely asks it whether only one user at a time may have the connection. */
 export function extendDialect(dialect: KyselyDialect, options: DialectOptions): KyselyDialect {
   return {
     createDriver: () => extendDriver(dialect.createDriver(), options),

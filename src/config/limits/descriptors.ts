@@ -25,7 +25,7 @@ export interface LimitDomain {
 export interface LimitDescriptor {
   readonly key: string;
   readonly value: string | undefined;
-  /** All of them count; none lets pass. */
+  /** All of them count; without any, requests pass. */
   readonly limits: readonly Limit[];
   /** One counter for all values that match the wildcard. */
   readonly shareThreshold: boolean;

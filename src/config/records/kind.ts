@@ -49,7 +49,7 @@ export type RecordReader<T> = (value: unknown, source: Source) => ReadRecord<T>;
 export interface KindOptions<Table extends FieldTable, T> {
   readonly fields: Table;
   readonly rules?: readonly Rule<Table>[];
-  /** Of the fields inside its fields. */
+  /** Of nested fields. */
   readonly innerExamples?: Examples;
   readonly become: (fields: ValuesOf<Table>, source: Source) => T;
 }

@@ -6,7 +6,7 @@ import { html, htmlDocument, phraseMarkup } from './html.ts';
 /** What the body of an error leaves to its page. */
 export interface ProblemNotes {
   readonly title: string;
-  /** Undefined, as is the remedy, for a status that another party chose: they are about the table's. */
+  /** Undefined, as is the remedy, for a status that another party chose: the table of problems describes its own. */
   readonly meaning: string | undefined;
   readonly remedy: string | undefined;
   readonly requestId: string;

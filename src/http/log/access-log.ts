@@ -43,7 +43,7 @@ export function createAccessLog(logger: Logger, format: AccessLogFormat = 'json'
   };
 }
 
-/** Always the same literal, since JSON is slower of objects of many shapes. A line leaves out what is undefined. */
+/** One literal for all lines, since JSON.stringify is slower for objects of many shapes. A line leaves out what is undefined. */
 function createJsonWriter(logger: Logger) {
   const info = logger.infoPlain ?? logger.info.bind(logger);
   return function writeJson({ ctx, context, connection, startedAtMs, client, path }: Begun): void {
@@ -119,12 +119,12 @@ function createTimeFormat(): (timeMs: number) => string {
   };
 }
 
-/** Of the response that was sent; 0: none was. */
+/** The length of the head of the response, in bytes; 0: none was sent. */
 function headLength(res: ServerResponse & { readonly _header?: string | null }): number {
   return res._header?.length ?? 0;
 }
 
-/** How much of what a connection has carried is in lines already. */
+/** How many bytes of a connection are in lines of the log already. */
 interface Connection {
   /** `TLSv1.3`; undefined: plain TCP. */
   readonly tls: string | undefined;

@@ -117,7 +117,7 @@ export function createOutageLog({ logger, ended, clock = () => performance.now()
 
 /** Outage logs by upstream, for gateways that follow one another: an outage is the same after a reload. */
 export interface OutageRegistry {
-  /** The log that others have who hold it; it is forgotten when all have released it. */
+  /** All holders share one log, which is forgotten when all have released it. */
   readonly acquire: (upstream: string, ended: string) => { readonly log: OutageLog; readonly release: () => void };
 }
 
@@ -139,7 +139,10 @@ export function createOutageRegistry(options: Omit<OutageLogOptions, 'ended'>): 
   });
 }
 
-/** An outage log for each upstream, made when it first fails. Services of this process share those of what they need themselves. */
+/**
+ * An outage log for each upstream, made when it first fails. Services of this process share the logs of what they
+ * depend on, such as the database.
+ */
 export interface OutageLogs {
   /** A request to the service met an outage, of `upstream`. A service is undefined where the server itself answers. */
   readonly failed: (service: string | undefined, upstream: string, fields: object, message: string) => void;

@@ -6,7 +6,7 @@ import { problemResponse } from './client-errors.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 
 export interface Accepted {
-  /** Cuts off what has not come as far as HTTP. */
+  /** Closes the connections whose TLS handshake has not ended. */
   readonly closeHandshakes: () => void;
 }
 
@@ -58,9 +58,12 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** How many clients read why at once; the others are cut off. */
+/** How many refused connections get an answer at once; the others are closed without one. */
 const refusalsMax = 100;
-/** Until a client has sent its request: closing before would reset the connection, and the answer could be lost. */
+/**
+ * Time for a refused client to send its request and read the answer: closing before would reset the connection, and the
+ * answer could be lost.
+ */
 const refusalMs = 1000;
 
 function createRefusals(): (socket: Socket) => void {

@@ -46,7 +46,7 @@ interface Carrier {
   [sentStatusKey]?: number;
 }
 
-/** What the client read in place of this response, as when its body came too late. */
+/** The status that the client got in place of this response, for example when its body came too late. */
 export function sentStatusOf(res: ServerResponse): number | undefined {
   return (res as Carrier)[sentStatusKey];
 }

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 
 export interface Connection {
   readonly socket: Socket;
-  /** Of the requests that have been read: the responses that the client has not taken. */
+  /** The responses to requests that have been read, as long as the client has not taken them. */
   readonly responses: ReadonlySet<ServerResponse>;
   /** By `performance.now()`: when the last of them was gone, or the connection came. */
   readonly idleSinceMs: number;
@@ -13,7 +13,7 @@ export interface Connection {
 export interface Connections {
   /** For the `request` event. */
   readonly serve: RequestListener;
-  /** Begins with a connection that speaks HTTP by now. */
+  /** Adds a connection, once it speaks HTTP. */
   readonly add: (socket: Socket) => void;
   readonly all: () => Iterable<Connection>;
   /** From now on the last answer of each connection says that it is the last. */
@@ -24,7 +24,7 @@ export interface ConnectionsOptions {
   readonly handler: RequestListener;
   /** How many requests of a connection are open at once. */
   readonly pipelineMax: number;
-  /** Learns of each connection when it falls idle, and when it is no more. */
+  /** Called when a connection becomes idle, and when it no longer is. */
   readonly setIdle?: ((socket: Socket, isIdle: boolean) => void) | undefined;
 }
 

@@ -16,7 +16,7 @@ export interface CircuitBreakers {
   readonly counts: Readonly<BreakerCounts>;
 }
 
-/** Written here. */
+/** What an address has under way, which the circuit breakers count. */
 interface Busy {
   activeRequests: number;
   activeUpgrades: number;

@@ -5,7 +5,7 @@ export interface Candidate {
   readonly origin: string;
   readonly activeRequests: number;
   readonly activeUpgrades: number;
-  /** The number of the choice that picked it last. Written here. */
+  /** The number of the choice that picked it last, which the load balancer sets. */
   lastPicked: number;
 }
 

@@ -30,7 +30,7 @@ export interface CounterAlgorithm {
   resetSeconds(state: CounterState, hit: Hit, now: Now, over: boolean): number;
 }
 
-/** So many hits from border to border. */
+/** Up to `limit` hits in each window. */
 const fixedWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
   stateSeconds: ({ windowSeconds }) => windowSeconds,
   usesLastWindow: false,

@@ -26,7 +26,7 @@ export interface Hit {
   readonly hits: number;
   /** Never makes the request denied. */
   readonly shadow: boolean;
-  /** In quota mode: the request is denied only when every quota of it is over, each a number that hits may share. */
+  /** In quota mode, the number of its quota, which several hits may share: the request is denied only when all of its quotas are over. */
   readonly quota?: number | undefined;
 }
 

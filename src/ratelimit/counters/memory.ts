@@ -168,8 +168,8 @@ interface Counter extends CounterState {
 }
 
 /**
- * How much depends on a counter, the least first: of a counter that was hit once, one hit; of a client that is being
- * denied right now, the denial.
+ * What an eviction costs, the least first: of a counter that was hit once, one hit; of a client that is being denied
+ * right now, the denial.
  */
 const priority = Object.freeze({ seenOnce: 0, seenAgain: 1, nearlyExhausted: 2, exhausted: 3, overLimit: 4 });
 

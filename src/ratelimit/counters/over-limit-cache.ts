@@ -16,7 +16,7 @@ export interface SharedResult {
 }
 
 export interface OverLimitCache {
-  /** The results of a request that is certain to be denied and to result nothing; undefined if Redis must be asked. */
+  /** The results of a request that is certain to be denied and to count nothing; undefined if Redis must be asked. */
   lookUp(keys: readonly string[], hits: readonly Hit[], countDenied: boolean): readonly HitResult[] | undefined;
   /** The results of a request that was sent at `askedMs`. */
   store(keys: readonly string[], hits: readonly Hit[], results: readonly SharedResult[], askedMs: number): void;

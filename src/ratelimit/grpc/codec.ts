@@ -42,7 +42,7 @@ const packages = {
 export async function loadCodec(name: ProtocolName): Promise<Codec> {
   const { load } = await import('@grpc/proto-loader');
   const { file, service } = packages[name];
-  // The same three levels up from src/ratelimit/grpc and from dist/ratelimit/grpc.
+  // Three levels up from src/ratelimit/grpc, and from dist/ratelimit/grpc as well.
   const includeDirs = [fileURLToPath(new URL('../../../proto', import.meta.url))];
   const definitions = await load(file, { includeDirs, longs: Number });
   const method = methodOf(definitions[service], service);

@@ -172,8 +172,8 @@ function addHealth(server: Server, { grpc, health }: GrpcLibrary, services: read
 
 /**
  * Serves both versions of reflection, from files that protoc has compiled: what proto-loader makes of them has no imports
- * and the JavaScript names of fields, which standard runtimes refuse. The same three levels up from src/ratelimit/grpc and
- * from dist/ratelimit/grpc. After a change of a file, with protoc 3.21 or newer:
+ * and the JavaScript names of fields, which standard runtimes refuse. The path leads three levels up, from
+ * src/ratelimit/grpc as from dist/ratelimit/grpc. After a change of a file, with protoc 3.21 or newer:
  *
  *     protoc -Iproto -Igrpc=node_modules/grpc-health-check/proto -Inode_modules/@grpc/reflection/build/proto \
  *       --include_imports --descriptor_set_out=proto/descriptors.binpb \

@@ -81,8 +81,8 @@ async function decide(limiter: Limiter, request: IncomingMessage): Promise<HttpR
 }
 
 /**
- * A page of any site can have a browser send a request here, and use up quota, unless it must ask before: it need not for
- * text/plain. No page comes from this port, so each Origin is another site's, also one whose name leads here.
+ * Refuses requests of pages, which could use up quota. A browser sends some types, such as text/plain, without a
+ * preflight. This port has no pages, so each Origin is that of another site, also one whose name leads here.
  */
 function refusalOf({ headers }: IncomingMessage): HttpReply | undefined {
   if (headers.origin !== undefined) return fault(403, 'Pages in a browser may not ask.', { Connection: 'close' });

@@ -120,7 +120,7 @@ function describe(operation: Operation, context: DocumentContext): ZodOpenApiOpe
   };
 }
 
-/** With their first examples beside the schemas, where Swagger UI takes what it writes into a form. */
+/** Copies the first example of each schema to its parameter, where Swagger UI looks for what it fills into a form. */
 function prefilled({ shape }: z.ZodObject): z.ZodObject {
   const parameters = Object.entries(shape as Readonly<Record<string, z.ZodType>>).map(([name, schema]) => {
     const { examples: [example] = [], param } = schema.meta() ?? {};
@@ -149,8 +149,8 @@ const notModified: ZodOpenApiResponseObject = {
 };
 
 /**
- * Clients must accept fields that are added later. Beside a format, a pattern and the bounds of its type say nothing more,
- * but that a time is in UTC.
+ * Removes what tells clients nothing: bounds of safe integers, and a pattern beside a format, of which it keeps that a
+ * time is in UTC. Responses may have further fields, since clients must accept those that are added later.
  */
 const tidy: ZodOpenApiOverride = ({ jsonSchema, zodSchema, io }) => {
   if (io === 'output' && zodSchema instanceof z.ZodObject) delete jsonSchema.additionalProperties;

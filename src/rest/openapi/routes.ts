@@ -65,7 +65,7 @@ export async function linkDocuments(ctx: Context, next: Next): Promise<void> {
   ctx.append('Link', `<${basePath}/openapi.json>; rel="service-desc", <${basePath}/docs/>; rel="service-doc"`);
 }
 
-/** Both represent the absolute URL of a server: the rest of the document is always the same. */
+/** Both contain the absolute URL of a server; the rest of the document is always the same. */
 interface Documents {
   readonly document: Representations;
   readonly page: Representations;

@@ -40,7 +40,8 @@ export async function requireHold(
   { holdsMax }: BookingLimits,
   { user, nowMs }: Booker,
 ): Promise<void> {
-  // Those of an hour, in case the clock of another process differs, are few, even where the user has booked much before.
+  // An hour back, in case the clock of another process differs; these are few, even where the user has booked much
+  // before.
   const since = timeText(nowMs - 4 * holdMs);
   const { rows } = await sql<{ held: number | string; ends: string | null }>`
     select count(*) as held, min(expires_at) as ends from ${sql.table(tables.bookings)}
