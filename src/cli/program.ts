@@ -112,7 +112,7 @@ function addConfigurationTools(program: Command): void {
     .argument('<method>', 'GET, POST, …')
     .argument('<url>', 'a path with its query, or a URL')
     .option('-H, --header <line>', 'a header as "Name: value"; may come several times', addLine, [])
-    .option('--user <name>', 'the user that the auth service is taken to find')
+    .option('--user <name>', 'the user that the auth service is assumed to find')
     .option('--from <address>', 'the IP address that it comes from [127.0.0.1]')
     .option('--all', 'list also the mappings that the path alone rules out')
     .option('--json', 'as JSON in place of text');

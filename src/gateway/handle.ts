@@ -45,7 +45,7 @@ export function createHandle(parts: HandleParts): Middleware {
     limitByAddress,
     authenticate,
     limitOthers,
-    refuseOtherDestination,
+    refuseOtherReferences,
     removeAuthorization,
     copyToShadow,
     forward,
@@ -69,7 +69,7 @@ export function createHandle(parts: HandleParts): Middleware {
     return askLimiter?.(request, afterAuth(attributes));
   }
 
-  function refuseOtherDestination({ request, attributes, route }: Handled): void {
+  function refuseOtherReferences({ request, attributes, route }: Handled): void {
     checkReferences(request.ctx, attributes, route);
   }
 

@@ -41,7 +41,7 @@ const staleHeaders = [
 
 /**
  * Renders a thrown error as the error body, in the representation that `Accept` asks for. A `Problem` is shown to the
- * client; any other error reads 500, and its cause goes to the log alone.
+ * client; any other error reads 500, and its cause goes to the log and the diagnostics alone.
  */
 export function createProblemResponses(options: ProblemResponsesOptions = {}): Middleware {
   const { representations = createRepresentations(), logger, toProblem, problemPagesPath } = options;

@@ -59,7 +59,7 @@ function errorOf({ kind, name, source }: Record, service: string, role: string):
 /** Long enough for a connection, short enough for a person who reads the log of the start. */
 const connectTimeoutMs = 2000;
 
-interface Asked {
+interface AskedService {
   readonly record: string;
   readonly target: Target;
   /** What becomes of requests in the meantime. */
@@ -85,7 +85,7 @@ export async function reportSilentServices(
   );
 }
 
-function askedServices(setup: Setup, { authServices, rateLimitServices }: Configuration): readonly Asked[] {
+function askedServices(setup: Setup, { authServices, rateLimitServices }: Configuration): readonly AskedService[] {
   const resolve = resolverOf(setup, setup.settings.serviceAddresses);
   return [
     ...authServices.map(({ name, authService, failureModeAllow, statusOnError }) => ({

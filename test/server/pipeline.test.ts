@@ -26,7 +26,7 @@ const inDiagram: Readonly<Record<string, string | undefined>> = {
   limitByAddress: '<b>limit by address</b>',
   authenticate: '<b>authenticate</b>',
   limitOthers: '<b>other limits</b>',
-  refuseOtherDestination: 'Destination behind this mapping',
+  refuseOtherReferences: 'Destination behind this mapping',
   removeAuthorization: 'Authorization removed',
   copyToShadow: 'a shadow',
   forward: '<b>forward</b>',
