@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { requireSettings } from '#config';
 import { type ExplainOptions, explainOnce } from '../../src/cli/explain.ts';
-import { runsTogether } from '../support/programs/frontdesk-process.ts';
+import { runCommand } from '../support/programs/command.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
@@ -18,23 +18,19 @@ function shownRun(): { args: readonly string[]; output: string } {
 }
 
 describe('frontdesk explain', () => {
-  const run = runsTogether();
   const writeFiles = temporaryFiles();
   const servers = testServers();
 
-  const shown = shownRun();
-  const asShown = run(shown.args);
-  const refused = run(['explain', 'get', '/v1/..%2fx', '--json']);
-
-  it("prints what the README shows, by the README's own command", () => {
-    const { code, stdout, stderr } = asShown();
+  it("prints what the README shows, by the README's own command", async () => {
+    const shown = shownRun();
+    const { code, stdout, stderr } = await runCommand(shown.args);
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
     assert.ok(shown.output.length > 100);
     assert.equal(stdout, shown.output);
   });
 
-  it('ends with 1 and says why when a request is refused before a mapping is looked for', () => {
-    const { code, stdout, stderr } = refused();
+  it('ends with 1 and says why when a request is refused before a mapping is looked for', async () => {
+    const { code, stdout, stderr } = await runCommand(['explain', 'get', '/v1/..%2fx', '--json']);
     assert.equal(code, 1);
     assert.equal(JSON.parse(stdout).outcome.problem, 'bad-path');
     assert.match(stderr, /^frontdesk: the request is refused before a mapping is looked for: .*\n$/);

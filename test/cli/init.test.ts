@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { requireSettings } from '#config';
 import { initialise } from '../../src/cli/init.ts';
+import { runCommand } from '../support/programs/command.ts';
 import { runFrontdesk, type Server, startServer } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
@@ -71,7 +72,7 @@ describe('frontdesk init', function () {
     const refused = await fetch(`${server.gatewayUrl}/open%2Fx`);
     assert.match(await refused.text(), /other authentication/);
     const lenient = { cwd: directory, env: { STRICT_PATHS: 'false' } };
-    const { stdout } = await runFrontdesk(['explain', 'GET', '/open%2Fx'], lenient);
+    const { stdout } = await runCommand(['explain', 'GET', '/open%2Fx'], lenient);
     assert.match(stdout, /open/);
     assert.doesNotMatch(stdout, /other authentication/);
     await rm(file);

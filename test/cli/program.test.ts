@@ -1,29 +1,19 @@
-/** The command line as a user meets it: a process, by what it prints and how it ends. */
+/** The command line as a user meets it: what it prints and how it ends. */
 import assert from 'node:assert/strict';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parsePasswordHash } from '#config';
 import { verifyPassword } from '../../src/auth/password-hash.ts';
-import { createProgram } from '../../src/cli/program.ts';
 import { built } from '../support/programs/built.ts';
-import { freePort } from '../support/programs/free-port.ts';
-import {
-  type Ended,
-  knownCommands,
-  type RunOptions,
-  runsTogether,
-  scratch,
-} from '../support/programs/frontdesk-process.ts';
-import { testServers } from '../support/serve.ts';
+import { runCommand } from '../support/programs/command.ts';
+import { type Ended, knownCommands, type RunOptions, runFrontdesk } from '../support/programs/frontdesk-process.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
 /** The key in the fourth line has lost a letter. */
 const brokenRecord = 'apiVersion: gateway/v1\nkind: Mapping\nname: rooms\nprefx: /v1/rooms\nservice: hotel\n';
 
 describe('frontdesk', () => {
-  const run = runsTogether();
   const writeFiles = temporaryFiles();
-  const servers = testServers(after);
 
   /** A run prints no errors when it ends with 0, else nothing but errors; never a stack trace. */
   function check(
@@ -31,16 +21,21 @@ describe('frontdesk', () => {
     args: readonly string[],
     code: number,
     expected: (ended: Ended) => unknown,
-    options?: () => Promise<RunOptions>,
+    options: () => Promise<RunOptions> = async () => ({}),
+    run = runCommand,
   ): void {
-    const ended = run(args, options);
     it(name, async () => {
-      const how = ended();
+      const how = await run(args, await options());
       assert.equal(how.code, code, how.stderr);
       assert.equal(code === 0 ? how.stderr : how.stdout, '');
       assert.doesNotMatch(how.stderr, /^\s+at |node:internal|^\w*Error:/m);
       await expected(how);
     });
+  }
+
+  /** The same in a process of its own. */
+  function checkProcess(...[name, args, code, expected, options]: Parameters<typeof check>): void {
+    check(name, args, code, expected, options, runFrontdesk);
   }
 
   it('is a program that a shell starts, also when the build has run again below a link', async () => {
@@ -52,11 +47,11 @@ describe('frontdesk', () => {
     assert.match(stdout, /^ {2}RATELIMIT_PORT +.*\[8081\]$/m);
   });
 
-  check('names the command that an unknown one may mean, in three lines', ['chek'], 1, ({ stderr }) =>
+  checkProcess('names the command that an unknown one may mean, in three lines', ['chek'], 1, ({ stderr }) =>
     assert.match(stderr, /^error: unknown command 'chek'\n\(Did you mean check\?\)\n+frontdesk --help lists .*\n$/),
   );
 
-  check(
+  checkProcess(
     'check prints file, line, record and remedy of each error of CONFIG_DIR, and ends with 1',
     ['check'],
     1,
@@ -70,7 +65,7 @@ describe('frontdesk', () => {
     }),
   );
 
-  check(
+  checkProcess(
     'hash-password turns a line of standard input into a line of users.yaml whose hash this password matches, and no other',
     ['hash-password'],
     0,
@@ -125,7 +120,7 @@ describe('frontdesk', () => {
     async () => ({ cwd: await writeFiles({ 'users.yaml': 'users: []\n' }), env: { CONFIG_DIR: '.' } }),
   );
 
-  check(
+  checkProcess(
     'serve names `frontdesk init` where there is no configuration',
     ['serve'],
     1,
@@ -133,15 +128,7 @@ describe('frontdesk', () => {
     async () => ({ cwd: await writeFiles() }),
   );
 
-  // What else may be wrong: server/options.test.ts.
-  check(
-    'serve says in one message which port is taken and which setting names it',
-    ['serve', '--demo'],
-    1,
-    ({ stderr }) => assert.match(stderr, /^frontdesk: .*127\.0\.0\.1:\d+ .*another process.*\bPORT\b[^\n]*\n$/),
-    async () => ({ env: { ...scratch, PORT: String((await servers.tcp(() => {})).port) } }),
-  );
-
+  // What else may be wrong: server/options.test.ts and server/listeners.test.ts.
   check(
     'serve says in one message which settings are bad or misspelt',
     ['serve'],
@@ -150,7 +137,7 @@ describe('frontdesk', () => {
       assert.match(stderr, /^frontdesk: .*PORT="eighty": expected a whole number from 0 to 65535/s);
       assert.match(stderr, /CONFG_DIR is not a setting.*CONFIG_DIR/);
     },
-    async () => ({ env: { ...scratch, PORT: 'eighty', CONFG_DIR: 'x' } }),
+    async () => ({ env: { PORT: 'eighty', CONFG_DIR: 'x' } }),
   );
 
   for (const [args, error, remedy] of [
@@ -177,7 +164,8 @@ describe('frontdesk', () => {
     ['explain GET / --header', "option '-H, --header <line>' argument missing", / -H 'X-Plan: gold'\n/],
   ] as const)
     it(`${args} is an error that says what to type`, async () => {
-      const stderr = await usageError(args.split(' '));
+      const { code, stderr } = await runCommand(args.split(' '));
+      assert.equal(code, 1);
       assert.ok(stderr.startsWith(`error: ${error}\nType for example: frontdesk `), stderr);
       assert.match(stderr, remedy);
       assert.doesNotMatch(stderr, /s3cret/);
@@ -186,8 +174,7 @@ describe('frontdesk', () => {
   const app = {
     'config/services/app.yaml': 'apiVersion: gateway/v1\nkind: Mapping\nname: a\nprefix: /\nservice: a:1\n',
   };
-  const ports = { PORT: '0', AUTH_PORT: '0', RATELIMIT_PORT: '0' };
-  for (const [what, args, expected, files = {}, env = {}] of [
+  for (const [what, args, expected, files = {}] of [
     ['a folder of the directory', 'check config/services', /^ {4}.* Name the directory above: config\.$/m],
     [
       'a file in place of a directory',
@@ -205,44 +192,12 @@ describe('frontdesk', () => {
       /^frontdesk: config.settings\.env:2 is no setting: write NAME=value, such as PORT=9000\n$/,
       { 'config/settings.env': '# mine\nPORT: 9000\n' },
     ],
-    [
-      'an address of another machine',
-      'serve --only hotel',
-      /^frontdesk: .*EADDRNOTAVAIL\): this machine has no such address: choose one of its own with HOST\n$/,
-      {},
-      { HOST: '192.0.2.1' },
-    ],
   ] as const)
     check(
       `${what} is an error that says what to do`,
       args.split(' '),
       1,
       ({ stderr }) => assert.match(stderr, expected),
-      async () => ({ cwd: await writeFiles({ ...app, ...files }), env: { CONFIG_DIR: 'config', ...ports, ...env } }),
+      async () => ({ cwd: await writeFiles({ ...app, ...files }), env: { CONFIG_DIR: 'config' } }),
     );
-
-  check(
-    'one port for two listeners is an error that names both settings',
-    ['serve', '--demo'],
-    1,
-    ({ stderr }) =>
-      assert.match(stderr, /^frontdesk: AUTH_PORT and PORT are both \d+: give one of them another port$/m),
-    async () => {
-      const port = String(await freePort());
-      return { env: { ...scratch, PORT: port, AUTH_PORT: port } };
-    },
-  );
 });
-
-/** What arguments that fit no command print. Commander would end the process; that it ends with 1 is tested above. */
-async function usageError(args: readonly string[]): Promise<string> {
-  let text = '';
-  const writeErr = (part: string) => {
-    text += part;
-  };
-  const program = createProgram();
-  for (const command of [program, ...program.commands.flatMap((one) => [one, ...one.commands])])
-    command.exitOverride().configureOutput({ writeErr });
-  await assert.rejects(program.parseAsync(args, { from: 'user' }), { exitCode: 1 });
-  return text;
-}

@@ -12,6 +12,7 @@ import { createFrontdesk } from '../../src/index.ts';
 import { call, desksOf, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { bareProblem } from '../support/error-body.ts';
+import { freePort } from '../support/programs/free-port.ts';
 import { testServers } from '../support/serve.ts';
 import { createSignal, eventually } from '../support/waiting.ts';
 import { createStranger } from '../support/wire/grpc-stranger.ts';
@@ -65,11 +66,21 @@ describe('listeners', () => {
         const free = { ratelimitHttpPort: 0, adminPort: 0 };
         const desk = await open({ ...free, [option]: port });
         const listened = mock.method(Server.prototype, 'listen');
-        await assert.rejects(desk.listen(), new RegExp(`127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\).*\\b${setting}\\b`));
+        await assert.rejects(
+          desk.listen(),
+          new RegExp(`127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\): another process .*\\b${setting}\\b.*$`),
+        );
         listened.mock.restore();
         for (const one of listened.mock.calls) assert.equal((one.this as Server).listening, false);
       });
     }
+
+    it('names both settings when two of them have one port', async () => {
+      const port = await freePort();
+      const desk = await open({ port, authPort: port });
+      const message = `AUTH_PORT and PORT are both ${port}: give one of them another port`;
+      await assert.rejects(desk.listen(), { message });
+    });
 
     it('can be called again after it has failed', async () => {
       const desk = await open();

@@ -63,34 +63,6 @@ export async function runFrontdesk(args: readonly string[], options: RunOptions 
   return how;
 }
 
-/**
- * Runs that start together before the tests of a `describe`, because each takes a second of a processor. Call it there
- * first; what it returns declares a run, and what that returns is how it ended.
- */
-export function runsTogether(): (args: readonly string[], options?: () => Promise<RunOptions>) => () => Ended {
-  const waiting: (() => Promise<void>)[] = [];
-
-  async function work(): Promise<void> {
-    for (let run = waiting.shift(); run !== undefined; run = waiting.shift()) await run();
-  }
-
-  before(async function () {
-    this.timeout(60_000);
-    await Promise.all(Array.from({ length: 4 }, work));
-  });
-
-  return (args, options) => {
-    let ended: Ended | undefined;
-    waiting.push(async () => {
-      ended = await runFrontdesk(args, await options?.());
-    });
-    return () => {
-      if (ended === undefined) throw new Error('the run has not ended');
-      return ended;
-    };
-  };
-}
-
 /** Until it has printed that it is ready. Rejects with what it said when it ends before. */
 export function startServer(args: readonly string[], options: RunOptions = {}): Promise<Server> {
   return startCommand(['serve', ...args], options);
