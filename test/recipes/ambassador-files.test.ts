@@ -1,11 +1,12 @@
 /** The recipe "Bring Ambassador files": what `check` says of them, and who answers when they are served. */
 import assert from 'node:assert/strict';
-import { type Heard, hasCurl, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
+import { runCommand } from '../support/programs/command.ts';
+import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
-import { readRecipe, readRun } from './page.ts';
-import { gatewayPort, serve, stepCases } from './steps.ts';
+import { parseCommand, readRecipe, readRun, serveCommands } from './page.ts';
+import { serve, stepCases } from './steps.ts';
 
 describe('the recipe: bring Ambassador files', function () {
   this.timeout(30_000);
@@ -29,13 +30,16 @@ describe('the recipe: bring Ambassador files', function () {
       res.writeHead(name === '' ? 401 : 200, name === '' ? {} : { 'X-User': name }).end();
     });
     const ports = { 3000: quote.port, 3001: shop.port, 3002: auth.port };
-    const server = await serve(servers, onPorts(commands, ports), directory);
-    heard = await runStory(parseStory(story), { cwd: directory, ports: { 8080: gatewayPort(server) } });
+    const [command = assert.fail()] = serveCommands(onPorts(commands, ports));
+    const { gateway } = await serve(servers, command, { cwd: directory });
+    heard = await runStory(parseStory(story), { cwd: directory, ports: { 8080: gateway?.port ?? 0 } });
   });
 
   it('check prints what is shown: the routes, and what is not supported', async () => {
     const { command, output } = readRun(recipe.blocks('console')[0] ?? '');
-    assert.equal(await runShell(command, { cwd: directory }), output);
+    const { args, env } = parseCommand(command);
+    const { stdout, stderr } = await runCommand(args, { cwd: directory, env });
+    assert.equal(stderr + stdout, output);
   });
 
   stepCases(parseStory(story), () => heard);

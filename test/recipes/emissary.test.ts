@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { parseAllDocuments } from 'yaml';
 import { loadConfiguration } from '#config';
-import { startServer } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { createStranger, type Stranger } from '../support/wire/grpc-stranger.ts';
 import { readRecipe, serveCommands } from './page.ts';
+import { serve } from './steps.ts';
 
 interface Entry {
   readonly key: string;
@@ -41,14 +41,13 @@ describe('the recipe: use authentication and limits from Emissary', function () 
   const { files, blocks } = readRecipe('Use authentication and limits from Envoy');
   const { 'emissary.yaml': resources = '', 'config/ratelimit/edge.yaml': limits = '' } = files;
   const [service, , mapping] = parseAllDocuments(resources).map((one) => one.toJS().spec);
-  const [command] = serveCommands(blocks('sh')[0] ?? '');
+  const [command = assert.fail()] = serveCommands(blocks('sh')[0] ?? '');
   let stranger: Stranger;
 
   before(async () => {
     const cwd = await writeFiles({ 'config/ratelimit/edge.yaml': limits, 'config/users.yaml': 'users: []\n' });
-    const server = await startServer(command?.args ?? [], { cwd });
-    servers.later(server.stop);
-    stranger = createStranger(server.ratelimitUrl);
+    const { ratelimit } = await serve(servers, command, { cwd });
+    stranger = createStranger(ratelimit?.url ?? '');
     servers.later(async () => stranger.close());
   });
 

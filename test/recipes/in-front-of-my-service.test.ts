@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runFrontdesk, type Server } from '../support/programs/frontdesk-process.ts';
+import { runCommand } from '../support/programs/command.ts';
+import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
 import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
-import { readRecipe } from './page.ts';
-import { begin, gatewayPort, serve, stepCases, withPassword } from './steps.ts';
+import { readRecipe, serveCommands } from './page.ts';
+import { begin, gatewayPort, stepCases, withPassword } from './steps.ts';
 
 describe('the recipe: put it in front of my service', function () {
   this.timeout(30_000);
@@ -19,6 +20,7 @@ describe('the recipe: put it in front of my service', function () {
   let upstream: Upstream;
   let password: string;
   let server: Server;
+  let port: number;
   let heard: readonly (readonly Heard[])[] = [];
 
   before(async function () {
@@ -26,8 +28,11 @@ describe('the recipe: put it in front of my service', function () {
     directory = await writeFiles();
     upstream = await startUpstream(servers);
     password = await begin(commands, { cwd: directory, ports: { 3000: upstream.port } });
-    server = await serve(servers, commands, directory);
-    heard = await runStory(withPassword(story, password), { cwd: directory, ports: { 8080: gatewayPort(server) } });
+    const [command = assert.fail()] = serveCommands(commands);
+    server = await startServer(command.args, { cwd: directory, env: command.env });
+    servers.later(server.stop);
+    port = gatewayPort(server);
+    heard = await runStory(withPassword(story, password), { cwd: directory, ports: { 8080: port } });
   });
 
   stepCases(parseStory(story), () => heard);
@@ -52,7 +57,7 @@ describe('the recipe: put it in front of my service', function () {
       await server.said(/"generation":2,.*"configuration reloaded"/);
       await writeFile(join(directory, 'config/services/reports.yaml'), onPorts(mapping, { 3000: upstream.port }));
       await server.said(/"mappings":2,.*"configuration reloaded"/);
-      heard = await runStory(withPassword(limited, password), { cwd: directory, ports: { 8080: gatewayPort(server) } });
+      heard = await runStory(withPassword(limited, password), { cwd: directory, ports: { 8080: port } });
     });
 
     stepCases(parseStory(limited), () => heard);
@@ -72,7 +77,7 @@ describe('the recipe: put it in front of my service', function () {
 
     it('explains the descriptors and the limits of such a request', async () => {
       const [, line = ''] = /`npx frontdesk (explain GET [^`]*)`/.exec(recipe.text) ?? [];
-      const { code, stdout } = await runFrontdesk(line.split(' '), { cwd: directory });
+      const { code, stdout } = await runCommand(line.split(' '), { cwd: directory });
       assert.equal(code, 0);
       assert.match(
         stdout,

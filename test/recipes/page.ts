@@ -9,8 +9,8 @@ export interface Recipe {
   readonly blocks: (language: string) => readonly string[];
 }
 
-/** A process that a block starts. */
-export interface ServeCommand {
+/** A command of frontdesk on the page. */
+export interface ShownCommand {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
@@ -37,19 +37,28 @@ export function withoutServe(block: string): string {
   return block.replace(/^.*npx frontdesk serve.*\n/gm, '');
 }
 
-/** The servers that a block starts, with the environment that it gives them. */
-export function serveCommands(block: string): readonly ServeCommand[] {
+/** The servers that a block starts: the arguments of `serve`, with the environment that the block gives it. */
+export function serveCommands(block: string): readonly ShownCommand[] {
   const exported = [...block.matchAll(/^export (.*)$/gm)].map(([, text = '']) => text).join(' ');
-  return [...block.matchAll(/^(.*?)npx frontdesk serve\b([^&\n]*)/gm)].map(([, before = '', after = '']) => ({
-    args: after.split(' ').filter((word) => word !== ''),
-    env: Object.fromEntries(
-      [...`${exported} ${before}`.matchAll(/(\w+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value]),
-    ),
-  }));
+  const lines = block.match(/^.*?npx frontdesk serve\b[^&\n]*/gm) ?? [];
+  return lines.map((line) => {
+    const { args, env } = parseCommand(`${exported} ${line}`);
+    return { args: args.slice(1), env };
+  });
 }
 
 /** A command after a prompt, and what it prints. */
 export function readRun(block: string): { readonly command: string; readonly output: string } {
   const [first = '', ...rest] = block.split('\n');
   return { command: first.replace(/^\$ /, ''), output: rest.join('\n') };
+}
+
+/** A line without quotes, such as `NAME=value npx frontdesk check`. */
+export function parseCommand(line: string): ShownCommand {
+  const [before = '', text = ''] = line.split('npx frontdesk ');
+  return { args: text.split(' ').filter((word) => word !== ''), env: variablesIn(before) };
+}
+
+function variablesIn(text: string): Readonly<Record<string, string>> {
+  return Object.fromEntries([...text.matchAll(/(\w+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value]));
 }

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { runFrontdesk, type Server, startServer } from '../support/programs/frontdesk-process.ts';
-import { type Heard, hasCurl, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
+import { type LogLine, recordingLogger } from '../support/edge.ts';
+import { runCommand } from '../support/programs/command.ts';
+import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
-import { type Recipe, readRecipe, readRun } from './page.ts';
-import { begin, gatewayPort, stepCases, withPassword } from './steps.ts';
+import { parseCommand, type Recipe, readRecipe, readRun } from './page.ts';
+import { passwordIn, serve, stepCases, withPassword } from './steps.ts';
 
 describe('the recipes for routes', function () {
   this.timeout(30_000);
@@ -21,7 +22,7 @@ describe('the recipes for routes', function () {
 
   interface Ran {
     readonly directory: string;
-    readonly server: Server;
+    readonly log: readonly LogLine[];
     /** The service, and its new version. */
     readonly service: Upstream;
     readonly next: Upstream;
@@ -29,25 +30,26 @@ describe('the recipes for routes', function () {
     readonly ports: Readonly<Record<number, number>>;
   }
 
-  /** Begins as "Put it in front of my service" does, if the story needs a password, and adds the files of the recipe. */
+  /** Begins as "Put it in front of my service" does, if the recipe adds to that, and adds its files. */
   async function runRecipe({ files }: Recipe, story: string): Promise<Ran> {
     const directory = await writeFiles();
     const service = await startUpstream(servers, (res, { url }) => void res.writeHead(url === '/1' ? 404 : 200).end());
     const next = await startUpstream(servers);
     const ports = { 3000: service.port, 3001: next.port };
-    const [commands = ''] = readRecipe('Put it in front of my service').blocks('sh');
-    const alone = files['config/services/orders.yaml'] !== undefined;
-    const password = alone ? '' : await begin(commands, { cwd: directory, ports: { 3000: service.port } });
+    const isAlone = files['config/services/orders.yaml'] !== undefined;
+    const begun = isAlone ? undefined : await runCommand(['init', '--service', service.origin], { cwd: directory });
     for (const [name, text] of Object.entries(files)) {
       const file = join(directory, name);
       await mkdir(dirname(file), { recursive: true });
       await writeFile(file, withPorts(text, ports).replaceAll('2027', String(new Date().getFullYear() + 1)));
     }
-    const server = await startServer([], { cwd: directory });
-    servers.later(server.stop);
-    const steps = story.includes('password=') ? withPassword(story, password) : parseStory(story);
-    const heard = await runStory(steps, { cwd: directory, ports: { 8080: gatewayPort(server) } });
-    return { directory, server, service, next, heard, ports };
+    const log: LogLine[] = [];
+    const { gateway } = await serve(servers, { args: [], env: {} }, { cwd: directory, logger: recordingLogger(log) });
+    const steps = story.includes('password=')
+      ? withPassword(story, passwordIn(begun?.stdout ?? ''))
+      : parseStory(story);
+    const heard = await runStory(steps, { cwd: directory, ports: { 8080: gateway?.port ?? 0 } });
+    return { directory, log, service, next, heard, ports };
   }
 
   function check(recipe: Recipe, what: string, expected: (ran: Ran) => unknown): void {
@@ -67,9 +69,8 @@ describe('the recipes for routes', function () {
       if (run === undefined) return;
       it('prints what it shows', async () => {
         const { command, output } = readRun(run);
-        // `explain` ends with 1 where no mapping matches.
-        const printed = await runShell(`${command.trim()} || true`, { cwd: ran.directory });
-        assert.equal(printed, withPorts(output, ran.ports));
+        const { stdout, stderr } = await runCommand(parseCommand(command).args, { cwd: ran.directory });
+        assert.equal(stderr + stdout, withPorts(output, ran.ports));
       });
     });
   }
@@ -91,17 +92,16 @@ describe('the recipes for routes', function () {
       head,
       /^Deprecation: @1751241600\r?\n(?:.*\n)*Sunset: .* GMT\r?\n(?:.*\n)*Link: <\/v2\/>; rel="successor/im,
     );
-    const { stdout } = await runFrontdesk(['check'], { cwd: ran.directory });
+    const { stdout } = await runCommand(['check'], { cwd: ran.directory });
     assert.match(stdout, /^\/v1 {2}deprecated from .*, 410 from .*\n\/v0 {2}410 from /m);
   });
 
-  check(readRecipe('Find out why a request got 404'), 'says in the log who answered', async ({ directory, server }) => {
-    const { stdout } = await runFrontdesk(['explain', 'GET', '/orders/1'], { cwd: directory });
+  check(readRecipe('Find out why a request got 404'), 'says in the log who answered', async ({ directory, log }) => {
+    const { stdout } = await runCommand(['explain', 'GET', '/orders/1'], { cwd: directory });
     assert.match(stdout, /^ {2}asked +GET \/1$/m);
-    const ended = await server.stop();
-    const lines = ended.stdout.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []));
+    const lines = log.filter(({ fields }) => fields['status'] === 404);
     assert.deepEqual(
-      lines.filter(({ status }) => status === 404).map((line) => [line.method, line.mapping, 'upstream' in line]),
+      lines.map(({ fields: { method, mapping, upstream } }) => [method, mapping, upstream !== undefined]),
       [
         ['POST', undefined, false],
         ['GET', 'orders', true],

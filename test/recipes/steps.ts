@@ -1,9 +1,12 @@
 /** The steps of a recipe as the cases of a test. */
 import assert from 'node:assert/strict';
-import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
+import { join } from 'node:path';
+import { createFrontdesk, type FrontdeskOptions, type Listeners } from 'frontdesk';
+import { moduleNames, parseSettings, readSettingsFile } from '#config';
+import { type Server, scratch } from '../support/programs/frontdesk-process.ts';
 import { type Heard, parseStory, runShell, type ShellOptions, type Story } from '../support/programs/shell-story.ts';
 import type { TestServers } from '../support/serve.ts';
-import { serveCommands, withoutServe } from './page.ts';
+import { type ShownCommand, withoutServe } from './page.ts';
 
 /** A case for each step: every answer to it has the status that it begins with. */
 export function stepCases({ steps }: Story, heard: () => readonly (readonly Heard[])[]): void {
@@ -17,19 +20,34 @@ export function stepCases({ steps }: Story, heard: () => readonly (readonly Hear
 
 /** Runs a block that begins with `frontdesk init`, except its server, and returns the password that it prints. */
 export async function begin(block: string, options: ShellOptions): Promise<string> {
-  const printed = await runShell(withoutServe(block), options);
+  return passwordIn(await runShell(withoutServe(block), options));
+}
+
+/** What `frontdesk init` has printed. */
+export function passwordIn(printed: string): string {
   const [, password] = /has the password (\S+)/.exec(printed) ?? [];
   if (password === undefined) throw new Error(`init has printed no password: ${printed}`);
   return password;
 }
 
-/** Starts the one server of a block in the directory `cwd`, until the test's own are closed. */
-export async function serve(servers: TestServers, block: string, cwd: string): Promise<Server> {
-  const [command] = serveCommands(block);
-  if (command === undefined) throw new Error(`there is no server in: ${block}`);
-  const server = await startServer(command.args, { cwd, env: command.env });
-  servers.later(server.stop);
-  return server;
+export interface ServeOptions extends Pick<FrontdeskOptions, 'logger'> {
+  readonly cwd: string;
+}
+
+/** What a `serve` on the page runs, as a desk of the library in this process, until the test's own servers are closed. */
+export async function serve(
+  servers: TestServers,
+  { args, env }: ShownCommand,
+  { cwd, ...options }: ServeOptions,
+): Promise<Listeners> {
+  const directory = join(cwd, 'config');
+  const parsed = parseSettings({ ...readSettingsFile(directory), ...env, ...scratch });
+  if (!parsed.ok) throw new Error(parsed.message);
+  const { configDir: _, ...settings } = parsed.settings;
+  const only = args[0] === '--only' ? moduleNames.filter((name) => args[1]?.split(',').includes(name)) : undefined;
+  const desk = await createFrontdesk({ ...settings, only, config: directory, ...options });
+  servers.later(desk.close);
+  return desk.listen();
 }
 
 export function gatewayPort({ gatewayUrl }: Server): number {
