@@ -20,7 +20,8 @@ export interface Figures {
 /** Many short rounds, so that other work on the machine disturbs all rows alike. */
 const rounds = 25;
 const durationMs = 160;
-const warmUpMs = 30;
+/** Long enough for all connections to be open, also those to an upstream. */
+const warmUpMs = 100;
 /** Long enough for V8 to compile hot code. */
 const firstWarmUpMs = 3000;
 
