@@ -74,6 +74,12 @@ describe('explaining why a rule that matches loses', () => {
   check({}, { caseSensitive: false }, 'its prefix is not case-sensitive');
   check({ host: exact('gw.example') }, {}, 'it names no host');
   check({ host: exact('gw.example') }, { host: regex('.*') }, 'the host that it names is less exact');
+  check(
+    { host: { kind: 'suffix', value: '.z.example' } },
+    { host: { kind: 'suffix', value: '.example' } },
+    'the host that it names is less exact',
+    { host: 'gw.z.example' },
+  );
   check({ method: exact('GET') }, {}, 'it names no method');
   check({ method: exact('GET') }, { method: regex('.*') }, 'the method that it names is less exact');
   const asked = { headers: { 'x-a': '1' }, search: '?q=1' };
