@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context, Middleware } from 'koa';
 import supertest from 'supertest';
 import { mappingDefaults } from '#config';
@@ -201,6 +202,30 @@ describe('a slow request body', () => {
     await refused.given;
     assert.equal(checks, 3);
     body.drop();
+  });
+
+  it('is given up after a whole pause, however long it has been coming before', async () => {
+    const idleTimeoutMs = 60;
+    const { req, body } = openBody(300, { idleTimeoutMs });
+    const idle = createSignal();
+    let [wroteAtMs, idleAtMs] = [0, 0];
+    body.watch({
+      ...unwatched,
+      onIdle() {
+        idleAtMs = performance.now();
+        idle.give();
+      },
+    });
+    body.gather(() => {});
+    for (let part = 0; part < 20 && idleAtMs === 0; part += 1) {
+      wroteAtMs = performance.now();
+      req.write('x');
+      await sleep(5);
+    }
+    await idle.given;
+    body.drop();
+    // A timer may be a millisecond early.
+    assert.ok(idleAtMs - wroteAtMs >= idleTimeoutMs - 1, `${idleAtMs - wroteAtMs} ms`);
   });
 
   it('takes no place of the service, so that those of others are answered', async () => {
