@@ -3,7 +3,16 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type CallOptions, callUpstream, createClusters, type UpstreamRequest, wholeBody } from '#proxy';
+import {
+  type Attempt,
+  type CallOptions,
+  type Cluster,
+  callUpstream,
+  createClusters,
+  type UpstreamRequest,
+  wholeBody,
+} from '#proxy';
+import { createRetryRules } from '../../src/proxy/retry.ts';
 import { breakersOf, specOf } from '../support/clusters.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -76,6 +85,45 @@ describe('a call whose connection fails', () => {
       await body.drain(5000);
       // The end is on its way in the system, and has not been read here.
       last?.end();
+    }
+  });
+});
+
+describe('a call whose attempt was given up', () => {
+  it('is not made again with a body that the attempt may still begin to read', async () => {
+    let attempts = 0;
+    const waitsForConnection: Attempt = {
+      origin: 'http://127.0.0.1:1',
+      dispatch() {},
+      isReused: () => false,
+      reportOutcome() {},
+      reportSwitch() {},
+      release() {},
+    };
+    const cluster: Cluster = {
+      attempt() {
+        attempts += 1;
+        return waitsForConnection;
+      },
+      takeRetry: () => () => {},
+      isCrowded: () => false,
+      snapshot: () => assert.fail('read'),
+    };
+    const streamed = { ...wholeBody(''), isWhole: () => false };
+    const rules = createRetryRules({ retryOn: ['reset'], numRetries: 3, perTryTimeoutMs: 10, statusCodes: [] });
+    const retries = { rules, random: () => 0, clock: () => 0, onRetry() {} };
+    for (const [body, expected] of [
+      [wholeBody('hello'), 4],
+      [streamed, 1],
+    ] as const) {
+      attempts = 0;
+      const call = callUpstream(
+        cluster,
+        { ...post, method: 'PUT', body },
+        { timeoutMs: 0, repeat: 'idempotent', retries },
+      );
+      await assert.rejects(call, { code: 'ETIMEDOUT' });
+      assert.equal(attempts, expected);
     }
   });
 });
