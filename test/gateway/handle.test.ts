@@ -92,6 +92,27 @@ describe('the stages of a request', () => {
     });
   }
 
+  it('count by an Authorization that remove_authorization keeps from the service', async () => {
+    const counted: unknown[] = [];
+    const upstream = await startUpstream(servers);
+    const edge = await startEdge(servers, {
+      mappings: [mappingOf({ labels: { gateway: labelled('authorization') } })],
+      authService: authRecordOf({ removeAuthorization: true }),
+      authPort: () => ({ outcome: 'allow', headers: {} }),
+      rateLimitService: limitRecordOf(),
+      limiter: {
+        shouldRateLimit({ descriptors }) {
+          counted.push(descriptors.map(({ entries }) => entries));
+          return { overallCode: 'OK', statuses: [] };
+        },
+      },
+      targets: { hotel: remote(upstream) },
+    });
+    await supertest(edge.origin).get('/v1/hotels').set('Authorization', 'Bearer of-ann').expect(200);
+    assert.deepEqual(counted, [[[{ key: 'authorization', value: 'Bearer of-ann' }]]]);
+    assert.equal(upstream.only().headers.authorization, undefined);
+  });
+
   it('leave the mapping and the user for the access log', async () => {
     const seen: unknown[] = [];
     const edge = await startEdge(servers, {
