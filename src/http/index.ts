@@ -43,7 +43,6 @@ export {
   type Logger,
   logRequest,
   type OutageLog,
-  type OutageLogs,
   type OutageRegistry,
   requestLogFields,
   silentLogger,
