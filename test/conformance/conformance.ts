@@ -11,7 +11,7 @@ import { bookingCases } from './bookings.ts';
 import type { Desk, OpenDesk } from './desk.ts';
 import { diagnosticsCases } from './diagnostics.ts';
 import { errorCases } from './errors.ts';
-import { listCases } from './lists.ts';
+import { allListCases, listCases } from './lists.ts';
 import { pathCases } from './paths.ts';
 import { rateLimitCases, rateLimitHttpCases, rateLimitServiceCases } from './rate-limits.ts';
 import { representationCases } from './representations.ts';
@@ -71,8 +71,12 @@ export function conformance(name: string, open: (config: string) => Promise<Desk
       opened = await open(await copyConfig(writeFiles));
     });
 
+    const ofReference = new Map([
+      [listCases, allListCases],
+      [answerCases, () => {}],
+    ]);
     for (const declare of listeners.flatMap((listener) => cases[listener]))
-      if (declare !== answerCases || !isReference) declare(desk);
+      ((isReference && ofReference.get(declare)) || declare)(desk);
     // Bookings come last, because they change what lists show.
     for (const client of kinds.map((kind) => createBookingClient(desk, kind)))
       for (const declare of [bookingCases, bookingChangeCases, bookingRetryCases]) declare(client);
