@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
+import { get as getHttps } from 'node:https';
 import { type AddressInfo, connect, Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
 import { mock } from 'node:test';
 import type { Context } from 'koa';
 import request from 'supertest';
@@ -14,7 +16,9 @@ import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { bareProblem } from '../support/error-body.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 import { createSignal, eventually } from '../support/waiting.ts';
+import { makeCertificate } from '../support/wire/certificate.ts';
 import { createStranger } from '../support/wire/grpc-stranger.ts';
 
 describe('listeners', () => {
@@ -22,6 +26,8 @@ describe('listeners', () => {
   const open = desksOf(servers);
 
   describe('listen', () => {
+    const writeFiles = temporaryFiles();
+
     it('answers on each listener, says where, and gives the same when it is called again', async () => {
       const desk = await open({ ratelimitHttpPort: 0 });
       const [listeners, again] = await Promise.all([desk.listen(), desk.listen()]);
@@ -52,6 +58,20 @@ describe('listeners', () => {
         for (const one of [gateway, auth]) assert.notEqual((await fetch(one?.url ?? '')).status, 500);
       });
     }
+
+    it('speaks HTTPS with a certificate and its key, and says so in every URL', async function () {
+      const directory = await writeFiles();
+      const certificate = await makeCertificate(directory, 'IP:127.0.0.1');
+      if (certificate === undefined) return this.skip();
+      const files = { tlsCert: join(directory, 'cert.pem'), tlsKey: join(directory, 'key.pem') };
+      const { gateway } = await (await open({ ...files, only: ['api'] })).listen();
+      assert.match(gateway?.url ?? '', /^https:/);
+      const asked = getHttps(`${gateway?.url}/v1/messages/1`, { ca: certificate.cert, agent: false });
+      const [answer]: IncomingMessage[] = await once(asked, 'response');
+      let text = '';
+      for await (const chunk of answer ?? []) text += chunk;
+      assert.equal(JSON.parse(text).url, `${gateway?.url}/v1/messages/1`);
+    });
 
     const settings = [
       ['port', 'PORT'],
