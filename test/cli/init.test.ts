@@ -1,4 +1,4 @@
-/** The first minute: `frontdesk init`, and then what it prints, word for word. */
+/** The first minute: `frontdesk init`, and then what it prints, word for word. The recipe runs both as processes. */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { requireSettings } from '#config';
 import { initialise } from '../../src/cli/init.ts';
-import { runCommand } from '../support/programs/command.ts';
-import { runFrontdesk, type Server, startServer } from '../support/programs/frontdesk-process.ts';
+import { runCommand, serveHere } from '../support/programs/command.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -28,16 +27,16 @@ describe('frontdesk init', function () {
   let directory: string;
   let upstream: Upstream;
   let printed: string;
-  let server: Server;
+  let gatewayUrl: string;
 
   before(async () => {
     directory = await writeFiles();
     upstream = await startUpstream(suite);
-    const ended = await runFrontdesk(['init', '--service', upstream.origin], { cwd: directory });
+    const ended = await runCommand(['init', '--service', upstream.origin], { cwd: directory });
     assert.deepEqual([ended.code, ended.stderr], [0, '']);
     printed = ended.stdout;
-    server = await startServer([], { cwd: directory });
-    suite.later(server.stop);
+    const { gateway } = await serveHere(suite, { cwd: directory });
+    gatewayUrl = gateway?.url ?? '';
   });
 
   it('prints what it wrote, the password, and at its end the two lines to type next', async () => {
@@ -68,8 +67,8 @@ describe('frontdesk init', function () {
     const guarded = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'open', prefix: '/open', bypass_auth: true };
     const file = join(directory, 'config/services/open.yaml');
     await writeFile(file, JSON.stringify({ ...guarded, service: upstream.origin }));
-    await eventually(async () => assert.equal((await fetch(`${server.gatewayUrl}/open`)).status, 200));
-    const refused = await fetch(`${server.gatewayUrl}/open%2Fx`);
+    await eventually(async () => assert.equal((await fetch(`${gatewayUrl}/open`)).status, 200));
+    const refused = await fetch(`${gatewayUrl}/open%2Fx`);
     assert.match(await refused.text(), /other authentication/);
     const lenient = { cwd: directory, env: { STRICT_PATHS: 'false' } };
     const { stdout } = await runCommand(['explain', 'GET', '/open%2Fx'], lenient);
@@ -81,7 +80,7 @@ describe('frontdesk init', function () {
   it('starts the gateway in front of the service, and nothing of the demo', async () => {
     for (const path of ['/v1/messages/1', '/v2/', '/v1/hotels']) {
       const before = upstream.reached.length;
-      assert.equal((await fetch(`${server.gatewayUrl}${path}`)).status, 401);
+      assert.equal((await fetch(`${gatewayUrl}${path}`)).status, 401);
       assert.equal(upstream.reached.length, before);
     }
   });
@@ -89,7 +88,7 @@ describe('frontdesk init', function () {
   it('lets the user of its curl line through, 60 times a minute', async function () {
     if (!hasCurl) this.skip();
     const { curl = '' } = shownCommands(printed);
-    const command = curl.replace('http://127.0.0.1:8080', server.gatewayUrl);
+    const command = curl.replace('http://127.0.0.1:8080', gatewayUrl);
     const { stdout } = await promisify(execFile)('sh', ['-c', command]);
     assert.match(stdout, /^HTTP\/1\.1 200 OK\r\n/);
     assert.match(stdout, /^RateLimit-Policy: "user";q=60;w=60\r$/im);

@@ -1,12 +1,12 @@
 /** The recipe "Bring Ambassador files": what `check` says of them, and who answers when they are served. */
 import assert from 'node:assert/strict';
-import { runCommand } from '../support/programs/command.ts';
+import { runCommand, serveHere } from '../support/programs/command.ts';
 import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { parseCommand, readRecipe, readRun, serveCommands } from './page.ts';
-import { serve, stepCases } from './steps.ts';
+import { stepCases } from './steps.ts';
 
 describe('the recipe: bring Ambassador files', function () {
   this.timeout(30_000);
@@ -31,7 +31,7 @@ describe('the recipe: bring Ambassador files', function () {
     });
     const ports = { 3000: quote.port, 3001: shop.port, 3002: auth.port };
     const [command = assert.fail()] = serveCommands(onPorts(commands, ports));
-    const { gateway } = await serve(servers, command, { cwd: directory });
+    const { gateway } = await serveHere(servers, { ...command, cwd: directory });
     heard = await runStory(parseStory(story), { cwd: directory, ports: { 8080: gateway?.port ?? 0 } });
   });
 

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { parseAllDocuments } from 'yaml';
 import { loadConfiguration } from '#config';
+import { serveHere } from '../support/programs/command.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { createStranger, type Stranger } from '../support/wire/grpc-stranger.ts';
 import { readRecipe, serveCommands } from './page.ts';
-import { serve } from './steps.ts';
 
 interface Entry {
   readonly key: string;
@@ -46,7 +46,7 @@ describe('the recipe: use authentication and limits from Emissary', function () 
 
   before(async () => {
     const cwd = await writeFiles({ 'config/ratelimit/edge.yaml': limits, 'config/users.yaml': 'users: []\n' });
-    const { ratelimit } = await serve(servers, command, { cwd });
+    const { ratelimit } = await serveHere(servers, { args: command.args, cwd });
     stranger = createStranger(ratelimit?.url ?? '');
     servers.later(async () => stranger.close());
   });

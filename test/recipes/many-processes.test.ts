@@ -1,8 +1,9 @@
-/** The recipe "One process, or many": its processes find each other and answer as one does. */
+/** The recipe "One process, or many": desks with the settings of its processes find each other and answer as one does. */
 import assert from 'node:assert/strict';
+import type { Listeners } from 'frontdesk';
 import request from 'supertest';
+import { serveHere } from '../support/programs/command.ts';
 import { freePort } from '../support/programs/free-port.ts';
-import { type Server, startServer, startServers } from '../support/programs/frontdesk-process.ts';
 import { hasCurl, onPorts, runShell } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { readRecipe, serveCommands } from './page.ts';
@@ -11,20 +12,18 @@ describe('the recipe: one process, or many', function () {
   this.timeout(30_000);
   const servers = testServers(after);
   const [processes = '', decision = ''] = readRecipe('One process, or many').blocks('sh');
-  let running: readonly Server[];
+  let running: readonly Listeners[];
 
   before(async () => {
     let text = processes;
     for (const shown of new Set(processes.match(/\b90\d\d\b/g)))
       text = text.replaceAll(shown, String(await freePort()));
-    running = await startServers(
-      serveCommands(text.replaceAll('\\\n', '')).map(({ args, env }) => startServer(args, { env })),
-    );
-    for (const { stop } of running) servers.later(stop);
+    const commands = serveCommands(text.replaceAll('\\\n', ''));
+    running = await Promise.all(commands.map((command) => serveHere(servers, { ...command, cwd: '.' })));
   });
 
   it('the gateway reaches every module', async () => {
-    const gateway = running.at(-1)?.gatewayUrl ?? '';
+    const gateway = running.at(-1)?.gateway?.url ?? '';
     for (const path of ['/v1/hotels', '/v1/cars']) {
       await request(gateway).get(path).expect(401);
       await request(gateway).get(path).auth('demo', 'demo').expect(200);
@@ -36,8 +35,8 @@ describe('the recipe: one process, or many', function () {
 
   it('the rate-limit service decides over HTTP', async function () {
     if (!hasCurl()) this.skip();
-    const { ratelimitHttpUrl } = running.find((server) => server.ratelimitHttpUrl !== '') ?? assert.fail();
-    const ports = { 9005: Number(new URL(ratelimitHttpUrl).port) };
+    const { ratelimitHttp } = running.find((one) => one.ratelimitHttp !== undefined) ?? assert.fail();
+    const ports = { 9005: ratelimitHttp?.port ?? 0 };
     assert.match(await runShell(decision, { cwd: '.', ports: ports }), /"overallCode": *"OK"/);
     assert.notEqual(onPorts(decision, ports), decision);
   });

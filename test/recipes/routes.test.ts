@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
-import { runCommand } from '../support/programs/command.ts';
+import { runCommand, serveHere } from '../support/programs/command.ts';
 import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { parseCommand, type Recipe, readRecipe, readRun } from './page.ts';
-import { passwordIn, serve, stepCases, withPassword } from './steps.ts';
+import { passwordIn, stepCases, withPassword } from './steps.ts';
 
 describe('the recipes for routes', function () {
   this.timeout(30_000);
@@ -44,7 +44,7 @@ describe('the recipes for routes', function () {
       await writeFile(file, withPorts(text, ports).replaceAll('2027', String(new Date().getFullYear() + 1)));
     }
     const log: LogLine[] = [];
-    const { gateway } = await serve(servers, { args: [], env: {} }, { cwd: directory, logger: recordingLogger(log) });
+    const { gateway } = await serveHere(servers, { cwd: directory, logger: recordingLogger(log) });
     const steps = story.includes('password=')
       ? withPassword(story, passwordIn(begun?.stdout ?? ''))
       : parseStory(story);

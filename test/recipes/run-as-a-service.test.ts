@@ -1,9 +1,9 @@
-/** The recipe "Run it as a service": what a supervisor starts, started with its environment, and stopped as it stops it. */
+/** The recipe "Run it as a service": what a supervisor starts, with its environment. */
 import assert from 'node:assert/strict';
 import request from 'supertest';
 import { parse } from 'yaml';
 import { settingsFrom } from '#config';
-import { startServer } from '../support/programs/frontdesk-process.ts';
+import { serveHere } from '../support/programs/command.ts';
 import { testServers } from '../support/serve.ts';
 import { readRecipe } from './page.ts';
 
@@ -19,7 +19,7 @@ interface Pod {
 }
 
 /** The demo's configuration on free ports, and a drain that does not last. */
-const here = { PORT: '0', ADMIN_PORT: '0', DRAIN_MS: '1', ALLOW_DEMO_USERS: 'true', CONFIG_DIR: './config' };
+const here = { PORT: '0', ADMIN_PORT: '0', DRAIN_MS: '1', ALLOW_DEMO_USERS: 'true' };
 const program = 'node_modules/.bin/frontdesk serve ';
 
 describe('the recipe: run it as a service', function () {
@@ -33,20 +33,20 @@ describe('the recipe: run it as a service', function () {
 
   async function runs(command: string, env: Readonly<Record<string, string>>): Promise<void> {
     assert.ok(command.includes(program), command);
-    const server = await startServer((command.split(program)[1] ?? '').split(' '), { env: { ...env, ...here } });
-    servers.later(server.stop);
-    await request(server.adminUrl).get(container.readinessProbe.httpGet.path).expect(200);
-    const { code, stderr } = await server.stop();
-    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+    const args = (command.split(program)[1] ?? '').split(' ');
+    const { admin } = await serveHere(servers, { args, env: { ...env, ...here }, cwd: '.' });
+    await request(admin?.url ?? '')
+      .get(container.readinessProbe.httpGet.path)
+      .expect(200);
   }
 
-  it('starts and stops as systemd does it', async () => {
+  it('starts as systemd does it', async () => {
     const settings = [...(/^Environment=(.*)$/m.exec(unit)?.[1] ?? '').matchAll(/(\w+)=(\S+)/g)];
     const env = Object.fromEntries(settings.map(([, name = '', value = '']) => [name, value]));
     await runs(/^ExecStart=(.*)$/m.exec(unit)?.[1] ?? '', env);
   });
 
-  it('starts and stops as Kubernetes does it', () => runs(container.command.join(' '), podEnv));
+  it('starts as Kubernetes does it', () => runs(container.command.join(' '), podEnv));
 
   it('gives it the time that a stop may take', () => {
     const defaults = settingsFrom({});

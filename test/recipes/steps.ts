@@ -1,12 +1,8 @@
 /** The steps of a recipe as the cases of a test. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { createFrontdesk, type FrontdeskOptions, type Listeners } from 'frontdesk';
-import { moduleNames, parseSettings, readSettingsFile } from '#config';
-import { type Server, scratch } from '../support/programs/frontdesk-process.ts';
+import type { Server } from '../support/programs/frontdesk-process.ts';
 import { type Heard, parseStory, runShell, type ShellOptions, type Story } from '../support/programs/shell-story.ts';
-import type { TestServers } from '../support/serve.ts';
-import { type ShownCommand, withoutServe } from './page.ts';
+import { withoutServe } from './page.ts';
 
 /** A case for each step: every answer to it has the status that it begins with. */
 export function stepCases({ steps }: Story, heard: () => readonly (readonly Heard[])[]): void {
@@ -28,26 +24,6 @@ export function passwordIn(printed: string): string {
   const [, password] = /has the password (\S+)/.exec(printed) ?? [];
   if (password === undefined) throw new Error(`init has printed no password: ${printed}`);
   return password;
-}
-
-export interface ServeOptions extends Pick<FrontdeskOptions, 'logger'> {
-  readonly cwd: string;
-}
-
-/** What a `serve` on the page runs, as a desk of the library in this process, until the test's own servers are closed. */
-export async function serve(
-  servers: TestServers,
-  { args, env }: ShownCommand,
-  { cwd, ...options }: ServeOptions,
-): Promise<Listeners> {
-  const directory = join(cwd, 'config');
-  const parsed = parseSettings({ ...readSettingsFile(directory), ...env, ...scratch });
-  if (!parsed.ok) throw new Error(parsed.message);
-  const { configDir: _, ...settings } = parsed.settings;
-  const only = args[0] === '--only' ? moduleNames.filter((name) => args[1]?.split(',').includes(name)) : undefined;
-  const desk = await createFrontdesk({ ...settings, only, config: directory, ...options });
-  servers.later(desk.close);
-  return desk.listen();
 }
 
 export function gatewayPort({ gatewayUrl }: Server): number {

@@ -1,9 +1,13 @@
-/** A command of frontdesk in the test's own process, where it needs a tenth of the time that a process takes to start. */
+/** Commands of frontdesk in the test's own process, where they need a tenth of the time that a process takes to start. */
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { mock } from 'node:test';
 import { CommanderError } from 'commander';
+import { isDemoModule, parseSettings, readSettingsFile } from '#config';
 import { createProgram } from '../../../src/cli/program.ts';
-import type { Ended, RunOptions } from './frontdesk-process.ts';
+import { createFrontdesk, type FrontdeskOptions, type Listeners, type ModuleName } from '../../../src/index.ts';
+import type { TestServers } from '../serve.ts';
+import { type Ended, type RunOptions, scratch } from './frontdesk-process.ts';
 
 /** For commands that end by themselves. That a process ends alike is in cli/program.test.ts, for each way to end. */
 export async function runCommand(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
@@ -49,4 +53,29 @@ function replaceProcess({ env = {}, input = '', cwd }: RunOptions): () => void {
     process.exitCode = before.exitCode;
     stdin.restore();
   };
+}
+
+/** What `serve` is to run in the directory `cwd`, which has a `config`. */
+export interface Served extends Pick<FrontdeskOptions, 'logger'> {
+  /** None, or `--only` with its modules. */
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+/** A desk of the library with the settings that `serve` would take, on free ports where they name none. */
+export async function serveHere(
+  servers: TestServers,
+  { args = [], env = {}, cwd, ...options }: Served,
+): Promise<Listeners> {
+  const directory = join(cwd, 'config');
+  const parsed = parseSettings({ ...readSettingsFile(directory), ...scratch, ...env });
+  if (!parsed.ok) throw new Error(parsed.message);
+  const { configDir: _, ...settings } = parsed.settings;
+  // An unknown name is refused by createFrontdesk as well.
+  const only = args[0] === '--only' ? (args[1]?.split(',') as ModuleName[]) : undefined;
+  const demo = only?.some(isDemoModule);
+  const desk = await createFrontdesk({ ...settings, only, demo, config: directory, ...options });
+  servers.later(desk.close);
+  return desk.listen();
 }
