@@ -8,6 +8,7 @@ import {
   type SqliteDatabase,
   type SqliteStatement,
 } from 'kysely';
+import { createRecent } from './recent.ts';
 
 export interface DialectOptions {
   /** Runs a statement, or the wait for a connection; it may run it again and throw another error. */
@@ -67,17 +68,10 @@ const statementsMax = 256;
 
 /** A node:sqlite connection as Kysely expects it, with each SQL text prepared once: name the columns, as a newer process may add one. */
 export function createStatementCache(connection: DatabaseSync, max: number = statementsMax): SqliteDatabase {
-  const statements = new Map<string, SqliteStatement>();
+  const recall = createRecent<SqliteStatement>(max);
   return {
     close: () => connection.close(),
-    prepare(sql) {
-      const known = statements.get(sql);
-      const statement = known ?? prepare(connection, sql);
-      if (known !== undefined) statements.delete(sql);
-      else if (statements.size >= max) statements.delete(statements.keys().next().value ?? '');
-      statements.set(sql, statement);
-      return statement;
-    },
+    prepare: (sql) => recall(sql, () => prepare(connection, sql)),
   };
 }
 

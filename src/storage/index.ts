@@ -15,4 +15,4 @@ export type {
   Tables,
   TakenUnitRow,
 } from './schema.ts';
-export { selectPage } from './select-page.ts';
+export { createPageReader, type Page } from './select-page.ts';

@@ -1,7 +1,8 @@
 /** A page of a list and its total: by offset, or by the rows after a given one. */
-import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
+import { type CompiledQuery, type Kysely, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { ListQuery, Order, Scalar } from '#query';
-import type { Database, Dialect } from './database.ts';
+import type { Dialect } from './database.ts';
+import { createRecent } from './recent.ts';
 
 export interface Page<Row> {
   readonly items: readonly Row[];
@@ -11,27 +12,89 @@ export interface Page<Row> {
   readonly hasMore?: boolean;
 }
 
-/**
- * `query` selects the table, its columns and the rows that may be seen at all (such as those of one user); `list`
- * selects among these. Columns that `list` names may be computed ones if `query` selects from a subquery.
- */
-export async function selectPage<DB, TB extends keyof DB, Row extends object>(
-  database: Pick<Database, 'dialect'>,
-  query: SelectQueryBuilder<DB, TB, Row>,
-  list: ListQuery<NoInfer<Row>>,
-): Promise<Page<Row>> {
-  const { dialect } = database;
-  const { limit, after, wantsTotal = true } = list;
-  const matching = applyFilters(dialect, query, list);
-  // Without a total to say so, one row more than the limit shows that there are more.
-  const ahead = after === undefined && wantsTotal ? 0 : 1;
-  const found = (await pageOf(dialect, matching, { ...list, limit: limit + ahead }).execute()) as Row[];
-  const items = found.slice(0, limit);
-  const total = wantsTotal ? (totalFrom(items.length, list) ?? (await count(matching))) : undefined;
-  return ahead === 0 ? { items, total } : { items, total, hasMore: found.length > limit };
+/** What reads a list: its SQL differs by the dialect. */
+interface Source {
+  readonly dialect: Dialect;
+  readonly kysely: Pick<Kysely<unknown>, 'executeQuery'>;
 }
 
-export function applyFilters<DB, TB extends keyof DB, Row extends object>(
+/** `values` are those of the reader's query, in the order of the SQL. */
+export type PageReader<Row extends object> = (
+  values: readonly unknown[],
+  list: ListQuery<NoInfer<Row>>,
+) => Promise<Page<Row>>;
+
+/** Clients choose filters and orders, and so the SQL. */
+const compiledMax = 64;
+
+/**
+ * `query` selects the table, its columns and the rows that may be seen at all (such as those of one user), with
+ * placeholders for its values; a list selects among these. Columns that a list names may be computed ones if `query`
+ * selects from a subquery. Lists that differ in nothing but values have the same SQL, which is compiled once.
+ */
+export function createPageReader<DB, TB extends keyof DB, Row extends object>(
+  { dialect, kysely }: Source,
+  query: SelectQueryBuilder<DB, TB, Row>,
+): PageReader<Row> {
+  const pages = createRecent<CompiledQuery>(compiledMax);
+  const counts = createRecent<CompiledQuery>(compiledMax);
+
+  async function run<Result>(compiled: CompiledQuery, values: readonly unknown[], list: ListQuery<Row>) {
+    const slots = compiled.parameters.slice(values.length) as readonly Slot[];
+    const parameters = [...values, ...slots.map(({ read }) => read(list as ListQuery))];
+    return (await kysely.executeQuery<Result>({ ...compiled, parameters })).rows;
+  }
+
+  return async function readPage(values, list) {
+    const { filters, search, sort, limit, after, wantsTotal = true } = list;
+    const rowsKey = JSON.stringify([filters.map(({ column, value }) => [column, value === null]), search?.columns]);
+    const pageKey = JSON.stringify([rowsKey, sort, after?.map((value) => value === null)]);
+    const matching = () => applyFilters(dialect, query, withSlots(list));
+    const page = pages(pageKey, () => pageOf(dialect, matching(), withSlots(list)).compile());
+    // Without a total to say so, one row more than the limit shows that there are more.
+    const ahead = after === undefined && wantsTotal ? 0 : 1;
+    const found = await run<Row>(page, values, { ...list, limit: limit + ahead });
+    const items = found.slice(0, limit);
+    const count = async () => {
+      const [counted] = await run<Count>(
+        counts(rowsKey, () => countOf(matching()).compile()),
+        values,
+        list,
+      );
+      // PostgreSQL counts in 64 bits, which pg returns as text.
+      return Number(counted?.total);
+    };
+    const total = wantsTotal ? (totalFrom(items.length, list) ?? (await count())) : undefined;
+    return ahead === 0 ? { items, total } : { items, total, hasMore: found.length > limit };
+  };
+}
+
+/** Takes the place of a value in compiled SQL, and finds it in each list. */
+interface Slot {
+  readonly read: (list: ListQuery) => unknown;
+}
+
+/** Null stays, since it has SQL of its own. */
+function slotOf<Value>(value: Value, read: Slot['read']): Value {
+  return value === null ? value : ({ read } satisfies Slot as unknown as Value);
+}
+
+function withSlots<Row extends object>(list: ListQuery<Row>): ListQuery<Row> {
+  const { filters, search, limit, offset, after } = list;
+  return {
+    ...list,
+    filters: filters.map((filter, index) => ({
+      ...filter,
+      value: slotOf(filter.value, (other) => other.filters[index]?.value),
+    })),
+    search: search && { ...search, text: slotOf(search.text, (other) => patternOf(other.search?.text ?? '')) },
+    limit: slotOf(limit, (other) => other.limit),
+    offset: slotOf(offset, (other) => other.offset),
+    ...(after && { after: after.map((value, index) => slotOf(value, (other) => other.after?.[index])) }),
+  };
+}
+
+function applyFilters<DB, TB extends keyof DB, Row extends object>(
   dialect: Dialect,
   query: SelectQueryBuilder<DB, TB, Row>,
   { filters, search }: ListQuery<NoInfer<Row>>,
@@ -41,7 +104,7 @@ export function applyFilters<DB, TB extends keyof DB, Row extends object>(
   return search === undefined ? filtered : filtered.where(contains(dialect, search.columns, search.text));
 }
 
-export function pageOf<DB, TB extends keyof DB, Row extends object>(
+function pageOf<DB, TB extends keyof DB, Row extends object>(
   dialect: Dialect,
   query: SelectQueryBuilder<DB, TB, Row>,
   { sort, limit, offset, after }: ListQuery<NoInfer<Row>>,
@@ -64,13 +127,16 @@ type Condition = RawBuilder<SqlBool>;
  * In PostgreSQL the columns compare byte by byte (see migrations.ts), and `lower` then handles only ASCII; the database's
  * default collation handles all letters.
  */
-function contains(dialect: Dialect, columns: readonly string[], text: string): Condition {
-  const pattern = `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+function contains(dialect: Dialect, columns: readonly string[], pattern: string): Condition {
   const anyCase = dialect === 'postgres' ? sql` collate "default"` : sql``;
   const tests = columns.map(
     (column) => sql<SqlBool>`lower(${sql.ref(column)}${anyCase}) like lower(${pattern}) escape '\\'`,
   );
   return sql<SqlBool>`(${sql.join(tests, sql` or `)})`;
+}
+
+function patternOf(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
 }
 
 /** A page that is not full is the last one, so that no second query is needed. */
@@ -79,11 +145,12 @@ function totalFrom(found: number, { offset, limit, after }: ListQuery<never>): n
   return isFromStart && found < limit && (found > 0 || offset === 0) ? offset + found : undefined;
 }
 
-async function count<DB, TB extends keyof DB, Row>(query: SelectQueryBuilder<DB, TB, Row>): Promise<number> {
-  const counted = query.clearSelect().select(sql<number | string>`count(*)`.as('total'));
-  const { total } = (await counted.executeTakeFirstOrThrow()) as { total: number | string };
-  // PostgreSQL counts in 64 bits, which pg returns as text.
-  return Number(total);
+interface Count {
+  readonly total: number | string;
+}
+
+function countOf<DB, TB extends keyof DB, Row>(query: SelectQueryBuilder<DB, TB, Row>) {
+  return query.clearSelect().select(sql<Count['total']>`count(*)`.as('total'));
 }
 
 type SortColumn = Omit<Order<object>, 'column'> & { readonly column: string };

@@ -95,7 +95,8 @@ function watch(database: Database, record: (query: Asked) => void): Database {
   const recorder: KyselyPlugin = {
     transformQuery({ node, queryId }) {
       const { sql, parameters } = database.kysely.getExecutor().compileQuery(node, queryId);
-      record({ sql, parameters });
+      // The SQL of a page is compiled before its values are known: any number will do.
+      record({ sql, parameters: parameters.map((value) => (Object(value) === value ? 1 : value)) });
       return node;
     },
     transformResult: async ({ result }) => result,

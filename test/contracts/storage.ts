@@ -3,15 +3,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import type { ListQuery } from '#query';
-import {
-  type CarRow,
-  type Database,
-  type DemoRows,
-  loadDemo,
-  openDatabase,
-  StorageUnavailable,
-  selectPage,
-} from '#storage';
+import { type CarRow, type Database, type DemoRows, loadDemo, openDatabase, StorageUnavailable } from '#storage';
+import { selectPage } from '../support/select-page.ts';
 
 /** A database for one test. */
 export interface Place {
@@ -150,7 +143,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
       });
     });
 
-    describe('selectPage', () => {
+    describe('createPageReader', () => {
       it('gives the rows and the total that a plain filter and sort of the same rows give', async () => {
         await fc.assert(
           fc.asyncProperty(fc.array(car, { maxLength: 30 }), list, async (drawn, query) => {

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { createRepresentations } from '#http';
 import { createListParser, createView } from '#query';
 import { collection, createResourceApp } from '#rest';
-import { type AccountRow, type Database, openDatabase, selectPage } from '#storage';
+import { type AccountRow, createPageReader, type Database, openDatabase } from '#storage';
 
 interface Page {
   readonly items: readonly AccountRow[];
@@ -136,13 +136,14 @@ function createAccounts(database: Database): RequestListener {
     key: 'id',
     fields: { id: { column: 'id', schema: z.string() }, name: { column: 'name', schema: z.string() } },
   });
+  const readPage = createPageReader(database, database.kysely.selectFrom('accounts').selectAll());
   const accounts = collection<AccountRow>({
     docs: { operationId: 'listAccounts', summary: 'List accounts' },
     path: '/accounts/',
     title: 'Accounts',
     view,
     parser: createListParser(view, { searchable: ['name'] }),
-    find: (_ctx, query) => selectPage(database, database.kysely.selectFrom('accounts').selectAll(), query),
+    find: (_ctx, query) => readPage([], query),
   });
   return createResourceApp({ representations: createRepresentations(), routes: [accounts] }).callback();
 }

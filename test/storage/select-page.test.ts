@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { constants, DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
-import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely';
+import { type CompiledQuery, Kysely, PostgresDialect, type SelectQueryBuilder, SqliteDialect, sql } from 'kysely';
 import pg from 'pg';
 import type { ListQuery } from '#query';
-import { selectPage } from '#storage';
+import { createPageReader } from '#storage';
 import { createStatementCache } from '../../src/storage/dialect.ts';
-import { applyFilters, pageOf } from '../../src/storage/select-page.ts';
+import { selectPage } from '../support/select-page.ts';
 
 interface Place {
   readonly id: number;
@@ -39,6 +39,19 @@ function openIn(connection: DatabaseSync): Kysely<{ readonly places: Place }> {
 
 const openInMemory = () => openIn(new DatabaseSync(':memory:'));
 
+type Places = SelectQueryBuilder<{ readonly places: Place }, 'places', Place>;
+
+/** The query of the page, which is not run. */
+async function compiledFor(dialect: Opened['dialect'], query: Places, list: ListQuery<Place>): Promise<CompiledQuery> {
+  const asked: CompiledQuery[] = [];
+  const executeQuery = async (compiled: CompiledQuery) => {
+    asked.push(compiled);
+    return { rows: [] };
+  };
+  await selectPage({ dialect, kysely: { executeQuery } }, query, list);
+  return asked[0] ?? assert.fail('nothing was asked');
+}
+
 const places = fc.uniqueArray(
   fc.record({
     id: fc.integer({ min: 1, max: 1000 }),
@@ -62,7 +75,8 @@ const sorts = fc
 
 function describePages({ dialect, kysely }: Opened): void {
   const query = kysely.selectFrom('places').selectAll();
-  const page = (list: Partial<ListQuery<Place>>) => selectPage({ dialect }, query, listOf(list));
+  const readPage = createPageReader({ dialect, kysely }, query);
+  const page = (list: Partial<ListQuery<Place>>) => readPage([], listOf(list));
 
   const fill = async (rows: readonly Place[]) => {
     await kysely.deleteFrom('places').execute();
@@ -136,7 +150,7 @@ function describePages({ dialect, kysely }: Opened): void {
   });
 }
 
-describe('selectPage on SQLite', () => {
+describe('createPageReader on SQLite', () => {
   const kysely = openInMemory();
   before(() => sql.raw(tableIn('')).execute(kysely));
   after(() => kysely.destroy());
@@ -147,8 +161,8 @@ describe('selectPage on SQLite', () => {
     const plan = async (descending: boolean) => {
       const sort = [{ column: 'city', descending: false } as const, { column: 'id', descending } as const];
       const list = listOf({ sort, after: ['Ulm', 5] });
-      const { query, ...compiled } = pageOf('sqlite', kysely.selectFrom('places').selectAll(), list).compile();
-      const explained = { ...compiled, query, sql: `explain query plan ${compiled.sql}` };
+      const compiled = await compiledFor('sqlite', kysely.selectFrom('places').selectAll(), list);
+      const explained = { ...compiled, sql: `explain query plan ${compiled.sql}` };
       const { rows } = await kysely.executeQuery<{ detail: string }>(explained);
       return rows.map(({ detail }) => detail).join('; ');
     };
@@ -159,7 +173,7 @@ describe('selectPage on SQLite', () => {
 
 const server = process.env['TEST_POSTGRES_URL'];
 
-describe('selectPage on PostgreSQL', () => {
+describe('createPageReader on PostgreSQL', () => {
   if (server === undefined) {
     it('is tested where TEST_POSTGRES_URL names a server');
     return;
@@ -184,14 +198,14 @@ describe('the queries of a page', () => {
   const check = async (list: Partial<ListQuery<Place>>, total: number, queries: number) => {
     let asked = 0;
     const counting = kysely.withPlugin({
-      transformQuery({ node }) {
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
         asked += 1;
-        return node;
+        return result;
       },
-      transformResult: async ({ result }) => result,
     });
     const query = counting.selectFrom('places').selectAll();
-    const page = await selectPage({ dialect: 'sqlite' }, query, listOf({ limit: 2, ...list }));
+    const page = await selectPage({ dialect: 'sqlite', kysely: counting }, query, listOf({ limit: 2, ...list }));
     assert.deepEqual([page.total, asked], [total, queries]);
   };
 
@@ -219,24 +233,53 @@ describe('the queries of a page', () => {
     });
     const query = other.selectFrom('places').selectAll();
     const readBoth = async (limit: number, offset: number) => {
-      await selectPage({ dialect: 'sqlite' }, query, listOf({ limit, offset }));
-      await selectPage({ dialect: 'sqlite' }, query, listOf({ limit, after: [offset] }));
+      await selectPage({ dialect: 'sqlite', kysely: other }, query, listOf({ limit, offset }));
+      await selectPage({ dialect: 'sqlite', kysely: other }, query, listOf({ limit, after: [offset] }));
       return prepared;
     };
     assert.equal(await readBoth(2, 1), await readBoth(3, 4));
     await other.destroy();
   });
 
-  it('search in PostgreSQL by its default collation, with the wildcards of LIKE escaped', () => {
+  it('are compiled once for all lists that differ in nothing but values', async () => {
+    let compiled = 0;
+    const counting = kysely.withPlugin({
+      transformQuery({ node }) {
+        compiled += 1;
+        return node;
+      },
+      transformResult: async ({ result }) => result,
+    });
+    const query = counting.selectFrom('places').selectAll().where('id', '<', 0);
+    const readPage = createPageReader({ dialect: 'sqlite', kysely }, query);
+    const check = async (below: number, list: Partial<ListQuery<Place>>, ids: readonly number[], total: number) => {
+      const page = await readPage([below], listOf({ limit: 1, ...list }));
+      assert.deepEqual({ ids: page.items.map(({ id }) => id), total: page.total }, { ids, total });
+      return compiled;
+    };
+    const inCity = (value: string) => [{ column: 'city', value } as const];
+    const search = (text: string) => ({ text, columns: ['city'] as const });
+    for (const [first, second] of [
+      [await check(3, {}, [1], 2), await check(4, { offset: 1, limit: 2 }, [2, 3], 3)],
+      [await check(3, { after: [1] }, [2], 2), await check(4, { after: [2], limit: 2 }, [3], 3)],
+      [await check(4, { filters: inCity('Ulm') }, [1], 3), await check(4, { filters: inCity('Bern') }, [], 0)],
+      [await check(4, { search: search('u') }, [1], 3), await check(4, { search: search('x') }, [], 0)],
+    ] as const)
+      assert.equal(first, second);
+    await check(4, { filters: [{ column: 'seen', value: null }] }, [1], 3);
+    await check(4, { filters: [{ column: 'seen', value: 'a' }] }, [], 0);
+    await check(4, { sort: [{ column: 'id', descending: true }] }, [3], 3);
+  });
+
+  it('search in PostgreSQL by its default collation, with the wildcards of LIKE escaped', async () => {
     const list = listOf({ limit: 2, search: { text: '5%_\\', columns: ['city', 'seen'] } });
     // Its SQL differs from SQLite's only in the placeholders of parameters.
-    const query = applyFilters('postgres', kysely.selectFrom('places').select('id'), list as ListQuery<{ id: number }>);
-    const compiled = pageOf('postgres', query, listOf({ limit: 2 }) as ListQuery<{ id: number }>).compile();
+    const compiled = await compiledFor('postgres', kysely.selectFrom('places').selectAll(), list);
     const test = (column: string) => `lower("${column}" collate "default") like lower(?) escape '\\'`;
     const where = `(${test('city')} or ${test('seen')})`;
     assert.equal(
       compiled.sql,
-      `select "id" from "places" where ${where} order by "id" asc limit cast(? as bigint) offset cast(? as bigint)`,
+      `select * from "places" where ${where} order by "id" asc limit cast(? as bigint) offset cast(? as bigint)`,
     );
     assert.deepEqual(compiled.parameters, ['%5\\%\\_\\\\%', '%5\\%\\_\\\\%', 2, 0]);
   });

@@ -72,6 +72,11 @@ export function hasRoom(
   )`;
 }
 
+/** The values of `hasRoom`, in the order of its SQL. */
+export function roomValues(stay: Stay | undefined, guests: number, nowMs: number): readonly (string | number)[] {
+  return stay === undefined ? [guests] : [guests, stay.firstDay, stay.endDay, timeText(nowMs)];
+}
+
 /** An offer with the days on which it is free. */
 export interface FreeStay {
   readonly offer: Offer;

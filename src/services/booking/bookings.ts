@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { problem, requestContext, userHeader } from '#http';
 import { createListParser, type ListOptions, type View } from '#query';
 import { collection, createItem, item, type Route, updateItem } from '#rest';
-import { type BookingRow, selectPage } from '#storage';
+import type { BookingRow } from '#storage';
 import { type BookingRequest, badBody } from './create-booking.ts';
 import { bookingDocs, titlesOf } from './docs.ts';
 import { type BookingKind, parseId } from './kind.ts';
@@ -34,7 +34,7 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
   { view, list, schema, requestOf }: BookingsDefinition<Row, Body>,
   options: BookingStoreOptions,
 ): readonly Route[] {
-  const { database, kind, limits: { daysMax } = defaultLimits } = options;
+  const { kind, limits: { daysMax } = defaultLimits } = options;
   const store = createBookingStore<Row>(options);
   const version = (row: Row) => row.version;
   const docs = bookingDocs(kind);
@@ -53,7 +53,7 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
       title: titles.bookings,
       view,
       parser: createListParser(view, list),
-      find: (ctx, query) => selectPage(database, store.ownedBy(ownerOf(ctx)), query),
+      find: (ctx, query) => store.readPage(ownerOf(ctx), query),
     }),
     createItem<Row, Body>({
       docs: docs.create,

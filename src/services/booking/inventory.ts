@@ -4,12 +4,12 @@ import { z } from 'zod';
 import { problem, queryFault } from '#http';
 import { createListParser, type ListOptions, type ListQuery, type View } from '#query';
 import { collection, item, type Route } from '#rest';
-import { type CarRow, type HotelRow, selectPage, type Tables } from '#storage';
-import { hasRoom, offersOf, takenIn, unitsLeft } from './availability.ts';
+import { type CarRow, createPageReader, type HotelRow, type Page, type Tables } from '#storage';
+import { hasRoom, offersOf, roomValues, takenIn, unitsLeft } from './availability.ts';
 import { inventoryDocs, titlesOf } from './docs.ts';
 import { type BookingKind, type Offer, parseId } from './kind.ts';
 import { defaultLimits } from './limits.ts';
-import { inThePast, lengthOf, parseStay, type Stay } from './stay.ts';
+import { inThePast, lengthOf, parseStay, type Stay, stayOf } from './stay.ts';
 import type { BookingStoreOptions } from './store.ts';
 
 /** A hotel or a car. */
@@ -50,7 +50,17 @@ export function inventoryRoutes<Row extends Resource>(
   const extra = createStayArguments(kind, daysMax, hasGuests);
   const docs = inventoryDocs(kind);
   const titles = titlesOf(kind);
+  const readAll = createPageReader(database, all);
+  const readLarge = createPageReader(database, all.where(hasRoom(kind, undefined, 0, 0)));
+  const readFree = createPageReader(database, all.where(hasRoom(kind, stayOf(0, 0), 0, 0)));
   const readFirst = database.prepareFirst<Row>(all.where('id', '=', ''));
+
+  function readPage(asked: AskedStay, nowMs: number, query: ListQuery<Row>): Promise<Page<Row>> {
+    if (!isFiltered(asked)) return readAll([], query);
+    const { stay, guests = 1 } = asked;
+    return (stay === undefined ? readLarge : readFree)(roomValues(stay, guests, nowMs), query);
+  }
+
   return [
     collection<Row & WithAvailability, AskedStay>({
       docs: docs.list,
@@ -62,9 +72,8 @@ export function inventoryRoutes<Row extends Resource>(
         const { extra: asked = anyStay } = query;
         const nowMs = clock();
         refusePast(kind, asked, nowMs);
-        const rows = isFiltered(asked) ? all.where(hasRoom(kind, asked.stay, asked.guests ?? 1, nowMs)) : all;
         // The columns that a view can filter and sort by are those of the row.
-        const page = await selectPage(database, rows, query as unknown as ListQuery<Row>);
+        const page = await readPage(asked, nowMs, query as unknown as ListQuery<Row>);
         return { ...page, items: await withAvailability(kysely, kind, page.items, asked, nowMs) };
       },
     }),

@@ -1,7 +1,8 @@
 /** The bookings of one kind as they are now: found, created and changed. */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { type Problem, problem } from '#http';
-import type { BookingRow, BookingStatus, Database, Tables } from '#storage';
+import type { ListQuery } from '#query';
+import { type BookingRow, type BookingStatus, createPageReader, type Database, type Page, type Tables } from '#storage';
 import { keepUnits, releaseUnits } from './availability.ts';
 import { type RefundStep, refundAt } from './cancellation.ts';
 import { type BookingRequest, createBooking, SoldOut, soldOutProblem } from './create-booking.ts';
@@ -36,7 +37,7 @@ export interface BookingStore<Row extends BookingRow> {
    * client knows the current version. Throws `forbidden-transition`.
    */
   readonly change: (id: string, status: BookingStatus, requireCurrent: (row: Row) => void) => Promise<Row>;
-  readonly ownedBy: (user: string) => SelectQueryBuilder<{ bookings: Row }, 'bookings', Row>;
+  readonly readPage: (user: string, list: ListQuery<Row>) => Promise<Page<Row>>;
   /** A hot read, and therefore prepared. Does not find the booking of another user. */
   readonly readOwned: (user: string, id: string) => Row | undefined | Promise<Row | undefined>;
 }
@@ -46,6 +47,7 @@ export function createBookingStore<Row extends BookingRow>(options: BookingStore
   const { kysely } = database;
   const idempotentRequests = createIdempotentRequests(database);
   const ownedAt = (now: string, user: string) => bookingsAt<Row>(kysely, kind, now).where(sql.ref('user'), '=', user);
+  const readPage = createPageReader(database, ownedAt('', ''));
   const readOwned = database.prepareFirst<Row>(ownedAt('', '').where(sql.ref('id'), '=', ''));
   const now = createTimeText(clock);
 
@@ -68,7 +70,7 @@ export function createBookingStore<Row extends BookingRow>(options: BookingStore
       const change = { id, status, requireCurrent, nowMs: clock() };
       return database.transact((transaction) => changeStatus(database, transaction, kind, change));
     },
-    ownedBy: (user) => ownedAt(now(), user),
+    readPage: (user, list) => readPage([now(), user], list),
     readOwned: (user, id) => readOwned(now(), user, id),
   } satisfies BookingStore<Row>);
 }

@@ -1,0 +1,12 @@
+/** A page of a query that has its values, read once. */
+import type { SelectQueryBuilder } from 'kysely';
+import type { ListQuery } from '#query';
+import { createPageReader, type Page } from '#storage';
+
+export function selectPage<DB, TB extends keyof DB, Row extends object>(
+  source: Parameters<typeof createPageReader>[0],
+  query: SelectQueryBuilder<DB, TB, Row>,
+  list: ListQuery<NoInfer<Row>>,
+): Promise<Page<Row>> {
+  return createPageReader(source, query)(query.compile().parameters, list);
+}
