@@ -56,10 +56,10 @@ describe('pipelined requests', () => {
     });
   });
 
-  it('end their connection when too many wait on all of them together, and the next client is served', async () => {
+  it('end their connection when too many wait on all of them together, and give their places to later ones', async () => {
     await serving(
       { handler: (request, response) => void (request.url === '/' && response.end('ok')) },
-      async (port) => {
+      async (port, counts) => {
         const sockets = Array.from({ length: 11 }, () => connect(port, '127.0.0.1').on('error', () => {}));
         for (const socket of sockets) socket.write(many(1000));
         await eventually(() => assert.ok(sockets.some(({ destroyed }) => destroyed)));
@@ -68,6 +68,11 @@ describe('pipelined requests', () => {
         last.write(get('/', 'Connection: close\r\n'));
         assert.match(await answer, /\r\n\r\nok$/);
         for (const socket of sockets) socket.destroy();
+        await eventually(() => assert.equal(counts.open, 0));
+        const late = connect(port, '127.0.0.1');
+        const answers = everything(late);
+        late.write(get('/').repeat(19) + get('/', 'Connection: close\r\n'));
+        assert.equal((await answers).match(/\r\n\r\nok/g)?.length, 20);
       },
     );
   });
