@@ -177,6 +177,13 @@ function lifeContract(worldOf: () => World): void {
       await refuse(change(id, 'cancelled', 1), 'precondition-failed');
     });
 
+    it('is cancelled without a refund while it is held, since nothing is paid before it is confirmed', async () => {
+      const [first, second] = [await hold(), await hold()];
+      assert.equal((await change(first.id, 'cancelled')).refund, 0);
+      await change(second.id, 'confirmed');
+      assert.equal((await change(second.id, 'cancelled')).refund, second.price);
+    });
+
     it('is cancelled when its hold ends, in lists too, and frees its units', async () => {
       const { hotels } = worldOf();
       const { id, hotel_id } = await hold();
