@@ -206,6 +206,19 @@ describe('verification', () => {
     assert.deepEqual([state.asked.length, kinds.filter((kind) => kind === 'throttled').length], [11, 29]);
   });
 
+  it('of one guess that comes from two networks at once counts against both', async () => {
+    const { authenticate, state, release } = setUp();
+    for (let guess = 0; guess < 11; guess += 1) {
+      state.hold = true;
+      const together = ['a', 'b'].map((network) => authenticate(wrong, from(network)));
+      state.hold = false;
+      release();
+      await Promise.all(together);
+    }
+    for (const network of ['a', 'b'])
+      assert.equal((await authenticate(demo, from(network))).kind, 'throttled', network);
+  });
+
   it('is counted by how it ends', async () => {
     const counts = createLoginCounts();
     const { authenticate } = setUp({ counts });
