@@ -62,6 +62,15 @@ describe('the traffic of a route', () => {
     assert.equal(p99Ms, 25 + 25 / 2);
   });
 
+  it('leaves out durations that are older than its slots, also once their slot counts again', () => {
+    const traffic = createRouteTraffic('hotel');
+    traffic.count({ ...ok, durationMs: 1e9 }, 0);
+    const { slotMs, slots } = traffic.recent(0);
+    const laterMs = slotMs * slots.length;
+    traffic.count({ ...ok, durationMs: 1.5 }, laterMs);
+    assert.equal(traffic.recent(laterMs).p99Ms, 1 + 0.99);
+  });
+
   it('gives the last bound for slower requests', () => {
     const traffic = createRouteTraffic('hotel');
     traffic.count({ ...ok, durationMs: 1e9 }, 0);
