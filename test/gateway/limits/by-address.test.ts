@@ -104,6 +104,22 @@ describe('a limit by address', () => {
     assert.deepEqual([refused.status, policyOf(refused)], [429, '"from";q=3;w=60']);
   });
 
+  it('keeps its name beside later limits, also of a service that leaves out the status of another', async () => {
+    const currentLimit = { requestsPerUnit: 9, unit: 'minute', windowSeconds: 60, name: undefined } as const;
+    const status = { code: 'OK', currentLimit, limitRemaining: 8, resetSeconds: 60 } as const;
+    const network: LabelGroup = { name: 'network', labels: [{ kind: 'remote_address', name: 'network' }] };
+    const edge = await startEdge(servers, {
+      mappings: [mappingOf({ labels: { gateway: [byAddress, network, ...byUser] } })],
+      services: { hotel: async () => {} },
+      authService: authRecordOf(),
+      authPort: () => ({ outcome: 'allow', headers: { 'x-travel-user': 'ann' } }),
+      rateLimitService: limitRecordOf(),
+      limiter: { shouldRateLimit: () => ({ overallCode: 'OK', statuses: [status] }) },
+    });
+    const { headers } = await fetch(`${edge.origin}/v1/hotels`);
+    assert.equal(headers.get('ratelimit-policy'), '"from";q=9;w=60, "user";q=9;w=60');
+  });
+
   it('counts for the header of the limit with the least left', async () => {
     const { get } = await setUp([...byUser, byAddress], { headers: 'draft_03' });
     const { headers } = await get('ann');
