@@ -180,8 +180,9 @@ describe('a request', () => {
       upstream.reached.map(({ headers }) => headers.via),
       ['1.1 frontdesk', '1.0 fred, 1.1 frontdesk, 1.1 frontdesk'],
     );
+    assert.equal(statusOf(await via(...Array(4).fill('1.1 frontdesk'))), 200);
     assert.equal(statusOf(await via(...Array(5).fill('1.1 frontdesk'))), 508);
-    assert.equal(upstream.reached.length, 2);
+    assert.equal(upstream.reached.length, 3);
   });
 
   it('is refused with 508 when its service is the gateway', async () => {
