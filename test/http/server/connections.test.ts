@@ -126,6 +126,17 @@ describe('pipelined requests', () => {
     });
   });
 
+  it('give their places back as they are answered: more of them than may wait come one connection after the other', async () => {
+    await serving({ handler: (_request, response) => void response.end('ok') }, async (port) => {
+      for (let round = 0; round < 11; round += 1) {
+        const socket = connect(port, '127.0.0.1');
+        const answers = everything(socket);
+        socket.write(many(1000, 'Connection: close\r\n'));
+        assert.equal((await answers).match(/\r\n\r\nok/g)?.length, 1000);
+      }
+    });
+  });
+
   it('are all answered over TLS as well', async function () {
     const tls = await makeCertificate(await writeFiles(), 'IP:127.0.0.1');
     if (tls === undefined) return this.skip();
