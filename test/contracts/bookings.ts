@@ -207,6 +207,16 @@ function lifeContract(worldOf: () => World): void {
       await make(hotels, requestFor(hotel_id));
       assert.deepEqual({ ...(await read(id)) }, lapsed, 'reads the same once the lapse is written');
     });
+
+    it('keeps its units when another process, whose clock is behind, confirms it as its hold ends', async () => {
+      const { database, hotels } = worldOf();
+      const { id, hotel_id } = await hold();
+      wait(15);
+      const confirmed = { status: 'confirmed', expires_at: null } as const;
+      await database.kysely.updateTable('hotel_bookings').set(confirmed).where('id', '=', id).execute();
+      await refuse(make(hotels, requestFor(hotel_id)), 'sold-out');
+      assert.equal((await read(id))?.status, 'confirmed');
+    });
   });
 }
 
