@@ -12,160 +12,162 @@ const pointersOf = (body: { readonly errors: readonly { readonly pointer: string
 let handler: RequestListener;
 let notes: Map<number, Note>;
 
-beforeEach(() => {
-  const created = createNoteApp();
-  notes = created.notes;
-  handler = new Koa().use(mount('/v1', created.app)).callback();
-});
-
-describe('createItem', () => {
-  const post = (path = '/v1/notes/') => request(handler).post(path);
-
-  it('answers 201 with the URL, the tag and the item as a GET returns them', async () => {
-    const server = new Koa().use(mount('/v1', createNoteApp().app)).listen(0, '127.0.0.1');
-    const { headers, body } = await request(server).post('/v1/notes/').send({ text: 'a' }).expect(201);
-    const location = String(headers['location']);
-    assert.match(location, /^http:\/\/127\.0\.0\.1:\d+\/v1\/notes\/1$/);
-    assert.deepEqual(body, { id: 1, text: 'a', url: location, size: { characters: 1 } });
-    const read = await request(server).get(new URL(location).pathname).expect(200, body);
-    for (const name of ['etag', 'content-type', 'vary', 'cache-control'])
-      assert.equal(headers[name], read.headers[name], name);
-    server.close();
-  });
-
-  it('answers in the representation of Accept, with the fields that are asked for', async () => {
-    for (const tag of ['yaml', 'html']) {
-      const accept = tag === 'html' ? 'text/html' : 'application/yaml';
-      const { headers } = await post().set('Accept', accept).send({ text: 'a' }).expect(201);
-      assert.match(String(headers['content-type']), new RegExp(`^${accept}`));
-      assert.equal(headers['etag'], `"1-${tag}"`);
-    }
-    await post('/v1/notes/?fields=id').send({ text: 'a' }).expect(201, { id: 3 }).expect('ETag', '"1-id-json"');
-  });
-
-  it('creates nothing when the request is wrong in any way', async () => {
-    await post().set('Accept', 'image/png').send({ text: 'a' }).expect(406);
-    await post('/v1/notes/?fields=colour').send({ text: 'a' }).expect(400);
-    await post().type('text/plain').send('{"text":"a"}').expect(415);
-    await post().expect(400);
-    await post().set('Idempotency-Key', '""').send({ text: 'a' }).expect(400);
-    await post().set('X-Stranger', '1').type('text/plain').send('x').expect(401);
-    const { body } = await post().send({ text: '', colour: 'red' }).expect(400);
-    assert.deepEqual(pointersOf(body), ['/colour', '/text']);
-    assert.equal(notes.size, 0);
-  });
-
-  it('answers a repeated request with the first answer, marked, even after the item has changed', async () => {
-    const send = () => post().set('Idempotency-Key', '"k"').set('Host', 'notes.test');
-    const first = await send().send({ text: 'a' }).expect(201);
-    assert.equal(first.headers['idempotent-replayed'], undefined);
-    notes.set(1, { id: 1, text: 'b', version: 2 });
-    const again = await send().send('{ "text": "a" }').type('json').expect(201).expect('Idempotent-Replayed', 'true');
-    assert.deepEqual(again.body, first.body);
-    for (const name of ['location', 'etag', 'content-type']) assert.equal(again.headers[name], first.headers[name]);
-    assert.equal(notes.size, 1);
-    await send().send({ text: 'c' }).expect(422);
-  });
-
-  it('sends the extension of a problem in every representation', async () => {
-    const { body } = await post().send({ text: 'full' }).expect(409);
-    assert.deepEqual(body, { code: 409, message: '409: Conflict', alternatives: [{ shelf: '<next>', room: 3 }] });
-    const refusal = (accept: string) => post().set('Accept', accept).send({ text: 'full' }).expect(409);
-    assert.match((await refusal('application/yaml')).text, /alternatives:\n {2}- shelf: <next>\n {4}room: 3/);
-    assert.match((await refusal('text/html')).text, /<dt>alternatives<\/dt>.*<th scope="row">&#60;next&#62;</s);
-    const { body: rfc9457 } = await refusal('application/json, application/problem+json');
-    assert.deepEqual([rfc9457.status, rfc9457.alternatives], [409, body.alternatives]);
-  });
-});
-
-describe('updateItem', () => {
+describe('writing', () => {
   beforeEach(() => {
-    for (const version of [1, 12]) notes.set(version, { id: version, text: 'a', version });
+    const created = createNoteApp();
+    notes = created.notes;
+    handler = new Koa().use(mount('/v1', created.app)).callback();
   });
 
-  const patch = (path = '/v1/notes/1') => request(handler).patch(path);
-  const tagOf = async (path: string, accept = 'application/json') =>
-    String((await request(handler).get(path).set('Accept', accept).expect(200)).headers['etag']);
+  describe('createItem', () => {
+    const post = (path = '/v1/notes/') => request(handler).post(path);
 
-  it('answers 200 with the item and its new tag, which a GET has as well', async () => {
-    const { body, headers } = await patch().set('If-Match', '"1-json"').send({ text: 'b' }).expect(200);
-    assert.deepEqual([body.text, headers['etag']], ['b', '"2-json"']);
-    assert.equal(await tagOf('/v1/notes/1'), '"2-json"');
-  });
-
-  it('answers 428 without If-Match, and changes nothing', async () => {
-    const { body } = await patch().send({ text: 'b' }).expect(428);
-    assert.match(body.detail, /If-Match/);
-    assert.equal(notes.get(1)?.text, 'a');
-  });
-
-  it('answers 412 when no tag is current, and changes nothing', async () => {
-    for (const ifMatch of ['"0-json"', '"2-json"', 'W/"1-json"', '"1"', '"11-json"', '1-json', '', '"12-json"'])
-      await patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(412);
-    await patch('/v1/notes/12').set('If-Match', '"1-json"').send({ text: 'b' }).expect(412);
-    assert.deepEqual([notes.get(1)?.text, notes.get(12)?.text], ['a', 'a']);
-  });
-
-  for (const ifMatch of ['*', '"1-json"', '"9-json", "1-json"', 'W/"1-json", "1-json"'])
-    it(`changes the item when one of the tags is current: ${ifMatch}`, () =>
-      patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(200).expect('ETag', '"2-json"'));
-
-  for (const [search, accept] of [
-    ['', 'application/yaml'],
-    ['', 'text/html'],
-    ['?fields=id,text', 'application/json'],
-  ] as const)
-    it(`accepts the tag of another representation or selection: ${accept} ${search}`, async () => {
-      const ifMatch = await tagOf(`/v1/notes/1${search}`, accept);
-      await patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(200).expect('ETag', '"2-json"');
+    it('answers 201 with the URL, the tag and the item as a GET returns them', async () => {
+      const server = new Koa().use(mount('/v1', createNoteApp().app)).listen(0, '127.0.0.1');
+      const { headers, body } = await request(server).post('/v1/notes/').send({ text: 'a' }).expect(201);
+      const location = String(headers['location']);
+      assert.match(location, /^http:\/\/127\.0\.0\.1:\d+\/v1\/notes\/1$/);
+      assert.deepEqual(body, { id: 1, text: 'a', url: location, size: { characters: 1 } });
+      const read = await request(server).get(new URL(location).pathname).expect(200, body);
+      for (const name of ['etag', 'content-type', 'vary', 'cache-control'])
+        assert.equal(headers[name], read.headers[name], name);
+      server.close();
     });
 
-  it('answers in the representation of Accept, with the fields that are asked for', async () => {
-    const yaml = patch('/v1/notes/1?fields=text').set({ 'If-Match': '"1-json"', Accept: 'application/yaml' });
-    const { text } = await yaml.send({ text: 'b' }).expect(200).expect('ETag', '"2-text-yaml"');
-    assert.equal(text, 'text: b\n');
-  });
-
-  it('says that a tag needs its quotes', async () => {
-    const { body } = await patch().set('If-Match', '1-json').send({ text: 'b' }).expect(412);
-    assert.match(body.detail, /with the double quotes/);
-  });
-
-  it('lets the resource allow a change that changes nothing', () =>
-    patch().set('If-Match', '"0-json"').send({ text: 'a' }).expect(200).expect('ETag', '"1-json"'));
-
-  it('checks the user, then Accept, then whether the item exists, then the body', async () => {
-    const missing = () => patch('/v1/notes/9').type('text/plain');
-    await missing().set({ 'X-Stranger': '1', Accept: 'image/png' }).send('x').expect(401);
-    await missing().set('Accept', 'image/png').send('x').expect(406);
-    await missing().send('x').expect(404);
-    await patch('/v1/notes/9').send({ text: 'b' }).expect(404);
-  });
-
-  it('refuses an invalid body', async () => {
-    const invalid = () => patch().set('If-Match', '*');
-    await invalid().expect(400);
-    await invalid().type('text/plain').send('x').expect(415).expect('Accept-Patch', 'application/json');
-    assert.deepEqual(pointersOf((await invalid().send({ text: 5, id: 2 }).expect(400)).body), ['/id', '/text']);
-  });
-
-  it('changes an item once when several clients send the same tag', async () => {
-    const change = async (text: string) => patch().set('If-Match', '"1-json"').send({ text });
-    const answers = await Promise.all(['b', 'c', 'd', 'e'].map(change));
-    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 412, 412, 412]);
-    assert.equal(notes.get(1)?.version, 2);
-  });
-});
-
-describe('the methods of resources that can be written', () => {
-  for (const [path, allow, other] of [
-    ['/v1/notes/', 'GET, HEAD, OPTIONS, POST', 'patch'],
-    ['/v1/notes/1', 'GET, HEAD, OPTIONS, PATCH', 'post'],
-  ] as const)
-    it(`are listed by OPTIONS and 405: ${path}`, async () => {
-      const { headers } = await request(handler).options(path).expect(204).expect('Allow', allow);
-      assert.equal(headers['accept-patch'], allow.includes('PATCH') ? 'application/json' : undefined);
-      for (const method of ['put', 'delete', other] as const)
-        await request(handler)[method](path).expect(405).expect('Allow', allow);
+    it('answers in the representation of Accept, with the fields that are asked for', async () => {
+      for (const tag of ['yaml', 'html']) {
+        const accept = tag === 'html' ? 'text/html' : 'application/yaml';
+        const { headers } = await post().set('Accept', accept).send({ text: 'a' }).expect(201);
+        assert.match(String(headers['content-type']), new RegExp(`^${accept}`));
+        assert.equal(headers['etag'], `"1-${tag}"`);
+      }
+      await post('/v1/notes/?fields=id').send({ text: 'a' }).expect(201, { id: 3 }).expect('ETag', '"1-id-json"');
     });
+
+    it('creates nothing when the request is wrong in any way', async () => {
+      await post().set('Accept', 'image/png').send({ text: 'a' }).expect(406);
+      await post('/v1/notes/?fields=colour').send({ text: 'a' }).expect(400);
+      await post().type('text/plain').send('{"text":"a"}').expect(415);
+      await post().expect(400);
+      await post().set('Idempotency-Key', '""').send({ text: 'a' }).expect(400);
+      await post().set('X-Stranger', '1').type('text/plain').send('x').expect(401);
+      const { body } = await post().send({ text: '', colour: 'red' }).expect(400);
+      assert.deepEqual(pointersOf(body), ['/colour', '/text']);
+      assert.equal(notes.size, 0);
+    });
+
+    it('answers a repeated request with the first answer, marked, even after the item has changed', async () => {
+      const send = () => post().set('Idempotency-Key', '"k"').set('Host', 'notes.test');
+      const first = await send().send({ text: 'a' }).expect(201);
+      assert.equal(first.headers['idempotent-replayed'], undefined);
+      notes.set(1, { id: 1, text: 'b', version: 2 });
+      const again = await send().send('{ "text": "a" }').type('json').expect(201).expect('Idempotent-Replayed', 'true');
+      assert.deepEqual(again.body, first.body);
+      for (const name of ['location', 'etag', 'content-type']) assert.equal(again.headers[name], first.headers[name]);
+      assert.equal(notes.size, 1);
+      await send().send({ text: 'c' }).expect(422);
+    });
+
+    it('sends the extension of a problem in every representation', async () => {
+      const { body } = await post().send({ text: 'full' }).expect(409);
+      assert.deepEqual(body, { code: 409, message: '409: Conflict', alternatives: [{ shelf: '<next>', room: 3 }] });
+      const refusal = (accept: string) => post().set('Accept', accept).send({ text: 'full' }).expect(409);
+      assert.match((await refusal('application/yaml')).text, /alternatives:\n {2}- shelf: <next>\n {4}room: 3/);
+      assert.match((await refusal('text/html')).text, /<dt>alternatives<\/dt>.*<th scope="row">&#60;next&#62;</s);
+      const { body: rfc9457 } = await refusal('application/json, application/problem+json');
+      assert.deepEqual([rfc9457.status, rfc9457.alternatives], [409, body.alternatives]);
+    });
+  });
+
+  describe('updateItem', () => {
+    beforeEach(() => {
+      for (const version of [1, 12]) notes.set(version, { id: version, text: 'a', version });
+    });
+
+    const patch = (path = '/v1/notes/1') => request(handler).patch(path);
+    const tagOf = async (path: string, accept = 'application/json') =>
+      String((await request(handler).get(path).set('Accept', accept).expect(200)).headers['etag']);
+
+    it('answers 200 with the item and its new tag, which a GET has as well', async () => {
+      const { body, headers } = await patch().set('If-Match', '"1-json"').send({ text: 'b' }).expect(200);
+      assert.deepEqual([body.text, headers['etag']], ['b', '"2-json"']);
+      assert.equal(await tagOf('/v1/notes/1'), '"2-json"');
+    });
+
+    it('answers 428 without If-Match, and changes nothing', async () => {
+      const { body } = await patch().send({ text: 'b' }).expect(428);
+      assert.match(body.detail, /If-Match/);
+      assert.equal(notes.get(1)?.text, 'a');
+    });
+
+    it('answers 412 when no tag is current, and changes nothing', async () => {
+      for (const ifMatch of ['"0-json"', '"2-json"', 'W/"1-json"', '"1"', '"11-json"', '1-json', '', '"12-json"'])
+        await patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(412);
+      await patch('/v1/notes/12').set('If-Match', '"1-json"').send({ text: 'b' }).expect(412);
+      assert.deepEqual([notes.get(1)?.text, notes.get(12)?.text], ['a', 'a']);
+    });
+
+    for (const ifMatch of ['*', '"1-json"', '"9-json", "1-json"', 'W/"1-json", "1-json"'])
+      it(`changes the item when one of the tags is current: ${ifMatch}`, () =>
+        patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(200).expect('ETag', '"2-json"'));
+
+    for (const [search, accept] of [
+      ['', 'application/yaml'],
+      ['', 'text/html'],
+      ['?fields=id,text', 'application/json'],
+    ] as const)
+      it(`accepts the tag of another representation or selection: ${accept} ${search}`, async () => {
+        const ifMatch = await tagOf(`/v1/notes/1${search}`, accept);
+        await patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(200).expect('ETag', '"2-json"');
+      });
+
+    it('answers in the representation of Accept, with the fields that are asked for', async () => {
+      const yaml = patch('/v1/notes/1?fields=text').set({ 'If-Match': '"1-json"', Accept: 'application/yaml' });
+      const { text } = await yaml.send({ text: 'b' }).expect(200).expect('ETag', '"2-text-yaml"');
+      assert.equal(text, 'text: b\n');
+    });
+
+    it('says that a tag needs its quotes', async () => {
+      const { body } = await patch().set('If-Match', '1-json').send({ text: 'b' }).expect(412);
+      assert.match(body.detail, /with the double quotes/);
+    });
+
+    it('lets the resource allow a change that changes nothing', () =>
+      patch().set('If-Match', '"0-json"').send({ text: 'a' }).expect(200).expect('ETag', '"1-json"'));
+
+    it('checks the user, then Accept, then whether the item exists, then the body', async () => {
+      const missing = () => patch('/v1/notes/9').type('text/plain');
+      await missing().set({ 'X-Stranger': '1', Accept: 'image/png' }).send('x').expect(401);
+      await missing().set('Accept', 'image/png').send('x').expect(406);
+      await missing().send('x').expect(404);
+      await patch('/v1/notes/9').send({ text: 'b' }).expect(404);
+    });
+
+    it('refuses an invalid body', async () => {
+      const invalid = () => patch().set('If-Match', '*');
+      await invalid().expect(400);
+      await invalid().type('text/plain').send('x').expect(415).expect('Accept-Patch', 'application/json');
+      assert.deepEqual(pointersOf((await invalid().send({ text: 5, id: 2 }).expect(400)).body), ['/id', '/text']);
+    });
+
+    it('changes an item once when several clients send the same tag', async () => {
+      const change = async (text: string) => patch().set('If-Match', '"1-json"').send({ text });
+      const answers = await Promise.all(['b', 'c', 'd', 'e'].map(change));
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 412, 412, 412]);
+      assert.equal(notes.get(1)?.version, 2);
+    });
+  });
+
+  describe('the methods of resources that can be written', () => {
+    for (const [path, allow, other] of [
+      ['/v1/notes/', 'GET, HEAD, OPTIONS, POST', 'patch'],
+      ['/v1/notes/1', 'GET, HEAD, OPTIONS, PATCH', 'post'],
+    ] as const)
+      it(`are listed by OPTIONS and 405: ${path}`, async () => {
+        const { headers } = await request(handler).options(path).expect(204).expect('Allow', allow);
+        assert.equal(headers['accept-patch'], allow.includes('PATCH') ? 'application/json' : undefined);
+        for (const method of ['put', 'delete', other] as const)
+          await request(handler)[method](path).expect(405).expect('Allow', allow);
+      });
+  });
 });

@@ -12,185 +12,187 @@ import { createReadSnapshot, retryWhileBusy } from '../../src/storage/sqlite.ts'
 let directory: string;
 let file: string;
 
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'frontdesk-'));
-  file = join(directory, 'test.db');
-});
-
-afterEach(() => rmSync(directory, { recursive: true }));
-
-describe('a SQLite database', () => {
-  let database: Database;
-  let other: DatabaseSync;
-
-  afterEach(async () => {
-    await database?.close();
-    if (other?.isOpen) other.close();
+describe('SQLite', () => {
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'frontdesk-'));
+    file = join(directory, 'test.db');
   });
 
-  it('creates its file and the directories above, a relative path from the working directory', async () => {
-    const path = join(directory, 'a', 'b', 'test.db');
-    database = await openDatabase({ url: `sqlite:${relative('.', path)}` });
-    assert.ok(existsSync(path));
-  });
+  afterEach(() => rmSync(directory, { recursive: true }));
 
-  it('survives a power cut, lets readers read while it writes, and checks foreign keys', async () => {
-    database = await openDatabase({ url: `sqlite:${file}` });
-    const pragma = async (name: string) => {
-      const { rows } = await sql<Record<string, unknown>>`pragma ${sql.raw(name)}`.execute(database.kysely);
-      return Object.values(rows[0] ?? {})[0];
-    };
-    assert.equal(await pragma('journal_mode'), 'wal');
-    assert.equal(await pragma('synchronous'), 2);
-    assert.equal(await pragma('foreign_keys'), 1);
-  });
+  describe('a SQLite database', () => {
+    let database: Database;
+    let other: DatabaseSync;
 
-  it('waits for another writer without blocking the event loop', async () => {
-    database = await openDatabase({ url: `sqlite:${file}` });
-    other = new DatabaseSync(file);
-    other.exec('begin immediate');
-    const insertion = database.kysely.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
-    setImmediate(() => other.exec('commit'));
-    await insertion;
-  });
+    afterEach(async () => {
+      await database?.close();
+      if (other?.isOpen) other.close();
+    });
 
-  it('waits for another process that migrates the same empty file', async () => {
-    other = new DatabaseSync(file);
-    other.exec('pragma journal_mode = WAL; begin immediate');
-    const opening = openDatabase({ url: `sqlite:${file}` });
-    setImmediate(() => other.exec('commit'));
-    database = await opening;
-  });
+    it('creates its file and the directories above, a relative path from the working directory', async () => {
+      const path = join(directory, 'a', 'b', 'test.db');
+      database = await openDatabase({ url: `sqlite:${relative('.', path)}` });
+      assert.ok(existsSync(path));
+    });
 
-  describe('that is unusable is refused with its path and the remedy:', () => {
-    const refuse = (path: string, reason: RegExp) =>
-      assert.rejects(openDatabase({ url: `sqlite:${path}` }), (error) => {
-        assert.ok(error instanceof StorageSetupError);
-        assert.ok(error.message.includes(path), error.message);
-        assert.match(error.message, reason);
-        assert.match(error.message, /Let DATABASE_URL name/);
-        return true;
+    it('survives a power cut, lets readers read while it writes, and checks foreign keys', async () => {
+      database = await openDatabase({ url: `sqlite:${file}` });
+      const pragma = async (name: string) => {
+        const { rows } = await sql<Record<string, unknown>>`pragma ${sql.raw(name)}`.execute(database.kysely);
+        return Object.values(rows[0] ?? {})[0];
+      };
+      assert.equal(await pragma('journal_mode'), 'wal');
+      assert.equal(await pragma('synchronous'), 2);
+      assert.equal(await pragma('foreign_keys'), 1);
+    });
+
+    it('waits for another writer without blocking the event loop', async () => {
+      database = await openDatabase({ url: `sqlite:${file}` });
+      other = new DatabaseSync(file);
+      other.exec('begin immediate');
+      const insertion = database.kysely.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
+      setImmediate(() => other.exec('commit'));
+      await insertion;
+    });
+
+    it('waits for another process that migrates the same empty file', async () => {
+      other = new DatabaseSync(file);
+      other.exec('pragma journal_mode = WAL; begin immediate');
+      const opening = openDatabase({ url: `sqlite:${file}` });
+      setImmediate(() => other.exec('commit'));
+      database = await opening;
+    });
+
+    describe('that is unusable is refused with its path and the remedy:', () => {
+      const refuse = (path: string, reason: RegExp) =>
+        assert.rejects(openDatabase({ url: `sqlite:${path}` }), (error) => {
+          assert.ok(error instanceof StorageSetupError);
+          assert.ok(error.message.includes(path), error.message);
+          assert.match(error.message, reason);
+          assert.match(error.message, /Let DATABASE_URL name/);
+          return true;
+        });
+
+      it('a directory that cannot be created', async () => {
+        writeFileSync(file, '');
+        await refuse(join(file, 'test.db'), /EEXIST|ENOTDIR/);
       });
 
-    it('a directory that cannot be created', async () => {
-      writeFileSync(file, '');
-      await refuse(join(file, 'test.db'), /EEXIST|ENOTDIR/);
+      it('a directory in a place where the system makes none', function () {
+        if (process.platform !== 'linux') this.skip();
+        return refuse('/proc/nowhere/deep/test.db', /ENOENT.*\/proc\/nowhere'/);
+      });
+
+      it('a directory in place of a file', () => refuse(directory, /unable to open/));
+
+      it('a file that is no database', async () => {
+        writeFileSync(file, 'not a database at all, '.repeat(100));
+        await refuse(file, /not a database/);
+      });
+
+      it('a database with tables of another program, which stay as they are', async () => {
+        other = new DatabaseSync(file);
+        other.exec('create table cars (plate text)');
+        await refuse(file, /table cars already exists/);
+        const tables = other.prepare(`select name from sqlite_master where type = 'table' and name not like 'sqlite%'`);
+        assert.deepEqual(
+          tables.all().map(({ name }) => name),
+          ['cars'],
+        );
+      });
     });
 
-    it('a directory in a place where the system makes none', function () {
-      if (process.platform !== 'linux') this.skip();
-      return refuse('/proc/nowhere/deep/test.db', /ENOENT.*\/proc\/nowhere'/);
-    });
-
-    it('a directory in place of a file', () => refuse(directory, /unable to open/));
-
-    it('a file that is no database', async () => {
-      writeFileSync(file, 'not a database at all, '.repeat(100));
-      await refuse(file, /not a database/);
-    });
-
-    it('a database with tables of another program, which stay as they are', async () => {
-      other = new DatabaseSync(file);
-      other.exec('create table cars (plate text)');
-      await refuse(file, /table cars already exists/);
-      const tables = other.prepare(`select name from sqlite_master where type = 'table' and name not like 'sqlite%'`);
-      assert.deepEqual(
-        tables.all().map(({ name }) => name),
-        ['cars'],
-      );
+    it('shows a prepared read what a statement has just written, in the same turn', async () => {
+      database = await openDatabase({ url: `sqlite:${file}` });
+      const find = database.prepareFirst(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
+      assert.deepEqual([find('demo'), find('demo')], [undefined, undefined]);
+      await database.kysely.insertInto('accounts').values({ id: 'demo', name: 'Demo' }).execute();
+      assert.deepEqual([find('demo'), find('demo')], [{ name: 'Demo' }, { name: 'Demo' }]);
     });
   });
 
-  it('shows a prepared read what a statement has just written, in the same turn', async () => {
-    database = await openDatabase({ url: `sqlite:${file}` });
-    const find = database.prepareFirst(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
-    assert.deepEqual([find('demo'), find('demo')], [undefined, undefined]);
-    await database.kysely.insertInto('accounts').values({ id: 'demo', name: 'Demo' }).execute();
-    assert.deepEqual([find('demo'), find('demo')], [{ name: 'Demo' }, { name: 'Demo' }]);
+  describe('createReadSnapshot', () => {
+    let writer: DatabaseSync;
+    let reader: DatabaseSync;
+    let end: () => void;
+    let read: () => unknown;
+
+    beforeEach(() => {
+      writer = new DatabaseSync(file);
+      writer.exec('pragma journal_mode = WAL');
+      writer.exec('create table counters (value integer); insert into counters values (0)');
+      reader = new DatabaseSync(file, { readOnly: true });
+      const snapshot = createReadSnapshot(reader);
+      const statement = reader.prepare('select value from counters');
+      end = snapshot.end;
+      read = () => {
+        snapshot.begin();
+        return statement.get()?.['value'];
+      };
+    });
+
+    afterEach(() => {
+      if (reader.isOpen) reader.close();
+      writer.close();
+    });
+
+    it('opens no transaction for a single read of a turn', async () => {
+      read();
+      assert.equal(reader.isTransaction, false);
+      await nextTurn();
+      assert.equal(reader.isTransaction, false);
+    });
+
+    it('shows the second and all later reads of a turn the same state, and the next turn a new one', async () => {
+      read();
+      assert.equal(read(), 0);
+      writer.exec('update counters set value = 1');
+      assert.equal(read(), 0);
+      await nextTurn();
+      assert.deepEqual([read(), read()], [1, 1]);
+    });
+
+    it('ends when asked to, so that the next read sees what was written', () => {
+      read();
+      read();
+      writer.exec('update counters set value = 1');
+      end();
+      assert.deepEqual([read(), read()], [1, 1]);
+    });
+
+    it('allows its connection to be closed within the turn', async () => {
+      read();
+      read();
+      reader.close();
+      await nextTurn();
+    });
   });
-});
 
-describe('createReadSnapshot', () => {
-  let writer: DatabaseSync;
-  let reader: DatabaseSync;
-  let end: () => void;
-  let read: () => unknown;
+  describe('retryWhileBusy', () => {
+    const busy = Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR', errcode: 5 });
 
-  beforeEach(() => {
-    writer = new DatabaseSync(file);
-    writer.exec('pragma journal_mode = WAL');
-    writer.exec('create table counters (value integer); insert into counters values (0)');
-    reader = new DatabaseSync(file, { readOnly: true });
-    const snapshot = createReadSnapshot(reader);
-    const statement = reader.prepare('select value from counters');
-    end = snapshot.end;
-    read = () => {
-      snapshot.begin();
-      return statement.get()?.['value'];
+    /** Fails with `error` so many times; returns the pauses and the result or message. */
+    const run = async (failures: number, error: Error, timeoutMs = 1000) => {
+      const pauses: number[] = [];
+      let left = failures;
+      const statement = () => {
+        if (left === 0) return 'row';
+        left -= 1;
+        throw error;
+      };
+      const wait = async (pauseMs: number) => pauses.push(pauseMs);
+      const result = await retryWhileBusy(statement, { wait, timeoutMs }).catch(({ message }: Error) => message);
+      return { pauses, result };
     };
-  });
 
-  afterEach(() => {
-    if (reader.isOpen) reader.close();
-    writer.close();
-  });
+    it('runs again after growing pauses until the file is free', async () => {
+      assert.deepEqual(await run(0, busy), { pauses: [], result: 'row' });
+      assert.deepEqual(await run(3, busy), { pauses: [1, 2, 3], result: 'row' });
+    });
 
-  it('opens no transaction for a single read of a turn', async () => {
-    read();
-    assert.equal(reader.isTransaction, false);
-    await nextTurn();
-    assert.equal(reader.isTransaction, false);
-  });
-
-  it('shows the second and all later reads of a turn the same state, and the next turn a new one', async () => {
-    read();
-    assert.equal(read(), 0);
-    writer.exec('update counters set value = 1');
-    assert.equal(read(), 0);
-    await nextTurn();
-    assert.deepEqual([read(), read()], [1, 1]);
-  });
-
-  it('ends when asked to, so that the next read sees what was written', () => {
-    read();
-    read();
-    writer.exec('update counters set value = 1');
-    end();
-    assert.deepEqual([read(), read()], [1, 1]);
-  });
-
-  it('allows its connection to be closed within the turn', async () => {
-    read();
-    read();
-    reader.close();
-    await nextTurn();
-  });
-});
-
-describe('retryWhileBusy', () => {
-  const busy = Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR', errcode: 5 });
-
-  /** Fails with `error` so many times; returns the pauses and the result or message. */
-  const run = async (failures: number, error: Error, timeoutMs = 1000) => {
-    const pauses: number[] = [];
-    let left = failures;
-    const statement = () => {
-      if (left === 0) return 'row';
-      left -= 1;
-      throw error;
-    };
-    const wait = async (pauseMs: number) => pauses.push(pauseMs);
-    const result = await retryWhileBusy(statement, { wait, timeoutMs }).catch(({ message }: Error) => message);
-    return { pauses, result };
-  };
-
-  it('runs again after growing pauses until the file is free', async () => {
-    assert.deepEqual(await run(0, busy), { pauses: [], result: 'row' });
-    assert.deepEqual(await run(3, busy), { pauses: [1, 2, 3], result: 'row' });
-  });
-
-  it('throws the last error after its time, and another error at once', async () => {
-    assert.deepEqual(await run(9, busy, 3), { pauses: [1, 2], result: 'database is locked' });
-    assert.deepEqual(await run(1, new Error('syntax')), { pauses: [], result: 'syntax' });
+    it('throws the last error after its time, and another error at once', async () => {
+      assert.deepEqual(await run(9, busy, 3), { pauses: [1, 2], result: 'database is locked' });
+      assert.deepEqual(await run(1, new Error('syntax')), { pauses: [], result: 'syntax' });
+    });
   });
 });
