@@ -39,6 +39,15 @@ describe('frontdesk split', function () {
     await assert.rejects(fetch(server.gatewayUrl));
   });
 
+  it('stops at once at the second signal, and ends with 1 as its modules could not finish', async () => {
+    const CONFIG_DIR = await writeFiles({ 'services/hotel.yaml': mapping('hotel', '/v1/hotels') });
+    const server = await startSplit([], { env: { CONFIG_DIR, DRAIN_MS: '50000' } });
+    server.signal('SIGTERM');
+    await server.said(/Again stops at once/);
+    server.signal('SIGTERM');
+    assert.equal((await server.ended).code, 1);
+  });
+
   it('says why one of them cannot start, stops the others, and ends with 1', async () => {
     const { port } = await servers.tcp(() => {});
     const CONFIG_DIR = await writeFiles({ 'services/hotel.yaml': `${mapping('hotel', '/v1/hotels')}${auth}` });
