@@ -102,8 +102,7 @@ export function createHandle(parts: HandleParts): Middleware {
   }
 
   function refuseUnmatched({ method, path }: RequestAttributes, version: VersionLifecycle | undefined): never {
-    const ended = version?.ended();
-    if (ended !== undefined) throw ended;
+    refuseEndedVersion({ version });
     traffic.addUnmatched(method, path);
     throw problem('not-found');
   }
@@ -123,7 +122,7 @@ export function createHandle(parts: HandleParts): Middleware {
   };
 }
 
-function refuseEndedVersion({ version }: Handled): void {
+function refuseEndedVersion({ version }: Pick<Handled, 'version'>): void {
   const ended = version?.ended();
   if (ended !== undefined) throw ended;
 }

@@ -41,7 +41,7 @@ async function failureOf(args: readonly string[]): Promise<string | undefined> {
   return undefined;
 }
 
-/** What a command sees of its process. Gives what puts it back. */
+/** Replaces what a command sees of its process. Returns the function that restores it. */
 function replaceProcess({ env = {}, input = '', cwd }: RunOptions): () => void {
   const before = { directory: process.cwd(), env: process.env, exitCode: process.exitCode };
   if (cwd !== undefined) process.chdir(cwd);
