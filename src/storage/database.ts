@@ -25,7 +25,7 @@ export interface Database {
 /**
  * Runs `work` in a transaction, and settles when it has ended: what was written is on disk then. When `work` throws, its
  * writes are undone. In SQLite, works that arrive together run one after the other and share the commit. `work` must use
- * the transaction alone.
+ * the transaction alone, and must change nothing else: in SQLite it may run again when another work of its group throws.
  */
 export type Transact = <T>(work: (transaction: Transaction<Tables>) => Promise<T>) => Promise<T>;
 

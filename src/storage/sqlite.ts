@@ -148,13 +148,19 @@ function createDatabase({ writer, reader, snapshot, kysely, findFileFault }: Par
   return Object.freeze({
     dialect: 'sqlite',
     kysely,
-    transact: createGroupCommit(kysely),
+    transact: createGroupCommit(kysely, createChangeCount(writer)),
     prepareFirst: <Row>(query: Compilable<Row>) => prepareFirst<Row>(reader, snapshot, query.compile().sql),
     findFault: async () => findFileFault() ?? (canRead(reader) ? undefined : 'The database cannot be read.'),
     async close() {
       closeAll(reader, writer);
     },
   } satisfies Database);
+}
+
+/** Counts what foreign keys change as well. A statement that failed has changed nothing. */
+function createChangeCount(writer: DatabaseSync): () => number | undefined {
+  const count = writer.prepare('select total_changes() as rows');
+  return () => (writer.isOpen && writer.isTransaction ? Number(count.get()?.['rows']) : undefined);
 }
 
 function closeAll(reader: DatabaseSync, writer: DatabaseSync): void {

@@ -57,6 +57,35 @@ describe('transactions of a SQLite file', () => {
     assert.deepEqual(await Promise.all(works), ['a', ['refused', ['a', 'c']], 'c']);
   });
 
+  it('run again when one of them throws after it has written, and not for one that threw before', async () => {
+    const runs = { a: 0, b: 0, c: 0 };
+    const refuse = (id: 'b', writes: boolean) =>
+      database.transact(async (transaction) => {
+        runs[id] += 1;
+        if (writes) await transaction.insertInto('accounts').values({ id, name: id }).execute();
+        await transaction.selectFrom('accounts').select('id').execute();
+        throw new Error('refused');
+      });
+    const insertCounted = (id: 'a' | 'c') => insert(id, () => (runs[id] += 1));
+    for (const [writes, expected] of [
+      [false, 1],
+      [true, 2],
+    ] as const) {
+      Object.assign(runs, { a: 0, b: 0, c: 0 });
+      const works = [insertCounted('a'), refuse('b', writes), insertCounted('c')];
+      const results = await Promise.allSettled(works);
+      assert.deepEqual(
+        results.map(({ status }) => status),
+        ['fulfilled', 'rejected', 'fulfilled'],
+      );
+      assert.deepEqual([runs.a, runs.b], [expected, expected]);
+      // It ran after the other, and so only when that one was undone.
+      assert.equal(runs.c, 1);
+      assert.deepEqual(committed(), ['a', 'c']);
+      await sql`delete from accounts`.execute(database.kysely);
+    }
+  });
+
   it('see what those before them wrote', async () => {
     const count = () =>
       database.transact(async (transaction) => {
