@@ -87,6 +87,16 @@ export function bookingLimitsContract(create: () => Promise<ScratchDatabase>): v
     await book(world.hotels, hotelId, nights(11));
   });
 
+  it('counts no cancelled booking', async () => {
+    const book = () => make(world.hotels, requestFor(hotelId, { user: 'hesitant' }));
+    for (let room = 1; room <= 2 * limits.unitsMax; room += 1) {
+      const { id } = await book();
+      await world.hotels.change(id, 'cancelled', () => {});
+    }
+    for (let room = 1; room <= limits.unitsMax; room += 1) await book();
+    await refuse(book(), 'too-many-units');
+  });
+
   it('counts the longest stay on its last night', async () => {
     const book = (stay: ReturnType<typeof nights>) => make(world.hotels, requestFor(hotelId, { user: 'long', stay }));
     for (let room = 1; room <= limits.unitsMax; room += 1) await book(nights(10, limits.daysMax));
