@@ -34,12 +34,17 @@ import {
 
 export interface CreateRequest<Row extends object, Input> {
   readonly input: Input;
-  /** Names this request for its user, method and path, so that it is carried out once; at most 255 characters. */
-  readonly key: string | undefined;
-  /** Of the body as it was sent: another body under the same key is another request. 43 characters. */
-  readonly fingerprint: string;
+  /** What recognises this request when it comes again, so that it is carried out once; undefined if the client sent no key. */
+  readonly identity: RequestIdentity | undefined;
   /** The response to this request for the created row: plain data, to be stored with the row. */
   readonly responseFor: (row: Row) => StoredResponse;
+}
+
+export interface RequestIdentity {
+  /** Unique for a user, method and path; at most 255 characters. */
+  readonly key: string;
+  /** Of the body as it was sent: another body under the same key is another request. 43 characters. */
+  readonly fingerprint: string;
 }
 
 export interface CreateResult {
@@ -88,7 +93,8 @@ export function createItem<Row extends object, Input>(definition: CreateDefiniti
           status: 201,
           headers: { Location: `${base}${ctx.path}${encodeURIComponent(String(row[view.key]))}` },
         });
-      const created = await create(ctx, { input, key, fingerprint: fingerprintOf(body), responseFor });
+      const identity = key === undefined ? undefined : { key, fingerprint: fingerprintOf(body) };
+      const created = await create(ctx, { input, identity, responseFor });
       sendStoredResponse(ctx, created.response, created.isReplayed);
     };
   const operation = (): Operation => ({

@@ -57,7 +57,8 @@ export function createNoteApp(): { readonly app: Koa; readonly notes: Map<number
         version: (note) => note.version,
         schema: body,
         guard,
-        async create(_ctx, { input, key = '', fingerprint, responseFor }) {
+        async create(_ctx, { input, identity, responseFor }) {
+          const { key = '', fingerprint = '' } = identity ?? {};
           const known = kept.get(key);
           if (known !== undefined && known.fingerprint !== fingerprint) throw problem('idempotency-mismatch');
           if (known !== undefined) return { response: JSON.parse(known.answer) as StoredResponse, isReplayed: true };

@@ -1,5 +1,5 @@
 /** What clients see of every booking: its status, its reference, its price and what a cancellation gives back. */
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type DerivedField, type Field, urlField } from '#query';
 import type { BookingRow } from '#storage';
@@ -65,9 +65,12 @@ function showRefunds(steps: readonly RefundStep[], currency: string) {
 /** Crockford's base 32: without I, L, O and U, no letter is misread or misheard. */
 const referenceLetters = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** Eight characters, 40 random bits. */
+/** Eight characters, 40 random bits: the last ones of a UUID, since Node draws the bits of many UUIDs at once. */
 export function createReference(): string {
-  return Array.from(randomBytes(8), (byte) => referenceLetters.charAt(byte & 31)).join('');
+  let bits = Number.parseInt(randomUUID().slice(-10), 16);
+  let reference = '';
+  for (; reference.length < 8; bits = Math.floor(bits / 32)) reference += referenceLetters.charAt(bits % 32);
+  return reference;
 }
 
 /** In two groups, such as `7Q4M-0ZKD`. */

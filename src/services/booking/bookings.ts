@@ -63,12 +63,11 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
       version,
       schema,
       guard: ownerOf,
-      async create(ctx, { input, key, fingerprint, responseFor }) {
+      async create(ctx, { input, identity, responseFor }) {
         const user = ownerOf(ctx);
         const request = { ...requestOf(input), user, stay: stayIn(kind, daysMax, input) };
         const scope = [kind.name, user, ctx.method, requestContext(ctx).basePath + ctx.path];
-        const idempotent = key === undefined ? undefined : { scope, key, fingerprint };
-        const { response, replayed } = await store.create(request, idempotent, responseFor);
+        const { response, replayed } = await store.create(request, identity && { scope, ...identity }, responseFor);
         return { response, isReplayed: replayed };
       },
     }),

@@ -59,10 +59,10 @@ function malformedEnd([example]: readonly string[], text: string): string {
   return day !== undefined && !isDay(day) ? `${day} is not a day of the calendar` : `must be like ${example}`;
 }
 
-/** Refuses the 30th of February, which JavaScript takes for the 2nd of March. */
+/** `2031-05-12`. Refuses the 30th of February, which JavaScript takes for the 2nd of March. */
 export function isDay(day: string): boolean {
-  const ms = Date.parse(day);
-  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day);
+  const date = new Date(day);
+  return date.getUTCMonth() + 1 === Number(day.slice(5, 7)) && date.getUTCDate() === Number(day.slice(8));
 }
 
 export const inThePast = 'lies in the past';
