@@ -7,7 +7,7 @@ import { v2 } from '#api/v2';
 import { type ProblemResponsesOptions, problem, type Representations } from '#http';
 import { createListParser, createView, type Field, urlField, type View } from '#query';
 import { type ApiInfo, type CollectionDefinition, collection, createResourceApp, index, item, type Route } from '#rest';
-import { type AccountRow, createPageReader, type Database, type MessageRow } from '#storage';
+import { type AccountRow, createPageReader, type Database, type MessageRow, type Slot } from '#storage';
 
 /** What differs between versions: what they show of a message beside its id, account and URL. */
 interface VersionViews {
@@ -57,7 +57,7 @@ type MessageList = Pick<CollectionDefinition<MessageRow>, 'view' | 'parser'>;
 
 function messageRoutes(database: Database, list: MessageList): readonly Route[] {
   const rows = selectMessages(database);
-  const readPage = createPageReader(database, rows);
+  const readPage = createPageReader(database, () => rows);
   const readMessage = database.prepareFirst<MessageRow>(rows.where('id', '=', 0));
   return [
     collection({
@@ -69,7 +69,7 @@ function messageRoutes(database: Database, list: MessageList): readonly Route[] 
       path: '/messages/',
       title: 'Messages',
       ...list,
-      find: (_ctx, query) => readPage([], query),
+      find: (_ctx, query) => readPage(undefined, query),
     }),
     item({
       docs: { operationId: 'getMessage', summary: 'Read a message', description: 'By the number that is its `id`.' },
@@ -86,9 +86,12 @@ function messageRoutes(database: Database, list: MessageList): readonly Route[] 
 
 function accountRoutes(database: Database, view: View<AccountRow>, messageList: MessageList): readonly Route[] {
   const rows = database.kysely.selectFrom('accounts').select(['id', 'name']);
-  const readPage = createPageReader(database, rows);
+  const readPage = createPageReader(database, () => rows);
   const readAccount = database.prepareFirst<AccountRow>(rows.where('id', '=', ''));
-  const readMessages = createPageReader(database, selectMessages(database).where('account_id', '=', ''));
+  const readMessages = createPageReader(database, (slot: Slot<string>) => {
+    const id = slot((accountId) => accountId);
+    return selectMessages(database).where('account_id', '=', id);
+  });
   const findAccount = (ctx: Context) => readAccount(ctx['params'].id);
   return [
     collection({
@@ -97,7 +100,7 @@ function accountRoutes(database: Database, view: View<AccountRow>, messageList: 
       title: 'Accounts',
       view,
       parser: createListParser(view, { searchable: ['name'] }),
-      find: (_ctx, query) => readPage([], query),
+      find: (_ctx, query) => readPage(undefined, query),
     }),
     item({
       docs: { operationId: 'getAccount', summary: 'Read an account', description: 'Its messages are below it.' },
@@ -120,7 +123,7 @@ function accountRoutes(database: Database, view: View<AccountRow>, messageList: 
       async find(ctx, query) {
         const account = await findAccount(ctx);
         if (account === undefined) throw problem('not-found');
-        return readMessages([account.id], query);
+        return readMessages(account.id, query);
       },
     }),
   ];

@@ -16,3 +16,4 @@ export type {
   TakenUnitRow,
 } from './schema.ts';
 export { createPageReader, type Page } from './select-page.ts';
+export { createStatement, type Slot, type Statement } from './statement.ts';

@@ -1,8 +1,8 @@
 /** A page of a list and its total: by offset, or by the rows after a given one. */
-import { type CompiledQuery, type Kysely, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
+import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { ListQuery, Order, Scalar } from '#query';
 import type { Dialect } from './database.ts';
-import { createRecent } from './recent.ts';
+import { createStatement, type Executor, type Slot } from './statement.ts';
 
 export interface Page<Row> {
   readonly items: readonly Row[];
@@ -15,82 +15,88 @@ export interface Page<Row> {
 /** What reads a list: its SQL differs by the dialect. */
 interface Source {
   readonly dialect: Dialect;
-  readonly kysely: Pick<Kysely<unknown>, 'executeQuery'>;
+  readonly kysely: Executor;
 }
 
-/** `values` are those of the reader's query, in the order of the SQL. */
-export type PageReader<Row extends object> = (
-  values: readonly unknown[],
+/** `values` are those of the reader's query. */
+export type PageReader<Values, Row extends object> = (
+  values: Values,
   list: ListQuery<NoInfer<Row>>,
 ) => Promise<Page<Row>>;
 
-/** Clients choose filters and orders, and so the SQL. */
-const compiledMax = 64;
-
 /**
- * `query` selects the table, its columns and the rows that may be seen at all (such as those of one user), with
- * placeholders for its values; a list selects among these. Columns that a list names may be computed ones if `query`
- * selects from a subquery. Lists that differ in nothing but values have the same SQL, which is compiled once.
+ * `query` selects the table, its columns and the rows that may be seen at all (such as those of one user), with slots for
+ * its values; a list selects among these. Columns that a list names may be computed ones if `query` selects from a
+ * subquery. Lists that differ in nothing but values have the same SQL, which is compiled once.
  */
-export function createPageReader<DB, TB extends keyof DB, Row extends object>(
+export function createPageReader<DB, TB extends keyof DB, Row extends object, Values = undefined>(
   { dialect, kysely }: Source,
-  query: SelectQueryBuilder<DB, TB, Row>,
-): PageReader<Row> {
-  const pages = createRecent<CompiledQuery>(compiledMax);
-  const counts = createRecent<CompiledQuery>(compiledMax);
-
-  async function run<Result>(compiled: CompiledQuery, values: readonly unknown[], list: ListQuery<Row>) {
-    const slots = compiled.parameters.slice(values.length) as readonly Slot[];
-    const parameters = [...values, ...slots.map(({ read }) => read(list as ListQuery))];
-    return (await kysely.executeQuery<Result>({ ...compiled, parameters })).rows;
-  }
+  query: (slot: Slot<Values>) => SelectQueryBuilder<DB, TB, Row>,
+): PageReader<Values, Row> {
+  type Asked = PageRequest<Values, Row>;
+  const matching = (slot: Slot<Asked>, list: ListQuery<Row>) =>
+    applyFilters(
+      dialect,
+      query((read) => slot(({ values }) => read(values))),
+      list,
+    );
+  const readRows = createStatement<Asked, Row>((slot, asked) => {
+    const list = withSlots(slot, asked.list);
+    return pageOf(dialect, matching(slot, list), list);
+  }, pageShape);
+  const readCount = createStatement<Asked, Count>(
+    (slot, asked) => countOf(matching(slot, withSlots(slot, asked.list))),
+    rowsShape,
+  );
 
   return async function readPage(values, list) {
-    const { filters, search, sort, limit, after, wantsTotal = true } = list;
-    const rowsKey = JSON.stringify([filters.map(({ column, value }) => [column, value === null]), search?.columns]);
-    const pageKey = JSON.stringify([rowsKey, sort, after?.map((value) => value === null)]);
-    const matching = () => applyFilters(dialect, query, withSlots(list));
-    const page = pages(pageKey, () => pageOf(dialect, matching(), withSlots(list)).compile());
+    const { limit, after, wantsTotal = true } = list;
     // Without a total to say so, one row more than the limit shows that there are more.
     const ahead = after === undefined && wantsTotal ? 0 : 1;
-    const found = await run<Row>(page, values, { ...list, limit: limit + ahead });
+    const { rows: found } = await readRows(kysely, { values, list: { ...list, limit: limit + ahead } });
     const items = found.slice(0, limit);
     const count = async () => {
-      const [counted] = await run<Count>(
-        counts(rowsKey, () => countOf(matching()).compile()),
-        values,
-        list,
-      );
+      const { rows } = await readCount(kysely, { values, list });
       // PostgreSQL counts in 64 bits, which pg returns as text.
-      return Number(counted?.total);
+      return Number(rows[0]?.total);
     };
     const total = wantsTotal ? (totalFrom(items.length, list) ?? (await count())) : undefined;
     return ahead === 0 ? { items, total } : { items, total, hasMore: found.length > limit };
   };
 }
 
-/** Takes the place of a value in compiled SQL, and finds it in each list. */
-interface Slot {
-  readonly read: (list: ListQuery) => unknown;
+interface PageRequest<Values, Row extends object> {
+  readonly values: Values;
+  readonly list: ListQuery<Row>;
 }
 
-/** Null stays, since it has SQL of its own. */
-function slotOf<Value>(value: Value, read: Slot['read']): Value {
-  return value === null ? value : ({ read } satisfies Slot as unknown as Value);
+/** Null has SQL of its own. */
+function rowsShape<Row extends object>({ list: { filters, search } }: PageRequest<unknown, Row>): string {
+  return JSON.stringify([filters.map(({ column, value }) => [column, value === null]), search?.columns]);
 }
 
-function withSlots<Row extends object>(list: ListQuery<Row>): ListQuery<Row> {
-  const { filters, search, limit, offset, after } = list;
+function pageShape<Row extends object>(asked: PageRequest<unknown, Row>): string {
+  const { sort, after } = asked.list;
+  return JSON.stringify([rowsShape(asked), sort, after?.map((value) => value === null)]);
+}
+
+function withSlots<Values, Row extends object>(
+  slot: Slot<PageRequest<Values, Row>>,
+  list: ListQuery<Row>,
+): ListQuery<Row> {
+  const { filters, search, after } = list;
+  const slotUnlessNull = (value: Scalar, read: (other: ListQuery<Row>) => Scalar | undefined) =>
+    value === null ? value : (slot((other) => read(other.list)) as Scalar);
   return {
     ...list,
     filters: filters.map((filter, index) => ({
       ...filter,
-      value: slotOf(filter.value, (other) => other.filters[index]?.value),
+      value: slotUnlessNull(filter.value, (other) => other.filters[index]?.value),
     })),
-    search: search && { ...search, text: slotOf(search.text, (other) => patternOf(other.search?.text ?? '')) },
-    limit: slotOf(limit, (other) => other.limit),
-    offset: slotOf(offset, (other) => other.offset),
-    ...(after && { after: after.map((value, index) => slotOf(value, (other) => other.after?.[index])) }),
+    search: search && { ...search, text: slot((other) => patternOf(other.list.search?.text ?? '')) },
+    limit: slot((other) => other.list.limit),
+    offset: slot((other) => other.list.offset),
+    ...(after && { after: after.map((value, index) => slotUnlessNull(value, (other) => other.after?.[index])) }),
   };
 }
 

@@ -1,9 +1,9 @@
 /** Availability equals that of a simple model: a list of bookings, counted night by night. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { hasRoom } from '../../src/services/booking/availability.ts';
+import { hasRoom, prepareUnits } from '../../src/services/booking/availability.ts';
 import { withAvailability } from '../../src/services/booking/inventory.ts';
-import type { Stay } from '../../src/services/booking/stay.ts';
+import { type Stay, timeText } from '../../src/services/booking/stay.ts';
 import { hotelKind } from '../../src/services/hotel/hotel.ts';
 import { make, nights, refuse, requestFor, startMs, type World } from './booking-world.ts';
 
@@ -97,14 +97,15 @@ async function changeBoth({ hotels, time }: World, { known }: Model, { kind, whi
 
 async function compare({ database, time }: World, model: Model, hotelId: string, stay: Stay): Promise<void> {
   const { kysely } = database;
-  const [shown] = await withAvailability(kysely, hotelKind, [{ id: hotelId }], { stay, guests: 1 }, time.nowMs);
+  const units = prepareUnits(hotelKind);
+  const [shown] = await withAvailability(kysely, units, [{ id: hotelId }], { stay, guests: 1 }, time.nowMs);
   const counts = ['a', 'b'].map((room) => [room, left(model, room, stay, time.nowMs)] as const);
   const expected = counts.filter(([, units]) => units > 0);
   assert.deepEqual(
     shown?.available?.map(({ offer, units }) => [offer.name, units]),
     expected,
   );
-  const free = hasRoom(hotelKind, stay, 1, time.nowMs);
+  const free = hasRoom(hotelKind, 1, { ...stay, now: timeText(time.nowMs) });
   const listed = await kysely.selectFrom('hotels').select('id').where('id', '=', hotelId).where(free).execute();
   assert.equal(listed.length, expected.length > 0 ? 1 : 0);
 }

@@ -136,14 +136,14 @@ function createAccounts(database: Database): RequestListener {
     key: 'id',
     fields: { id: { column: 'id', schema: z.string() }, name: { column: 'name', schema: z.string() } },
   });
-  const readPage = createPageReader(database, database.kysely.selectFrom('accounts').selectAll());
+  const readPage = createPageReader(database, () => database.kysely.selectFrom('accounts').selectAll());
   const accounts = collection<AccountRow>({
     docs: { operationId: 'listAccounts', summary: 'List accounts' },
     path: '/accounts/',
     title: 'Accounts',
     view,
     parser: createListParser(view, { searchable: ['name'] }),
-    find: (_ctx, query) => readPage([], query),
+    find: (_ctx, query) => readPage(undefined, query),
   });
   return createResourceApp({ representations: createRepresentations(), routes: [accounts] }).callback();
 }

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { type CompiledQuery, Kysely, PostgresDialect, type SelectQueryBuilder, SqliteDialect, sql } from 'kysely';
 import pg from 'pg';
 import type { ListQuery } from '#query';
-import { createPageReader } from '#storage';
+import { createPageReader, type Slot } from '#storage';
 import { createStatementCache } from '../../src/storage/dialect.ts';
 import { selectPage } from '../support/select-page.ts';
 
@@ -48,7 +48,11 @@ async function compiledFor(dialect: Opened['dialect'], query: Places, list: List
     asked.push(compiled);
     return { rows: [] };
   };
-  await selectPage({ dialect, kysely: { executeQuery } }, query, list);
+  await selectPage(
+    { dialect, kysely: { executeQuery, getExecutor: () => assert.fail('builders need none') } },
+    query,
+    list,
+  );
   return asked[0] ?? assert.fail('nothing was asked');
 }
 
@@ -75,8 +79,8 @@ const sorts = fc
 
 function describePages({ dialect, kysely }: Opened): void {
   const query = kysely.selectFrom('places').selectAll();
-  const readPage = createPageReader({ dialect, kysely }, query);
-  const page = (list: Partial<ListQuery<Place>>) => readPage([], listOf(list));
+  const readPage = createPageReader({ dialect, kysely }, () => query);
+  const page = (list: Partial<ListQuery<Place>>) => readPage(undefined, listOf(list));
 
   const fill = async (rows: readonly Place[]) => {
     await kysely.deleteFrom('places').execute();
@@ -250,10 +254,13 @@ describe('the queries of a page', () => {
       },
       transformResult: async ({ result }) => result,
     });
-    const query = counting.selectFrom('places').selectAll().where('id', '<', 0);
-    const readPage = createPageReader({ dialect: 'sqlite', kysely }, query);
+    const places = counting.selectFrom('places').selectAll();
+    const readPage = createPageReader({ dialect: 'sqlite', kysely }, (slot: Slot<number>) => {
+      const below = slot((bound) => bound);
+      return places.where('id', '<', below);
+    });
     const check = async (below: number, list: Partial<ListQuery<Place>>, ids: readonly number[], total: number) => {
-      const page = await readPage([below], listOf({ limit: 1, ...list }));
+      const page = await readPage(below, listOf({ limit: 1, ...list }));
       assert.deepEqual({ ids: page.items.map(({ id }) => id), total: page.total }, { ids, total });
       return compiled;
     };

@@ -8,5 +8,5 @@ export function selectPage<DB, TB extends keyof DB, Row extends object>(
   query: SelectQueryBuilder<DB, TB, Row>,
   list: ListQuery<NoInfer<Row>>,
 ): Promise<Page<Row>> {
-  return createPageReader(source, query)(query.compile().parameters, list);
+  return createPageReader(source, () => query)(undefined, list);
 }

@@ -2,12 +2,21 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { type Fault, type Problem, problem } from '#http';
-import type { BookingRow, Database, Tables } from '#storage';
-import { type FreeStay, findFreeOffer, freeStays, offersOf, takenIn, takeUnits, unitsLeft } from './availability.ts';
+import { type BookingRow, createStatement, type Database, type Tables } from '#storage';
+import {
+  type FreeStay,
+  findFreeOffer,
+  findUnits,
+  freeStays,
+  offersOf,
+  takenIn,
+  type UnitStatements,
+  unitsLeft,
+} from './availability.ts';
 import { createReference } from './booking-view.ts';
 import { createRefundSteps } from './cancellation.ts';
 import type { BookingKind, Offer } from './kind.ts';
-import { type BookingLimits, lockUser, requireHold, requireUnit } from './limits.ts';
+import { type BookingLimits, type LimitStatements, lockUser, requireHold, requireUnit } from './limits.ts';
 import { moneyOf } from './money.ts';
 import { dayMs, holdMs, inThePast, lengthOf, type Stay, shiftStay, stayOf, timeText } from './stay.ts';
 
@@ -25,31 +34,60 @@ export interface BookingRequest {
   readonly nowMs: number;
 }
 
+/** A kind with its statements. */
+export type PreparedKind = BookingKind & UnitStatements & LimitStatements & ReturnType<typeof prepareInsert>;
+
+const commonColumns = [
+  ...['id', 'user', 'status', 'created_at', 'reference', 'starts_at', 'ends_at', 'price', 'currency'],
+  ...['policy', 'expires_at', 'refund', 'version'],
+];
+
+/** The statement that writes a booking unless there is one with its reference. */
+export function prepareInsert({ tables, idField, booking }: BookingKind) {
+  const columns = [...commonColumns, idField, ...booking.columns];
+  return {
+    insertBooking: createStatement<NewRow>(
+      (slot) => sql`insert into ${sql.table(tables.bookings)} (${sql.join(columns.map((column) => sql.ref(column)))})
+        values (${sql.join(columns.map((column) => slot((row) => row[column])))}) on conflict (reference) do nothing`,
+    ),
+  };
+}
+
+type NewRow = Readonly<Record<string, string | number | null>>;
+
 export interface CreateBookingOptions {
   readonly database: Pick<Database, 'dialect'>;
-  readonly kind: BookingKind;
+  readonly kind: PreparedKind;
   readonly limits: BookingLimits;
 }
 
-/** In a transaction, which must be rolled back when it throws: `bad-body`, `too-many-holds`, `too-many-units`, or SoldOut. */
+/**
+ * In a transaction, which must be rolled back when it throws: `bad-body`, `too-many-holds`, `too-many-units`, or SoldOut.
+ * All checks come before it writes, since a refusal that has written nothing costs no rollback.
+ */
 export async function createBooking<Row extends BookingRow>(
   { database, kind, limits }: CreateBookingOptions,
   transaction: Kysely<Tables>,
   request: BookingRequest,
 ): Promise<Row> {
+  const { user, hold, nowMs } = request;
+  const now = timeText(nowMs);
   // The user before the hotel or car: otherwise two bookings could deadlock.
-  await lockUser(database, transaction, kind, request.user);
-  if (request.hold) await requireHold(transaction, kind, limits, request);
+  await lockUser(database, transaction, kind, user);
+  if (hold) await requireHold(transaction, kind, limits, request);
   if (database.dialect === 'postgres') await lock(transaction, kind, request.resourceId);
-  const { offer, stay } = await choose(transaction, kind, request);
-  await requireUnit(transaction, kind, limits, { ...request, stay });
-  const heldUntil = request.hold ? timeText(request.nowMs + holdMs) : null;
-  // In the order of time, so that bookings made together lie side by side in each index, and a commit writes fewer pages.
-  const booking = { id: randomUUIDv7(), request, offer, stay, heldUntil };
-  const row = await insert(transaction, kind, booking);
-  const units = { offer, stay, bookingId: booking.id, heldUntil, nowMs: request.nowMs };
+  const { offer, stay } = await choose(transaction, kind, request, now);
+  await requireUnit(transaction, kind, limits, { user, stay, now });
+  const units = await findUnits(transaction, kind, { offer, stay }, now);
   // A hold that has lapsed by our clock may have been confirmed by that of another process.
-  if (!(await takeUnits(transaction, kind, units))) throw new SoldOut({ request, offers: [offer], fitting: [offer] });
+  if (units === undefined) throw new SoldOut({ request, offers: [offer], fitting: [offer] });
+  const heldUntil = hold ? timeText(nowMs + holdMs) : null;
+  // In the order of time, so that bookings made together lie side by side in each index, and a commit writes fewer pages.
+  const id = randomUUIDv7();
+  const row = await insert(transaction, kind, columnsOf(kind, { id, request, offer, stay, now, heldUntil }));
+  const taken = { offer_id: offer.id, units: offer.units, booking_id: id, held_until: heldUntil };
+  const days = units.map((unit, index) => ({ ...taken, day: stay.firstDay + index, unit }));
+  await kind.insertUnits(transaction, days);
   return row as unknown as Row;
 }
 
@@ -58,7 +96,12 @@ async function lock(transaction: Kysely<Tables>, { tables }: BookingKind, id: st
   await sql`select 1 from ${sql.table(tables.resources)} where id = ${id} for no key update`.execute(transaction);
 }
 
-async function choose(kysely: Kysely<Tables>, kind: BookingKind, request: BookingRequest): Promise<FreeStay> {
+async function choose(
+  kysely: Kysely<Tables>,
+  kind: PreparedKind,
+  request: BookingRequest,
+  now: string,
+): Promise<FreeStay> {
   const { stay, nowMs } = request;
   // Checked here and not with the body: a repeated request gets its stored response, however late it comes.
   if (stay && stay.fromMs < kind.stay.earliestMs(nowMs)) {
@@ -67,8 +110,8 @@ async function choose(kysely: Kysely<Tables>, kind: BookingKind, request: Bookin
   const offers = await offersOf(kysely, kind, [request.resourceId]);
   const fitting = fittingOffers(kind, offers, request);
   const chosen = stay
-    ? await findFreeOffer(kysely, kind, { offers: fitting, stay, nowMs })
-    : (await freeStays(kysely, kind, { offers: fitting, stay: nextStay(kind, nowMs), nowMs }).next()).value;
+    ? await findFreeOffer(kysely, kind, { offers: fitting, stay, now })
+    : (await freeStays(kysely, kind, { offers: fitting, stay: nextStay(kind, nowMs), now }).next()).value;
   if (chosen === undefined) throw new SoldOut({ request, offers, fitting });
   return chosen;
 }
@@ -101,33 +144,32 @@ export function badBody(...errors: readonly Fault[]): Problem {
   return problem('bad-body', { errors });
 }
 
-interface NewBooking extends FreeStay {
-  readonly id: string;
-  readonly request: BookingRequest;
-  readonly heldUntil: string | null;
-}
-
 /** Draws references until one is new; among a million bookings, one in a million needs a second attempt. */
-async function insert(transaction: Kysely<Tables>, kind: BookingKind, booking: NewBooking) {
-  const columns = columnsOf(kind, booking);
+async function insert(transaction: Kysely<Tables>, { insertBooking }: PreparedKind, columns: NewRow): Promise<NewRow> {
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const row = { reference: createReference(), ...columns };
-    const names = sql.join(Object.keys(row).map((name) => sql.ref(name)));
-    const { numAffectedRows } = await sql`insert into ${sql.table(kind.tables.bookings)} (${names})
-      values (${sql.join(Object.values(row))}) on conflict (reference) do nothing`.execute(transaction);
+    const { numAffectedRows } = await insertBooking(transaction, row);
     if (numAffectedRows !== 0n) return row;
   }
   throw new Error('no new reference was found for a booking');
 }
 
-function columnsOf(kind: BookingKind, { id, request, offer, stay, heldUntil }: NewBooking) {
+interface NewBooking extends FreeStay {
+  readonly id: string;
+  readonly request: BookingRequest;
+  readonly now: string;
+  readonly heldUntil: string | null;
+}
+
+/** All columns but the reference. */
+function columnsOf(kind: BookingKind, { id, request, offer, stay, now, heldUntil }: NewBooking): NewRow {
   const price = offer.price * lengthOf(stay);
   return {
     id,
     [kind.idField]: offer.resource_id,
     user: request.user,
     status: request.hold ? 'pending' : 'confirmed',
-    created_at: timeText(request.nowMs),
+    created_at: now,
     starts_at: kind.stay.print(stay.fromMs),
     ends_at: kind.stay.print(stay.toMs),
     price,
@@ -164,7 +206,7 @@ export const alternativesMax = 5;
 /** The problem `sold-out`, with other offers for the same days, then with later days. */
 export async function soldOutProblem(
   kysely: Kysely<Tables>,
-  kind: BookingKind,
+  kind: PreparedKind,
   { details }: SoldOut,
 ): Promise<Problem> {
   const [from, to] = kind.stay.fields;
@@ -195,18 +237,19 @@ function soldOutDetail(
 
 async function findAlternatives(
   kysely: Kysely<Tables>,
-  kind: BookingKind,
+  kind: PreparedKind,
   { request: { stay, guests, nowMs }, offers, fitting }: SoldOutDetails,
 ): Promise<readonly FreeStay[]> {
   if (stay === undefined) return [];
   const largeEnough = offers.filter((offer) => offer.guests >= guests);
-  const taken = await takenIn(kysely, kind, largeEnough, stay, nowMs);
+  const now = timeText(nowMs);
+  const taken = await takenIn(kysely, kind, { ...stay, offers: largeEnough, now });
   const found: FreeStay[] = largeEnough
     .filter((offer) => unitsLeft(offer, stay, taken) > 0)
     .slice(0, alternativesMax)
     .map((offer) => ({ offer, stay }));
   if (found.length === alternativesMax) return found;
-  for await (const later of freeStays(kysely, kind, { offers: fitting, stay: shiftStay(stay, 1), nowMs })) {
+  for await (const later of freeStays(kysely, kind, { offers: fitting, stay: shiftStay(stay, 1), now })) {
     found.push(later);
     if (found.length === alternativesMax) break;
   }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { problem } from '#http';
-import type { Database, StoredResponseRow, Tables } from '#storage';
+import { createStatement, type Database, type StoredResponseRow, type Tables } from '#storage';
 import { timeText } from './stay.ts';
 
 const keptMs = 24 * 3_600_000;
@@ -36,6 +36,7 @@ export interface Outcome<Response> {
 }
 
 export function createIdempotentRequests({ transact, dialect }: Database): IdempotentRequests {
+  const { readStored, writeStored, deleteOld } = prepareStored(dialect);
   /** Never more than there are requests at the moment. */
   const running = new Set<string>();
 
@@ -52,11 +53,17 @@ export function createIdempotentRequests({ transact, dialect }: Database): Idemp
     try {
       return await transact(async (transaction): Promise<Outcome<Response>> => {
         if (dialect === 'postgres') await lock(transaction, id);
-        const stored = await find(transaction, id, nowMs);
+        const cutoff = timeText(nowMs - keptMs);
+        const [stored] = (await readStored(transaction, { id, cutoff })).rows;
         if (stored !== undefined) return { response: replay<Response>(stored, fingerprint), replayed: true };
         const response = await work(transaction);
-        await store(transaction, { id, fingerprint, body: JSON.stringify(response), created_at: timeText(nowMs) });
-        await deleteOld(transaction, dialect, timeText(nowMs - keptMs));
+        await writeStored(transaction, {
+          id,
+          fingerprint,
+          body: JSON.stringify(response),
+          created_at: timeText(nowMs),
+        });
+        await deleteOld(transaction, cutoff);
         return { response, replayed: false };
       });
     } finally {
@@ -78,37 +85,34 @@ async function lock(transaction: Kysely<Tables>, id: string): Promise<void> {
 
 type StoredResponse = Pick<StoredResponseRow, 'fingerprint' | 'body'>;
 
-async function find(transaction: Kysely<Tables>, id: string, nowMs: number): Promise<StoredResponse | undefined> {
-  return transaction
-    .selectFrom('answers')
-    .select(['fingerprint', 'body'])
-    .where('id', '=', id)
-    .where('created_at', '>', timeText(nowMs - keptMs))
-    .executeTakeFirst();
+function prepareStored(dialect: Database['dialect']) {
+  return {
+    readStored: createStatement<{ readonly id: string; readonly cutoff: string }, StoredResponse>(
+      (slot) => sql`select fingerprint, body from answers
+        where id = ${slot(({ id }) => id)} and created_at > ${slot(({ cutoff }) => cutoff)}`,
+    ),
+    /** Replaces a response that is too old. */
+    writeStored: createStatement<StoredResponseRow>(
+      (slot) => sql`insert into answers (id, fingerprint, body, created_at)
+        values (${slot(({ id }) => id)}, ${slot(({ fingerprint }) => fingerprint)}, ${slot(({ body }) => body)},
+          ${slot(({ created_at }) => created_at)})
+        on conflict (id) do update
+        set fingerprint = excluded.fingerprint, body = excluded.body, created_at = excluded.created_at`,
+    ),
+    /** Skips the rows that another request is deleting, so that no request waits for another. */
+    deleteOld: createStatement<string>(
+      // The limit as text: SQLite would prepare the statement again for each value of a parameter.
+      (slot) => sql`delete from answers where id in (
+        select id from answers where created_at <= ${slot((cutoff) => cutoff)}
+        order by created_at limit ${sql.lit(deletedAtOnce)} ${dialect === 'postgres' ? sql`for update skip locked` : sql``}
+      )`,
+    ),
+  };
 }
 
 function replay<Response>(stored: StoredResponse, fingerprint: string): Response {
   if (stored.fingerprint !== fingerprint) throw problem('idempotency-mismatch');
   return JSON.parse(stored.body) as Response;
-}
-
-/** Replaces a response that is too old. */
-async function store(transaction: Kysely<Tables>, { id, ...row }: StoredResponseRow): Promise<void> {
-  const insertion = transaction.insertInto('answers').values({ id, ...row });
-  await insertion.onConflict((conflict) => conflict.column('id').doUpdateSet(row)).execute();
-}
-
-/** Skips the rows that another request is deleting, so that no request waits for another. */
-async function deleteOld(transaction: Kysely<Tables>, dialect: Database['dialect'], cutoff: string): Promise<void> {
-  const old = transaction
-    .selectFrom('answers')
-    .select('id')
-    .where('created_at', '<=', cutoff)
-    .orderBy('created_at')
-    // As text: SQLite would prepare the statement again for each value of a parameter.
-    .limit(sql.lit(deletedAtOnce));
-  const free = dialect === 'postgres' ? old.forUpdate().skipLocked() : old;
-  await transaction.deleteFrom('answers').where('id', 'in', free).execute();
 }
 
 function stillRunning() {

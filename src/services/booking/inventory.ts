@@ -4,12 +4,12 @@ import { z } from 'zod';
 import { problem, queryFault } from '#http';
 import { createListParser, type ListOptions, type ListQuery, type View } from '#query';
 import { collection, item, type Route } from '#rest';
-import { type CarRow, createPageReader, type HotelRow, type Page, type Tables } from '#storage';
-import { hasRoom, offersOf, roomValues, takenIn, unitsLeft } from './availability.ts';
+import { type CarRow, createPageReader, type HotelRow, type Page, type Slot, type Tables } from '#storage';
+import { hasRoom, offersOf, prepareUnits, takenIn, type UnitStatements, unitsLeft } from './availability.ts';
 import { inventoryDocs, titlesOf } from './docs.ts';
 import { type BookingKind, type Offer, parseId } from './kind.ts';
 import { defaultLimits } from './limits.ts';
-import { inThePast, lengthOf, parseStay, type Stay, stayOf } from './stay.ts';
+import { inThePast, lengthOf, parseStay, type Stay, timeText } from './stay.ts';
 import type { BookingStoreOptions } from './store.ts';
 
 /** A hotel or a car. */
@@ -50,15 +50,22 @@ export function inventoryRoutes<Row extends Resource>(
   const extra = createStayArguments(kind, daysMax, hasGuests);
   const docs = inventoryDocs(kind);
   const titles = titlesOf(kind);
-  const readAll = createPageReader(database, all);
-  const readLarge = createPageReader(database, all.where(hasRoom(kind, undefined, 0, 0)));
-  const readFree = createPageReader(database, all.where(hasRoom(kind, stayOf(0, 0), 0, 0)));
+  const readAll = createPageReader(database, () => all);
+  const readLarge = createPageReader(database, (slot: Slot<number>) => {
+    const guests = slot((asked) => asked);
+    return all.where(hasRoom(kind, guests));
+  });
+  const readFree = createPageReader(database, (slot: Slot<FreeSearch>) => {
+    const days = { firstDay: slot(({ firstDay }) => firstDay), endDay: slot(({ endDay }) => endDay) };
+    const guests = slot((search) => search.guests);
+    return all.where(hasRoom(kind, guests, { ...days, now: slot(({ now }) => now) }));
+  });
   const readFirst = database.prepareFirst<Row>(all.where('id', '=', ''));
+  const units = prepareUnits(kind);
 
-  function readPage(asked: AskedStay, nowMs: number, query: ListQuery<Row>): Promise<Page<Row>> {
-    if (!isFiltered(asked)) return readAll([], query);
-    const { stay, guests = 1 } = asked;
-    return (stay === undefined ? readLarge : readFree)(roomValues(stay, guests, nowMs), query);
+  function readPage({ stay, guests }: AskedStay, nowMs: number, query: ListQuery<Row>): Promise<Page<Row>> {
+    if (stay !== undefined) return readFree({ ...stay, guests: guests ?? 1, now: timeText(nowMs) }, query);
+    return guests === undefined ? readAll(undefined, query) : readLarge(guests, query);
   }
 
   return [
@@ -74,7 +81,7 @@ export function inventoryRoutes<Row extends Resource>(
         refusePast(kind, asked, nowMs);
         // The columns that a view can filter and sort by are those of the row.
         const page = await readPage(asked, nowMs, query as unknown as ListQuery<Row>);
-        return { ...page, items: await withAvailability(kysely, kind, page.items, asked, nowMs) };
+        return { ...page, items: await withAvailability(kysely, units, page.items, asked, nowMs) };
       },
     }),
     item<Row & WithAvailability, AskedStay>({
@@ -88,7 +95,7 @@ export function inventoryRoutes<Row extends Resource>(
         const nowMs = clock();
         refusePast(kind, asked, nowMs);
         const row = id === undefined ? undefined : await readFirst(id);
-        return row && (await withAvailability(kysely, kind, [row], asked, nowMs))[0];
+        return row && (await withAvailability(kysely, units, [row], asked, nowMs))[0];
       },
     }),
   ];
@@ -100,16 +107,18 @@ interface AskedStay {
   readonly guests: number | undefined;
 }
 
+interface FreeSearch extends Pick<Stay, 'firstDay' | 'endDay'> {
+  readonly guests: number;
+  /** RFC 3339, UTC. */
+  readonly now: string;
+}
+
 const anyStay: AskedStay = Object.freeze({ stay: undefined, guests: undefined });
 
 /** As a booking does. By the same time as the search, so that both agree. */
 function refusePast({ stay: { fields, earliestMs } }: BookingKind, { stay }: AskedStay, nowMs: number): void {
   if (stay === undefined || stay.fromMs >= earliestMs(nowMs)) return;
   throw problem('bad-argument', { errors: [queryFault(fields[0], inThePast)] });
-}
-
-function isFiltered({ stay, guests }: AskedStay): boolean {
-  return stay !== undefined || guests !== undefined;
 }
 
 const guestsPattern = /^(?:[1-9]|1\d|20)$/;
@@ -150,17 +159,17 @@ function stayArgumentShape({ stay }: BookingKind, hasGuests: boolean): Record<st
 
 export async function withAvailability<Row extends Resource>(
   kysely: Kysely<Tables>,
-  kind: BookingKind,
+  statements: UnitStatements,
   resources: readonly Row[],
   { stay, guests = 1 }: AskedStay,
   nowMs: number,
 ): Promise<readonly (Row & WithAvailability)[]> {
   const offers = await offersOf(
     kysely,
-    kind,
+    statements,
     resources.map(({ id }) => id),
   );
-  const available = stay && (await availableFor(kysely, kind, offers, { stay, guests, nowMs }));
+  const available = stay && (await availableFor(kysely, statements, offers, { stay, guests, nowMs }));
   return resources.map((resource) => ({
     ...resource,
     offers: offers.filter(({ resource_id }) => resource_id === resource.id),
@@ -170,12 +179,12 @@ export async function withAvailability<Row extends Resource>(
 
 async function availableFor(
   kysely: Kysely<Tables>,
-  kind: BookingKind,
+  statements: UnitStatements,
   offers: readonly Offer[],
   { stay, guests, nowMs }: { readonly stay: Stay; readonly guests: number; readonly nowMs: number },
 ): Promise<readonly Availability[]> {
   const largeEnough = offers.filter((offer) => offer.guests >= guests);
-  const taken = await takenIn(kysely, kind, largeEnough, stay, nowMs);
+  const taken = await takenIn(kysely, statements, { ...stay, offers: largeEnough, now: timeText(nowMs) });
   return largeEnough
     .map((offer) => ({ offer, units: unitsLeft(offer, stay, taken), price: offer.price * lengthOf(stay) }))
     .filter(({ units }) => units > 0);

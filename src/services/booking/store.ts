@@ -2,13 +2,28 @@
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { type Problem, problem } from '#http';
 import type { ListQuery } from '#query';
-import { type BookingRow, type BookingStatus, createPageReader, type Database, type Page, type Tables } from '#storage';
-import { keepUnits, releaseUnits } from './availability.ts';
+import {
+  type BookingRow,
+  type BookingStatus,
+  createPageReader,
+  type Database,
+  type Page,
+  type Slot,
+  type Tables,
+} from '#storage';
+import { prepareUnits } from './availability.ts';
 import { type RefundStep, refundAt } from './cancellation.ts';
-import { type BookingRequest, createBooking, SoldOut, soldOutProblem } from './create-booking.ts';
+import {
+  type BookingRequest,
+  createBooking,
+  type PreparedKind,
+  prepareInsert,
+  SoldOut,
+  soldOutProblem,
+} from './create-booking.ts';
 import { createIdempotentRequests, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';
 import type { BookingKind } from './kind.ts';
-import { type BookingLimits, defaultLimits } from './limits.ts';
+import { type BookingLimits, defaultLimits, prepareLimits } from './limits.ts';
 import { timeText } from './stay.ts';
 
 export interface BookingStoreOptions {
@@ -43,11 +58,15 @@ export interface BookingStore<Row extends BookingRow> {
 }
 
 export function createBookingStore<Row extends BookingRow>(options: BookingStoreOptions): BookingStore<Row> {
-  const { database, kind, clock, limits = defaultLimits } = options;
+  const { database, clock, limits = defaultLimits } = options;
   const { kysely } = database;
+  const kind = prepareKind(options.kind);
   const idempotentRequests = createIdempotentRequests(database);
   const ownedAt = (now: string, user: string) => bookingsAt<Row>(kysely, kind, now).where(sql.ref('user'), '=', user);
-  const readPage = createPageReader(database, ownedAt('', ''));
+  const readPage = createPageReader(database, (slot: Slot<Owned>) => {
+    const [at, user] = [slot(({ now }) => now), slot((owned) => owned.user)];
+    return ownedAt(at, user);
+  });
   const readOwned = database.prepareFirst<Row>(ownedAt('', '').where(sql.ref('id'), '=', ''));
   const now = createTimeText(clock);
 
@@ -70,9 +89,19 @@ export function createBookingStore<Row extends BookingRow>(options: BookingStore
       const change = { id, status, requireCurrent, nowMs: clock() };
       return database.transact((transaction) => changeStatus(database, transaction, kind, change));
     },
-    readPage: (user, list) => readPage([now(), user], list),
+    readPage: (user, list) => readPage({ now: now(), user }, list),
     readOwned: (user, id) => readOwned(now(), user, id),
   } satisfies BookingStore<Row>);
+}
+
+function prepareKind(kind: BookingKind): PreparedKind {
+  return { ...kind, ...prepareUnits(kind), ...prepareLimits(kind), ...prepareInsert(kind) };
+}
+
+/** The bookings of a user at a time. */
+interface Owned {
+  readonly now: string;
+  readonly user: string;
 }
 
 /** Keeps its last text, since many requests share a millisecond. */
@@ -131,7 +160,7 @@ interface StatusChange<Row extends BookingRow> {
 async function changeStatus<Row extends BookingRow>(
   { dialect }: Pick<Database, 'dialect'>,
   transaction: Kysely<Tables>,
-  kind: BookingKind,
+  kind: PreparedKind,
   { id, status, requireCurrent, nowMs }: StatusChange<Row>,
 ): Promise<Row> {
   const now = timeText(nowMs);
@@ -152,7 +181,7 @@ async function lock(transaction: Kysely<Tables>, { tables }: BookingKind, id: st
 /** The booking before its days, like every other writer of both: otherwise two of them could deadlock. */
 async function write(
   transaction: Kysely<Tables>,
-  kind: BookingKind,
+  kind: PreparedKind,
   { id, status: from, policy }: BookingRow,
   status: BookingStatus,
   nowMs: number,
@@ -162,7 +191,7 @@ async function write(
   const refund = status === 'cancelled' ? paidBack : null;
   await sql`update ${sql.table(kind.tables.bookings)} set status = ${status}, version = version + 1, expires_at = null,
     refund = ${refund} where id = ${id}`.execute(transaction);
-  await (status === 'cancelled' ? releaseUnits : keepUnits)(transaction, kind, id);
+  await (status === 'cancelled' ? kind.deleteUnits : kind.keepUnits)(transaction, id);
 }
 
 function forbiddenTransition(from: BookingStatus, to: BookingStatus): Problem {
