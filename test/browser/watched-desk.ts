@@ -1,9 +1,10 @@
 /** A desk with a copy of the demo's configuration and a mapping to a service that refuses connections. */
 import assert from 'node:assert/strict';
-import { cp, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { createFrontdesk, type Frontdesk } from '../../src/index.ts';
+import { copyConfigTo } from '../support/desks.ts';
 import type { TestServers } from '../support/serve.ts';
 import { eventually } from '../support/waiting.ts';
 
@@ -22,7 +23,7 @@ export const demo = Object.freeze({ authorization: `Basic ${btoa('demo:demo')}` 
 /** Further `records` are YAML. */
 export async function openWatchedDesk(servers: TestServers, config: string, records = ''): Promise<WatchedDesk> {
   const { origin: away } = await servers.refusing();
-  await cp('config', config, { recursive: true });
+  await copyConfigTo(config);
   await writeFile(
     join(config, 'services/more.yaml'),
     `${mappingText('away', '/away', away)}bypass_auth: true\n${records}`,

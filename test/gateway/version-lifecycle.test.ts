@@ -7,8 +7,8 @@ import mount from 'koa-mount';
 import request, { type Response } from 'supertest';
 import { parse } from 'yaml';
 import { formatExplanation } from '#explain';
-import { type Frontdesk, type FrontdeskOptions, hashPassword } from '../../src/index.ts';
-import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
+import { authRecord, call, callAsDemo, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -129,7 +129,7 @@ describe('a Version', () => {
     config = {
       records,
       limits: [{ domain: 'gateway', descriptors: [once('user'), once('remote_address')] }],
-      users: [{ name: 'demo', password_hash: await hashPassword('demo') }],
+      users: [demoRecord],
       demo: parse(await readFile('config/demo.yaml', 'utf8')),
     };
     const more = { services, trustedProxies: ['127.0.0.1', '::1'], corsOrigins: [corsOrigin] };

@@ -140,13 +140,15 @@ describe('listeners', () => {
     const warned = () => log.filter(({ level, fields }) => level === 'warn' && 'listener' in fields);
     assert.deepEqual(warned(), []);
 
-    const exposed = await open({ authHost: '0.0.0.0', allowDemoUsers: true, logger: recordingLogger(log) });
+    // With the published passwords.
+    const config = './config';
+    const exposed = await open({ config, authHost: '0.0.0.0', allowDemoUsers: true, logger: recordingLogger(log) });
     await exposed.listen();
     assert.deepEqual(
       warned().map(({ fields }) => fields),
       [{ listener: 'auth', host: '0.0.0.0' }],
     );
-    await assert.rejects(open({ authHost: '192.0.2.1' }), /AUTH_HOST=192\.0\.2\.1 is open to the network/);
+    await assert.rejects(open({ config, authHost: '192.0.2.1' }), /AUTH_HOST=192\.0\.2\.1 is open to the network/);
     const absent = await open({ ratelimitHost: '192.0.2.1' });
     await assert.rejects(absent.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).*RATELIMIT_HOST/);
   });

@@ -1,18 +1,24 @@
 /** Desks of the library for a test: on free ports, with a database of their own, closed afterwards. */
-import { cp } from 'node:fs/promises';
+import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import request, { type Test } from 'supertest';
 import { createFrontdesk, type Frontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import type { TestServers } from './serve.ts';
-import type { WriteFiles } from './temporary-files.ts';
+import { temporaryFiles, type WriteFiles } from './temporary-files.ts';
 
 export type OpenDesk = (options?: FrontdeskOptions) => Promise<Frontdesk>;
 
-/** With ./config and its demo data, unless the options say otherwise. */
+/** With a copy of ./config and its demo data, unless the options say otherwise. To be called in a `describe`. */
 export function desksOf(servers: TestServers): OpenDesk {
+  const writeFiles = temporaryFiles();
+  let copied: Promise<string> | undefined;
+  const copyOnce = () => {
+    copied ??= copyConfig(writeFiles);
+    return copied;
+  };
   return async function openDesk(options = {}) {
     const scratch = { databaseUrl: 'sqlite::memory:', demo: true, port: 0, authPort: 0, ratelimitPort: 0 };
-    const desk = await createFrontdesk({ ...scratch, ...options });
+    const desk = await createFrontdesk({ ...scratch, ...options, config: options.config ?? (await copyOnce()) });
     servers.later(desk.close);
     return desk;
   };
@@ -67,8 +73,12 @@ const guestRecord = Object.freeze({
 
 /** A copy of ./config whose passwords are the same, and cost next to nothing to check; its directory. */
 export async function copyConfig(writeFiles: WriteFiles): Promise<string> {
-  const users = JSON.stringify({ users: [demoRecord, guestRecord] });
-  const directory = join(await writeFiles({ 'config/users.yaml': users }), 'config');
-  await cp('config', directory, { recursive: true, force: false });
+  const directory = join(await writeFiles(), 'config');
+  await copyConfigTo(directory);
   return directory;
+}
+
+export async function copyConfigTo(directory: string): Promise<void> {
+  await cp('config', directory, { recursive: true });
+  await writeFile(join(directory, 'users.yaml'), JSON.stringify({ users: [demoRecord, guestRecord] }));
 }
