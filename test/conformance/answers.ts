@@ -18,6 +18,8 @@ interface Asked {
 const demo = { authorization: `Basic ${Buffer.from('demo:demo').toString('base64')}` };
 const json = { ...demo, 'content-type': 'application/json' };
 const bookings = '/v1/hotels/bookings/';
+const booking = `${bookings}0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01`;
+const forwarded = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'ftp', 'x-forwarded-prefix': '/evil' };
 const room = { hotel_id: 'bdd640fb-0667-4ad1-9c80-317fa3b1799d', check_in: '2031-05-12', check_out: '2031-05-15' };
 
 const requests: readonly Asked[] = [
@@ -29,11 +31,25 @@ const requests: readonly Asked[] = [
   { path: '/v1/hotels', headers: { ...demo, 'x-gateway-test-allow': 'layouts' } },
   { path: '/v1/hotels', headers: demo, method: 'HEAD' },
   { path: '/v1/hotels', headers: demo, method: 'OPTIONS' },
+  { path: '/v1/hotels', headers: { ...demo, accept: 'image/png' } },
+  { path: '/v1/hotels', headers: { ...demo, ...forwarded } },
+  { path: '/v1/hotels/', headers: json, method: 'POST', body: '{}' },
+  { path: '/v1/hotels/nowhere', headers: demo },
   { path: '/v1/hotels?limit=none', headers: demo },
+  { path: '/v1/hotels?limit=2&offset=2&sort=-city&fields=id,city', headers: demo },
+  { path: '/v1/hotels?after=start&limit=1', headers: demo },
+  { path: '/v1/cars?q=BERLIN', headers: demo },
   { path: '/v1/hotels/bookings', headers: demo },
   { path: bookings, headers: demo },
-  { path: `${bookings}0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01`, headers: demo },
+  { path: '/v1/hotels/%62ookings/', headers: demo },
+  { path: '/v1/hotels%2Fbookings', headers: demo },
+  { path: `${bookings}..%2Fx`, headers: demo },
+  { path: booking, headers: demo },
+  { path: booking, headers: { ...demo, accept: 'application/yaml' } },
+  { path: booking, headers: { ...demo, 'if-none-match': '*' } },
+  { path: booking, headers: demo, method: 'DELETE' },
   { path: `${bookings}none`, headers: demo },
+  { path: `${bookings}none`, headers: { ...demo, accept: 'application/yaml' } },
   { path: `${bookings}none`, headers: { ...demo, accept: 'application/problem+json' } },
   { path: bookings, headers: demo, method: 'PUT', body: '{}' },
   { path: bookings, headers: json, method: 'POST', body: '{}' },
@@ -43,6 +59,9 @@ const requests: readonly Asked[] = [
   { path: '/v1/hotels/docs/', headers: { ...demo, accept: 'text/html' } },
   { path: '/v1/' },
   { path: '/v1/messages' },
+  { path: '/v1/messages', headers: forwarded },
+  { path: '/v1/messages/1', headers: forwarded },
+  { path: '/v1/accounts/guest/messages/?limit=1' },
   { path: '/v1/messages/' },
   { path: '/v1/messages/', headers: { accept: 'image/png' } },
   { path: '/v1/messages/999' },

@@ -11,21 +11,27 @@ import { bookingCases } from './bookings.ts';
 import type { Desk, OpenDesk } from './desk.ts';
 import { diagnosticsCases } from './diagnostics.ts';
 import { errorCases } from './errors.ts';
-import { allListCases, listCases } from './lists.ts';
+import { listCases } from './lists.ts';
 import { pathCases } from './paths.ts';
 import { rateLimitCases, rateLimitHttpCases, rateLimitServiceCases } from './rate-limits.ts';
 import { representationCases } from './representations.ts';
 import { versionCases } from './versions.ts';
 
-/** What a layout may serve; each has its own address in `Desk`. A mounted gateway is one below the path of a host app. */
-export type Listener = 'gateway' | 'mounted' | 'auth' | 'ratelimit' | 'ratelimitHttp';
+/**
+ * What a layout may serve; each has its own address in `Desk`. A mounted gateway is one below the path of a host app. The
+ * reference is the gateway with which whole answers of the others are compared, in place of every case.
+ */
+export type Listener = 'reference' | 'gateway' | 'mounted' | 'auth' | 'ratelimit' | 'ratelimitHttp';
 
-/** What a mount may change: links, paths, redirects, and what the host's middleware may do to an answer. */
-const placeCases = [versionCases, pathCases, errorCases, listCases, answerCases];
+/** What other processes may change. */
+const gatewayCases = [authenticationCases, rateLimitCases, diagnosticsCases];
+/** What a mount may change: paths, redirects, and what the host's middleware may do to an answer. */
+const placeCases = [versionCases, pathCases, errorCases];
 
 const cases: Readonly<Record<Listener, readonly ((desk: OpenDesk) => void)[]>> = {
-  gateway: [authenticationCases, rateLimitCases, representationCases, diagnosticsCases, ...placeCases],
-  mounted: placeCases,
+  reference: [...gatewayCases, representationCases, ...placeCases, listCases],
+  gateway: [...gatewayCases, answerCases],
+  mounted: [...placeCases, answerCases],
   auth: [authServiceCases],
   ratelimit: [rateLimitServiceCases],
   ratelimitHttp: [rateLimitHttpCases],
@@ -34,10 +40,8 @@ const cases: Readonly<Record<Listener, readonly ((desk: OpenDesk) => void)[]>> =
 interface Layout {
   /** Those that it has. */
   readonly listeners?: readonly Listener[];
-  /** What is booked there. Hotels and cars are booked by the same code, so each of them in two layouts is enough. */
+  /** What is booked there. Hotels and cars are booked by the same code, so each of them in one layout is enough. */
   readonly kinds?: readonly BookingKind[];
-  /** Whole answers of the others are compared with those of this one. */
-  readonly isReference?: boolean;
 }
 
 /** A desk of the library, listening. */
@@ -54,7 +58,7 @@ export async function addressesOf(desk: Frontdesk): Promise<Desk> {
 
 /** `open` starts the layout once for all cases; it gets the directory of a configuration with quick passwords. */
 export function conformance(name: string, open: (config: string) => Promise<Desk>, layout: Layout = {}): void {
-  const { listeners = ['gateway', 'auth', 'ratelimit', 'ratelimitHttp'], kinds = [], isReference = false } = layout;
+  const { listeners = ['gateway', 'auth', 'ratelimit', 'ratelimitHttp'], kinds = [] } = layout;
 
   describe(`conformance: ${name}`, () => {
     let opened: Desk | undefined;
@@ -71,12 +75,7 @@ export function conformance(name: string, open: (config: string) => Promise<Desk
       opened = await open(await copyConfig(writeFiles));
     });
 
-    const ofReference = new Map([
-      [listCases, allListCases],
-      [answerCases, () => {}],
-    ]);
-    for (const declare of listeners.flatMap((listener) => cases[listener]))
-      ((isReference && ofReference.get(declare)) || declare)(desk);
+    for (const declare of listeners.flatMap((listener) => cases[listener])) declare(desk);
     // Bookings come last, because they change what lists show.
     for (const client of kinds.map((kind) => createBookingClient(desk, kind)))
       for (const declare of [bookingCases, bookingChangeCases, bookingRetryCases]) declare(client);
