@@ -7,8 +7,8 @@ import { startSplit } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
-const mapping = (name: string, prefix: string) =>
-  `apiVersion: gateway/v1\nkind: Mapping\nname: ${name}\nprefix: ${prefix}\nservice: hotel\n`;
+const mapping = (prefix: string, service = 'hotel') =>
+  `apiVersion: gateway/v1\nkind: Mapping\nname: rooms\nprefix: ${prefix}\nservice: ${service}\nbypass_auth: true\n`;
 const auth = '---\napiVersion: gateway/v1\nkind: AuthService\nname: auth\nauth_service: auth\n';
 
 describe('frontdesk split', function () {
@@ -18,18 +18,19 @@ describe('frontdesk split', function () {
 
   it('starts what the records name, re-reads them on SIGHUP, and leaves no process behind when it is killed', async () => {
     const CONFIG_DIR = join(await writeFiles(), 'config');
+    const { origin } = await servers.http((_req, res) => void res.end());
     /** Swaps the whole directory, which no watch of it notices. */
     const configure = async (prefix: string) => {
-      await symlink(await writeFiles({ 'services/hotel.yaml': mapping('hotel', prefix) }), `${CONFIG_DIR}.new`);
+      await symlink(await writeFiles({ 'services/rooms.yaml': mapping(prefix, origin) + auth }), `${CONFIG_DIR}.new`);
       await rename(`${CONFIG_DIR}.new`, CONFIG_DIR);
     };
     await configure('/v1/hotels');
     const server = await startSplit([], { env: { CONFIG_DIR } });
-    assert.deepEqual(server.stdout().match(/^ {2}\w+(?= +http)/gm), ['  gateway', '  hotel']);
+    assert.deepEqual(server.stdout().match(/^ {2}\w+(?= +http)/gm), ['  gateway', '  auth']);
 
     await configure('/v1/rooms');
     server.signal('SIGHUP');
-    for (const module of ['gateway', 'hotel'])
+    for (const module of ['gateway', 'auth'])
       await server.said(new RegExp(`"module":"${module}".*"configuration reloaded"`));
     await request(server.gatewayUrl).get('/v1/rooms').expect(200);
 
@@ -40,7 +41,7 @@ describe('frontdesk split', function () {
   });
 
   it('stops at once at the second signal, and ends with 1 as its modules could not finish', async () => {
-    const CONFIG_DIR = await writeFiles({ 'services/hotel.yaml': mapping('hotel', '/v1/hotels') });
+    const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms', 'http://127.0.0.1:9') });
     const server = await startSplit([], { env: { CONFIG_DIR, DRAIN_MS: '50000' } });
     server.signal('SIGTERM');
     await server.said(/Again stops at once/);
@@ -50,7 +51,7 @@ describe('frontdesk split', function () {
 
   it('says why one of them cannot start, stops the others, and ends with 1', async () => {
     const { port } = await servers.tcp(() => {});
-    const CONFIG_DIR = await writeFiles({ 'services/hotel.yaml': `${mapping('hotel', '/v1/hotels')}${auth}` });
+    const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms') + auth });
     const starting = startSplit([], { env: { CONFIG_DIR, AUTH_PORT: String(port) } });
     await assert.rejects(starting, /ended with 1 .*EADDRINUSE.*AUTH_PORT.*the process of auth has ended, so all stop/s);
   });

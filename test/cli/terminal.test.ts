@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { PassThrough } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
-import type { WriteStream } from 'node:tty';
+import { WriteStream } from 'node:tty';
 import { stripVTControlCharacters, styleText } from 'node:util';
+import { requireSettings } from '#config';
+import { explainOnce } from '../../src/cli/explain.ts';
 import { type Colours, colours, print, wrap } from '../../src/cli/terminal.ts';
 import { built } from '../support/programs/built.ts';
 
@@ -34,6 +36,8 @@ describe('print', () => {
   });
 
   it('writes no colour where there is none, and fits the window nevertheless', async () => {
+    const { getColorDepth } = WriteStream.prototype;
+    assert.equal(getColorDepth({ TERM: 'xterm-256color', NO_COLOR: '1' }), 1);
     const text = await printed(long, colours.errors, { depth: 1 });
     assert.equal(stripVTControlCharacters(text), text);
     assert.ok(text.split('\n').every((line) => line.length <= 80));
@@ -62,31 +66,28 @@ describe('wrap', () => {
 
 describe('the commands at a terminal', function () {
   this.timeout(60_000);
-  const main = built('main.js');
-  const atTerminal = (command: string, env: NodeJS.ProcessEnv = {}) =>
-    spawnSync('script', ['-qec', `${process.execPath} ${main} ${command}`, '/dev/null'], {
-      env: { PATH: process.env['PATH'], TERM: 'xterm-256color', CONFIG_DIR: 'config', ...env },
-      encoding: 'utf8',
-    }).stdout.replaceAll('\r', '');
 
-  before(function () {
+  function hasColoursAndFits(text: string): void {
+    const plain = stripVTControlCharacters(text);
+    assert.notEqual(text, plain);
+    assert.deepEqual(
+      plain.split('\n').filter((line) => line.length > 80),
+      [],
+    );
+  }
+
+  it('check has colours and 80 columns', function () {
     if (spawnSync('script', ['--version']).status !== 0) this.skip();
+    const command = `${process.execPath} ${built('main.js')} check`;
+    const env = { PATH: process.env['PATH'], TERM: 'xterm-256color', CONFIG_DIR: 'config' };
+    const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], { env, encoding: 'utf8' });
+    hasColoursAndFits(stdout.replaceAll('\r', ''));
+    assert.match(stripVTControlCharacters(stdout), /^\/v1\/hotels +-> +hotel /m);
   });
 
-  for (const command of ['check', 'explain GET /v1/hotels --user demo'])
-    it(`${command} has colours and 80 columns`, () => {
-      const coloured = atTerminal(command);
-      const plain = stripVTControlCharacters(coloured);
-      assert.notEqual(coloured, plain);
-      assert.deepEqual(
-        plain.split('\n').filter((line) => line.length > 80),
-        [],
-      );
-    });
-
-  it('have no colours with NO_COLOR', () => {
-    const text = atTerminal('check', { NO_COLOR: '1' });
-    assert.match(text, /^\/v1\/hotels +-> +hotel /m);
-    assert.equal(stripVTControlCharacters(text), text);
+  it('explain has colours and 80 columns', async () => {
+    const asked = { method: 'GET', url: '/v1/hotels', user: 'demo', header: [] };
+    const { text } = await explainOnce(requireSettings({ configDir: 'config' }), asked);
+    hasColoursAndFits(await printed(text, colours.explanation));
   });
 });

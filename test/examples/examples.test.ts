@@ -2,29 +2,29 @@
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import request from 'supertest';
+import { mappingRecord } from '../support/desks.ts';
 import { type Program, startProgram, startServer } from '../support/programs/frontdesk-process.ts';
+import { testServers } from '../support/serve.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
+import { startUpstream } from '../support/upstream.ts';
 import { createStranger } from '../support/wire/grpc-stranger.ts';
 
-describe('the example', function () {
+describe('the examples', function () {
   this.timeout(20_000);
-  let program: Program | undefined;
+  let program: Program;
 
-  /** The URL that it prints. */
-  async function start(name: string): Promise<string> {
-    const file = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
-    program = startProgram(file, { env: { PORT: '0' } });
-    await program.said(/^\w+:\/\/.*\n/);
-    return program.stdout().trim();
-  }
-
-  afterEach(async () => {
-    program?.signal('SIGTERM');
-    const ended = await program?.ended;
-    assert.deepEqual(ended && [ended.code, ended.stderr], [0, '']);
+  before(() => {
+    program = startProgram(fileURLToPath(new URL('./all.ts', import.meta.url)), { env: { PORT: '0' } });
   });
 
+  /** The URL that one of them prints. */
+  async function printed(pattern: RegExp): Promise<string> {
+    await program.said(pattern);
+    return pattern.exec(program.stdout())?.[0] ?? '';
+  }
+
   it('embedded: a desk below the path of another app, which keeps its own paths', async () => {
-    const url = await start('embedded');
+    const url = await printed(/^http:.*\/travel\/.*$/m);
     const { body } = await request(url).get('').expect(200);
     assert.equal(body.url, url);
     const { origin } = new URL(url);
@@ -34,7 +34,7 @@ describe('the example', function () {
   });
 
   it('own-service: behind auth and limits, with the caller’s name', async () => {
-    const url = await start('own-service');
+    const url = await printed(/^http:.*\/tickets\/.*$/m);
     await request(url).get('').expect(401);
     const ask = () => request(url).get('').auth('ann', 'secret');
     await ask().expect(200, { path: '/7', user: 'ann' });
@@ -42,19 +42,8 @@ describe('the example', function () {
     await ask().expect(429);
   });
 
-  it('instrumentation: spans of the command line, in the trace that the log names', async () => {
-    const file = new URL('../../config/recipes/instrumentation.js', import.meta.url).href;
-    const server = await startServer(['--only', 'gateway,api'], { env: { NODE_OPTIONS: `--import ${file}` } });
-    program = server;
-    await request(server.gatewayUrl).get('/v1/messages/1').expect(200);
-    await server.said(/^ {2}name: 'GET \/v1',$/m);
-    await server.said(/"msg":"request"/);
-    const [, spans] = /^ {2}traceId: '([\da-f]{32})',$/m.exec(server.stdout()) ?? [];
-    assert.ok(spans !== undefined && server.stdout().includes(`"traceId":"${spans}"`));
-  });
-
   it('rate-limit-service: a server that any gRPC client can use through reflection', async () => {
-    const stranger = createStranger(await start('rate-limit-service'));
+    const stranger = createStranger(await printed(/^grpc:.*$/m));
     const user = { domain: 'shop', descriptors: [{ entries: [{ key: 'user', value: 'ann' }] }] };
     const codes: unknown[] = [];
     for (let sent = 0; sent < 4; sent += 1) {
@@ -63,5 +52,32 @@ describe('the example', function () {
     }
     stranger.close();
     assert.deepEqual(codes, ['OK', 'OK', 'OK', 'OVER_LIMIT']);
+  });
+
+  after(async () => {
+    program.signal('SIGTERM');
+    const { code, stderr } = await program.ended;
+    assert.deepEqual([code, stderr], [0, '']);
+  });
+});
+
+describe('the instrumentation of the recipe', function () {
+  this.timeout(20_000);
+  const servers = testServers();
+  const writeFiles = temporaryFiles();
+
+  it('gives spans to the command line, in the trace that the log names', async () => {
+    const file = new URL('../../config/recipes/instrumentation.js', import.meta.url).href;
+    const { origin } = await startUpstream(servers);
+    const mapping = JSON.stringify({ ...mappingRecord('api', '/v1', origin), bypass_auth: true });
+    const CONFIG_DIR = await writeFiles({ 'services/api.yaml': mapping });
+    const server = await startServer([], { env: { CONFIG_DIR, NODE_OPTIONS: `--import ${file}` } });
+    await request(server.gatewayUrl).get('/v1/messages/1').expect(200);
+    await server.said(/^ {2}name: 'GET \/v1',$/m);
+    await server.said(/"msg":"request"/);
+    const [, spans] = /^ {2}traceId: '([\da-f]{32})',$/m.exec(server.stdout()) ?? [];
+    assert.ok(spans !== undefined && server.stdout().includes(`"traceId":"${spans}"`));
+    const { code, stderr } = await server.stop();
+    assert.deepEqual([code, stderr], [0, '']);
   });
 });

@@ -29,6 +29,14 @@ describeOnDatabases('64 clients who race for the last room', (create) => {
     return server;
   }
 
+  it('find the services alone where --only names them', () => {
+    for (const { stdout, authUrl, ratelimitUrl } of servers) {
+      assert.match(stdout(), /^ {2}hotel +http/m);
+      assert.doesNotMatch(stdout(), /gateway/);
+      assert.deepEqual([authUrl, ratelimitUrl], ['', '']);
+    }
+  });
+
   it('are answered 201 once and 409 with alternatives 63 times', async () => {
     const [least] = (await listRoomTypes(serverOf(0))).toSorted((a, b) => a.rooms - b.rooms);
     if (least === undefined) throw new Error('there are no rooms');
