@@ -159,8 +159,10 @@ function createDatabase({ writer, reader, snapshot, kysely, findFileFault }: Par
 
 /** Counts what foreign keys change as well. A statement that failed has changed nothing. */
 function createChangeCount(writer: DatabaseSync): () => number | undefined {
-  const count = writer.prepare('select total_changes() as rows');
-  return () => (writer.isOpen && writer.isTransaction ? Number(count.get()?.['rows']) : undefined);
+  const count = writer.prepare('select total_changes()');
+  // An object would cost as much as the count, which each transaction asks for.
+  count.setReturnArrays(true);
+  return () => (writer.isOpen && writer.isTransaction ? Number(Object(count.get())[0]) : undefined);
 }
 
 function closeAll(reader: DatabaseSync, writer: DatabaseSync): void {

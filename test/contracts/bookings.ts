@@ -4,9 +4,11 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { Problem, problem } from '#http';
 import type { ListQuery } from '#query';
-import type { BookingStatus, Database, HotelBookingRow } from '#storage';
+import type { BookingStatus, CarBookingRow, Database, HotelBookingRow } from '#storage';
 import type { IdempotentRequest } from '../../src/services/booking/idempotent-requests.ts';
 import { dayMs, stayOf } from '../../src/services/booking/stay.ts';
+import { createBookingStore } from '../../src/services/booking/store.ts';
+import { carKind } from '../../src/services/car/car.ts';
 import type { ScratchDatabase } from '../support/databases.ts';
 import { availabilityContract } from './availability.ts';
 import {
@@ -142,6 +144,27 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
       const { rows } = await sql<{ taken: number | string }>`select count(*) as taken from car_days
         where offer_id = ${carId} and day = ${today + 12}`.execute(world.database.kysely);
       assert.equal(Number(rows[0]?.taken), 5);
+    });
+
+    it('run once each: a refusal has written nothing, so that the others need not run again without it', async () => {
+      let runs = 0;
+      const transact: Database['transact'] = (work) =>
+        world.database.transact((transaction) => {
+          runs += 1;
+          return work(transaction);
+        });
+      const limits = { holdsMax: 1, daysMax: 90, unitsMax: 2 };
+      const options = { database: { ...world.database, transact }, clock: () => startMs, limits };
+      const store = createBookingStore<CarBookingRow>({ ...options, kind: carKind });
+      const [carId, lastCarId] = [await world.addCar(64), await world.addCar(1)];
+      const races = Array.from({ length: 64 }, (_, client) => {
+        const more = { user: `racer ${client % 8}`, hold: client % 2 === 0 };
+        return make(store, requestFor(client % 8 === 7 ? lastCarId : carId, more));
+      });
+      const outcomes = await Promise.allSettled(races);
+      const slugs = new Set(outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason.slug] : [])));
+      assert.deepEqual([...slugs].sort(), ['sold-out', 'too-many-holds', 'too-many-units']);
+      assert.equal(runs, 64);
     });
   });
 
