@@ -24,12 +24,14 @@ export interface ConnectionsOptions {
   readonly handler: RequestListener;
   /** How many requests of a connection are open at once. */
   readonly pipelineMax: number;
+  /** How many requests wait, over all connections. @default 10_000 */
+  readonly waitingMax?: number | undefined;
   /** Called when a connection becomes idle, and when it no longer is. */
   readonly setIdle?: ((socket: Socket, isIdle: boolean) => void) | undefined;
 }
 
-/** Over all connections of a server. Each takes about 1.5 KB, and a client may send 2,500 in what is read at once. */
-const waitingMax = 10_000;
+/** Each takes about 1.5 KB, and a client may send 2,500 in what is read at once. */
+const defaultWaitingMax = 10_000;
 
 /**
  * Node serves all pipelined requests of a connection at once, and their answers wait in memory for their turn. Here a
@@ -37,7 +39,8 @@ const waitingMax = 10_000;
  * answer that the client does not take stays open. What has been read by then waits as requests: a connection that
  * brings one beyond `waitingMax` ends.
  */
-export function createConnections(server: Server, { handler, pipelineMax, setIdle }: ConnectionsOptions): Connections {
+export function createConnections(server: Server, options: ConnectionsOptions): Connections {
+  const { handler, pipelineMax, waitingMax = defaultWaitingMax, setIdle } = options;
   const connections = new Map<Socket, Pipeline>();
   let waitingCount = 0;
   let isLeaving = false;

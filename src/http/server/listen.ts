@@ -28,6 +28,8 @@ export interface HttpServerOptions {
   readonly keepAliveTimeoutMs: number;
   /** How many requests of a connection are open at once. */
   readonly pipelineMax: number;
+  /** How many requests wait for their turn, over all connections. @default 10_000 */
+  readonly waitingMax?: number | undefined;
   /** How long a response may wait for a client that takes nothing of it; 0: without end. */
   readonly answerIdleTimeoutMs: number;
   /** PEM texts; undefined: plain HTTP. */

@@ -89,10 +89,11 @@ describe('endIdleAnswers', () => {
   }
 
   it('does not end the connection of a client that reads', async () => {
-    const port = await serving((_request, response) => response.end(large), { answerIdleTimeoutMs: 500 });
+    const body = large.subarray(0, large.length / 4);
+    const port = await serving((_request, response) => response.end(body), { answerIdleTimeoutMs: 500 });
     let taken = 0;
     for await (const chunk of await responseOf(port)) taken += (chunk as Buffer).length;
-    assert.equal(taken, large.length);
+    assert.equal(taken, body.length);
   });
 
   it('does not end the connection of a client that waits for the next event of a stream', async () => {
