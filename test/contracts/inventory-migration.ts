@@ -106,11 +106,12 @@ async function fillOld(url: string): Promise<void> {
   await sql`insert into hotels (id, name, city) values (${hotelId}, 'Astoria', 'Bern')`.execute(kysely);
   await sql`insert into cars (id, model, class, city) values (${carId}, 'Polo', 'economy', 'Bern')`.execute(kysely);
   const statuses = ['pending', 'confirmed', 'cancelled'];
-  for (let place = 0; place < bookingsMax; place += 1) {
+  const rows = Array.from({ length: bookingsMax }, (_, place) => {
     const rest = sql`'ann', ${statuses[place % 3]}, 3, '2025-12-31T23:59:59.999Z'`;
-    await sql`insert into hotel_bookings (id, hotel_id, "user", status, version, created_at)
-      values (${idAt(place)}, ${hotelId}, ${rest})`.execute(kysely);
-  }
+    return sql`(${idAt(place)}, ${hotelId}, ${rest})`;
+  });
+  await sql`insert into hotel_bookings (id, hotel_id, "user", status, version, created_at)
+    values ${sql.join(rows)}`.execute(kysely);
   await sql`insert into car_bookings (id, car_id, "user", status, version, created_at)
     values (${idAt(1)}, ${carId}, 'ann', 'confirmed', 1, '2025-12-31T23:59:59.999Z')`.execute(kysely);
   await kysely.destroy();

@@ -1,15 +1,10 @@
 /** The contract of limiters in this process, and across gRPC in both packages of the protocol. */
-import type { LimitDomain } from '#config';
-import { connectRateLimit, createLimiter, createMemoryCounters, type ProtocolName, serveRateLimit } from '#ratelimit';
+import { connectRateLimit, type Limiter, type ProtocolName, serveRateLimit } from '#ratelimit';
 import { limiterContract, type OpenLimiter } from './limiter.ts';
 
-function create(limits: readonly LimitDomain[], clock: () => number) {
-  return createLimiter({ limits, counters: createMemoryCounters({ clock }) });
-}
-
 function across(protocol: ProtocolName) {
-  return async (limits: readonly LimitDomain[], clock: () => number): Promise<OpenLimiter> => {
-    const server = await serveRateLimit({ limiter: create(limits, clock), port: 0, logger: { error() {} } });
+  return async (served: Limiter): Promise<OpenLimiter> => {
+    const server = await serveRateLimit({ limiter: served, port: 0, logger: { error() {} } });
     const limiter = connectRateLimit({
       target: () => ({ host: '127.0.0.1', port: server.port }),
       timeoutMs: 5_000,
@@ -28,9 +23,6 @@ function across(protocol: ProtocolName) {
 const everything = { resetSeconds: true, name: true, override: true };
 const nothing = { resetSeconds: false, name: false, override: false };
 
-limiterContract('in this process', everything, async (limits, clock) => ({
-  limiter: create(limits, clock),
-  close: async () => {},
-}));
+limiterContract('in this process', everything, async (limiter) => ({ limiter, close: async () => {} }));
 limiterContract('across gRPC, envoy.service.ratelimit.v3', everything, across('v3'));
 limiterContract('across gRPC, pb.lyft.ratelimit', nothing, across('lyft'));

@@ -1,7 +1,7 @@
 /** The contract of limiters, in this process and across gRPC. */
 import assert from 'node:assert/strict';
 import type { LimitDomain } from '#config';
-import { InvalidRequest, type Limiter, type RateLimitRequest } from '#ratelimit';
+import { createLimiter, createMemoryCounters, InvalidRequest, type Limiter, type RateLimitRequest } from '#ratelimit';
 import { descriptor, domain, limit, node, unlimited } from '../support/limits.ts';
 
 export interface OpenLimiter {
@@ -36,21 +36,21 @@ const limits: readonly LimitDomain[] = [
   ),
 ];
 
-/** `open` must give a limiter of these limits without hits, whose clock is 15 seconds before the full minute. */
-export function limiterContract(
-  name: string,
-  says: Says,
-  open: (limits: readonly LimitDomain[], clock: () => number) => Promise<OpenLimiter>,
-): void {
+/** `open` must give a way to the limiter, which has these limits, no hits, and a clock 15 seconds before the full minute in each test. */
+export function limiterContract(name: string, says: Says, open: (limiter: Limiter) => Promise<OpenLimiter>): void {
   describe(`a limiter ${name}`, () => {
     const time = { nowMs: 0 };
+    let limiter: Limiter;
     let opened: OpenLimiter;
 
-    beforeEach(async () => {
-      time.nowMs = 45_000;
-      opened = await open(limits, () => time.nowMs);
+    before(async () => {
+      opened = await open({ shouldRateLimit: (request) => limiter.shouldRateLimit(request) });
     });
-    afterEach(() => opened.close());
+    after(() => opened.close());
+    beforeEach(() => {
+      time.nowMs = 45_000;
+      limiter = createLimiter({ limits, counters: createMemoryCounters({ clock: () => time.nowMs }) });
+    });
 
     const ask = async (...descriptors: string[]) =>
       opened.limiter.shouldRateLimit({
