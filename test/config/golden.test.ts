@@ -1,10 +1,10 @@
 /** Every rule of the configuration, a file each: the comment at its head is what a person reads who breaks the rule. */
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatErrors, loadConfiguration } from '#config';
+import { temporaryFiles } from '../support/temporary-files.ts';
 
 const fixtures = fileURLToPath(new URL('../fixtures/config', import.meta.url));
 
@@ -22,24 +22,30 @@ function expectedErrors(file: string): string {
   return head.replace(/^# /gm, '').trimEnd();
 }
 
-async function actualErrors(file: string, place: string): Promise<string> {
-  const directory = mkdtempSync(join(tmpdir(), 'frontdesk-'));
+/** Of a directory that has no other file. */
+async function actualErrors(file: string, directory: string, place: string): Promise<string> {
+  copyFileSync(file, join(directory, place));
   try {
-    mkdirSync(join(directory, 'services'));
-    cpSync(file, join(directory, place));
     return formatErrors((await loadConfiguration(directory)).errors, directory);
   } finally {
-    rmSync(directory, { recursive: true });
+    rmSync(join(directory, place));
   }
 }
 
 describe('a configuration that breaks a rule gives the file, the line, the record and the remedy', () => {
+  const writeFiles = temporaryFiles();
+  let directory: string;
+
+  before(async () => {
+    directory = await writeFiles({ 'services/none.yaml': '', 'ratelimit/none.yaml': '' });
+  });
+
   for (const [folder, place] of Object.entries(placeOf)) {
     describe(folder, () => {
       for (const name of readdirSync(join(fixtures, folder))) {
         const file = join(fixtures, folder, name);
         it(name.replace('.yaml', '').replaceAll('-', ' '), async () => {
-          assert.equal(await actualErrors(file, place(name)), expectedErrors(file));
+          assert.equal(await actualErrors(file, directory, place(name)), expectedErrors(file));
         });
       }
     });

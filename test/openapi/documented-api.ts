@@ -100,12 +100,18 @@ export async function readApi(handler: RequestListener | string, prefix: string)
     const type = String(answer.headers['content-type']).replace(/;.*/, '');
     const schema = content[type]?.schema;
     assert.ok(schema, `${name}: ${type} is not documented`);
-    const value = type.startsWith('text/') ? answer.text : parse(answer.text);
+    const value = readText(type, answer.text);
     assert.deepEqual(judge(schema, value), [], `${name}: ${answer.text}`);
     return value;
   }
 
   return { operations: operationsOf(document.paths), judge, call, expect, bodyOf };
+}
+
+/** The reader of YAML takes twenty times as long for JSON as that of JSON. */
+function readText(type: string, text: string): unknown {
+  if (type.startsWith('text/')) return text;
+  return type.endsWith('json') ? JSON.parse(text) : parse(text);
 }
 
 function operationsOf(paths: Readonly<Record<string, Readonly<Record<string, object>>>>): Operation[] {
