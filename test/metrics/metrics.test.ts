@@ -1,6 +1,6 @@
 /** The metrics of a running gateway: what requests and changes of the configuration add to them, exactly. */
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Context } from 'koa';
@@ -8,7 +8,7 @@ import request from 'supertest';
 import { packageVersion } from '#config';
 import { durationBoundsMs } from '#gateway';
 import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
-import { authRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { built } from '../support/programs/built.ts';
 import { startProgram } from '../support/programs/frontdesk-process.ts';
 import { hasPromtool, promtool } from '../support/programs/promtool.ts';
@@ -44,11 +44,10 @@ describe('the metrics of a desk', () => {
   const log = createHeardLog();
 
   async function setUp(records: readonly object[], options: FrontdeskOptions = {}) {
-    const users = await readFile('config/users.yaml', 'utf8');
     const config = await writeFiles({
       'services/all.yaml': yaml(authRecord, limitRecord, ...records),
       'ratelimit/limits.yaml': limits,
-      'users.yaml': users,
+      'users.yaml': JSON.stringify({ users: [demoRecord] }),
     });
     const desk = await openDesk({
       config,

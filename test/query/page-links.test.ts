@@ -36,7 +36,7 @@ describe('offsetLinks', () => {
 
   it('visits every item exactly once by following next from first, and ends at last', () => {
     fc.assert(
-      fc.property(counts.limit, counts.total, (limit, total) => {
+      fc.property(counts.limit, fc.nat(200), (limit, total) => {
         const seen: number[] = [];
         let at: Record<string, number> = offsets(0, limit, total);
         for (;;) {
