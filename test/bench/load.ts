@@ -1,5 +1,5 @@
 /** The load, a separate process: as many requests as 64 keep-alive connections carry, one at a time on each. */
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { orderBody } from './booking-orders.ts';
 
 export interface LoadOrder {
@@ -10,22 +10,29 @@ export interface LoadOrder {
   readonly ordersFrom?: number;
   /** @default 200, or the 201 of an order */
   readonly status?: number;
-  /** Runs for so long before it sends `began`, and then for so long until `ended`. */
+  /** Runs for so long before it sends `began`, for so long until `ended`, and then on until it is told to stop. */
   readonly warmUpMs: number;
   readonly durationMs: number;
 }
 
+/** Ends the load once every request has its answer: a request cut off costs the server more than one answered. */
+export const stopOrder = 'stop';
+
+/** `ended`: the requests answered since `began`, and the milliseconds; `stopped`: all requests of the order. */
 export type LoadReport =
   | { readonly event: 'began' }
-  | { readonly event: 'ended'; readonly requests: number; readonly sent: number };
+  | { readonly event: 'ended'; readonly requests: number; readonly ms: number }
+  | { readonly event: 'stopped'; readonly sent: number };
 
 const connections = 64;
 
-/** Less than an HTTP client: it costs the machine little beside the server that is measured. */
-function run({ port, request, ordersFrom, status, warmUpMs, durationMs }: LoadOrder): void {
-  let [sent, answered] = [0, 0];
+/** Less than an HTTP client: it costs the machine little beside the server that is measured. Returns what stops it. */
+function run({ port, request, ordersFrom, status, warmUpMs, durationMs }: LoadOrder): () => void {
+  let [sent, answered, open] = [0, 0, connections];
+  let isStopped = false;
   const bytes = Buffer.from(request, 'latin1');
   const next = () => {
+    if (isStopped) return undefined;
     sent += 1;
     return ordersFrom === undefined ? bytes : Buffer.from(request + orderBody(ordersFrom + sent), 'latin1');
   };
@@ -33,18 +40,24 @@ function run({ port, request, ordersFrom, status, warmUpMs, durationMs }: LoadOr
     next,
     statusLine: status === undefined ? /^HTTP\/1\.1 20[01] / : new RegExp(`^HTTP/1\\.1 ${status} `),
     onAnswer: () => (answered += 1),
+    onClose() {
+      open -= 1;
+      if (open > 0) return;
+      rest();
+      report({ event: 'stopped', sent });
+    },
   };
-  const sockets = Array.from({ length: connections }, () => openConnection(port, exchange));
   const rest = stayAwake();
+  for (let count = 0; count < connections; count += 1) openConnection(port, exchange);
   setTimeout(() => {
     answered = 0;
+    const beganAtMs = performance.now();
     report({ event: 'began' });
-    setTimeout(() => {
-      report({ event: 'ended', requests: answered, sent });
-      rest();
-      for (const socket of sockets) socket.destroy();
-    }, durationMs);
+    setTimeout(() => report({ event: 'ended', requests: answered, ms: performance.now() - beganAtMs }), durationMs);
   }, warmUpMs);
+  return () => {
+    isStopped = true;
+  };
 }
 
 /** A server slower than its load would pay for waking it at every answer, and a faster one would not; wants a core. */
@@ -64,14 +77,16 @@ function report(report: LoadReport): void {
 }
 
 interface Exchange {
-  readonly next: () => Buffer;
+  /** Undefined: the connection is needed no more. */
+  readonly next: () => Buffer | undefined;
   /** Of the answer that is measured; any other ends the benchmark. */
   readonly statusLine: RegExp;
   readonly onAnswer: () => void;
+  readonly onClose: () => void;
 }
 
-function openConnection(port: number, { next, statusLine, onAnswer }: Exchange): Socket {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => socket.write(next()));
+function openConnection(port: number, { next, statusLine, onAnswer, onClose }: Exchange): void {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true }, send);
   let head = '';
   let missing = 0;
   socket.on('data', (chunk) => {
@@ -86,12 +101,21 @@ function openConnection(port: number, { next, statusLine, onAnswer }: Exchange):
     }
     if (missing > 0) return;
     onAnswer();
-    socket.write(next());
+    send();
   });
   socket.on('error', (error) => {
     throw error;
   });
-  return socket;
+
+  function send(): void {
+    const request = next();
+    if (request !== undefined) {
+      socket.write(request);
+      return;
+    }
+    socket.destroy();
+    onClose();
+  }
 }
 
 /** Of the whole answer, once its head is there. */
@@ -103,6 +127,9 @@ function answerLength(text: string, statusLine: RegExp): number | undefined {
   return headEnd + 4 + Number(length);
 }
 
+let stop: (() => void) | undefined;
+
 process.on('message', (order) => {
-  if (typeof order === 'object') run(order as LoadOrder);
+  if (order === stopOrder) stop?.();
+  else if (typeof order === 'object') stop = run(order as LoadOrder);
 });

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../support/programs/free-port.ts';
 import { orderBody } from './booking-orders.ts';
 import { type Child, root, startChild } from './child.ts';
-import type { LoadOrder, LoadReport } from './load.ts';
+import { type LoadOrder, type LoadReport, stopOrder } from './load.ts';
 import { type Parts, type Row, startParts } from './servers.ts';
 
 export interface Figures {
@@ -123,15 +123,17 @@ async function measure(server: Server, load: Child, warmUpMs: number, durationMs
   const order: LoadOrder = { port, request, warmUpMs, durationMs, ...orders, ...expected };
   load.process.send(order);
   await reports.next();
-  const [before, startedAtMs] = [await child.usage(), performance.now()];
+  const before = await child.usage();
   const [ended] = (await reports.next()).value as [LoadReport];
-  const [after, endedAtMs] = [await child.usage(), performance.now()];
+  const after = await child.usage();
+  load.process.send(stopOrder);
+  const [stopped] = (await reports.next()).value as [LoadReport];
   await reports.return?.();
-  const { requests, sent } = ended.event === 'ended' ? ended : { requests: 0, sent: 0 };
-  if (server.orders !== undefined) server.orders += sent;
+  const { requests, ms } = ended.event === 'ended' ? ended : { requests: 0, ms: 0 };
+  if (server.orders !== undefined && stopped.event === 'stopped') server.orders += stopped.sent;
   return {
     cpuMicrosPerRequest: (after.cpuMicros - before.cpuMicros) / requests,
-    requestsPerSecond: (requests * 1000) / (endedAtMs - startedAtMs),
+    requestsPerSecond: (requests * 1000) / ms,
   };
 }
 
