@@ -7,8 +7,7 @@ import { temporaryFiles } from './support/temporary-files.ts';
 
 const story = parseStory(shellBlockOf('src/services/README.md', 'desk='));
 
-describe('the commands of the pages', function () {
-  this.timeout(30_000);
+describe('the commands of the pages', () => {
   const writeFiles = temporaryFiles();
   let server: Server | undefined;
   let options: { readonly cwd: string; readonly ports: Readonly<Record<number, number>> };

@@ -8,8 +8,7 @@ import { shownRecord, startFront } from './front.ts';
 
 const path = '/jupyter/socket.io';
 
-describe('socket.io behind the gateway', function () {
-  this.timeout(30_000);
+describe('socket.io behind the gateway', () => {
   const servers = testServers(after);
   let front: Served;
 

@@ -267,5 +267,5 @@ describe('the heap of an authenticator', () => {
     assert.deepEqual(found, [false, false, false, false, true], `only ${held} is held on purpose`);
     assert.ok(isRemembered);
     // A separate process, and a snapshot of its heap.
-  }).timeout(60_000);
+  });
 });

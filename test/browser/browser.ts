@@ -29,7 +29,6 @@ export function describeInBrowser(title: string, define: (this: Suite, parts: In
       it(`is tested where ${programs.join(' or ')} is`);
       return;
     }
-    this.timeout(30_000);
     define.call(this, { servers: testServers(after), writeFiles: temporaryFiles(), visit: browserVisits() });
   });
 }

@@ -20,8 +20,7 @@ function shownCommands(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(lines.map((line) => [/(?:frontdesk (\w+)|curl)/.exec(line)?.[1] ?? 'curl', line]));
 }
 
-describe('frontdesk init', function () {
-  this.timeout(30_000);
+describe('frontdesk init', () => {
   const writeFiles = temporaryFiles();
   const suite = testServers(after);
   let directory: string;

@@ -33,8 +33,7 @@ prefix: /
 service: http://127.0.0.1:3000
 `;
 
-describe('what is loaded', function () {
-  this.timeout(60_000);
+describe('what is loaded', () => {
   const writeFiles = temporaryFiles();
 
   it('by check is no server, no auth and no log', async () => {

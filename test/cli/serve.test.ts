@@ -13,8 +13,7 @@ import { eventually } from '../support/waiting.ts';
 
 const path = '/v1/hotels/bookings/0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01';
 
-describe('frontdesk serve', function () {
-  this.timeout(20_000);
+describe('frontdesk serve', () => {
   const writeFiles = temporaryFiles();
   const servers = testServers();
 

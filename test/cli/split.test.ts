@@ -11,8 +11,7 @@ const mapping = (prefix: string, service = 'hotel') =>
   `apiVersion: gateway/v1\nkind: Mapping\nname: rooms\nprefix: ${prefix}\nservice: ${service}\nbypass_auth: true\n`;
 const auth = '---\napiVersion: gateway/v1\nkind: AuthService\nname: auth\nauth_service: auth\n';
 
-describe('frontdesk split', function () {
-  this.timeout(60_000);
+describe('frontdesk split', () => {
   const servers = testServers();
   const writeFiles = temporaryFiles();
 

@@ -64,9 +64,7 @@ describe('wrap', () => {
   check('keeps a command one command', '  curl -i http://x.test', '  curl -i \\\n  http://x.test');
 });
 
-describe('the commands at a terminal', function () {
-  this.timeout(60_000);
-
+describe('the commands at a terminal', () => {
   function hasColoursAndFits(text: string): void {
     const plain = stripVTControlCharacters(text);
     assert.notEqual(text, plain);

@@ -70,8 +70,7 @@ export function conformance(name: string, open: (config: string) => Promise<Desk
     after(() => opened?.close());
     const writeFiles = temporaryFiles();
 
-    before(async function () {
-      this.timeout(30_000);
+    before(async () => {
       opened = await open(await copyConfig(writeFiles));
     });
 

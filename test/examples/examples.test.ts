@@ -9,8 +9,7 @@ import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { createStranger } from '../support/wire/grpc-stranger.ts';
 
-describe('the examples', function () {
-  this.timeout(20_000);
+describe('the examples', () => {
   let program: Program;
 
   before(() => {
@@ -61,8 +60,7 @@ describe('the examples', function () {
   });
 });
 
-describe('the instrumentation of the recipe', function () {
-  this.timeout(20_000);
+describe('the instrumentation of the recipe', () => {
   const servers = testServers();
   const writeFiles = temporaryFiles();
 

@@ -16,8 +16,7 @@ const slash = { redocly: 'no-path-trailing-slash', spectral: 'path-keys-no-trail
 /** Whoever runs the server is the contact, and the document does not know them. */
 const contact = 'info-contact';
 
-describe('OpenAPI documents, for the linters of others', function () {
-  this.timeout(60_000);
+describe('OpenAPI documents, for the linters of others', () => {
   const servers = testServers(after);
   const openDesk = desksOf(servers);
   const writeFiles = temporaryFiles();

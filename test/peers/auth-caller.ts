@@ -72,8 +72,7 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     assert.deepEqual(await reachedBy(act), []);
   }
 
-  before(async function () {
-    this.timeout(20_000);
+  before(async () => {
     upstream = await startUpstream(suite);
     auth = await startServer(['--only', 'auth']);
     suite.later(auth.stop);

@@ -39,8 +39,7 @@ interface Gateway extends Served {
   readonly restart: () => Promise<void>;
 }
 
-describe('Envoy and the gateway, one behind the other', function () {
-  this.timeout(60_000);
+describe('Envoy and the gateway, one behind the other', () => {
   if (!hasEnvoy()) return void it('are tested where envoy is on the PATH');
 
   for (const order of ['the gateway behind Envoy', 'Envoy behind the gateway'] as const) {

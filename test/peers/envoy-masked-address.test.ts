@@ -23,8 +23,7 @@ function asking(port: number, limits: number, target: number): string {
   });
 }
 
-describe('a masked address', function () {
-  this.timeout(60_000);
+describe('a masked address', () => {
   if (!hasEnvoy()) return void it('is compared where envoy is on the PATH');
   const servers = testServers();
 

@@ -31,8 +31,7 @@ describe('Envoy in front of a service, with the auth service beside it', () => {
   });
 });
 
-describe('Envoy in front of a service, with auth and limits beside it', function () {
-  this.timeout(60_000);
+describe('Envoy in front of a service, with auth and limits beside it', () => {
   if (!hasEnvoy()) return void it('is tested where envoy is on the PATH');
   const writeFiles = temporaryFiles();
   const servers = testServers(after);

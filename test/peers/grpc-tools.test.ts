@@ -18,8 +18,7 @@ const withoutBody = [
   'Sends a PRIORITY frame on half-closed (remote) stream',
 ];
 
-describe('the rate-limit port', function () {
-  this.timeout(60_000);
+describe('the rate-limit port', () => {
   const servers = testServers(after);
   let server: RateLimitServer;
 

@@ -8,8 +8,7 @@ import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { parseCommand, readRecipe, readRun, serveCommands } from './page.ts';
 import { stepCases } from './steps.ts';
 
-describe('the recipe: bring Ambassador files', function () {
-  this.timeout(30_000);
+describe('the recipe: bring Ambassador files', () => {
   const writeFiles = temporaryFiles();
   const servers = testServers(after);
   const recipe = readRecipe('Bring Ambassador files');

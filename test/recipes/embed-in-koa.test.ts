@@ -21,8 +21,7 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 /** The only code of the README. */
 const [, shown = ''] = /^```ts\n(.*?)^```$/ms.exec(readFileSync(join(repository, 'README.md'), 'utf8')) ?? [];
 
-describe('the recipe: embed in Koa', function () {
-  this.timeout(30_000);
+describe('the recipe: embed in Koa', () => {
   const writeFiles = temporaryFiles();
   const servers = testServers(after);
   const recipe = readRecipe('Embed in Koa');

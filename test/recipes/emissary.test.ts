@@ -34,8 +34,7 @@ function descriptorOf(actions: readonly Action[], { headers, address }: Caller):
   return known.length === entries.length ? [{ entries: known }] : [];
 }
 
-describe('the recipe: use authentication and limits from Emissary', function () {
-  this.timeout(30_000);
+describe('the recipe: use authentication and limits from Emissary', () => {
   const writeFiles = temporaryFiles();
   const servers = testServers(after);
   const { files, blocks } = readRecipe('Use authentication and limits from Envoy');

@@ -11,8 +11,7 @@ import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { readRecipe, serveCommands } from './page.ts';
 import { begin, gatewayPort, stepCases, withPassword } from './steps.ts';
 
-describe('the recipe: put it in front of my service', function () {
-  this.timeout(30_000);
+describe('the recipe: put it in front of my service', () => {
   const writeFiles = temporaryFiles();
   const servers = testServers(after);
   const [commands = '', story = ''] = readRecipe('Put it in front of my service').blocks('sh');

@@ -8,8 +8,7 @@ import { hasCurl, onPorts, runShell } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { readRecipe, serveCommands } from './page.ts';
 
-describe('the recipe: one process, or many', function () {
-  this.timeout(30_000);
+describe('the recipe: one process, or many', () => {
   const servers = testServers(after);
   const [processes = '', decision = ''] = readRecipe('One process, or many').blocks('sh');
   let running: readonly Listeners[];

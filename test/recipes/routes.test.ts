@@ -11,8 +11,7 @@ import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { parseCommand, type Recipe, readRecipe, readRun } from './page.ts';
 import { passwordIn, stepCases, withPassword } from './steps.ts';
 
-describe('the recipes for routes', function () {
-  this.timeout(30_000);
+describe('the recipes for routes', () => {
   const writeFiles = temporaryFiles();
   const servers = testServers(after);
 

@@ -22,8 +22,7 @@ interface Pod {
 const here = { PORT: '0', ADMIN_PORT: '0', DRAIN_MS: '1', ALLOW_DEMO_USERS: 'true' };
 const program = 'node_modules/.bin/frontdesk serve ';
 
-describe('the recipe: run it as a service', function () {
-  this.timeout(20_000);
+describe('the recipe: run it as a service', () => {
   const servers = testServers();
   const recipe = readRecipe('Run it as a service');
   const unit = recipe.files['frontdesk.service'] ?? '';

@@ -17,8 +17,7 @@ import { gatewayPort, stepCases } from './steps.ts';
 const { TEST_POSTGRES_URL: postgresUrl, TEST_REDIS_URL: redisUrl } = process.env;
 const demo = fileURLToPath(new URL('../../config', import.meta.url));
 
-describe('the recipe: two replicas on PostgreSQL and Redis', function () {
-  this.timeout(60_000);
+describe('the recipe: two replicas on PostgreSQL and Redis', () => {
   if (postgresUrl === undefined || redisUrl === undefined || !hasNginx() || !hasCurl()) {
     it('is tested where TEST_POSTGRES_URL and TEST_REDIS_URL name servers, and nginx and curl are on the PATH');
     return;

@@ -14,8 +14,7 @@ describeOnDatabases('kill -9 in the middle of a stream of bookings', (create) =>
   let server: Server;
   let store: BookingStore;
 
-  before(async function () {
-    this.timeout(30_000);
+  before(async () => {
     database = await create();
     server = await startHotels(database.url);
     store = createBookingStore(await listRoomTypes(server));

@@ -10,8 +10,7 @@ describeOnDatabases('64 clients who race for the last room', (create) => {
   let database: ScratchDatabase;
   let servers: readonly Server[] = [];
 
-  before(async function () {
-    this.timeout(30_000);
+  before(async () => {
     database = await create();
     // Both at once, on an empty database: one of them makes the tables.
     servers = await startServers([startHotels(database.url), startHotels(database.url)]);

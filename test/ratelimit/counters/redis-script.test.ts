@@ -38,7 +38,7 @@ describeWithRedis('decisions that share a call of Redis', (redis) => {
         assert.deepEqual(await Promise.all(asked.map((call) => redis.take(...call))), expected);
       }
     });
-  }).timeout(30_000);
+  });
 
   it('count as in separate calls, also when the clock steps back and after a reload', async () => {
     const [together, alone] = [await open(0), await open(0)];
@@ -52,7 +52,7 @@ describeWithRedis('decisions that share a call of Redis', (redis) => {
         assert.deepEqual(await Promise.all(asked.map((call) => together.take(...call))), expected);
       }
     });
-  }).timeout(30_000);
+  });
 
   it('deny as in memory, also from the cache', async () => {
     const redis = await open(10_000);
@@ -74,7 +74,7 @@ describeWithRedis('decisions that share a call of Redis', (redis) => {
       }
     });
     assert.notEqual(cached, 0);
-  }).timeout(30_000);
+  });
 });
 
 /** Not near a border of any window. */

@@ -55,7 +55,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     });
     const [one = {}, other = {}] = await Promise.all(totals);
     for (const algorithm of algorithms) assert.equal((one[algorithm] ?? 0) + (other[algorithm] ?? 0), 100, algorithm);
-  }).timeout(30_000);
+  });
 
   it('ask once for all decisions of a turn, and make them in their order', async () => {
     const counters = await open();

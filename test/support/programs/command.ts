@@ -9,8 +9,18 @@ import { createFrontdesk, type FrontdeskOptions, type Listeners, type ModuleName
 import type { TestServers } from '../serve.ts';
 import { type Ended, type RunOptions, scratch } from './frontdesk-process.ts';
 
+/** The last command that was started: it may outlive its test, when that has timed out. */
+let last: Promise<unknown> = Promise.resolve();
+
 /** For commands that end by themselves. That a process ends alike is in cli/program.test.ts, for each way to end. */
-export async function runCommand(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+export function runCommand(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
+  const ended = last.then(() => runAlone(args, options));
+  last = ended.catch(() => {});
+  return ended;
+}
+
+/** Two at once would take each other's directory for that of the tests. */
+async function runAlone(args: readonly string[], options: RunOptions): Promise<Ended> {
   const restore = replaceProcess(options);
   const stdout = mock.method(process.stdout, 'write', () => true).mock;
   const stderr = mock.method(process.stderr, 'write', () => true).mock;
