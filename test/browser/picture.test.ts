@@ -25,7 +25,7 @@ const windows = [
 ] as const;
 
 describeInBrowser('the pictures of the pages', function ({ servers, writeFiles, visit }) {
-  this.timeout(trafficMs + 60_000);
+  this.timeout(trafficMs + 120_000);
   let desk: WatchedDesk;
 
   before(async () => {

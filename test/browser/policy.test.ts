@@ -12,7 +12,8 @@ const pages = [
   ...['/nowhere', '/v1/messages/none', '/v1/messages/?limit=none&colour=red'],
 ];
 
-describeInBrowser('the policy of our pages', ({ servers, writeFiles, visit }) => {
+describeInBrowser('the policy of our pages', function ({ servers, writeFiles, visit }) {
+  this.timeout(120_000);
   let desk: WatchedDesk;
 
   before(async () => {

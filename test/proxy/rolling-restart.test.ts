@@ -7,10 +7,10 @@ import { startEdge } from '../support/edge.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { testServers } from '../support/serve.ts';
 
-/** Restarts of each replica, and requests; TEST_RESTARTS=10 is the long run. */
+/** Restarts of each replica, and the fewest requests, which go on as long as the restarts; TEST_RESTARTS=10 is the long run. */
 const restarts = Number(process.env['TEST_RESTARTS'] ?? 1);
-const gets = 500 * restarts;
-const posts = 200 * restarts;
+const gets = 100 * restarts;
+const posts = 40 * restarts;
 
 const program = new URL('../support/programs/replica.mjs', import.meta.url).pathname;
 

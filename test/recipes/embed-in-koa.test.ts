@@ -6,6 +6,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { runCommand } from '../support/programs/command.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { type Program, startProgram } from '../support/programs/frontdesk-process.ts';
 import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
@@ -13,8 +14,8 @@ import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { askToSwitch, speak } from '../support/wire/peer.ts';
 import { type SwitchingUpstream, startSwitchingUpstream } from '../support/wire/switching-upstream.ts';
-import { readRecipe } from './page.ts';
-import { begin, stepCases, withPassword } from './steps.ts';
+import { parseCommand, readRecipe } from './page.ts';
+import { passwordIn, stepCases, withPassword } from './steps.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -38,7 +39,8 @@ describe('the recipe: embed in Koa', () => {
     if (!hasCurl()) this.skip();
     directory = await installed();
     live = await startSwitchingUpstream(servers);
-    password = await begin(commands, { cwd: directory });
+    const { stdout } = await runCommand(parseCommand(commands.trim()).args, { cwd: directory });
+    password = passwordIn(stdout);
     await writeFile(join(directory, 'config/services/live.yaml'), onPorts(mapping, { 4000: live.port }));
     port = await freePort();
     assert.equal(start, 'node app.mjs\n');

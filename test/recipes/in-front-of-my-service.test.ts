@@ -4,12 +4,12 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runCommand } from '../support/programs/command.ts';
 import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
-import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
+import { type Heard, hasCurl, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
-import { readRecipe, serveCommands } from './page.ts';
-import { begin, gatewayPort, stepCases, withPassword } from './steps.ts';
+import { readRecipe, serveCommands, withoutServe } from './page.ts';
+import { gatewayPort, passwordIn, stepCases, withPassword } from './steps.ts';
 
 describe('the recipe: put it in front of my service', () => {
   const writeFiles = temporaryFiles();
@@ -26,7 +26,8 @@ describe('the recipe: put it in front of my service', () => {
     if (!hasCurl()) this.skip();
     directory = await writeFiles();
     upstream = await startUpstream(servers);
-    password = await begin(commands, { cwd: directory, ports: { 3000: upstream.port } });
+    const ports = { 3000: upstream.port };
+    password = passwordIn(await runShell(withoutServe(commands), { cwd: directory, ports }));
     const [command = assert.fail()] = serveCommands(commands);
     server = await startServer(command.args, { cwd: directory, env: command.env });
     servers.later(server.stop);

@@ -1,8 +1,7 @@
 /** The steps of a recipe as the cases of a test. */
 import assert from 'node:assert/strict';
 import type { Server } from '../support/programs/frontdesk-process.ts';
-import { type Heard, parseStory, runShell, type ShellOptions, type Story } from '../support/programs/shell-story.ts';
-import { withoutServe } from './page.ts';
+import { type Heard, parseStory, type Story } from '../support/programs/shell-story.ts';
 
 /** A case for each step: every answer to it has the status that it begins with. */
 export function stepCases({ steps }: Story, heard: () => readonly (readonly Heard[])[]): void {
@@ -12,11 +11,6 @@ export function stepCases({ steps }: Story, heard: () => readonly (readonly Hear
       assert.deepEqual([...new Set(answers.map((answer) => answer.status))], [status], JSON.stringify(answers));
     });
   }
-}
-
-/** Runs a block that begins with `frontdesk init`, except its server, and returns the password that it prints. */
-export async function begin(block: string, options: ShellOptions): Promise<string> {
-  return passwordIn(await runShell(withoutServe(block), options));
 }
 
 /** What `frontdesk init` has printed. */
