@@ -5,11 +5,11 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { configurationFrom, formatErrors, listFields, listSettings, parseSettings, settingsFrom } from '#config';
 import { type DemoRows, loadDemo, openDatabase } from '#storage';
-import { createFrontdesk, type FrontdeskOptions } from '../src/index.ts';
-import { parseJsonRequest } from '../src/ratelimit/http/json.ts';
-import { type DocumentedApi, type Operation, readApi, type Variation } from './openapi/documented-api.ts';
-import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from './support/desks.ts';
-import { testServers } from './support/serve.ts';
+import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
+import { parseJsonRequest } from '../../src/ratelimit/http/json.ts';
+import { type DocumentedApi, type Operation, readApi, type Variation } from '../openapi/documented-api.ts';
+import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
 
 /** What zod says where a schema and its caller say nothing. */
 const zodText = 'zod speaks';
@@ -171,7 +171,7 @@ const descriptor = {
 };
 const domain = {
   domain: 'gateway',
-  descriptors: [{ ...descriptor, descriptors: [{ ...descriptor, rate_limit: [limit, limit] }] }],
+  descriptors: [{ ...descriptor, descriptors: [{ key: 'path', rate_limit: [limit] }] }],
 };
 
 type Versions = Iterable<readonly [what: string, version: unknown]>;
