@@ -293,16 +293,16 @@ function countBy(names: readonly string[], keyOf: (name: string) => string): Map
 function longFunctions(file: string): string[] {
   const text = textOf(file);
   const long: string[] = [];
-  const lineAt = (offset: number) => text.slice(0, offset).split('\n').length;
+  const linesBetween = (start: number, end: number) => text.slice(start, end).split('\n').length;
   /** Returns how many lines of the node belong to functions. */
   const visit = (node: unknown): number => {
     if (typeof node !== 'object' || node === null) return 0;
     const inner = Object.values(node).reduce((sum: number, child) => sum + visit(child), 0);
     const { type, start, end, body } = node as { type?: string; start: number; end: number; body?: unknown };
     if (!type?.includes('Function') || !body) return inner;
-    const lines = lineAt(end) - lineAt(start) + 1;
+    const lines = linesBetween(start, end);
     if (lines - inner > linesOfFunctionMax)
-      long.push(`src/${file}:${lineAt(start)} has ${lines - inner} lines of its own`);
+      long.push(`src/${file}:${linesBetween(0, start)} has ${lines - inner} lines of its own`);
     return lines - 1;
   };
   visit(parseSync(file, text).program);

@@ -1,6 +1,7 @@
 /** The path of the gateway's metrics: to whom they are served, and in what form. */
 import assert from 'node:assert/strict';
 import request from 'supertest';
+import type { Frontdesk } from '../../src/index.ts';
 import { call, callAsDemo, desksOf } from '../support/desks.ts';
 import { seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
@@ -8,10 +9,14 @@ import { testServers } from '../support/serve.ts';
 const path = '/gateway/v0/metrics';
 
 describe('the metrics of a gateway, at their path', () => {
-  const open = desksOf(testServers());
+  const open = desksOf(testServers(after));
+  let desk: Frontdesk;
+
+  before(async () => {
+    desk = await open();
+  });
 
   it('are behind the auth service, as the diagnostics are', async () => {
-    const desk = await open();
     await call(desk, path).expect(401);
     await callAsDemo(desk, path).expect(200);
   });
@@ -26,7 +31,6 @@ describe('the metrics of a gateway, at their path', () => {
     '',
   ];
   it('are plain text, for every Accept', async () => {
-    const desk = await open();
     for (const accept of accepts) {
       const { text, headers } = await callAsDemo(desk, path).set('Accept', accept).expect(200);
       const expected = ['text/plain; version=0.0.4; charset=utf-8', 'no-store'];
@@ -36,8 +40,7 @@ describe('the metrics of a gateway, at their path', () => {
   });
 
   it('allow only GET and HEAD, at one path', async () => {
-    const { app } = await open();
-    const ask = request(app.callback());
+    const ask = request(desk.app.callback());
     const as = { authorization: `Basic ${btoa('demo:demo')}` };
     const { text, headers } = await ask.head(path).set(as).expect(200);
     assert.deepEqual([text, headers['content-type']], [undefined, 'text/plain; version=0.0.4; charset=utf-8']);

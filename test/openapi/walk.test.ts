@@ -32,7 +32,8 @@ describe('every documented operation', () => {
 
   before(async () => {
     const { app } = await openDesk({ publicUrl: 'http://desk.test' });
-    const read = prefixes.map(async (prefix) => [prefix, await readApi(app.callback(), prefix)] as const);
+    const { origin } = await servers.http(app.callback());
+    const read = prefixes.map(async (prefix) => [prefix, await readApi(origin, prefix)] as const);
     apis = new Map(await Promise.all(read));
   });
 
