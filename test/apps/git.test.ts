@@ -13,7 +13,7 @@ import { temporaryFiles } from '../support/temporary-files.ts';
 import { shownRecord, startFront } from './front.ts';
 
 /** Of noise, so that it stays as large on its way; more than a megabyte git sends in pieces. */
-const pushedBytes = 3 * 1024 * 1024;
+const pushedBytes = 8 * 1024 * 1024;
 const hookSeconds = 5;
 
 describe('git behind the gateway', function () {
@@ -61,7 +61,7 @@ describe('git behind the gateway', function () {
     await git('-C', repository, 'commit', '-m', file);
   }
 
-  it('clones, and pushes 3 MB to a slow hook', async () => {
+  it('clones, and pushes 8 MB to a slow hook', async () => {
     await git('clone', `http://ann:secret@${remote}`, 'mine');
     assert.equal(await readFile(join(directory, 'mine/readme'), 'utf8'), 'the beginning');
     await writeFile(join(directory, 'mine/noise'), randomBytes(pushedBytes));
