@@ -31,6 +31,8 @@ function call(): Promise<void> {
 }
 
 const app = new Koa();
+// It says nothing of the requests that come before the service listens.
+app.silent = true;
 app.use(async (ctx) => {
   await call();
   ctx.body = { ...booking };
