@@ -8,9 +8,8 @@ import request from 'supertest';
 import { createDiagnosticsEvents } from '#diag';
 import { createAddresses, createProblemResponses, createRequestContext, requestContext, silentLogger } from '#http';
 import { createEventStreams, type EventStreamsOptions } from '../../src/diag/events.ts';
-import { call, callAsDemo, copyConfig, desksOf } from '../support/desks.ts';
+import { call, callAsDemo, desksOf } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
 import { type EventReader, readEvents } from '../support/wire/event-reader.ts';
 import { parts } from './diagnostics-parts.ts';
@@ -258,15 +257,9 @@ describe('createDiagnosticsEvents', () => {
 describe('the events of a desk', () => {
   const servers = testServers();
   const openDesk = desksOf(servers);
-  const writeFiles = temporaryFiles();
-  let config: string;
-
-  before(async () => {
-    config = await copyConfig(writeFiles);
-  });
 
   async function listen(options: Parameters<typeof openDesk>[0] = {}) {
-    const desk = await openDesk({ config, ...options });
+    const desk = await openDesk(options);
     const url = (await desk.listen()).gateway?.url ?? '';
     return { desk, open: (query = '', user = 'demo') => readEvents(url + path + query, basic(user)), url };
   }
@@ -304,7 +297,7 @@ describe('the events of a desk', () => {
   });
 
   it('pass through a host app that mounts the desk under a path', async () => {
-    const desk = await openDesk({ config });
+    const desk = await openDesk();
     const { origin } = await servers.http(new Koa().use(mount('/travel', desk.middleware)).callback());
     const { next } = await readEvents(`${origin}/travel${path}`, basic('demo'));
     assert.equal((await next())?.event, 'diagnostics');

@@ -15,7 +15,7 @@ import {
 } from './availability.ts';
 import { createReference } from './booking-view.ts';
 import { createRefundSteps } from './cancellation.ts';
-import type { BookingKind, Offer } from './kind.ts';
+import { type BookingKind, fixedColumns, type Offer } from './kind.ts';
 import { type BookingLimits, type LimitStatements, lockUser, requireHold, requireUnit } from './limits.ts';
 import { moneyOf } from './money.ts';
 import { dayMs, holdMs, inThePast, lengthOf, type Stay, shiftStay, stayOf, timeText } from './stay.ts';
@@ -37,17 +37,14 @@ export interface BookingRequest {
 /** A kind with its statements. */
 export type PreparedKind = BookingKind & UnitStatements & LimitStatements & ReturnType<typeof prepareInsert>;
 
-const commonColumns = [
-  ...['id', 'user', 'status', 'created_at', 'reference', 'starts_at', 'ends_at', 'price', 'currency'],
-  ...['policy', 'expires_at', 'refund', 'version'],
-];
-
 /** The statement that writes a booking unless there is one with its reference. */
-export function prepareInsert({ tables, idField, booking }: BookingKind) {
-  const columns = [...commonColumns, idField, ...booking.columns];
+export function prepareInsert(kind: BookingKind) {
+  const columns = [...fixedColumns(kind), 'status', 'version', 'expires_at', 'refund'];
   return {
     insertBooking: createStatement<NewRow>(
-      (slot) => sql`insert into ${sql.table(tables.bookings)} (${sql.join(columns.map((column) => sql.ref(column)))})
+      (
+        slot,
+      ) => sql`insert into ${sql.table(kind.tables.bookings)} (${sql.join(columns.map((column) => sql.ref(column)))})
         values (${sql.join(columns.map((column) => slot((row) => row[column])))}) on conflict (reference) do nothing`,
     ),
   };

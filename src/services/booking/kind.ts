@@ -63,6 +63,16 @@ export interface Offer {
 export type Fragment = ReturnType<typeof sql>;
 type Row = Readonly<Record<string, string | number>>;
 
+/** Of a table of bookings: what stays as it was when the booking was made. */
+export function fixedColumns({ idField, booking }: BookingKind): readonly string[] {
+  return [...commonColumns, idField, ...booking.columns];
+}
+
+const commonColumns = [
+  ...['id', 'user', 'created_at', 'reference', 'starts_at', 'ends_at'],
+  ...['price', 'currency', 'policy'],
+];
+
 /** A UUID in lower case, which is canonical; upper case is accepted (RFC 9562). Undefined if it is none. */
 export function parseId(text: string): string | undefined {
   return /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text) ? text.toLowerCase() : undefined;

@@ -22,7 +22,7 @@ import {
   soldOutProblem,
 } from './create-booking.ts';
 import { createIdempotentRequests, type IdempotentRequest, type Outcome } from './idempotent-requests.ts';
-import type { BookingKind } from './kind.ts';
+import { type BookingKind, fixedColumns } from './kind.ts';
 import { type BookingLimits, defaultLimits, prepareLimits } from './limits.ts';
 import { timeText } from './stay.ts';
 
@@ -117,18 +117,13 @@ function createTimeText(clock: () => number): () => string {
   };
 }
 
-const commonColumns = [
-  ...['id', 'user', 'created_at', 'reference', 'starts_at', 'ends_at'],
-  ...['price', 'currency', 'policy'],
-];
-
 /**
  * All bookings as they are at `now` (RFC 3339, UTC), which is the only parameter and the first in the SQL. A hold that
  * has lapsed is cancelled, whether or not this has been written yet; the lapse counts as a version, so that an older ETag
  * no longer matches, and so that writing it changes nothing that clients see.
  */
 function bookingsAt<Row extends BookingRow>(kysely: Kysely<Tables>, kind: BookingKind, now: string) {
-  const columns = [...commonColumns, kind.idField, ...kind.booking.columns].map((column) => sql.ref(column));
+  const columns = fixedColumns(kind).map((column) => sql.ref(column));
   const rows = sql<Row>`(
     select ${sql.join(columns)},
       case when lapsed = 1 then 'cancelled' else status end as status,
