@@ -22,15 +22,15 @@ const rounds = 25;
 const durationMs = 160;
 /** Long enough for all connections to be open, also those to an upstream. */
 const warmUpMs = 100;
-/** Long enough for V8 to compile hot code. */
-const firstWarmUpMs = 3000;
+/** Before the first round, so that V8 has compiled hot code: in rounds, since connections that end undo a part of it. */
+const firstWarmUp = { requests: 30_000, roundMs: 500, roundsMax: 30 };
 
 export async function measureRows(rows: readonly Row[], directory: string): Promise<Figures[]> {
   const parts = await startParts(directory);
   const load = startChild({ args: [join(root, 'test/bench/load.ts')], env: {} });
   const servers = await startRows(rows, directory, parts);
   try {
-    for (const server of servers) await measure(server, load, firstWarmUpMs, 1);
+    for (const server of servers) await warmUp(server, load);
     const samples: Sample[][] = servers.map(() => []);
     for (let round = 0; round < rounds; round += 1) {
       for (const [index, server] of servers.entries()) {
@@ -111,6 +111,15 @@ function statusOf(port: number, path: string, headers: Readonly<Record<string, s
       resolve(response.statusCode);
     }).on('error', () => resolve(undefined));
   });
+}
+
+async function warmUp(server: Server, load: Child): Promise<void> {
+  const { requests, roundMs, roundsMax } = firstWarmUp;
+  let answered = 0;
+  for (let round = 0; round < roundsMax && answered < requests; round += 1) {
+    const { requestsPerSecond } = await measure(server, load, 0, roundMs);
+    answered += (requestsPerSecond * roundMs) / 1000;
+  }
 }
 
 type Sample = Omit<Figures, 'row'>;
