@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { type Server, startServer } from './support/programs/frontdesk-process.ts';
-import { type Heard, hasCurl, parseStory, runShell, runStory } from './support/programs/shell-story.ts';
+import { isInstalled } from './support/programs/installed.ts';
+import { type Heard, parseStory, runShell, runStory } from './support/programs/shell-story.ts';
 import { temporaryFiles } from './support/temporary-files.ts';
 
 const story = parseStory(shellBlockOf('src/services/README.md', 'desk='));
@@ -15,7 +16,7 @@ describe('the commands of the pages', () => {
   let heard: readonly (readonly Heard[])[] = [];
 
   before(async function () {
-    if (!hasCurl()) this.skip();
+    if (!isInstalled('curl')) this.skip();
     server = await startServer(['--demo'], { env: { LOG_LEVEL: 'error' } });
     options = { cwd: await writeFiles(), ports: { 8080: Number(new URL(server.gatewayUrl).port) } };
     heard = await runStory(story, options);

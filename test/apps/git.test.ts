@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { authRecord } from '../support/desks.ts';
 import { cgiHost } from '../support/programs/cgi-host.ts';
-import { isInstalled } from '../support/programs/proxy-process.ts';
+import { isInstalled } from '../support/programs/installed.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { shownRecord, startFront } from './front.ts';
@@ -17,7 +17,7 @@ const pushedBytes = 8 * 1024 * 1024;
 const hookSeconds = 5;
 
 describe('git behind the gateway', function () {
-  if (!isInstalled('git', '--version')) {
+  if (!isInstalled('git')) {
     it('is tested where git is on the PATH');
     return;
   }

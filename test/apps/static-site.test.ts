@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { type IncomingMessage, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { freePort } from '../support/programs/free-port.ts';
-import { caddy, hasCaddy, startProxy } from '../support/programs/proxy-process.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { caddy, startProxy } from '../support/programs/proxy-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { shownRecord, startFront } from './front.ts';
@@ -29,7 +30,7 @@ const requests: readonly (readonly [what: string, path: string, headers: Record<
 ];
 
 describe('a static site behind the gateway', () => {
-  if (!hasCaddy()) {
+  if (!isInstalled('caddy')) {
     it('is tested where caddy is on the PATH');
     return;
   }

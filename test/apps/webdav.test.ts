@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { authRecord } from '../support/desks.ts';
-import { isInstalled } from '../support/programs/proxy-process.ts';
+import { isInstalled } from '../support/programs/installed.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { python, shownRecord, startFront, startPython } from './front.ts';
 
 describe('WebDAV behind the gateway', function () {
-  if (python === undefined || !isInstalled('litmus', '--version')) {
+  if (python === undefined || !isInstalled('litmus')) {
     it('is tested where TEST_PYTHON has wsgidav, and litmus is on the PATH');
     return;
   }

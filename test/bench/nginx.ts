@@ -8,8 +8,6 @@ import type { Child } from './child.ts';
 import { usageOf } from './process-usage.ts';
 import type { Parts } from './servers.ts';
 
-export { hasNginx } from '../support/programs/proxy-process.ts';
-
 /** One process, as the other proxies have one. */
 export function startNginx(port: number, directory: string, parts: Parts): Child {
   const configFile = join(directory, 'nginx.conf');

@@ -1,6 +1,7 @@
 /** The rows of proxied requests: small and large, there and back, beside what others use for it. */
+import { isInstalled } from '../support/programs/installed.ts';
 import type { ConfigurationKind } from './configuration.ts';
-import { hasNginx, startNginx } from './nginx.ts';
+import { startNginx } from './nginx.ts';
 import { megabyte } from './pieces.ts';
 import { frontdeskOf, ownServer, type Row } from './servers.ts';
 
@@ -28,7 +29,7 @@ export const proxies: readonly MeasuredProxy[] = [
   { name: 'http-proxy', title: '@fastify/http-proxy', start: ownServer('http-proxy') },
   { name: 'proxy', title: 'frontdesk', start: frontdeskOf('proxy', 'error') },
   { name: 'proxy-auth', title: 'frontdesk, auth and labels', start: frontdeskOf('proxy-auth', 'error') },
-  ...(hasNginx() ? [{ name: 'nginx', title: 'nginx, auth_request', start: startNginx }] : []),
+  ...(isInstalled('nginx') ? [{ name: 'nginx', title: 'nginx, auth_request', start: startNginx }] : []),
 ];
 
 /** What the number of other mappings changes of a request. */

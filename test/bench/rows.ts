@@ -1,9 +1,8 @@
 /** The rows of the table, in its order. */
-import { hasEnvoy } from '../support/programs/proxy-process.ts';
+import { isInstalled } from '../support/programs/installed.ts';
 import { booking } from './booking.ts';
 import { bookingRows } from './booking-rows.ts';
 import { startEnvoyChain } from './envoy.ts';
-import { hasNginx } from './nginx.ts';
 import { proxyRows } from './proxy-rows.ts';
 import { frontdeskOf, ownServer, type Row } from './servers.ts';
 
@@ -36,9 +35,11 @@ const envoyRow: Row = {
 
 /** What is not measured here, and why. */
 export const missingRows = [
-  ...(hasEnvoy() ? [] : [{ name: envoyRow.name, title: envoyRow.title, missing: 'envoy is not on the PATH' }]),
-  ...(hasNginx() ? [] : [{ name: 'nginx-1k', title: 'nginx, auth_request', missing: 'nginx is not on the PATH' }]),
-];
+  { name: envoyRow.name, title: envoyRow.title, program: 'envoy' },
+  { name: 'nginx-1k', title: 'nginx, auth_request', program: 'nginx' },
+].flatMap(({ program, ...row }) =>
+  isInstalled(program) ? [] : [{ ...row, missing: `${program} is not on the PATH` }],
+);
 
 export const rows: readonly Row[] = [
   { name: 'node-http', title: 'bare node:http', path: '/', start: ownServer('node-http') },
@@ -72,7 +73,7 @@ export const rows: readonly Row[] = [
     path: '/',
     start: ownServer('http2-call'),
   },
-  ...(hasEnvoy() ? [envoyRow] : []),
+  ...(isInstalled('envoy') ? [envoyRow] : []),
   {
     name: 'full-headers',
     title: '… with 16 KiB of headers',

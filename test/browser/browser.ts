@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Suite } from 'mocha';
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { type TestServers, testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
@@ -57,6 +57,8 @@ function browserVisits(): VisitPage {
   let visits: { readonly context: BrowserContext; readonly faults: readonly string[] }[] = [];
 
   before(async () => {
+    // Late: it takes half a second, also of a run without a browser.
+    const { chromium } = await import('playwright-core');
     browser = await chromium.launch({ executablePath, args });
   });
 

@@ -1,18 +1,17 @@
 /** The first minute: `frontdesk init`, and then what it prints, word for word. The recipe runs both as processes. */
 import assert from 'node:assert/strict';
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { requireSettings } from '#config';
 import { initialise } from '../../src/cli/init.ts';
 import { runCommand, serveHere } from '../support/programs/command.ts';
+import { isInstalled } from '../support/programs/installed.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { eventually } from '../support/waiting.ts';
-
-const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
 /** The commands that are shown, by their first word. */
 function shownCommands(text: string): Readonly<Record<string, string>> {
@@ -85,7 +84,7 @@ describe('frontdesk init', () => {
   });
 
   it('lets the user of its curl line through, 60 times a minute', async function () {
-    if (!hasCurl) this.skip();
+    if (!isInstalled('curl')) this.skip();
     const { curl = '' } = shownCommands(printed);
     const command = curl.replace('http://127.0.0.1:8080', gatewayUrl);
     const { stdout } = await promisify(execFile)('sh', ['-c', command]);

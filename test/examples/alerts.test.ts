@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { familiesOf } from '../../src/metrics/metrics.ts';
 import { parts } from '../metrics/metrics-parts.ts';
-import { hasPromtool, promtool } from '../support/programs/promtool.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { promtool } from '../support/programs/promtool.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
 interface Rules {
@@ -74,13 +75,13 @@ describe('the alerts', () => {
   });
 
   it('say what they should when promtool runs them', function () {
-    if (!hasPromtool()) this.skip();
+    if (!isInstalled('promtool')) this.skip();
     promtool(['check', 'rules', '--lint-fatal', fileOf('../../config/recipes/alerts.yaml')]);
     assert.match(promtool(['test', 'rules', fileOf('alerts.unit.yaml')]), /SUCCESS/);
   });
 
   it('get their metrics by a scrape configuration that promtool finds right', async function () {
-    if (!hasPromtool()) this.skip();
+    if (!isInstalled('promtool')) this.skip();
     const [, configuration = ''] =
       /```yaml\n(scrape_configs:\n[^`]*)```/.exec(textOf('../../src/metrics/README.md')) ?? [];
     const directory = await writeFiles({ 'prometheus.yaml': configuration });

@@ -11,7 +11,8 @@ import type { Frontdesk, FrontdeskOptions } from '../../src/index.ts';
 import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { built } from '../support/programs/built.ts';
 import { startProgram } from '../support/programs/frontdesk-process.ts';
-import { hasPromtool, promtool } from '../support/programs/promtool.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { promtool } from '../support/programs/promtool.ts';
 import { among, type Series, scrape } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
@@ -286,7 +287,7 @@ describe('the metrics of a desk', () => {
   });
 
   it('pass the check of promtool', async function () {
-    if (!hasPromtool()) this.skip();
+    if (!isInstalled('promtool')) this.skip();
     const { desk, get } = await setUp([own('a', { labels }), remote('b', (await startUpstream(servers)).origin)]);
     for (const path of ['/a', '/b', '/nowhere']) await get(path, { 'x-key': 'k' });
     await settled(desk, 3);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { desksOf } from '../support/desks.ts';
-import { isInstalled } from '../support/programs/proxy-process.ts';
+import { isInstalled } from '../support/programs/installed.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { documentPrefixes, readDocument, writeDocument } from './written-documents.ts';
@@ -48,7 +48,7 @@ describe('OpenAPI documents, for the linters of others', () => {
   }
 
   it("have nothing that Redocly's recommended rules find, but the slash", async function () {
-    if (!isInstalled('redocly', '--version')) this.skip();
+    if (!isInstalled('redocly')) this.skip();
     // A text of JSON for each file.
     const found = await lint('redocly', ['lint', '--extends=recommended', '--format=json']);
     const rules = new Set(Array.from(found.matchAll(/"ruleId": "([^"]*)"/g), ([, rule]) => rule));
@@ -56,7 +56,7 @@ describe('OpenAPI documents, for the linters of others', () => {
   });
 
   it("have nothing that Spectral's rules find, but the slash and the contact", async function () {
-    if (!isInstalled('spectral', '--version')) this.skip();
+    if (!isInstalled('spectral')) this.skip();
     const found = JSON.parse(await lint('spectral', ['lint', '--quiet', '-r', 'rules.yaml', '-f', 'json']));
     const rules = new Set(found.map(({ code }: { readonly code: string }) => code));
     assert.deepEqual([...rules].toSorted(), [contact, slash.spectral], JSON.stringify(found));

@@ -1,15 +1,14 @@
 /** OpenAPI documents as pages: complete without a script, and with nothing from other hosts. */
 import assert from 'node:assert/strict';
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import request from 'supertest';
 import { desksOf } from '../support/desks.ts';
+import { isInstalled } from '../support/programs/installed.ts';
 import { testServers } from '../support/serve.ts';
 
 const prefixes = ['/v1', '/v2', '/v1/hotels', '/v1/cars'];
 const run = promisify(execFile);
-const hasCurl = spawnSync('curl', ['--version']).status === 0;
-
 describe('documentation pages', () => {
   const servers = testServers(after);
   const openDesk = desksOf(servers);
@@ -55,7 +54,7 @@ describe('documentation pages', () => {
     });
 
     it(`of ${prefix} have examples that run unchanged`, async function () {
-      if (!hasCurl) this.skip();
+      if (!isInstalled('curl')) this.skip();
       const lines = Array.from((await pageOf(prefix)).text.matchAll(/<pre><code>([^<]*)<\/code><\/pre>/g), ([, line]) =>
         String(line).replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))),
       );

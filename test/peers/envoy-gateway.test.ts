@@ -5,7 +5,8 @@ import request from 'supertest';
 import { authRecord, demoRecord, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { envoyConfiguration } from '../support/programs/envoy-configuration.ts';
 import { freePort } from '../support/programs/free-port.ts';
-import { envoy, hasEnvoy, startProxy } from '../support/programs/proxy-process.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { envoy, startProxy } from '../support/programs/proxy-process.ts';
 import { type Served, testServers } from '../support/serve.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { askToSwitch, speak } from '../support/wire/peer.ts';
@@ -40,7 +41,7 @@ interface Gateway extends Served {
 }
 
 describe('Envoy and the gateway, one behind the other', () => {
-  if (!hasEnvoy()) return void it('are tested where envoy is on the PATH');
+  if (!isInstalled('envoy')) return void it('are tested where envoy is on the PATH');
 
   for (const order of ['the gateway behind Envoy', 'Envoy behind the gateway'] as const) {
     describe(order, () => {

@@ -4,7 +4,8 @@ import { maskAddress, silentLogger } from '#http';
 import { createLimiter, serveRateLimit } from '#ratelimit';
 import { envoyConfiguration, limitCluster, limitFilter } from '../support/programs/envoy-configuration.ts';
 import { freePort } from '../support/programs/free-port.ts';
-import { envoy, hasEnvoy, startProxy } from '../support/programs/proxy-process.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { envoy, startProxy } from '../support/programs/proxy-process.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
 
@@ -24,7 +25,7 @@ function asking(port: number, limits: number, target: number): string {
 }
 
 describe('a masked address', () => {
-  if (!hasEnvoy()) return void it('is compared where envoy is on the PATH');
+  if (!isInstalled('envoy')) return void it('is compared where envoy is on the PATH');
   const servers = testServers();
 
   it('is what Envoy makes of it', async () => {

@@ -1,7 +1,8 @@
 /** Envoy asks the auth service and the limiter as the recipe has it, where it is installed. */
 import assert from 'node:assert/strict';
 import request, { type Response } from 'supertest';
-import { envoy, hasEnvoy } from '../support/programs/proxy-process.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { envoy } from '../support/programs/proxy-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -15,7 +16,7 @@ const perDay = 100;
 const patientStop = { SHUTDOWN_TIMEOUT_MS: '600000' };
 
 describe('Envoy in front of a service, with the auth service beside it', () => {
-  if (!hasEnvoy()) return void it('is tested where envoy is on the PATH');
+  if (!isInstalled('envoy')) return void it('is tested where envoy is on the PATH');
   const servers = testServers(after);
   let limits = 0;
 
@@ -32,7 +33,7 @@ describe('Envoy in front of a service, with the auth service beside it', () => {
 });
 
 describe('Envoy in front of a service, with auth and limits beside it', () => {
-  if (!hasEnvoy()) return void it('is tested where envoy is on the PATH');
+  if (!isInstalled('envoy')) return void it('is tested where envoy is on the PATH');
   const writeFiles = temporaryFiles();
   const servers = testServers(after);
   let upstream: Upstream;

@@ -1,7 +1,8 @@
 /** The recipe "Bring Ambassador files": what `check` says of them, and who answers when they are served. */
 import assert from 'node:assert/strict';
 import { runCommand, serveHere } from '../support/programs/command.ts';
-import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { type Heard, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -20,7 +21,7 @@ describe('the recipe: bring Ambassador files', () => {
   let heard: readonly (readonly Heard[])[] = [];
 
   before(async function () {
-    if (!hasCurl()) this.skip();
+    if (!isInstalled('curl')) this.skip();
     directory = await writeFiles(recipe.files);
     quote = await startUpstream(servers);
     shop = await startUpstream(servers);

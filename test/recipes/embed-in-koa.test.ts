@@ -9,7 +9,8 @@ import { promisify } from 'node:util';
 import { runCommand } from '../support/programs/command.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { type Program, startProgram } from '../support/programs/frontdesk-process.ts';
-import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { type Heard, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { askToSwitch, speak } from '../support/wire/peer.ts';
@@ -36,7 +37,7 @@ describe('the recipe: embed in Koa', () => {
   let heard: readonly (readonly Heard[])[] = [];
 
   before(async function () {
-    if (!hasCurl()) this.skip();
+    if (!isInstalled('curl')) this.skip();
     directory = await installed();
     live = await startSwitchingUpstream(servers);
     const { stdout } = await runCommand(parseCommand(commands.trim()).args, { cwd: directory });

@@ -4,7 +4,8 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runCommand } from '../support/programs/command.ts';
 import { type Server, startServer } from '../support/programs/frontdesk-process.ts';
-import { type Heard, hasCurl, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { type Heard, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -23,7 +24,7 @@ describe('the recipe: put it in front of my service', () => {
   let heard: readonly (readonly Heard[])[] = [];
 
   before(async function () {
-    if (!hasCurl()) this.skip();
+    if (!isInstalled('curl')) this.skip();
     directory = await writeFiles();
     upstream = await startUpstream(servers);
     const ports = { 3000: upstream.port };

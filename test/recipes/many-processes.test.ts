@@ -4,7 +4,8 @@ import type { Listeners } from 'frontdesk';
 import request from 'supertest';
 import { serveHere } from '../support/programs/command.ts';
 import { freePort } from '../support/programs/free-port.ts';
-import { hasCurl, onPorts, runShell } from '../support/programs/shell-story.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { onPorts, runShell } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { readRecipe, serveCommands } from './page.ts';
 
@@ -33,7 +34,7 @@ describe('the recipe: one process, or many', () => {
   });
 
   it('the rate-limit service decides over HTTP', async function () {
-    if (!hasCurl()) this.skip();
+    if (!isInstalled('curl')) this.skip();
     const { ratelimitHttp } = running.find((one) => one.ratelimitHttp !== undefined) ?? assert.fail();
     const ports = { 9005: ratelimitHttp?.port ?? 0 };
     assert.match(await runShell(decision, { cwd: '.', ports: ports }), /"overallCode": *"OK"/);

@@ -4,7 +4,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { runCommand, serveHere } from '../support/programs/command.ts';
-import { type Heard, hasCurl, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { type Heard, onPorts, parseStory, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
@@ -16,7 +17,7 @@ describe('the recipes for routes', () => {
   const servers = testServers(after);
 
   before(function () {
-    if (!hasCurl()) this.skip();
+    if (!isInstalled('curl')) this.skip();
   });
 
   interface Ran {

@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { createPostgresDatabase } from '../support/databases.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { type Server, scratch, startServer, startServers } from '../support/programs/frontdesk-process.ts';
-import { hasNginx, nginx, startProxy } from '../support/programs/proxy-process.ts';
-import { type Heard, hasCurl, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
+import { isInstalled } from '../support/programs/installed.ts';
+import { nginx, startProxy } from '../support/programs/proxy-process.ts';
+import { type Heard, onPorts, parseStory, runShell, runStory } from '../support/programs/shell-story.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { readRecipe, readRun, serveCommands } from './page.ts';
@@ -18,7 +19,7 @@ const { TEST_POSTGRES_URL: postgresUrl, TEST_REDIS_URL: redisUrl } = process.env
 const demo = fileURLToPath(new URL('../../config', import.meta.url));
 
 describe('the recipe: two replicas on PostgreSQL and Redis', () => {
-  if (postgresUrl === undefined || redisUrl === undefined || !hasNginx() || !hasCurl()) {
+  if (postgresUrl === undefined || redisUrl === undefined || !isInstalled('nginx') || !isInstalled('curl')) {
     it('is tested where TEST_POSTGRES_URL and TEST_REDIS_URL name servers, and nginx and curl are on the PATH');
     return;
   }

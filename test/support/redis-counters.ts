@@ -5,7 +5,8 @@ import {
   type RedisCounters,
   type RedisCountersOptions,
 } from '../../src/ratelimit/counters/redis.ts';
-import { createRedisServer, hasRedisServer, type RedisServer } from './programs/redis-server.ts';
+import { isInstalled } from './programs/installed.ts';
+import { createRedisServer, type RedisServer } from './programs/redis-server.ts';
 
 export interface RedisOfTests {
   readonly url: () => string;
@@ -19,7 +20,7 @@ export const unwatched = Object.freeze({ failed() {}, answered() {} });
 /** A `describe`, skipped visibly where there is none. */
 export function describeWithRedis(title: string, body: (redis: RedisOfTests) => void): void {
   describe(title, () => {
-    if (hasRedisServer()) body(redisForAll());
+    if (isInstalled('redis-server')) body(redisForAll());
     else it('are tested where there is a redis-server to start');
   });
 }

@@ -11,13 +11,8 @@ import {
   type RedisCountersOptions,
 } from '../../../src/ratelimit/counters/redis.ts';
 import { hitOfThree } from '../../support/limits.ts';
-import {
-  askRedis,
-  createRedisServer,
-  hasRedisServer,
-  keysOfRedis,
-  type RedisServer,
-} from '../../support/programs/redis-server.ts';
+import { isInstalled } from '../../support/programs/installed.ts';
+import { askRedis, createRedisServer, keysOfRedis, type RedisServer } from '../../support/programs/redis-server.ts';
 import { describeWithRedis, unwatched } from '../../support/redis-counters.ts';
 import { eventually } from '../../support/waiting.ts';
 
@@ -179,7 +174,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
   });
 });
 
-if (hasRedisServer()) {
+if (isInstalled('redis-server')) {
   describe('Redis counters when Redis is away', () => {
     let server: RedisServer;
     let opened: RedisCounters[];

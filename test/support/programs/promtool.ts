@@ -1,10 +1,5 @@
 /** promtool, which comes with Prometheus, and reads metrics and rules as Prometheus does. */
 import { spawnSync } from 'node:child_process';
-import { isInstalled } from './proxy-process.ts';
-
-export function hasPromtool(): boolean {
-  return isInstalled('promtool', '--version');
-}
 
 /** What it printed, where it found nothing wrong; otherwise throws what it said. */
 export function promtool(args: readonly string[], input = ''): string {

@@ -1,5 +1,5 @@
 /** nginx, Caddy and Envoy in processes of their own, with their files in a directory that is removed with them. */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -8,10 +8,6 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'yaml';
 
-export function hasCaddy(): boolean {
-  return isInstalled('caddy', 'version');
-}
-
 /** What it is given is a site. */
 export const caddy: ProxyProgram = {
   command: 'caddy',
@@ -19,14 +15,6 @@ export const caddy: ProxyProgram = {
     ['{', 'admin off', 'auto_https off', `storage file_system ${directory}`, '}', recipe].join('\n'),
   args: (configFile) => ['run', '--config', configFile, '--adapter', 'caddyfile'],
 };
-
-export function hasNginx(): boolean {
-  return isInstalled('nginx', '-v');
-}
-
-export function hasEnvoy(): boolean {
-  return isInstalled('envoy', '--version');
-}
 
 /** What it is given is a whole configuration. A name without an ending is read as JSON. */
 export const envoy: ProxyProgram = {
@@ -71,11 +59,6 @@ export interface ProxyProgram {
   /** The whole configuration, given the part of it that matters and the process's directory. */
   readonly configure: (recipe: string, directory: string) => string;
   readonly args: (configFile: string, directory: string) => readonly string[];
-}
-
-/** Whether the command is there to be started. */
-export function isInstalled(command: string, versionArgument: string): boolean {
-  return spawnSync(command, [versionArgument]).status === 0;
 }
 
 /** In the foreground, without a terminal and with no environment but PATH. Resolves when it accepts connections on `port`. */

@@ -1,6 +1,6 @@
 /** A Redis of a test's own, to be killed, frozen and started again. */
 
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,11 +18,6 @@ export interface RedisServer {
   thaw(): void;
   /** Kills it, and leaves nothing behind. */
   remove(): Promise<void>;
-}
-
-/** Whether there is a redis-server to start. */
-export function hasRedisServer(): boolean {
-  return spawnSync('redis-server', ['--version']).status === 0;
 }
 
 /** On a free port, not started. */

@@ -1,5 +1,5 @@
 /** Lines of a page, run by a shell with curl as a reader would: steps that each begin with the status of the answer. */
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,10 +31,6 @@ export interface ShellOptions {
   readonly cwd: string;
   /** By the port of this machine that is shown, the one to take in its place. */
   readonly ports?: Readonly<Record<number, number>>;
-}
-
-export function hasCurl(): boolean {
-  return spawnSync('curl', ['--version']).status === 0;
 }
 
 export function parseStory(text: string): Story {
