@@ -186,6 +186,8 @@ const earlyHints = 103;
  */
 export function forwardEarlyHints({ req, res }: Context, status: number, rawHeaders: readonly Buffer[]): void {
   if (status !== earlyHints || req.httpVersionMinor === 0 || res.headersSent || res.destroyed) return;
+  // A service may send hints without end, and nothing holds it back for a client that does not take them.
+  if (res.writableLength >= res.writableHighWaterMark) return;
   const links = rawHeaders.flatMap((name, index) => (isLink(name, index) ? linksIn(rawHeaders[index + 1]) : []));
   if (links.length === 0) return;
   try {

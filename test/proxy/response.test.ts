@@ -72,6 +72,24 @@ describe('a response', () => {
     assert.match(await sendRaw(edge.port, old), /^HTTP\/1\.1 200 OK\r\n/);
   });
 
+  it('has few early hints in memory, however many the service sends to a client that waits for another response', async () => {
+    const first = createSignal();
+    const hint = `HTTP/1.1 103 Early Hints\r\nLink: </${'a'.repeat(1000)}>; rel=preload\r\n\r\n`;
+    const upstream = await servers.tcp((socket) => {
+      socket.on('data', async (request) => {
+        if (String(request).startsWith('GET /1 ')) await first.given;
+        else socket.once('close', first.give).write(hint.repeat(1000));
+        socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+      });
+    });
+    const edge = await startEdge(servers, { upstream });
+    const keep = 'GET /v1/hotels/1 HTTP/1.1\r\nHost: front.example\r\n\r\n';
+    const answers = await sendRaw(edge.port, keep + rawRequest('GET /v1/hotels/2'));
+    const hints = answers.split('HTTP/1.1 103 ').length - 1;
+    assert.equal(answers.split('HTTP/1.1 200 OK').length - 1, 2);
+    assert.ok(hints > 0 && hints < 100, `${hints} hints`);
+  });
+
   it('has its trailers passed on, but for those that concern more than the body', async () => {
     const trailers = 'X-Sum: 7\r\nContent-Type: odd\r\nSet-Cookie: a=1\r\nConnection: close\r\n';
     const head = 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n';
