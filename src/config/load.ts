@@ -13,7 +13,7 @@ import {
 } from './errors.ts';
 import { strict } from './fields/field.ts';
 import { label } from './fields/values.ts';
-import { type LimitDomain, readLimits } from './limits/descriptors.ts';
+import { type LimitDomain, limitTextKeys, readLimits } from './limits/descriptors.ts';
 import { unfoldManifest } from './manifest.ts';
 import type { Configuration, DemoCell, DemoTables, FilePart, LoadedConfiguration } from './model.ts';
 import { blocksBeside } from './records/blocked.ts';
@@ -155,7 +155,8 @@ function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions):
     users: (document: ConfigDocument) => addUsers(part, document),
     demo: (document: ConfigDocument) => addDemo(part, document),
   }[kind];
-  const { errors } = readYaml(bytes.toString('utf8'), { file, lineOf: (line) => line }, add);
+  const textKeys = kind === 'limits' ? limitTextKeys : [];
+  const { errors } = readYaml(bytes.toString('utf8'), { file, lineOf: (line) => line }, add, textKeys);
   part.errors.unshift(...errors);
   return part;
 }

@@ -13,6 +13,7 @@ import {
   type Node,
   type Pair,
   Parser,
+  visit,
   type YAMLError,
   type YAMLMap,
 } from 'yaml';
@@ -44,8 +45,14 @@ interface YamlResult<T> {
 /**
  * What `read` makes of each document, one at a time, and an error for each that does not parse. Skips empty documents.
  * A text that is too large, or takes too long, has an error with the line where reading ended.
+ * The values of `textKeys` are text, also where YAML has numbers and truth values: as they are spelled, `1.10` and not `1.1`.
  */
-export function readYaml<T>(text: string, place: Place, read: (document: ConfigDocument) => T): YamlResult<T> {
+export function readYaml<T>(
+  text: string,
+  place: Place,
+  read: (document: ConfigDocument) => T,
+  textKeys: readonly string[] = [],
+): YamlResult<T> {
   const lines = new LineCounter();
   const lineAt = (offset: number) => place.lineOf(Math.max(1, lines.linePos(offset).line));
   const results: T[] = [];
@@ -61,6 +68,7 @@ export function readYaml<T>(text: string, place: Place, read: (document: ConfigD
   const endMs = performance.now() + timeMs(text);
   const tokens = shallowTokens(new Parser(lines.addNewLine).parse(text), report);
   for (const document of new Composer(options).compose(tokens)) {
+    if (textKeys.length > 0) keepSpelling(document, textKeys);
     const { value, faults } = plainValue(document, text);
     faults.forEach(report);
     if (faults.length === 0 && value !== null) results.push(read(placed(document, value, place, lineAt)));
@@ -148,6 +156,15 @@ function addCollection(level: Collection[], token: CST.Token | null | undefined)
 }
 
 type Collection = Extract<CST.Token, { readonly items: unknown }>;
+
+function keepSpelling(document: Document, keys: readonly unknown[]): void {
+  visit(document, {
+    Pair(_, { key, value }) {
+      if (!isScalar(key) || !keys.includes(key.value) || !isScalar(value)) return;
+      if (['number', 'boolean'].includes(typeof value.value)) value.value = value.source;
+    },
+  });
+}
 
 /** `toJS` throws a ReferenceError for aliases that lead nowhere or to too much. */
 function plainValue(document: Document, text: string): { readonly value?: unknown; readonly faults: SyntaxFault[] } {

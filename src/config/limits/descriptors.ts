@@ -71,7 +71,10 @@ interface DescriptorFields {
   readonly descriptors?: readonly DescriptorFields[] | undefined;
 }
 
-/** As envoyproxy/ratelimit reads text: a number and a truth value as they are spelled. */
+/** What envoyproxy/ratelimit reads as text, numbers and truth values as they are spelled. */
+export const limitTextKeys: readonly string[] = Object.freeze(['domain', 'key', 'value', 'name']);
+
+/** A program may pass a number or a truth value; of a file it is text already. */
 const spelled = z.preprocess(
   (value) => (['number', 'boolean'].includes(typeof value) ? String(value) : value),
   z.string(),

@@ -68,6 +68,20 @@ describe('a domain of limits', () => {
     );
   });
 
+  it('has the values that its file spells, also where YAML reads another number', async () => {
+    const spelled = ['1.10', '1.1', '010', '0x1F', '9007199254740993', 'True', '.inf'];
+    const lines = [...spelled, '"1.100"', '*one'].map((value) => `  - { key: 1.0, value: ${value} }\n`).join('');
+    const text = `domain: 1e3\ndescriptors:\n  - { key: anchored, value: &one 1.0 }\n${lines}`;
+    const directory = await writeFiles({ 'ratelimit/a.yaml': text });
+    const { configuration, errors } = await loadConfiguration(directory);
+    const [{ domain, descriptors } = assert.fail()] = configuration.limits;
+    assert.deepEqual([errors, domain, descriptors[1]?.key], [[], '1e3', '1.0']);
+    assert.deepEqual(
+      descriptors.map(({ value }) => value),
+      ['1.0', ...spelled, '1.100', '1.0'],
+    );
+  });
+
   for (const name of readdirSync(examples))
     it(`may be a file of envoyproxy/ratelimit: ${name}`, async () => {
       const directory = await writeFiles({ 'ratelimit/a.yaml': readFileSync(join(examples, name), 'utf8') });
