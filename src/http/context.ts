@@ -48,6 +48,8 @@ export function createRequestContext(addresses: Addresses): Middleware {
     // A host may have been slow before us. The response has closed then, and what counts or logs at `close` would wait for ever.
     if (ctx.req.socket.destroyed) return undefined;
     const opened = openContext(ctx, addresses, traceIds);
+    // Most stages listen for its end, and a stream does six times: more than the ten that Node takes for a leak.
+    ctx.res.setMaxListeners(0);
     ctx.res.setHeader('X-Request-Id', opened.requestId);
     if (!ctx.res.hasHeader(nosniff)) {
       ctx.res.setHeader(nosniff, 'nosniff');

@@ -6,7 +6,9 @@ import { type Logger, silentLogger } from '#http';
 import { createFrontdesk, type FrontdeskOptions } from '../../src/index.ts';
 import { resolveOptions } from '../../src/server/options.ts';
 import { createSteps, type PipelineListener, type PipelineParts, stepsOf } from '../../src/server/pipeline.ts';
-import { authRecord, mappingRecord } from '../support/desks.ts';
+import { authRecord, desksOf, mappingRecord } from '../support/desks.ts';
+import { testServers } from '../support/serve.ts';
+import { createSignal } from '../support/waiting.ts';
 
 const sourceOf = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 
@@ -78,6 +80,40 @@ describe('the order of the middleware', () => {
   it('has neither pages nor an access log on the admin port', async () => {
     const expected = ['request context', 'problems without pages', 'host', 'safe path', 'metrics and probes'];
     assert.deepEqual(await namesOn('admin'), expected);
+  });
+});
+
+describe('a response that passes all stages as a stream', () => {
+  const servers = testServers();
+  const open = desksOf(servers);
+
+  it('causes no warning of Node, which counts who listens for its end', async () => {
+    const warnings: Error[] = [];
+    const warn = (warning: Error) => void warnings.push(warning);
+    const auth = await servers.http((_req, res) => void res.end());
+    const begun = createSignal();
+    const upstream = await servers.http((_req, res) => {
+      res.write('begun');
+      void begun.given.then(() => res.end());
+    });
+    const desk = await open({
+      only: ['gateway'],
+      logger: silentLogger,
+      accessLog: 'json',
+      config: {
+        records: [{ ...authRecord, auth_service: auth.origin }, mappingRecord('stream', '/', upstream.origin)],
+      },
+    });
+    const { gateway } = await desk.listen();
+    process.on('warning', warn);
+    try {
+      const answer = await fetch(gateway?.url ?? '');
+      begun.give();
+      assert.equal(await answer.text(), 'begun');
+    } finally {
+      process.off('warning', warn);
+    }
+    assert.deepEqual(warnings, []);
   });
 });
 
