@@ -13,7 +13,7 @@ import {
 import { complain, strict } from '../fields/field.ts';
 import { notEmpty } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
-import { type Limit, limitsSchema } from './limit.ts';
+import { type Limit, leftOut, limitsSchema } from './limit.ts';
 
 export interface LimitDomain {
   readonly domain: string;
@@ -79,11 +79,6 @@ const spelled = z.preprocess(
   (value) => (['number', 'boolean'].includes(typeof value) ? String(value) : value),
   z.string(),
 );
-
-/** A key without a value is as good as none. */
-function leftOut<Schema extends z.ZodType>(schema: Schema) {
-  return z.preprocess((value) => value ?? undefined, schema.optional());
-}
 
 const descriptorSchema: z.ZodType<DescriptorFields> = strict({
   key: notEmpty('Write the name of a label, for example key: x-travel-user'),

@@ -56,12 +56,12 @@ const replacedRemedy = 'Write the name of the limit to replace, for example repl
 
 /** `rate_limit` as in the file, but for `shadowMode` and `quotaMode`, which belong to the descriptor. */
 const fieldsSchema = strict({
-  unit: text(unitFault).optional(),
+  unit: leftOut(text(unitFault)),
   unit_multiplier: wholeNumber(1, numberMax).optional(),
-  requests_per_unit: wholeNumber(0, numberMax).optional(),
-  unlimited: z.boolean().default(false),
-  name: text((name) => lengthFault(name, nameLengthMax)).optional(),
-  replaces: z.array(strict({ name: notEmpty(replacedRemedy) })).default([]),
+  requests_per_unit: leftOut(wholeNumber(0, numberMax)),
+  unlimited: leftOut(z.boolean()),
+  name: leftOut(text((name) => lengthFault(name, nameLengthMax))),
+  replaces: leftOut(z.array(strict({ name: notEmpty(replacedRemedy) }))),
   algorithm: text(algorithmFault).optional(),
   burst: wholeNumber(1, numberMax).optional(),
 });
@@ -82,14 +82,19 @@ export const limitsSchema = either<readonly Limit[]>((value) =>
   Array.isArray(value) ? listSchema : limitSchema.transform((limit) => [limit]),
 );
 
+/** A key without a value is as good as none, as in envoyproxy/ratelimit. */
+export function leftOut<Schema extends z.ZodType>(schema: Schema) {
+  return z.preprocess((value) => value ?? undefined, schema.optional());
+}
+
 function limitOf(fields: LimitFields): Limit {
   return {
     unit: unitOf(fields.unit) ?? 'second',
     unitMultiplier: fields.unit_multiplier ?? 1,
     requestsPerUnit: fields.requests_per_unit ?? 0,
-    unlimited: fields.unlimited,
-    name: fields.name,
-    replaces: fields.replaces.map(({ name }) => name),
+    unlimited: fields.unlimited ?? false,
+    name: fields.name || undefined,
+    replaces: (fields.replaces ?? []).map(({ name }) => name),
     shadowMode: false,
     quotaMode: false,
     algorithm: algorithms.find((algorithm) => algorithm === fields.algorithm) ?? 'fixed_window',

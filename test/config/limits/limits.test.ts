@@ -128,6 +128,9 @@ describe('a limit', () => {
     { unit: hour }                                     -> { unit: hour, requestsPerUnit: 0 }
     { unlimited: true, requests_per_unit: 5 }          -> { unlimited: true, requestsPerUnit: 5 }
     { unlimited: true }                                -> { unlimited: true }
+    { unit: null, unlimited: true }                    -> { unlimited: true }
+    { unit: day, requests_per_unit: null, unlimited: null, name: null, replaces: null } -> { unit: day }
+    { unit: hour, requests_per_unit: 5, name: "" }     -> { unit: hour, requestsPerUnit: 5 }
     { unlimited: true, name: b, replaces: [{ name: a }] } -> { unlimited: true, name: b, replaces: [a] }
     { unit: hour, requests_per_unit: 5, unit_multiplier: 30 } -> { unit: hour, requestsPerUnit: 5, unitMultiplier: 30 }
     { unit: week, requests_per_unit: 5, algorithm: sliding_window } -> { unit: week, requestsPerUnit: 5, algorithm: sliding_window }
