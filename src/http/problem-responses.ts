@@ -68,7 +68,8 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesP
   for (const [name, value] of Object.entries(found.headers ?? {})) setHeader(ctx, name, value);
   ctx.vary('Accept');
   ctx.set('Content-Type', formatter.contentType);
-  ctx.body = formatter.format(body, body.message, notesOn(ctx, found));
+  // Bytes: with a text Node would write the headers as UTF-8 too, those of an auth service among them.
+  ctx.body = Buffer.from(formatter.format(body, body.message, notesOn(ctx, found)));
   // A handler may have turned this off to write to the socket itself; it has not begun, or the headers would have been sent.
   ctx.respond = true;
 }

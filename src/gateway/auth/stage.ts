@@ -190,7 +190,8 @@ function refuse(ctx: Context, decision: Extract<AuthDecision, { outcome: 'deny' 
   const { status, headers, body } = decision;
   const { slug = slugOfStatus[status] ?? 'access-denied' } = decision;
   if (body === undefined) throw problem(slug, { status, headers });
-  for (const [name, value] of Object.entries(headers)) ctx.set(name, typeof value === 'string' ? value : [...value]);
+  // Koa refuses a second `Content-Type`, which the auth service may have sent.
+  for (const [name, value] of Object.entries(headers)) ctx.res.setHeader(name, value);
   ctx.set('Cache-Control', 'no-store');
   ctx.status = status;
   ctx.body = Buffer.from(body);

@@ -243,6 +243,19 @@ describe('an auth service across HTTP', () => {
     assert.deepEqual(seen, { ...listed, 'cache-control': 'no-store', 'x-bar': undefined, 'content-type': undefined });
   });
 
+  for (const body of ['', 'no'])
+    it(`has the headers of its refusal passed on byte for byte, ${body === '' ? 'without' : 'with'} a body`, async () => {
+      const headers = ['WWW-Authenticate: Basic realm="Z\xc3\xbcrich"', 'Set-Cookie: a=\xe9', 'Set-Cookie: b=2'];
+      const types = ['Content-Type: a/b', 'Content-Type: c/d', `Content-Length: ${body.length}`, '', body];
+      const auth = await servers.tcp((socket) => {
+        socket.on('data', () => socket.end(['HTTP/1.1 401 No', ...headers, ...types].join('\r\n'), 'latin1'));
+      });
+      const { edge } = await behind(auth);
+      const answer = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
+      assert.match(answer, /^HTTP\/1\.1 401 /);
+      for (const header of headers) assert.ok(answer.includes(`\r\n${header}\r\n`), answer);
+    });
+
   const unauthorized = (res: ServerResponse) =>
     res.writeHead(401, { 'WWW-Authenticate': 'Basic realm="x"', 'Content-Type': 'text/html' });
   const bodiless: readonly (readonly [what: string, answer: Answer, method?: 'head'])[] = [
