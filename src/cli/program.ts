@@ -205,8 +205,8 @@ async function add(name: string, { role }: { readonly role: readonly string[] })
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The variables of the process win over those of the directory's file. A child process reads no file: its parent passes
- * it the variables that it needs.
+ * The variables of the process win over those of the directory's file, unless they are empty, which counts as unset. A
+ * child process reads no file: its parent passes it the variables that it needs.
  */
 function environment({
   child = false,
@@ -216,7 +216,8 @@ function environment({
   directory?: string | undefined;
 } = {}): Environment {
   if (child) return process.env;
-  return { ...readSettingsFile(directory ?? (process.env['CONFIG_DIR'] || './config')), ...process.env };
+  const file = readSettingsFile(directory ?? (process.env['CONFIG_DIR'] || './config'));
+  return { ...file, ...Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== '')) };
 }
 
 function requiredSettings(variables = environment()): Settings {

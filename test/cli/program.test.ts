@@ -192,12 +192,24 @@ describe('frontdesk', () => {
       /^frontdesk: config.settings\.env:2 is no setting: write NAME=value, such as PORT=9000\n$/,
       { 'config/settings.env': '# mine\nPORT: 9000\n' },
     ],
+    [
+      'a wrong setting after a byte order mark',
+      'check config',
+      /PORT="nope": expected/,
+      { 'config/settings.env': '\uFEFFPORT=nope\n' },
+    ],
+    [
+      'a wrong setting of the file whose variable is empty',
+      'check config',
+      /STRICT_PATHS="nope": expected/,
+      { 'config/settings.env': 'STRICT_PATHS=nope\n' },
+    ],
   ] as const)
     check(
       `${what} is an error that says what to do`,
       args.split(' '),
       1,
       ({ stderr }) => assert.match(stderr, expected),
-      async () => ({ cwd: await writeFiles({ ...app, ...files }), env: { CONFIG_DIR: 'config' } }),
+      async () => ({ cwd: await writeFiles({ ...app, ...files }), env: { CONFIG_DIR: 'config', STRICT_PATHS: '' } }),
     );
 });

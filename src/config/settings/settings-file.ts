@@ -17,7 +17,8 @@ export function readSettingsFile(directory: string): Readonly<Record<string, str
 
 function textOf(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    // With its byte order mark the first name would be another one.
+    return readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
   } catch (cause) {
     const code = systemCode(cause);
     if (code === 'ENOENT' || code === 'ENOTDIR') return '';
