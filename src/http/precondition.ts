@@ -20,10 +20,16 @@ export function preconditionOf(ctx: Context): Precondition {
 
 export function preconditionFailed({ req }: Context): Problem {
   const { 'if-match': ifMatch = '' } = req.headers;
-  if (parseEntityTags(ifMatch).length === 0 && ifMatch.trim() !== '*') {
-    return problem('precondition-failed', { detail: 'Send If-Match as ETag has it, with the double quotes.' });
-  }
-  return problem('precondition-failed', { detail: 'It has changed since: read it again and decide again.' });
+  return problem('precondition-failed', { detail: failureOf(ifMatch.trim()) });
+}
+
+function failureOf(ifMatch: string): string {
+  const tags = parseEntityTags(ifMatch);
+  if (ifMatch !== '*' && tags.length === 0) return 'Send If-Match as ETag has it, with the double quotes.';
+  // A proxy that compresses makes tags weak; to read again would bring the same one.
+  if (ifMatch !== '*' && tags.every(({ isWeak }) => isWeak))
+    return 'If-Match takes strong tags alone: send the ETag without W/ before it.';
+  return 'It has changed since: read it again and decide again.';
 }
 
 /** True when `If-None-Match` lists the tag, compared weakly. */

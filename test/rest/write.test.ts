@@ -132,6 +132,11 @@ describe('writing', () => {
       assert.match(body.detail, /with the double quotes/);
     });
 
+    it('says that a tag must be strong', async () => {
+      const { body } = await patch().set('If-Match', 'W/"1-json"').send({ text: 'b' }).expect(412);
+      assert.match(body.detail, /without W\/ before it/);
+    });
+
     it('lets the resource allow a change that changes nothing', () =>
       patch().set('If-Match', '"0-json"').send({ text: 'a' }).expect(200).expect('ETag', '"1-json"'));
 
