@@ -104,7 +104,7 @@ function read(found: FoundFile, errors: ConfigurationError[]): readonly Configur
     const stats = statSync(found.file);
     const fault = stats.isDirectory() ? undefined : sizeFault(stats);
     if (fault === undefined) return [{ ...found, bytes: readFileSync(found.file) }];
-    errors.push(errorAt(found.file, fault, `Split it into several files, or move it out of the directory.`));
+    errors.push(errorAt(found.file, ...fault));
     return [];
   } catch (cause) {
     errors.push(unreadable(found.file, 'file', cause));
@@ -116,11 +116,14 @@ function read(found: FoundFile, errors: ConfigurationError[]): readonly Configur
 const fileBytesMax = 32 * 1024 * 1024;
 
 /** Reading a pipe or a device might never end. */
-function sizeFault(stats: Stats): string | undefined {
-  if (!stats.isFile()) return 'the file cannot be read: it is no regular file';
+function sizeFault(stats: Stats): readonly [message: string, remedy: string] | undefined {
+  if (!stats.isFile()) return ['the file cannot be read: it is no regular file', elsewhere];
   if (stats.size <= fileBytesMax) return undefined;
-  return `the file has ${stats.size} bytes, and at most ${fileBytesMax} are read`;
+  const message = `the file has ${stats.size} bytes, and at most ${fileBytesMax} are read`;
+  return [message, 'Split it into several files, or move it out of the directory.'];
 }
+
+const elsewhere = 'Put a file in its place, or move it out of the directory.';
 
 /** Whether the files that would be read have so many bytes. Looks at no more of them than it must. */
 export async function hasBytes(directory: string, bytes: number): Promise<boolean> {
@@ -156,11 +159,15 @@ async function isThere(path: string): Promise<boolean> {
 
 function unreadable(path: string, what: 'file' | 'directory', cause: unknown): ConfigurationError {
   const code = systemCode(cause);
-  const isNew = code === 'ENOENT' && what === 'directory';
-  const mended = code === 'ENOTDIR' ? `Name a directory. ${partsOf}` : `Let this user read ${path}.`;
-  const remedy = isNew ? firstConfiguration : mended;
+  const remedy = remedies[what][code] ?? `Let this user read ${path}.`;
   return errorAt(path, `the ${what} cannot be read: ${reasons[code] ?? code}`, remedy);
 }
+
+/** A file that is listed and does not exist is a link to nothing, or was deleted a moment ago. */
+const remedies: Readonly<Record<'file' | 'directory', Readonly<Record<string, string>>>> = {
+  directory: { ENOENT: firstConfiguration, ENOTDIR: `Name a directory. ${partsOf}` },
+  file: { ENOENT: 'Correct the link, or remove it.', ELOOP: 'Correct the link, or remove it.', EISDIR: elsewhere },
+};
 
 function errorAt(file: string, message: string, remedy: string): ConfigurationError {
   return { source: { file, line: 1 }, record: undefined, message, remedy };
@@ -171,4 +178,5 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   ENOTDIR: 'it is not a directory',
   EISDIR: 'it is a directory',
+  ELOOP: 'it is a link that leads to itself',
 };

@@ -1,4 +1,5 @@
 /** Reads a directory, or a program's records, into a frozen Configuration: each file alone, then the rules between files. */
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { differencesFrom, translateRecords } from './ambassador/translate.ts';
@@ -156,9 +157,22 @@ function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions):
     demo: (document: ConfigDocument) => addDemo(part, document),
   }[kind];
   const textKeys = kind === 'limits' ? limitTextKeys : [];
-  const { errors } = readYaml(bytes.toString('utf8'), { file, lineOf: (line) => line }, add, textKeys);
+  const { errors } = isUtf8(bytes)
+    ? readYaml(bytes.toString('utf8'), { file, lineOf: (line) => line }, add, textKeys)
+    : { errors: [notUtf8(file, bytes)] };
   part.errors.unshift(...errors);
   return part;
+}
+
+/** Decoded all the same, each wrong byte would become another character: a path that no request has. */
+function notUtf8(file: string, bytes: Buffer): ConfigurationError {
+  const line =
+    bytes
+      .toString('latin1')
+      .split('\n')
+      .findIndex((text) => !isUtf8(Buffer.from(text, 'latin1'))) + 1;
+  const remedy = 'Save it in UTF-8.';
+  return { source: { file, line: Math.max(1, line) }, record: undefined, message: 'this is not text in UTF-8', remedy };
 }
 
 function addRecords(part: Draft, document: ConfigDocument, { gatewayDomain = 'gateway.local' }: LoadOptions): void {

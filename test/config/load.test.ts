@@ -1,6 +1,6 @@
 /** A configuration directory, or the records of a program: what is read, what may be missing, what is reported of the rest. */
 import assert from 'node:assert/strict';
-import { symlink, truncate } from 'node:fs/promises';
+import { symlink, truncate, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
@@ -142,6 +142,41 @@ describe('loadConfiguration', () => {
       ],
     );
   });
+
+  it('says what to do about a link to nothing, a link to itself, a folder and a device', async () => {
+    const directory = await writeFiles({ 'services/folder.yaml/a': '' });
+    await symlink('nothing', join(directory, 'services/gone.yaml'));
+    await symlink('loop.yaml', join(directory, 'services/loop.yaml'));
+    await symlink('/dev/zero', join(directory, 'services/zero.yaml'));
+    const { errors } = await loadConfiguration(directory);
+    const link = 'Correct the link, or remove it.';
+    const file = 'Put a file in its place, or move it out of the directory.';
+    assert.deepEqual(
+      errors.map(({ source, message, remedy }) => [basename(source.file), message.replace(/.*: /, ''), remedy]),
+      [
+        ['folder.yaml', 'it is a directory', file],
+        ['gone.yaml', 'it does not exist', link],
+        ['loop.yaml', 'it is a link that leads to itself', link],
+        ['zero.yaml', 'it is no regular file', file],
+      ],
+    );
+  });
+
+  for (const [encoding, bytes, line] of [
+    ['Latin-1', Buffer.from(`# first\n${mappingYaml('a')} # caf\xe9`, 'latin1'), 2],
+    ['UTF-16', Buffer.from(`\uFEFF${mappingYaml('a')}`, 'utf16le'), 1],
+  ] as const)
+    it(`refuses a file in ${encoding}, and reads those beside it`, async () => {
+      const directory = await writeFiles({ 'services/b.yaml': mappingYaml('b') });
+      await writeFile(join(directory, 'services/a.yaml'), bytes);
+      const { configuration, errors } = await loadConfiguration(directory);
+      assert.deepEqual(
+        configuration.mappings.map(({ name }) => name),
+        ['b'],
+      );
+      const expected = `services/a.yaml:${line}  this is not text in UTF-8\n    Save it in UTF-8.`;
+      assert.equal(formatErrors(errors, directory), expected);
+    });
 
   it('reports a directory that does not exist, and what to do', async () => {
     const { configuration, errors } = await loadConfiguration('/nowhere/at/all');
