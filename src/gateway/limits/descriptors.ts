@@ -132,10 +132,17 @@ function readAttribute(
   }
 }
 
-const valueLengthMax = 512;
+/** As many as the rate-limit service takes, and more than a request has in its headers by default. */
+const valueLengthMax = 16_384;
+const digestLength = 'sha256:'.length + 64;
+const keptLength = Math.floor((valueLengthMax - digestLength) / 2);
 
-/** Hashes a long value, since it becomes part of a counter's key; two long tokens may differ in their last characters alone. */
+/**
+ * A longer value keeps its beginning and its end, so that a client cannot make it too long for a limit with a wildcard.
+ * The digest keeps two values apart that differ in between.
+ */
 function bounded(value: string): string {
   if (value.length <= valueLengthMax) return value;
-  return `sha256:${createHash('sha256').update(value).digest('hex')}`;
+  const digest = createHash('sha256').update(value).digest('hex');
+  return `${value.slice(0, keptLength)}sha256:${digest}${value.slice(-keptLength)}`;
 }

@@ -1,7 +1,8 @@
 /** The limit stage, with a limiter that decides at once or later. */
 import assert from 'node:assert/strict';
-import type { Decision, DescriptorStatus, Limiter } from '#ratelimit';
+import { createLimiter, type Decision, type DescriptorStatus, type Limiter } from '#ratelimit';
 import { type EdgeOptions, labelled, limitRecordOf, mappingOf, startEdge } from '../../support/edge.ts';
+import { domain, limit, node } from '../../support/limits.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
 
@@ -38,6 +39,15 @@ describe('rate limiting', () => {
       assert.deepEqual([answer.status, answer.headers.get('ratelimit')], [200, 'theirs']);
       assert.deepEqual(edge.gateway.snapshot().ratelimit, { ok: 0, over: 0, error: 0 });
     }
+  });
+
+  it('counts values that are long where the limit has a wildcard', async () => {
+    const limits = [domain('gateway', { ...node('x-key=*bot*', limit(2)), shareThreshold: true })];
+    const { get } = await setUp(createLimiter({ limits }).shouldRateLimit);
+    const statuses: number[] = [];
+    for (const key of ['bot', 'bot', `bot${'x'.repeat(8_000)}`, `${'x'.repeat(8_000)}bot`])
+      statuses.push((await get({ 'X-Key': key })).status);
+    assert.deepEqual(statuses, [200, 200, 429, 429]);
   });
 
   const policy = '"x-key";q=10;w=60';
