@@ -22,11 +22,17 @@ export interface PathRestoration {
 export function restoreLocation(location: string, restoration: PathRestoration): string {
   if (/^\/(?!\/)/.test(location)) return restoredPath(location, restoration);
   const { upstreamOrigin } = restoration;
-  if (!/^(?:https?:)?\/\//i.test(location) || !URL.canParse(location, upstreamOrigin)) return location;
-  const there = new URL(location, upstreamOrigin);
+  const readable = encodeBytes(location);
+  if (!/^(?:https?:)?\/\//i.test(location) || !URL.canParse(readable, upstreamOrigin)) return location;
+  const there = new URL(readable, upstreamOrigin);
   const path = () => restoredPath(there.pathname + there.search + there.hash, restoration);
   if (isPublic(location, there, restoration)) return there.origin + path();
   return ownOrigins(restoration).includes(there.origin) ? path() : location;
+}
+
+/** Each character is a byte of the header, and URL would encode it as two. */
+function encodeBytes(location: string): string {
+  return location.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 /**
