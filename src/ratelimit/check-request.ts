@@ -2,10 +2,10 @@
 import { type Descriptor, type Entry, InvalidRequest, type LimitOverride, type RateLimitRequest } from './limiter.ts';
 
 /**
- * Bounds of a request from the network; lengths in UTF-16 code units. A value may be as long as a whole header block:
- * a gateway that fails open would let a client pass whose header the service refuses.
+ * Bounds of a request from the network; lengths in UTF-16 code units. A value may be as long as a whole header block,
+ * which has 60 KiB in Envoy: a gateway that fails open would let a client pass whose header the service refuses.
  */
-export const requestBounds = Object.freeze({ domain: 256, descriptors: 64, entries: 32, key: 256, value: 16_384 });
+export const requestBounds = Object.freeze({ domain: 256, descriptors: 64, entries: 32, key: 256, value: 65_536 });
 
 const numberMax = 4_294_967_295;
 

@@ -65,6 +65,11 @@ describe('Envoy in front of a service, with auth and limits beside it', () => {
     assert.match(String(headers['x-ratelimit-reset']), /^\d+$/);
   });
 
+  it('counts requests whose header is as long as Envoy takes', async () => {
+    const key = nextKey().padEnd(60_000, 'x');
+    for (const left of [1, 2]) assert.equal((await ask(key)).headers['x-ratelimit-remaining'], String(perDay - left));
+  });
+
   it('passes exactly as many of 500 requests at once as the limit says, each with its user', async () => {
     const key = nextKey();
     const before = upstream.reached.length;

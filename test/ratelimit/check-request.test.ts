@@ -60,7 +60,7 @@ describe('the bounds of a request from the network', () => {
     ['descriptors', 64, 'descriptors has 65 descriptors, more than 64'],
     ['entries', 32, 'descriptors[0].entries has 33 entries, more than 32'],
     ['key', 256, 'descriptors[0].entries[0].key has 257 characters, more than 256'],
-    ['value', 16_384, 'descriptors[0].entries[0].value has 16385 characters, more than 16384'],
+    ['value', 65_536, 'descriptors[0].entries[0].value has 65537 characters, more than 65536'],
   ] as const)
     it(`of its ${what} is ${max}`, () => {
       checkBy(checkBounds, requestWith[what](max));

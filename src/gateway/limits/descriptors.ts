@@ -133,7 +133,7 @@ function readAttribute(
 }
 
 /** As many as the rate-limit service takes, and more than a request has in its headers by default. */
-const valueLengthMax = 16_384;
+const valueLengthMax = 65_536;
 const digestLength = 'sha256:'.length + 64;
 const keptLength = Math.floor((valueLengthMax - digestLength) / 2);
 

@@ -82,7 +82,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
 function serverOptions({ callsMax, idleMs }: PortBounds, interceptor: ServerInterceptor): ServerOptions {
   return {
     interceptors: [interceptor],
-    // Above the largest request within the bounds that a gateway can send; headers have node:http2's bound of 64 KiB.
+    // Room for the longest value in a dozen descriptors; headers have node:http2's bound of 64 KiB.
     'grpc.max_receive_message_length': 1_048_576,
     'grpc.max_concurrent_streams': callsMax,
     'grpc.max_connection_idle_ms': idleMs,
