@@ -1,15 +1,16 @@
 /** Debian's Chromium, driven by a test: one process for a describe, and a new context for each visit. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Suite } from 'mocha';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { findProgram } from '../support/programs/installed.ts';
 import { type TestServers, testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
 /** Without windows Chromium needs a quarter of the time. */
-const programs = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
-const executablePath = programs.find((program) => existsSync(program)) ?? '';
+const programs = ['chromium-headless-shell', 'chromium'];
+const executablePath = programs.map(findProgram).find((program) => program !== undefined);
 const args = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-quic'],
   ...['--no-first-run', '--disable-component-update', '--disable-sync'],
@@ -25,11 +26,15 @@ export interface InBrowser {
 /** A `describe` whose tests have half a minute each, and are pending where there is no Chromium. */
 export function describeInBrowser(title: string, define: (this: Suite, parts: InBrowser) => void): void {
   describe(title, function () {
-    if (executablePath === '') {
-      it(`is tested where ${programs.join(' or ')} is`);
+    if (executablePath === undefined) {
+      it(`is tested where ${programs.join(' or ')} is on the PATH`);
       return;
     }
-    define.call(this, { servers: testServers(after), writeFiles: temporaryFiles(), visit: browserVisits() });
+    define.call(this, {
+      servers: testServers(after),
+      writeFiles: temporaryFiles(),
+      visit: browserVisits(executablePath),
+    });
   });
 }
 
@@ -52,7 +57,7 @@ export type VisitPage = (url: string, options?: VisitOptions) => Promise<Visit>;
  * Each visit ends with its test, which fails if the console or the page complained, or if
  * anything was asked of another host.
  */
-function browserVisits(): VisitPage {
+function browserVisits(executablePath: string): VisitPage {
   let browser: Browser;
   let visits: { readonly context: BrowserContext; readonly faults: readonly string[] }[] = [];
 
