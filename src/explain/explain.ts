@@ -55,7 +55,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
     checkHost(ctx, nothing);
     checkPath(ctx, nothing);
     refuseMethod(ctx.method);
-    identity.strip(ctx.req.headers);
+    identity.strip(ctx.req);
     return undefined;
   }
 

@@ -108,7 +108,7 @@ export function createHandle(parts: HandleParts): Middleware {
   }
 
   return function gateway(ctx) {
-    identity.strip(ctx.req.headers);
+    identity.strip(ctx.req);
     const attributes = attributesOf(ctx);
     const preflight = preflightRoute(ctx);
     const match = preflight === undefined ? table.match(attributes) : undefined;

@@ -123,10 +123,15 @@ describe('services of an embedding program', () => {
     throw new Error('the secret inside');
   };
   const silent = (_ctx: Context, next: Next) => next();
+  const raw: Middleware = (ctx) => {
+    const { rawHeaders, headersDistinct } = ctx.req;
+    ctx.body = { distinct: headersDistinct['x-travel-user'], raw: rawHeaders.join(' '), host: headersDistinct['host'] };
+  };
 
   before(async () => {
     const records = [
       authRecord,
+      mappingRecord('raw', '/v1/raw', 'raw', { bypass_auth: true }),
       mappingRecord('echo', '/v1/echo', 'echo'),
       mappingRecord('whole', '/v1/whole', 'echo', { rewrite: '' }),
       mappingRecord('open', '/v1/open', 'echo', { bypass_auth: true }),
@@ -135,7 +140,7 @@ describe('services of an embedding program', () => {
     ];
     desk = await open({
       config: { records, users: [annRecord] },
-      services: { echo, broken, silent },
+      services: { echo, broken, silent, raw },
       logger: recordingLogger(log),
     });
   });
@@ -167,6 +172,9 @@ describe('services of an embedding program', () => {
     });
     const forged = request(host.use(desk.middleware).callback()).get('/v1/open').set('X-Travel-User', 'ann');
     await forged.expect(200, { path: '/', query: '', user: '', state: {} });
+    const { body } = await call(desk, '/v1/raw').set({ 'X-TRAVEL-User': 'ann', Host: 'front.example' }).expect(200);
+    assert.deepEqual([body.distinct, body.host], [undefined, ['front.example']]);
+    assert.doesNotMatch(body.raw, /travel|ann/i);
   });
 
   it('that throw are answered with 500 without the cause, which the log has', async () => {
