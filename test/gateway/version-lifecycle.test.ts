@@ -79,6 +79,7 @@ const versions = [
   versionRecord('lower', '/v6'),
   versionRecord('upper', '/V6', { sunset: '2028-01-01' }),
   versionRecord('part', '/V6/Own/part', { sunset: '2029-01-01' }),
+  versionRecord('encoded', '/caf%c3%a9/v1'),
 ];
 
 const once = (key: string) => ({ key, rate_limit: { unit: 'day', requests_per_unit: 1 } });
@@ -121,6 +122,7 @@ describe('a Version', () => {
       mappingRecord('upper', '/V1/other', 'echo', open),
       mappingRecord('ten', '/v10', 'echo', open),
       mappingRecord('remote5', '/v5/remote', remote.origin, open),
+      mappingRecord('encoded', '/caf%c3%A9', 'echo', open),
       mappingRecord('any-case6', '/v6/own', 'echo', anyCase),
       mappingRecord('pattern', '(?i)/v1/pattern(/.*)?', 'echo', { ...open, prefix_regex: true }),
       mappingRecord('letters', '/[vV]1/letters', 'echo', { ...open, prefix_regex: true }),
@@ -299,6 +301,11 @@ describe('a Version', () => {
     time.now = Date.UTC(2026, 11, 31);
     await check('/v4/inner/x', 410, [undefined, 'Thu, 31 Dec 2026 00:00:00 GMT', undefined]);
     assert.equal((await ask('/v4/x').expect(404)).headers['sunset'], endsIn2027);
+  });
+
+  it('has a prefix whose percent-encoding may be in any case, as that of its mapping', async () => {
+    for (const path of ['/caf%c3%a9/v1/x', '/caf%C3%A9/v1/x'])
+      await call(desk, path).expect(200, '/v1/x').expect('Sunset', endsIn2027);
   });
 
   it('of a mapping that ignores case loses to one written like the path, and to one with a longer prefix', async () => {

@@ -22,6 +22,11 @@ export function withoutTrailingSlash(path: string): string {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
+/** A prefix as requests have it: their percent-encoding is in capitals (RFC 3986 section 6.2.2.1). */
+export function requestedPrefix(path: string): string {
+  return withoutTrailingSlash(path.replace(/%[\da-f]{2}/gi, (encoded) => encoded.toUpperCase()));
+}
+
 interface Rule {
   readonly breaks: (path: string) => boolean;
   readonly message: string;

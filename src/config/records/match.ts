@@ -6,7 +6,7 @@ import type { Fault } from '../errors.ts';
 import { isHost } from '../fields/addresses.ts';
 import { text } from '../fields/field.ts';
 import { headerMap, type Named } from '../fields/headers.ts';
-import { withoutTrailingSlash } from '../fields/paths.ts';
+import { requestedPrefix } from '../fields/paths.ts';
 import { secretPatternFault } from '../fields/pattern.ts';
 import { either } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
@@ -75,7 +75,7 @@ export interface MatchFields extends Pick<RequestMatch, 'prefix' | 'caseSensitiv
 export function requestMatchOf(fields: MatchFields): RequestMatch {
   const { prefix, prefixExact, prefixRegex, caseSensitive, precedence } = fields;
   return {
-    prefix: prefixRegex ? prefix : withoutTrailingSlash(prefix),
+    prefix: prefixRegex ? prefix : requestedPrefix(prefix),
     prefixMatch: prefixRegex ? 'regex' : prefixExact ? 'exact' : 'segments',
     caseSensitive,
     host: hostMatchOf(fields),

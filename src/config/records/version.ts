@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { field, type Given, lengthFault, optional, text } from '../fields/field.ts';
-import { prefixFault, withoutTrailingSlash } from '../fields/paths.ts';
+import { prefixFault, requestedPrefix, withoutTrailingSlash } from '../fields/paths.ts';
 import { quote } from '../quote.ts';
 import { type PlainRecord, plainReader, recordName } from './kind.ts';
 
@@ -21,7 +21,7 @@ export const versionFields = {
   name: recordName('v1'),
   prefix: field({
     name: 'prefix',
-    schema: text((path) => prefixFault(path) ?? ownPagesFault(path)).transform(withoutTrailingSlash),
+    schema: text((path) => prefixFault(path) ?? ownPagesFault(path)).transform(requestedPrefix),
     type: 'path',
     docs: 'Whole segments of the path, case-sensitive; of several that match the longest. Never `/` or `/gateway/v0`.',
     example: '/v1',
