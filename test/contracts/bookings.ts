@@ -133,6 +133,19 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
     assert.equal(await countBookings(world.database, hotelId), 1);
   });
 
+  it('a sold-out stay gets no days later than may be booked', async () => {
+    const hotelId = await world.addHotel({ name: 'double', units: 1 });
+    const lastMs = Date.parse('2199-12-31');
+    const stay = stayOf(lastMs - dayMs, lastMs);
+    await make(world.hotels, requestFor(hotelId, { stay }));
+    const { extension } = await refuse(make(world.hotels, requestFor(hotelId, { stay })), 'sold-out');
+    const alternatives = extension?.['alternatives'] as readonly { readonly check_out: string }[];
+    assert.deepEqual(
+      alternatives.map(({ check_out }) => check_out),
+      ['2200-01-01'],
+    );
+  });
+
   describe('64 requests at once', () => {
     it('book all units for stays that overlap', async () => {
       const carId = await world.addCar(5);

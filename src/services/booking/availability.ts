@@ -2,7 +2,7 @@
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { createStatement, type Tables, type TakenUnitRow } from '#storage';
 import type { BookingKind, Offer } from './kind.ts';
-import { lengthOf, type Stay, shiftStay } from './stay.ts';
+import { endsTooLate, lengthOf, type Stay, shiftStay } from './stay.ts';
 
 export type UnitStatements = ReturnType<typeof prepareUnits>;
 
@@ -165,6 +165,7 @@ export async function* freeStays(
     const taken = await takenIn(kysely, statements, { ...days, offers, now });
     for (let ahead = from; ahead < to; ahead += 1) {
       const shifted = shiftStay(stay, ahead);
+      if (endsTooLate(shifted)) return undefined;
       const offer = offers.find((each) => unitsLeft(each, shifted, taken) > 0);
       if (offer !== undefined) yield { offer, stay: shifted };
     }

@@ -71,8 +71,13 @@ export const inThePast = 'lies in the past';
 function faultOf({ dayName, stay: { fields } }: BookingKind, daysMax: number, stay: Stay): string | undefined {
   const [from] = fields;
   if (stay.toMs <= stay.fromMs) return `must be after ${from}`;
-  if (stay.toMs > Date.parse(endMax)) return `must not be after ${endMax}`;
+  if (endsTooLate(stay)) return `must not be after ${endMax}`;
   return lengthOf(stay) > daysMax ? `must be at most ${daysMax} ${dayName}s after ${from}` : undefined;
+}
+
+/** No booking may be for such a stay. */
+export function endsTooLate({ toMs }: Stay): boolean {
+  return toMs > Date.parse(endMax);
 }
 
 /** A beginning and an end in a request body, and in a response. */
