@@ -12,7 +12,7 @@ export interface Descriptor {
   readonly entries: readonly Entry[];
   /** Applies in place of the limits that are configured. */
   readonly limit?: LimitOverride | undefined;
-  /** Hits of this descriptor, in place of the request's; 0 only looks. */
+  /** Hits of this descriptor, in place of the request's; 0 only looks, and is over when the limit is exhausted. */
   readonly hitsAddend?: number | undefined;
 }
 

@@ -156,6 +156,20 @@ export function limiterContract(name: string, says: Says, open: (limiter: Limite
         assert.equal((await ask('tier=gold')).statuses[0]?.limitRemaining, 2);
       });
 
+      it('denies a request that only looks once nothing is left, and costs nothing', async () => {
+        for (const at of ['tier=gold', 'steady=x', 'smooth=x']) {
+          const look = async () => {
+            const descriptors = [{ ...descriptor(at), hitsAddend: 0 }];
+            const { overallCode, statuses } = await opened.limiter.shouldRateLimit({ domain: 'shop', descriptors });
+            return [overallCode, statuses[0]?.limitRemaining];
+          };
+          while ((await ask(at)).statuses[0]?.limitRemaining !== 1);
+          assert.deepEqual([await look(), await look()], Array(2).fill(['OK', 1]));
+          assert.deepEqual(await codes(at), ['OK', 'OK']);
+          assert.deepEqual([await look(), await look()], Array(2).fill(['OVER_LIMIT', 0]));
+        }
+      });
+
       it('keeps what a limit of the request has used when its number changes, for each unit, in unknown domains too', async () => {
         const left = async (requestsPerUnit: number, unit: 'minute' | 'hour') => {
           const descriptors = [{ ...descriptor('k=v'), limit: { requestsPerUnit, unit } }];

@@ -50,6 +50,12 @@ describe('the limits of a descriptor', () => {
     check([limit(1), limit(1, 'hour')], 'OK minute 0', 'OVER_LIMIT hour 0');
   });
 
+  it('deny by what responses have cost, which Envoy reports after it has asked with no hits', () => {
+    const { ask } = setUp([node('k', limit(100))], { countDenied: true });
+    const code = (hitsAddend: number) => ask({ ...k, hitsAddend }).overallCode;
+    assert.deepEqual([code(0), code(70), code(0), code(70), code(0)], ['OK', 'OK', 'OK', 'OVER_LIMIT', 'OVER_LIMIT']);
+  });
+
   it('are dropped for a request that also meets their replacement, but not for others', () => {
     const { summary } = setUp([
       node('all', limit(1, 'minute', { name: 'general' })),

@@ -1,6 +1,6 @@
 /** Fixed window, sliding window and token bucket as pure functions of a counter's state: whole numbers in, whole numbers out. */
 import type { Algorithm } from '#config';
-import type { Hit } from './counters.ts';
+import { type Hit, neededOf } from './counters.ts';
 
 /** What a counter remembers. */
 export interface CounterState {
@@ -67,7 +67,7 @@ const slidingWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
 
 /** Undefined when the hit is more than the limit. */
 function untilFitsMs({ current, previous }: CounterState, hit: Hit, now: Now): number | undefined {
-  const spare = hit.limit - hit.hits;
+  const spare = hit.limit - neededOf(hit);
   if (spare < 0) return undefined;
   if (current <= spare) return leftMs(hit, now) - overlapMs(previous, spare - current, hit);
   return leftMs(hit, now) + windowMs(hit) - overlapMs(current, spare, hit);
@@ -106,7 +106,7 @@ const tokenBucket: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
     if (hit.limit === 0) return 1;
     const missing = missingUs(state, hit, now);
     const fitsLater = over && hit.hits <= hit.burst;
-    return wholeSeconds((fitsLater ? missing + hit.hits * intervalUs(hit) - fullUs(hit) : missing) / 1_000);
+    return wholeSeconds((fitsLater ? missing + neededOf(hit) * intervalUs(hit) - fullUs(hit) : missing) / 1_000);
   },
 });
 

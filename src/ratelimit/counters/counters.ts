@@ -13,7 +13,8 @@ import type { Algorithm } from '#config';
  *   Available is `floor((full - (tat - now)) / interval)`; adding hits adds `hits * interval` to `tat`. A limit of 0 has
  *   none available.
  *
- * What is available is never below 0, and a hit is over when `hits` is more than that (0 hits only look, and never are).
+ * What is available is never below 0, and a hit is over when `hits` is more than that. 0 hits only look: they are over when
+ * nothing is available of a limit above 0, because Envoy asks so first and reports what a response has cost after it.
  */
 export interface Hit {
   readonly key: string;
@@ -64,6 +65,11 @@ export interface Counters {
   /** Whether they can answer now. @default true */
   isReady?(): boolean;
   close?(): Promise<void>;
+}
+
+/** How many hits must be available for the hit to fit. */
+export function neededOf({ hits, limit }: Pick<Hit, 'hits' | 'limit'>): number {
+  return hits === 0 ? Math.min(1, limit) : hits;
 }
 
 /** Whether a request with these results is denied. */

@@ -1,6 +1,6 @@
 /** What a request gets while counters cannot be reached: it passes uncounted, or it fails. */
 import { CountersUnavailable } from '../limiter.ts';
-import type { Counters, Hit, HitResult, TakeOptions } from './counters.ts';
+import { type Counters, type Hit, type HitResult, neededOf, type TakeOptions } from './counters.ts';
 
 /** Of the counters' server. Keeps it to a few lines in the log, however many requests meet it. */
 export interface Outage {
@@ -52,7 +52,7 @@ function uncounted(hits: readonly Hit[]): readonly HitResult[] {
 }
 
 function neverFits(hit: Hit): boolean {
-  return hit.hits > capacityOf(hit);
+  return neededOf(hit) > capacityOf(hit);
 }
 
 function capacityOf({ algorithm, limit, burst }: Hit): number {

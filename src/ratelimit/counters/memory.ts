@@ -8,7 +8,7 @@ import {
   windowNumberAfter,
   windowNumberAt,
 } from './algorithms.ts';
-import { type Counters, type Hit, type HitResult, isDenied, type TakeOptions } from './counters.ts';
+import { type Counters, type Hit, type HitResult, isDenied, neededOf, type TakeOptions } from './counters.ts';
 import { createEvictedCounts, type EvictedCounts } from './evicted.ts';
 
 export interface MemoryCountersOptions {
@@ -66,7 +66,7 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
     const counter = known ?? (needsNoCounter(hit) ? pair.look(hit.key) : addTo(pair, hit.key, nowMs));
     const seenBefore = known !== undefined || counter.current > 0;
     const available = algorithm.available(counter, hit, now);
-    const over = hit.hits > available;
+    const over = neededOf(hit) > available;
     const taken = !over || takesPart ? Math.min(hit.hits, available) : 0;
     algorithm.add(counter, taken, hit, now);
     return { hit, algorithm, pair, now, counter, seenBefore, taken, over };

@@ -1,6 +1,6 @@
 /** Exhausted limits remembered in this process, so that Redis is not asked again before they reset. */
 import { wholeSeconds } from './algorithms.ts';
-import { type Hit, type HitResult, isDenied } from './counters.ts';
+import { type Hit, type HitResult, isDenied, neededOf } from './counters.ts';
 
 export interface OverLimitCacheOptions {
   readonly entriesMax: number;
@@ -110,19 +110,22 @@ function entryOf(hit: Hit, { over, remaining, resetMs }: SharedResult, askedMs: 
   return { limit, burst, ...range, remaining, storedMs: askedMs, untilMs: askedMs + resetMs - 1 };
 }
 
-function rangeOf({ algorithm, hits }: Hit, over: boolean, remaining: number) {
+function rangeOf(hit: Hit, over: boolean, remaining: number) {
+  const needed = neededOf(hit);
   const { POSITIVE_INFINITY: never } = Number;
   // In a fixed window what remains only shrinks until the end.
-  if (algorithm === 'fixed_window') return { overFrom: remaining + 1, overTo: never, fittingTo: remaining };
+  if (hit.algorithm === 'fixed_window') return { overFrom: remaining + 1, overTo: never, fittingTo: remaining };
   // The others restore hits little by little: fewer hits fit sooner, and more later.
-  if (over) return { overFrom: hits, overTo: hits, fittingTo: -1 };
+  if (over) return { overFrom: needed, overTo: needed, fittingTo: -1 };
   return { overFrom: never, overTo: never, fittingTo: remaining };
 }
 
 /** Undefined if so many hits may be over or not. */
-function resultOf(entry: CachedLimit, { hits }: Hit, nowMs: number): HitResult | undefined {
+function resultOf(entry: CachedLimit, hit: Hit, nowMs: number): HitResult | undefined {
+  const needed = neededOf(hit);
   const { remaining } = entry;
   const resetSeconds = wholeSeconds(entry.untilMs + 1 - nowMs);
-  if (hits >= entry.overFrom && hits <= entry.overTo) return { over: true, remaining, resetSeconds, fromCache: true };
-  return hits <= entry.fittingTo ? { over: false, remaining, resetSeconds } : undefined;
+  if (needed >= entry.overFrom && needed <= entry.overTo)
+    return { over: true, remaining, resetSeconds, fromCache: true };
+  return needed <= entry.fittingTo ? { over: false, remaining, resetSeconds } : undefined;
 }

@@ -115,13 +115,13 @@ function sliding.untilEmpty(state, hit)
   return state.previous > 0 and restMs(state, hit) or 0
 end
 function sliding.untilFits(state, hit)
-  if hit.hits > hit.limit then return sliding.untilEmpty(state, hit) end
-  local spare = hit.limit - hit.hits - state.current
+  if hit.needed > hit.limit then return sliding.untilEmpty(state, hit) end
+  local spare = hit.limit - hit.needed - state.current
   if spare >= 0 then
     return state.previous > 0 and restMs(state, hit) - floor(spare * hit.windowMs / state.previous) or 0
   end
   -- In the next window, where the current hits are the previous ones.
-  local overlapMs = floor((hit.limit - hit.hits) * hit.windowMs / state.current)
+  local overlapMs = floor((hit.limit - hit.needed) * hit.windowMs / state.current)
   return restMs(state, hit) + max(0, hit.windowMs - overlapMs)
 end
 function sliding.lifetime(state, hit) return (state.number + 2) * hit.windowMs - nowMs end
@@ -146,8 +146,8 @@ function bucket.add(state, hit, hits)
 end
 function bucket.untilEmpty(state) return ceil((state.tat - nowUs) / 1000) end
 function bucket.untilFits(state, hit)
-  if hit.limit == 0 or hit.hits > hit.burst then return bucket.untilEmpty(state) end
-  return ceil((state.tat + (hit.hits - hit.burst) * intervalUs(hit) - nowUs) / 1000)
+  if hit.limit == 0 or hit.needed > hit.burst then return bucket.untilEmpty(state) end
+  return ceil((state.tat + (hit.needed - hit.burst) * intervalUs(hit) - nowUs) / 1000)
 end
 bucket.lifetime = bucket.untilEmpty
 function bucket.write(state) return format('%.0f', state.tat) end
@@ -197,6 +197,7 @@ local function take(call, at, key)
     limit = call[at + 2],
     burst = call[at + 3],
     hits = call[at + 4],
+    needed = call[at + 4] == 0 and min(1, call[at + 2]) or call[at + 4],
     taken = call[at + 4],
     takesWhatItCan = call[1] == 1 or call[at + 5] == 1,
     quota = call[at + 6],
@@ -206,7 +207,7 @@ local function take(call, at, key)
   if not state then return nil end
   if algorithm.correct then algorithm.correct(state, hit) end
   local available = max(0, algorithm.available(state, hit))
-  if hit.hits > available then
+  if hit.needed > available then
     hit.over = true
     hit.taken = (hit.takesWhatItCan or hit.quota >= 0) and available or 0
   end
