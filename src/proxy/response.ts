@@ -189,13 +189,15 @@ export function forwardEarlyHints({ req, res }: Context, status: number, rawHead
   // A service may send hints without end, and nothing holds it back for a client that does not take them.
   if (res.writableLength >= res.writableHighWaterMark) return;
   const links = rawHeaders.flatMap((name, index) => (isLink(name, index) ? linksIn(rawHeaders[index + 1]) : []));
-  if (links.length === 0) return;
-  try {
-    res.writeEarlyHints({ link: links });
-  } catch {
-    // Node accepts only one form of link. Hints in another form are dropped; the response repeats them anyway.
-  }
+  // Hints in another form are dropped; the response repeats them anyway.
+  if (links.length > 0 && links.every((link) => sendableLink.test(link))) res.writeEarlyHints({ link: links });
 }
+
+/**
+ * The only form of link that Node sends. Checked here, because Node's own check takes exponential time for the parameters
+ * of a link in another form.
+ */
+const sendableLink = /^<[^>]*>(?:\s*;\s*[^;"\s]+(?:(?<=[^;"\s]=)"[^;"\s]*")?)*$/;
 
 function isLink(name: Buffer, index: number): boolean {
   return index % 2 === 0 && textOf(name).toLowerCase() === 'link';

@@ -61,6 +61,7 @@ describe('a response', () => {
       'HTTP/1.1 102 Processing\r\n\r\n',
       'HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload, </b.js>; rel=preload\r\nX-A: secret\r\n\r\n',
       'HTTP/1.1 103 Early Hints\r\nLink: nonsense\r\n\r\n',
+      `HTTP/1.1 103 Early Hints\r\nLink: </a>${'; a=b=c'.repeat(40)}; d="\r\n\r\n`,
     ];
     const { edge } = await startSaying(`${interim.join('')}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`);
     const asked = request({ port: edge.port, path: '/v1/hotels', agent: false }).end();
