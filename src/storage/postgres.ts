@@ -24,7 +24,7 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
   const { default: pg } = await import('pg');
   const pool = new pg.Pool({ ...limits(size, timeoutMs), connectionString: url });
   surviveBrokenConnections(pool, logger);
-  const dialect = extendDialect(new PostgresDialect({ pool }), { around: translated });
+  const dialect = extendDialect(new PostgresDialect({ pool }), { around: translated, begin });
   const kysely = new Kysely<Tables>({ dialect });
   try {
     await migrate(kysely, 'postgres');
@@ -34,6 +34,12 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
   }
   return createDatabase(pool, kysely);
 }
+
+/**
+ * Transactions take a lock and then read what the one before them wrote. Under `repeatable read` they would not see it,
+ * and a server, a database or a user may have that as the default.
+ */
+const begin = 'begin isolation level read committed';
 
 /** No request waits for the database without end. Parameters in the URL win. */
 function limits(size: number, timeoutMs: number): PoolConfig {

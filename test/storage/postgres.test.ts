@@ -97,6 +97,22 @@ describe('a PostgreSQL database', () => {
     await insert('a');
   });
 
+  it('whose server isolates transactions more by default shows them what others commit while they wait for a lock', async function () {
+    await open(this);
+    await admin.query(`alter database ${nameOf(place)} set default_transaction_isolation = 'repeatable read'`);
+    const later = await openDatabase({ url: gate.url, timeoutMs });
+    try {
+      await later.transact(async (transaction) => {
+        const count = async () => (await transaction.selectFrom('accounts').select('id').execute()).length;
+        assert.equal(await count(), 0);
+        await insert('a');
+        assert.equal(await count(), 1);
+      });
+    } finally {
+      await later.close();
+    }
+  });
+
   it('that is busy with a statement cancels it in time', async function () {
     await open(this);
     await refuse(database.kysely.transaction().execute((transaction) => sql`select pg_sleep(60)`.execute(transaction)));
