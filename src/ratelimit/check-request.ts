@@ -9,10 +9,13 @@ export const requestBounds = Object.freeze({ domain: 256, descriptors: 64, entri
 
 const numberMax = 4_294_967_295;
 
+/** uint64 on the wire: Envoy reports so many bytes, and a gateway that fails open would not count what is refused. */
+const ownHitsMax = 2 ** 64;
+
 /** Counters of each window length have their own table, so a request may not create any number of lengths. */
 const unitMultiplierMax = 1_000;
 
-/** Throws an `InvalidRequest` for an empty domain, a limit without a unit, and numbers that are not unsigned 32-bit integers. */
+/** Throws an `InvalidRequest` for an empty domain, a limit without a unit, and numbers that the protocol has no room for. */
 export function checkRequest({ domain, descriptors, hitsAddend = 0 }: RateLimitRequest): void {
   if (domain === '') throw new InvalidRequest('domain must not be empty');
   requireNumber('hits_addend', hitsAddend, 0, numberMax);
@@ -20,7 +23,7 @@ export function checkRequest({ domain, descriptors, hitsAddend = 0 }: RateLimitR
 }
 
 function checkOwnNumbers({ limit, hitsAddend: hits = 0 }: Descriptor, index: number): void {
-  if (hits !== 0) requireNumber(`descriptors[${index}].hits_addend`, hits, 0, numberMax);
+  if (hits !== 0) requireNumber(`descriptors[${index}].hits_addend`, hits, 0, ownHitsMax);
   if (limit !== undefined) checkLimit(`descriptors[${index}].limit`, limit);
 }
 

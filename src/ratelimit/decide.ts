@@ -96,13 +96,16 @@ function prepare({ domain, descriptors, hitsAddend }: RateLimitRequest, rules: R
   const hits: Hit[] = [];
   const matches = (rules.hasReplaces ? withoutReplaced(found) : found).map((all, index) => {
     // The protocol cannot tell a request's 0 from an absent number, so it is 1 here as well.
-    const weight = descriptors[index]?.hitsAddend ?? (hitsAddend || 1);
+    const weight = Math.min(weightMax, descriptors[index]?.hitsAddend ?? (hitsAddend || 1));
     const counted = all.some(isUnlimited) ? all.filter((match) => !isUnlimited(match)) : all;
     for (const match of counted) hits.push(hitOf(match, weight, index));
     return { all, counted };
   });
   return { matches, hits };
 }
+
+/** More than any limit has room for; sums of larger numbers would not be exact. */
+const weightMax = 2 ** 32;
 
 function matchesOf(domain: string, { entries, limit }: Descriptor, rules: Rules): readonly RuleMatch[] {
   if (limit?.unit === undefined) return rules.match(domain, entries);

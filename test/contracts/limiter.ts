@@ -156,6 +156,14 @@ export function limiterContract(name: string, says: Says, open: (limiter: Limite
         assert.equal((await ask('tier=gold')).statuses[0]?.limitRemaining, 2);
       });
 
+      it('denies a descriptor with more hits than any limit', async () => {
+        for (const hitsAddend of [4_294_967_296, Number.MAX_SAFE_INTEGER]) {
+          const descriptors = [{ ...descriptor('tier=gold'), hitsAddend }];
+          const { overallCode, statuses } = await opened.limiter.shouldRateLimit({ domain: 'shop', descriptors });
+          assert.deepEqual([overallCode, statuses[0]?.limitRemaining], ['OVER_LIMIT', 3]);
+        }
+      });
+
       it('denies a request that only looks once nothing is left, and costs nothing', async () => {
         for (const at of ['tier=gold', 'steady=x', 'smooth=x']) {
           const look = async () => {

@@ -21,14 +21,20 @@ describe('a request', () => {
     );
   const uint32 = 'must be a whole number from 0 to 4294967295';
 
-  it('has an unsigned 32-bit number of hits, if any, and so has each descriptor', () => {
+  it('has an unsigned 32-bit number of hits, if any, and each descriptor one of 64 bits', () => {
+    const uint64 = `must be a whole number from 0 to ${2 ** 64}`;
     for (const hitsAddend of [0, 1, 4_294_967_295]) {
       checkBy(checkRequest, { hitsAddend });
       check({ hitsAddend });
     }
-    for (const hitsAddend of [-1, 0.5, Number.NaN, 4_294_967_296]) {
+    check({ hitsAddend: 4_294_967_296 });
+    // As a number, 2^64 - 1 is 2^64.
+    check({ hitsAddend: 2 ** 64 });
+    checkBy(checkRequest, { hitsAddend: 4_294_967_296 }, `hits_addend ${uint32}`);
+    check({ hitsAddend: 2 ** 65 }, `hits_addend ${uint64}`);
+    for (const hitsAddend of [-1, 0.5, Number.NaN]) {
       checkBy(checkRequest, { hitsAddend }, `hits_addend ${uint32}`);
-      check({ hitsAddend }, `hits_addend ${uint32}`);
+      check({ hitsAddend }, `hits_addend ${uint64}`);
     }
   });
 
