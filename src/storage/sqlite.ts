@@ -174,12 +174,22 @@ function closeAll(reader: DatabaseSync, writer: DatabaseSync): void {
 function createFileCheck(file: string): () => string | undefined {
   const opened = statSync(file);
   return function findFileFault() {
-    const found = statSync(file, { throwIfNoEntry: false });
+    const found = statOf(file);
+    if (found === 'unknown') return 'The database file cannot be reached: let this user into its directory.';
     if (found === undefined) return 'The database file was deleted: put it back, or restart the server for a new one.';
     if (found.ino !== opened.ino || found.dev !== opened.dev)
       return 'The database file was replaced: restart the server, so that it uses the new one.';
     return isWritable(file, found) ? undefined : 'The database file is read-only: make it writable.';
   };
+}
+
+/** Undefined if there is no such file; unknown if the system does not say, as where this user may not enter its directory. */
+function statOf(file: string): Stats | 'unknown' | undefined {
+  try {
+    return statSync(file, { throwIfNoEntry: false });
+  } catch {
+    return 'unknown';
+  }
 }
 
 /** Asks for the mode as well, since the superuser may write to any file. */

@@ -1,7 +1,7 @@
 /** What clients see while the database file is full, read-only, deleted or replaced; and that it passes by itself. */
 import assert from 'node:assert/strict';
-import { chmodSync, copyFileSync, renameSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, copyFileSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import request from 'supertest';
 import { createRepresentations, silentLogger } from '#http';
@@ -85,6 +85,18 @@ describe('a database file', () => {
       (file: string) => renameSync(file, `${file}.away`),
       (file: string) => renameSync(`${file}.away`, file),
       /deleted/,
+    ],
+    // A link to itself, since a directory without permissions does not keep the superuser out.
+    'cannot be reached': [
+      (file: string) => {
+        renameSync(dirname(file), `${dirname(file)}.away`);
+        symlinkSync(dirname(file), dirname(file));
+      },
+      (file: string) => {
+        unlinkSync(dirname(file));
+        renameSync(`${dirname(file)}.away`, dirname(file));
+      },
+      /cannot be reached/,
     ],
     'was replaced': [
       (file: string) => {
