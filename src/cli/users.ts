@@ -32,6 +32,9 @@ export interface PasswordStreams {
 export async function readPassword({ input, output }: PasswordStreams): Promise<string> {
   const password = input.isTTY === true ? await askTwice(input, output) : await firstLine(input);
   if (password === undefined || password === '') throw new Error('there was no password on standard input');
+  // What Node decodes other bytes to. Basic refuses them, so that nobody could ever sign in.
+  if (password.includes('\uFFFD'))
+    throw new Error('the password is not text in UTF-8: choose another, or set the terminal to UTF-8');
   return password;
 }
 

@@ -5,12 +5,12 @@ import { text as textOf } from 'node:stream/consumers';
 import { readPassword } from '../../src/cli/users.ts';
 
 /** What is typed, key by key, and what the terminal shows. */
-async function type(text: string, isTTY = true) {
+async function type(text: string | Buffer, isTTY = true) {
   const input = Object.assign(new PassThrough(), { isTTY });
   const output = new PassThrough();
   const shown = textOf(output);
   const reading = readPassword({ input, output });
-  for (const key of text) input.write(key);
+  for (const key of text) input.write(typeof key === 'string' ? key : Buffer.of(key));
   input.end();
   const result = await reading.catch((error: Error) => error.message);
   output.end();
@@ -33,6 +33,12 @@ describe('readPassword', () => {
     ['a terminal that closes', 'one\r', /no password/],
   ] as const)
     it(`refuses ${what}`, async () => assert.match((await type(typed)).result, message));
+
+  for (const isTTY of [true, false])
+    it(`refuses one that is not UTF-8 ${isTTY ? 'at a terminal' : 'in a pipe'}`, async () => {
+      const typed = Buffer.from('pässe\rpässe\r', 'latin1');
+      assert.match((await type(typed, isTTY)).result, /not text in UTF-8/);
+    });
 
   it('takes the first line of a pipe, as it is, and asks nothing', async () => {
     assert.deepEqual(await type(' pass \nmore\n', false), { result: ' pass ', shown: '' });
