@@ -61,6 +61,12 @@ export class StorageSetupError extends Error {
   override readonly name = 'StorageSetupError';
 }
 
+/** `place`: what cannot be used, without its password. `remedy`: what an operator can do, unless the error says it itself. */
+export function setupError(place: string, error: unknown, remedy: string): StorageSetupError {
+  const reason = error instanceof StorageSetupError ? error.message : `${messageOf(error)}. ${remedy}`;
+  return new StorageSetupError(`cannot use ${place}: ${reason}`, { cause: error });
+}
+
 /** Turns a driver's error into StorageUnavailable where waiting can help; any other error is a bug and stays as it is. */
 export function translateDriverError(error: unknown): unknown {
   return isUnavailable(error) ? new StorageUnavailable(error) : error;

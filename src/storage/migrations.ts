@@ -1,14 +1,25 @@
 /** Migrations from an empty database to today's tables. A released one is never edited; changes are new migrations. */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
-import type { Dialect } from './database.ts';
+import { type Dialect, messageOf, StorageSetupError } from './database.ts';
 
 /** Runs the migrations that have not run yet: all, or up to the one named. If one fails, throws its error and rolls back all. */
 export async function migrate<Any>(kysely: Kysely<Any>, dialect: Dialect, upTo?: string): Promise<void> {
   const provider = { getMigrations: async () => createMigrations(dialect) };
   const migrator = new Migrator({ db: kysely, provider });
   const { error } = await (upTo === undefined ? migrator.migrateToLatest() : migrator.migrateTo(upTo));
-  if (error !== undefined) throw error;
+  if (error !== undefined) throw newerSchemaError(error) ?? error;
+}
+
+/** For tables that a later version of this program has changed. Kysely has no other sign of it than this message. */
+function newerSchemaError(error: unknown): StorageSetupError | undefined {
+  const [, name] = /^corrupted migrations: previously executed migration (\S+) is missing/.exec(messageOf(error)) ?? [];
+  if (name === undefined) return undefined;
+  return new StorageSetupError(
+    `a newer version of frontdesk has changed its tables (${name}). ` +
+      'Start that version, or go back to a copy of the database from before the change',
+    { cause: error },
+  );
 }
 
 /** By name, in alphabetical order. */

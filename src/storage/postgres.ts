@@ -4,10 +4,10 @@ import type { Pool, PoolConfig } from 'pg';
 import {
   type Database,
   type DatabaseOptions,
-  messageOf,
   type Parameter,
   type PreparedRead,
   StorageSetupError,
+  setupError,
   translateDriverError,
 } from './database.ts';
 import { extendDialect } from './dialect.ts';
@@ -30,10 +30,13 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
     await migrate(kysely, 'postgres');
   } catch (error) {
     await pool.end();
-    throw setupError(name, error);
+    throw setupError(`the PostgreSQL database ${name}`, error, remedy);
   }
   return createDatabase(pool, kysely);
 }
+
+const remedy =
+  'Start the server, create the database (createdb), or let DATABASE_URL name one that this user can create tables in';
 
 /**
  * Transactions take a lock and then read what the one before them wrote. Under `repeatable read` they would not see it,
@@ -128,14 +131,6 @@ async function translated<T>(run: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw translateDriverError(error);
   }
-}
-
-function setupError(name: string, error: unknown): StorageSetupError {
-  return new StorageSetupError(
-    `cannot use the PostgreSQL database ${name}: ${messageOf(error)}. ` +
-      'Start the server, create the database (createdb), or let DATABASE_URL name one that this user can create tables in',
-    { cause: error },
-  );
 }
 
 /** The host and the database, never the password. */

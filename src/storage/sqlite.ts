@@ -7,10 +7,10 @@ import { type Compilable, Kysely, SqliteDialect } from 'kysely';
 import {
   type Database,
   isSqliteBusy,
-  messageOf,
   type PreparedRead,
   StorageSetupError,
   StorageUnavailable,
+  setupError,
   translateDriverError,
 } from './database.ts';
 import { createRowReader, createStatementCache, extendDialect } from './dialect.ts';
@@ -29,11 +29,8 @@ export async function openSqlite(path: string, timeoutMs: number): Promise<Datab
   try {
     return await open(file, timeoutMs);
   } catch (error) {
-    throw new StorageSetupError(
-      `cannot use the database file ${file}: ${messageOf(error)}. ` +
-        'Let DATABASE_URL name a SQLite file in a directory that this user can write to, or sqlite::memory:',
-      { cause: error },
-    );
+    const remedy = 'Let DATABASE_URL name a SQLite file in a directory that this user can write to, or sqlite::memory:';
+    throw setupError(`the database file ${file}`, error, remedy);
   }
 }
 

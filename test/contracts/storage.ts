@@ -3,7 +3,15 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import type { ListQuery } from '#query';
-import { type CarRow, type Database, type DemoRows, loadDemo, openDatabase, StorageUnavailable } from '#storage';
+import {
+  type CarRow,
+  type Database,
+  type DemoRows,
+  loadDemo,
+  openDatabase,
+  StorageSetupError,
+  StorageUnavailable,
+} from '#storage';
 import { selectPage } from '../support/select-page.ts';
 
 /** A database for one test. */
@@ -64,6 +72,21 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
         assert.deepEqual(loaded.toSorted(), [false, true]);
         await Promise.all(opened.map((each) => each.close()));
         await fresh.remove();
+      });
+
+      itShared('refuses tables that a newer version has changed, and says so', async () => {
+        await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2099-01-01')`.execute(
+          database.kysely,
+        );
+        await assert.rejects(openDatabase({ url: place.url }), (error) => {
+          assert.ok(error instanceof StorageSetupError);
+          assert.match(
+            error.message,
+            /^cannot use .*: a newer version of frontdesk .*\(9999-later\)\. Start that version/,
+          );
+          assert.doesNotMatch(error.message, /DATABASE_URL/);
+          return true;
+        });
       });
 
       it('is ready until it is closed, and can be closed twice', async () => {
