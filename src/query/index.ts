@@ -12,6 +12,7 @@ export {
   type Field,
   type ItemShape,
   type Scalar,
+  timeSchema,
   toPublicItem,
   urlField,
   type View,

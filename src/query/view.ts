@@ -132,6 +132,16 @@ export function urlField<Row extends object>({ column, schema, path = '' }: UrlF
   return field as unknown as Field<Row>;
 }
 
+/**
+ * An RFC 3339 time in UTC, for columns that hold what `toISOString` writes. Clients may leave out the milliseconds, which
+ * a comparison of texts would not forgive.
+ */
+export const timeSchema = z.iso.datetime().overwrite((text) => {
+  const ms = Date.parse(text);
+  // It runs on text that is no time, too.
+  return Number.isNaN(ms) ? text : new Date(ms).toISOString();
+});
+
 /** A whole number without sign, exponent or blanks; undefined if it is none. Beyond 2^53 it is approximate. */
 export function parseWholeNumber(text: string): number | undefined {
   return /^\d+$/.test(text) ? Number(text) : undefined;

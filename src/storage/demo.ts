@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { z } from 'zod';
 import { describeIssue } from '#http';
+import { timeSchema } from '#query';
 import { type Database, StorageSetupError } from './database.ts';
 import type { Tables } from './schema.ts';
 
@@ -111,7 +112,7 @@ type DemoRow = Readonly<Record<string, string | number>>;
 function createDemoTables(createdAt: string): ReadonlyMap<keyof Tables, DemoTable> {
   const text = z.string().min(1);
   const id = z.uuid().toLowerCase();
-  const written = z.iso.datetime().default(createdAt);
+  const written = timeSchema.default(createdAt);
   const offer = {
     units: z.int32().min(0).default(1),
     price: z.int32().min(0).max(10_000_000).default(5_000),

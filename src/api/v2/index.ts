@@ -1,12 +1,12 @@
 /** Version 2 shows a message by its full text, and says when it was written. What versions share is in ../app.ts. */
 import { z } from 'zod';
-import type { Field } from '#query';
+import { type Field, timeSchema } from '#query';
 import type { MessageRow } from '#storage';
 
 export const v2 = Object.freeze({
   version: '2',
   message: {
     content: { column: 'body', schema: z.string() },
-    created_at: { column: 'created_at', schema: z.iso.datetime() },
+    created_at: { column: 'created_at', schema: timeSchema },
   },
 } satisfies { version: string; message: Record<string, Field<MessageRow>> });

@@ -1,7 +1,7 @@
 /** What clients see of every booking: its status, its reference, its price and what a cancellation gives back. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { type DerivedField, type Field, urlField } from '#query';
+import { type DerivedField, type Field, timeSchema, urlField } from '#query';
 import type { BookingRow } from '#storage';
 import type { RefundStep } from './cancellation.ts';
 import { moneyFor, moneyOf, moneySchema } from './money.ts';
@@ -39,7 +39,7 @@ const last: Fields<BookingRow> = {
     schema: moneyFor('For the whole stay, as it was when it was booked.'),
     show: ({ price, currency }) => moneyOf(price, currency),
   },
-  created_at: { column: 'created_at', schema: z.iso.datetime() },
+  created_at: { column: 'created_at', schema: timeSchema },
   expires_at: {
     schema: z.iso
       .datetime()
@@ -55,7 +55,7 @@ const last: Fields<BookingRow> = {
     schema: moneyFor('Of a cancelled booking: what was given back.').optional(),
     show: ({ refund, currency }) => (refund === null ? undefined : moneyOf(refund, currency)),
   },
-  url: urlField<BookingRow>({ column: 'id', schema: z.uuid(), path: 'bookings/' }),
+  url: urlField<BookingRow>({ column: 'id', schema: z.uuid().toLowerCase(), path: 'bookings/' }),
 };
 
 function showRefunds(steps: readonly RefundStep[], currency: string) {

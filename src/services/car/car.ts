@@ -2,7 +2,7 @@
 import type Koa from 'koa';
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { createView } from '#query';
+import { createView, timeSchema } from '#query';
 import {
   type BookingKind,
   type BookingServiceOptions,
@@ -74,8 +74,14 @@ function parseTime(text: string): number | undefined {
 const { first, last } = bookingFields<CarBookingRow>();
 
 // The examples are ids of demo rows, so that readers can try them.
-const carId = z.uuid().meta({ examples: ['9a1de644-815e-46d1-bb8f-aa1837f8a88b'] });
-const bookingId = z.uuid().meta({ examples: ['0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a02'] });
+const carId = z
+  .uuid()
+  .toLowerCase()
+  .meta({ examples: ['9a1de644-815e-46d1-bb8f-aa1837f8a88b'] });
+const bookingId = z
+  .uuid()
+  .toLowerCase()
+  .meta({ examples: ['0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a02'] });
 
 const availabilitySchema = z
   .object({
@@ -114,8 +120,8 @@ const bookings = createView<CarBookingRow>({
     id: { column: 'id', schema: bookingId },
     car_id: { column: 'car_id', schema: carId },
     ...first,
-    pickup_at: { column: 'starts_at', schema: z.iso.datetime() },
-    dropoff_at: { column: 'ends_at', schema: z.iso.datetime() },
+    pickup_at: { column: 'starts_at', schema: timeSchema },
+    dropoff_at: { column: 'ends_at', schema: timeSchema },
     ...last,
   },
 });

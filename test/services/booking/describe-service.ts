@@ -61,6 +61,22 @@ export function describeService(name: string, given: ServiceCase): void {
       for (const search of refused) await ask(search).expect(400);
     });
 
+    it('filters by ids in any case, and by times without their milliseconds', async () => {
+      const service = await open();
+      const ask = (search: string) => request(service).get(`/bookings/?${search}`).set('X-Travel-User', 'ann');
+      const written = filters.map((field) => [field, String(booking[field])] as const);
+      const searches = [
+        ...written.filter(([field]) => field.endsWith('id')).map(([field, id]) => `${field}=${id.toUpperCase()}`),
+        ...written
+          .filter(([field]) => field.endsWith('_at'))
+          .map(([field, at]) => `${field}=${at.replace('.000', '')}`),
+      ];
+      for (const search of searches) {
+        const { body } = await ask(search).expect(200);
+        assert.deepEqual(body.items.map(withoutPort), [booking], search);
+      }
+    });
+
     it('has a list for people whose rows lead to the items', async () => {
       const service = await open();
       const asked = request(service).get('/').set('Accept', 'text/html');

@@ -2,7 +2,7 @@
 import { createCarService } from '#services/car';
 import { describeService } from '../booking/describe-service.ts';
 
-const car = { id: '10000000-0000-4000-8000-000000000001', model: 'Zoe', class: 'electric', city: 'Paris' };
+const car = { id: '1000000a-0000-4000-8000-000000000001', model: 'Zoe', class: 'electric', city: 'Paris' };
 const booking = { id: '20000000-0000-4000-8000-000000000001', car_id: car.id, status: 'cancelled' };
 
 describeService('createCarService', {

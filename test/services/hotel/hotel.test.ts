@@ -2,7 +2,7 @@
 import { createHotelService } from '#services/hotel';
 import { describeService } from '../booking/describe-service.ts';
 
-const hotel = { id: '10000000-0000-4000-8000-000000000001', name: 'Ritz', city: 'Paris' };
+const hotel = { id: '1000000a-0000-4000-8000-000000000001', name: 'Ritz', city: 'Paris' };
 const room = { hotel_id: hotel.id, name: 'double', guests: 2, price: 12_050, units: 3 };
 const booking = { id: '20000000-0000-4000-8000-000000000001', hotel_id: hotel.id, status: 'confirmed' };
 
