@@ -1,5 +1,5 @@
 /** SQLite through node:sqlite: durable settings, a reader beside the writer, prepared reads, and waiting for a busy file. */
-import { accessSync, constants, mkdirSync, type Stats, statSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -170,23 +170,38 @@ function closeAll(reader: DatabaseSync, writer: DatabaseSync): void {
 /** Returns what has become of the file since it was opened, if that keeps bookings from being stored. */
 function createFileCheck(file: string): () => string | undefined {
   const opened = statSync(file);
+  // What was committed last is in there alone. SQLite names it after the file that a link leads to.
+  const log = `${realpathSync(file)}-wal`;
+  let openedLog: FileState;
   return function findFileFault() {
     const found = statOf(file);
     if (found === 'unknown') return 'The database file cannot be reached: let this user into its directory.';
     if (found === undefined) return 'The database file was deleted: put it back, or restart the server for a new one.';
-    if (found.ino !== opened.ino || found.dev !== opened.dev)
+    if (!isSame(found, opened))
       return 'The database file was replaced: restart the server, so that it uses the new one.';
+    // SQLite makes it with the first transaction.
+    openedLog ??= statOf(log);
+    if (openedLog !== undefined && !isSame(statOf(log), openedLog))
+      return "The database's log, the file that ends in -wal, was deleted or replaced: stop the server, which saves it, and start it again.";
     return isWritable(file, found) ? undefined : 'The database file is read-only: make it writable.';
   };
 }
 
 /** Undefined if there is no such file; unknown if the system does not say, as where this user may not enter its directory. */
-function statOf(file: string): Stats | 'unknown' | undefined {
+type FileState = Stats | 'unknown' | undefined;
+
+function statOf(file: string): FileState {
   try {
     return statSync(file, { throwIfNoEntry: false });
   } catch {
     return 'unknown';
   }
+}
+
+function isSame(found: FileState, opened: FileState): boolean {
+  return (
+    typeof found === 'object' && typeof opened === 'object' && found.ino === opened.ino && found.dev === opened.dev
+  );
 }
 
 /** Asks for the mode as well, since the superuser may write to any file. */

@@ -86,6 +86,11 @@ describe('a database file', () => {
       (file: string) => renameSync(`${file}.away`, file),
       /deleted/,
     ],
+    'has lost its log': [
+      (file: string) => renameSync(`${file}-wal`, `${file}.away`),
+      (file: string) => renameSync(`${file}.away`, `${file}-wal`),
+      /-wal, was deleted/,
+    ],
     // A link to itself, since a directory without permissions does not keep the superuser out.
     'cannot be reached': [
       (file: string) => {
