@@ -108,7 +108,8 @@ async function openBasis(setup: Setup, closing: AbortSignal, opened: AsyncDispos
   const tracing = dormant ? undefined : await loadTracing({ version: packageVersion(), logger });
   const withoutTracing = tracing?.suppressTracing;
   const clusters = createClusters({ logger, withoutTracing, ...(dormant && { timer: () => () => {} }) });
-  opened.defer(clusters.close);
+  // After the listeners: what is left came through a host's server, or is a copy of a request.
+  opened.defer(() => clusters.close(setup.settings.shutdownTimeoutMs));
   const connectionLimit = createConnectionLimit({ max: settings.connectionsMax ?? connectionsMax(), logger });
   return { tls, configuration, storage, rateLimiting, tracing, clusters, connectionLimit };
 }

@@ -244,6 +244,26 @@ describe('listeners', () => {
       agent.destroy();
     });
 
+    it('breaks off at the deadline what a server of the host has brought', async () => {
+      const asked: string[] = [];
+      const service = await servers.http(({ url = '' }, res) => {
+        asked.push(url);
+        if (url === '/events') res.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('data: 1\n\n');
+      });
+      const mapping = mappingRecord('slow', '/', service.origin, { circuit_breakers: { max_connections: 2 } });
+      const desk = await open({ config: { records: [mapping] }, demo: false, shutdownTimeoutMs: 60 });
+      const host = await servers.http(desk.app.callback());
+      const events = await fetch(`${host.origin}/events`);
+      const cutOff = assert.rejects(events.text());
+      const answers = [1, 2].map(() => fetch(`${host.origin}/never`));
+      await eventually(() => assert.equal(asked.length, 2));
+
+      await desk.close();
+      await cutOff;
+      for (const { status } of await Promise.all(answers)) assert.equal(status, 503);
+      assert.deepEqual(asked, ['/events', '/never']);
+    });
+
     it('is for good, also while it listens: 503 where the database is needed, and listen refuses', async () => {
       const desk = await open();
       const opening = desk.listen();

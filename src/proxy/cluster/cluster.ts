@@ -55,6 +55,8 @@ export interface OpenCluster {
   readonly cluster: Cluster;
   /** Waits for the connections, which end with their requests; later attempts still run. */
   readonly close: () => Promise<void>;
+  /** Breaks off the requests that are left. */
+  readonly destroy: () => void;
 }
 
 /** Opens no connection; a taking of snapshots does not either. */
@@ -132,6 +134,7 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
   return Object.freeze({
     cluster: Object.freeze({ attempt, takeRetry: breakers.takeRetry, isCrowded: breakers.isCrowded, snapshot }),
     close: endpoints.close,
+    destroy: endpoints.destroy,
   });
 }
 

@@ -44,11 +44,13 @@ export interface Endpoints {
   readonly outliers: () => readonly OutlierState[];
   /** Health checks stop at once; waits for all connections, also to addresses that are gone. */
   readonly close: () => Promise<void>;
+  /** Breaks off what is left on these connections. */
+  readonly destroy: () => void;
 }
 
 /** An address that stays keeps its state. With a health check, the origins are read at its interval, with or without traffic. */
 export function createEndpoints(options: EndpointOptions, parts: EndpointParts): Endpoints {
-  const leaving = new Set<Promise<void>>();
+  const leaving = new Set<Endpoint>();
   let origins: readonly string[] = [];
   let endpoints: readonly Endpoint[] = [];
   let outliers: readonly OutlierState[] = [];
@@ -79,8 +81,8 @@ export function createEndpoints(options: EndpointOptions, parts: EndpointParts):
   }
 
   function leave(endpoint: Endpoint): void {
-    const closed = endpoint.close().finally(() => leaving.delete(closed));
-    leaving.add(closed);
+    leaving.add(endpoint);
+    void endpoint.close().finally(() => leaving.delete(endpoint));
   }
 
   return Object.freeze({
@@ -89,7 +91,10 @@ export function createEndpoints(options: EndpointOptions, parts: EndpointParts):
     async close() {
       isClosed = true;
       cancel();
-      await Promise.all([...leaving, ...endpoints.map((endpoint) => endpoint.close())]);
+      await Promise.all([...leaving, ...endpoints].map((endpoint) => endpoint.close()));
+    },
+    destroy() {
+      for (const { pool } of [...leaving, ...endpoints]) pool.destroy();
     },
   });
 }

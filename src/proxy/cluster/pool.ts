@@ -16,6 +16,8 @@ export interface Pool {
   readonly forget: (request: PooledRequest) => void;
   /** Ends idle connections at once and the others after their requests; later requests still run, each on a new connection. */
   readonly close: () => Promise<void>;
+  /** Breaks off all requests, also those in the queue; later ones fail. */
+  readonly destroy: () => void;
 }
 
 export function createPool(options: ConnectionOptions, connectionsMax: number): Pool {
@@ -54,6 +56,12 @@ export function createPool(options: ConnectionOptions, connectionsMax: number): 
     run,
     forget: (request: PooledRequest) => void queue.delete(request),
     close: connections.close,
+    destroy() {
+      connections.destroy();
+      const waiting = [...queue];
+      queue.clear();
+      for (const request of waiting) run(request);
+    },
   });
 }
 
@@ -68,12 +76,15 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
   let connector: Connector | undefined;
   let closing = 0;
   let closed: Promise<void> | undefined;
+  let isDestroyed = false;
   let whenEmpty = () => {};
 
   function open(): Connection | undefined {
     if (all.size >= connectionsMax) return undefined;
     connector ??= createConnector(options);
     const connection = openConnection(options, connector, listener);
+    // Its client then refuses the request, which ends as any other that fails.
+    if (isDestroyed) breakOff(connection);
     all.add(connection);
     return connection;
   }
@@ -104,6 +115,11 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
     });
   }
 
+  function breakOff(connection: Connection): void {
+    connection.isBroken = true;
+    void connection.client.destroy();
+  }
+
   function isEmpty(): boolean {
     return all.size + closing === 0;
   }
@@ -124,6 +140,13 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
         if (isEmpty()) resolve();
       });
       return closed;
+    },
+    destroy() {
+      isDestroyed = true;
+      for (const connection of all) {
+        breakOff(connection);
+        drop(connection);
+      }
     },
   };
 }

@@ -37,8 +37,8 @@ export interface ClusterRegistry {
   readonly list: () => readonly Cluster[];
   /** Of those that are in use. */
   readonly snapshot: () => readonly ClusterSnapshot[];
-  /** Ends idle connections at once and waits for the others, which end with their requests. */
-  readonly close: () => Promise<void>;
+  /** Ends idle connections at once, and the others with their requests or after `deadlineMs`. @default waits without end */
+  readonly close: (deadlineMs?: number) => Promise<void>;
 }
 
 interface SharedCluster extends OpenCluster {
@@ -50,8 +50,8 @@ export function createClusters(options: ClusterRegistryOptions = {}): ClusterReg
   const { logger = silentLogger, clock = () => performance.now(), random = Math.random, timer = unrefTimer } = options;
   const parts: ClusterParts = { logger, clock, random, timer, withoutTracing: options.withoutTracing };
   const clusters = new Map<string, SharedCluster>();
-  const leaving = new Set<Promise<void>>();
-  let closing: Promise<unknown> | undefined;
+  const leaving = new Set<SharedCluster>();
+  let closing: Promise<void> | undefined;
 
   function open(key: string, spec: ClusterSpec): SharedCluster {
     const shared = { key, ...openCluster(spec, parts), leases: 0 };
@@ -63,8 +63,18 @@ export function createClusters(options: ClusterRegistryOptions = {}): ClusterReg
     shared.leases -= 1;
     if (shared.leases > 0) return;
     clusters.delete(shared.key);
-    const closed = shared.close().finally(() => leaving.delete(closed));
-    leaving.add(closed);
+    leaving.add(shared);
+    void shared.close().finally(() => leaving.delete(shared));
+  }
+
+  async function closeAll(deadlineMs: number | undefined): Promise<void> {
+    const left = [...leaving, ...clusters.values()];
+    const destroy = () => {
+      for (const shared of left) shared.destroy();
+    };
+    const deadline = deadlineMs === undefined ? undefined : setTimeout(destroy, deadlineMs);
+    await Promise.all(left.map(({ close }) => close()));
+    clearTimeout(deadline);
   }
 
   return Object.freeze({
@@ -83,9 +93,9 @@ export function createClusters(options: ClusterRegistryOptions = {}): ClusterReg
     },
     list: () => [...clusters.values()].map(({ cluster }) => cluster),
     snapshot: () => [...clusters.values()].map(({ cluster }) => cluster.snapshot()),
-    async close() {
-      closing ??= Promise.all([...leaving, ...[...clusters.values()].map(({ close }) => close())]);
-      await closing;
+    close(deadlineMs?: number) {
+      closing ??= closeAll(deadlineMs);
+      return closing;
     },
   });
 }
