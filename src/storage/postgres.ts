@@ -27,6 +27,7 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
   const dialect = extendDialect(new PostgresDialect({ pool }), { around: translated, begin });
   const kysely = new Kysely<Tables>({ dialect });
   try {
+    await requireUnicode(pool);
     await migrate(kysely, 'postgres');
   } catch (error) {
     await pool.end();
@@ -43,6 +44,17 @@ const remedy =
  * and a server, a database or a user may have that as the default.
  */
 const begin = 'begin isolation level read committed';
+
+/** In LATIN1 and the like a client's text could not be compared with any row. SQL_ASCII keeps the bytes as they come. */
+async function requireUnicode(pool: Pool): Promise<void> {
+  const { rows } = await pool.query<{ server_encoding: string }>('show server_encoding');
+  const encoding = rows[0]?.server_encoding ?? '';
+  if (['UTF8', 'SQL_ASCII'].includes(encoding)) return;
+  throw new StorageSetupError(
+    `its encoding ${encoding} lacks letters that clients may send. ` +
+      'Create it anew with UTF8: createdb --encoding UTF8 --template template0 NAME',
+  );
+}
 
 /** No request waits for the database without end. Parameters in the URL win. */
 function limits(size: number, timeoutMs: number): PoolConfig {

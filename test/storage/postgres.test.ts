@@ -64,6 +64,23 @@ describe('a PostgreSQL database', () => {
     });
   });
 
+  it('whose encoding lacks letters is refused with the remedy', async function () {
+    await open(this);
+    const name = `${nameOf(place)}_latin`;
+    await admin.query(`create database ${name} template template0 encoding 'LATIN1' locale_provider libc locale 'C'`);
+    const url = new URL(place.url);
+    url.pathname = `/${name}`;
+    try {
+      await assert.rejects(openDatabase({ url: url.href }), (error) => {
+        assert.ok(error instanceof StorageSetupError);
+        assert.match(error.message, /_latin: its encoding LATIN1 lacks letters .* createdb --encoding UTF8/);
+        return true;
+      });
+    } finally {
+      await admin.query(`drop database ${name} with (force)`);
+    }
+  });
+
   it('whose connections break is used again over new ones', async function () {
     const warnings = new EventEmitter();
     const warning = once(warnings, 'warning');
