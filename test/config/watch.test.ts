@@ -81,6 +81,17 @@ describe('watchConfiguration', () => {
     await reported(says(2));
   });
 
+  it('reports changes in a folder that has gone and come again', async () => {
+    const directory = await startWithOneFile();
+    await rm(join(directory, 'ratelimit'), { recursive: true });
+    await reported(({ errors }) => errors.length > 0);
+    await mkdir(join(directory, 'ratelimit'));
+    await writeFile(join(directory, a), limits(2));
+    await reported(says(2));
+    await writeFile(join(directory, a), limits(3));
+    await reported(says(3));
+  });
+
   it('reports a ConfigMap that is replaced, in which only a link changes, every time', async () => {
     const directory = await writeFiles({
       'ratelimit/..1/a.yaml': limits(1),
