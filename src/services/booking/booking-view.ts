@@ -18,6 +18,14 @@ export function bookingFields<Row extends BookingRow>(): BookingFields<Row> {
   return { first, last } as unknown as BookingFields<Row>;
 }
 
+/** Of a hotel, a car or a booking; capitals are accepted. `example`: the id of a demo row, so that readers can try it. */
+export function idSchema(example: string) {
+  return z
+    .uuid()
+    .toLowerCase()
+    .meta({ examples: [example] });
+}
+
 export const bookingStatusSchema = z.enum(['pending', 'confirmed', 'cancelled']);
 
 const first: Fields<BookingRow> = {

@@ -1,5 +1,5 @@
 /** What the hotel and the car service share: a booking service for one kind of booking. */
-export { bookingFields } from './booking-view.ts';
+export { bookingFields, idSchema } from './booking-view.ts';
 export { holdSchema } from './bookings.ts';
 export type { WithAvailability } from './inventory.ts';
 export type { BookingKind } from './kind.ts';

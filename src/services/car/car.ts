@@ -10,6 +10,7 @@ import {
   createBookingService,
   dayMs,
   holdSchema,
+  idSchema,
   moneyFor,
   moneyOf,
   stayEndSchemas,
@@ -73,15 +74,8 @@ function parseTime(text: string): number | undefined {
 
 const { first, last } = bookingFields<CarBookingRow>();
 
-// The examples are ids of demo rows, so that readers can try them.
-const carId = z
-  .uuid()
-  .toLowerCase()
-  .meta({ examples: ['9a1de644-815e-46d1-bb8f-aa1837f8a88b'] });
-const bookingId = z
-  .uuid()
-  .toLowerCase()
-  .meta({ examples: ['0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a02'] });
+const carId = idSchema('9a1de644-815e-46d1-bb8f-aa1837f8a88b');
+const bookingId = idSchema('0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a02');
 
 const availabilitySchema = z
   .object({

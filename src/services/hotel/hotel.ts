@@ -10,6 +10,7 @@ import {
   createBookingService,
   dayMs,
   holdSchema,
+  idSchema,
   isDay,
   moneyFor,
   moneyOf,
@@ -78,15 +79,8 @@ function parseDate(text: string): number | undefined {
 
 const { first, last } = bookingFields<HotelBookingRow>();
 
-// The examples are ids of demo rows, so that readers can try them.
-const hotelId = z
-  .uuid()
-  .toLowerCase()
-  .meta({ examples: ['bdd640fb-0667-4ad1-9c80-317fa3b1799d'] });
-const bookingId = z
-  .uuid()
-  .toLowerCase()
-  .meta({ examples: ['0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01'] });
+const hotelId = idSchema('bdd640fb-0667-4ad1-9c80-317fa3b1799d');
+const bookingId = idSchema('0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01');
 const roomType = z.string().meta({ examples: ['double'] });
 
 const roomTypesSchema = z.array(
