@@ -1,9 +1,9 @@
 /** Rows as Prometheus text: a parser reads back every label and number. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import parse from 'parse-prometheus-text-format';
 import { createMetricsOf, type Family } from '../../src/metrics/registry.ts';
 import { anyCharacter } from '../support/any-character.ts';
+import { parsePrometheusText } from '../support/prometheus-text.ts';
 
 const family = (samples: Family['samples'], more: Partial<Family> = {}): Family => ({
   ...{ name: 'one_total', type: 'counter', labels: ['label'], help: 'Help.', samples },
@@ -19,7 +19,7 @@ describe('the metrics registry', () => {
         fc.oneof(fc.string({ unit: anyCharacter }), fc.constant('a"b\\c\nd')),
         fc.double({ noNaN: true, noDefaultInfinity: true }),
         async (label, value) => {
-          const [found] = parse(await textOf(family(() => [{ labels: { label }, value }])));
+          const [found] = parsePrometheusText(await textOf(family(() => [{ labels: { label }, value }])));
           assert.deepEqual(found?.metrics[0]?.labels, { label });
           assert.equal(Number(found?.metrics[0]?.value), value + 0);
         },

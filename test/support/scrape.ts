@@ -1,15 +1,15 @@
 /** Metrics as a stranger reads them: by a parser of the text format that is not ours. */
 import assert from 'node:assert/strict';
-import parse from 'parse-prometheus-text-format';
 import request from 'supertest';
 import type { Frontdesk } from '../../src/index.ts';
+import { parsePrometheusText } from './prometheus-text.ts';
 
 /** Values by name and label values: `frontdesk_requests_total hotel 2xx`, `frontdesk_request_duration_seconds_bucket hotel 0.5`. */
 export type Series = Readonly<Record<string, number>>;
 
 export function seriesOf(text: string): Series {
   // The parser mixes up histograms with labels; their lines alone it reads as those of any other type.
-  const entries = parse(text.replace(/^# TYPE \S+ histogram\n/gm, '')).flatMap(({ name, metrics }) =>
+  const entries = parsePrometheusText(text.replace(/^# TYPE \S+ histogram\n/gm, '')).flatMap(({ name, metrics }) =>
     metrics.map(({ labels = {}, value }) => [[name, ...Object.values(labels)].join(' '), Number(value)] as const),
   );
   assert.equal(new Set(entries.map(([key]) => key)).size, entries.length, 'a series came twice');
