@@ -166,13 +166,11 @@ function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions):
 
 /** Decoded all the same, each wrong byte would become another character: a path that no request has. */
 function notUtf8(file: string, bytes: Buffer): ConfigurationError {
-  const line =
-    bytes
-      .toString('latin1')
-      .split('\n')
-      .findIndex((text) => !isUtf8(Buffer.from(text, 'latin1'))) + 1;
+  // No character in UTF-8 has the byte of a line feed in it, so that a wrong one is within its line.
+  const lines = bytes.toString('latin1').split('\n');
+  const line = lines.findIndex((text) => !isUtf8(Buffer.from(text, 'latin1'))) + 1;
   const remedy = 'Save it in UTF-8.';
-  return { source: { file, line: Math.max(1, line) }, record: undefined, message: 'this is not text in UTF-8', remedy };
+  return { source: { file, line }, record: undefined, message: 'this is not text in UTF-8', remedy };
 }
 
 function addRecords(part: Draft, document: ConfigDocument, { gatewayDomain = 'gateway.local' }: LoadOptions): void {

@@ -9,6 +9,7 @@ import { requireSettings } from '#config';
 import { explainOnce } from '../../src/cli/explain.ts';
 import { type Colours, colours, print, wrap } from '../../src/cli/terminal.ts';
 import { built } from '../support/programs/built.ts';
+import { isInstalled } from '../support/programs/installed.ts';
 
 /** What a stream gets; `depth`: how many bits of colour it has, 1 with NO_COLOR. */
 async function printed(text: string, chosen: Colours, { isTTY = true, depth = 8, columns = 80 } = {}): Promise<string> {
@@ -75,7 +76,7 @@ describe('the commands at a terminal', () => {
   }
 
   it('check has colours and 80 columns', function () {
-    if (spawnSync('script', ['--version']).status !== 0) this.skip();
+    if (!isInstalled('script')) this.skip();
     const command = `${process.execPath} ${built('main.js')} check`;
     const env = { PATH: process.env['PATH'], TERM: 'xterm-256color', CONFIG_DIR: 'config' };
     const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], { env, encoding: 'utf8' });

@@ -73,8 +73,11 @@ export function createClusters(options: ClusterRegistryOptions = {}): ClusterReg
       for (const shared of left) shared.destroy();
     };
     const deadline = deadlineMs === undefined ? undefined : setTimeout(destroy, deadlineMs);
-    await Promise.all(left.map(({ close }) => close()));
-    clearTimeout(deadline);
+    try {
+      await Promise.all(left.map(({ close }) => close()));
+    } finally {
+      clearTimeout(deadline);
+    }
   }
 
   return Object.freeze({

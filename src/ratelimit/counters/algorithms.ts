@@ -105,8 +105,9 @@ const tokenBucket: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
   resetSeconds(state, hit, now, over) {
     if (hit.limit === 0) return 1;
     const missing = missingUs(state, hit, now);
-    const fitsLater = over && hit.hits <= hit.burst;
-    return wholeSeconds((fitsLater ? missing + neededOf(hit) * intervalUs(hit) - fullUs(hit) : missing) / 1_000);
+    const needed = neededOf(hit);
+    const fitsLater = over && needed <= hit.burst;
+    return wholeSeconds((fitsLater ? missing + needed * intervalUs(hit) - fullUs(hit) : missing) / 1_000);
   },
 });
 

@@ -39,12 +39,11 @@ export type PreparedKind = BookingKind & UnitStatements & LimitStatements & Retu
 
 /** The statement that writes a booking unless there is one with its reference. */
 export function prepareInsert(kind: BookingKind) {
+  const table = sql.table(kind.tables.bookings);
   const columns = [...fixedColumns(kind), 'status', 'version', 'expires_at', 'refund'];
   return {
     insertBooking: createStatement<NewRow>(
-      (
-        slot,
-      ) => sql`insert into ${sql.table(kind.tables.bookings)} (${sql.join(columns.map((column) => sql.ref(column)))})
+      (slot) => sql`insert into ${table} (${sql.join(columns.map((column) => sql.ref(column)))})
         values (${sql.join(columns.map((column) => slot((row) => row[column])))}) on conflict (reference) do nothing`,
     ),
   };
