@@ -79,7 +79,9 @@ export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOption
         if (result === undefined) return undefined;
         results.push(result);
       }
-      return isDenied(hits, results) || results.every(({ over }) => over) ? results : undefined;
+      // Of a request that is not denied, quotas take what they can.
+      const onlyShadowsAreOver = hits.every(({ shadow }, index) => shadow && results[index]?.over === true);
+      return isDenied(hits, results) || onlyShadowsAreOver ? results : undefined;
     },
     store(keys: readonly string[], hits: readonly Hit[], results: readonly SharedResult[], askedMs: number): void {
       const isOver = results.some(({ over }) => over);

@@ -85,6 +85,13 @@ describe('the over-limit cache', () => {
     asks(hit({ key: 'shadow', shadow: true }), hit({ key: 'free' }));
   });
 
+  it('asks when a quota takes what is left because only a shadow limit keeps the request from being denied', () => {
+    const hits = [hit({ key: 'shadow', shadow: true, quota: 0 }), hit({ key: 'left', hits: 3, quota: 1 })];
+    store(hits, [exhausted, { over: true, remaining: 2, resetMs: 10_000 }]);
+    asks(...hits);
+    denies(hit({ key: 'left', hits: 3, quota: 1 }));
+  });
+
   it('ignores entries when the limit has changed, or the clock was set back', () => {
     store([hit()], [exhausted]);
     for (const change of [{ limit: 4 }, { burst: 4 }]) asks(hit(change));
