@@ -98,10 +98,10 @@ function isLogged(cause: unknown): boolean {
   return cause instanceof Error && cause.name === 'CountersUnavailable';
 }
 
-/** Keeps each status beside its own descriptor: a service may leave out the statuses of the last descriptors. */
+/** Keeps each status beside its own descriptor: a service may leave out the last statuses, or send more than there are descriptors. */
 function addTo(request: InFlightRequest, { statuses }: Decision, descriptors: readonly Descriptor[]): void {
   const before = request.statuses;
   request.statuses = before.length === 0 ? statuses : [...before, ...statuses];
   request.descriptors =
-    before.length === 0 ? descriptors : [...request.descriptors.slice(0, before.length), ...descriptors];
+    before.length === 0 ? descriptors : [...before.map((_, index) => request.descriptors[index]), ...descriptors];
 }

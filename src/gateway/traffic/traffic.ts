@@ -9,9 +9,9 @@ export interface InFlightRequest {
   readonly ctx: Context;
   /** The stage that it has reached, for the count of refusals. */
   stage: 'auth' | 'limit' | 'service';
-  /** The limiter's decisions about it, and the descriptors that they are about, in the same order. */
+  /** The limiter's decisions about it, and the descriptors that they are about, in the same order; undefined for a status too many. */
   statuses: readonly DescriptorStatus[];
-  descriptors: readonly Descriptor[];
+  descriptors: readonly (Descriptor | undefined)[];
 }
 
 /** A request that was answered with 500 or more. Without its query, which may hold secrets. */

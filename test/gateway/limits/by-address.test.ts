@@ -104,21 +104,27 @@ describe('a limit by address', () => {
     assert.deepEqual([refused.status, policyOf(refused)], [429, '"from";q=3;w=60']);
   });
 
-  it('keeps its name beside later limits, also of a service that leaves out the status of another', async () => {
-    const currentLimit = { requestsPerUnit: 9, unit: 'minute', windowSeconds: 60, name: undefined } as const;
-    const status = { code: 'OK', currentLimit, limitRemaining: 8, resetSeconds: 60 } as const;
-    const network: LabelGroup = { name: 'network', labels: [{ kind: 'remote_address', name: 'network' }] };
-    const edge = await startEdge(servers, {
-      mappings: [mappingOf({ labels: { gateway: [byAddress, network, ...byUser] } })],
-      services: { hotel: async () => {} },
-      authService: authRecordOf(),
-      authPort: () => ({ outcome: 'allow', headers: { 'x-travel-user': 'ann' } }),
-      rateLimitService: limitRecordOf(),
-      limiter: { shouldRateLimit: () => ({ overallCode: 'OK', statuses: [status] }) },
+  for (const [what, answers, expected] of [
+    ['leaves out the status of another', [1, 1], '"from";q=9;w=60, "user";q=9;w=60'],
+    ['sends a status too many', [3, 1], '"from";q=9;w=60, "network";q=9;w=60, "default";q=9;w=60, "user";q=9;w=60'],
+  ] as const)
+    it(`keeps its name beside later limits, also of a service that ${what}`, async () => {
+      const currentLimit = { requestsPerUnit: 9, unit: 'minute', windowSeconds: 60, name: undefined } as const;
+      const status = { code: 'OK', currentLimit, limitRemaining: 8, resetSeconds: 60 } as const;
+      const network: LabelGroup = { name: 'network', labels: [{ kind: 'remote_address', name: 'network' }] };
+      const counts = answers.values();
+      const statuses = () => Array.from({ length: counts.next().value ?? 0 }, () => status);
+      const edge = await startEdge(servers, {
+        mappings: [mappingOf({ labels: { gateway: [byAddress, network, ...byUser] } })],
+        services: { hotel: async () => {} },
+        authService: authRecordOf(),
+        authPort: () => ({ outcome: 'allow', headers: { 'x-travel-user': 'ann' } }),
+        rateLimitService: limitRecordOf(),
+        limiter: { shouldRateLimit: () => ({ overallCode: 'OK', statuses: statuses() }) },
+      });
+      const { headers } = await fetch(`${edge.origin}/v1/hotels`);
+      assert.equal(headers.get('ratelimit-policy'), expected);
     });
-    const { headers } = await fetch(`${edge.origin}/v1/hotels`);
-    assert.equal(headers.get('ratelimit-policy'), '"from";q=9;w=60, "user";q=9;w=60');
-  });
 
   it('counts for the header of the limit with the least left', async () => {
     const { get } = await setUp([...byUser, byAddress], { headers: 'draft_03' });
