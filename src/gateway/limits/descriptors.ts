@@ -76,39 +76,28 @@ function entriesOf(group: readonly Reader[], attributes: RequestAttributes): Ent
   return entries;
 }
 
-/** What labels read of a mapping. */
+/** What labels read of a mapping. A path has no query: a client could get around a limit on it by adding `?1`, `?2`, … */
 interface MappingValues {
   readonly destination: string;
   readonly pathOf: (attributes: RequestAttributes) => string;
 }
 
 function readerOf(label: Label, values: MappingValues): Reader {
-  return { key: label.name, read: label.kind === 'header' ? readHeader(label, values) : readAttribute(label, values) };
+  return { key: label.name, read: label.kind === 'header' ? readHeader(label) : readAttribute(label, values) };
 }
 
-function readHeader(
-  { header, omitIfNotPresent, default: fallback }: Extract<Label, { kind: 'header' }>,
-  { pathOf }: MappingValues,
-): Reader['read'] {
-  if (header === ':path') return pathOf;
+function readHeader({
+  header,
+  omitIfNotPresent,
+  default: fallback,
+}: Extract<Label, { kind: 'header' }>): Reader['read'] {
   const missing = omitIfNotPresent ? undefined : fallback;
-  const pseudo = pseudoHeaders.get(header);
-  if (pseudo !== undefined) return pseudo;
   return ({ headers }) => {
     const value = headers[header];
     if (value === undefined) return missing;
     return typeof value === 'string' ? value : value.join(', ');
   };
 }
-
-/**
- * Names of HTTP/2, and so of Envoy, for parts of the request line, besides `:path`. The value of that one has no query:
- * otherwise a client would get around a limit on a path by adding `?1`, `?2`, …
- */
-const pseudoHeaders: ReadonlyMap<string, (attributes: RequestAttributes) => string> = new Map([
-  [':authority', ({ host }: RequestAttributes) => host],
-  [':method', ({ method }: RequestAttributes) => method],
-]);
 
 function readAttribute(
   label: Exclude<Label, { kind: 'header' }>,
