@@ -140,7 +140,7 @@ function removeAuthorization({ request, route }: Handled): void {
 
 function copyToShadow({ request, shadow }: Handled): void {
   request.stage = 'service';
-  shadow?.transport.shadow?.copy(request.ctx);
+  shadow?.transport.shadow?.(request.ctx);
 }
 
 function forward({ request, route }: Handled): Promise<void> {

@@ -5,11 +5,11 @@ import { hasBody, type Logger, pathOf, problem, publicBase, requestContext, sear
 import {
   type Cluster,
   type ClusterSpec,
+  type CopyRequest,
   createForward,
   createHeaderRules,
   createRequestHead,
   createShadow,
-  type Shadow,
   type UpstreamCounts,
 } from '#proxy';
 import { createRedirection, createRewrite, type PathRule, rewritePrefixes } from '#routing';
@@ -34,7 +34,7 @@ export interface Transport {
   readonly cluster: Cluster | undefined;
   readonly timeouts: Timeouts | undefined;
   /** Of a mapping that gets copies of requests. */
-  readonly shadow: Shadow | undefined;
+  readonly shadow: CopyRequest | undefined;
 }
 
 export interface ServiceRequest {
@@ -92,8 +92,13 @@ export function inProcess(rule: LocalRule, app: Handler): Transport {
   };
 }
 
+/** Nothing of another server. */
 const local = {
-  ...{ location: undefined, origins: undefined, cluster: undefined, timeouts: undefined, shadow: undefined },
+  location: undefined,
+  origins: undefined,
+  cluster: undefined,
+  timeouts: undefined,
+  shadow: undefined,
 } as const;
 
 /** Runs the app on the same context with the path that it expects, and restores the path afterwards. */
@@ -207,8 +212,9 @@ function ownHost({ origins }: RemoteTarget): string {
 }
 
 /** Answered in the gateway, without authentication and without limits. */
-function createRedirect(mapping: Mapping, { status, ...redirect }: Redirect): Transport {
-  const redirection = createRedirection({ status, ...redirect }, mapping);
+function createRedirect(mapping: Mapping, redirect: Redirect): Transport {
+  const { status } = redirect;
+  const redirection = createRedirection(redirect, mapping);
   function location(ctx: Context): string {
     const { url } = ctx;
     const found = redirection({ path: pathOf(url), search: searchOf(url) }, publicBase(ctx));

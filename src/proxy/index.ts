@@ -18,4 +18,4 @@ export {
   referenceBase,
 } from './request-headers.ts';
 export { createRetryRules, isIdempotent } from './retry.ts';
-export { createShadow, type Shadow, type ShadowOptions } from './shadow.ts';
+export { type CopyRequest, createShadow, type ShadowOptions } from './shadow.ts';

@@ -21,29 +21,21 @@ export interface ShadowOptions {
   readonly logger: Logger;
   /** Until the end of the response, in milliseconds; 0: no limit. */
   readonly timeoutMs: number;
-  /** A request with a larger body is not copied. @default 64 KiB */
-  readonly bodyBytesMax?: number;
 }
 
-export interface ShadowCounts {
-  /** Sent. */
-  copies: number;
-  /** Of these, the ones without a whole response. */
-  failures: number;
-  /** Not sent: too many at a time, a path that cannot be rewritten, or a body that is too large, broke off, or was read before or never. */
-  skipped: number;
-}
+/**
+ * Sends a copy, unless there are too many at a time, the path cannot be rewritten, or the body is too large, breaks off or
+ * is never read. To be called after the limit and before anything reads the body or changes the path. Never throws, and
+ * never waits.
+ */
+export type CopyRequest = (ctx: Context) => void;
 
-export interface Shadow {
-  /** To be called after the limit and before anything reads the body or changes the path. Never throws, and never waits. */
-  readonly copy: (ctx: Context) => void;
-  readonly counts: Readonly<ShadowCounts>;
-}
+/** A request with a larger body is not copied. */
+const bodyBytesMax = 64 * 1024;
 
-export function createShadow(options: ShadowOptions): Shadow {
-  const { mapping, cluster, logger, timeoutMs, bodyBytesMax = 64 * 1024 } = options;
+export function createShadow(options: ShadowOptions): CopyRequest {
+  const { mapping, cluster, logger, timeoutMs } = options;
   const headOf = createRequestHead(options);
-  const counts: ShadowCounts = { copies: 0, failures: 0, skipped: 0 };
   const callOptions: CallOptions = { timeoutMs, repeat: 'never' };
 
   function requestFor(ctx: Context, place: Attempt): UpstreamRequest {
@@ -53,9 +45,7 @@ export function createShadow(options: ShadowOptions): Shadow {
   }
 
   function send(request: UpstreamRequest): void {
-    counts.copies += 1;
     dropResponse(request).catch((cause: unknown) => {
-      counts.failures += 1;
       logger.debug?.({ mapping: mapping.name, err: cause }, 'a copy of a request failed');
     });
   }
@@ -68,7 +58,6 @@ export function createShadow(options: ShadowOptions): Shadow {
 
   function skip(cause: unknown, place?: Attempt): void {
     place?.release();
-    counts.skipped += 1;
     logger.debug?.({ mapping: mapping.name, err: cause }, 'a request was not copied');
   }
 
@@ -80,38 +69,34 @@ export function createShadow(options: ShadowOptions): Shadow {
       send(request);
       return;
     }
-    if (!isBodyUnread(req) || Number(req.headers['content-length']) > bodyBytesMax) throw unfitBody(bodyBytesMax);
-    copyBody(req, bodyBytesMax, (body) => {
-      if (body === undefined) skip(unfitBody(bodyBytesMax), place);
+    if (!isBodyUnread(req) || Number(req.headers['content-length']) > bodyBytesMax) throw unfitBody();
+    copyBody(req, (body) => {
+      if (body === undefined) skip(unfitBody(), place);
       else send({ ...request, body: wholeBody(body) });
     });
   }
 
-  return Object.freeze({
-    copy(ctx: Context) {
-      let place: Attempt | undefined;
-      try {
-        place = cluster.attempt();
-        sendFrom(place, ctx);
-      } catch (cause) {
-        skip(cause, place);
-      }
-    },
-    counts,
-  });
+  return function copyRequest(ctx) {
+    let place: Attempt | undefined;
+    try {
+      place = cluster.attempt();
+      sendFrom(place, ctx);
+    } catch (cause) {
+      skip(cause, place);
+    }
+  };
 }
 
-function unfitBody(bytesMax: number): RangeError {
-  return new RangeError(`the body has more than ${bytesMax} bytes, broke off, or was read before or never`);
+function unfitBody(): RangeError {
+  return new RangeError(`the body has more than ${bodyBytesMax} bytes, broke off, or was read before or never`);
 }
 
 /**
- * Calls `done` with the whole body once it was read, or with undefined when it has more than `bytesMax` bytes, breaks off
- * or is not read. It neither starts nor slows the reading: Node does not count a listener for `data` that is added through
+ * Calls `done` with the whole body once it was read, or with undefined when it is too large, breaks off or is not read. It neither starts nor slows the reading: Node does not count a listener for `data` that is added through
  * EventEmitter as a reader. The bytes are copied into one buffer: a client that sends them one by one would otherwise make
  * us keep an object for each.
  */
-function copyBody(req: IncomingMessage, bytesMax: number, done: (body: Uint8Array | undefined) => void): void {
+function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => void): void {
   let copy: Buffer | undefined;
   let bytes = 0;
 
@@ -124,7 +109,7 @@ function copyBody(req: IncomingMessage, bytesMax: number, done: (body: Uint8Arra
   }
 
   function onData(chunk: Buffer): void {
-    copy ??= Buffer.allocUnsafe(sizeOf(req, bytesMax));
+    copy ??= Buffer.allocUnsafe(sizeOf(req));
     if (bytes + chunk.length > copy.length) {
       end(undefined);
       return;
@@ -148,9 +133,9 @@ function copyBody(req: IncomingMessage, bytesMax: number, done: (body: Uint8Arra
   req.on('close', onClose);
 }
 
-function sizeOf({ headers }: IncomingMessage, bytesMax: number): number {
+function sizeOf({ headers }: IncomingMessage): number {
   const declared = headers['content-length'];
-  return declared === undefined ? bytesMax : Math.min(bytesMax, Number(declared));
+  return declared === undefined ? bodyBytesMax : Math.min(bodyBytesMax, Number(declared));
 }
 
 function authorityOf(origin: string): string {
