@@ -3,8 +3,10 @@ import type { ConfigurationError, Fault } from './errors.ts';
 import { withoutTrailingSlash } from './fields/paths.ts';
 import { compilePattern } from './fields/pattern.ts';
 import { quote } from './quote.ts';
+import { isOpen } from './records/blocked.ts';
+import { fullName } from './records/conflicts.ts';
 import type { Mapping } from './records/mapping.ts';
-import { matchKey } from './records/match.ts';
+import { isPathAlone, matchKey } from './records/match.ts';
 import { forEachInParts, mapInParts, type Work } from './work.ts';
 
 /**
@@ -130,16 +132,8 @@ function pathsAbove(path: string): readonly string[] {
   return path === '/' ? paths : [...paths, '/'];
 }
 
-function isOpen({ bypassAuth, redirect }: Mapping): boolean {
-  return bypassAuth || redirect !== undefined;
-}
-
-function isForAll({ host, method, headers, queryParameters }: Mapping): boolean {
-  return host === undefined && method === undefined && headers.length + queryParameters.length === 0;
-}
-
 function coversConditions(open: Mapping, mapping: Mapping): boolean {
-  return isForAll(open) || conditionsOf(open) === conditionsOf(mapping);
+  return isPathAlone(open) || conditionsOf(open) === conditionsOf(mapping);
 }
 
 function conditionsOf(mapping: Mapping): string {
@@ -151,7 +145,7 @@ function folded(path: string): string {
 }
 
 function noticeOf(mapping: Mapping, other: Mapping, fault: Fault): ConfigurationError {
-  return { source: mapping.source, record: `Mapping ${mapping.name}`, ...fault, other: other.source };
+  return { source: mapping.source, record: fullName(mapping), ...fault, other: other.source };
 }
 
 function samePath({ prefix }: Mapping, other: Mapping): Fault {

@@ -7,7 +7,8 @@ import { CallAborted, failureOf } from './failures.ts';
 import { createResponseBody, type ResponseBody, type ResponseSink } from './response-body.ts';
 
 /** One place at one address. */
-export interface AttemptPlace {
+export interface Attempt {
+  readonly origin: string;
   /**
    * As undici's, to be called once. Only connecting has a time-out. A caller that gives up before `onRequestStart`
    * releases the place, and aborts in `onRequestStart` should it still be called. `fresh`: on a new connection, after one
@@ -32,10 +33,6 @@ export interface AttemptPlace {
    * waits for a connection then never begins, and its handler is not called. A second call does nothing.
    */
   readonly release: () => void;
-}
-
-export interface Attempt extends AttemptPlace {
-  readonly origin: string;
 }
 
 /** Response headers with this status, or a failure before them. An attempt that was given up has no outcome. */
@@ -78,7 +75,7 @@ export type Abandon = (because: () => Error) => void;
 
 /** Reports the outcome and releases the place. `isFresh`: on a new connection. */
 export function startAttempt(
-  place: AttemptPlace,
+  place: Attempt,
   options: Dispatcher.DispatchOptions,
   { onInterim, onResponse, onFailure }: AttemptListener,
   isFresh = false,

@@ -95,6 +95,6 @@ export function* keysOf(matches: readonly RequestMatch[]): Work<ReadonlySet<stri
 }
 
 /** A redirect asks no auth service either. */
-function isOpen({ bypassAuth, redirect }: Mapping): boolean {
+export function isOpen({ bypassAuth, redirect }: Mapping): boolean {
   return bypassAuth || redirect !== undefined;
 }

@@ -6,6 +6,7 @@ import { type Problem, problem } from '../problem.ts';
 import { endWithProblem } from './client-errors.ts';
 import { nodeHttp } from './node-http.ts';
 import type { ClientSocket } from './refused-request.ts';
+import { announcesBody } from './request-bodies.ts';
 
 /** The part of a request that asks for another protocol. */
 export interface Upgrade {
@@ -92,9 +93,8 @@ export function createUpgrades(isAllowed: (protocol: string) => boolean, max = N
  * HTTP/1.0 has no upgrade. For these requests Node does not check `Host`, and does not parse a body, so that one could
  * not be distinguished from the bytes of the new protocol.
  */
-function canUpgrade({ httpVersion, headers }: IncomingMessage): boolean {
-  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
-  return httpVersion === '1.1' && headers.host !== undefined && !hasBody;
+function canUpgrade(req: IncomingMessage): boolean {
+  return req.httpVersion === '1.1' && req.headers.host !== undefined && !announcesBody(req);
 }
 
 function protocolsOf({ headers }: IncomingMessage): readonly string[] {

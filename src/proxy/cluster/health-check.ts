@@ -1,6 +1,5 @@
 /** Asks one address for its health at an interval, whether it has traffic or not. */
 import type { HealthCheck } from '#config';
-import { type AttemptPlace, startAttempt } from '../attempt.ts';
 import { type ConnectionOptions, createConnector, loadUndici, withServerName } from './connection.ts';
 
 /** Runs `run` once after `delayMs`, unless the function that it returns is called before. */
@@ -100,16 +99,14 @@ function createProbe(
       done(status);
     };
     const cancel = timer(() => finish(undefined), timeoutMs);
-    const place: AttemptPlace = {
-      dispatch: (request, handler) => void client.dispatch(request, handler),
-      isReused: () => false,
-      reportOutcome() {},
-      reportSwitch() {},
-      release() {},
-    };
-    startAttempt(place, options, {
-      onResponse: ({ status }) => finish(status),
-      onFailure: () => finish(undefined),
+    client.dispatch(options, {
+      onRequestStart() {},
+      onResponseStart(_controller, status) {
+        if (status >= 200) finish(status);
+      },
+      onResponseData() {},
+      onResponseEnd() {},
+      onResponseError: () => finish(undefined),
     });
     return end;
   };
