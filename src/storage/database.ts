@@ -114,7 +114,8 @@ function sqliteCodeOf(error: unknown): number | undefined {
   return Number((error as { readonly errcode?: unknown }).errcode) & 0xff;
 }
 
-function codeOf(error: unknown): string {
+/** Empty if the error has none. */
+export function codeOf(error: unknown): string {
   if (typeof error !== 'object' || error === null || !('code' in error)) return '';
   return String(error.code);
 }

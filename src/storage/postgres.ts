@@ -1,9 +1,12 @@
 /** PostgreSQL through a pool with time-outs; its driver, pg, is loaded when a database is opened. */
+import { createHash } from 'node:crypto';
 import { type Compilable, Kysely, PostgresDialect } from 'kysely';
 import type { Pool, PoolConfig } from 'pg';
 import {
+  codeOf,
   type Database,
   type DatabaseOptions,
+  messageOf,
   type Parameter,
   type PreparedRead,
   StorageSetupError,
@@ -31,13 +34,17 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
     await migrate(kysely, 'postgres');
   } catch (error) {
     await pool.end();
-    throw setupError(`the PostgreSQL database ${name}`, error, remedy);
+    throw setupError(`the PostgreSQL database ${name}`, error, remedyFor(error));
   }
   return createDatabase(pool, kysely);
 }
 
-const remedy =
-  'Start the server, create the database (createdb), or let DATABASE_URL name one that this user can create tables in';
+/** PgBouncer refuses each parameter of a connection that it does not know. */
+function remedyFor(error: unknown): string {
+  return messageOf(error).startsWith('unsupported startup parameter')
+    ? 'Let the pooler ignore it, in pgbouncer.ini: ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout'
+    : 'Start the server, create the database (createdb), or let DATABASE_URL name one that this user can create tables in';
+}
 
 /**
  * Transactions take a lock and then read what the one before them wrote. Under `repeatable read` they would not see it,
@@ -102,15 +109,11 @@ function endWhenSilent(client: PoolMember): void {
 }
 
 function createDatabase(pool: Pool, kysely: Kysely<Tables>): Database {
-  let prepared = 0;
   return Object.freeze({
     dialect: 'postgres',
     kysely,
     transact: (work) => kysely.transaction().execute(work),
-    prepareFirst<Row>(query: Compilable<Row>) {
-      prepared += 1;
-      return prepareFirst<Row>(pool, query.compile().sql, `first_${prepared}`);
-    },
+    prepareFirst: <Row>(query: Compilable<Row>) => prepareFirst<Row>(pool, query.compile().sql),
     findFault: () => findFault(pool),
     async close() {
       if (!pool.ending) await pool.end();
@@ -129,13 +132,31 @@ async function findFault(pool: Pool): Promise<string | undefined> {
   }
 }
 
-/** pg prepares a named statement once on each connection and later sends only its name. */
-function prepareFirst<Row>(pool: Pool, text: string, name: string): PreparedRead<Row> {
+/**
+ * pg prepares a named statement once on each connection and later sends only its name. A pooler that gives each
+ * transaction another connection of the server may lead to one where the name is unknown, or was prepared by another
+ * process: it means the same there, since it is made of the text. After that the text is sent each time.
+ */
+function prepareFirst<Row>(pool: Pool, text: string): PreparedRead<Row> {
+  const name = `first_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
+  let isNamed = true;
+  async function find(values: Parameter[]): Promise<readonly unknown[]> {
+    try {
+      return (await pool.query({ text, values, ...(isNamed && { name }) })).rows;
+    } catch (error) {
+      if (!misplacedCodes.has(codeOf(error))) throw error;
+      isNamed = false;
+      return (await pool.query({ text, values })).rows;
+    }
+  }
   return async function readFirst(...parameters: readonly Parameter[]) {
-    const { rows } = await translated(() => pool.query({ name, text, values: [...parameters] }));
-    return rows[0] as Row | undefined;
+    const [row] = await translated(() => find([...parameters]));
+    return row as Row | undefined;
   };
 }
+
+/** A prepared statement of this name is there already, or is not there. */
+const misplacedCodes: ReadonlySet<string> = new Set(['42P05', '26000']);
 
 async function translated<T>(run: () => Promise<T>): Promise<T> {
   try {

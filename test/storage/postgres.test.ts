@@ -64,6 +64,65 @@ describe('a PostgreSQL database', () => {
     });
   });
 
+  it('behind a pooler that refuses our time-outs is named with the setting of the pooler', async () => {
+    const message = 'unsupported startup parameter: statement_timeout';
+    const fields = Buffer.from(`SERROR\0C08P01\0M${message}\0\0`);
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(4 + fields.length);
+    const pooler = createServer((client) =>
+      client.once('data', () => client.end(Buffer.concat([Buffer.from('E'), length, fields]))),
+    );
+    await once(pooler.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const url = `postgres://demo@127.0.0.1:${(pooler.address() as AddressInfo).port}/frontdesk`;
+      await assert.rejects(
+        openDatabase({ url }),
+        /statement_timeout\. .*ignore_startup_parameters = statement_timeout, idle/,
+      );
+    } finally {
+      pooler.close();
+    }
+  });
+
+  it('behind a pooler that changes the connections of the server finds what it reads', async function () {
+    await open(this, { pool: 1 });
+    const prepare = ({ kysely, prepareFirst }: Database) =>
+      prepareFirst(kysely.selectFrom('accounts').select('name').where('id', '=', ''));
+    await insert('a');
+    const find = prepare(database);
+    assert.deepEqual(await find('a'), { name: 'A' });
+    const known = await sql<{ name: string }>`select name from pg_prepared_statements`.execute(database.kysely);
+    assert.equal(known.rows.length, 1);
+    // The connection that it reaches then knows nothing of its statement,
+    await sql`deallocate all`.execute(database.kysely);
+    assert.deepEqual(await find('a'), { name: 'A' });
+    // or has it from another process.
+    const other = await openDatabase({ url: gate.url, timeoutMs, pool: 1 });
+    try {
+      await sql`prepare ${sql.id(known.rows[0]?.name ?? '')} (text) as select name from accounts where id = $1`.execute(
+        other.kysely,
+      );
+      assert.deepEqual(await prepare(other)('a'), { name: 'A' });
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('knows a prepared read by its text, so that no process runs that of another through a pooler', async function () {
+    await open(this, { pool: 1 });
+    const prepared = async ({ kysely, prepareFirst }: Database, columns: readonly ('id' | 'name')[]) => {
+      const accounts = kysely.selectFrom('accounts').where('id', '=', '');
+      for (const column of columns) await prepareFirst(accounts.select(column))('a');
+      return (await sql`select name, statement from pg_prepared_statements order by name`.execute(kysely)).rows;
+    };
+    const other = await openDatabase({ url: gate.url, timeoutMs, pool: 1 });
+    try {
+      assert.deepEqual(await prepared(database, ['id', 'name']), await prepared(other, ['name', 'id']));
+    } finally {
+      await other.close();
+    }
+  });
+
   it('whose encoding lacks letters is refused with the remedy', async function () {
     await open(this);
     const name = `${nameOf(place)}_latin`;
