@@ -105,10 +105,13 @@ export function explainLimit(
   if (beforeAuth === undefined && afterAuth === undefined)
     return { asked: false, reason: `the mapping has no labels of the domain ${domain}` };
   const first = beforeAuth?.(attributes) ?? [];
-  const descriptors = [...first, ...(afterAuth?.(attributes) ?? [])];
+  const second = afterAuth?.(attributes) ?? [];
+  const descriptors = [...first, ...second];
   if (descriptors.length === 0) return { asked: false, reason: 'none of the labels is on this request' };
   const shown = shownValues(attributes, route);
-  const limits = limiter?.explain?.({ domain, descriptors });
+  const explain = limiter?.explain;
+  // Two requests, as the gateway makes them: a limit replaces only others of its own request.
+  const limits = explain && [first, second].flatMap((asked) => explain({ domain, descriptors: asked }));
   return {
     asked: true,
     name: record.name,

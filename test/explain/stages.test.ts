@@ -1,6 +1,6 @@
 /** What an explanation shows of each stage, and the credentials that it hides. */
 import assert from 'node:assert/strict';
-import type { Mapping } from '#config';
+import type { LabelGroup, Mapping } from '#config';
 import { createExplain, type ExplainRequest, type Explanation } from '#explain';
 import { createGateway, type GatewayOptions, type Target } from '#gateway';
 import { createLimiter } from '#ratelimit';
@@ -231,6 +231,21 @@ describe('an explanation', () => {
     const decision = limiter.shouldRateLimit({ domain: 'gateway', descriptors });
     assert.ok(!(decision instanceof Promise));
     assert.equal(decision.statuses[0]?.limitRemaining, 9);
+  });
+
+  it('lists a limit before authentication that one after it replaces: they are asked apart', () => {
+    const address: LabelGroup = { name: 'address', labels: [{ kind: 'remote_address', name: 'from' }] };
+    const replacing = limit(10, 'minute', { replaces: ['general'] });
+    const limiter = createLimiter({
+      limits: [domain('gateway', node('from', limit(1, 'minute', { name: 'general' })), node('user', replacing))],
+    });
+    const both = mappings({ labels: { gateway: [...labels.gateway, address] } });
+    const { rate_limit: explained } = explain({ ...limited, ...both, limiter }, { user: 'ann' });
+    assert.ok(explained?.asked);
+    assert.deepEqual(
+      explained.descriptors.map(({ limits }) => limits?.map((one) => one.requests_per_unit)),
+      [[1], [10]],
+    );
   });
 
   it('lists no limits where another process decides, and names that process', () => {
