@@ -139,11 +139,11 @@ function bounded(text: string): string {
   return text.length > shownCharactersMax ? `${text.slice(0, shownCharactersMax)}…` : text;
 }
 
-/** Drops the limits that another limit of the same request replaces. */
+/** Drops the limits that another limit of the same request replaces; `unlimited` is none, and stays. */
 function withoutReplaced(found: readonly (readonly RuleMatch[])[]): readonly (readonly RuleMatch[])[] {
   const replaced = new Set(found.flatMap((matches) => matches.flatMap(({ rule }) => rule.replaces)));
-  const stays = ({ rule: { currentLimit } }: RuleMatch) =>
-    currentLimit.name === undefined || !replaced.has(currentLimit.name);
+  const stays = ({ rule: { unlimited, currentLimit } }: RuleMatch) =>
+    unlimited || currentLimit.name === undefined || !replaced.has(currentLimit.name);
   return found.map((matches) => matches.filter(stays));
 }
 

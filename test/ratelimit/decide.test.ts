@@ -68,6 +68,14 @@ describe('the limits of a descriptor', () => {
     assert.deepEqual([summary(all), summary(all)], [['OK minute 0'], ['OVER_LIMIT minute 0']]);
   });
 
+  it('stay unlimited for a request that also meets their replacement', () => {
+    const { summary } = setUp([
+      node('free', { ...unlimited, name: 'general' }),
+      node('k', limit(5, 'hour', { replaces: ['general'] })),
+    ]);
+    assert.deepEqual(summary(descriptor('free=x'), k), ['OK undefined 4294967295', 'OK hour 4']);
+  });
+
   it('are in response headers on request: the one that is over, or has the least remaining', () => {
     const { ask } = setUp([node('k', limit(2)), node('j', limit(9, 'hour'))], { responseHeaders: true });
     const headers = () => ask(descriptor('j=1'), k).responseHeaders?.map(({ name, value }) => `${name}: ${value}`);
