@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { errorBody, type Problem, problem } from '../problem.ts';
 import type { ProblemSlug } from '../problems.ts';
 import { jsonFormatter } from '../representations.ts';
+import type { Connections } from './connections.ts';
 import { type ClientError, type ClientSocket, hasUnknownMethod, type LogClientError } from './refused-request.ts';
 
 const slugOfCode: Readonly<Record<string, ProblemSlug>> = {
@@ -14,26 +15,41 @@ const slugOfCode: Readonly<Record<string, ProblemSlug>> = {
 
 /**
  * Node's own 400 has no body, and with a listener closing the socket is up to us (nodejs/node#46584). The parser failed,
- * so there is no Accept header, and the body is JSON. `log`: of each. @default none
+ * so there is no Accept header, and the body is JSON. Requests before the faulty one get their answers first. `log`: of
+ * each. @default none
  */
-export function answerClientErrors(server: Server, log?: LogClientError): void {
+export function answerClientErrors(server: Server, refuse: Connections['refuse'], log?: LogClientError): void {
+  const refused = new WeakSet<ClientSocket>();
   // Before the TLS handshake nothing can be written, and `end` would wait for ever (fastify/fastify#3251).
   server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => socket.destroy());
   server.on('clientError', (error: ClientError, socket: ClientSocket) => {
+    // The parser goes on to fail with each packet that follows.
+    if (refused.has(socket)) return;
+    refused.add(socket);
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }
-    // In the middle of a response, as when a chunk of the request body is malformed, our bytes would become part of it.
-    const found = socket._httpMessage?.headersSent === true ? undefined : problem(slugOf(error));
-    log?.(error, socket, found?.status);
-    if (found === undefined) {
-      socket.destroy();
-      return;
-    }
-    if (socket._httpMessage) (socket._httpMessage as Carrier)[sentStatusKey] = found.status;
-    endWithProblem(socket, found);
+    const found = problem(slugOf(error));
+    log?.(error, socket, statusFor(socket, found));
+    refuse(socket, () => endInPlace(socket, found));
   });
+}
+
+/** Undefined in the middle of the response to the faulty request, as when a chunk of its body is malformed. */
+function statusFor({ _httpMessage: response }: ClientSocket, { status }: Problem): number | undefined {
+  return response?.headersSent === true && !response.req.complete ? undefined : status;
+}
+
+/** In place of the response to the faulty request, if it became one; our bytes would become part of one that has begun. */
+function endInPlace(socket: ClientSocket, found: Problem): void {
+  const { _httpMessage: response } = socket;
+  if (response?.headersSent) {
+    socket.destroy();
+    return;
+  }
+  if (response) (response as Carrier)[sentStatusKey] = found.status;
+  endWithProblem(socket, found);
 }
 
 function slugOf(error: ClientError): ProblemSlug {

@@ -1,6 +1,7 @@
 /** The connections of a server: the requests that are open on each, a few at a time, and which of them are idle. */
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 export interface Connection {
   readonly socket: Socket;
@@ -16,6 +17,8 @@ export interface Connections {
   /** Adds a connection, once it speaks HTTP. */
   readonly add: (socket: Socket) => void;
   readonly all: () => Iterable<Connection>;
+  /** Takes no other request. Calls `end` when those before the faulty one are answered, unless that closes the connection. */
+  readonly refuse: (socket: Duplex, end: () => void) => void;
   /** From now on the last answer of each connection says that it is the last. */
   readonly leave: () => void;
 }
@@ -48,6 +51,7 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
   function openPipeline(socket: Pausable): Pipeline {
     const responses = new Set<ServerResponse>();
     const waiting: (() => void)[] = [];
+    let refusal: Refusal | undefined;
     let idleSinceMs = performance.now();
     let isGoingOn = false;
 
@@ -64,9 +68,16 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
         idleSinceMs = performance.now();
         setIdle?.(socket, true);
       }
+      endInTurn();
       if (waiting.length === 0 || isGoingOn) return;
       isGoingOn = true;
       setImmediate(goOn);
+    }
+
+    function endInTurn(): void {
+      if (refusal === undefined || !socket.writable) return;
+      const [first] = responses;
+      if (first === undefined || first === refusal.response) refusal.end();
     }
 
     /** In a separate turn of the event loop: one answer after the other would keep all other connections waiting. */
@@ -91,7 +102,14 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
       get idleSinceMs() {
         return idleSinceMs;
       },
+      refuse(end) {
+        const last = [...responses].at(-1);
+        refusal = { end, response: last?.req.complete === false ? last : undefined };
+        endInTurn();
+      },
       enter(response, begin) {
+        // The rest of a head that was late: the client will read that the request was not carried out.
+        if (refusal !== undefined) return void socket.destroy();
         if (responses.size === 0) setIdle?.(socket, false);
         responses.add(response);
         // Comes once; `once` would cost a wrapper and its removal.
@@ -117,6 +135,7 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
     },
     add: (socket) => void connections.set(socket, openPipeline(socket)),
     all: () => connections.values(),
+    refuse: (socket, end) => connections.get(socket as Socket)?.refuse(end),
     leave() {
       isLeaving = true;
       for (const { responses } of connections.values()) {
@@ -139,7 +158,14 @@ function followsAs(response: ServerResponse, { responses }: Connection): boolean
   return true;
 }
 
+interface Refusal {
+  readonly end: () => void;
+  /** To the request in whose body the fault is; undefined: it is in a head. */
+  readonly response: ServerResponse | undefined;
+}
+
 interface Pipeline extends Connection {
+  readonly refuse: (end: () => void) => void;
   /** Calls `begin` when it is the request's turn. */
   readonly enter: (response: ServerResponse, begin: () => void) => void;
 }

@@ -55,7 +55,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const connections = createConnections(server, { ...options, setIdle: limit?.setIdle });
   server.on('request', connections.serve).on(tls ? 'secureConnection' : 'connection', connections.add);
   const accepted = acceptWithin(server, { limit, isTls: tls !== undefined });
-  answerClientErrors(server, logger && createClientErrorLog(logger));
+  answerClientErrors(server, connections.refuse, logger && createClientErrorLog(logger));
   inviteBodies(server);
   endIdleAnswers(server, options.answerIdleTimeoutMs);
   boundBodies(server, options.requestTimeoutMs);

@@ -24,9 +24,10 @@ export interface ClientSocket extends Duplex {
 export type LogClientError = (error: ClientError, socket: ClientSocket, status: number | undefined) => void;
 
 /** True for a whole request line whose method Node's parser does not know, or does not take over HTTP. */
-export function hasUnknownMethod({ code, reason, rawPacket, bytesParsed }: ClientError): boolean {
+export function hasUnknownMethod({ code, reason, rawPacket, bytesParsed = 0 }: ClientError): boolean {
   const isAboutMethod = code === 'HPE_INVALID_METHOD' || reason === 'Invalid method for HTTP/x.x request';
-  return isAboutMethod && rawPacket !== undefined && wholeLineBefore(rawPacket, bytesParsed) !== undefined;
+  const line = isAboutMethod && rawPacket !== undefined ? wholeLineBefore(rawPacket, bytesParsed) : undefined;
+  return line !== undefined && bytesParsed < line.end;
 }
 
 export interface RequestLine {
@@ -45,17 +46,17 @@ export function requestLineOf(
   if (req?.complete === false) return requestLine(req.method, req.url);
   if (rawPacket === undefined) return undefined;
   const whole = wholeLineBefore(rawPacket, bytesParsed);
-  if (whole !== undefined) return whole;
+  if (whole !== undefined) return requestLine(whole.method, whole.target);
   // A target that is longer than all headers may be.
   const [method, target] = rawPacket.toString('latin1', 0, 2 * pathBytesMax).split(' ', 2);
   return target?.startsWith('/') && nodeHttp.METHODS.includes(method ?? '') ? requestLine(method, target) : undefined;
 }
 
 /** The last line before an error that has the form of a request line, which no header has. */
-function wholeLineBefore(packet: Buffer, position = 0): RequestLine | undefined {
+function wholeLineBefore(packet: Buffer, position = 0) {
   const lines = packet.toString('latin1').matchAll(/^([!#$%&'*+.^`|~\w-]{1,32}) ([^\r\n]*) HTTP\/1\.\d\r?$/gm);
   const found = [...lines].findLast(({ index }) => index <= position);
-  return found && requestLine(found[1], found[2]);
+  return found && { method: found[1], target: found[2], end: found.index + found[0].length };
 }
 
 const pathBytesMax = 200;

@@ -17,7 +17,7 @@ async function logging(use: (raw: RawServer, lines: readonly Line[]) => Promise<
   const lines: Line[] = [];
   await withServer({ handler: answerX, options }, async (raw) => {
     const logger = { warn: (fields: object) => void lines.push({ ...fields }) };
-    answerClientErrors(raw.server, createClientErrorLog(logger));
+    answerClientErrors(raw.server, (_socket, end) => end(), createClientErrorLog(logger));
     await use(raw, lines);
   });
 }
@@ -34,6 +34,7 @@ describe('the log of client errors', () => {
     ['a path of 300 characters', `FETCH /${'x'.repeat(299)}${rest}`, { path: `/${'x'.repeat(199)}` }],
     ['a target beyond all headers', `GET /${'x'.repeat(17_000)}`, { status: 431, path: `/${'x'.repeat(199)}` }],
     ['a malformed header', `GET /a HTTP/1.1\r\nAuthorization: secret\r\n${bad}\r\n`, { status: 400, path: '/a' }],
+    ['what is not HTTP behind a request', `GET /a${rest}secret\r\n\r\n`, { status: 400, method: 'GET', path: '/a' }],
     ['a request behind another one', `GET /a${rest}FETCH /b${rest}`, { method: 'FETCH', path: '/b' }],
     [
       'a malformed chunk',

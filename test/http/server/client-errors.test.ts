@@ -12,7 +12,7 @@ type Setup = { readonly handler?: RequestListener; readonly options?: ServerOpti
 
 function answering({ handler = answerX, options = {} }: Setup, use: (raw: RawServer) => Promise<void>) {
   return withServer({ handler, options }, async (raw) => {
-    answerClientErrors(raw.server);
+    answerClientErrors(raw.server, (_socket, end) => end());
     await use(raw);
   });
 }
@@ -120,7 +120,7 @@ describe('answerClientErrors', () => {
 
   it('closes a TLS connection that never starts its handshake', async () => {
     const server = createTlsServer({ handshakeTimeout: 20 });
-    answerClientErrors(server);
+    answerClientErrors(server, () => {});
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
     socket.resume();

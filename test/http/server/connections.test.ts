@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { createUpgrades, type HttpServerOptions, serveHttp, upgradeOf } from '#http';
 import { temporaryFiles } from '../../support/temporary-files.ts';
@@ -163,6 +164,50 @@ describe('pipelined requests', () => {
       socket.write(post('/1', 300_000) + post('/2', 0) + post('/3', 20_000));
       socket.write(post('/4', 500_000) + post('/5', 10, 'Connection: close\r\n'));
       assert.deepEqual((await answers).match(/^\/.*$/gm), ['/1 300000', '/2 0', '/3 20000', '/4 500000', '/5 10']);
+    });
+  });
+
+  const tooLate = { headerTimeoutMs: 50 };
+  for (const [what, text, status, options = {}] of [
+    ['what is not HTTP', 'GARBAGE\r\n\r\n', 400],
+    ['a malformed header', 'GET / HTTP/1.1\r\nHost : a\r\n\r\n', 400],
+    ['a malformed body', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n', 400],
+    ['a head that does not end', 'GET / HTTP/1.1\r\nHost: a\r\n', 408, tooLate],
+    [
+      'a body that does not end',
+      'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n',
+      408,
+      { requestTimeoutMs: 50 },
+    ],
+  ] as const)
+    it(`have their answers before the ${status} for ${what} behind them`, async () => {
+      const held: ServerResponse[] = [];
+      const handler: RequestListener = ({ method }, response) => void (method === 'GET' && held.push(response));
+      await serving({ handler, ...options }, async (port) => {
+        const socket = connect(port, '127.0.0.1');
+        const answers = everything(socket);
+        socket.write(many(2) + text);
+        await eventually(() => assert.equal(held.length, 2));
+        await delay(150);
+        // The parser reports it again.
+        socket.write('GARBAGE\r\n\r\n');
+        await delay(20);
+        for (const response of held) response.end('held');
+        const statuses = (await answers).match(/(?<=HTTP\/1.1 )\d+/g);
+        assert.deepEqual(statuses, ['200', '200', String(status)]);
+      });
+    });
+
+  it('behind which the rest of a late head comes after its 408 was due: none is carried out', async () => {
+    const handler: RequestListener = () => {};
+    await serving({ handler, ...tooLate }, async (port, { seen }) => {
+      const socket = connect(port, '127.0.0.1');
+      const answers = everything(socket);
+      socket.write(`${many(1)}GET /late HTTP/1.1\r\n`);
+      await delay(150);
+      socket.write('Host: a\r\n\r\n');
+      assert.equal(await answers, '');
+      assert.deepEqual(seen, ['/0']);
     });
   });
 
