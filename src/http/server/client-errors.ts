@@ -1,11 +1,17 @@
 /** An error body for what never becomes a request: malformed, oversized, too slow. */
-import type { Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { errorBody, type Problem, problem } from '../problem.ts';
 import type { ProblemSlug } from '../problems.ts';
 import { jsonFormatter } from '../representations.ts';
 import type { Connections } from './connections.ts';
-import { type ClientError, type ClientSocket, hasUnknownMethod, type LogClientError } from './refused-request.ts';
+import {
+  type ClientError,
+  type ClientSocket,
+  hasUnknownMethod,
+  type LogClientError,
+  unknownMethod,
+} from './refused-request.ts';
 
 const slugOfCode: Readonly<Record<string, ProblemSlug>> = {
   HPE_HEADER_OVERFLOW: 'headers-too-large',
@@ -33,6 +39,11 @@ export function answerClientErrors(server: Server, refuse: Connections['refuse']
     const found = problem(slugOf(error));
     log?.(error, socket, statusFor(socket, found));
     refuse(socket, () => endInPlace(socket, found));
+  });
+  // Node takes it for a switch of protocols. Without a listener it would close the connection.
+  server.on('connect', (req: IncomingMessage, socket: ClientSocket) => {
+    socket.on('error', () => socket.destroy()).on('timeout', () => socket.destroy());
+    server.emit('clientError', unknownMethod(req), socket);
   });
 }
 

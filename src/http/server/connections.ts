@@ -127,6 +127,10 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
 
   // From then on it does not speak HTTP.
   server.prependListener('upgrade', (_request, socket) => remove(socket as Socket));
+  // Node lets go of the connection, and answers that wait for their turn would stay open without end.
+  server.prependListener('connect', (_request, socket) => {
+    for (const response of connections.get(socket as Socket)?.responses ?? []) response.destroy();
+  });
   return Object.freeze({
     serve(request, response) {
       const connection = connections.get(request.socket);

@@ -1,5 +1,5 @@
 /** What is known of bytes that never became a request: the error, and the request line if there is one. */
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pathOf } from '../target/paths.ts';
 import { nodeHttp } from './node-http.ts';
@@ -25,9 +25,17 @@ export type LogClientError = (error: ClientError, socket: ClientSocket, status: 
 
 /** True for a whole request line whose method Node's parser does not know, or does not take over HTTP. */
 export function hasUnknownMethod({ code, reason, rawPacket, bytesParsed = 0 }: ClientError): boolean {
-  const isAboutMethod = code === 'HPE_INVALID_METHOD' || reason === 'Invalid method for HTTP/x.x request';
+  const isAboutMethod = code === unknownMethodCode || reason === 'Invalid method for HTTP/x.x request';
   const line = isAboutMethod && rawPacket !== undefined ? wholeLineBefore(rawPacket, bytesParsed) : undefined;
   return line !== undefined && bytesParsed < line.end;
+}
+
+const unknownMethodCode = 'HPE_INVALID_METHOD';
+
+/** What the parser would report of a request if it did not know the method. */
+export function unknownMethod({ method, url, httpVersion }: IncomingMessage): ClientError {
+  const rawPacket = Buffer.from(`${method} ${url} HTTP/${httpVersion}`, 'latin1');
+  return Object.assign(new Error(`Unknown method ${method}`), { code: unknownMethodCode, rawPacket });
 }
 
 export interface RequestLine {

@@ -35,6 +35,7 @@ describe('the log of client errors', () => {
     ['a target beyond all headers', `GET /${'x'.repeat(17_000)}`, { status: 431, path: `/${'x'.repeat(199)}` }],
     ['a malformed header', `GET /a HTTP/1.1\r\nAuthorization: secret\r\n${bad}\r\n`, { status: 400, path: '/a' }],
     ['what is not HTTP behind a request', `GET /a${rest}secret\r\n\r\n`, { status: 400, method: 'GET', path: '/a' }],
+    ['a request for a tunnel', 'CONNECT b:443 HTTP/1.1\r\nHost: b:443\r\n\r\n', { status: 501, method: 'CONNECT' }],
     ['a request behind another one', `GET /a${rest}FETCH /b${rest}`, { method: 'FETCH', path: '/b' }],
     [
       'a malformed chunk',

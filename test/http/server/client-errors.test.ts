@@ -40,7 +40,7 @@ describe('answerClientErrors', () => {
     it(`answers 400 in the error body for ${what}, and closes`, () =>
       answering({}, async ({ send }) => assertError(await send(text), 400, 'Bad Request')));
 
-  for (const method of ['FETCH', 'GETX', 'get', 'DESCRIBE'])
+  for (const method of ['FETCH', 'GETX', 'get', 'DESCRIBE', 'CONNECT'])
     it(`answers 501 in the error body for the method ${method}, and closes`, () =>
       answering({}, async ({ send }) =>
         assertError(await send(`${method} / HTTP/1.1\r\nHost: a\r\n\r\n`), 501, 'Not Implemented'),
