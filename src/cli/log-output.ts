@@ -1,4 +1,4 @@
-/** The log on standard output: in blocks, and bounded while its reader takes nothing. */
+/** The log on standard output: in blocks, bounded while its reader takes nothing, and counted where it cannot be written. */
 import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Logger, pino } from 'pino';
@@ -38,12 +38,21 @@ export function openLog(output: Writable, { level, base, isTerminal = false }: L
   // Bytes, since a string of lines would be made of thousands of pieces, which each garbage collection looks at again.
   const block = Buffer.allocUnsafeSlow(blockBytes);
   let filled = 0;
+  let linesInBlock = 0;
   let dropped = 0;
   let reported = 0;
 
   function pass(): void {
-    if (filled > 0) output.write(Buffer.from(block.subarray(0, filled)), reportDropped);
+    if (filled > 0) writeOut(Buffer.from(block.subarray(0, filled)), linesInBlock);
     filled = 0;
+    linesInBlock = 0;
+  }
+
+  function writeOut(text: Buffer | string, lines: number): void {
+    output.write(text, (error) => {
+      if (error) dropped += lines;
+      else reportDropped();
+    });
   }
 
   /** Logs how many lines were dropped, once the reader takes output again. */
@@ -51,7 +60,7 @@ export function openLog(output: Writable, { level, base, isTerminal = false }: L
     const count = dropped - reported;
     if (count === 0 || output.writableLength > heldBytesMax / 2) return;
     reported = dropped;
-    logger.warn({ lines: count }, 'lines of the log were dropped, because the reader of the output had stopped');
+    logger.warn({ lines: count }, 'lines of the log were dropped, because the output did not take them');
   }
 
   function write(line: string): void {
@@ -61,8 +70,11 @@ export function openLog(output: Writable, { level, base, isTerminal = false }: L
       return;
     }
     if (filled + bytesMax > blockBytes) pass();
-    if (bytesMax > blockBytes) output.write(line, reportDropped);
-    else filled += block.write(line, filled);
+    if (bytesMax > blockBytes) writeOut(line, 1);
+    else {
+      filled += block.write(line, filled);
+      linesInBlock += 1;
+    }
     if (isTerminal) pass();
   }
 

@@ -22,7 +22,7 @@ import { colours, print } from './terminal.ts';
 
 /** Ends the process with 1 when the command fails, and with one message that is fit for a terminal. */
 export async function runProgram(): Promise<void> {
-  survivePipe();
+  surviveOutput();
   await createProgram().parseAsync().catch(fail);
 }
 
@@ -140,13 +140,20 @@ function addUserTools(program: Command): void {
     .action(async () => (await import('./users.ts')).printPasswordHash());
 }
 
-/** The reader of the output may have left, as in `frontdesk check | head`; the command goes on, and ends as it should. */
-function survivePipe(): void {
-  for (const output of [process.stdout, process.stderr]) {
-    output.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
-    });
-  }
+/**
+ * The reader of the output may have left, as in `frontdesk check | head`, or its disk may be full: a server serves on, and
+ * another command goes on and ends as it should, on a full disk with 1.
+ */
+function surviveOutput(): void {
+  let isReported = false;
+  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE' || isReported) return;
+    isReported = true;
+    process.exitCode = 1;
+    print(process.stderr, `frontdesk: the standard output cannot be written: ${message}\n`, colours.errors);
+  });
+  // There is no other place to report it.
+  process.stderr.on('error', () => {});
 }
 
 // What only one command needs is loaded by it alone.

@@ -63,7 +63,7 @@ export function createConnectionFamilies(counts: () => ConnectionCounts): readon
 }
 
 export function createLogFamily(droppedLines: () => number = () => 0): Family {
-  const help = 'Lines of the log that were dropped while the reader of the output took nothing.';
+  const help = 'Lines of the log that were dropped, because the output did not take them.';
   return single('counter', 'frontdesk_log_lines_dropped_total', help, droppedLines);
 }
 

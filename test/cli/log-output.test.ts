@@ -97,6 +97,32 @@ describe('the log on the standard output', () => {
     assert.equal(logger.droppedLines(), dropped);
   });
 
+  it('counts the lines that a full disk does not take, and says so when there is room again', async () => {
+    let isFull = true;
+    let taken = '';
+    // As standard output does, which takes more after an error.
+    const output = Object.assign(new Writable(), {
+      write(text: unknown, done: (error?: Error) => void) {
+        if (!isFull) taken += text;
+        setImmediate(done, isFull ? new Error('ENOSPC') : undefined);
+        return true;
+      },
+    });
+    const { logger, pass } = openLog(output, options);
+    for (const line of ['one', 'two', 'three'.repeat(20_000)]) logger.info(line);
+    pass();
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    assert.equal(logger.droppedLines(), 3);
+    isFull = false;
+    logger.info('four');
+    for (let count = 0; count < 2; count += 1) {
+      pass();
+      await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    }
+    const [four, report] = linesOf(taken).map((line) => JSON.parse(line));
+    assert.deepEqual([four.msg, report.lines], ['four', 3]);
+  });
+
   it('does not keep the process from ending when its output is not read', async () => {
     const { output } = createReader();
     const { logger, flush } = openLog(output, options);

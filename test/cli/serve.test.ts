@@ -1,11 +1,20 @@
 /** `frontdesk serve` as a user meets it: what it prints, what it logs, and what each signal does. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { rename, symlink } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import request from 'supertest';
-import { type RunOptions, type Server, startByNpm, startServer } from '../support/programs/frontdesk-process.ts';
+import { built } from '../support/programs/built.ts';
+import {
+  type RunOptions,
+  type Server,
+  scratch,
+  startByNpm,
+  startServer,
+} from '../support/programs/frontdesk-process.ts';
 import { seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
@@ -132,6 +141,27 @@ describe('frontdesk serve', () => {
     const path = 'x'.repeat(4000);
     await Promise.all(Array.from({ length: 60 }, () => fetch(`${server.gatewayUrl}/${path}`)));
     assert.equal((await server.stop()).code, 0);
+  });
+
+  it('serves on when the disk of its output is full, and says so once', async function () {
+    if (!existsSync('/dev/full')) return this.skip();
+    const output = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [built('main.js'), 'serve'], {
+      env: { PATH: process.env['PATH'], ...scratch },
+      stdio: ['ignore', output, 'pipe'],
+    });
+    servers.later(async () => void child.kill('SIGKILL'));
+    closeSync(output);
+    let said = '';
+    child.stderr?.on('data', (text) => {
+      said += text;
+    });
+    // That it is ready, which it cannot print.
+    await eventually(() => assert.match(said, /cannot be written/));
+    child.kill('SIGHUP');
+    child.kill('SIGTERM');
+    assert.deepEqual(await once(child, 'exit'), [0, null]);
+    assert.match(said, /^frontdesk: the standard output cannot be written: ENOSPC[^\n]*\n$/);
   });
 
   it('goes on when its output is closed, and waits no longer than SHUTDOWN_TIMEOUT_MS for what does not end', async () => {
