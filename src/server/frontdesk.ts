@@ -7,7 +7,7 @@ import { createConnectionLimit, createOutageLogs, createOutageRegistry, createRe
 import { createClusters } from '#proxy';
 import { loadTracing } from '#tracing';
 import { createGatewayHost } from './gateway-host.ts';
-import { createListeners } from './listeners.ts';
+import { createListeners, type TimeLeft } from './listeners.ts';
 import { openGateway } from './open-gateway.ts';
 import { type Frontdesk, type FrontdeskOptions, resolveOptions, type Setup } from './options.ts';
 import { createOwnRoutes } from './own-routes.ts';
@@ -109,9 +109,19 @@ async function openBasis(setup: Setup, closing: AbortSignal, opened: AsyncDispos
   const withoutTracing = tracing?.suppressTracing;
   const clusters = createClusters({ logger, withoutTracing, ...(dormant && { timer: () => () => {} }) });
   // After the listeners: what is left came through a host's server, or is a copy of a request.
-  opened.defer(() => clusters.close(setup.settings.shutdownTimeoutMs));
+  const timeLeft = createTimeLeft(setup.settings.shutdownTimeoutMs);
+  opened.defer(() => clusters.close(timeLeft()));
   const connectionLimit = createConnectionLimit({ max: settings.connectionsMax ?? connectionsMax(), logger });
-  return { tls, configuration, storage, rateLimiting, tracing, clusters, connectionLimit };
+  return { tls, configuration, storage, rateLimiting, tracing, clusters, connectionLimit, timeLeft };
+}
+
+/** One after the other, the parts of a stop have together no more time than one of them may take. */
+function createTimeLeft(timeoutMs: number): TimeLeft {
+  let endsAtMs: number | undefined;
+  return () => {
+    endsAtMs ??= performance.now() + timeoutMs;
+    return Math.max(0, endsAtMs - performance.now());
+  };
 }
 
 /** A request may need a file for its own connection and one for that to a service; the rest is for all else. */

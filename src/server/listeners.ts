@@ -23,9 +23,13 @@ export interface ListenersParts {
   /** For the gateway's listener; undefined: plain HTTP. */
   readonly tls: Tls | undefined;
   readonly connectionLimit: ConnectionLimit;
+  readonly timeLeft: TimeLeft;
   /** Filled with `host:port` by the names that records use, for as long as they listen. */
   readonly listenerAddresses: Map<string, string>;
 }
+
+/** How many milliseconds of SHUTDOWN_TIMEOUT_MS are left, from the first call on. */
+export type TimeLeft = () => number;
 
 export interface ListenerSet {
   /** Opens them once, however often it is called; when that fails it can be called again. Rejects after `close`. */
@@ -81,7 +85,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
       isClosed = true;
       // What is being opened can be closed only when it is open.
       await opening?.catch(() => {});
-      await Promise.all([release(), upgrades.close(setup.settings.shutdownTimeoutMs)]);
+      await Promise.all([release(), upgrades.close(parts.timeLeft())]);
     },
   });
 }
@@ -115,7 +119,7 @@ async function openAll(
     const { host, portSetting } = places[name];
     settingsOfPlaces.set(`${host} ${server.port}`, portSetting);
     const isService = name !== 'gateway' && name !== 'admin';
-    const close = () => server.close(settings.shutdownTimeoutMs);
+    const close = () => server.close(parts.timeLeft());
     if (isService) closeServices.push(close);
     else opened.defer(close);
     const authority = `${hostForClients(host)}:${server.port}`;

@@ -8,6 +8,7 @@ import { type AddressInfo, connect, Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { mock } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from 'koa';
 import request from 'supertest';
 import { createFrontdesk } from '../../src/index.ts';
@@ -242,6 +243,25 @@ describe('listeners', () => {
       await Promise.all(silent.map((socket) => socket.destroyed || once(socket.resume(), 'close')));
       channel.close();
       agent.destroy();
+    });
+
+    it('takes no longer than SHUTDOWN_TIMEOUT_MS, whatever hangs on how many listeners', async () => {
+      const never = () => new Promise<void>(() => {});
+      const config = { records: [mappingRecord('never', '/never', 'never')] };
+      const desk = await open({ config, services: { never }, shutdownTimeoutMs: 2000, ratelimitHttpPort: 0 });
+      const { gateway, ratelimitHttp } = await desk.listen();
+      const begin = (port = 0, ...lines: readonly string[]) => {
+        const socket = connect(port, '127.0.0.1').on('error', () => {});
+        socket.write([...lines, 'Host: a', '', ''].join('\r\n'));
+      };
+      begin(gateway?.port, 'GET /never HTTP/1.1');
+      begin(ratelimitHttp?.port, 'POST /json HTTP/1.1', 'Content-Type: application/json', 'Content-Length: 2');
+      await delay(200);
+
+      const startedAtMs = performance.now();
+      await desk.close();
+      const tookMs = performance.now() - startedAtMs;
+      assert.ok(tookMs > 1900 && tookMs < 3500, `${tookMs}`);
     });
 
     it('breaks off at the deadline what a server of the host has brought', async () => {
