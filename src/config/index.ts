@@ -14,6 +14,7 @@ export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVaria
 export { compilePattern, type Pattern } from './fields/pattern.ts';
 export { genericKey, type LimitDescriptor, type LimitDomain, shownEntry } from './limits/descriptors.ts';
 export { type Algorithm, type Limit, type Unit, windowSeconds } from './limits/limit.ts';
+export { requestBounds, requestBytesMax } from './limits/request-bounds.ts';
 export { type ConfigurationRecords, configurationFrom, loadConfiguration } from './load.ts';
 export type { Configuration, LoadedConfiguration } from './model.ts';
 export {

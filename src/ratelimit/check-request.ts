@@ -1,11 +1,6 @@
 /** Which requests are refused: an empty domain, numbers out of range, and from the network more than its bounds. */
+import { requestBounds } from '#config';
 import { type Descriptor, type Entry, InvalidRequest, type LimitOverride, type RateLimitRequest } from './limiter.ts';
-
-/**
- * Bounds of a request from the network; lengths in UTF-16 code units. A value may be as long as a whole header block,
- * which has 60 KiB in Envoy: a gateway that fails open would let a client pass whose header the service refuses.
- */
-export const requestBounds = Object.freeze({ domain: 256, descriptors: 64, entries: 32, key: 256, value: 65_536 });
 
 const numberMax = 4_294_967_295;
 

@@ -1,7 +1,8 @@
 /** Requests that no limiter answers, and why. */
 import assert from 'node:assert/strict';
+import type { requestBounds } from '#config';
 import { InvalidRequest, type RateLimitRequest } from '#ratelimit';
-import { checkBounds, checkRequest, type requestBounds } from '../../src/ratelimit/check-request.ts';
+import { checkBounds, checkRequest } from '../../src/ratelimit/check-request.ts';
 import { descriptor } from '../support/limits.ts';
 
 /** `expected`: why it is refused; undefined where it is not. */

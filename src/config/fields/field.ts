@@ -153,7 +153,7 @@ export function text(faultOf: (text: string) => Fault | undefined) {
   return z.string().check((payload) => complain(payload, [], faultOf(payload.value)));
 }
 
-/** For what becomes part of a header: one that is too long is refused by clients and servers on its way. */
+/** For what becomes part of a header or of a request: one that is too long is refused by clients and servers on its way. */
 export function lengthFault(value: { readonly length: number }, max: number): Fault | undefined {
   if (value.length <= max) return undefined;
   return { message: `has ${value.length} characters, and at most ${max} are allowed`, remedy: 'Write a shorter one.' };

@@ -1,8 +1,9 @@
 /** `labels`: every way to write one, and the descriptor entry that it becomes. */
 import * as z from 'zod';
-import { complain, strict, text } from '../fields/field.ts';
+import { complain, lengthFault, strict, text } from '../fields/field.ts';
 import { headerNameFault } from '../fields/headers.ts';
 import { either, label, refuseEmpty, wholeNumber } from '../fields/values.ts';
+import { requestBounds } from '../limits/request-bounds.ts';
 import { quote } from '../quote.ts';
 
 /** `name` is the key of the entry. A `header` is lower-case; `default` is sent when it is missing and `omitIfNotPresent` is false. */
@@ -51,13 +52,13 @@ const remedy = 'Name a label: "- x-allow:" and below it, one level further, "hea
 
 /** `- x-allow:` with its fields below it. */
 const headerLabels = z
-  .preprocess(refuseOutdented, z.record(label(), headerFields))
+  .preprocess(refuseOutdented, z.record(key(), headerFields))
   .check(refuseEmpty(remedy))
   .transform((definition) => Object.entries(definition).map(([name, fields]) => headerLabel(name, fields)));
 
 const requestHeaders = strict({
   request_headers: strict({
-    key: label(),
+    key: key(),
     header_name: labelledHeader(),
     omit_if_not_present: z.boolean().default(false),
     default: z.string().default(''),
@@ -70,7 +71,7 @@ interface Generic {
 }
 
 const bareGeneric = label().transform((value): Generic => ({ value }));
-const longGeneric = strict({ key: label().optional(), value: label() });
+const longGeneric = strict({ key: key().optional(), value: label() });
 
 const genericKey = strict({
   generic_key: either<Generic>((value) => (typeof value === 'object' ? longGeneric : bareGeneric)),
@@ -81,7 +82,7 @@ const lengths = { ipv4: 32, ipv6: 128 } as const;
 
 const maskedAddress = strict({
   masked_remote_address: strict({
-    key: label().default('masked_remote_address'),
+    key: key().default('masked_remote_address'),
     v4_prefix_mask_len: wholeNumber(0, 32).default(lengths.ipv4),
     v6_prefix_mask_len: wholeNumber(0, 128).default(lengths.ipv6),
   }),
@@ -101,7 +102,7 @@ const maps = new Map<string, z.ZodType<readonly Label[]>>([
     (kind) =>
       [
         kind,
-        strict({ [kind]: strict({ key: label().default(kind) }) }).transform((given): Label[] =>
+        strict({ [kind]: strict({ key: key().default(kind) }) }).transform((given): Label[] =>
           Object.values(given).map(({ key }) => ({ kind, name: key })),
         ),
       ] as const,
@@ -119,17 +120,36 @@ const definition = either<readonly Label[]>((value) => {
   return (!isLong && maps.get(kind)) || headerLabels;
 });
 
-const group = z.array(definition).check(refuseEmpty('List at least one label, or remove the group.'));
+const group = z
+  .array(definition)
+  .check(refuseEmpty('List at least one label, or remove the group.'))
+  .transform((definitions) => definitions.flat())
+  .check(refuseMore('labels', requestBounds.entries));
 
-/** By domain a list of entries, each with one group or several by name. */
-export const labels = z
-  .record(label(), z.array(z.record(label(), group)))
-  .transform((domains) =>
-    Object.fromEntries(Object.entries(domains).map(([domain, entries]) => [domain, entries.flatMap(groupsOf)])),
-  ) satisfies z.ZodType<Readonly<Record<string, readonly LabelGroup[]>>>;
+/** A list of entries, each with one group or several by name. */
+const groups = z
+  .array(z.record(label(), group))
+  .transform((entries) => entries.flatMap(groupsOf))
+  .check(refuseMore('groups', requestBounds.descriptors));
 
-function groupsOf(entry: Readonly<Record<string, readonly (readonly Label[])[]>>): readonly LabelGroup[] {
-  return Object.entries(entry).map(([name, definitions]) => ({ name, labels: definitions.flat() }));
+/** By domain. */
+export const labels = z.record(label(), groups) satisfies z.ZodType<Readonly<Record<string, readonly LabelGroup[]>>>;
+
+function groupsOf(entry: Readonly<Record<string, readonly Label[]>>): readonly LabelGroup[] {
+  return Object.entries(entry).map(([name, labels]) => ({ name, labels }));
+}
+
+/** A request with more would pass all limits, because a rate-limit service refuses it. */
+function refuseMore(what: string, max: number) {
+  return (payload: z.core.ParsePayload<readonly unknown[]>): void => {
+    const message = `has ${payload.value.length} ${what}, and at most ${max} are allowed`;
+    if (payload.value.length > max) complain(payload, [], { message, remedy: `Remove some of the ${what}.` });
+  };
+}
+
+/** The key of an entry. */
+function key() {
+  return label((name) => lengthFault(name, requestBounds.key));
 }
 
 function isKeyed(written: string): written is Keyed {

@@ -1,9 +1,10 @@
 /** The rows of a RateLimitService: which service decides about labelled requests, over gRPC or in this process. */
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
-import { field } from '../fields/field.ts';
+import { field, lengthFault } from '../fields/field.ts';
 import { headerName } from '../fields/headers.ts';
 import { flag, label, milliseconds, serviceReference } from '../fields/values.ts';
+import { requestBounds } from '../limits/request-bounds.ts';
 import { quote } from '../quote.ts';
 import { type PlainRecord, plainReader, recordName } from './kind.ts';
 
@@ -23,7 +24,7 @@ export const rateLimitServiceFields = {
   }),
   domain: field({
     name: 'domain',
-    schema: label(),
+    schema: label((domain) => lengthFault(domain, requestBounds.domain)),
     type: 'text',
     default: 'gateway',
     docs: 'Labels of this domain are sent.',

@@ -1,6 +1,6 @@
 /** A mapping's labels as descriptors for the limiter, and which of them count before authentication. */
 import { createHash } from 'node:crypto';
-import type { Label, LabelGroup } from '#config';
+import { type Label, type LabelGroup, requestBounds, requestBytesMax } from '#config';
 import { maskAddress } from '#http';
 import type { Descriptor, Entry } from '#ratelimit';
 import type { RequestAttributes } from '#routing';
@@ -57,21 +57,22 @@ export function createDescriptors(
     ? ({ path }: RequestAttributes) => path.toLowerCase()
     : ({ path }: RequestAttributes) => path;
   const readers = groups.map(({ labels }) => labels.map((label) => readerOf(label, { destination, pathOf })));
+  const lengthMax = valueLengthMax(readers.flat().length);
   return (attributes) => {
     const descriptors: Descriptor[] = [];
     for (const group of readers) {
-      const entries = entriesOf(group, attributes);
+      const entries = entriesOf(group, attributes, lengthMax);
       if (entries.length > 0) descriptors.push({ entries });
     }
     return descriptors;
   };
 }
 
-function entriesOf(group: readonly Reader[], attributes: RequestAttributes): Entry[] {
+function entriesOf(group: readonly Reader[], attributes: RequestAttributes, lengthMax: number): Entry[] {
   const entries: Entry[] = [];
   for (const { key, read } of group) {
     const value = read(attributes);
-    if (value !== undefined) entries.push({ key, value: bounded(value) });
+    if (value !== undefined) entries.push({ key, value: bounded(value, lengthMax) });
   }
   return entries;
 }
@@ -121,17 +122,23 @@ function readAttribute(
   }
 }
 
-/** As many as the rate-limit service takes, and more than a request has in its headers by default. */
-const valueLengthMax = 65_536;
+/**
+ * Of each of so many labels, so that a rate-limit service takes them all in one request: a client whose request it refuses
+ * would pass every limit. A character has up to 3 bytes of UTF-8, and a quarter of the request is for the keys.
+ */
+function valueLengthMax(labels: number): number {
+  return Math.min(requestBounds.value, Math.floor(requestBytesMax / 4 / labels));
+}
+
 const digestLength = 'sha256:'.length + 64;
-const keptLength = Math.floor((valueLengthMax - digestLength) / 2);
 
 /**
  * A longer value keeps its beginning and its end, so that a client cannot make it too long for a limit with a wildcard.
  * The digest keeps two values apart that differ in between.
  */
-function bounded(value: string): string {
-  if (value.length <= valueLengthMax) return value;
+function bounded(value: string, lengthMax: number): string {
+  if (value.length <= lengthMax) return value;
   const digest = createHash('sha256').update(value).digest('hex');
+  const keptLength = Math.floor((lengthMax - digestLength) / 2);
   return `${value.slice(0, keptLength)}sha256:${digest}${value.slice(-keptLength)}`;
 }

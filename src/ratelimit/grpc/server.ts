@@ -2,6 +2,7 @@
 import { createServer, type Server as Listener, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
+import { requestBytesMax } from '#config';
 import type { Limiter, Logger } from '../limiter.ts';
 import { createBoundedPort, type PortBounds, portBounds } from './bounds.ts';
 import { type ReportRefusal, watchRefusedCalls } from './refusals.ts';
@@ -82,8 +83,8 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
 function serverOptions({ callsMax, idleMs }: PortBounds, interceptor: ServerInterceptor): ServerOptions {
   return {
     interceptors: [interceptor],
-    // Room for the longest value in a dozen descriptors; headers have node:http2's bound of 64 KiB.
-    'grpc.max_receive_message_length': 1_048_576,
+    // Headers have node:http2's bound of 64 KiB.
+    'grpc.max_receive_message_length': requestBytesMax,
     'grpc.max_concurrent_streams': callsMax,
     'grpc.max_connection_idle_ms': idleMs,
     // In megabytes, for frames and headers of a connection that its client does not take; grpc-js has no bound.

@@ -1,6 +1,6 @@
 /** The rate-limit service over HTTP: `POST /json`, `/healthcheck`, `/rlconfig` and `/metrics`, as envoyproxy/ratelimit has them. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Limit, LimitDescriptor, LimitDomain } from '#config';
+import { type Limit, type LimitDescriptor, type LimitDomain, requestBytesMax } from '#config';
 import { checkBounds } from '../check-request.ts';
 import { CountersUnavailable, InvalidRequest, type Limiter, type Logger } from '../limiter.ts';
 import { formatJsonDecision, parseJsonRequest } from './json.ts';
@@ -27,9 +27,6 @@ export function createRateLimitHttp(options: RateLimitHttpOptions): RequestListe
       .then((reply) => send(response, reply, request.method === 'HEAD'));
   };
 }
-
-/** More than the largest request within the bounds of the protocol. */
-const bodyBytesMax = 1_048_576;
 
 interface HttpReply {
   readonly status: number;
@@ -69,7 +66,8 @@ async function decide(limiter: Limiter, request: IncomingMessage): Promise<HttpR
   const refusal = refusalOf(request);
   if (refusal !== undefined) return refusal;
   const body = await readBody(request);
-  if (body === undefined) return fault(413, `The body is longer than ${bodyBytesMax} bytes.`, { Connection: 'close' });
+  if (body === undefined)
+    return fault(413, `The body is longer than ${requestBytesMax} bytes.`, { Connection: 'close' });
   const rateLimitRequest = parseJsonRequest(body);
   checkBounds(rateLimitRequest);
   const decision = await limiter.shouldRateLimit(rateLimitRequest);
@@ -98,7 +96,7 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   // Without the option, leaving the loop would destroy the request and its connection before the answer.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     bytes += chunk.length;
-    if (bytes > bodyBytesMax) {
+    if (bytes > requestBytesMax) {
       request.resume();
       return undefined;
     }

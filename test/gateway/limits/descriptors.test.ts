@@ -1,6 +1,6 @@
 /** Labels of a mapping as descriptors of a request. */
 import assert from 'node:assert/strict';
-import type { Label, LabelGroup } from '#config';
+import { type Label, type LabelGroup, requestBounds, requestBytesMax } from '#config';
 import type { RequestAttributes } from '#routing';
 import { createDescriptors } from '../../../src/gateway/limits/descriptors.ts';
 
@@ -74,6 +74,14 @@ describe('labels to descriptors', () => {
     const path = '/V1/hOtels/x';
     assert.deepEqual(describing(groups, true)({ path }), ['at=/v1/hotels/x']);
     assert.deepEqual(describing(groups, false)({ path }), [`at=${path}`]);
+  });
+
+  it('bounds each of many values, so that they fit into one request', () => {
+    const { descriptors, entries } = requestBounds;
+    const labels = Array.from({ length: entries }, () => label('c'));
+    const describe = describing(Array.from({ length: descriptors }, () => group(...labels)));
+    const bytes = (c: string) => Buffer.byteLength(describe({ headers: { c } }).join());
+    for (const c of ['x', 'é', '語']) assert.ok(bytes(c.repeat(16_000)) < requestBytesMax);
   });
 
   it('bounds a value, and keeps long ones distinct', () => {

@@ -1,6 +1,13 @@
 /** The limit stage, with a limiter that decides at once or later. */
 import assert from 'node:assert/strict';
-import { createLimiter, type Decision, type DescriptorStatus, type Limiter } from '#ratelimit';
+import {
+  connectRateLimit,
+  createLimiter,
+  type Decision,
+  type DescriptorStatus,
+  type Limiter,
+  serveRateLimit,
+} from '#ratelimit';
 import { type EdgeOptions, labelled, limitRecordOf, mappingOf, startEdge } from '../../support/edge.ts';
 import { domain, limit, node } from '../../support/limits.ts';
 import { testServers } from '../../support/serve.ts';
@@ -48,6 +55,25 @@ describe('rate limiting', () => {
     for (const key of ['bot', 'bot', `bot${'x'.repeat(8_000)}`, `${'x'.repeat(8_000)}bot`])
       statuses.push((await get({ 'X-Key': key })).status);
     assert.deepEqual(statuses, [200, 200, 429, 429]);
+  });
+
+  it('counts long values of many labels, all of which a rate-limit service takes in one request', async () => {
+    const service = await serveRateLimit({
+      limiter: createLimiter({ limits: [domain('gateway', node('k0', limit(2)))] }),
+      port: 0,
+      logger: { error: assert.fail },
+    });
+    const client = connectRateLimit({ target: () => ({ host: '127.0.0.1', port: service.port }), timeoutMs: 5_000 });
+    servers.later(async () => {
+      await client.close();
+      await service.close(0);
+    });
+    const gateway = Array.from({ length: 40 }, (_, index) => labelled('x-key', `k${index}`)).flat();
+    const { get } = await setUp(client.shouldRateLimit, { mappings: [mappingOf({ labels: { gateway } })] });
+    const key = 'é'.repeat(15_000);
+    const statuses: number[] = [];
+    for (let times = 0; times < 3; times += 1) statuses.push((await get({ 'X-Key': key })).status);
+    assert.deepEqual(statuses, [200, 200, 429]);
   });
 
   const policy = '"x-key";q=10;w=60';
