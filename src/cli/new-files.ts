@@ -1,7 +1,7 @@
 /** New files on the disk: all of them or none, and never one in place of another. */
-import { lstat, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
+import { lstat, open, readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { makeFolders, systemCode } from '#config';
+import { makeFolders, notWritten, systemCode } from '#config';
 
 export interface NewFile {
   /** Within the directory, in it or one folder below. */
@@ -19,15 +19,19 @@ export async function writeNewFiles(directory: string, files: readonly NewFile[]
     try {
       await makeFolders(dirname(file), (folder) => undo.push(() => rmdir(folder)));
       // `wx` follows no link, and fails where another has written meanwhile.
-      await writeFile(file, text, { flag: 'wx', mode: isSecret ? 0o600 : 0o666 });
+      await using created = await open(file, 'wx', isSecret ? 0o600 : 0o666);
+      // On a full disk it is there, and what it should hold is not.
       undo.push(() => rm(file));
+      await created.writeFile(text);
     } catch (cause) {
       // A folder stays where another program has put something into it.
       for (const step of undo.reverse()) await step().catch(() => {});
-      throw notWritten(file, cause);
+      throw notWritten(file, cause, remedy);
     }
   }
 }
+
+const remedy = 'name a directory that this user may write to';
 
 /** The names, within the directory, of what is in it and in these folders of it; links included. */
 export async function listNames(directory: string, folders: readonly string[]): Promise<readonly string[]> {
@@ -51,12 +55,6 @@ async function namesIn(folder: string): Promise<readonly string[]> {
     return await readdir(folder);
   } catch (cause) {
     if (systemCode(cause) === 'ENOENT') return [];
-    throw notWritten(folder, cause);
+    throw notWritten(folder, cause, remedy);
   }
-}
-
-function notWritten(path: string, cause: unknown): Error {
-  return new Error(`cannot write ${path} (${systemCode(cause)}): name a directory that this user may write to`, {
-    cause,
-  });
 }

@@ -257,3 +257,14 @@ function cell(row: readonly number[], column: number): number {
 export function systemCode(cause: unknown): string {
   return cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
 }
+
+/** For a terminal. `remedy` is for one who may not write there. */
+export function notWritten(path: string, cause: unknown, remedy: string): Error {
+  const code = systemCode(cause);
+  return new Error(`cannot write ${path} (${code}): ${fullDiskRemedies[code] ?? remedy}`, { cause });
+}
+
+const fullDiskRemedies: Readonly<Record<string, string>> = {
+  ENOSPC: 'make room on its disk',
+  EDQUOT: "make room in this user's quota of the disk",
+};

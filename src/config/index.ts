@@ -1,7 +1,7 @@
 /** Settings, records, limits and users, read once into plain frozen data: the names that other modules may use. */
 
 export { makeFolders } from './directory.ts';
-export { type ConfigurationError, formatErrors, type Source, systemCode } from './errors.ts';
+export { type ConfigurationError, formatErrors, notWritten, type Source, systemCode } from './errors.ts';
 export { isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
 export {
   encodeUnpadded,

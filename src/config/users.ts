@@ -1,6 +1,6 @@
 /** `users.yaml`: reads names and scrypt hashes, knows the demo's users, whose passwords are published, and adds a user. */
 import { randomUUID } from 'node:crypto';
-import { chmod, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isSeq, parseDocument, Scalar } from 'yaml';
 import * as z from 'zod';
@@ -12,6 +12,7 @@ import {
   type Fault,
   faultsOf,
   formatErrors,
+  notWritten,
   type Source,
   systemCode,
   valueAt,
@@ -205,18 +206,22 @@ function withUser(text: string, { name, passwordHash, roles }: UserEntry): strin
   return document.toString({ lineWidth: 0 });
 }
 
-/** Replaces the file in one step, since a running frontdesk reads it; for a link, the file that it leads to. */
+/**
+ * Replaces the file in one step, since a running frontdesk reads it; for a link, the file that it leads to. It keeps its
+ * owner, as that is who may read it: the superuser adds users for a frontdesk that runs as another.
+ */
 async function replace(link: string, text: string): Promise<void> {
   const file = await realpath(link).catch(() => link);
   const scratch = `${file}.${randomUUID()}.new`;
   try {
-    const { mode } = await stat(file).catch(() => ({ mode: 0o600 }));
+    const before = await stat(file).catch(() => undefined);
     await makeFolders(dirname(file));
     await writeFile(scratch, text, { flag: 'wx', mode: 0o600 });
-    await chmod(scratch, mode & 0o777);
+    if (before !== undefined) await chown(scratch, before.uid, before.gid);
+    if (before !== undefined) await chmod(scratch, before.mode & 0o777);
     await rename(scratch, file);
   } catch (cause) {
     await rm(scratch, { force: true });
-    throw new Error(`cannot write ${file} (${systemCode(cause)}): let this user write it`, { cause });
+    throw notWritten(file, cause, 'let this user write it, and be its owner if it is there');
   }
 }

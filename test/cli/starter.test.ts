@@ -1,10 +1,13 @@
 /** A configuration to start from, on the disk: what it holds, and that it never overwrites a file. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { loadConfiguration } from '#config';
 import { writeNewFiles } from '../../src/cli/new-files.ts';
 import { writeStarter } from '../../src/cli/starter.ts';
+import { frontdeskCommand } from '../support/programs/frontdesk-process.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
 const passwordHash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
@@ -146,5 +149,14 @@ describe('writeNewFiles', () => {
     await assert.rejects(writeNewFiles(directory, files), /cannot write .*there\/kept \(EEXIST\)/);
     assert.deepEqual((await readdir(directory, { recursive: true })).sort(), ['there', 'there/kept']);
     assert.equal(await readFile(join(directory, 'there/kept'), 'utf8'), 'mine');
+  });
+
+  it('leaves nothing behind where there is no room for what it writes', async function () {
+    if (process.platform !== 'linux') return this.skip();
+    const directory = await writeFiles();
+    // A limit stands for the disk, with EFBIG in place of ENOSPC.
+    const init = `ulimit -f 0; exec ${frontdeskCommand} init ${directory}/config`;
+    await assert.rejects(promisify(execFile)('sh', ['-c', init]), /cannot write .*app\.yaml \(EFBIG\)/);
+    assert.deepEqual(await readdir(directory), []);
   });
 });

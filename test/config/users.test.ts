@@ -1,6 +1,8 @@
 /** Users and their password hashes, and the published users of the demo; the golden files have the wording of each refusal. */
 import assert from 'node:assert/strict';
 import { scryptSync } from 'node:crypto';
+import { chmod, chown, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { createUsers } from '#auth';
@@ -10,15 +12,19 @@ import {
   encodeUnpadded,
   exposedDemoUsers,
   loadConfiguration,
+  notWritten,
   type User,
 } from '#config';
 import { anyCharacter } from '../support/any-character.ts';
+import { temporaryFiles } from '../support/temporary-files.ts';
 
 const salt = 'A'.repeat(22);
 const hash = 'A'.repeat(43);
 const phc = `$scrypt$ln=14,r=8,p=1$${salt}$${hash}`;
 
 describe('users', () => {
+  const writeFiles = temporaryFiles();
+
   it('are read by name and hash', () => {
     const { configuration, errors } = configurationFrom({ records: [], users: [{ name: 'Zoe', password_hash: phc }] });
     assert.deepEqual([configuration.users, errors], [[{ name: 'Zoe', passwordHash: phc, roles: [] }], []]);
@@ -28,6 +34,26 @@ describe('users', () => {
     if (process.platform !== 'linux') this.skip();
     const added = addUserToFile('/proc/nowhere/deep', { name: 'ann', roles: [] }, async () => phc);
     await assert.rejects(added, /^Error: cannot write \/proc\/nowhere\/deep\/users.yaml \(ENOENT\)/);
+  });
+
+  it('are added to a file that keeps its mode and its owner, who reads it, whoever adds them', async function () {
+    if (process.getuid?.() !== 0) return this.skip();
+    const directory = await writeFiles({ 'users.yaml': 'users: []\n' });
+    const file = join(directory, 'users.yaml');
+    await chown(file, 1234, 2345);
+    await chmod(file, 0o640);
+    await addUserToFile(directory, { name: 'ann', roles: [] }, async () => phc);
+    const { uid, gid, mode } = await stat(file);
+    assert.deepEqual([uid, gid, mode & 0o777], [1234, 2345, 0o640]);
+    assert.match(await readFile(file, 'utf8'), /name: ann/);
+  });
+
+  it('are not added where the disk is full, which the message says', async () => {
+    const cause = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    assert.match(
+      notWritten('users.yaml', cause, 'let this user write it').message,
+      /\(ENOSPC\): make room on its disk$/,
+    );
   });
 
   it('that cannot be used do not lock the others out', () => {
