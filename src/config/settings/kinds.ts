@@ -8,20 +8,21 @@ export interface Setting<T> {
   readonly schema: z.ZodType<T>;
   readonly default: T;
   readonly fromText: (text: string) => unknown;
-  /** Ends the sentence "expected …". */
+  /** Ends the sentence "expected …" about text. */
   readonly expects: string;
+  /** The same about a value that a program hands in. */
+  readonly expectsValue: string;
   readonly description: string;
 }
 
 /** Makes the settings of one kind, each with a default (undefined: unset) and a description. */
-function kind<T>(schema: z.ZodType<T>, fromText: Setting<T>['fromText'], expects: string) {
-  return <Default extends T | undefined>(defaultValue: Default, description: string): Setting<T | Default> => ({
-    schema,
-    default: defaultValue,
-    fromText,
-    expects,
-    description,
-  });
+function kind<T>(schema: z.ZodType<T>, fromText: Setting<T>['fromText'], expects: string, expectsValue = expects) {
+  function setting(defaultValue: T, description: string): Setting<T>;
+  function setting(defaultValue: undefined, description: string): Setting<T | undefined>;
+  function setting(defaultValue: T | undefined, description: string): Setting<T | undefined> {
+    return { schema, default: defaultValue, fromText, expects, expectsValue, description };
+  }
+  return setting;
 }
 
 export function textKind(accepts: (text: string) => boolean, expects: string) {
@@ -48,8 +49,9 @@ export const timeoutMs = numberKind(1, delayMsMax, 'of milliseconds ');
 export const flag = kind(z.boolean(), flagFromText, 'true or false');
 
 /** A comma-separated list in text, an array in options. */
-export function listKind(accepts: (item: string) => boolean, expects: string) {
-  return kind<readonly string[]>(z.array(z.string().refine(accepts)), itemsFromText, expects);
+export function listKind(accepts: (item: string) => boolean, items: string) {
+  const schema = z.array(z.string().refine(accepts));
+  return kind<readonly string[]>(schema, itemsFromText, `${items}, with commas between them`, `a list of ${items}`);
 }
 
 /** The address of each name: `host:port`, or several for replicas. */
@@ -66,6 +68,7 @@ export const addressBook = kind<AddressBook>(
   z.record(z.string().regex(/^[\w-]+$/), z.union([address, addresses])),
   addressesFromText,
   'name=host:port, with commas between several, each address of a name once',
+  "a map such as { hotel: '10.0.0.1:9001' }, of each name to its host:port, or to a list of several, each once",
 );
 
 function same(text: string): string {

@@ -26,7 +26,8 @@ export function parseSettings(env: Readonly<Record<string, string | undefined>>)
     const text = env[variableOf(name)];
     if (text !== undefined && text !== '') values.set(name, fromText(text));
   }
-  return validate(values, (name) => ({ name: variableOf(name), value: env[variableOf(name)] }), nearMisses(env));
+  const show: Show = (name) => ({ name: variableOf(name), value: env[variableOf(name)], expects: 'expects' });
+  return validate(values, show, nearMisses(env));
 }
 
 /** Takes the same settings as typed values. Refuses every key that is not a setting; `others` may have been meant by one. */
@@ -35,7 +36,7 @@ export function settingsFrom(options: SettingOptions, others: readonly string[] 
   const unknown = [...values.keys()]
     .filter((name) => !Object.hasOwn(settingTable, name))
     .map((name) => unknownName(name, suggestion(name, [...Object.keys(settingTable), ...others])));
-  return validate(values, (name) => ({ name, value: values.get(name) }), unknown);
+  return validate(values, (name) => ({ name, value: values.get(name), expects: 'expectsValue' }), unknown);
 }
 
 /** Throws an Error whose message names every option that cannot be used. */
@@ -48,6 +49,8 @@ export function requireSettings(options: SettingOptions, others?: readonly strin
 interface Shown {
   readonly name: string;
   readonly value: unknown;
+  /** A program hands in lists and maps; the environment has text. */
+  readonly expects: 'expects' | 'expectsValue';
 }
 
 type Show = (name: string) => Shown;
@@ -59,7 +62,7 @@ function validate(values: ReadonlyMap<string, unknown>, show: Show, unknown: rea
     const value = values.get(name);
     const read = value === undefined ? { success: true, data: setting.default } : setting.schema.safeParse(value);
     if (read.success) settings[name] = frozen(read.data);
-    else errors.push(`${shown(show(name))}: expected ${setting.expects}`);
+    else errors.push(faultOf(show(name), setting));
   }
   if (errors.length > 0) return { ok: false, message: messageOf(errors) };
   // The loop has set every name of the table, which it cannot prove to the compiler.
@@ -114,8 +117,9 @@ function unknownName(name: string, meant: string | undefined): string {
   return `${name} is not a setting${meant === undefined ? ': remove it' : `: did you mean ${meant}?`}`;
 }
 
-function shown({ name, value }: Shown): string {
-  return `${name}=${typeof value === 'string' ? quote(value) : withoutSecrets(textOf(value))}`;
+function faultOf({ name, value, expects }: Shown, setting: Setting<unknown>): string {
+  const shown = typeof value === 'string' ? quote(value) : withoutSecrets(textOf(value));
+  return `${name}=${shown}: expected ${setting[expects]}`;
 }
 
 /** A program may hand in what JSON cannot hold. */

@@ -28,14 +28,11 @@ const baseUrl = textKind(
   isBaseUrl,
   'an http or https URL without query, fragment, credentials or slash at the end, for example https://travel.example',
 );
-const userNames = listKind(isUserName, 'names of users, with commas between them');
-const networks = listKind(isNetwork, 'addresses or networks such as 10.0.0.0/8, with commas between them');
+const userNames = listKind(isUserName, 'names of users');
+const networks = listKind(isNetwork, 'addresses or networks such as 10.0.0.0/8');
 const logLevel = choiceKind(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']);
 const accessLog = choiceKind(['json', 'combined', 'off']);
-const origins = listKind(
-  isOrigin,
-  'origins such as https://app.example (no path, no slash at the end) or *, with commas between them',
-);
+const origins = listKind(isOrigin, 'origins such as https://app.example (no path, no slash at the end) or *');
 
 /** In camelCase, as the library's options; the environment variable is the same name in capitals (`RATELIMIT_PORT`). */
 export const settingTable = {

@@ -1,6 +1,6 @@
 /** Settings from the environment and from options: the same values, the same rules, one message for all that is wrong. */
 import assert from 'node:assert/strict';
-import { listSettings, parseSettings, type SettingsResult, settingsFrom } from '#config';
+import { listSettings, parseSettings, type SettingOptions, type SettingsResult, settingsFrom } from '#config';
 
 function settingsOf(result: SettingsResult) {
   assert.ok(result.ok, result.ok ? '' : result.message);
@@ -143,17 +143,35 @@ describe('settingsFrom', () => {
     assert.deepEqual(settingsOf(settingsFrom({ ...given, host: undefined })), { ...defaults, ...given });
   });
 
-  it('refuses text in place of numbers and lists: that is for the environment', () => {
-    const options = JSON.parse('{ "port": "8080", "logLevel": "loud", "trustedProxies": "10.0.0.1" }');
+  it('refuses text in place of numbers, lists and maps, which is for the environment, and says what it takes', () => {
+    const options = JSON.parse(
+      '{ "port": "8080", "logLevel": "loud", "trustedProxies": "10.0.0.1", "serviceAddresses": "hotel=a:1" }',
+    );
     assert.equal(
       messageOf(settingsFrom(options)),
       [
-        '3 settings cannot be used:',
+        '4 settings cannot be used:',
         '  port="8080": expected a whole number from 0 to 65535',
         '  logLevel="loud": expected one of trace, debug, info, warn, error, fatal, silent',
-        '  trustedProxies="10.0.0.1": expected addresses or networks such as 10.0.0.0/8, with commas between them',
+        '  trustedProxies="10.0.0.1": expected a list of addresses or networks such as 10.0.0.0/8',
+        `  serviceAddresses="hotel=a:1": expected a map such as { hotel: '10.0.0.1:9001' }, of each name to its host:port, or to a list of several, each once`,
       ].join('\n'),
     );
+  });
+
+  it('says to the environment how text has lists and maps', () => {
+    assert.deepEqual(faultsOf({ TRUSTED_PROXIES: 'x', SERVICE_ADDRESSES: 'hotel' }), [
+      'TRUSTED_PROXIES="x": expected addresses or networks such as 10.0.0.0/8, with commas between them',
+      'SERVICE_ADDRESSES="hotel": expected name=host:port, with commas between several, each address of a name once',
+    ]);
+  });
+
+  it('lets the compiler refuse text in place of lists and maps', () => {
+    // @ts-expect-error
+    const list: SettingOptions = { trustedProxies: '10.0.0.1' };
+    // @ts-expect-error
+    const map: SettingOptions = { serviceAddresses: 'hotel=a:1' };
+    for (const options of [list, map]) assert.ok(!settingsFrom(options).ok);
   });
 
   it('refuses names that are not settings, and suggests the one that was meant', () => {
