@@ -25,7 +25,6 @@ export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup):
   return {
     name: 'diagnostics',
     prefix,
-    rewrite: '',
     forAdmins: true,
     async run(ctx) {
       if (ctx.path === prefix) return redirectTo(ctx, `${requestContext(ctx).basePath}${prefix}/${ctx.search}`);

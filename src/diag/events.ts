@@ -32,7 +32,6 @@ export function createDiagnosticsEvents(
     endpoint: {
       name: 'diagnostics-events',
       prefix,
-      rewrite: '',
       forAdmins: true,
       isLongLived: true,
       async run(ctx) {

@@ -39,7 +39,6 @@ export function createProblemPages(): InternalRoute {
   return {
     name: 'problems',
     prefix,
-    rewrite: '',
     forAdmins: false,
     async run(ctx) {
       if (ctx.path === prefix)

@@ -28,7 +28,6 @@ export function createExplainEndpoint(explain: Explain): InternalRoute {
   return {
     name: 'explain',
     prefix: path,
-    rewrite: '',
     forAdmins: true,
     async run(ctx) {
       if (!isRead(ctx, path)) return;

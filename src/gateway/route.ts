@@ -44,8 +44,8 @@ export interface InternalRoute extends Partial<RequestMatch> {
   readonly prefix: string;
   /** True: only for administrators, behind the default auth service; without one the route is not served at all. */
   readonly forAdmins: boolean;
-  /** As in a mapping; `''` keeps the path. */
-  readonly rewrite: string;
+  /** As in a mapping. @default '': the path stays */
+  readonly rewrite?: string;
   /** True: its responses last as long as a client watches, so they are left out of the traffic counts. */
   readonly isLongLived?: boolean | undefined;
   /** As in a rule. @default false */
@@ -84,7 +84,7 @@ export function createRoute(mapping: Mapping, parts: RouteParts): Route {
 /** Its authentication fails closed: the gateway's own pages must not open when an auth service fails. */
 export function createInternalRoute(internal: InternalRoute, parts: Pick<RouteParts, 'auth' | 'holdTraffic'>): Route {
   const { name, forAdmins, run, isLongLived = false, isBlock, ...rule } = internal;
-  const mapping = { ...mappingDefaults, ...rule, name, service: name };
+  const mapping = { ...mappingDefaults, rewrite: '', ...rule, name, service: name };
   return Object.freeze({
     ...ruleOf(mapping),
     internal: true,

@@ -1,7 +1,7 @@
 /** Requests, durations, refusals and failures for each mapping; circuits and addresses for each service; decisions of auth and limiter. */
 import type { GatewayCounts, RouteTraffic, StatusClass } from '#gateway';
 import type { ClusterSnapshot } from '#proxy';
-import type { Family, Sample } from './registry.ts';
+import { type Family, type Sample, samplesBy } from './registry.ts';
 
 /** Requests, mapping by mapping. */
 export interface RouteParts {
@@ -180,33 +180,27 @@ export function createDecisionFamilies(
   { auth, ratelimit }: GatewayCounts,
   logins: LoginCounts | undefined,
 ): readonly Family[] {
+  const family = (name: string, help: string, counts: object): Family => ({
+    ...{ name, type: 'counter', labels: ['result'], help },
+    samples: () => samplesBy('result', { ...counts }),
+  });
   return [
-    {
-      name: 'frontdesk_auth_decisions_total',
-      type: 'counter',
-      labels: ['result'],
-      help: 'What auth services said of requests: `allowed`, `denied`, or `error` where they gave no answer.',
-      samples: () => resultsOf(auth),
-    },
-    {
-      name: 'frontdesk_auth_logins_total',
-      type: 'counter',
-      labels: ['result'],
-      help: 'Credentials that were not remembered: `right`, `wrong`, `throttled` after too many failures, or `busy` where too many were being checked.',
-      samples: () => (logins === undefined ? [] : resultsOf(logins)),
-    },
-    {
-      name: 'frontdesk_ratelimit_decisions_total',
-      type: 'counter',
-      labels: ['result'],
-      help: 'What the rate-limit service said of labelled requests: `ok`, `over`, or `error` where it gave no answer.',
-      samples: () => resultsOf(ratelimit),
-    },
+    family(
+      'frontdesk_auth_decisions_total',
+      'What auth services said of requests: `allowed`, `denied`, or `error` where they gave no answer.',
+      auth,
+    ),
+    family(
+      'frontdesk_auth_logins_total',
+      'Credentials that were not remembered: `right`, `wrong`, `throttled` after too many failures, or `busy` where too many were being checked.',
+      logins ?? {},
+    ),
+    family(
+      'frontdesk_ratelimit_decisions_total',
+      'What the rate-limit service said of labelled requests: `ok`, `over`, or `error` where it gave no answer.',
+      ratelimit,
+    ),
   ];
-}
-
-function resultsOf(counts: GatewayCounts['auth'] | GatewayCounts['ratelimit'] | LoginCounts) {
-  return Object.entries(counts).map(([result, value]) => ({ labels: { result }, value }));
 }
 
 const unusedMax = 1_000;

@@ -1,7 +1,7 @@
 /** All metrics of a gateway, in their order, and the route that serves them. */
 import type { Context } from 'koa';
 import type { GatewayCounts, InternalRoute } from '#gateway';
-import { answerOtherMethod, type ConnectionCounts, problem } from '#http';
+import { type ConnectionCounts, isRead } from '#http';
 import type { ClusterSnapshot } from '#proxy';
 import type { LimitStats } from '#ratelimit';
 import {
@@ -19,7 +19,7 @@ import {
   createProcessFamilies,
 } from './process.ts';
 import { createRateLimitFamilies } from './rate-limits.ts';
-import { createMetricsOf, type Family, type Metrics } from './registry.ts';
+import { createMetricsOf, type Family, type Metrics, samplesBy } from './registry.ts';
 
 export interface MetricsParts {
   readonly version: string;
@@ -47,7 +47,7 @@ export function familiesOf(parts: MetricsParts): readonly Family[] {
       type: 'gauge',
       labels: ['version'],
       help: 'Always 1.',
-      samples: () => [{ labels: { version: parts.version }, value: 1 }],
+      samples: () => samplesBy('version', { [parts.version]: 1 }),
     },
     ...createRouteFamilies(parts.routes),
     ...createClusterFamilies(parts.clusters),
@@ -60,21 +60,19 @@ export function familiesOf(parts: MetricsParts): readonly Family[] {
   ];
 }
 
-const allowed = ['GET', 'HEAD', 'OPTIONS'];
+const path = '/gateway/v0/metrics';
 
 /**
  * For administrators. Every Prometheus accepts plain text as the last part of its `Accept`; other clients get it too,
  * because refusing it would help no client (RFC 9110 section 12.5.1).
  */
-export function createMetricsRoute(metrics: Metrics, path = '/gateway/v0/metrics'): InternalRoute {
+export function createMetricsRoute(metrics: Metrics): InternalRoute {
   return {
     name: 'metrics',
     prefix: path,
-    rewrite: '',
     forAdmins: true,
     async run(ctx: Context) {
-      if (ctx.path !== path) throw problem('not-found');
-      if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return answerOtherMethod(ctx, allowed);
+      if (!isRead(ctx, path)) return;
       const { contentType, text } = await metrics.read();
       ctx.set({ 'Content-Type': contentType, 'Cache-Control': 'no-store' });
       ctx.body = text;

@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { ConfigurationError } from '#config';
 import type { ConnectionCounts } from '#http';
-import type { Family } from './registry.ts';
+import { counter, type Family, gauge, samplesBy } from './registry.ts';
 
 /** The part of a live configuration that its metrics read. */
 export interface ConfigurationState {
@@ -14,27 +14,24 @@ export interface ConfigurationState {
 
 export function createConfigurationFamilies(configuration: ConfigurationState): readonly Family[] {
   const { current, errors, notices, reloads } = configuration;
-  const gauge = (name: string, help: string, value: () => number) =>
-    single('gauge', `frontdesk_configuration_${name}`, help, value);
+  const own = (name: string, help: string, value: () => number) =>
+    gauge(`frontdesk_configuration_${name}`, help, value);
   return [
-    gauge('generation', 'Number of the configuration in force, from 1 at the start.', () => current().number),
-    gauge('applied_timestamp_seconds', 'When it came into force.', () => current().appliedAtMs / 1000),
-    gauge('errors', 'What is wrong with the files as they are now.', () => errors().length),
-    gauge('notices', 'What is odd about them without being wrong.', () => notices().length),
+    own('generation', 'Number of the configuration in force, from 1 at the start.', () => current().number),
+    own('applied_timestamp_seconds', 'When it came into force.', () => current().appliedAtMs / 1000),
+    own('errors', 'What is wrong with the files as they are now.', () => errors().length),
+    own('notices', 'What is odd about them without being wrong.', () => notices().length),
     {
       name: 'frontdesk_configuration_reloads_total',
       type: 'counter',
       labels: ['result'],
       help: 'Changes of the files that were read: `success`, or `error` where some or all of it is broken.',
-      samples: () => [
-        { labels: { result: 'success' }, value: reloads().succeeded },
-        { labels: { result: 'error' }, value: reloads().failed },
-      ],
+      samples: () => samplesBy('result', { success: reloads().succeeded, error: reloads().failed }),
     },
-    gauge('last_reload_success', '0 while something of the files is broken, and what was good before stays.', () =>
+    own('last_reload_success', '0 while something of the files is broken, and what was good before stays.', () =>
       errors().length === 0 ? 1 : 0,
     ),
-    gauge(
+    own(
       'last_reload_duration_seconds',
       'How long the last change took to be read, checked and put into force; 0 before the first.',
       () => reloads().lastDurationMs / 1000,
@@ -45,16 +42,14 @@ export function createConfigurationFamilies(configuration: ConfigurationState): 
 /** Of all listeners but the admin port. */
 export function createConnectionFamilies(counts: () => ConnectionCounts): readonly Family[] {
   return [
-    single('gauge', 'frontdesk_connections', 'Connections of clients that are open.', () => counts().open),
-    single('gauge', 'frontdesk_connections_max', 'How many may be open: `CONNECTIONS_MAX`.', () => counts().max),
-    single(
-      'counter',
+    gauge('frontdesk_connections', 'Connections of clients that are open.', () => counts().open),
+    gauge('frontdesk_connections_max', 'How many may be open: `CONNECTIONS_MAX`.', () => counts().max),
+    counter(
       'frontdesk_connections_refused_total',
       'Connections that were refused because as many were open.',
       () => counts().refused,
     ),
-    single(
-      'counter',
+    counter(
       'frontdesk_connections_idle_closed_total',
       'Idle connections that were closed early, to make room.',
       () => counts().idleClosed,
@@ -64,7 +59,7 @@ export function createConnectionFamilies(counts: () => ConnectionCounts): readon
 
 export function createLogFamily(droppedLines: () => number = () => 0): Family {
   const help = 'Lines of the log that were dropped, because the output did not take them.';
-  return single('counter', 'frontdesk_log_lines_dropped_total', help, droppedLines);
+  return counter('frontdesk_log_lines_dropped_total', help, droppedLines);
 }
 
 /**
@@ -73,36 +68,19 @@ export function createLogFamily(droppedLines: () => number = () => 0): Family {
  */
 export function createProcessFamilies(): readonly Family[] {
   return [
-    single(
-      'counter',
-      'process_cpu_user_seconds_total',
-      'Time on a processor, in its own code.',
-      () => cpuSeconds().user,
-    ),
-    single(
-      'counter',
-      'process_cpu_system_seconds_total',
-      'Time on a processor, in the kernel.',
-      () => cpuSeconds().system,
-    ),
-    single(
-      'counter',
-      'process_cpu_seconds_total',
-      'Time on a processor.',
-      () => cpuSeconds().user + cpuSeconds().system,
-    ),
-    single(
-      'gauge',
+    counter('process_cpu_user_seconds_total', 'Time on a processor, in its own code.', () => cpuSeconds().user),
+    counter('process_cpu_system_seconds_total', 'Time on a processor, in the kernel.', () => cpuSeconds().system),
+    counter('process_cpu_seconds_total', 'Time on a processor.', () => cpuSeconds().user + cpuSeconds().system),
+    gauge(
       'process_start_time_seconds',
       'When the process began, since the epoch.',
       () => performance.timeOrigin / 1000,
     ),
-    single('gauge', 'process_resident_memory_bytes', 'Memory of the process in RAM.', () => process.memoryUsage.rss()),
-    single('gauge', 'nodejs_heap_size_total_bytes', 'What the heap has taken.', () => process.memoryUsage().heapTotal),
-    single('gauge', 'nodejs_heap_size_used_bytes', 'What of it is in use.', () => process.memoryUsage().heapUsed),
-    single('gauge', 'nodejs_external_memory_bytes', 'Memory beside the heap.', () => process.memoryUsage().external),
-    single(
-      'counter',
+    gauge('process_resident_memory_bytes', 'Memory of the process in RAM.', () => process.memoryUsage.rss()),
+    gauge('nodejs_heap_size_total_bytes', 'What the heap has taken.', () => process.memoryUsage().heapTotal),
+    gauge('nodejs_heap_size_used_bytes', 'What of it is in use.', () => process.memoryUsage().heapUsed),
+    gauge('nodejs_external_memory_bytes', 'Memory beside the heap.', () => process.memoryUsage().external),
+    counter(
       'nodejs_eventloop_active_seconds_total',
       'Time in which the event loop had work: at 1 a second it is full.',
       () => performance.eventLoopUtilization().active / 1000,
@@ -112,7 +90,7 @@ export function createProcessFamilies(): readonly Family[] {
       type: 'gauge',
       labels: ['version'],
       help: 'Always 1.',
-      samples: () => [{ labels: { version: process.version }, value: 1 }],
+      samples: () => samplesBy('version', { [process.version]: 1 }),
     },
   ];
 }
@@ -120,8 +98,4 @@ export function createProcessFamilies(): readonly Family[] {
 function cpuSeconds(): { readonly user: number; readonly system: number } {
   const { user, system } = process.cpuUsage();
   return { user: user / 1e6, system: system / 1e6 };
-}
-
-function single(type: Family['type'], name: string, help: string, value: () => number): Family {
-  return { name, type, labels: [], help, samples: () => [{ labels: {}, value: value() }] };
 }

@@ -1,7 +1,7 @@
 /** Metrics of each rate limit: the same rows for the gateway's metrics and for those of the limiter alone. */
 import type { LimitStat, LimitStats } from '#ratelimit';
 import type { ConfigurationState } from './process.ts';
-import { createMetricsOf, type Family, type Metrics } from './registry.ts';
+import { counter, createMetricsOf, type Family, gauge, type Metrics, samplesBy } from './registry.ts';
 
 /** A hit is within or over; the others say more of some of them. */
 const sums = [
@@ -26,13 +26,13 @@ export function createRateLimitFamilies({ all, failures, refusals }: LimiterFigu
         samples: () => sumsByLabels(all(), field),
       }),
     ),
-    row('counter', 'call_errors_total', 'Decisions for which the counters gave no answer.', failures),
+    counter('frontdesk_ratelimit_call_errors_total', 'Decisions for which the counters gave no answer.', failures),
     {
       name: 'frontdesk_ratelimit_port_refusals_total',
       type: 'counter',
       labels: ['reason'],
       help: 'What the rate-limit port closed or refused: connections that were `too_many`, `silent`, or had `unfinished` calls; calls that were `invalid`, had an `unreadable` message, asked for a method or a compression that is `unimplemented`, or `exhausted` a bound of messages, reflections or watches.',
-      samples: () => Object.entries(refusals()).map(([reason, value]) => ({ labels: { reason }, value })),
+      samples: () => samplesBy('reason', refusals()),
     },
   ];
 }
@@ -59,23 +59,20 @@ export function createRateLimitMetrics({ stats, configuration }: RateLimitMetric
   const { errors, reloads } = configuration;
   return createMetricsOf([
     ...createRateLimitFamilies(stats),
-    row('counter', 'config_loads_total', 'Changed configurations that were read and taken.', () => reloads().succeeded),
-    row(
-      'counter',
-      'config_load_errors_total',
+    counter(
+      'frontdesk_ratelimit_config_loads_total',
+      'Changed configurations that were read and taken.',
+      () => reloads().succeeded,
+    ),
+    counter(
+      'frontdesk_ratelimit_config_load_errors_total',
       'Changed configurations that were broken, and not taken.',
       () => reloads().failed,
     ),
-    row(
-      'gauge',
-      'config_current',
+    gauge(
+      'frontdesk_ratelimit_config_current',
       '1 when the limits in force are those of the files, 0 when the files are broken.',
       () => (errors().length === 0 ? 1 : 0),
     ),
   ]);
-}
-
-function row(type: Family['type'], name: string, help: string, value: () => number): Family {
-  const samples = () => [{ labels: {}, value: value() }];
-  return { name: `frontdesk_ratelimit_${name}`, type, labels: [], help, samples };
 }

@@ -20,6 +20,20 @@ export interface Sample {
   readonly suffix?: '_bucket' | '_sum' | '_count';
 }
 
+/** A metric with one series. */
+export function gauge(name: string, help: string, value: () => number): Family {
+  return { name, type: 'gauge', labels: [], help, samples: () => [{ labels: {}, value: value() }] };
+}
+
+export function counter(name: string, help: string, value: () => number): Family {
+  return { ...gauge(name, help, value), type: 'counter' };
+}
+
+/** Samples that differ in one label, from their values by the text of the label. */
+export function samplesBy(label: string, values: Readonly<Record<string, number>>): readonly Sample[] {
+  return Object.entries(values).map(([text, value]) => ({ labels: { [label]: text }, value }));
+}
+
 export interface Metrics {
   /** The values as they are now. */
   readonly read: () => Promise<{ readonly contentType: string; readonly text: string }>;

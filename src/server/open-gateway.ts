@@ -130,7 +130,7 @@ function blockedRoute({ isGuard: _isGuard, source: _source, ...match }: BlockedM
   const run = async () => {
     throw problem('misconfigured', { cause: `Mapping ${match.name} is broken` });
   };
-  return { ...match, rewrite: '', forAdmins: false, isBlock: true, run };
+  return { ...match, forAdmins: false, isBlock: true, run };
 }
 
 /** Without auth, which has its own listener, and the API, whose versions are routes already. */

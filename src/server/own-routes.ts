@@ -64,7 +64,7 @@ export function createOwnRoutes(parts: OwnRoutesParts): OwnRoutes {
 }
 
 function versionRoute(name: string, run: InternalRoute['run']): InternalRoute {
-  return { name: `api-${name}`, prefix: `/${name}`, rewrite: '', forAdmins: false, run };
+  return { name: `api-${name}`, prefix: `/${name}`, forAdmins: false, run };
 }
 
 function metricsParts(parts: OwnRoutesParts): MetricsParts {

@@ -14,7 +14,7 @@ export function createProbes(findFault: FindFault, representations: Representati
   const probe = (name: string, status: string, find: FindFault): InternalRoute => {
     const prefix = `/gateway/v0/${name}`;
     return {
-      ...{ name, prefix, rewrite: '', forAdmins: false },
+      ...{ name, prefix, forAdmins: false },
       async run(ctx) {
         if (!isRead(ctx, prefix)) return;
         const detail = await find();

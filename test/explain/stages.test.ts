@@ -205,7 +205,7 @@ describe('an explanation', () => {
   });
 
   it('says that routes of the server fail closed', () => {
-    const route = { name: 'diag', prefix: '/diag', rewrite: '', forAdmins: true, run: async () => {} };
+    const route = { name: 'diag', prefix: '/diag', forAdmins: true, run: async () => {} };
     const options = {
       authServices: [{ ...auth, record: authRecordOf({ failureModeAllow: true }) }],
       internalRoutes: [route],

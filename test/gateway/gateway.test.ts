@@ -25,7 +25,7 @@ describe('the gateway', () => {
   });
 
   it('tries the routes of the server after mappings of the same prefix', async () => {
-    const internal = { name: 'api', prefix: '/v1', rewrite: '', forAdmins: false };
+    const internal = { name: 'api', prefix: '/v1', forAdmins: false };
     const run = isolate(async (ctx) => {
       ctx.body = 'internal';
     });
@@ -73,7 +73,7 @@ describe('the gateway', () => {
     const edge = await startEdge(servers, {
       services: { hotel: local },
       mappings: [mappingOf(), mappingOf({ name: 'moved', prefix: '/moved', redirect: moved })],
-      internalRoutes: [{ name: 'own', prefix: '/own', rewrite: '', forAdmins: false, run: local }],
+      internalRoutes: [{ name: 'own', prefix: '/own', forAdmins: false, run: local }],
       authService: authRecordOf({ authService: 'auth:8082' }),
       rateLimitService: limitRecordOf(),
       limiter: { shouldRateLimit: () => assert.fail('asked') },

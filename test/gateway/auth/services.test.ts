@@ -63,7 +63,7 @@ describe('several auth services', () => {
   });
 
   const pageRunning = (run: () => Promise<void>) => ({
-    ...{ name: 'diag', prefix: '/gateway/v0/diag', rewrite: '', forAdmins: true },
+    ...{ name: 'diag', prefix: '/gateway/v0/diag', forAdmins: true },
     run,
   });
 

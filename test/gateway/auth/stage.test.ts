@@ -63,7 +63,7 @@ describe('authentication without a decision', () => {
     const edge = await startEdge(servers, {
       authService: authRecordOf({ failureModeAllow: true }),
       authPort: () => failed,
-      internalRoutes: [{ name: 'diag', prefix: '/gateway/v0/diag', rewrite: '', forAdmins: true, run }],
+      internalRoutes: [{ name: 'diag', prefix: '/gateway/v0/diag', forAdmins: true, run }],
       targets: { hotel: remote(await startUpstream(servers)) },
     });
     assert.equal((await fetch(`${edge.origin}/v1/hotels`)).status, 200);
