@@ -2,10 +2,8 @@
 import { credentialHeaders } from '#config';
 import type { HeaderPart } from './explanation.ts';
 
-export interface Conceal {
-  /** Takes names and values in turn. Shows no credentials, and no value of a header that a record sets. */
-  readonly headers: (pairs: readonly string[], set?: readonly Named[]) => readonly HeaderPart[];
-}
+/** Takes names and values in turn. Shows no credentials, and no value of a header that a record sets. */
+export type Conceal = (pairs: readonly string[], set?: readonly Named[]) => readonly HeaderPart[];
 
 /** A header that a record sets; its value has no place here. */
 export interface Named {
@@ -21,16 +19,14 @@ export interface ConcealOptions {
 
 export function createConceal({ pairs, generated }: ConcealOptions): Conceal {
   const unsent = new Set(generated.filter((value) => !pairs.includes(value)));
-  return Object.freeze({
-    headers(shown: readonly string[], set: readonly Named[] = []) {
-      const setNames = new Set(set.map(({ name }) => name.toLowerCase()));
-      return partsOf(shown).map(({ name, value }) => {
-        if (setNames.has(name.toLowerCase())) return { name, value: '…' };
-        if (unsent.has(value)) return { name, value: '(made for each request)' };
-        return { name, value: isCredential(name) ? concealed(value) : value };
-      });
-    },
-  });
+  return function conceal(shown, set = []) {
+    const setNames = new Set(set.map(({ name }) => name.toLowerCase()));
+    return partsOf(shown).map(({ name, value }) => {
+      if (setNames.has(name.toLowerCase())) return { name, value: '…' };
+      if (unsent.has(value)) return { name, value: '(made for each request)' };
+      return { name, value: isCredential(name) ? concealed(value) : value };
+    });
+  };
 }
 
 /** Whether clients send credentials in the header. */

@@ -47,7 +47,7 @@ export function explainAuth(
     source: placeOf(record.source),
     method: asked.method,
     path: asked.path,
-    headers: conceal.headers(asked.headers, record.addAuthHeaders),
+    headers: conceal(asked.headers, record.addAuthHeaders),
     body: bodyText(record),
     timeout_ms: isRemote ? record.timeoutMs : undefined,
     cache_ms: isRemote && record.includeBody === undefined ? record.cacheMs : 0,
@@ -193,7 +193,7 @@ function headerParts(sent: readonly string[], { pairs, conceal }: ClientHeaders,
   const arriving = new Set(sent.filter((_, index) => index % 2 === 0));
   const names = [...new Set(pairs.filter((_, index) => index % 2 === 0))];
   return {
-    headers: conceal.headers(sent, set).map((header, index) => ({
+    headers: conceal(sent, set).map((header, index) => ({
       ...header,
       by: asSent.has(lines[index] ?? '') ? ('client' as const) : ('gateway' as const),
     })),
@@ -207,7 +207,7 @@ function linesOf(pairs: readonly string[]): readonly string[] {
 
 function responseHeaders({ add, remove }: HeaderRules, conceal: Conceal): TargetPart['response_headers'] {
   const pairs = add.flatMap(({ name, value }) => [name, value]);
-  return { add: conceal.headers(pairs, add), remove };
+  return { add: conceal(pairs, add), remove };
 }
 
 function acrossPart(

@@ -70,7 +70,7 @@ export async function createBooking<Row extends BookingRow>(
   const now = timeText(nowMs);
   // The user before the hotel or car: otherwise two bookings could deadlock.
   await lockUser(database, transaction, kind, user);
-  if (hold) await requireHold(transaction, kind, limits, request);
+  if (hold) await requireHold(transaction, kind, limits, { user, nowMs, now });
   if (database.dialect === 'postgres') await lock(transaction, kind, request.resourceId);
   const { offer, stay } = await choose(transaction, kind, request, now);
   await requireUnit(transaction, kind, limits, { user, stay, now });

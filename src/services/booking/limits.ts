@@ -17,11 +17,6 @@ export interface BookingLimits {
 
 export const defaultLimits: BookingLimits = Object.freeze({ holdsMax: 10, daysMax: 90, unitsMax: 20 });
 
-interface Booker {
-  readonly user: string;
-  readonly nowMs: number;
-}
-
 /** Until the transaction ends, one booking of a user at a time, so that each counts those before it. In SQLite the transaction itself is the lock. */
 export async function lockUser(
   { dialect }: Pick<Database, 'dialect'>,
@@ -83,12 +78,12 @@ export async function requireHold(
   transaction: Kysely<Tables>,
   { name, countHolds }: BookingKind & LimitStatements,
   { holdsMax }: BookingLimits,
-  { user, nowMs }: Booker,
+  { user, nowMs, now }: { readonly user: string; readonly nowMs: number; readonly now: string },
 ): Promise<void> {
   // An hour back, in case the clock of another process differs; these are few, even where the user has booked much
   // before.
   const since = timeText(nowMs - 4 * holdMs);
-  const { rows } = await countHolds(transaction, { user, since, now: timeText(nowMs) });
+  const { rows } = await countHolds(transaction, { user, since, now });
   const { held = 0, ends } = rows[0] ?? {};
   if (Number(held) < holdsMax || !ends) return;
   throw problem('too-many-holds', {
