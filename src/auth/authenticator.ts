@@ -59,7 +59,7 @@ const missing: Verdict = Object.freeze({ kind: 'missing' });
 const invalid: Verdict = Object.freeze({ kind: 'invalid' });
 const busy: Verdict = Object.freeze({ kind: 'busy' });
 
-export interface ReloadingAuthenticator extends Authenticator {
+export interface LiveAuthenticator extends Authenticator {
   /** From the next request on; all credentials are verified again. */
   readonly reload: (users: UserStore) => void;
 }
@@ -68,7 +68,7 @@ export interface ReloadingAuthenticator extends Authenticator {
  * A check that runs during a reload ends in the old authenticator, so that its verdict is not cached in the new one. Failed
  * logins and the queue outlive reloads.
  */
-export function createReloadingAuthenticator(options: AuthenticatorOptions): ReloadingAuthenticator {
+export function createAuthenticator(options: AuthenticatorOptions): LiveAuthenticator {
   const bounds = createBounds(options);
   let authenticator = authenticatorOf(options, bounds);
   return Object.freeze({
@@ -78,10 +78,6 @@ export function createReloadingAuthenticator(options: AuthenticatorOptions): Rel
       authenticator = authenticatorOf({ ...options, users }, bounds);
     },
   });
-}
-
-export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  return authenticatorOf(options, createBounds(options));
 }
 
 export function createLoginCounts(): LoginCounts {

@@ -3,7 +3,6 @@ export {
   type Authenticator,
   createAuthenticator,
   createLoginCounts,
-  createReloadingAuthenticator,
   type LoginCounts,
 } from './authenticator.ts';
 export { hashPassword, type Random } from './password-hash.ts';

@@ -3,9 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   type Authenticator,
   type AuthService,
+  createAuthenticator,
   createAuthService,
   createLoginCounts,
-  createReloadingAuthenticator,
   createUsers,
   type LoginCounts,
 } from '#auth';
@@ -61,7 +61,7 @@ function realmOfListener(setup: Setup, { authServices }: Configuration): string 
 /** Remembers verified passwords until the users change. */
 function createLiveUsers(configuration: LiveConfiguration, counts: LoginCounts): Authenticator {
   const { users } = configuration.current().configuration;
-  const authenticator = createReloadingAuthenticator({ users: createUsers(users), counts });
+  const authenticator = createAuthenticator({ users: createUsers(users), counts });
   configuration.onChange((next) => {
     if (isDeepStrictEqual(next.users, configuration.current().configuration.users)) return () => {};
     const store = createUsers(next.users);

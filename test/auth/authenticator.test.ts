@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { createAuthenticator, createLoginCounts, createReloadingAuthenticator } from '#auth';
+import { createAuthenticator, createLoginCounts } from '#auth';
 import type { PasswordHash } from '#config';
 import { formatBasic } from '../../src/auth/basic.ts';
 
@@ -234,7 +234,7 @@ describe('a reload of users', () => {
   const none = { find: () => undefined, isAdmin: () => false, dummyHash: fakeHash };
 
   it('applies to the next request, also of cached credentials', async () => {
-    const { authenticate, reload } = createReloadingAuthenticator({ users: one, verify: async () => true });
+    const { authenticate, reload } = createAuthenticator({ users: one, verify: async () => true });
     assert.deepEqual(await authenticate(demo), { kind: 'user', name: 'demo', isAdmin: false });
     reload(none);
     assert.deepEqual(await authenticate(demo), { kind: 'invalid' });
@@ -248,7 +248,7 @@ describe('a reload of users', () => {
       new Promise<boolean>((resolve) => {
         finish = () => resolve(true);
       });
-    const { authenticate, reload } = createReloadingAuthenticator({ users: one, verify });
+    const { authenticate, reload } = createAuthenticator({ users: one, verify });
     const before = authenticate(demo);
     reload(none);
     finish();
