@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { problems } from '#http';
-import { writeStarter } from '../src/cli/starter.ts';
+import { writeStarter } from '../src/cli/init.ts';
 import { familiesOf } from '../src/metrics/metrics.ts';
 import { parts } from './metrics/metrics-parts.ts';
 import { knownCommands } from './support/programs/frontdesk-process.ts';

@@ -55,13 +55,14 @@ export type { Redirect, RegexRewrite } from './records/rewrite.ts';
 export type { Version } from './records/version.ts';
 export {
   parseSettings,
+  readSettingsFile,
   requireSettings,
   type SettingOptions,
   type Settings,
   type SettingsResult,
+  settingsFile,
   settingsFrom,
 } from './settings/settings.ts';
-export { readSettingsFile, settingsFile } from './settings/settings-file.ts';
 export { formatSettings, listSettings } from './settings/table.ts';
 export { loadTls, type Tls } from './settings/tls.ts';
 export { openFilesMax, packageVersion } from './this-process.ts';

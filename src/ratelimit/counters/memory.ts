@@ -1,5 +1,5 @@
 /** Counters in this process: a bounded number of keys, expired windows dropped whole, the least useful key evicted first. */
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import {
   algorithms,
   type CounterAlgorithm,
@@ -9,7 +9,6 @@ import {
   windowNumberAt,
 } from './algorithms.ts';
 import { type Counters, type Hit, type HitResult, isDenied, neededOf, type TakeOptions } from './counters.ts';
-import { createEvictedCounts, type EvictedCounts } from './evicted.ts';
 
 export interface MemoryCountersOptions {
   /** Keys remembered at once; about 250 bytes each. @default 100_000 */
@@ -324,4 +323,34 @@ function createCounterList() {
       size -= 1;
     },
   };
+}
+
+/** What evicted counters had counted: an estimate in bounded memory that is never below the count of any of them. */
+interface EvictedCounts {
+  record(key: string, count: number): void;
+  /** At least what was recorded for the key; 0 while nothing shares its cells. */
+  estimate(key: string): number;
+}
+
+const sketchRows = 2;
+
+/**
+ * A count-min sketch (Cormode and Muthukrishnan, 2005) that keeps the largest count in place of the sum, because a counter
+ * that is created again begins with its estimate. `cells` in each row; `seed` keeps clients from choosing keys that share
+ * the cells of another.
+ */
+function createEvictedCounts(cells: number, seed: string): EvictedCounts {
+  const table = new Float64Array(sketchRows * cells);
+
+  function placesOf(key: string): readonly number[] {
+    const digest = hash('sha256', seed + key, 'buffer');
+    return Array.from({ length: sketchRows }, (_, row) => row * cells + (digest.readUInt32LE(4 * row) % cells));
+  }
+
+  return Object.freeze({
+    record(key: string, count: number): void {
+      for (const place of placesOf(key)) table[place] = Math.max(table[place] ?? 0, count);
+    },
+    estimate: (key: string) => Math.min(...placesOf(key).map((place) => table[place] ?? 0)),
+  });
 }
