@@ -12,6 +12,11 @@ export function inviteBodies(server: Server): void {
     inviteOnRead(request, response);
     server.emit('request', request, response);
   });
+  // Served like any other (RFC 9110 section 10.1.1, nginx): Node's 417 has no body, and passes every stage by.
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    delete request.headers.expect;
+    server.emit('request', request, response);
+  });
 }
 
 function inviteOnRead(request: IncomingMessage, response: ServerResponse): void {

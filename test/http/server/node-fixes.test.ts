@@ -56,6 +56,15 @@ describe('inviteBodies', () => {
       assert.ok(!answer.includes('100 Continue'));
     });
   });
+
+  it('serves a request with another expectation as if it had none', async () => {
+    const server = await serveHttp({ ...httpLimits, handler: echo });
+    const socket = connect(server.port, '127.0.0.1');
+    socket.write(announced.replace('100-continue', 'a-miracle'));
+    socket.write('hello');
+    assert.match(await everything(socket), /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhello$/);
+    await server.close(0);
+  });
 });
 
 /** More than the buffers of two sockets hold. */
