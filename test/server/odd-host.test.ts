@@ -46,6 +46,8 @@ describe('the host of a request', () => {
   check('matches no other name', 404, '/', ['b.example']);
   check('refuses two Host lines', 400, '/', ['a.example', 'b.example']);
   check('refuses two Host lines that are the same', 400, '/', ['a.example', 'a.example']);
+  check('refuses none', 400, '/', []);
+  check('refuses none beside an absolute target', 400, 'http://a.example/', []);
   check('takes the authority of an absolute target over Host', 200, 'http://a.example/', ['b.example'], 'a.example');
   check('takes the authority of an absolute target, not Host', 404, 'http://b.example/', ['a.example']);
   check('refuses an absolute target with two Host lines', 400, 'http://a.example/', ['a.example', 'b.example']);
@@ -57,4 +59,8 @@ describe('the host of a request', () => {
   check('refuses bytes beyond ASCII in an absolute target', 400, 'http://b\xc3\xbccher.example/', ['a.example']);
   check('refuses what is no host', 400, '/', ['a.example/path']);
   check('refuses two names', 400, '/', ['a.example, b.example']);
+
+  it('is none in HTTP/1.0, whose requests meet the mappings without a host', async () => {
+    assert.match(await sendRaw(port, 'GET / HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 404 /);
+  });
 });

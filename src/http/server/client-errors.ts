@@ -1,8 +1,7 @@
 /** An error body for what never becomes a request: malformed, oversized, too slow. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { errorBody, type Problem, problem } from '../problem.ts';
-import type { ProblemSlug } from '../problems.ts';
 import { jsonFormatter } from '../representations.ts';
 import type { Connections } from './connections.ts';
 import {
@@ -10,13 +9,17 @@ import {
   type ClientSocket,
   hasUnknownMethod,
   type LogClientError,
+  lacksHost,
+  missingHost,
+  missingHostCode,
   unknownMethod,
 } from './refused-request.ts';
 
-const slugOfCode: Readonly<Record<string, ProblemSlug>> = {
-  HPE_HEADER_OVERFLOW: 'headers-too-large',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body-too-large',
-  ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
+const problemOfCode: Readonly<Record<string, () => Problem>> = {
+  HPE_HEADER_OVERFLOW: () => problem('headers-too-large'),
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: () => problem('body-too-large'),
+  ERR_HTTP_REQUEST_TIMEOUT: () => problem('request-timeout'),
+  [missingHostCode]: () => problem('bad-request', { detail: 'A request of HTTP/1.1 needs a Host header.' }),
 };
 
 /**
@@ -36,7 +39,7 @@ export function answerClientErrors(server: Server, refuse: Connections['refuse']
       socket.destroy();
       return;
     }
-    const found = problem(slugOf(error));
+    const found = problemOf(error);
     log?.(error, socket, statusFor(socket, found));
     refuse(socket, () => endInPlace(socket, found));
   });
@@ -45,6 +48,14 @@ export function answerClientErrors(server: Server, refuse: Connections['refuse']
     socket.on('error', () => socket.destroy()).on('timeout', () => socket.destroy());
     server.emit('clientError', unknownMethod(req), socket);
   });
+}
+
+/** Refuses what is no whole request of HTTP/1.1; Node's own refusal has no body, and is not logged. */
+export function requireHost(server: Server, serve: RequestListener): RequestListener {
+  return (req, res) => {
+    if (lacksHost(req)) server.emit('clientError', missingHost(), req.socket);
+    else serve(req, res);
+  };
 }
 
 /** Undefined in the middle of the response to the faulty request, as when a chunk of its body is malformed. */
@@ -63,8 +74,9 @@ function endInPlace(socket: ClientSocket, found: Problem): void {
   endWithProblem(socket, found);
 }
 
-function slugOf(error: ClientError): ProblemSlug {
-  return slugOfCode[error.code ?? ''] ?? (hasUnknownMethod(error) ? 'unknown-method' : 'bad-request');
+function problemOf(error: ClientError): Problem {
+  const found = problemOfCode[error.code ?? ''];
+  return found?.() ?? problem(hasUnknownMethod(error) ? 'unknown-method' : 'bad-request');
 }
 
 const sentStatusKey = Symbol('sent status');

@@ -4,7 +4,7 @@ import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Logger } from '../log/log.ts';
 import { type Accepted, acceptWithin } from './accept.ts';
 import { createClientErrorLog } from './client-error-log.ts';
-import { answerClientErrors } from './client-errors.ts';
+import { answerClientErrors, requireHost } from './client-errors.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { type Connections, createConnections } from './connections.ts';
 import { endIdleAnswers, inviteBodies } from './node-fixes.ts';
@@ -53,7 +53,8 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const server = await createListener(options);
   const { connectionLimit: limit, tls, logger } = options;
   const connections = createConnections(server, { ...options, setIdle: limit?.setIdle });
-  server.on('request', connections.serve).on(tls ? 'secureConnection' : 'connection', connections.add);
+  const serve = requireHost(server, connections.serve);
+  server.on('request', serve).on(tls ? 'secureConnection' : 'connection', connections.add);
   const accepted = acceptWithin(server, { limit, isTls: tls !== undefined });
   answerClientErrors(server, connections.refuse, logger && createClientErrorLog(logger));
   inviteBodies(server);
@@ -71,6 +72,8 @@ async function createListener({ handler, tls, upgrades, ...limits }: HttpServerO
   const settings = {
     // Always given: by default Node takes a request off HTTP as soon as anything listens for upgrades.
     shouldUpgradeCallback: upgrades?.shouldUpgrade ?? (() => false),
+    // Checked here instead.
+    requireHostHeader: false,
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headerTimeoutMs,
     requestTimeout: 0,

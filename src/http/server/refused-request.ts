@@ -38,6 +38,17 @@ export function unknownMethod({ method, url, httpVersion }: IncomingMessage): Cl
   return Object.assign(new Error(`Unknown method ${method}`), { code: unknownMethodCode, rawPacket });
 }
 
+export const missingHostCode = 'ERR_MISSING_HOST';
+
+/** HTTP/1.0 has no `Host` (RFC 9112 section 3.2). */
+export function lacksHost({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion === '1.1' && headers.host === undefined;
+}
+
+export function missingHost(): ClientError {
+  return Object.assign(new Error('Missing Host header'), { code: missingHostCode });
+}
+
 export interface RequestLine {
   readonly method: string;
   /** Without the query, which may have secrets in it. */

@@ -170,6 +170,7 @@ describe('pipelined requests', () => {
   const tooLate = { headerTimeoutMs: 50 };
   for (const [what, text, status, options = {}] of [
     ['what is not HTTP', 'GARBAGE\r\n\r\n', 400],
+    ['a request without Host', 'GET / HTTP/1.1\r\n\r\n', 400],
     ['a malformed header', 'GET / HTTP/1.1\r\nHost : a\r\n\r\n', 400],
     ['a malformed body', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n', 400],
     ['a head that does not end', 'GET / HTTP/1.1\r\nHost: a\r\n', 408, tooLate],
