@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { listSettings } from '#config';
 import { built } from './support/programs/built.ts';
 
 const dist = dirname(built('index.js'));
@@ -16,6 +17,22 @@ describe('the package', () => {
     );
   });
 
+  it('shows in editors what each option does and takes, and its default', () => {
+    const table = readFileSync(join(dist, 'config/settings/table.d.ts'), 'utf8');
+    const commented = [...table.matchAll(/^ *\/\*\* (.+) \*\/\n *readonly (\w+): import/gm)].map(([, text, name]) => [
+      name,
+      text,
+    ]);
+    const texts = Object.fromEntries(commented);
+    assert.deepEqual(
+      Object.keys(texts).map(variableOf),
+      listSettings().map(({ variable }) => variable),
+    );
+    assert.match(texts['drainMs'], /^How long a stop goes on .+ Takes a whole number of milliseconds .+ @default 0$/);
+    assert.match(texts['trustedProxies'], / Takes a list of addresses .+ @default \[\]$/);
+    assert.doesNotMatch(texts['tlsCert'], /@default/);
+  });
+
   it('brings the types of every package that its declarations name', () => {
     const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     const packages = packagesIn(names.filter((name) => name.endsWith('.d.ts')));
@@ -26,6 +43,11 @@ describe('the package', () => {
     );
   });
 });
+
+/** `drainMs` is `DRAIN_MS`. */
+function variableOf(name: string): string {
+  return name.replace(/[A-Z]/g, (capital) => `_${capital}`).toUpperCase();
+}
 
 /** Without the modules of Node, whose types the project of the user chooses. */
 function packagesIn(declarations: readonly string[]): readonly string[] {

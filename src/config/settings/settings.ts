@@ -7,14 +7,17 @@ import { quote, withoutSecrets } from '../quote.ts';
 import type { Setting } from './kinds.ts';
 import { type SettingName, settingTable, variableOf } from './table.ts';
 
-/** Every setting with its value; `Ms` and `Bytes` in a name are its unit. */
+/**
+ * Every setting with its value; `Ms` and `Bytes` in a name are its unit. Over `keyof` itself, since editors then show the
+ * comment of the table's entry.
+ */
 export type Settings = {
-  readonly [Name in SettingName]: (typeof settingTable)[Name] extends Setting<infer T> ? T : never;
+  readonly [Name in keyof typeof settingTable]: (typeof settingTable)[Name] extends Setting<infer T> ? T : never;
 };
 
 /** Any of the settings; one that is left out or undefined takes its default. */
 export type SettingOptions = {
-  readonly [Name in SettingName]?: Settings[Name] | undefined;
+  readonly [Name in keyof typeof settingTable]?: Settings[Name] | undefined;
 };
 
 /** `message` names every setting that cannot be used, its value (secrets masked) and the remedy, a line each. */
