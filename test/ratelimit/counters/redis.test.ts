@@ -274,6 +274,21 @@ if (isInstalled('redis-server')) {
       await pending;
     });
 
+    it('fail with its message when it is full, and count on where it evicts the keys that are asked for least', async () => {
+      await server.start();
+      const counters = await open();
+      // Some 400 KB, of which half must go: a connection, which comes and goes, takes 20 KB.
+      const others = Array.from({ length: 2_000 }, (_, index) => hit({ key: `other ${index}` }));
+      await take(counters, ...others);
+      const used = /used_memory:(\d+)/.exec(String(await askRedis(server.url, ['INFO', 'memory'])))?.[1];
+      await askRedis(server.url, ['CONFIG', 'SET', 'maxmemory', String(Number(used) - 200_000)]);
+      await assert.rejects(take(counters, hit()), /OOM.*'maxmemory'/);
+      await askRedis(server.url, ['CONFIG', 'SET', 'maxmemory-policy', 'volatile-lru']);
+      await checkRemaining(counters, 2);
+      await checkRemaining(counters, 1);
+      assert.ok((await keysOfRedis(server.url, '')).length < others.length);
+    });
+
     it('replace the connection to a server that has become a replica, and count as soon as it is writable', async () => {
       await server.start();
       const counters = await open();
