@@ -181,7 +181,7 @@ describe('the rate-limit port', () => {
       () => begin(session(), rateLimit, { 'grpc-encoding': 'gzip' }).end(Buffer.from([1, 0, 0, 0, 1, 0])),
     ],
     ['a message that is none', '13', 'unreadable', () => begin(session()).end(frame('ffff'))],
-    ['a message of 2 MiB', '8', 'exhausted', () => begin(session()).end(Buffer.from([0, 0, 0x20, 0, 0]))],
+    ['a message of more than 1 MiB', '8', 'exhausted', () => begin(session()).end(Buffer.from([0, 0, 0x10, 0, 1]))],
     ['a request without a domain', '3', 'invalid', () => begin(session()).end(frame(''))],
   ];
   for (const [what, code, reason, call] of refusals)
