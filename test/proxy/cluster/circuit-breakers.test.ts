@@ -71,25 +71,6 @@ describe('circuit breakers', () => {
     });
   }
 
-  it('give an upgrade a place beside that of its request', () => {
-    const breakers = createCircuitBreakers('hotel', limits);
-    const load = { ...idle };
-    const enter = () => breakers.enter(load, true);
-    for (let count = 0; count < limits.maxUpgrades; count += 1) {
-      enter();
-      breakers.leave(load);
-    }
-    assert.deepEqual(load, { activeRequests: 0, activeUpgrades: 2 });
-    assert.throws(enter, { name: 'CircuitOpen', message: 'hotel is at its bound of max_upgrades: 2' });
-    assert.ok(breakers.refuses(load));
-    breakers.enter(load);
-    breakers.leaveUpgrade(load);
-    assert.ok(!breakers.refuses(load));
-    enter();
-    const { activeRequests, activeUpgrades, overflows } = breakers.counts;
-    assert.deepEqual([activeRequests, activeUpgrades, overflows], [2, 2, 1]);
-  });
-
   it('count a retry that is released twice as one', () => {
     const breakers = createCircuitBreakers('hotel', breakersOf({ maxRetries: 2 }));
     const [one] = [breakers.takeRetry(), breakers.takeRetry()];
