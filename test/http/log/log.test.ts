@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
-import Koa, { type Context, type Middleware } from 'koa';
+import Koa, { type Context } from 'koa';
 import request from 'supertest';
 import {
   createAddresses,
@@ -14,45 +14,30 @@ import {
   silentLogger,
   upgradeOf,
 } from '#http';
+import { type LogLine, recordingLogger } from '../../support/edge.ts';
 import { createSignal } from '../../support/waiting.ts';
 import { withServer } from '../raw-exchange.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const ids = { 'X-Request-Id': 'one', traceparent: `00-${traceId}-b7ad6b7169203331-00` };
 
-type Line = Readonly<Record<string, unknown>>;
-
-/** A logger that keeps its lines. */
-function keepingLogger() {
-  const lines: Line[] = [];
-  const write = (fields: object, message?: string) => void lines.push({ ...fields, message });
-  const logger: Logger = { info: write, warn: write, error: write };
-  return { logger, lines };
-}
-
-function handlerOf(...middleware: readonly Middleware[]) {
-  const app = new Koa();
-  app.silent = true;
-  for (const one of [createRequestContext(createAddresses()), ...middleware]) app.use(one);
-  return app.callback();
-}
-
 const head = (target: string, ...lines: readonly string[]) =>
   [`GET ${target} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n');
 
 describe('logRequest', () => {
   async function during(run: (ctx: Context) => void): Promise<void> {
-    const handler = handlerOf((ctx) => {
+    const app = new Koa().use(createRequestContext(createAddresses())).use((ctx) => {
       run(ctx);
       ctx.status = 204;
     });
-    await request(handler).get('/').set(ids).expect(204);
+    await request(app.callback()).get('/').set(ids).expect(204);
   }
 
   it('begins each line with the ids of the request and its trace', async () => {
-    const { logger, lines } = keepingLogger();
-    await during((ctx) => logRequest(logger, 'warn', ctx, { reason: 'late' }, 'no answer'));
-    assert.deepEqual(lines, [{ requestId: 'one', traceId, reason: 'late', message: 'no answer' }]);
+    const lines: LogLine[] = [];
+    await during((ctx) => logRequest(recordingLogger(lines), 'warn', ctx, { reason: 'late' }, 'no answer'));
+    const fields = { requestId: 'one', traceId, reason: 'late' };
+    assert.deepEqual(lines, [{ level: 'warn', fields, message: 'no answer' }]);
   });
 
   it('does not open a trace when the level is off', async () => {
