@@ -57,19 +57,6 @@ describe('service references', () => {
     }
   });
 
-  it('ask the auth service across HTTP when it does not run here', async () => {
-    const auth = await servers.http((request, response) => {
-      response.setHeader('X-Travel-User', request.url ?? '');
-      response.end();
-    });
-    const whoami = (ctx: Context) => {
-      ctx.body = ctx.get('X-Travel-User');
-    };
-    const config = { records: [{ ...authRecord, auth_service: auth.origin }, mappingRecord('who', '/who', 'whoami')] };
-    const desk = await open({ config, services: { whoami } });
-    await call(desk, '/who/am/i?a=1').expect(200, '/who/am/i?a=1');
-  });
-
   it('let no client name itself where no auth service is configured, and show it no diagnostics', async () => {
     const desk = await open({ config: { records: [mappingRecord('hotel', '/hotels', 'hotel')] } });
     await call(desk, '/hotels').expect(200);

@@ -112,11 +112,6 @@ describe('a booking service', () => {
       assert.doesNotMatch(JSON.stringify(answer.body), /ann"/);
     });
 
-    it('name all bad arguments of a list at once', async () => {
-      const answer = await get('/bookings/?status=lost&id=1&limit=x&user=bob').expect(400);
-      assert.deepEqual(pointersOf(answer), ['status', 'id', 'limit', 'user']);
-    });
-
     it('cannot be reached by a filter, a search or an order that names another user', async () => {
       for (const search of [`id=${bobs}`, `q=${bobs}`]) {
         assert.equal((await get(`/bookings/?${search}`).expect(200)).body.total, 0);
