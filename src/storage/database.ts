@@ -109,7 +109,7 @@ function isUnavailable(error: unknown): boolean {
 }
 
 /** The primary code; the higher bits of an extended code hold details. Undefined if the error is not SQLite's. */
-function sqliteCodeOf(error: unknown): number | undefined {
+export function sqliteCodeOf(error: unknown): number | undefined {
   if (codeOf(error) !== 'ERR_SQLITE_ERROR') return undefined;
   return Number((error as { readonly errcode?: unknown }).errcode) & 0xff;
 }

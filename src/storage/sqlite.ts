@@ -3,7 +3,7 @@ import { accessSync, constants, mkdirSync, realpathSync, type Stats, statSync } 
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Compilable, Kysely, SqliteDialect } from 'kysely';
+import { type Compilable, CompiledQuery, Kysely, SqliteDialect } from 'kysely';
 import {
   type Database,
   isSqliteBusy,
@@ -11,6 +11,7 @@ import {
   StorageSetupError,
   StorageUnavailable,
   setupError,
+  sqliteCodeOf,
   translateDriverError,
 } from './database.ts';
 import { createRowReader, createStatementCache, extendDialect } from './dialect.ts';
@@ -29,10 +30,11 @@ export async function openSqlite(path: string, timeoutMs: number): Promise<Datab
   try {
     return await open(file, timeoutMs);
   } catch (error) {
-    const remedy = 'Let DATABASE_URL name a SQLite file in a directory that this user can write to, or sqlite::memory:';
-    throw setupError(`the database file ${file}`, error, remedy);
+    throw setupError(`the database file ${file}`, error, diskFaults[sqliteCodeOf(error) ?? 0] ?? remedy);
   }
 }
+
+const remedy = 'Let DATABASE_URL name a SQLite file in a directory that this user can write to, or sqlite::memory:';
 
 function fileOf(path: string): string {
   if (path === memory) return memory;
@@ -67,9 +69,10 @@ async function open(file: string, timeoutMs: number): Promise<Database> {
     // On the writer, the snapshot would be a transaction around what others write.
     const snapshot = reader === writer ? undefined : createReadSnapshot(reader);
     const findFileFault = file === memory ? () => undefined : createFileCheck(file);
-    const kysely = openKysely({ writer, snapshot, patiently, findFileFault });
+    const disk = createDiskCheck();
+    const kysely = openKysely({ writer, snapshot, patiently, findFileFault, disk });
     await migrateAlone(writer, kysely, patiently);
-    return createDatabase({ writer, reader, snapshot, kysely, findFileFault });
+    return createDatabase({ writer, reader, snapshot, kysely, findFileFault, disk });
   } catch (error) {
     closeAll(reader, writer);
     throw error;
@@ -93,13 +96,14 @@ interface Connection {
   readonly snapshot: ReadSnapshot | undefined;
   readonly patiently: Patiently;
   readonly findFileFault: () => string | undefined;
+  readonly disk: DiskCheck;
 }
 
-function openKysely({ writer, snapshot, patiently, findFileFault }: Connection): Kysely<Tables> {
+function openKysely({ writer, snapshot, patiently, findFileFault, disk }: Connection): Kysely<Tables> {
   const dialect = new SqliteDialect({ database: createStatementCache(writer) });
   return new Kysely<Tables>({
     dialect: extendDialect(dialect, {
-      around: (run) => runStatement(() => patiently(run), snapshot),
+      around: (run) => runStatement(() => patiently(run), { snapshot, disk }),
       // SQLite writes on into a file that was deleted, and a booking there would be lost.
       beforeTransaction() {
         const fault = findFileFault();
@@ -112,10 +116,14 @@ function openKysely({ writer, snapshot, patiently, findFileFault }: Connection):
   });
 }
 
-async function runStatement<T>(run: () => Promise<T>, snapshot: ReadSnapshot | undefined): Promise<T> {
+async function runStatement<T>(
+  run: () => Promise<T>,
+  { snapshot, disk }: Pick<Connection, 'snapshot' | 'disk'>,
+): Promise<T> {
   try {
     return await run();
   } catch (error) {
+    disk.failed(error);
     throw translateDriverError(error);
   } finally {
     snapshot?.end();
@@ -139,15 +147,18 @@ interface Parts {
   readonly snapshot: ReadSnapshot | undefined;
   readonly kysely: Kysely<Tables>;
   readonly findFileFault: () => string | undefined;
+  readonly disk: DiskCheck;
 }
 
-function createDatabase({ writer, reader, snapshot, kysely, findFileFault }: Parts): Database {
+function createDatabase({ writer, reader, snapshot, kysely, findFileFault, disk }: Parts): Database {
   return Object.freeze({
     dialect: 'sqlite',
     kysely,
     transact: createGroupCommit(kysely, createChangeCount(writer)),
     prepareFirst: <Row>(query: Compilable<Row>) => prepareFirst<Row>(reader, snapshot, query.compile().sql),
-    findFault: async () => findFileFault() ?? (canRead(reader) ? undefined : 'The database cannot be read.'),
+    async findFault() {
+      return findFileFault() ?? (canRead(reader) ? disk.findFault(kysely) : 'The database cannot be read.');
+    },
     async close() {
       closeAll(reader, writer);
     },
@@ -212,6 +223,42 @@ function isWritable(file: string, { mode }: Stats): boolean {
   } catch {
     return false;
   }
+}
+
+interface DiskCheck {
+  /** What a statement failed with. */
+  readonly failed: (error: unknown) => void;
+  /** Why the disk took no write, until it takes one. */
+  readonly findFault: (kysely: Kysely<Tables>) => Promise<string | undefined>;
+}
+
+/** SQLite's FULL and IOERR, which a quota is. */
+const diskFaults: Readonly<Record<number, string>> = {
+  13: 'The disk of the database is full: make room on it.',
+  10: 'The database file cannot be written: look at its disk.',
+};
+
+/**
+ * A disk with room may be full before a booking ends, so that only a write can say: the one that failed, and from then on
+ * one that changes nothing, since a server that is not ready gets no bookings.
+ */
+function createDiskCheck(): DiskCheck {
+  let fault: string | undefined;
+  return {
+    failed(error) {
+      fault = diskFaults[sqliteCodeOf(error) ?? 0] ?? fault;
+    },
+    async findFault(kysely) {
+      if (fault === undefined) return undefined;
+      try {
+        await kysely.executeQuery(CompiledQuery.raw('pragma user_version = 0'));
+        fault = undefined;
+      } catch {
+        // It is full still, or busy.
+      }
+      return fault;
+    },
+  };
 }
 
 /** Reads the schema's version, which is in the file and not in memory. */

@@ -1,10 +1,12 @@
 /** What clients see while the database file is full, read-only, deleted or replaced; and that it passes by itself. */
 import assert from 'node:assert/strict';
-import { chmodSync, copyFileSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, renameSync, statSync, symlinkSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import request from 'supertest';
 import { createRepresentations, silentLogger } from '#http';
+import type { Frontdesk } from '#server';
 import { createHotelService } from '#services/hotel';
 import { type Database, openDatabase } from '#storage';
 import { storageProblem } from '../../src/server/storage.ts';
@@ -17,6 +19,7 @@ const hotelId = '10000000-0000-4000-8000-000000000001';
 describe('a full disk', () => {
   const servers = testServers();
   const writeFiles = temporaryFiles();
+  const openDesk = desksOf(servers);
 
   /** As many pages as the database has, and so many more. */
   async function allow(database: Database, more: number): Promise<void> {
@@ -68,7 +71,38 @@ describe('a full disk', () => {
     await book(made).expect(201);
     assert.deepEqual(await stored(), [made + 1, 80 * (made + 1), made + 1]);
   });
+
+  it('makes the server not ready as soon as a booking has failed, with the reason, until there is room again', async function () {
+    // A limit on the size of files stands for the disk.
+    const limitFiles = (bytes: number | 'unlimited') =>
+      execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`]);
+    if (process.platform !== 'linux') return this.skip();
+    const file = join(await writeFiles(), 'full.db');
+    const desk = await openDesk({ databaseUrl: `sqlite:${file}` });
+    const ready = () => callAsDemo(desk, '/gateway/v0/check_ready');
+    limitFiles(statSync(`${file}-wal`).size);
+    try {
+      await ready().expect(200);
+      await bookAt(desk).expect(503).expect('Retry-After', '1');
+      for (let times = 0; times < 2; times += 1)
+        assert.match(
+          (await ready().expect(503)).body.detail,
+          /^The database file cannot be written: look at its disk\.$/,
+        );
+    } finally {
+      limitFiles('unlimited');
+    }
+    await ready().expect(200);
+    await bookAt(desk).expect(201);
+  });
 });
+
+function bookAt(desk: Frontdesk): request.Test {
+  return request(desk.app.callback())
+    .post('/v1/hotels/bookings/')
+    .auth('demo', 'demo')
+    .send({ hotel_id: 'bdd640fb-0667-4ad1-9c80-317fa3b1799d' });
+}
 
 function dateIn(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
@@ -119,21 +153,16 @@ describe('a database file', () => {
       const file = join(directory, 'desk.db');
       const desk = await openDesk({ databaseUrl: `sqlite:${file}` });
       const ready = () => callAsDemo(desk, '/gateway/v0/check_ready');
-      const book = () =>
-        request(desk.app.callback())
-          .post('/v1/hotels/bookings/')
-          .auth('demo', 'demo')
-          .send({ hotel_id: 'bdd640fb-0667-4ad1-9c80-317fa3b1799d' });
       await ready().expect(200);
       breakIt(file);
       const { body, headers } = await ready().expect(503);
       assert.match(body.detail, reason);
       assert.ok(!body.detail.includes(directory));
       assert.equal(headers['retry-after'], '1');
-      await book().expect(503).expect('Retry-After', '1');
+      await bookAt(desk).expect(503).expect('Retry-After', '1');
       mendIt(file);
       await ready().expect(200);
-      await book().expect(201);
+      await bookAt(desk).expect(201);
     });
   }
 });
