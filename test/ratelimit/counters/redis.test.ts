@@ -274,7 +274,7 @@ if (isInstalled('redis-server')) {
       await pending;
     });
 
-    it('fail with its message when it is full, and count on where it evicts the keys that are asked for least', async () => {
+    it('fail with its message when it is full, and count where it evicts other keys', async () => {
       await server.start();
       const counters = await open();
       // Some 400 KB, of which half must go: a connection, which comes and goes, takes 20 KB.
@@ -284,8 +284,8 @@ if (isInstalled('redis-server')) {
       await askRedis(server.url, ['CONFIG', 'SET', 'maxmemory', String(Number(used) - 200_000)]);
       await assert.rejects(take(counters, hit()), /OOM.*'maxmemory'/);
       await askRedis(server.url, ['CONFIG', 'SET', 'maxmemory-policy', 'volatile-lru']);
+      // No more than that it counts: all keys are as young, so that any of them may be evicted.
       await checkRemaining(counters, 2);
-      await checkRemaining(counters, 1);
       assert.ok((await keysOfRedis(server.url, '')).length < others.length);
     });
 
