@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { createByteQueue } from './byte-queue.ts';
 import { describeIssue } from './issue-text.ts';
 import { bodyPointer, type Fault, type Problem, problem } from './problem.ts';
 
@@ -127,23 +128,21 @@ function unsupported(ctx: Context, detail: string, headers: Readonly<Record<stri
  */
 function readAll(req: IncomingMessage, bytesMax: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
+    const queue = createByteQueue();
     const stop = () => {
       req.removeListener('data', onData).removeListener('end', onEnd);
       req.removeListener('error', onError).removeListener('close', onClose);
     };
     const onData = (chunk: Buffer) => {
-      chunks.push(chunk);
-      length += chunk.length;
-      if (length <= bytesMax) return;
+      queue.add(chunk);
+      if (queue.length() <= bytesMax) return;
       stop();
       req.resume();
       reject(bodyTooLarge(bytesMax));
     };
     const onEnd = () => {
       stop();
-      resolve(Buffer.concat(chunks));
+      resolve(Buffer.concat(queue.take()));
     };
     const onError = (error: Error) => {
       stop();

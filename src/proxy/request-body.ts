@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { bodyFromHost, bodyTooLarge, hasBody, isBodyUnread, type Problem, problem } from '#http';
+import { bodyFromHost, bodyTooLarge, createByteQueue, hasBody, isBodyUnread, type Problem, problem } from '#http';
 import { createIdleTimer } from './idle-timer.ts';
 
 export interface BodyWatcher {
@@ -69,8 +69,10 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
   const { bytesMax, idleTimeoutMs, slowAfterMs } = options;
   let bytes = 0;
   let state: 'unread' | 'awaited' | 'full' | 'over' = 'unread';
-  let gathered: Buffer[] = [];
-  let isAll = false;
+  /** What the upstream does not take yet. */
+  const queue = createByteQueue();
+  let isWanted = false;
+  let whole: Buffer | undefined;
   let isOpen = false;
   let onGathered: (() => void) | undefined;
   let patience: NodeJS.Timeout | undefined;
@@ -114,17 +116,16 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
       return;
     }
     idle.touch();
-    if (take(chunk)) return;
+    if (isWanted && reader !== undefined) {
+      isWanted = reader.push(chunk);
+      return;
+    }
+    queue.add(chunk);
+    if (queue.length() < gatheredBytesMax) return;
     state = 'full';
     pace.pause();
     req.pause();
     if (reader === undefined) endGathering();
-  }
-
-  function take(chunk: Buffer): boolean {
-    if (reader !== undefined) return reader.push(chunk);
-    gathered.push(chunk);
-    return bytes < gatheredBytesMax;
   }
 
   function endGathering(): void {
@@ -135,8 +136,8 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
 
   function onEnd(): void {
     stop();
-    isAll = reader === undefined && !isOpen;
-    reader?.push(null);
+    if (reader === undefined && !isOpen) whole = Buffer.concat(queue.take());
+    if (queue.length() === 0) reader?.push(null);
     watcher?.onEnd();
     endGathering();
   }
@@ -152,10 +153,11 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
   function openStream(): Readable {
     isOpen = true;
     const stream: Readable = new Readable({
-      highWaterMark: gatheredBytesMax,
+      // The rest waits in the queue.
+      highWaterMark: 1,
       read() {
-        if (reader === undefined) hand(stream);
-        if (state === 'full') awaitMore();
+        reader ??= stream;
+        if (reader === stream) hand(stream);
       },
       destroy(cause, done) {
         if (reader === stream) drop();
@@ -167,16 +169,16 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
   }
 
   function hand(stream: Readable): void {
-    reader = stream;
-    for (const chunk of gathered) stream.push(chunk);
-    gathered = [];
+    isWanted = true;
+    for (const chunk of queue.take()) isWanted = stream.push(chunk);
     if (state === 'over') stream.push(null);
+    else if (state === 'full') awaitMore();
   }
 
   function drop(): void {
     const isAwaitingUs = state === 'unread' && req.headers.expect !== undefined;
     stop();
-    gathered = [];
+    queue.take();
     req.removeListener('data', onData).removeListener('end', onEnd);
     // Reading would make Node ask the client for the body.
     if (!isAwaitingUs) req.resume();
@@ -184,9 +186,9 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
 
   return {
     gather,
-    open: () => (isAll ? Buffer.concat(gathered) : openStream()),
+    open: () => whole ?? openStream(),
     isRepeatable: () => reader === undefined,
-    isWhole: () => isAll,
+    isWhole: () => whole !== undefined,
     hasArrived: () => state === 'over',
     watch(given) {
       watcher = given;

@@ -13,7 +13,7 @@ import { type BodyWatcher, createRequestBody, type RequestBodyOptions } from '..
 import { startEdge } from '../support/edge.ts';
 import { testServers } from '../support/serve.ts';
 import { startUpstream } from '../support/upstream.ts';
-import { createSignal } from '../support/waiting.ts';
+import { createSignal, eventually } from '../support/waiting.ts';
 import { httpLimits } from '../support/wire/http-limits.ts';
 import { bodyOf, rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
 
@@ -245,6 +245,31 @@ describe('a slow request body', () => {
       ['GET', 'POSTabcd'],
     );
   });
+});
+
+it('a request body that comes byte by byte takes no memory for each while the service does not take it', async () => {
+  const { req, body } = openBody(65_000);
+  body.watch(unwatched);
+  const first = createSignal();
+  body.gather(first.give);
+  req.write('x');
+  await first.given;
+  const stream = body.open() as Readable;
+  const taken = once(stream, 'data');
+  await taken;
+  stream.pause();
+  for (let count = 0; count < 60_000; count += 1) req.write('x');
+  await sleep(20);
+  let chunks = 0;
+  let bytes = 0;
+  stream.on('data', ({ length }: Buffer) => {
+    chunks += 1;
+    bytes += length;
+  });
+  stream.resume();
+  await eventually(() => assert.ok(bytes >= 60_000));
+  assert.ok(chunks < 100, `${chunks}`);
+  body.drop();
 });
 
 it('a request body of up to 64 KiB is sent again as it was', async () => {

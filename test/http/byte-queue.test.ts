@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { createByteQueue } from '#http';
+
+describe('a queue of bytes', () => {
+  it('gives back what came, in its order', () => {
+    const lengths = fc.array(fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 1000, max: 5000 })), {
+      maxLength: 80,
+    });
+    fc.assert(
+      fc.property(lengths, lengths, (...rounds) => {
+        const queue = createByteQueue();
+        for (const round of rounds) {
+          const chunks = round.map((length, index) => Buffer.alloc(length, index));
+          for (const chunk of chunks) queue.add(chunk);
+          const all = Buffer.concat(chunks);
+          assert.equal(queue.length(), all.length);
+          assert.deepEqual(Buffer.concat(queue.take()), all);
+          assert.equal(queue.length(), 0);
+        }
+      }),
+    );
+  });
+
+  it('keeps 60,000 single bytes in a few buffers', () => {
+    const queue = createByteQueue();
+    for (let count = 0; count < 60_000; count += 1) queue.add(Buffer.from('x'));
+    assert.ok(queue.take().length < 40);
+  });
+});
