@@ -1,10 +1,36 @@
 /** frontdesk as a library: the whole desk, and the parts that are of use alone. */
 import './node-version.ts';
 
-export { createAuthenticator, createAuthService, createUsers, hashPassword } from '#auth';
-export { configurationFrom, formatErrors, loadConfiguration, type ModuleName } from '#config';
-export type { ExplainRequest, Explanation } from '#explain';
-export { createGateway, createResolve } from '#gateway';
+export {
+  type Authenticator,
+  type AuthenticatorOptions,
+  type AuthService,
+  type AuthServiceOptions,
+  createAuthenticator,
+  createAuthService,
+  createUsers,
+  hashPassword,
+  type LiveAuthenticator,
+  type UserRecord,
+  type UserStore,
+} from '#auth';
+export {
+  type ConfigurationRecords,
+  configurationFrom,
+  formatErrors,
+  type LoadedConfiguration,
+  loadConfiguration,
+  type ModuleName,
+} from '#config';
+export type { Explain, ExplainRequest, Explanation } from '#explain';
+export {
+  createGateway,
+  createResolve,
+  type Gateway,
+  type GatewayOptions,
+  type Resolve,
+  type ResolverOptions,
+} from '#gateway';
 export {
   builtInFormatters,
   createHostCheck,
@@ -17,9 +43,30 @@ export {
   type Formatter,
   type Logger,
   Problem,
+  type ProblemOptions,
+  type ProblemResponsesOptions,
   problem,
   type Representations,
+  type UpgradeListener,
 } from '#http';
-export { connectRateLimit, createLimiter, createMemoryCounters, type Limiter, serveRateLimit } from '#ratelimit';
+export {
+  type Counters,
+  connectRateLimit,
+  createLimiter,
+  createMemoryCounters,
+  type Decision,
+  type Hit,
+  type HitResult,
+  type Limiter,
+  type LimiterOptions,
+  type LocalLimiter,
+  type MemoryCounters,
+  type RateLimitClient,
+  type RateLimitClientOptions,
+  type RateLimitRequest,
+  type RateLimitServer,
+  type RateLimitServerOptions,
+  serveRateLimit,
+} from '#ratelimit';
 export { createVersions } from '#rest';
 export { createFrontdesk, type Frontdesk, type FrontdeskOptions, type Listeners, type Listening } from '#server';

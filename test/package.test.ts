@@ -1,15 +1,19 @@
 /** The package that users install: `dist` is packed as it is, and what its declarations name comes with it. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { listSettings } from '#config';
 import { built } from './support/programs/built.ts';
+import { temporaryFiles } from './support/temporary-files.ts';
 
 const dist = dirname(built('index.js'));
 const root = dirname(dist);
 const names = readdirSync(dist, { recursive: true, encoding: 'utf8' });
 
 describe('the package', () => {
+  const writeFiles = temporaryFiles();
+
   it('has programs, declarations, source maps, styles and licences, and nothing that only a build reads', () => {
     assert.deepEqual(
       names.filter((name) => name.includes('.') && !/\.(?:d\.ts|js|js\.map|css)$/.test(name)),
@@ -33,6 +37,32 @@ describe('the package', () => {
     assert.doesNotMatch(texts['tlsCert'], /@default/);
   });
 
+  it('names the types of what its functions make, so that a project with declarations can export it', async function () {
+    this.timeout(60_000);
+    const program = `
+      import * as frontdesk from 'frontdesk';
+      export const users = frontdesk.createUsers([]);
+      export const authenticator = frontdesk.createAuthenticator({ users });
+      export const auth = frontdesk.createAuthService({ authenticator });
+      export const counters = frontdesk.createMemoryCounters();
+      export const limiter = frontdesk.createLimiter({ limits: [], counters });
+      export const server = await frontdesk.serveRateLimit({ limiter, port: 0, logger: console });
+      export const client = frontdesk.connectRateLimit({ target: () => [], timeoutMs: 1 });
+      export const resolve = frontdesk.createResolve({ isLocal: () => false, listenerOf: () => undefined, addresses: {} });
+      export const gateway = frontdesk.createGateway({ mappings: [], resolve, services: {} });
+      export const loaded = frontdesk.configurationFrom({ records: [] });
+      export const representations = frontdesk.createRepresentations();
+      export const desk = await frontdesk.createFrontdesk();
+      export const { explain, upgradesThrough } = desk;
+      export const listener = desk.upgradesThrough();
+    `;
+    const { stdout, declaration } = compile(
+      await writeFiles({ 'package.json': '{ "type": "module" }', 'program.ts': program }),
+    );
+    assert.equal(stdout, '');
+    assert.match(declaration, /users: frontdesk\.UserStore;/);
+  });
+
   it('brings the types of every package that its declarations name', () => {
     const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     const packages = packagesIn(names.filter((name) => name.endsWith('.d.ts')));
@@ -43,6 +73,18 @@ describe('the package', () => {
     );
   });
 });
+
+/** What the compiler says of program.ts with the package in `node_modules`; and the declaration that it has written. */
+function compile(folder: string): { readonly stdout: string; readonly declaration: string } {
+  mkdirSync(join(folder, 'node_modules'));
+  symlinkSync(root, join(folder, 'node_modules/frontdesk'));
+  const options = '--strict --module nodenext --target es2023 --declaration --preserveSymlinks --types node'.split(' ');
+  const typeRoots = ['--typeRoots', join(root, 'node_modules/@types')];
+  const tsc = join(root, 'node_modules/.bin/tsc');
+  const { stdout } = spawnSync(tsc, [...options, ...typeRoots, 'program.ts'], { cwd: folder, encoding: 'utf8' });
+  const declaration = stdout === '' ? readFileSync(join(folder, 'program.d.ts'), 'utf8') : '';
+  return { stdout, declaration };
+}
 
 /** `drainMs` is `DRAIN_MS`. */
 function variableOf(name: string): string {

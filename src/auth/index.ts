@@ -1,8 +1,10 @@
 /** Who is calling: the auth service, its authenticator, users and password hashes. */
 export {
   type Authenticator,
+  type AuthenticatorOptions,
   createAuthenticator,
   createLoginCounts,
+  type LiveAuthenticator,
   type LoginCounts,
 } from './authenticator.ts';
 export { hashPassword, type Random } from './password-hash.ts';
@@ -14,4 +16,4 @@ export {
   type AuthServiceOptions,
   createAuthService,
 } from './service.ts';
-export { createUsers } from './users.ts';
+export { createUsers, type UserRecord, type UserStore } from './users.ts';

@@ -22,6 +22,7 @@ export {
   type HostAndPort,
   hostAndPort,
   type Resolve,
+  type ResolverOptions,
   resolveLimiter,
   type Target,
 } from './target.ts';

@@ -55,6 +55,7 @@ export {
   errorBody,
   type Fault,
   Problem,
+  type ProblemOptions,
   problem,
   queryFault,
   quote,

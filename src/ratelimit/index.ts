@@ -1,9 +1,9 @@
 /** How often they may: the limiter, its counters, and both ends of the gRPC protocol. */
 export type { Counters, Hit, HitResult } from './counters/counters.ts';
 export { withFailurePolicy } from './counters/failure-policy.ts';
-export { createMemoryCounters } from './counters/memory.ts';
+export { createMemoryCounters, type MemoryCounters } from './counters/memory.ts';
 export { openRedisCounters } from './counters/redis.ts';
-export { createLimiter, type LimiterOptions } from './decide.ts';
+export { createLimiter, type LimiterOptions, type LocalLimiter } from './decide.ts';
 export { connectRateLimit, type RateLimitClient, type RateLimitClientOptions } from './grpc/client.ts';
 export type { ProtocolName } from './grpc/codec.ts';
 export { portRefusals, type ReportRefusal } from './grpc/refusals.ts';
