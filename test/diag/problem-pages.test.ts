@@ -57,16 +57,16 @@ describe('createProblemPages', () => {
     const tags = new Set<string | undefined>();
     for (const accept of ['application/json', 'application/yaml', 'text/html'])
       for (const path of [page, problemPagesPath]) {
-        const plain = await request(app).get(path).set('Accept', accept).buffer(true).parse(asText);
-        const { body } = await request(app)
+        const plain = await request(app).get(path).set('Accept', accept).buffer(true);
+        const { text } = await request(app)
           .get(`${path}?mark=mark`)
           .set({ Accept: accept, Host: 'mark.example', Referer: 'http://mark', 'X-Request-Id': 'mark' })
-          .buffer(true)
-          .parse(asText);
-        assert.equal(body, plain.body);
+          .buffer(true);
+        assert.ok(text.length > 0);
+        assert.equal(text, plain.text);
         if (accept === 'application/yaml' && path === page)
           assert.deepEqual(
-            parse(body),
+            parse(text),
             all.find(({ problem }) => problem === 'sold-out'),
           );
         const tag = plain.headers['etag'] ?? '';
@@ -169,11 +169,3 @@ describe('info_url of a desk', () => {
     await call(guarded, '/own').expect(404, { code: 404, message: '404: Not Found' });
   });
 });
-
-function asText(response: request.Response, done: (error: Error | null, text: string) => void): void {
-  let text = '';
-  response.on('data', (chunk) => {
-    text += String(chunk);
-  });
-  response.on('end', () => done(null, text));
-}

@@ -53,11 +53,11 @@ describe('createProblemResponses', () => {
 
     function check(accept: string, type: string, expected: string | RegExp) {
       it(`as ${type} for Accept: ${accept}`, async () => {
-        const answer = get(thrown).set('Accept', accept).buffer(true).parse(asText).expect(404);
-        const { headers, body: text } = await answer.expect('Content-Type', type);
+        const answer = get(thrown).set('Accept', accept).buffer(true).expect(404);
+        const { headers, text } = await answer.expect('Content-Type', type);
         if (typeof expected === 'string') assert.equal(text, expected);
-        else assert.match(String(text), expected);
-        assert.equal(headers['content-length'], String(Buffer.byteLength(String(text))));
+        else assert.match(text, expected);
+        assert.equal(headers['content-length'], String(Buffer.byteLength(text)));
         assert.deepEqual([headers['cache-control'], headers['vary']], ['no-store', 'Accept']);
       });
     }
@@ -214,9 +214,10 @@ describe('createProblemResponses', () => {
 
     for (const accept of ['application/json', 'application/problem+json', 'text/html', 'application/yaml'])
       it(`shows nothing of it to the client: ${accept}`, async () => {
-        const { body: text } = await get(broken).set('Accept', accept).buffer(true).parse(asText).expect(500);
-        assert.doesNotMatch(String(text), /secret|TypeError|10\.1\.2\.3|src\//);
-        if (accept === 'application/json') assert.deepEqual(JSON.parse(String(text)), internal);
+        const { text } = await get(broken).set('Accept', accept).buffer(true).expect(500);
+        assert.match(text, /500/);
+        assert.doesNotMatch(text, /secret|TypeError|10\.1\.2\.3|src\//);
+        if (accept === 'application/json') assert.deepEqual(JSON.parse(text), internal);
       });
 
     it('logs it with the ids of the request', async () => {
@@ -288,12 +289,3 @@ describe('createProblemResponses', () => {
     assert.deepEqual(lines, []);
   });
 });
-
-/** supertest reads only text/* as text. */
-function asText(response: request.Response, done: (error: Error | null, text: string) => void): void {
-  response.text = '';
-  response.on('data', (chunk) => {
-    response.text += String(chunk);
-  });
-  response.on('end', () => done(null, response.text));
-}

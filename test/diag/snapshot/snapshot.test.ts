@@ -3,17 +3,7 @@ import assert from 'node:assert/strict';
 import { readDiagnostics, rowsMax } from '../../../src/diag/snapshot/snapshot.ts';
 import { domain, limit, node, unlimited } from '../../support/limits.ts';
 import { hotelRoute, parts } from '../diagnostics-parts.ts';
-
-const atRest = {
-  requests: 0,
-  in_flight: 0,
-  errors: 0,
-  refused_by_auth: 0,
-  refused_by_limit: 0,
-  abandoned: 0,
-  upstream: undefined,
-  recent: undefined,
-};
+import { restingTraffic } from '../diagnostics-sample.ts';
 
 describe('readDiagnostics', () => {
   const place = { source: 'limits.yaml:1' };
@@ -32,7 +22,7 @@ describe('readDiagnostics', () => {
       rows_max: 1000,
       routes_total: 1,
       routes_matching: 1,
-      unmatched: atRest,
+      unmatched: restingTraffic,
       unmatched_requests: [],
       clusters: [],
       clusters_total: 0,
@@ -52,7 +42,7 @@ describe('readDiagnostics', () => {
           internal: false,
           cluster: undefined,
           health: 'unknown',
-          traffic: atRest,
+          traffic: restingTraffic,
         },
       ],
       services: [{ role: 'Mapping hotel', service: 'hotel', target: 'http://hotel:80' }],
