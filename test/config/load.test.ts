@@ -128,19 +128,13 @@ describe('loadConfiguration', () => {
     );
   });
 
-  it('reports a file that is too large or none, without reading it', async () => {
+  it('reports a file that is too large, without reading it', async () => {
     const directory = await writeFiles({ 'services/large.yaml': '', 'services/a.yaml': mappingYaml('a') });
     await truncate(join(directory, 'services/large.yaml'), 2 ** 40);
-    await symlink('/dev/zero', join(directory, 'services/zero.yaml'));
     const { configuration, errors } = await loadConfiguration(directory);
     assert.equal(configuration.mappings.length, 1);
-    assert.deepEqual(
-      errors.map(({ source, message }) => [basename(source.file), source.line, message]),
-      [
-        ['large.yaml', 1, 'the file has 1099511627776 bytes, and at most 33554432 are read'],
-        ['zero.yaml', 1, 'the file cannot be read: it is no regular file'],
-      ],
-    );
+    const expected = 'services/large.yaml:1  the file has 1099511627776 bytes, and at most 33554432 are read';
+    assert.equal(formatErrors(errors, directory).split('\n')[0], expected);
   });
 
   it('says what to do about a link to nothing, a link to itself, a folder and a device', async () => {

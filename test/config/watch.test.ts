@@ -111,15 +111,6 @@ describe('watchConfiguration', () => {
     }
   });
 
-  it('reports what is wrong with file and line, and the mended file afterwards', async () => {
-    const directory = await startWithOneFile();
-    await writeFile(join(directory, a), limits('many'));
-    const { errors } = await reported((loaded) => loaded.errors.length > 0);
-    assert.ok(errors.some(({ source }) => source.file === join(directory, a) && source.line === 4));
-    await writeFile(join(directory, a), limits(2));
-    await reported(says(2));
-  });
-
   it('reports what changed before it began to watch', async () => {
     const directory = await oneFile();
     const initial = await loadConfiguration(directory);
