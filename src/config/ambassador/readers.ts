@@ -158,7 +158,7 @@ function partition<T>(items: readonly T[], accepts: (item: T) => boolean): reado
   return [items.filter(accepts), items.filter((item) => !accepts(item))];
 }
 
-function isMap(value: unknown): value is Fields {
+export function isMap(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -6,7 +6,7 @@ import { isAmbassadors } from '../records/kind.ts';
 import { mappingFields } from '../records/mapping-fields.ts';
 import { rateLimitServiceFields } from '../records/rate-limit-service.ts';
 import { serviceHost } from '../records/rewrite.ts';
-import { ignored, shorthand, silent, tls, withoutRedirect } from './readers.ts';
+import { ignored, isMap, shorthand, silent, tls, withoutRedirect } from './readers.ts';
 
 export interface Translated {
   readonly records: readonly ConfigDocument[];
@@ -158,8 +158,7 @@ function nameOf(value: unknown): string | undefined {
 }
 
 function asMap(value: unknown): Fields | undefined {
-  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isMap ? Object.fromEntries(Object.entries(value)) : undefined;
+  return isMap(value) ? value : undefined;
 }
 
 /** Leaves an unknown release as it is, to be refused: its fields may have another meaning. */
