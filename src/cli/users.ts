@@ -26,13 +26,12 @@ export interface PasswordStreams {
 
 /**
  * Reads a new password: at a terminal without echo and twice, otherwise the first line of standard input. On the command
- * line it would be in the process list and in the shell's history. Rejects with an Error fit for a
- * terminal.
+ * line it would be in the process list and in the shell's history. Rejects with an Error fit for a terminal.
  */
 export async function readPassword({ input, output }: PasswordStreams): Promise<string> {
   const password = input.isTTY === true ? await askTwice(input, output) : await firstLine(input);
   if (password === undefined || password === '') throw new Error('there was no password on standard input');
-  // What Node decodes other bytes to. Basic refuses them, so that nobody could ever sign in.
+  // Node decodes bytes that are not UTF-8 to this. The auth service refuses such bytes, so nobody could sign in.
   if (password.includes('\uFFFD'))
     throw new Error('the password is not text in UTF-8: choose another, or set the terminal to UTF-8');
   return password;

@@ -59,7 +59,7 @@ async function requireUnicode(pool: Pool): Promise<void> {
   if (['UTF8', 'SQL_ASCII'].includes(encoding)) return;
   throw new StorageSetupError(
     `its encoding ${encoding} lacks letters that clients may send. ` +
-      'Create it anew with UTF8: createdb --encoding UTF8 --template template0 NAME',
+      'Create it again with UTF8: createdb --encoding UTF8 --template template0 NAME',
   );
 }
 

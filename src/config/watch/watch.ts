@@ -47,7 +47,7 @@ export async function watchConfiguration(options: WatchOptions): Promise<Configu
   const watcher = watch(paths, { depth: 0, ignoreInitial: true, persistent: false });
   // The raw events as well: of two changes in quick succession the others may omit the second.
   watcher.on('raw', reader.touch).on('all', reader.touch).on('error', onError);
-  // Of a folder that goes and comes again chokidar sees that it has come, and no change in it unless it is added anew.
+  // When a folder goes and comes back, chokidar reports that and then no change in it, unless it is added again.
   watcher.on('addDir', (path) => void (paths.includes(path) && watcher.unwatch(path).add(path)));
   await ready(watcher);
   await reader.read(readHere);

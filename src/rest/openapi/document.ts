@@ -149,8 +149,8 @@ const notModified: ZodOpenApiResponseObject = {
 };
 
 /**
- * Removes what tells clients nothing: bounds of safe integers, and a pattern beside a format, of which it keeps that a
- * time is in UTC. Responses may have further fields, since clients must accept those that are added later.
+ * Removes what clients learn nothing from: bounds of safe integers, and a pattern beside a format, of which it keeps that
+ * a time is in UTC. Responses may have further fields, since clients must accept those that are added later.
  */
 const tidy: ZodOpenApiOverride = ({ jsonSchema, zodSchema, io }) => {
   if (io === 'output' && zodSchema instanceof z.ZodObject) delete jsonSchema.additionalProperties;
