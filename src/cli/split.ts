@@ -25,7 +25,7 @@ export async function split(env: Environment, { modules, demo }: SplitOptions): 
     children.stop();
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
-  process.on('SIGHUP', () => children.signal('SIGHUP'));
+  process.on('SIGHUP', children.reload);
   try {
     const reports = await Promise.all(services.map((name) => children.start(name, serviceEnvironment(name, env))));
     const found = new Map(services.map((name, index) => [name, reports[index]] as const));
@@ -92,7 +92,8 @@ function banner({ listeners, demoUsers }: ChildReport, reports: Reports, demo: b
 interface Children {
   /** Resolves when it listens, and rejects when it ends before. */
   readonly start: (name: ModuleName, env: Environment) => Promise<ChildReport>;
-  readonly signal: (signal: NodeJS.Signals) => void;
+  /** Those that are ready: one that starts reads the files as they are, and the signal could end it. */
+  readonly reload: () => void;
   /** Stops the gateway first, so that its services answer until its last request has ended. A second call stops all at once. */
   readonly stop: () => void;
   /** 0 when all were stopped and none failed. */
@@ -103,6 +104,7 @@ interface Child {
   readonly name: ModuleName;
   readonly process: ChildProcess;
   readonly ended: Promise<void>;
+  isReady: boolean;
 }
 
 function createChildren(demo: boolean): Children {
@@ -135,7 +137,7 @@ function createChildren(demo: boolean): Children {
   }
 
   return {
-    signal,
+    reload: () => signal('SIGHUP', ({ isReady }) => isReady),
     stop,
     async start(name, env) {
       if (isStopping) throw new Error('it stops already');
@@ -146,9 +148,10 @@ function createChildren(demo: boolean): Children {
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       });
       const ended = once(child, 'exit').then(([code]) => onEnd(member, code));
-      const member: Child = { name, process: child, ended };
+      const member: Child = { name, process: child, ended, isReady: false };
       running.add(member);
       const [report] = await Promise.race([once(child, 'message'), ended.then(() => Promise.reject(new Error(name)))]);
+      member.isReady = true;
       return report;
     },
     async ended() {

@@ -5,6 +5,7 @@ import { EventEmitter, once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { rename, symlink } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import request from 'supertest';
 import { built } from '../support/programs/built.ts';
@@ -114,6 +115,22 @@ describe('frontdesk serve', () => {
     assert.equal(await (await answered).text(), 'done');
     const { code, stderr } = await server.ended;
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  });
+
+  it('goes on with its start on SIGHUP', async () => {
+    // It waits for a database that says nothing, until the connection ends.
+    const database = createServer();
+    await once(database.listen(0, '127.0.0.1'), 'listening');
+    const { port } = database.address() as AddressInfo;
+    const env = { ...scratch, DATABASE_URL: `postgres://demo@127.0.0.1:${port}/demo`, PATH: process.env['PATH'] };
+    const child = spawn(process.execPath, [built('main.js'), 'serve', '--only', 'hotel'], { env, stdio: 'ignore' });
+    servers.later(async () => void child.kill('SIGKILL'));
+    const ended = once(child, 'exit');
+    const [connection] = (await once(database, 'connection')) as [Socket];
+    database.close();
+    child.kill('SIGHUP');
+    connection.destroy();
+    assert.deepEqual(await ended, [1, null]);
   });
 
   it('collects the buffers of a large body early, and stops at once on a second signal, which may be another, and ends with 1', async () => {
