@@ -13,8 +13,8 @@ import { createRecent } from './recent.ts';
 export interface DialectOptions {
   /** Runs a statement, or the wait for a connection; it may run it again and throw another error. */
   readonly around: <T>(run: () => Promise<T>) => Promise<T>;
-  /** The statement that begins a transaction. @default the dialect's */
-  readonly begin?: string;
+  /** The statement that begins a transaction. */
+  readonly begin: string;
   /** Throws when no transaction may begin now. */
   readonly beforeTransaction?: () => void;
   /** Whether a failed transaction is still open and needs a rollback. @default always */
@@ -42,9 +42,8 @@ function extendDriver(driver: Driver, options: DialectOptions): Driver {
       extended.add(connection);
       return connection;
     },
-    async beginTransaction(connection, settings) {
+    async beginTransaction(connection) {
       beforeTransaction?.();
-      if (begin === undefined) return driver.beginTransaction(connection, settings);
       await connection.executeQuery(CompiledQuery.raw(begin));
     },
     commitTransaction: (connection) => driver.commitTransaction(connection),
