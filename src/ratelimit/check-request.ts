@@ -5,7 +5,7 @@ import { type Descriptor, type Entry, InvalidRequest, type LimitOverride, type R
 const numberMax = 4_294_967_295;
 
 /** uint64 on the wire: Envoy reports so many bytes, and a gateway that fails open would not count what is refused. */
-const ownHitsMax = 2 ** 64;
+export const ownHitsMax = 2 ** 64;
 
 /** Counters of each window length have their own table, so a request may not create any number of lengths. */
 const unitMultiplierMax = 1_000;

@@ -1,5 +1,7 @@
 /** Requests and decisions in the JSON mapping of proto3 (protobuf.dev, ProtoJSON format). */
 import * as z from 'zod';
+import { requestBounds } from '#config';
+import { ownHitsMax } from '../check-request.ts';
 import { unitsByNumber } from '../grpc/codec.ts';
 import { type Decision, type DescriptorStatus, InvalidRequest, type RateLimitRequest } from '../limiter.ts';
 
@@ -51,8 +53,11 @@ function message<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
       for (const [given, content] of Object.entries(value)) {
         const name = names.find((one) => one === given || snakeCase(one) === given);
         const fault = fieldFault(name, fields, names);
-        if (fault !== undefined) issues.push({ code: 'custom', input: value, path: [given], message: fault });
-        else if (name !== undefined) fields[name] = content;
+        if (fault !== undefined) {
+          issues.push({ code: 'custom', input: value, path: [given], message: fault });
+          return z.NEVER;
+        }
+        if (name !== undefined) fields[name] = content;
       }
       return fields;
     })
@@ -73,9 +78,16 @@ const text = z
   .nullish()
   .transform((value) => value ?? '');
 
-function list<Item extends z.ZodType>(item: Item) {
+/** Its length is checked first: many items would take seconds to read. */
+function list<Item extends z.ZodType>(item: Item, name: 'descriptors' | 'entries') {
+  const max = requestBounds[name];
   return z
-    .array(item, { error: 'must be a list' })
+    .custom<readonly unknown[]>(Array.isArray, { error: 'must be a list', abort: true })
+    .check(({ value, issues }) => {
+      const message = `has ${value.length} ${name}, more than ${max}`;
+      if (value.length > max) issues.push({ code: 'custom', input: value, message });
+    })
+    .pipe(z.array(item))
     .nullish()
     .transform((value) => value ?? []);
 }
@@ -85,8 +97,12 @@ const uint32Max = 4_294_967_295;
 function wholeNumber(max: number) {
   const error = `must be a whole number from 0 to ${max}`;
   return z
-    .preprocess(numberFromText, z.int({ error }).min(0, { error }).max(max, { error }).nullish())
+    .preprocess(numberFromText, z.custom<number>((value) => isWhole(value, max), { error }).nullish())
     .transform((value) => value ?? undefined);
+}
+
+function isWhole(value: unknown, max: number): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max;
 }
 
 function numberFromText(value: unknown): unknown {
@@ -108,14 +124,14 @@ const unit = z.unknown().transform((value, { issues }) => {
 const limit = message({ requestsPerUnit: wholeNumber(uint32Max).transform((value) => value ?? 0), unit });
 
 const descriptor = message({
-  entries: list(message({ key: text, value: text })),
+  entries: list(message({ key: text, value: text }), 'entries'),
   limit: limit.nullish().transform((value) => value ?? undefined),
-  hitsAddend: wholeNumber(Number.MAX_SAFE_INTEGER),
+  hitsAddend: wholeNumber(ownHitsMax),
 });
 
 const request = message({
   domain: text,
-  descriptors: list(descriptor),
+  descriptors: list(descriptor, 'descriptors'),
   hitsAddend: wholeNumber(uint32Max).transform((value) => value ?? 0),
 });
 

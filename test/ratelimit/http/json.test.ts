@@ -30,6 +30,10 @@ describe('a request as JSON', () => {
     domain: '',
     descriptors: [{ entries: [{ key: 'k', value: '' }], hitsAddend: 0 }],
   });
+  check('{"descriptors":[{"hitsAddend":"18446744073709551615"}]}', {
+    domain: '',
+    descriptors: [{ entries: [], hitsAddend: 2 ** 64 }],
+  });
   check('{"descriptors":[{"limit":{"requests_per_unit":"7","unit":"MONTH"},"hits_addend":2}]}', {
     domain: '',
     descriptors: [{ entries: [], limit: { requestsPerUnit: 7, unit: 'month' }, hitsAddend: 2 }],
@@ -62,6 +66,15 @@ describe('a request as JSON', () => {
     '{"descriptors":[{},{"entries":[{"key":"k","val":"v"}]}]}',
     /^descriptors\[1\]\.entries\[0\]\.val is not a field/,
   );
+  refuses(
+    '{"descriptors":[{"hitsAddend":"18446744073709551617000"}]}',
+    /^descriptors\[0\]\.hitsAddend must be a whole/,
+  );
+
+  // To read all of a body of 1 MiB takes seconds.
+  const zeros = JSON.stringify(Array.from({ length: 100 }, () => 0));
+  refuses(`{"descriptors":${zeros}}`, /^descriptors has 100 descriptors, more than 64$/);
+  refuses(`{"descriptors":[{"entries":${zeros}}]}`, /^descriptors\[0\]\.entries has 100 entries, more than 32$/);
   for (const hits of ['-1', '1.5', '4294967296', '"1e3"', '" 1"', 'true'])
     refuses(`{"hitsAddend":${hits}}`, /^hitsAddend must be a whole number from 0 to 4294967295$/);
   for (const unit of ['"minute"', '"UNKNOWN"', '0', '8', '-1', 'null', '[]'])
