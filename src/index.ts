@@ -32,7 +32,10 @@ export {
   type ResolverOptions,
 } from '#gateway';
 export {
+  type Addresses,
+  type AddressOptions,
   builtInFormatters,
+  createAddresses,
   createHostCheck,
   createProblemResponses,
   createRepresentations,

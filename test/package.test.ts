@@ -41,6 +41,8 @@ describe('the package', () => {
     this.timeout(60_000);
     const program = `
       import * as frontdesk from 'frontdesk';
+      export const addresses = frontdesk.createAddresses({ trustedProxies: ['10.0.0.0/8'] });
+      frontdesk.createRequestContext(addresses);
       export const users = frontdesk.createUsers([]);
       export const authenticator = frontdesk.createAuthenticator({ users });
       export const auth = frontdesk.createAuthService({ authenticator });

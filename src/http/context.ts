@@ -41,8 +41,11 @@ interface Carrier {
   [contextKey]?: RequestContext;
 }
 
-/** The first middleware of a server: gives the request its id, and sends the id to the client. */
-export function createRequestContext(addresses: Addresses): Middleware {
+/**
+ * The first middleware of a server: gives the request its id, and sends the id to the client. By default it trusts no
+ * proxy; `createAddresses` makes addresses that do.
+ */
+export function createRequestContext(addresses: Addresses = createAddresses()): Middleware {
   const traceIds = createTraceIds();
   return function requestContextOpened(ctx: Context, next: Next) {
     // A host may have been slow before us. The response has closed then, and what counts or logs at `close` would wait for ever.

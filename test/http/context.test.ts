@@ -29,6 +29,14 @@ describe('createRequestContext', () => {
       await request(handler).get('/').set('X-Request-Id', id).expect('X-Request-Id', id).expect(200, id);
   });
 
+  it('trusts no proxy without addresses', async () => {
+    const app = appOf(createRequestContext(), answerBase).callback();
+    await request(app)
+      .get('/')
+      .set({ Host: 'desk.test', 'X-Forwarded-Host': 'evil.test', 'X-Forwarded-Prefix': '/evil' })
+      .expect(200, { basePath: '', publicBase: 'http://desk.test' });
+  });
+
   it('replaces an invalid X-Request-Id', async () => {
     for (const id of ['', 'x'.repeat(129), 'a b', 'a"b', 'a, b', '<script>']) {
       const { headers, text } = await request(handler).get('/').set('X-Request-Id', id).expect(200);
