@@ -6,8 +6,7 @@ import { createByteQueue } from './byte-queue.ts';
 import { describeIssue } from './issue-text.ts';
 import { bodyPointer, type Fault, type Problem, problem } from './problem.ts';
 
-/** Of the services of this process: 64 KiB. */
-const jsonBodyBytesMax = 64 * 1024;
+const jsonBytesMax = 64 * 1024;
 /** Levels of objects and arrays. */
 const jsonDepthMax = 32;
 /** Members of all objects together. */
@@ -17,11 +16,11 @@ const jsonKeysMax = 1000;
  * The parsed body. Throws `unsupported-media-type`, `body-too-large`, `body-consumed`, and `bad-body` for one that is
  * missing, is no JSON text (RFC 8259), is nested too deeply or has too many keys.
  */
-export async function readJsonBody(ctx: Context, bytesMax: number = jsonBodyBytesMax): Promise<unknown> {
+export async function readJsonBody(ctx: Context): Promise<unknown> {
   const { req } = ctx;
-  if (!hasBody(req.headers, bytesMax)) throw badBody('The body is missing: send a JSON object.');
+  if (!hasBody(req.headers, jsonBytesMax)) throw badBody('The body is missing: send a JSON object.');
   refuseOtherTypes(ctx);
-  return parseJsonText(isBodyUnread(req) ? await readAll(req, bytesMax) : bodyFromHost(ctx, bytesMax));
+  return parseJsonText(isBodyUnread(req) ? await readAll(req) : bodyFromHost(ctx, jsonBytesMax));
 }
 
 /** Returns what the schema makes of a parsed body. Throws `bad-body`, whose `errors` have JSON pointers such as `/check_in`. */
@@ -126,7 +125,7 @@ function unsupported(ctx: Context, detail: string, headers: Readonly<Record<stri
  * rest of a body that grows too large is read and dropped: closing a connection over unread bytes resets it, and a reset
  * can overtake the response.
  */
-function readAll(req: IncomingMessage, bytesMax: number): Promise<Buffer> {
+function readAll(req: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const queue = createByteQueue();
     const stop = () => {
@@ -135,10 +134,10 @@ function readAll(req: IncomingMessage, bytesMax: number): Promise<Buffer> {
     };
     const onData = (chunk: Buffer) => {
       queue.add(chunk);
-      if (queue.length() <= bytesMax) return;
+      if (queue.length() <= jsonBytesMax) return;
       stop();
       req.resume();
-      reject(bodyTooLarge(bytesMax));
+      reject(bodyTooLarge(jsonBytesMax));
     };
     const onEnd = () => {
       stop();

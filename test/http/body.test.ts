@@ -7,7 +7,7 @@ import { createBodySchema, createProblemResponses, type Fault, hasBody, Problem,
 import { readAuthBody } from '../../src/gateway/auth/body.ts';
 import { withServer } from './raw-exchange.ts';
 
-const bytesMax = 64;
+const bytesMax = 65_536;
 
 /** Answers with the body that it read. */
 function echo(before: Middleware = (_ctx, next) => next()) {
@@ -15,7 +15,7 @@ function echo(before: Middleware = (_ctx, next) => next()) {
     .use(createProblemResponses())
     .use(before)
     .use(async (ctx: Context) => {
-      ctx.body = { read: await readJsonBody(ctx, bytesMax) };
+      ctx.body = { read: await readJsonBody(ctx) };
     });
   return app.callback();
 }
@@ -46,7 +46,7 @@ describe('readJsonBody', () => {
   });
 
   it('counts the bytes of a body without a length, and the client receives the answer', async () => {
-    const chunk = `8\r\n${' '.repeat(8)}\r\n`;
+    const chunk = `2000\r\n${' '.repeat(0x2000)}\r\n`;
     const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
     await withServer({ handler: echo() }, async ({ send }) => {
       assert.match(await send(`${head}${chunk.repeat(9)}0\r\n\r\n`), /^HTTP\/1\.1 413 [\s\S]*Connection: close/);
@@ -63,7 +63,9 @@ describe('readJsonBody', () => {
       };
       for (const read of [{ a: 1 }, [1]])
         await post(undefined, echo(before)).send(JSON.stringify(read)).expect(200, { read });
-      await post(undefined, echo(before)).send(' '.repeat(500)).expect(413);
+      await post(undefined, echo(before))
+        .send(' '.repeat(bytesMax + 1))
+        .expect(413);
     }
   });
 
@@ -80,6 +82,25 @@ describe('readJsonBody', () => {
     await sendTo((text) => Buffer.from(text)).expect(200, { read: { a: 1 } });
     await sendTo(() => undefined).expect(500);
   });
+
+  const nested = (levels: number, [open, close]: readonly [string, string]) =>
+    `${open.repeat(levels)}1${close.repeat(levels)}`;
+  const keys = (count: number) => `{${Array.from({ length: count }, (_, index) => `"${index}":1`).join()}}`;
+  const check = (what: string, body: string, status: number, expected: RegExp = /"read":/) =>
+    it(`answers ${status} to a body ${what}`, () => post().send(body).expect(status).expect(expected));
+
+  check('of 64 KiB', '{}'.padEnd(65_536), 200);
+  check('longer than 64 KiB', '{}'.padEnd(65_537), 413, /may have 65536 bytes at most/);
+  check('with arrays of 32 levels', nested(32, ['[', ']']), 200);
+  check('with arrays of 33 levels', nested(33, ['[', ']']), 400, /32 levels deep at most/);
+  check('with objects of 32 levels', nested(32, ['{"a":', '}']), 200);
+  check('with objects of 33 levels', nested(33, ['{"a":', '}']), 400, /32 levels deep at most/);
+  check('with 60,000 brackets that are never closed', '['.repeat(60_000), 400, /32 levels deep at most/);
+  check('with 1,000 keys', keys(1000), 200);
+  check('with 1,001 keys', keys(1001), 400, /1000 keys at most/);
+  check('with 1,001 keys in two objects', `[${keys(500)},${keys(501)}]`, 400, /1000 keys at most/);
+  check('with brackets, colons and quotes in a string', JSON.stringify('[{:"\\'.repeat(2000)), 200);
+  check('with brackets after an escaped backslash', `["\\\\",${nested(33, ['[', ']'])}]`, 400, /32 levels deep/);
 });
 
 const checkBody = createBodySchema(
