@@ -20,9 +20,10 @@ describe('translateDriverError', () => {
     for (const code of [busy, busySnapshot, readOnly, ioErrorRead, full, cannotOpen]) check(sqliteError(code), true);
   });
 
-  it('returns StorageUnavailable for a PostgreSQL server that is down, stopping, full or slow', () => {
+  it('returns StorageUnavailable for a PostgreSQL server that is down, stopping, full or slow, or lets nobody in', () => {
     for (const code of ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOTFOUND']) check(withCode(code), true);
     for (const code of ['57P01', '08006', '40P01', '53300', '57014', '55P03']) check(withCode(code), true);
+    for (const code of ['28P01', '28000', '3D000']) check(withCode(code), true);
     check(new Error('timeout exceeded when trying to connect'), true);
     check(new Error('Connection terminated unexpectedly'), true);
     check(new AggregateError([withCode('ECONNREFUSED'), withCode('ECONNREFUSED')]), true);

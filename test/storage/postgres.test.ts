@@ -165,6 +165,20 @@ describe('a PostgreSQL database', () => {
     await insertTwo('a');
   });
 
+  it('that lets nobody in, as after a change of the password, is unavailable until it does', async function () {
+    await open(this, { pool: 1 });
+    await insert('a');
+    const name = nameOf(place);
+    await breakConnections();
+    await admin.query(`alter database ${name} rename to ${name}_away`);
+    // The first may still meet the connection that the server has just ended.
+    for (let times = 0; times < 2; times += 1)
+      assert.equal(await database.findFault(), 'The database gives no answer.');
+    await refuse(insert('b'));
+    await admin.query(`alter database ${name}_away rename to ${name}`);
+    await insert('b');
+  });
+
   it('whose connections are all in use is unavailable after the time-out, until one is free', async function () {
     await open(this, { pool: 1 });
     await database.kysely.transaction().execute(async () => {
