@@ -66,8 +66,8 @@ function extendConnection(connection: DatabaseConnection, around: DialectOptions
 const statementsMax = 256;
 
 /** A node:sqlite connection as Kysely expects it, with each SQL text prepared once: name the columns, as a newer process may add one. */
-export function createStatementCache(connection: DatabaseSync, max: number = statementsMax): SqliteDatabase {
-  const recall = createRecent<SqliteStatement>(max);
+export function createStatementCache(connection: DatabaseSync): SqliteDatabase {
+  const recall = createRecent<SqliteStatement>(statementsMax);
   return {
     close: () => connection.close(),
     prepare: (sql) => recall(sql, () => prepare(connection, sql)),

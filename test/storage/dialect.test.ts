@@ -1,10 +1,12 @@
 /** What we add to Kysely's dialects: retries, immediate transactions, visible errors and cached statements. */
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
+import { mock } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Kysely, SqliteDialect, sql } from 'kysely';
 import { type Database, openDatabase, StorageUnavailable } from '#storage';
 import { createStatementCache, type DialectOptions, extendDialect } from '../../src/storage/dialect.ts';
+import { createRecent } from '../../src/storage/recent.ts';
 
 describe('extendDialect', () => {
   const open = (around: DialectOptions['around'] = (run) => run()) => {
@@ -86,52 +88,56 @@ describe('a transaction in SQLite', () => {
   });
 });
 
-describe('createStatementCache', () => {
-  const check = (max: number, asked: string, prepared: string) => {
-    const seen: string[] = [];
-    const connection = new DatabaseSync(':memory:');
-    const prepare = connection.prepare.bind(connection);
-    connection.prepare = (sql) => {
-      seen.push(sql);
-      return prepare(`select '${sql}' as text`);
-    };
-    const cache = createStatementCache(connection, max);
-    for (const sql of asked) assert.deepEqual(cache.prepare(sql).all([]), [{ text: sql }]);
-    connection.close();
-    assert.equal(seen.join(''), prepared);
-  };
+describe('createRecent', () => {
+  it('makes a value once for a key, and beyond its bound forgets the least recently used', () => {
+    for (const [max, asked, expected] of [
+      [9, 'aaba', 'ab'],
+      [2, 'abacab', 'abcb'],
+      [2, 'abbab', 'ab'],
+    ] as const) {
+      const recall = createRecent<string>(max);
+      let made = '';
+      const make = (key: string) => () => {
+        made += key;
+        return key;
+      };
+      for (const key of asked) assert.equal(recall(key, make(key)), key);
+      assert.equal(made, expected);
+    }
+  });
+});
 
-  it('prepares a text once, and beyond its bound drops the least recently used', () => {
-    check(9, 'aaba', 'ab');
-    check(2, 'abacab', 'abcb');
-    check(2, 'abbab', 'ab');
+describe('createStatementCache', () => {
+  let connection: DatabaseSync;
+
+  beforeEach(() => {
+    connection = new DatabaseSync(':memory:');
   });
 
-  describe('on a real connection', () => {
-    let connection: DatabaseSync;
+  afterEach(() => connection.close());
 
-    beforeEach(() => {
-      connection = new DatabaseSync(':memory:');
-    });
+  it('prepares a text once', () => {
+    const prepare = mock.method(connection, 'prepare');
+    const cache = createStatementCache(connection);
+    for (let time = 0; time < 3; time += 1) assert.deepEqual(cache.prepare('select 1 as a').all([]), [{ a: 1 }]);
+    assert.equal(prepare.mock.callCount(), 1);
+  });
 
-    afterEach(() => connection.close());
+  it('caches nothing that could not be prepared', () => {
+    const cache = createStatementCache(connection);
+    assert.throws(() => cache.prepare('select * from t'), /no such table/);
+    connection.exec('create table t (id); insert into t values (1)');
+    assert.equal([...cache.prepare('select * from t').all([])].length, 1);
+  });
 
-    it('caches nothing that could not be prepared', () => {
-      const cache = createStatementCache(connection);
-      assert.throws(() => cache.prepare('select * from t'), /no such table/);
-      connection.exec('create table t (id); insert into t values (1)');
-      assert.equal([...cache.prepare('select * from t').all([])].length, 1);
-    });
-
-    it('lets two readers iterate over the same SQL at once', () => {
-      connection.exec('create table t (id); insert into t values (1), (2)');
-      const cache = createStatementCache(connection);
-      const next = (rows: Iterator<unknown>) => (rows.next().value as { id: number }).id;
-      const [one, two] = [0, 1].map(() => cache.prepare('select id from t').iterate([])) as [
-        IterableIterator<unknown>,
-        IterableIterator<unknown>,
-      ];
-      assert.deepEqual([next(one), next(two), next(one), next(two)], [1, 1, 2, 2]);
-    });
+  it('lets two readers iterate over the same SQL at once', () => {
+    connection.exec('create table t (id); insert into t values (1), (2)');
+    const cache = createStatementCache(connection);
+    const next = (rows: Iterator<unknown>) => (rows.next().value as { id: number }).id;
+    const [one, two] = [0, 1].map(() => cache.prepare('select id from t').iterate([])) as [
+      IterableIterator<unknown>,
+      IterableIterator<unknown>,
+    ];
+    assert.deepEqual([next(one), next(two), next(one), next(two)], [1, 1, 2, 2]);
   });
 });
