@@ -143,7 +143,7 @@ function lineOf(name: string, value: string): readonly string[] {
   return [different.includes(name) ? name : `${name}: ${value}`];
 }
 
-/** Without the address, the path of a mount, and what is new in each answer. */
+/** Without the address, the path of a mount, what is new in each answer, and dates: the demo's begin with the day of its start. */
 function withoutPlace(text: string, gatewayUrl: string): string {
   const { origin, pathname } = new URL(gatewayUrl);
   return text
@@ -151,6 +151,7 @@ function withoutPlace(text: string, gatewayUrl: string): string {
     .replaceAll(pathname === '/' ? '\0' : pathname, '')
     .replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, '<id>')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
+    .replaceAll(/\b\d{4}-\d\d-\d\d\b/g, '<date>')
     .replaceAll(/\b[\dA-Z]{4}-[\dA-Z]{4}\b/g, '<reference>')
     .replaceAll(/;r=\d+;t=\d+/g, '');
 }

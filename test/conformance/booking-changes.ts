@@ -1,7 +1,7 @@
 /** Changes of a booking: confirmed, cancelled, held and sold out, under a precondition (RFC 9110 section 13.1.1). */
 import assert from 'node:assert/strict';
 import { bareProblem } from '../support/error-body.ts';
-import type { BookingClient } from './booking-client.ts';
+import { type BookingClient, daysAfter } from './booking-client.ts';
 import { absentBooking, call, callAsDemo } from './desk.ts';
 
 const cancelled = { status: 'cancelled' };
@@ -164,10 +164,14 @@ function soldOutCases(client: BookingClient): void {
 
   it('ends for every stay that overlaps one that is sold out, and for no other', async () => {
     const offer = await client.scarcest();
-    const stay = client.nextStay(6);
-    const first = Math.round((Date.parse(stay[ends[0]] ?? '') - Date.now()) / 86_400_000);
-    const within = (from: number, length: number) => ({ ...offer.request, ...kind.stay(first + from, length) });
-    await client.bookAll(offer, kind.stay(first + 2, 2));
+    const { [ends[0]]: begin = '', [ends[1]]: end = '' } = client.nextStay(6);
+    // Not from today, which may end meanwhile.
+    const part = (from: number, length: number) => ({
+      [ends[0]]: daysAfter(begin, from),
+      [ends[1]]: daysAfter(end, from + length - 6),
+    });
+    const within = (from: number, length: number) => ({ ...offer.request, ...part(from, length) });
+    await client.bookAll(offer, part(2, 2));
     for (const [from = 0, length] of [
       [0, 6],
       [0, 3],

@@ -143,6 +143,12 @@ export function dateIn(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
 }
 
+/** A date or a time, so many days later. */
+export function daysAfter(text: string, days: number): string {
+  const later = new Date(Date.parse(text) + days * 86_400_000).toISOString();
+  return text.includes('T') ? later : later.slice(0, 10);
+}
+
 export const hotels: BookingKind = {
   prefix: '/v1/hotels',
   product: 'hotel_id',
