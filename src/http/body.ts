@@ -66,12 +66,17 @@ export function markBodyRestored(req: IncomingMessage): void {
   (req as Carrier)[restoredKey] = true;
 }
 
+interface Parsed {
+  readonly rawBody?: unknown;
+}
+
 /**
- * The body that a host's parser has read. koa-bodyparser and its successor keep it in `rawBody`, unpacked and decoded,
- * which is of use only where it equals the bytes that were sent; otherwise throws `body-consumed`, or `body-too-large`.
+ * The body that a host's parser has read. koa-bodyparser and its successor keep it in `rawBody` of Koa's request, and
+ * hosts of Express, which see no other, of Node's; unpacked and decoded, which is of use only where it equals the bytes
+ * that were sent. Otherwise throws `body-consumed`, or `body-too-large`.
  */
 export function bodyFromHost(ctx: Context, bytesMax: number): Uint8Array | string {
-  const { rawBody } = ctx.request as { rawBody?: unknown };
+  const { rawBody = (ctx.req as Parsed).rawBody } = ctx.request as Parsed;
   const { 'content-length': length, 'content-encoding': encoding } = ctx.req.headers;
   if (!(typeof rawBody === 'string' || rawBody instanceof Uint8Array)) throw problem('body-consumed');
   const bytes = Buffer.byteLength(rawBody);

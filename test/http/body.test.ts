@@ -70,16 +70,18 @@ describe('readJsonBody', () => {
   });
 
   it('reads what the parser of a host kept, and answers 500 when it kept nothing', async () => {
-    const sendTo = (keep: (text: string) => unknown) => {
+    const sendTo = (keep: (text: string) => unknown, place: 'request' | 'req' = 'request') => {
       const before: Middleware = async (ctx, next) => {
         const chunks = await ctx.req.toArray();
-        Object.assign(ctx.request, { rawBody: keep(chunks.join('')) });
+        Object.assign(ctx[place], { rawBody: keep(chunks.join('')) });
         return next();
       };
       return post(undefined, echo(before)).send('{"a":1}');
     };
     await sendTo((text) => text).expect(200, { read: { a: 1 } });
     await sendTo((text) => Buffer.from(text)).expect(200, { read: { a: 1 } });
+    // As a `verify` of Express's parsers keeps it.
+    await sendTo((text) => Buffer.from(text), 'req').expect(200, { read: { a: 1 } });
     await sendTo(() => undefined).expect(500);
   });
 
