@@ -94,7 +94,8 @@ export function createLimitStats({ detailsMax = 1_000, clock = now }: LimitStats
 
   /** Undefined when there is no room for another combination of values. */
   function detailedEntry(rule: Rule, detail: string): Entry | undefined {
-    const labels = { ...labelsOf(rule), descriptor: detail.slice(0, detailCharactersMax) };
+    // As UTF-8 writes it, also where the cut halves a character: otherwise two series would have the same labels.
+    const labels = { ...labelsOf(rule), descriptor: detail.slice(0, detailCharactersMax).toWellFormed() };
     const known = entries.get(keyOf(labels));
     if (known !== undefined || details >= detailsMax) return known;
     details += 1;

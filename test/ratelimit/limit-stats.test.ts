@@ -55,6 +55,13 @@ describe('limit stats', () => {
     assert.deepEqual([[...stats.all()][0]?.sums.overFromCache, stats.failures()], [1, 1]);
   });
 
+  it('have one series for values that metrics write alike: their 256th character is half of another', () => {
+    const { hit, totals } = setUp([{ ...node('k', limit(9)), detailedMetric: true }]);
+    const start = 'x'.repeat(256 - 'k=?'.length);
+    for (const last of ['😀', '🌀']) hit(`k=${start}${last}`);
+    assert.deepEqual(totals(), [['d', `k=${start}\ufffd`, 2]]);
+  });
+
   it('continue over a reload, and have no series for values, domains and limits that clients make up', () => {
     const { hit, limiter, totals } = setUp([node('k', limit(10))]);
     for (let value = 0; value < 50; value += 1) {
