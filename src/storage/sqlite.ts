@@ -30,11 +30,18 @@ export async function openSqlite(path: string, timeoutMs: number): Promise<Datab
   try {
     return await open(file, timeoutMs);
   } catch (error) {
-    throw setupError(`the database file ${file}`, error, diskFaults[sqliteCodeOf(error) ?? 0] ?? remedy);
+    throw setupError(`the database file ${file}`, error, remedyFor(error));
   }
 }
 
-const remedy = 'Let DATABASE_URL name a SQLite file in a directory that this user can write to, or sqlite::memory:';
+function remedyFor(error: unknown): string {
+  if (isSqliteBusy(error))
+    return 'Another process writes to it, or changes its tables to this version: start again when it has finished';
+  return (
+    diskFaults[sqliteCodeOf(error) ?? 0] ??
+    'Let DATABASE_URL name a SQLite file in a directory that this user can write to, or sqlite::memory:'
+  );
+}
 
 function fileOf(path: string): string {
   if (path === memory) return memory;

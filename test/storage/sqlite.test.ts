@@ -63,6 +63,15 @@ describe('SQLite', () => {
       database = await opening;
     });
 
+    it('that another process holds for longer is refused with what to wait for', async () => {
+      other = new DatabaseSync(file);
+      other.exec('pragma journal_mode = WAL; begin immediate');
+      await assert.rejects(
+        openDatabase({ url: `sqlite:${file}`, timeoutMs: 20 }),
+        /database is locked\. Another process writes to it, or changes its tables to this version: start again when/,
+      );
+    });
+
     describe('that is unusable is refused with its path and the remedy:', () => {
       const refuse = (path: string, reason: RegExp) =>
         assert.rejects(openDatabase({ url: `sqlite:${path}` }), (error) => {
