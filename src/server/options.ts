@@ -32,7 +32,11 @@ export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
   readonly demo?: boolean | undefined;
   /** pino, or anything of its shape. @default silent */
   readonly logger?: Logger;
-  /** The host's own services by the name that mappings use; each sees its path as the mapping rewrites it. @default {} */
+  /**
+   * The host's own services by the name that mappings use; each sees its path as the mapping rewrites it. Of an app only the
+   * middleware runs, as below koa-mount: `keys`, `context`, `proxy` and the `error` event are those of the app around it.
+   * @default {}
+   */
   readonly services?: Readonly<Record<string, Koa | Middleware>>;
   /** Milliseconds since the epoch. @default Date.now */
   readonly clock?: () => number;

@@ -165,6 +165,20 @@ describe('services of an embedding program', () => {
     for (const path of paths) await request(host).get(path).expect(400);
   });
 
+  it('run their middleware on the context of the host app, whose keys and additions count', async () => {
+    const service = new Koa({ keys: ['of the service'] }).use((ctx) => {
+      ctx.cookies.set('a', 'b', { signed: true });
+      ctx.body = ctx['shared'];
+    });
+    service.context['shared'] = 'of the service';
+    const records = [mappingRecord('shop', '/', 'shop')];
+    const mounted = await open({ config: { records }, services: { shop: service } });
+    const host = new Koa({ keys: ['of the host'] }).use(mounted.middleware);
+    host.context['shared'] = 'of the host';
+    const answer = await request(host.callback()).get('/').expect(200, 'of the host');
+    assert.match(String(answer.headers['set-cookie']), /a\.sig=/);
+  });
+
   it('see neither a user that the client names nor the state of the host', async () => {
     const host = new Koa().use((ctx, next) => {
       ctx.state['secret'] = 'of the host';
