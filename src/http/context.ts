@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Context, Middleware, Next } from 'koa';
 import { type Addresses, createAddresses } from './addresses.ts';
 import type { Problem } from './problem.ts';
+import { closeWithConnection } from './server/queued-responses.ts';
 import { pathOf, sanitisePath } from './target/paths.ts';
 import { boundTracestate, createTraceIds, parseTraceparent, type Trace, type TraceIds } from './trace.ts';
 
@@ -50,6 +51,7 @@ export function createRequestContext(addresses: Addresses = createAddresses()): 
   return function requestContextOpened(ctx: Context, next: Next) {
     // A host may have been slow before us. The response has closed then, and what counts or logs at `close` would wait for ever.
     if (ctx.req.socket.destroyed) return undefined;
+    closeWithConnection(ctx.req, ctx.res);
     const opened = openContext(ctx, addresses, traceIds);
     // Most stages listen for its end, and a stream does six times: more than the ten that Node takes for a leak.
     ctx.res.setMaxListeners(0);

@@ -127,9 +127,9 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
 
   // From then on it does not speak HTTP.
   server.prependListener('upgrade', (_request, socket) => remove(socket as Socket));
-  // Node lets go of the connection, and answers that wait for their turn would stay open without end.
+  // Node lets go of it in the middle of an answer, too.
   server.prependListener('connect', (_request, socket) => {
-    for (const response of connections.get(socket as Socket)?.responses ?? []) response.destroy();
+    if (connections.get(socket as Socket)?.responses.size !== 0) socket.destroy();
   });
   return Object.freeze({
     serve(request, response) {
