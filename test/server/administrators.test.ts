@@ -51,6 +51,6 @@ describe('diagnostics, explanations and metrics', () => {
   });
 
   it('refuse a name that no user can have', async () => {
-    await assert.rejects(createFrontdesk({ adminUsers: ['jürgen'] }), /adminUsers=.*expected names of users/);
+    await assert.rejects(createFrontdesk({ adminUsers: ['jürgen'] }), /adminUsers=.*expected a list of names of users/);
   });
 });
