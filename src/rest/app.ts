@@ -32,27 +32,59 @@ export interface ResourceAppOptions extends ProblemResponsesOptions {
 export function createResourceApp({ routes, representations, info, ...responses }: ResourceAppOptions): Koa {
   const documents = info === undefined ? [] : documentRoutes(info, routes);
   const all = [...documents, ...routes];
-  // Sensitive, since paths differ by case; strict, since `/x` and `/x/` differ.
-  const router = new Router({ sensitive: true, strict: true });
-  for (const { path, method, createHandler } of all) {
-    const isLinked = info !== undefined && method === 'GET' && path === '/';
-    const handler = createHandler(isLinked ? withDocsLink(representations) : representations);
-    router.register(path, [method], isLinked ? [linkDocuments, handler] : handler);
-  }
+  const entries = all.map((route) => entryOf(route, representations, info !== undefined));
   const app = new Koa();
   app.use(createProblemResponses({ ...responses, representations }));
-  app.use(createDispatch(router.routes() as unknown as Middleware, all));
+  app.use(createDispatch(createRouters(entries), all));
   return app;
 }
 
+/** A route as koa-router takes it. */
+interface Entry extends Pick<Route, 'path' | 'method'> {
+  readonly handlers: Middleware[];
+}
+
+function entryOf({ path, method, createHandler }: Route, representations: Representations, hasDocs: boolean): Entry {
+  const isLinked = hasDocs && method === 'GET' && path === '/';
+  const handler = createHandler(isLinked ? withDocsLink(representations) : representations);
+  return { path, method, handlers: isLinked ? [linkDocuments, handler] : [handler] };
+}
+
+type RouterOf = (path: string) => Middleware;
+
+/** A router for each first segment of a path: koa-router tries its routes one after the other, and most lead elsewhere. */
+function createRouters(entries: readonly Entry[]): RouterOf {
+  const segments = new Set(entries.map(({ path }) => firstSegment(path)));
+  const routers = new Map([...segments].map((segment) => [segment, createRouter(entries, segment)]));
+  const others = createRouter(entries, undefined);
+  return (path) => routers.get(firstSegment(path)) ?? others;
+}
+
+/** Of the routes that match paths with this first segment; undefined: with any that no route names. */
+function createRouter(entries: readonly Entry[], segment: string | undefined): Middleware {
+  // Sensitive, since paths differ by case; strict, since `/x` and `/x/` differ.
+  const router = new Router({ sensitive: true, strict: true });
+  for (const { path, method, handlers } of entries) {
+    const first = firstSegment(path);
+    if (first === segment || first.startsWith(':')) router.register(path, [method], handlers);
+  }
+  return router.routes() as unknown as Middleware;
+}
+
+/** `bookings` of `/bookings/1`. */
+function firstSegment(path: string): string {
+  const end = path.indexOf('/', 1);
+  return path.slice(1, end === -1 ? undefined : end);
+}
+
 /** `/bookings` is redirected before the router sees it, since it also matches `/:id`. One middleware, since every request passes here. */
-function createDispatch(route: Middleware, routes: readonly Route[]): Middleware {
+function createDispatch(routerOf: RouterOf, routes: readonly Route[]): Middleware {
   const collections = routes.filter(({ path }) => path.endsWith('/') && !path.includes(':'));
   const withoutSlash = new Set(collections.map(({ path }) => path.slice(0, -1)));
   const answerUnmatched = createFallback(routes);
   return function dispatch(ctx: Context) {
     const path = pathOf(ctx.req.url ?? '/');
-    return withoutSlash.has(path) ? redirectToSlash(ctx) : route(ctx, async () => answerUnmatched(ctx, path));
+    return withoutSlash.has(path) ? redirectToSlash(ctx) : routerOf(path)(ctx, async () => answerUnmatched(ctx, path));
   };
 }
 
