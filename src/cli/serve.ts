@@ -27,20 +27,18 @@ export async function serve(
   const output = openLog(stdout, { level: settings.logLevel, base, isTerminal: stdout.isTTY });
   const { logger } = output;
   process.once('exit', output.pass);
-  let desk: Frontdesk | undefined;
-  // From the beginning: by default it ends the process. What changes during the start is read at its end.
-  process.on('SIGHUP', () => void (desk && reload(desk, output)));
   // Here, because the commands that only read a configuration do without.
   const { createFrontdesk } = await import('#server');
   const options = { only, demo: demo ?? (!child && only?.some(isDemoModule)), config: configDir, logger };
-  const opened = await createFrontdesk({ ...settings, ...options });
-  const listeners = await opened.listen().catch(async (error) => {
-    await opened.close();
+  const desk = await createFrontdesk({ ...settings, ...options });
+  const listeners = await desk.listen().catch(async (error) => {
+    await desk.close();
     throw error;
   });
-  desk = opened;
+  // What changed during the start has been read at its end.
+  process.on('SIGHUP', () => void reload(desk, output));
   // Before it says that it is ready: a signal may come as soon as it has.
-  const stop = stopOnSignal(opened, output, child);
+  const stop = stopOnSignal(desk, output, child);
   if (child) {
     process.once('disconnect', () => stop('SIGTERM'));
     const report: ChildReport = { listeners, demoUsers: desk.demoUsers };

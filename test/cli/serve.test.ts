@@ -7,14 +7,17 @@ import { rename, symlink } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import request from 'supertest';
 import { built } from '../support/programs/built.ts';
 import {
   type RunOptions,
+  runFrontdesk,
   type Server,
   scratch,
   startByNpm,
   startServer,
+  startSplit,
 } from '../support/programs/frontdesk-process.ts';
 import { seriesOf } from '../support/scrape.ts';
 import { testServers } from '../support/serve.ts';
@@ -131,6 +134,18 @@ describe('frontdesk serve', () => {
     child.kill('SIGHUP');
     connection.destroy();
     assert.deepEqual(await ended, [1, null]);
+  });
+
+  it('goes on with its start on SIGHUP while its modules load, as `split` does, and another command ends', async () => {
+    const program = pathToFileURL(built('cli/program.js'));
+    const hook = `(url, context, next) => {
+      if (url === '${program}') process.kill(process.pid, 'SIGHUP');
+      return next(url, context);
+    }`;
+    const code = encodeURIComponent(`import { registerHooks } from 'node:module'; registerHooks({ load: ${hook} });`);
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${code}` };
+    for (const starts of [startServer, startSplit]) assert.equal((await (await starts([], { env })).stop()).code, 0);
+    assert.equal((await runFrontdesk(['check'], { env })).code, null);
   });
 
   it('collects the buffers of a large body early, and stops at once on a second signal, which may be another, and ends with 1', async () => {
