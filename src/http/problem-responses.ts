@@ -6,6 +6,7 @@ import { createOutageLogs, type Logger, logRequest, type OutageLogs, requestLogF
 import { errorBody, type Problem, problemOf, reasonOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
 import { createRepresentations, type Formatter, type Representations } from './representations.ts';
+import { readable } from './thrown.ts';
 
 export interface ProblemResponsesOptions {
   readonly representations?: Representations;
@@ -50,7 +51,8 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
     try {
       await next();
       outages?.answered(requestContext(ctx).service);
-    } catch (thrown) {
+    } catch (raw) {
+      const thrown = readable(raw);
       const found = toProblem?.(thrown) ?? problemOf(thrown);
       if (!isClientGone(ctx, thrown)) report(ctx, found, thrown, logger, outages);
       if (ctx.headerSent) ctx.res.destroy();
@@ -92,7 +94,7 @@ function isAsInTable({ slug, status }: Problem): boolean {
 
 /** Adds to `Vary`, since @koa/cors attaches its own to the error. */
 function setHeader(ctx: Context, name: string, value: string | readonly string[]): void {
-  const copy = Array.isArray(value) ? [...value] : String(value);
+  const copy = typeof value === 'string' ? value : [...value];
   if (name.toLowerCase() === 'vary') ctx.vary(copy);
   else ctx.set(name, copy);
 }
@@ -125,8 +127,10 @@ function isLogged({ slug, cause }: Problem): boolean {
   return cause !== undefined && (slug === 'auth-unavailable' || slug === 'ratelimit-unavailable');
 }
 
+const lostConnection = new Set<unknown>(['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE']);
+
 /** A client that leaves breaks the streams from and to it. That is no fault, and the access log has it. */
 function isClientGone(ctx: Context, thrown: unknown): boolean {
   const { code } = Object(thrown) as { code?: unknown };
-  return ctx.res.destroyed && ['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'].includes(String(code));
+  return ctx.res.destroyed && lostConnection.has(code);
 }

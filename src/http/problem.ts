@@ -78,7 +78,7 @@ export function errorBody({ status, detail, errors, extension }: BodyParts, info
 /** Where Node's reason phrases are older than RFC 9110. */
 const newReasons: Readonly<Record<number, string>> = { 413: 'Content Too Large', 422: 'Unprocessable Content' };
 
-const { STATUS_CODES } = nodeHttp;
+const { STATUS_CODES, validateHeaderName, validateHeaderValue } = nodeHttp;
 
 export function reasonOf(status: number): string {
   return newReasons[status] ?? STATUS_CODES[status] ?? 'Unknown';
@@ -88,13 +88,42 @@ export function reasonOf(status: number): string {
 export function problemOf(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
   if (!isExposedHttpError(thrown)) return problem('internal', { cause: thrown });
-  const { status, message, headers } = thrown;
-  return problem(slugOfStatus(status), {
-    status,
-    cause: thrown,
-    ...(message === '' || message === STATUS_CODES[status] ? {} : { detail: message }),
-    ...(headers === undefined ? {} : { headers }),
-  });
+  const { status, message } = thrown;
+  try {
+    return problem(slugOfStatus(status), {
+      status,
+      cause: thrown,
+      ...(message === '' || message === STATUS_CODES[status] ? {} : { detail: message }),
+      headers: sendableHeaders(thrown.headers ?? {}),
+    });
+  } catch (fault) {
+    const why = `HTTP cannot carry the headers of a thrown error: ${(fault as Error).message}`;
+    return problem('internal', { cause: new TypeError(why, { cause: thrown }) });
+  }
+}
+
+/** They describe the body, which is the error body, or how it is sent. */
+const ownHeaders = new Set(['content-length', 'content-type', 'trailer', 'transfer-encoding']);
+
+/** Without those of the body itself. Throws TypeError for what HTTP cannot carry. */
+function sendableHeaders(headers: object): Readonly<Record<string, string | readonly string[]>> {
+  const others = Object.entries(headers).filter(
+    ([name, value]) => value !== undefined && !ownHeaders.has(name.toLowerCase()),
+  );
+  return Object.fromEntries(others.map(([name, value]) => [name, sendable(name, value)]));
+}
+
+function sendable(name: string, value: unknown): string | string[] {
+  validateHeaderName(name);
+  if (Array.isArray(value)) return value.map((item) => sendableText(name, item));
+  return sendableText(name, value);
+}
+
+function sendableText(name: string, value: unknown): string {
+  if (typeof value !== 'string' && typeof value !== 'number')
+    throw new TypeError(`"${name}" is ${typeof value}, no text`);
+  validateHeaderValue(name, String(value));
+  return String(value);
 }
 
 /** `/room/0`: points into a request body; the whole body is `''`. */
@@ -127,14 +156,15 @@ function escapePointer(name: string): string {
 
 interface ExposedHttpError extends Error {
   readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: object | null;
 }
 
 /** Koa and its libraries mark errors whose message a client may read with `expose` (http-errors). */
 function isExposedHttpError(thrown: unknown): thrown is ExposedHttpError {
   if (!(thrown instanceof Error)) return false;
-  const { status, expose } = thrown as { status?: unknown; expose?: unknown };
-  return expose === true && typeof status === 'number' && status >= 400 && status < 500;
+  const { status, message, expose } = thrown as { status?: unknown; message: unknown; expose?: unknown };
+  if (expose !== true || typeof message !== 'string') return false;
+  return Number.isInteger(status) && Number(status) >= 400 && Number(status) < 500;
 }
 
 /** The problems with these statuses mean something narrower than the status: an error from elsewhere becomes `bad-request`. */

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import cors from '@koa/cors';
 import Koa, { type Middleware } from 'koa';
 import mount from 'koa-mount';
+import { pino } from 'pino';
 import request from 'supertest';
 import {
   createAddresses,
@@ -130,6 +131,18 @@ describe('createProblemResponses', () => {
       .expect(429, { code: 429, message: '429: Too Many Requests', detail: 'Slowly, please.' });
   });
 
+  it('sends a number as a header, and neither one that is undefined nor those of another body', async () => {
+    const headers = { 'Retry-After': 3, 'X-A': undefined, Trailer: 'X-B', 'Transfer-Encoding': 'gzip' };
+    const slow = Object.assign(new Error('Slowly.'), { status: 429, expose: true, headers });
+    const answer = get(slow).expect('Retry-After', '3');
+    const { headers: sent } = await answer.expect(429, {
+      code: 429,
+      message: '429: Too Many Requests',
+      detail: 'Slowly.',
+    });
+    for (const name of ['x-a', 'trailer', 'transfer-encoding']) assert.equal(sent[name], undefined, name);
+  });
+
   describe('after a handler prepared a response', () => {
     const stale = {
       'Content-Encoding': 'gzip',
@@ -232,6 +245,34 @@ describe('createProblemResponses', () => {
       it(`answers 500 and logs a line for a thrown value that is no error: ${JSON.stringify(thrown)}`, async () => {
         await get(thrown).expect(500, internal);
         assert.equal(lines.length, 1);
+      });
+
+    const exposed = (status: number, more: object) =>
+      Object.assign(new Error('fine'), { status, expose: true, ...more });
+    const throws = () => {
+      throw new Error('secret');
+    };
+    const unreadable: Readonly<Record<string, () => unknown>> = {
+      'with a name of a header that HTTP cannot carry': () => exposed(400, { headers: { 'x y': 'a' } }),
+      'with a line break in a header': () => exposed(400, { headers: { 'X-A': 'a\r\nSet-Cookie: b=c' } }),
+      'with a symbol as a header': () => exposed(400, { headers: { 'X-A': Symbol('secret') } }),
+      'with an object as a header': () => exposed(400, { headers: { 'X-A': [Object.create(null)] } }),
+      'with a status that is no whole number': () => exposed(404.5, {}),
+      'with a message that is no text': () => exposed(400, { message: 5n }),
+      'with a property that throws': () =>
+        Object.defineProperty(exposed(400, {}), 'x', { enumerable: true, get: throws }),
+      'that is frozen': () => Object.freeze(new Error('secret')),
+      'that is a Proxy whose traps throw': () => new Proxy(broken, { get: throws, getPrototypeOf: throws }),
+      'that is an object without a prototype': () => Object.create(null),
+    };
+    for (const [what, make] of Object.entries(unreadable))
+      it(`answers with the error body, and logs what a logger can read, for an error ${what}`, async () => {
+        const logged: string[] = [];
+        const logger = pino({}, { write: (line) => void logged.push(line) });
+        const { headers } = await get(make(), { logger }).expect(500, internal);
+        assert.deepEqual([headers['x-a'], headers['set-cookie']], [undefined, undefined]);
+        assert.equal(logged.length, 1);
+        assert.match(String(JSON.parse(logged[0] ?? '').err.message), /./);
       });
 
     for (const thrown of [broken, 'a string'])
