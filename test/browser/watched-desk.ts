@@ -55,13 +55,12 @@ export async function figureOf(row: Locator, name: string): Promise<string> {
   return (await row.locator(`[data-figure="${name}"]`).first().textContent()) ?? '';
 }
 
-const patienceMs = 15_000;
 const pauseMs = 50;
 
 /** Waits until the text of what `selector` finds matches. */
 export async function reads(page: Page, selector: string, expected: RegExp): Promise<void> {
   const check = async () => assert.match((await page.locator(selector).textContent()) ?? '', expected);
-  await eventually(check, patienceMs, pauseMs);
+  await eventually(check, pauseMs);
 }
 
 export async function isLive(page: Page): Promise<void> {

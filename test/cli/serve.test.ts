@@ -192,7 +192,7 @@ describe('frontdesk serve', () => {
     await eventually(() => assert.match(said, /cannot be written/));
     child.kill('SIGHUP');
     child.kill('SIGTERM');
-    assert.deepEqual(await once(child, 'exit'), [0, null]);
+    assert.deepEqual(await once(child, 'close'), [0, null]);
     assert.match(said, /^frontdesk: the standard output cannot be written: ENOSPC[^\n]*\n$/);
   });
 

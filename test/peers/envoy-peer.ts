@@ -88,7 +88,7 @@ export async function startEnvoyPeer(servers: TestServers, options: EnvoyPeerOpt
       eventually(async () => {
         const { body } = await request(`http://127.0.0.1:${statusPort}`).get('/clusters?format=json').expect(200);
         for (const name of ['auth', 'limits']) assert.equal(isPassing(body, name), expected, name);
-      }, 20_000),
+      }),
   };
 }
 

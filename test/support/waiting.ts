@@ -1,11 +1,14 @@
 /** Waiting for an event: polling, a signal that a test gives, and a logger that can be waited for. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** Half of what Mocha gives a test: on a busy machine a process takes many seconds to start. */
+const giveUpMs = 30_000;
+
 /**
- * What `check` gives once it throws no more; its last error when it still does after `giveUpMs`, which is five seconds.
- * Between two checks there are `pauseMs`: more than five where a check takes from what it waits for.
+ * What `check` gives once it throws no more; its last error when it still does after half a minute. Between two checks
+ * there are `pauseMs`: more than five where a check takes from what it waits for.
  */
-export async function eventually<T>(check: () => T | Promise<T>, giveUpMs = 5_000, pauseMs = 5): Promise<T> {
+export async function eventually<T>(check: () => T | Promise<T>, pauseMs = 5): Promise<T> {
   const giveUpAtMs = performance.now() + giveUpMs;
   for (;;) {
     try {
