@@ -193,6 +193,12 @@ describe('frontdesk', () => {
       { 'config/settings.env': '# mine\nPORT: 9000\n' },
     ],
     [
+      'a name of the settings that is none',
+      'serve',
+      /^frontdesk: 2 settings cannot be used:\n {2}config.settings\.env:3 PROT2X is not a setting: remove it\n {2}config.settings\.env:4 PORTT is not a setting: did you mean PORT\?\n$/,
+      { 'config/settings.env': 'ADMIN_USERS="ann,\nbob"\nPROT2X=1\nexport PORTT=9000\n' },
+    ],
+    [
       'a wrong setting after a byte order mark',
       'check config',
       /PORT="nope": expected/,

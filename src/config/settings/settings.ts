@@ -149,12 +149,23 @@ function frozen(value: unknown): unknown {
 /** The file of settings beside the records. */
 export const settingsFile = 'settings.env';
 
-/** Settings that belong to the records, as lines `NAME=value`; none where there is no file. Throws an Error fit for a terminal when it cannot be read. */
+/**
+ * Settings that belong to the records, as lines `NAME=value`; none where there is no file. Throws an Error fit for a
+ * terminal when it cannot be read, and when it has anything else: unlike the environment it is for settings alone.
+ */
 export function readSettingsFile(directory: string): Readonly<Record<string, string | undefined>> {
   const file = join(directory, settingsFile);
   const text = textOfFile(file);
-  const fault = lineOfFault(text);
+  const names = namesByLine(text);
+  const fault = names.indexOf(undefined) + 1;
   if (fault !== 0) throw new Error(`${file}:${fault} is no setting: write NAME=value, such as PORT=9000`);
+  const variables = Object.keys(settingTable).map(variableOf);
+  const errors = names.flatMap((name = '', index) =>
+    name === '' || variables.includes(name)
+      ? []
+      : [`${file}:${index + 1} ${unknownName(name, suggestion(name, variables))}`],
+  );
+  if (errors.length > 0) throw new Error(messageOf(errors));
   return parseEnv(text);
 }
 
@@ -169,8 +180,14 @@ function textOfFile(file: string): string {
   }
 }
 
-/** Node ignores a line that it cannot read. 0: there is none. A quoted value may have several lines. */
-function lineOfFault(text: string): number {
+/**
+ * The name that each line sets: `''` for a comment, an empty line and a further line of a quoted value, undefined for a line
+ * that Node cannot read, and ignores.
+ */
+function namesByLine(text: string): readonly (string | undefined)[] {
   const unquoted = text.replace(/=\s*(["'`]).*?\1/gs, (value) => `=${value.replace(/[^\n]/g, '')}`);
-  return unquoted.split('\n').findIndex((line) => !/^\s*(?:#|$|(?:export\s+)?[\w.-]+\s*=)/.test(line)) + 1;
+  return unquoted.split('\n').map((line) => {
+    const found = /^\s*(?:#|$|(?:export\s+)?(?<name>[\w.-]+)\s*=)/.exec(line);
+    return found === null ? undefined : (found.groups?.['name'] ?? '');
+  });
 }
