@@ -14,6 +14,7 @@ export function isolate(app: Koa | Middleware): (ctx: Context) => Promise<void> 
   return async function isolated(ctx) {
     const { state } = ctx;
     const { params, matched } = ctx as Routed;
+    withdrawResponse(ctx);
     ctx.state = {};
     (ctx as Routed).params = undefined;
     (ctx as Routed).matched = undefined;
@@ -26,6 +27,22 @@ export function isolate(app: Koa | Middleware): (ctx: Context) => Promise<void> 
     }
     if (isUnanswered(ctx)) throw problem('not-found');
   };
+}
+
+/**
+ * A host may have prepared a response for the case that nothing answers. Koa would send it in place of `not-found`, and
+ * its status with the body of the app.
+ */
+function withdrawResponse(ctx: Context): void {
+  const response = ctx.response as Context['response'] & { _explicitStatus?: boolean };
+  const isPrepared = response._explicitStatus === true || ctx.res.statusCode !== 404 || ctx.body != null;
+  if (ctx.respond === false) ctx.respond = true;
+  if (!isPrepared || ctx.headerSent) return;
+  // With a type of JSON the body would become `null`.
+  ctx.remove('Content-Type');
+  ctx.body = undefined;
+  ctx.res.statusCode = 404;
+  response._explicitStatus = false;
 }
 
 /** The context as koa-router extends it. */

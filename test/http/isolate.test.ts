@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import Koa, { type Context, type Middleware } from 'koa';
 import Router from 'koa-router';
 import request from 'supertest';
@@ -35,6 +36,29 @@ describe('isolate', () => {
     await request(around(inner)).get('/').expect(404, 'mine');
     await request(around(inner)).get('/empty').expect(204);
   });
+
+  const prepared: Readonly<Record<string, () => object>> = {
+    'a body': () => ({ body: 'the host' }),
+    'a body of JSON': () => ({ body: { from: 'the host' } }),
+    'a stream': () => ({ body: Readable.from(['the host']) }),
+    'a status': () => ({ status: 503 }),
+    'a status of 404': () => ({ status: 404 }),
+    'a type': () => ({ type: 'html' }),
+    'ctx.respond': () => ({ respond: false }),
+  };
+  for (const [what, prepare] of Object.entries(prepared))
+    it(`replaces ${what} that a host prepared, whether the inner app answers or not`, async () => {
+      const before: Middleware = (ctx, next) => {
+        Object.assign(ctx, prepare());
+        return next();
+      };
+      const answering: Middleware = (ctx) => {
+        if (ctx.path === '/there') ctx.body = 'mine';
+      };
+      const app = around(answering, before);
+      await request(app).get('/there').expect(200, 'mine');
+      await request(app).get('/elsewhere').expect(404, { code: 404, message: '404: Not Found' });
+    });
 
   it('keeps the state of the inner app and of the outer apart, also when the inner one throws', async () => {
     const seen: unknown[] = [];
