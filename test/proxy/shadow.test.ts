@@ -36,7 +36,7 @@ async function startShadowed(origin: string, { mapping, path = '', answer = echo
   };
   const logger = { info: log, warn: log, error: log, debug: log };
   const identity = createIdentity(['x-travel-user']);
-  const copy = createShadow({ mapping: record, cluster, path, identity, logger, timeoutMs: 1000, ...rest });
+  const copy = createShadow({ mapping: record, cluster, path, identity, logger, timeoutMs: 60_000, ...rest });
   const app = new Koa();
   app.silent = true;
   app.use(createRequestContext(createAddresses())).use(async (ctx) => {
@@ -191,7 +191,7 @@ describe('a shadow', () => {
     const silent = await servers.tcp((socket) => {
       socket.once('data', arrived.give).once('close', closed.give);
     });
-    const front = await startShadowed(silent.origin, { timeoutMs: 100 });
+    const front = await startShadowed(silent.origin, { timeoutMs: 1000 });
     await fetch(`${front.origin}/v1/hotels`);
     await Promise.all([arrived.given, closed.given, front.hasLogged(1)]);
     assert.equal(front.cluster.snapshot().activeRequests, 0);

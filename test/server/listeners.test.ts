@@ -8,7 +8,6 @@ import { type AddressInfo, connect, Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { mock } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from 'koa';
 import request from 'supertest';
 import { createFrontdesk } from '../../src/index.ts';
@@ -246,17 +245,23 @@ describe('listeners', () => {
     });
 
     it('takes no longer than SHUTDOWN_TIMEOUT_MS, whatever hangs on how many listeners', async () => {
-      const never = () => new Promise<void>(() => {});
+      const reached = createSignal();
+      const never = () => {
+        reached.give();
+        return new Promise<void>(() => {});
+      };
       const config = { records: [mappingRecord('never', '/never', 'never')] };
       const desk = await open({ config, services: { never }, shutdownTimeoutMs: 2000, ratelimitHttpPort: 0 });
       const { gateway, ratelimitHttp } = await desk.listen();
       const begin = (port = 0, ...lines: readonly string[]) => {
         const socket = connect(port, '127.0.0.1').on('error', () => {});
         socket.write([...lines, 'Host: a', '', ''].join('\r\n'));
+        return socket;
       };
       begin(gateway?.port, 'GET /never HTTP/1.1');
-      begin(ratelimitHttp?.port, 'POST /json HTTP/1.1', 'Content-Type: application/json', 'Content-Length: 2');
-      await delay(200);
+      const expect = 'Expect: 100-continue';
+      const json = ['POST /json HTTP/1.1', 'Content-Type: application/json', 'Content-Length: 2', expect];
+      await Promise.all([reached.given, once(begin(ratelimitHttp?.port, ...json), 'data')]);
 
       const startedAtMs = performance.now();
       await desk.close();

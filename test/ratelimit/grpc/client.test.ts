@@ -351,7 +351,7 @@ describe('the rate-limit client', () => {
       const client = connectRateLimit({ target: () => ({ host: '127.0.0.1', port: ${port} }), timeoutMs: 5_000 });
       const { overallCode } = await client.shouldRateLimit({ domain: 'd', descriptors: [] });
       console.log(overallCode);`;
-    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    const child = spawn(process.execPath, ['--conditions=frontdesk-source', '--input-type=module', '--eval', program], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const output = child.stdout.setEncoding('utf8').toArray();
