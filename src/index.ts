@@ -72,4 +72,11 @@ export {
   serveRateLimit,
 } from '#ratelimit';
 export { createVersions } from '#rest';
-export { createFrontdesk, type Frontdesk, type FrontdeskOptions, type Listeners, type Listening } from '#server';
+export {
+  type CloseOptions,
+  createFrontdesk,
+  type Frontdesk,
+  type FrontdeskOptions,
+  type Listeners,
+  type Listening,
+} from '#server';

@@ -168,7 +168,11 @@ async function startSplit({ demo = false }: ModuleChoice): Promise<void> {
   const { configuration } = await loadConfiguration(settings.configDir, settings);
   const modules = chooseModules({ demo }, configuration, settings.serviceAddresses);
   const { split } = await import('./split.ts');
-  process.exitCode = await split(environment(), { modules, demo });
+  process.exitCode = await split(environment(), {
+    modules,
+    demo,
+    stopMs: settings.drainMs + settings.shutdownTimeoutMs,
+  });
 }
 
 async function init(directory: string | undefined, { service }: { service: string }): Promise<void> {

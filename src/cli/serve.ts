@@ -1,7 +1,7 @@
 /** Runs the server until a signal: log output, banner, SIGINT and SIGTERM stop, SIGHUP re-reads the configuration. */
 import { setFlagsFromString } from 'node:v8';
 import { isDemoModule, type ModuleChoice, packageVersion, type Settings } from '#config';
-import type { Frontdesk, Listeners } from '#server';
+import type { CloseOptions, Frontdesk, Listeners } from '#server';
 import { type LogOutput, openLog } from './log-output.ts';
 import { colours, print } from './terminal.ts';
 
@@ -40,7 +40,7 @@ export async function serve(
   // Before it says that it is ready: a signal may come as soon as it has.
   const stop = stopOnSignal(desk, output, child);
   if (child) {
-    process.once('disconnect', () => stop('SIGTERM'));
+    process.once('disconnect', () => stop()).once('message', (options) => stop(options as CloseOptions));
     const report: ChildReport = { listeners, demoUsers: desk.demoUsers };
     process.send?.(report);
   } else print(process.stdout, banner(listeners, only, demo ? desk.demoUsers : []), colours.start);
@@ -59,11 +59,14 @@ function collectBuffersEarly(): void {
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 
 /** The first signal stops gracefully, the second at once. Returns the function that the first one calls. */
-function stopOnSignal(desk: Frontdesk, output: LogOutput, silent: boolean): (signal: NodeJS.Signals) => void {
-  function stop(signal: NodeJS.Signals): void {
-    for (const again of stopSignals) process.removeListener(again, stop).once(again, () => process.exit(1));
+function stopOnSignal(desk: Frontdesk, output: LogOutput, silent: boolean): (options?: CloseOptions) => void {
+  function onSignal(signal: NodeJS.Signals): void {
     if (!silent) process.stdout.write(`\n${signal}: requests in flight finish, then it stops. Again stops at once.\n`);
-    desk.close().then(
+    stop();
+  }
+  function stop(options?: CloseOptions): void {
+    for (const again of stopSignals) process.removeListener(again, onSignal).once(again, () => process.exit(1));
+    desk.close(options).then(
       () => end(output, 0),
       (error: Error) => {
         process.stderr.write(`frontdesk: ${error.message}\n`);
@@ -71,7 +74,7 @@ function stopOnSignal(desk: Frontdesk, output: LogOutput, silent: boolean): (sig
       },
     );
   }
-  for (const signal of stopSignals) process.on(signal, stop);
+  for (const signal of stopSignals) process.on(signal, onSignal);
   return stop;
 }
 

@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { ModuleName } from '#config';
+import type { CloseOptions } from '#server';
 import { type ChildReport, formatAddresses, formatExamples } from './serve.ts';
 import { colours, print } from './terminal.ts';
 
@@ -10,14 +11,16 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface SplitOptions {
   readonly modules: readonly ModuleName[];
   readonly demo: boolean;
+  /** How long the requests of all modules have at a stop. */
+  readonly stopMs: number;
 }
 
 /**
  * Runs the modules with the same records until a signal comes, or until one of them ends. Resolves when all have ended,
  * with the exit code.
  */
-export async function split(env: Environment, { modules, demo }: SplitOptions): Promise<number> {
-  const children = createChildren(demo);
+export async function split(env: Environment, { modules, demo, stopMs }: SplitOptions): Promise<number> {
+  const children = createChildren(demo, stopMs);
   /** What the gateway reaches across the network. */
   const services = modules.filter((name) => name !== 'gateway');
   const stop = (signal: NodeJS.Signals) => {
@@ -94,7 +97,10 @@ interface Children {
   readonly start: (name: ModuleName, env: Environment) => Promise<ChildReport>;
   /** Those that are ready: one that starts reads the files as they are, and the signal could end it. */
   readonly reload: () => void;
-  /** Stops the gateway first, so that its services answer until its last request has ended. A second call stops all at once. */
+  /**
+   * Stops the gateway first, so that its services answer until its last request has ended, and have the rest of the time.
+   * A second call stops all at once.
+   */
   readonly stop: () => void;
   /** 0 when all were stopped and none failed. */
   readonly ended: () => Promise<number>;
@@ -107,7 +113,7 @@ interface Child {
   isReady: boolean;
 }
 
-function createChildren(demo: boolean): Children {
+function createChildren(demo: boolean, stopMs: number): Children {
   const running = new Set<Child>();
   let isStopping = false;
   let exitCode = 0;
@@ -131,9 +137,15 @@ function createChildren(demo: boolean): Children {
       return;
     }
     isStopping = true;
+    const endsAtMs = performance.now() + stopMs;
     const gateway = [...running].find(({ name }) => name === 'gateway');
     gateway?.process.kill('SIGTERM');
-    void Promise.resolve(gateway?.ended).then(() => signal('SIGTERM'));
+    void Promise.resolve(gateway?.ended).then(() => {
+      const options: CloseOptions = { withinMs: Math.max(0, endsAtMs - performance.now()) };
+      // One that is about to end may not take it any more.
+      for (const child of running) if (child.isReady) child.process.send(options, () => {});
+      signal('SIGTERM', ({ isReady }) => !isReady);
+    });
   }
 
   return {

@@ -39,7 +39,9 @@ export async function openFrontdesk(setup: Setup): Promise<Frontdesk> {
 async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontdesk> {
   const { logger, clock, dormant } = setup;
   const closing = new AbortController();
-  const basis = await openBasis(setup, closing.signal, opened);
+  let stopMs = setup.settings.shutdownTimeoutMs;
+  const timeLeft = createTimeLeft(() => stopMs);
+  const basis = await openBasis(setup, { closing: closing.signal, timeLeft }, opened);
   const { configuration, storage, rateLimiting, tracing, clusters } = basis;
 
   // What answers: the services of this process, the gateway, and the routes that show it.
@@ -67,7 +69,7 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
 
   // What is in front of it: middleware, then listeners.
   const pipeline = createPipeline(setup, { tracing, problems, gateway, auth: services.auth, routes: own.routes });
-  const listeners = createListeners(setup, { ...basis, pipeline, listenerAddresses });
+  const listeners = createListeners(setup, { ...basis, timeLeft, pipeline, listenerAddresses });
   opened.defer(listeners.close);
   opened.defer(configuration.close);
   if (!dormant) await configuration.watch();
@@ -88,7 +90,8 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
     upgradesThrough: (handler: RequestListener = app.callback()) => listeners.upgradesThrough(handler),
     listen: listeners.open,
     reload: configuration.reload,
-    close() {
+    close({ withinMs = stopMs } = {}) {
+      stopMs = withinMs;
       // A second disposeAsync() would not wait for the first.
       closed ??= opened.disposeAsync();
       return closed;
@@ -97,7 +100,11 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
 }
 
 /** What a process has under any configuration. */
-async function openBasis(setup: Setup, closing: AbortSignal, opened: AsyncDisposableStack) {
+async function openBasis(
+  setup: Setup,
+  { closing, timeLeft }: { readonly closing: AbortSignal; readonly timeLeft: TimeLeft },
+  opened: AsyncDisposableStack,
+) {
   const { settings, logger, dormant } = setup;
   const tls = await loadTls(settings);
   const configuration = createLiveConfiguration(setup);
@@ -109,17 +116,16 @@ async function openBasis(setup: Setup, closing: AbortSignal, opened: AsyncDispos
   const withoutTracing = tracing?.suppressTracing;
   const clusters = createClusters({ logger, withoutTracing, ...(dormant && { timer: () => () => {} }) });
   // After the listeners: what is left came through a host's server, or is a copy of a request.
-  const timeLeft = createTimeLeft(setup.settings.shutdownTimeoutMs);
   opened.defer(() => clusters.close(timeLeft()));
   const connectionLimit = createConnectionLimit({ max: settings.connectionsMax ?? connectionsMax(), logger });
-  return { tls, configuration, storage, rateLimiting, tracing, clusters, connectionLimit, timeLeft };
+  return { tls, configuration, storage, rateLimiting, tracing, clusters, connectionLimit };
 }
 
 /** One after the other, the parts of a stop have together no more time than one of them may take. */
-function createTimeLeft(timeoutMs: number): TimeLeft {
+function createTimeLeft(stopMs: () => number): TimeLeft {
   let endsAtMs: number | undefined;
   return () => {
-    endsAtMs ??= performance.now() + timeoutMs;
+    endsAtMs ??= performance.now() + stopMs();
     return Math.max(0, endsAtMs - performance.now());
   };
 }

@@ -28,7 +28,7 @@ export interface ListenersParts {
   readonly listenerAddresses: Map<string, string>;
 }
 
-/** How many milliseconds of SHUTDOWN_TIMEOUT_MS are left, from the first call on. */
+/** How many milliseconds are left for the stop, from the first call on. */
 export type TimeLeft = () => number;
 
 export interface ListenerSet {

@@ -81,10 +81,18 @@ export interface Frontdesk {
   /** Reads the configuration directory now, without waiting for its change to be noticed. What is wrong with it is logged. */
   readonly reload: () => Promise<void>;
   /**
-   * Stops accepting, lets requests in flight finish within `shutdownTimeoutMs`, and closes everything in reverse order,
-   * all of it even when a part fails; then it rejects with that error. May be called again.
+   * Stops accepting, lets requests in flight finish, and closes everything in reverse order, all of it even when a part
+   * fails; then it rejects with that error. May be called again.
    */
-  readonly close: () => Promise<void>;
+  readonly close: (options?: CloseOptions) => Promise<void>;
+}
+
+export interface CloseOptions {
+  /**
+   * How long requests in flight have; less than the setting when other parts of the program have taken of the same time.
+   * @default the setting `shutdownTimeoutMs`
+   */
+  readonly withinMs?: number | undefined;
 }
 
 /** The options with every default filled in, and the configuration as it was at the start. */

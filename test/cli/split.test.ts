@@ -1,11 +1,13 @@
 /** `frontdesk split`: modules as processes, started and stopped together; conformance/split has what they serve and SIGTERM. */
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import request from 'supertest';
 import { startSplit } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const mapping = (prefix: string, service = 'hotel') =>
   `apiVersion: gateway/v1\nkind: Mapping\nname: rooms\nprefix: ${prefix}\nservice: ${service}\nbypass_auth: true\n`;
@@ -46,6 +48,28 @@ describe('frontdesk split', () => {
     await server.said(/Again stops at once/);
     server.signal('SIGTERM');
     assert.equal((await server.ended).code, 1);
+  });
+
+  it('stops within SHUTDOWN_TIMEOUT_MS, of which the services have what the gateway leaves, and ends with 0', async () => {
+    const arrivals = new EventEmitter();
+    const stuck = await servers.http(() => void arrivals.emit('request'));
+    const limiting = '---\napiVersion: gateway/v1\nkind: RateLimitService\nname: ratelimit\nservice: ratelimit\n';
+    const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms', stuck.origin) + limiting });
+    const server = await startSplit([], { env: { CONFIG_DIR, SHUTDOWN_TIMEOUT_MS: '2500' } });
+    const arrived = once(arrivals, 'request');
+    const cutOff = [
+      assert.rejects(fetch(`${server.gatewayUrl}/v1/rooms`)),
+      sendRaw(
+        Number(new URL(server.ratelimitHttpUrl).port),
+        rawRequest('POST /json', ['Content-Type: application/json', 'Content-Length: 9']),
+      ),
+    ];
+    await arrived;
+    const startedAtMs = performance.now();
+    assert.equal((await server.stop()).code, 0);
+    const tookMs = performance.now() - startedAtMs;
+    assert.ok(tookMs > 2400 && tookMs < 4900, `${tookMs} ms`);
+    await Promise.all(cutOff);
   });
 
   it('says why one of them cannot start, stops the others, and ends with 1', async () => {
