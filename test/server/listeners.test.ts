@@ -17,7 +17,7 @@ import { bareProblem } from '../support/error-body.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { createSignal, eventually } from '../support/waiting.ts';
+import { closeOf, createSignal, eventually } from '../support/waiting.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
 import { createStranger } from '../support/wire/grpc-stranger.ts';
 
@@ -165,7 +165,7 @@ describe('listeners', () => {
         .expect(503)
         .expect('Retry-After', '1');
     const refused = connect(ratelimit?.port ?? 0, '127.0.0.1').on('error', () => {});
-    await once(refused, 'close');
+    await closeOf(refused);
     assert.match(
       (await metrics()).text,
       /^frontdesk_connections_max 3\n[\s\S]*^frontdesk_connections_refused_total 3$/m,
@@ -239,7 +239,7 @@ describe('listeners', () => {
       await Promise.all([closed, channel.goneAway]);
       // Each connection was closed by an answer that said so, and the next one was refused.
       for (const pool of pools) assert.deepEqual(await pool.ended, { code: 'ECONNREFUSED', isReused: false });
-      await Promise.all(silent.map((socket) => socket.destroyed || once(socket.resume(), 'close')));
+      await Promise.all(silent.map((socket) => socket.closed || closeOf(socket.resume())));
       channel.close();
       agent.destroy();
     });

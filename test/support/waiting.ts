@@ -1,4 +1,5 @@
-/** Waiting for an event: polling, a signal that a test gives, and a logger that can be waited for. */
+/** Waiting for an event: polling, a close, a signal that a test gives, and a logger that can be waited for. */
+import type { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Half of what Mocha gives a test: on a busy machine a process takes many seconds to start. */
@@ -41,6 +42,13 @@ export function createHeardLog() {
       lines = [];
     },
   };
+}
+
+/** Its close, also after a reset, for which `once` would reject: a client reads one when the server has not read all. */
+export function closeOf(source: EventEmitter): Promise<void> {
+  return new Promise((resolve) => {
+    source.once('close', () => resolve());
+  });
 }
 
 export interface Signal {

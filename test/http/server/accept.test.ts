@@ -12,7 +12,7 @@ import {
   upgradeOf,
 } from '#http';
 import { temporaryFiles } from '../../support/temporary-files.ts';
-import { eventually } from '../../support/waiting.ts';
+import { closeOf, eventually } from '../../support/waiting.ts';
 import { type Certificate, makeCertificate } from '../../support/wire/certificate.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
 import { bodyOf, everything } from '../raw-exchange.ts';
@@ -26,13 +26,7 @@ async function serving(options: Partial<HttpServerOptions>, use: (port: number) 
   }
 }
 
-/** Also by a reset, which a client reads when the server closes without having read all that was sent. */
-function closed(socket: Socket): Promise<void> {
-  return new Promise((resolve) => {
-    if (socket.closed) resolve();
-    else socket.once('close', () => resolve());
-  });
-}
+const closed = async (socket: Socket) => void (socket.closed || (await closeOf(socket)));
 
 const limitOf = (max: number) => createConnectionLimit({ max, logger: silentLogger });
 

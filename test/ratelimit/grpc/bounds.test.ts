@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { createLimiter, type RateLimitServer, type RateLimitServerOptions, serveRateLimit } from '#ratelimit';
+import { closeOf } from '../../support/waiting.ts';
 
 const limiter = createLimiter({ limits: [] });
 const rateLimit = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
@@ -12,6 +13,8 @@ const watch = '/grpc.health.v1.Health/Watch';
 const frame = (hex: string) => Buffer.concat([Buffer.from([0, 0, 0, 0, hex.length / 2]), Buffer.from(hex, 'hex')]);
 const onlyDomain = frame('0a0164');
 const listServices = frame('3a00');
+/** The calls that follow keep it on a busy machine, too. */
+const shortMs = 500;
 
 describe('the rate-limit port', () => {
   let server: RateLimitServer;
@@ -77,47 +80,47 @@ describe('the rate-limit port', () => {
   };
 
   it('closes connections that send nothing, or not even the first line, and reports each', async () => {
-    await open({ silentMs: 50 });
+    await open({ silentMs: shortMs });
     const [silent, slow] = [socket(), socket()];
     slow.write('PRI * HTTP/2.0\r\n');
-    await Promise.all([once(silent, 'close'), once(slow, 'close')]);
+    await Promise.all([closeOf(silent), closeOf(slow)]);
     assert.equal(await decide(), '0');
     assert.deepEqual(refused, ['silent', 'silent']);
   });
 
   it('closes a connection without a call after a while, and announces it to its client first', async () => {
-    await open({ idleMs: 50 });
+    await open({ idleMs: shortMs });
     const idle = session();
     assert.equal(await decide(idle), '0');
-    await Promise.all([once(idle, 'goaway'), once(idle, 'close')]);
+    await Promise.all([once(idle, 'goaway'), closeOf(idle)]);
     assert.deepEqual(refused, []);
   });
 
   it('closes the connection of a call whose message never arrives whole', async () => {
-    await open({ callMs: 50 });
+    await open({ callMs: shortMs });
     const slow = session();
     begin(slow).write(onlyDomain.subarray(0, 3));
-    await once(slow, 'close');
+    await closeOf(slow);
     assert.deepEqual(refused, ['unfinished']);
     assert.equal(await decide(), '0');
   });
 
   it('closes the connection of a client that takes no answers', async () => {
-    await open({ callMs: 50 });
+    await open({ callMs: shortMs });
     const deaf = session(0);
     for (let index = 0; index < 50; index += 1) begin(deaf).end(onlyDomain);
-    await once(deaf, 'close');
+    await closeOf(deaf);
     assert.equal(await decide(), '0');
   });
 
   it('lets a watch of the health last', async () => {
-    await open({ callMs: 50 });
+    await open({ callMs: shortMs });
     const stream = begin(session(), watch);
     stream.end(frame(''));
     await once(stream, 'data');
     const slow = session();
     begin(slow);
-    await once(slow, 'close');
+    await closeOf(slow);
     server.setServing(false);
     await once(stream, 'data');
   });
@@ -125,7 +128,7 @@ describe('the rate-limit port', () => {
   it('closes the oldest of too many calls whose message has not arrived', async () => {
     await open({ arrivingMax: 3 });
     const attacker = session();
-    const closed = once(attacker, 'close');
+    const closed = closeOf(attacker);
     for (let index = 0; index < 4; index += 1) begin(attacker).write(onlyDomain.subarray(0, 6));
     await closed;
     assert.equal(await decide(), '0');
@@ -145,7 +148,7 @@ describe('the rate-limit port', () => {
     assert.equal(await decide(idle), '0');
     const silent = socket();
     await once(silent, 'connect');
-    const gone = once(silent, 'close');
+    const gone = closeOf(silent);
     assert.equal(await decide(), '0');
     await gone;
     pending.end(onlyDomain);
@@ -159,7 +162,7 @@ describe('the rate-limit port', () => {
     const attacker = session();
     const endless = begin(attacker, reflection);
     for (let index = 0; index < 101; index += 1) endless.write(listServices);
-    await once(attacker, 'close');
+    await closeOf(attacker);
     const client = session();
     for (let index = 0; index < 16; index += 1) begin(client, reflection).write(listServices);
     assert.equal(await status(begin(client, reflection)), '8');
