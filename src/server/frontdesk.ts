@@ -50,7 +50,7 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
   const problems = { representations, logger, outages: outageLogs, toProblem: storage?.toProblem, problemPagesPath };
   const services = createServices(setup, { configuration, storage, problems });
   const gateway = createGatewayHost();
-  opened.defer(gateway.close);
+  opened.defer(() => gateway.close(timeLeft()));
   const findFault = createReadiness(setup, { ...basis, database: storage?.database, closing: closing.signal });
   const figures = { clusters, counts: createGatewayCounts(), traffic: createTraffic({ clock }) };
   const own = createOwnRoutes({ ...basis, ...figures, logger, services, gateway, findFault, representations, clock });

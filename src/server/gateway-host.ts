@@ -19,8 +19,11 @@ export interface GatewayHost {
   readonly explain: Explain;
   /** The gateway that was in force closes when its last request has ended. */
   readonly replace: (next: OpenGateway) => void;
-  /** Resolves when no request is left on any of them. */
-  readonly close: () => Promise<void>;
+  /**
+   * Resolves when the requests that have begun have ended, or after `deadlineMs`, and all gateways are closed. Those of a
+   * host, which sends requests until it closes its own server, may begin later; they are not waited for.
+   */
+  readonly close: (deadlineMs: number) => Promise<void>;
 }
 
 /**
@@ -28,19 +31,18 @@ export interface GatewayHost {
  * gateway that they are part of.
  */
 export function createGatewayHost(): GatewayHost {
-  const closing = new Set<Promise<void>>();
+  const retired = new Map<Holder, Promise<void>>();
   let inForce: Holder | undefined;
+  let isClosed = false;
 
   function holder(): Holder {
     if (inForce === undefined) throw new Error('no gateway is open yet');
     return inForce;
   }
 
-  function close(holder: Holder): void {
-    if (holder.isClosed) return;
-    holder.isClosed = true;
-    const closed = holder.open.close().finally(() => closing.delete(closed));
-    closing.add(closed);
+  function retire(last: Holder): void {
+    const closed = closeWhenDrained(last).finally(() => retired.delete(last));
+    retired.set(last, closed);
   }
 
   return Object.freeze({
@@ -51,7 +53,7 @@ export function createGatewayHost(): GatewayHost {
         await met.open.gateway.middleware(ctx, noNext);
       } finally {
         met.inFlight -= 1;
-        if (met.isReplaced && met.inFlight === 0) close(met);
+        if (met.inFlight === 0) met.onDrained?.();
       }
     },
     answersPreflight: (ctx: Context) => holder().open.gateway.answersPreflight(ctx),
@@ -59,23 +61,36 @@ export function createGatewayHost(): GatewayHost {
     explain: (request: ExplainRequest) => holder().open.explain(request),
     replace(open: OpenGateway) {
       const last = inForce;
-      inForce = { open, inFlight: 0, isReplaced: false, isClosed: false };
-      if (last === undefined) return;
-      last.isReplaced = true;
-      if (last.inFlight === 0) close(last);
+      inForce = { open, inFlight: 0, onDrained: undefined };
+      if (last !== undefined) retire(last);
     },
-    async close() {
-      if (inForce !== undefined) close(inForce);
-      await Promise.all(closing);
+    async close(deadlineMs: number) {
+      if (inForce !== undefined && !isClosed) {
+        retire(inForce);
+        inForce = { open: inForce.open, inFlight: 0, onDrained: undefined };
+      }
+      isClosed = true;
+      const timer = setTimeout(() => {
+        for (const { onDrained } of retired.keys()) onDrained?.();
+      }, deadlineMs);
+      await Promise.all(retired.values()).finally(() => clearTimeout(timer));
     },
   });
+}
+
+async function closeWhenDrained(holder: Holder): Promise<void> {
+  if (holder.inFlight > 0)
+    await new Promise<void>((resolve) => {
+      holder.onDrained = resolve;
+    });
+  await holder.open.close();
 }
 
 interface Holder {
   readonly open: OpenGateway;
   inFlight: number;
-  isReplaced: boolean;
-  isClosed: boolean;
+  /** Set while it waits to be closed. */
+  onDrained: (() => void) | undefined;
 }
 
 /** A gateway answers every request. */

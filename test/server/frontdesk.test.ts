@@ -1,6 +1,9 @@
 /** A desk made of options, as a program makes it that embeds or runs one. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
+import { request as createRequest, type IncomingMessage } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import Koa, { type Context, type Middleware, type Next } from 'koa';
 import mount from 'koa-mount';
 import request from 'supertest';
@@ -10,9 +13,12 @@ import { type LogLine, recordingLogger } from '../support/edge.ts';
 import { bareProblem } from '../support/error-body.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
+import { createSignal } from '../support/waiting.ts';
+import { dateIn } from './hotel-client.ts';
 
 describe('createFrontdesk', () => {
-  const open = desksOf(testServers());
+  const servers = testServers();
+  const open = desksOf(servers);
   const writeFiles = temporaryFiles();
 
   it('loads demo data only when it is asked to', async () => {
@@ -81,6 +87,54 @@ describe('createFrontdesk', () => {
     await assert.rejects(open({ databaseUrl, services, config: { records: [] } }), /composed of functions/);
     // SQLite removes data.db-wal with its last connection.
     assert.deepEqual(await readdir(directory), ['data.db']);
+  });
+
+  it('waits for a booking in the server of a host when it closes, and closes its database afterwards', async () => {
+    const desk = await open();
+    const begun = createSignal();
+    const host = new Koa().use((_ctx, next) => {
+      begun.give();
+      return next();
+    });
+    const { origin } = await servers.http(host.use(desk.middleware).callback());
+    const { body } = await callAsDemo(desk, '/v1/hotels?limit=1').expect(200);
+    const order = JSON.stringify({
+      hotel_id: body.items[0].id,
+      room_type: body.items[0].room_types[0].name,
+      check_in: dateIn(30),
+      check_out: dateIn(31),
+    });
+    const asking = createRequest(`${origin}/v1/hotels/bookings/`, {
+      method: 'POST',
+      auth: 'demo:demo',
+      headers: { 'Content-Type': 'application/json', 'Content-Length': order.length },
+    });
+    asking.write(order.slice(0, 10));
+    await begun.given;
+    const closed = desk.close();
+    await Promise.race([closed, delay(100)]);
+    asking.end(order.slice(10));
+    const [answer] = (await once(asking, 'response')) as [IncomingMessage];
+    assert.equal(answer.statusCode, 201);
+    answer.resume();
+    await closed;
+  });
+
+  it('waits no longer than shutdownTimeoutMs for a service of the host when it closes', async () => {
+    const begun = createSignal();
+    const stuck = () => {
+      begun.give();
+      return new Promise<never>(() => {});
+    };
+    const config = { records: [mappingRecord('stuck', '/', 'stuck')] };
+    const desk = await open({ config, services: { stuck }, demo: false, shutdownTimeoutMs: 50 });
+    const { origin } = await servers.http(new Koa().use(desk.middleware).callback());
+    const asking = createRequest(origin)
+      .on('error', () => {})
+      .end();
+    await begun.given;
+    await desk.close();
+    asking.destroy();
   });
 
   it('writes no line a request when the level of the logger is off', async () => {

@@ -43,13 +43,35 @@ describe('createGatewayHost', () => {
     assert.deepEqual(events, ['first is closed']);
   });
 
-  it('closes the last one once, although requests end afterwards, and waits for it', async () => {
+  it('closes all of them once, when the requests that had begun have ended', async () => {
+    const { host, events, go, replace } = setUp();
+    const requests = [host.middleware(ctx)];
+    replace('second');
+    requests.push(host.middleware(ctx));
+    const closed = Promise.all([host.close(60_000), host.close(60_000)]);
+    go.give();
+    await Promise.all([closed, ...requests]);
+    const ended = ['first ends', 'first is closed', 'second ends', 'second is closed'];
+    assert.deepEqual(events.slice(2).sort(), ended);
+  });
+
+  it('closes it at the deadline, although requests end afterwards', async () => {
     const { host, events, go } = setUp();
     const request = host.middleware(ctx);
-    await Promise.all([host.close(), host.close()]);
+    await host.close(1);
     go.give();
     await request;
     assert.deepEqual(events, ['first begins', 'first is closed', 'first ends']);
+  });
+
+  it('does not wait for requests that begin while it closes', async () => {
+    const { host, events, go } = setUp();
+    const closed = host.close(60_000);
+    const late = host.middleware(ctx);
+    await closed;
+    go.give();
+    await late;
+    assert.deepEqual(events, ['first is closed', 'first begins', 'first ends']);
   });
 
   it('says so where there is no gateway yet', async () => {
