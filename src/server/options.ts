@@ -179,7 +179,9 @@ const ownOptions = {
     .min(1, `[] leaves nothing to run: choose from ${knownModules}`),
   demo: z.boolean('expected true or false'),
   logger: z.custom(isLogger, 'expected a logger like that of pino, with the functions info, warn and error'),
-  services: z.custom(isMap, 'expected Koa apps or middleware by name, such as { tickets: app }').superRefine(addFaults),
+  services: z
+    .custom(isPlain, 'expected Koa apps or middleware by name, such as { tickets: app }')
+    .superRefine(addFaults),
   clock: z.custom((value) => typeof value === 'function', 'expected a function that returns milliseconds'),
   dormant: z.boolean('expected true or false'),
 };
@@ -200,6 +202,13 @@ function isLogger(value: unknown): boolean {
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A Map, a Set or a promise has no entries, and would mean no services. */
+function isPlain(value: unknown): boolean {
+  if (!isMap(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function addFaults(services: unknown, context: z.RefinementCtx): void {

@@ -40,6 +40,8 @@ describe('options of createFrontdesk', () => {
     ['a logger that is none', { logger: {} }, /^Error: logger: expected a logger like that of pino/],
     ['a clock that is a number', { clock: 5 }, /^Error: clock: expected a function/],
     ['services in a list', { services: [new Koa()] }, /^Error: services: expected Koa apps or middleware by name/],
+    ['services in a Map', { services: new Map([['spa', new Koa()]]) }, /^Error: services: expected Koa apps or/],
+    ['services that are still a promise', { services: Promise.resolve({}) }, /^Error: services: expected Koa apps or/],
     ['a switch that is text', { dormant: 'no' }, /^Error: dormant: expected true or false$/],
     ['a value that JSON cannot hold', { port: 8080n }, /port=a bigint: expected a whole number/],
     ['nearly an option that is no setting', { demmo: true }, /demmo is not a setting: did you mean demo\?/],
