@@ -8,7 +8,7 @@ import { type Database, type DatabaseOptions, openDatabase, StorageSetupError, S
 import { createPostgresDatabase, type ScratchDatabase } from '../support/databases.ts';
 import { eventually } from '../support/waiting.ts';
 
-const timeoutMs = 400;
+const timeoutMs = 1000;
 
 describe('a PostgreSQL database', () => {
   let place: ScratchDatabase;
@@ -21,6 +21,8 @@ describe('a PostgreSQL database', () => {
     const server = process.env['TEST_POSTGRES_URL'];
     if (server === undefined) return context.skip();
     place = await createPostgresDatabase(server);
+    // The tables take longer than the time-out of a test on a busy machine.
+    await (await openDatabase({ url: place.url })).close();
     gate = await openGate(place.url);
     database = await openDatabase({ url: gate.url, timeoutMs, ...options });
     admin = new pg.Client(server);
