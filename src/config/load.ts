@@ -247,7 +247,7 @@ function keepDomains(limits: readonly LimitDomain[]): Work<Kept<LimitDomain>> {
     (later, first) => ({
       source: later.source,
       record: `domain ${later.domain}`,
-      message: 'there is already a domain of this name',
+      message: 'another domain has this name already',
       other: first.source,
       remedy: 'Put the descriptors of both into one of them.',
     }),

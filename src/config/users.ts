@@ -69,7 +69,7 @@ function sameUser({ user, source }: FoundUser, first: FoundUser): ConfigurationE
   return {
     source,
     record: `User ${user.name}`,
-    message: 'there is already a user of this name',
+    message: 'another user has this name already',
     other: first.source,
     remedy: 'Rename one of the two, or remove it.',
   };

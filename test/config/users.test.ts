@@ -65,7 +65,7 @@ describe('users', () => {
       [
         [2, 'User b', 'password_hash is missing'],
         [3, 'User', 'the document must be a map, not a string'],
-        [4, 'User a', 'there is already a user of this name'],
+        [4, 'User a', 'another user has this name already'],
       ],
     );
   });

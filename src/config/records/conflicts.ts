@@ -87,7 +87,7 @@ function errorOf(record: GatewayRecord, fault: Fault, other?: GatewayRecord): Co
 }
 
 function sameName(later: GatewayRecord, first: GatewayRecord): ConfigurationError {
-  const message = `there is already a ${first.kind} of this name`;
+  const message = `another ${first.kind} has this name already`;
   return errorOf(later, { message, remedy: 'Rename one of the two, or remove it.' }, first);
 }
 
