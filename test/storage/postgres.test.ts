@@ -66,25 +66,35 @@ describe('a PostgreSQL database', () => {
     });
   });
 
-  it('behind a pooler that refuses our time-outs is named with the setting of the pooler', async () => {
-    const message = 'unsupported startup parameter: statement_timeout';
-    const fields = Buffer.from(`SERROR\0C08P01\0M${message}\0\0`);
-    const length = Buffer.alloc(4);
-    length.writeInt32BE(4 + fields.length);
-    const pooler = createServer((client) =>
-      client.once('data', () => client.end(Buffer.concat([Buffer.from('E'), length, fields]))),
-    );
-    await once(pooler.listen(0, '127.0.0.1'), 'listening');
-    try {
-      const url = `postgres://demo@127.0.0.1:${(pooler.address() as AddressInfo).port}/frontdesk`;
-      await assert.rejects(
-        openDatabase({ url }),
-        /statement_timeout\. .*ignore_startup_parameters = statement_timeout, idle/,
+  for (const [what, code, message, expected] of [
+    [
+      'behind a pooler that refuses our time-outs is named with the setting of the pooler',
+      '08P01',
+      'unsupported startup parameter: statement_timeout',
+      /statement_timeout\. .*ignore_startup_parameters = statement_timeout, idle/,
+    ],
+    [
+      'that refuses the password is named with what is wrong in its URL',
+      '28P01',
+      'password authentication failed for user "demo"',
+      /user "demo"\. Correct the user and the password in DATABASE_URL, /,
+    ],
+  ] as const)
+    it(what, async () => {
+      const fields = Buffer.from(`SERROR\0C${code}\0M${message}\0\0`);
+      const length = Buffer.alloc(4);
+      length.writeInt32BE(4 + fields.length);
+      const server = createServer((client) =>
+        client.once('data', () => client.end(Buffer.concat([Buffer.from('E'), length, fields]))),
       );
-    } finally {
-      pooler.close();
-    }
-  });
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      try {
+        const url = `postgres://demo@127.0.0.1:${(server.address() as AddressInfo).port}/frontdesk`;
+        await assert.rejects(openDatabase({ url }), expected);
+      } finally {
+        server.close();
+      }
+    });
 
   it('behind a pooler that changes the connections of the server finds what it reads', async function () {
     await open(this, { pool: 1 });
