@@ -261,10 +261,11 @@ export function systemCode(cause: unknown): string {
 /** For a terminal. `remedy` is for one who may not write there. */
 export function notWritten(path: string, cause: unknown, remedy: string): Error {
   const code = systemCode(cause);
-  return new Error(`cannot write ${path} (${code}): ${fullDiskRemedies[code] ?? remedy}`, { cause });
+  return new Error(`cannot write ${path} (${code}): ${diskRemedies[code] ?? remedy}`, { cause });
 }
 
-const fullDiskRemedies: Readonly<Record<string, string>> = {
+const diskRemedies: Readonly<Record<string, string>> = {
   ENOSPC: 'make room on its disk',
   EDQUOT: "make room in this user's quota of the disk",
+  EROFS: 'its file system is read-only: mount it for writing, or name a directory of another one',
 };

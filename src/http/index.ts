@@ -87,7 +87,7 @@ export {
 export { createClientErrorLog } from './server/client-error-log.ts';
 export { answerClientErrors } from './server/client-errors.ts';
 export { type ConnectionCounts, type ConnectionLimit, createConnectionLimit } from './server/connection-limit.ts';
-export { type HttpServer, type HttpServerOptions, serveHttp } from './server/listen.ts';
+export { type HttpServer, type HttpServerOptions, listenError, serveHttp } from './server/listen.ts';
 export { beforeHead } from './server/node-fixes.ts';
 export { nodeHttp } from './server/node-http.ts';
 export { announcesBody, takeOnBodyTimeout } from './server/request-bodies.ts';

@@ -6,6 +6,7 @@ import {
   type ConnectionLimit,
   createUpgrades,
   type HttpServerOptions,
+  listenError,
   serveHttp,
   type UpgradeListener,
   type Upgrades,
@@ -221,9 +222,11 @@ async function openRateLimit(
   { limiter, onRefused, isReady }: Pick<RateLimiting, 'onRefused' | 'isReady'> & { readonly limiter: Limiter },
   { admit }: ConnectionLimit,
 ): Promise<Opened & { readonly leave: () => void }> {
-  const { host, port = 0, hostSetting, portSetting } = placesOf(settings).ratelimit;
-  const server = await serveRateLimit({ limiter, host, port, logger, onRefused, admit }).catch((cause: unknown) => {
-    throw new Error(`${messageOf(cause)} The settings are ${hostSetting} and ${portSetting}.`, { cause });
+  const { port = 0, ...place } = placesOf(settings).ratelimit;
+  const { host } = place;
+  const server = await serveRateLimit({ limiter, host, port, logger, onRefused, admit }).catch((error) => {
+    // Without the system's error it is another one, of loading the library.
+    throw error.cause === undefined ? error : listenError(error.cause, { ...place, port });
   });
   const report = () => server.setServing(isReady());
   report();
@@ -236,10 +239,6 @@ async function openRateLimit(
       return server.close(deadlineMs);
     },
   };
-}
-
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** A listener on every address is reached at the loopback address. */

@@ -48,13 +48,14 @@ describe('users', () => {
     assert.match(await readFile(file, 'utf8'), /name: ann/);
   });
 
-  it('are not added where the disk is full, which the message says', async () => {
-    const cause = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
-    assert.match(
-      notWritten('users.yaml', cause, 'let this user write it').message,
-      /\(ENOSPC\): make room on its disk$/,
-    );
-  });
+  for (const [what, code, expected] of [
+    ['the disk is full', 'ENOSPC', /\(ENOSPC\): make room on its disk$/],
+    ['the file system is read-only', 'EROFS', /\(EROFS\): its file system is read-only: mount it for writing, or /],
+  ] as const)
+    it(`are not added where ${what}, which the message says`, async () => {
+      const cause = Object.assign(new Error(what), { code });
+      assert.match(notWritten('users.yaml', cause, 'let this user write it').message, expected);
+    });
 
   it('that cannot be used do not lock the others out', () => {
     const users = [{ name: 'a', password_hash: phc }, { name: 'b' }, 'c', { name: 'a', password_hash: phc }];

@@ -87,20 +87,28 @@ async function createListener({ handler, tls, upgrades, ...limits }: HttpServerO
   return upgrades === undefined ? server : server.on('upgrade', upgrades.listener(handler));
 }
 
-function listening(server: Server, { host, port, hostSetting, portSetting }: HttpServerOptions): Promise<void> {
+function listening(server: Server, options: HttpServerOptions): Promise<void> {
+  const { host, port } = options;
   return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => {
-      const remedies: Readonly<Record<string, string>> = {
-        EADDRINUSE: `another process has it: stop that one, or choose another port with ${portSetting} (0 picks a free one)`,
-        EADDRNOTAVAIL: `this machine has no such address: choose one of its own with ${hostSetting}`,
-        EACCES: `this user may not listen there: choose a port from 1024 on with ${portSetting}`,
-      };
-      const remedy =
-        remedies[cause.code ?? ''] ?? `choose another address with ${hostSetting} or another port with ${portSetting}`;
-      reject(new Error(`cannot listen on ${host}:${port} (${cause.code ?? cause.message}): ${remedy}`, { cause }));
-    });
+    server.once('error', (cause) => reject(listenError(cause, options)));
     server.listen({ host, port }, resolve);
   });
+}
+
+/** Why a server of any protocol cannot listen, and the setting or the limit that helps. */
+export function listenError(
+  cause: NodeJS.ErrnoException,
+  { host, port, hostSetting, portSetting }: Pick<HttpServerOptions, 'host' | 'port' | 'hostSetting' | 'portSetting'>,
+): Error {
+  const remedies: Readonly<Record<string, string>> = {
+    EADDRINUSE: `another process has it: stop that one, or choose another port with ${portSetting} (0 picks a free one)`,
+    EADDRNOTAVAIL: `this machine has no such address: choose one of its own with ${hostSetting}`,
+    EACCES: `this user may not listen there: choose a port from 1024 on with ${portSetting}`,
+    EMFILE: 'this process has as many open files as it may: raise the limit (ulimit -n)',
+  };
+  const remedy =
+    remedies[cause.code ?? ''] ?? `choose another address with ${hostSetting} or another port with ${portSetting}`;
+  return new Error(`cannot listen on ${host}:${port} (${cause.code ?? cause.message}): ${remedy}`, { cause });
 }
 
 /** Time for a request that is on its way on an idle connection: cut off, its client could not know what became of it. */

@@ -108,9 +108,11 @@ function listen(listener: Listener, host: string, port: number): Promise<number>
 
 function listenError(cause: NodeJS.ErrnoException, host: string, port: number): Error {
   const where = `The rate-limit server cannot listen on ${host}:${port} (${cause.code ?? cause.message})`;
+  const remedies: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'another process has the port; stop it or choose another port (0 picks a free one)',
+    EMFILE: 'this process has as many open files as it may; raise the limit (ulimit -n)',
+  };
   const remedy =
-    cause.code === 'EADDRINUSE'
-      ? 'another process has the port; stop it or choose another port (0 picks a free one)'
-      : 'choose another port, or another host that is an address of this machine';
+    remedies[cause.code ?? ''] ?? 'choose another port, or another host that is an address of this machine';
   return Object.assign(new Error(`${where}: ${remedy}.`, { cause }), { code: cause.code });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
-import { type HttpServer, type HttpServerOptions, serveHttp } from '#http';
+import { type HttpServer, type HttpServerOptions, listenError, serveHttp } from '#http';
 import { httpLimits } from '../../support/wire/http-limits.ts';
 import { bodyOf, everything } from '../raw-exchange.ts';
 
@@ -32,6 +32,14 @@ describe('serveHttp', () => {
     await assert.rejects(
       () => serveHttp({ ...httpLimits, host: '192.0.2.1', handler: () => {} }),
       (error: Error) => error.message.includes('192.0.2.1') && error.message.includes('HOST'),
+    );
+  });
+
+  it('names the limit of open files where the process has reached it', () => {
+    const cause = Object.assign(new Error('listen EMFILE: too many open files'), { code: 'EMFILE' });
+    assert.equal(
+      listenError(cause, httpLimits).message,
+      `cannot listen on 127.0.0.1:${httpLimits.port} (EMFILE): this process has as many open files as it may: raise the limit (ulimit -n)`,
     );
   });
 
