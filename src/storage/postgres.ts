@@ -43,8 +43,8 @@ function remedyFor(error: unknown): string {
   // PgBouncer refuses each parameter of a connection that it does not know.
   if (messageOf(error).startsWith('unsupported startup parameter'))
     return 'Let the pooler ignore it, in pgbouncer.ini: ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout';
-  // The server is there, and refuses the user (28000) or the password (28P01).
-  if (codeOf(error).startsWith('28'))
+  // The server is there, and refuses the user (28000) or the password (28P01); or it asks for one, and the URL has none.
+  if (codeOf(error).startsWith('28') || messageOf(error).startsWith('SASL'))
     return 'Correct the user and the password in DATABASE_URL, or let pg_hba.conf of the server accept them';
   return 'Start the server, create the database (createdb), or let DATABASE_URL name one that this user can create tables in';
 }

@@ -10,6 +10,15 @@ import { eventually } from '../support/waiting.ts';
 
 const timeoutMs = 1000;
 
+/** A message of the server: its type, its length, its text. */
+function reply(type: string, text: string): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(4 + Buffer.byteLength(text));
+  return Buffer.concat([Buffer.from(type), length, Buffer.from(text)]);
+}
+
+const failure = (code: string, message: string) => reply('E', `SERROR\0C${code}\0M${message}\0\0`);
+
 describe('a PostgreSQL database', () => {
   let place: ScratchDatabase;
   let database: Database;
@@ -66,27 +75,28 @@ describe('a PostgreSQL database', () => {
     });
   });
 
-  for (const [what, code, message, expected] of [
+  for (const [what, replies, expected] of [
     [
       'behind a pooler that refuses our time-outs is named with the setting of the pooler',
-      '08P01',
-      'unsupported startup parameter: statement_timeout',
+      [failure('08P01', 'unsupported startup parameter: statement_timeout')],
       /statement_timeout\. .*ignore_startup_parameters = statement_timeout, idle/,
     ],
     [
       'that refuses the password is named with what is wrong in its URL',
-      '28P01',
-      'password authentication failed for user "demo"',
+      [failure('28P01', 'password authentication failed for user "demo"')],
       /user "demo"\. Correct the user and the password in DATABASE_URL, /,
+    ],
+    [
+      'that asks for a password is named with what is missing in its URL',
+      [reply('R', '\0\0\0\x0aSCRAM-SHA-256\0\0'), reply('R', '\0\0\0\x0br=r,s=c2FsdA==,i=4096')],
+      /password must be a string\. Correct the user and the password in DATABASE_URL, /,
     ],
   ] as const)
     it(what, async () => {
-      const fields = Buffer.from(`SERROR\0C${code}\0M${message}\0\0`);
-      const length = Buffer.alloc(4);
-      length.writeInt32BE(4 + fields.length);
-      const server = createServer((client) =>
-        client.once('data', () => client.end(Buffer.concat([Buffer.from('E'), length, fields]))),
-      );
+      const server = createServer((client) => {
+        const left: Buffer[] = [...replies];
+        client.on('data', () => void client.write(left.shift() ?? ''));
+      });
       await once(server.listen(0, '127.0.0.1'), 'listening');
       try {
         const url = `postgres://demo@127.0.0.1:${(server.address() as AddressInfo).port}/frontdesk`;
