@@ -126,12 +126,15 @@ async function closeServer(
   const finished = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   leave();
   const startedAtMs = performance.now();
-  const isOver = (sinceMs: number) => performance.now() - Math.max(sinceMs, startedAtMs) >= farewellMs;
+  // What arrived while this process was busy has been read since the sweep before, not before this one.
+  let lastSweepMs = startedAtMs;
+  const isOver = (sinceMs: number) => lastSweepMs - Math.max(sinceMs, startedAtMs) >= farewellMs;
   const sweep = setInterval(() => {
     if (isOver(startedAtMs)) closeHandshakes();
     for (const { socket, responses, idleSinceMs } of all()) {
       if (responses.size === 0 && isOver(idleSinceMs)) socket.destroy();
     }
+    lastSweepMs = performance.now();
   }, 20);
   const deadline = setTimeout(() => {
     closeHandshakes();

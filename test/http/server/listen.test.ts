@@ -108,4 +108,18 @@ describe('closing a server', () => {
     const connections = (await answers).match(/(?<=^Connection: ).*/gm);
     assert.deepEqual(connections, ['keep-alive', 'close']);
   });
+
+  it('answers a request that arrives on an idle connection while the process is busy', async () => {
+    const server = await serveHttp({ ...httpLimits, handler: (_request, response) => response.end('x') });
+    const socket = connect(server.port, '127.0.0.1');
+    socket.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    await once(socket, 'data');
+    const answer = everything(socket);
+    const closed = server.close(neverMs);
+    socket.write('GET /2 HTTP/1.1\r\nHost: a\r\n\r\n');
+    // Longer than an idle connection has.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+    await closed;
+    assert.match(await answer, /^Connection: close\r\n[\s\S]*\r\n\r\nx$/m);
+  });
 });
