@@ -61,11 +61,12 @@ const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 /** The first signal stops gracefully, the second at once. Returns the function that the first one calls. */
 function stopOnSignal(desk: Frontdesk, output: LogOutput, silent: boolean): (options?: CloseOptions) => void {
   function onSignal(signal: NodeJS.Signals): void {
-    if (!silent) process.stdout.write(`\n${signal}: requests in flight finish, then it stops. Again stops at once.\n`);
     stop();
+    if (!silent) process.stdout.write(`\n${signal}: requests in flight finish, then it stops. Again stops at once.\n`);
   }
   function stop(options?: CloseOptions): void {
-    for (const again of stopSignals) process.removeListener(again, onSignal).once(again, () => process.exit(1));
+    // In this order: without a listener in between, Node would lose a signal that has just come.
+    for (const again of stopSignals) process.once(again, () => process.exit(1)).removeListener(again, onSignal);
     desk.close(options).then(
       () => end(output, 0),
       (error: Error) => {
