@@ -17,7 +17,7 @@ export {
   markBodyRestored,
   readJsonBody,
 } from './body.ts';
-export { type ByteQueue, createByteQueue } from './byte-queue.ts';
+export { createByteQueue } from './byte-queue.ts';
 export {
   createRequestContext,
   gatewayRoot,

@@ -1,6 +1,5 @@
 /** The body of an upstream's response: held until it is wanted, then taken whole, streamed, read to a bound, or dropped. */
 import { Readable } from 'node:stream';
-import { type ByteQueue, createByteQueue } from '#http';
 import { timedOut } from './failures.ts';
 import { createIdleTimer, type IdleTimer } from './idle-timer.ts';
 
@@ -51,9 +50,6 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
   let failure: Error | undefined;
   let trailers = none;
   let reader: Readable | undefined;
-  /** Between the connection and the reader, which keeps an object for each chunk. */
-  let queue: ByteQueue | undefined;
-  let isReaderWaiting = false;
   let idleTimer: IdleTimer | undefined;
 
   function hold(chunk: Buffer): boolean {
@@ -73,23 +69,6 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
     resume();
   }
 
-  /** The reader asks for more only when it has nothing left. */
-  function read(): void {
-    const waiting = queue?.take() ?? none;
-    isReaderWaiting = waiting.length === 0;
-    for (const chunk of waiting) reader?.push(chunk);
-    if (isEnded) reader?.push(null);
-    else goOn();
-  }
-
-  function pass(chunk: Buffer, to: Readable): boolean {
-    if (isReaderWaiting) {
-      isReaderWaiting = false;
-      to.push(chunk);
-    } else queue?.add(chunk);
-    return to.readableLength + (queue?.length() ?? 0) < heldBytesMax;
-  }
-
   function destroy(cause: Error | null, done: (cause: Error | null) => void): void {
     idleTimer?.stop();
     if (!isEnded) abandon();
@@ -98,11 +77,11 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
 
   function stream(idle: IdleTimer): Readable {
     idleTimer = idle;
-    queue = createByteQueue();
-    for (const chunk of held) queue.add(chunk);
+    reader = new Readable({ highWaterMark: heldBytesMax, read: goOn, destroy });
+    for (const chunk of held) reader.push(chunk);
     held = [];
-    reader = new Readable({ highWaterMark: 1, read, destroy });
-    if (!isEnded) idle.touch();
+    if (isEnded) reader.push(null);
+    else idle.touch();
     if (failure !== undefined) reader.destroy(failure);
     return reader;
   }
@@ -116,14 +95,14 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
   return {
     take(chunk) {
       idleTimer?.touch();
-      isPaused = !(reader === undefined ? hold(chunk) : pass(chunk, reader));
+      isPaused = !(reader === undefined ? hold(chunk) : reader.push(chunk));
       return !isPaused;
     },
     end(found) {
       isEnded = true;
       trailers = found;
       idleTimer?.stop();
-      if (isReaderWaiting) reader?.push(null);
+      reader?.push(null);
     },
     fail(cause) {
       failure = cause;
@@ -154,7 +133,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
       idleTimer = createIdleTimer(droppedIdleMs, abandon);
       goOn();
     },
-    isAwaited: () => !isEnded && reader?.readableLength === 0 && queue?.length() === 0,
+    isAwaited: () => !isEnded && reader?.readableLength === 0,
     trailers: () => trailers,
     failure: () => failure,
   };
