@@ -93,8 +93,10 @@ describe('a PostgreSQL database', () => {
     ],
   ] as const)
     it(what, async () => {
+      const clients: Socket[] = [];
       const server = createServer((client) => {
         const left: Buffer[] = [...replies];
+        clients.push(client);
         client.on('data', () => void client.write(left.shift() ?? ''));
       });
       await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -102,6 +104,8 @@ describe('a PostgreSQL database', () => {
         const url = `postgres://demo@127.0.0.1:${(server.address() as AddressInfo).port}/frontdesk`;
         await assert.rejects(openDatabase({ url }), expected);
       } finally {
+        // pg leaves that to the server.
+        for (const client of clients) client.destroy();
         server.close();
       }
     });
