@@ -38,9 +38,9 @@ const defaultWaitingMax = 10_000;
 
 /**
  * Node serves all pipelined requests of a connection at once, and their answers wait in memory for their turn. Here a
- * request waits until fewer than `pipelineMax` are open before it, and the connection is not read in the meantime. An
- * answer that the client does not take stays open. What has been read by then waits as requests: a connection that
- * brings one beyond `waitingMax` ends.
+ * request waits until fewer than `pipelineMax` are open before it; an answer that the client does not take stays open. The
+ * connection is paused meanwhile, but Node may read on where a message ends. What it reads waits as requests: a
+ * connection that brings one beyond `waitingMax` ends.
  */
 export function createConnections(server: Server, options: ConnectionsOptions): Connections {
   const { handler, pipelineMax, waitingMax = defaultWaitingMax, setIdle } = options;
