@@ -1,12 +1,12 @@
 /** The middleware that turns every thrown error into a response. */
+import { inspect } from 'node:util';
 import type { Context, Middleware, Next } from 'koa';
 import { gatewayRoot, requestContext } from './context.ts';
 import type { ProblemNotes } from './html/problem-page.ts';
 import { createOutageLogs, type Logger, logRequest, type OutageLogs, requestLogFields } from './log/log.ts';
-import { errorBody, type Problem, problemOf, reasonOf } from './problem.ts';
+import { errorBody, Problem, problemOf, reasonOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
 import { createRepresentations, type Formatter, type Representations } from './representations.ts';
-import { readable } from './thrown.ts';
 
 export interface ProblemResponsesOptions {
   readonly representations?: Representations;
@@ -59,6 +59,31 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
       else writeProblem(ctx, found, representations.chooseForError(ctx.req.headers.accept), problemPagesPath);
     }
   };
+}
+
+/**
+ * What was thrown, in a form that the error body, loggers and tracers can read without throwing again. pino marks an error
+ * while it writes it, so a frozen one gets an heir that reads the same.
+ */
+function readable(thrown: unknown): unknown {
+  if (Object(thrown) !== thrown) return thrown;
+  try {
+    // Readable as it is, and in a flood of refusals its stack would cost the most.
+    if (thrown instanceof Problem) return thrown;
+    if (!(thrown instanceof Error)) return new Error(`what was thrown is no error: ${inspect(thrown)}`);
+    readAll(thrown);
+    return Object.isExtensible(thrown) ? thrown : Object.create(thrown);
+  } catch {
+    return new TypeError('what was thrown cannot be read: one of its properties throws');
+  }
+}
+
+/** The properties that loggers and tracers read. */
+function readAll(thrown: Error): void {
+  String(thrown);
+  void thrown.stack;
+  void thrown.cause;
+  for (const name in thrown) void thrown[name as keyof Error];
 }
 
 function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesPath: string | undefined): void {

@@ -244,7 +244,7 @@ describe('listeners', () => {
       agent.destroy();
     });
 
-    it('takes no longer than SHUTDOWN_TIMEOUT_MS, whatever hangs on how many listeners', async () => {
+    it('takes no longer than SHUTDOWN_TIMEOUT_MS, however many requests hang on however many listeners', async () => {
       const reached = createSignal();
       const never = () => {
         reached.give();
