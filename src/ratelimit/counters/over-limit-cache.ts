@@ -79,9 +79,7 @@ export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOption
         if (result === undefined) return undefined;
         results.push(result);
       }
-      // Of a request that is not denied, quotas take what they can.
-      const onlyShadowsAreOver = hits.every(({ shadow }, index) => shadow && results[index]?.over === true);
-      return isDenied(hits, results) || onlyShadowsAreOver ? results : undefined;
+      return isDenied(hits, results) || onlyShadowsAreOver(hits, results) ? results : undefined;
     },
     store(keys: readonly string[], hits: readonly Hit[], results: readonly SharedResult[], askedMs: number): void {
       const isOver = results.some(({ over }) => over);
@@ -98,6 +96,11 @@ export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOption
 /** Of two hits on one key the second depends on the first, so Redis must decide. */
 function hasTwice(keys: readonly string[]): boolean {
   return keys.length > 1 && new Set(keys).size < keys.length;
+}
+
+/** Then there is nothing to take; of other requests that are not denied, quotas take what they can. */
+function onlyShadowsAreOver(hits: readonly Hit[], results: readonly HitResult[]): boolean {
+  return hits.every(({ shadow }, index) => shadow && results[index]?.over === true);
 }
 
 /** Shadow hits and `countDenied` take what they can although the request is denied: then Redis must count. */
