@@ -92,9 +92,10 @@ function unfitBody(): RangeError {
 }
 
 /**
- * Calls `done` with the whole body once it was read, or with undefined when it is too large, breaks off or is not read. It neither starts nor slows the reading: Node does not count a listener for `data` that is added through
- * EventEmitter as a reader. The bytes are copied into one buffer: a client that sends them one by one would otherwise make
- * us keep an object for each.
+ * Calls `done` with the whole body once it was read, or with undefined when it is too large, breaks off or is not read. It
+ * neither starts nor slows the reading: Node does not count a listener for `data` that is added through EventEmitter as a
+ * reader. The bytes are copied into one buffer: a client that sends them one by one would otherwise make us keep an object
+ * for each.
  */
 function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => void): void {
   let copy: Buffer | undefined;

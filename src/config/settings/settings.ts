@@ -101,16 +101,19 @@ function contradictions(settings: Settings, nameOf: (name: SettingName) => strin
  * names, one slip (two in ten letters or more), and only while the setting that it resembles is unset.
  */
 function nearMisses(env: Readonly<Record<string, string | undefined>>): string[] {
-  const missing = Object.keys(settingTable)
-    .map(variableOf)
-    .filter((variable) => variable.length >= 6 && env[variable] === undefined);
-  const ours = new Set(Object.keys(settingTable).map(variableOf));
+  const variables = allVariables();
+  const missing = variables.filter((variable) => variable.length >= 6 && env[variable] === undefined);
+  const ours = new Set(variables);
   return Object.keys(env)
     .filter((name) => name.length >= 6 && !ours.has(name))
     .flatMap((name) => {
       const meant = missing.find((variable) => isNear(name, variable));
       return meant === undefined ? [] : [unknownName(name, meant)];
     });
+}
+
+function allVariables(): readonly string[] {
+  return Object.keys(settingTable).map(variableOf);
 }
 
 function isNear(name: string, variable: string): boolean {
@@ -159,7 +162,7 @@ export function readSettingsFile(directory: string): Readonly<Record<string, str
   const names = namesByLine(text);
   const fault = names.indexOf(undefined) + 1;
   if (fault !== 0) throw new Error(`${file}:${fault} is no setting: write NAME=value, such as PORT=9000`);
-  const variables = Object.keys(settingTable).map(variableOf);
+  const variables = allVariables();
   const errors = names.flatMap((name = '', index) =>
     name === '' || variables.includes(name)
       ? []
