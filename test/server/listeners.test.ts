@@ -17,7 +17,7 @@ import { bareProblem } from '../support/error-body.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { closeOf, createSignal, eventually } from '../support/waiting.ts';
+import { closeOf, createSignal, createStuck, eventually } from '../support/waiting.ts';
 import { makeCertificate } from '../support/wire/certificate.ts';
 import { createStranger } from '../support/wire/grpc-stranger.ts';
 
@@ -245,23 +245,19 @@ describe('listeners', () => {
     });
 
     it('takes no longer than SHUTDOWN_TIMEOUT_MS, however many requests hang on however many listeners', async () => {
-      const reached = createSignal();
-      const never = () => {
-        reached.give();
-        return new Promise<void>(() => {});
-      };
-      const config = { records: [mappingRecord('never', '/never', 'never')] };
-      const desk = await open({ config, services: { never }, shutdownTimeoutMs: 2000, ratelimitHttpPort: 0 });
+      const { stuck, reached } = createStuck();
+      const config = { records: [mappingRecord('stuck', '/stuck', 'stuck')] };
+      const desk = await open({ config, services: { stuck }, shutdownTimeoutMs: 2000, ratelimitHttpPort: 0 });
       const { gateway, ratelimitHttp } = await desk.listen();
       const begin = (port = 0, ...lines: readonly string[]) => {
         const socket = connect(port, '127.0.0.1').on('error', () => {});
         socket.write([...lines, 'Host: a', '', ''].join('\r\n'));
         return socket;
       };
-      begin(gateway?.port, 'GET /never HTTP/1.1');
+      begin(gateway?.port, 'GET /stuck HTTP/1.1');
       const expect = 'Expect: 100-continue';
       const json = ['POST /json HTTP/1.1', 'Content-Type: application/json', 'Content-Length: 2', expect];
-      await Promise.all([reached.given, once(begin(ratelimitHttp?.port, ...json), 'data')]);
+      await Promise.all([reached, once(begin(ratelimitHttp?.port, ...json), 'data')]);
 
       const startedAtMs = performance.now();
       await desk.close();

@@ -63,3 +63,13 @@ export function createSignal(): Signal {
   });
   return { give: () => give(), given };
 }
+
+/** A handler that never answers, and when it was first called. */
+export function createStuck(): { readonly stuck: () => Promise<never>; readonly reached: Promise<void> } {
+  const { give, given } = createSignal();
+  const stuck = () => {
+    give();
+    return new Promise<never>(() => {});
+  };
+  return { stuck, reached: given };
+}
