@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthService } from '#config';
-import { markBodyRestored, problem } from '#http';
+import { createByteQueue, markBodyRestored, problem } from '#http';
 
 export interface AuthBody {
   readonly bytes: Buffer;
@@ -35,19 +35,16 @@ function tooLarge(maxBytes: number) {
 
 /** Reads until the body ends or exceeds `bytesMax`, so `bytes` may be longer by one chunk. Undefined when the client disconnects. */
 async function peekBody(req: IncomingMessage, res: ServerResponse, bytesMax: number): Promise<AuthBody | undefined> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  while (length <= bytesMax) {
+  const queue = createByteQueue();
+  while (queue.length() <= bytesMax) {
     const chunk: Buffer | null = req.read();
-    if (chunk !== null) {
-      chunks.push(chunk);
-      length += chunk.length;
-    } else if (req.complete) break;
+    if (chunk !== null) queue.add(chunk);
+    else if (req.complete) break;
     else if (!(await hasMore(req))) return undefined;
   }
-  const bytes = Buffer.concat(chunks);
+  const bytes = Buffer.concat(queue.take());
   putBack(req, res, bytes);
-  return { bytes, isWhole: length <= bytesMax };
+  return { bytes, isWhole: bytes.length <= bytesMax };
 }
 
 /** Node drops an unread body, but not one that was partly read: the rest would block the next request on the connection. */

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { AuthService } from '#config';
 import { isolate } from '#http';
 import { authRecordOf, type EdgeOptions, remote, startEdge } from '../../support/edge.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
-import { createSignal } from '../../support/waiting.ts';
+import { createSignal, eventually } from '../../support/waiting.ts';
 import { rawRequest, sendRaw } from '../../support/wire/raw-client.ts';
 
 describe('an auth service with include_body', () => {
@@ -88,6 +90,36 @@ describe('an auth service with include_body', () => {
     client.destroy();
   });
 
+  it('keeps few buffers of a body that comes byte by byte', async () => {
+    const chunks: WeakRef<Buffer>[] = [];
+    const { auth, edge } = await setUp(upTo(300), 200, {
+      host: [
+        ({ req }, next) => {
+          const read = req.read.bind(req);
+          req.read = (size) => {
+            const chunk: Buffer | null = read(size);
+            if (chunk !== null) chunks.push(new WeakRef(chunk));
+            return chunk;
+          };
+          return next();
+        },
+      ],
+    });
+    const client = connect(edge.port, '127.0.0.1').setNoDelay();
+    client.write(rawRequest('POST /v1/hotels', ['Content-Length: 300'], ''));
+    for (let sent = 1; sent < 300; sent += 1) {
+      client.write('x');
+      await eventually(() => assert.equal(chunks.length, sent), 0);
+    }
+    collectGarbage();
+    const kept = chunks.filter((chunk) => chunk.deref() !== undefined).length;
+    assert.ok(kept < 30, `${kept} are kept`);
+    client.write('x');
+    await once(client, 'data');
+    assert.equal(auth.only().body.length, 300);
+    client.destroy();
+  });
+
   it('leaves the body for a service of this process', async () => {
     const read = isolate(async (ctx) => {
       const chunks: Buffer[] = [];
@@ -139,3 +171,8 @@ describe('an auth service with include_body', () => {
     assert.deepEqual(edge.log, []);
   });
 });
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+}
