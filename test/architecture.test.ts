@@ -48,7 +48,14 @@ const mayLoadServerEarly = ['index.ts', 'cli/explain.ts'];
 /** Modules, and files. */
 const mayReadProcess = ['main.ts', 'node-version.ts', 'cli', 'metrics/process.ts'];
 /** http/html/files.ts reads scripts and styles of pages, and the .proto files are in proto/. */
-const mayReadFiles = ['config', 'storage', 'cli/new-files.ts', 'http/html/files.ts', 'ratelimit/grpc/services.ts'];
+const mayReadFiles = [
+  'config',
+  'storage',
+  'cli/new-files.ts',
+  'cli/file-output.ts',
+  'http/html/files.ts',
+  'ratelimit/grpc/services.ts',
+];
 
 /** Entries of threads, which no file imports. */
 const threadEntries = ['config/watch/read-thread.ts'];

@@ -24,7 +24,7 @@ export interface LogOptions {
 }
 
 const blockBytes = 64 * 1024;
-/** What waits for a reader that has stopped; a line has about 400 bytes. */
+/** What waits for a reader that has stopped, or for room on a disk; a line has about 400 bytes. */
 const heldBytesMax = 8 * 1024 * 1024;
 /** The most bytes that a UTF-16 unit can take in UTF-8. */
 const bytesPerUnit = 3;

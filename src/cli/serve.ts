@@ -2,6 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { isDemoModule, type ModuleChoice, packageVersion, type Settings } from '#config';
 import type { CloseOptions, Frontdesk, Listeners } from '#server';
+import { wholeOutput } from './file-output.ts';
 import { type LogOutput, openLog } from './log-output.ts';
 import { colours, print } from './terminal.ts';
 
@@ -24,7 +25,7 @@ export async function serve(
   collectBuffersEarly();
   const base = child ? { module: only?.join() } : null;
   const { stdout } = process;
-  const output = openLog(stdout, { level: settings.logLevel, base, isTerminal: stdout.isTTY });
+  const output = openLog(wholeOutput(stdout), { level: settings.logLevel, base, isTerminal: stdout.isTTY });
   const { logger } = output;
   process.once('exit', output.pass);
   // Here, because the commands that only read a configuration do without.

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
+import { createFileOutput } from '../../src/cli/file-output.ts';
 import { openLog } from '../../src/cli/log-output.ts';
+import { eventually } from '../support/waiting.ts';
 
 /** An output whose reader takes a block when the test says so. */
 function createReader() {
@@ -121,6 +123,35 @@ describe('the log on the standard output', () => {
     }
     const [four, report] = linesOf(taken).map((line) => JSON.parse(line));
     assert.deepEqual([four.msg, report.lines], ['four', 3]);
+  });
+
+  it('goes on where a file was cut when its disk has room again, and loses no line', async () => {
+    let room = 100;
+    let taken = '';
+    const reports: unknown[] = [];
+    const output = createFileOutput({
+      write(bytes) {
+        const part = bytes.subarray(0, room);
+        if (part.length === 0) throw new Error('ENOSPC');
+        room -= part.length;
+        taken += part;
+        return part.length;
+      },
+      report: (error) => reports.push(Object(error).message),
+      retryMs: 1,
+    });
+    const { logger, pass } = openLog(output, options);
+    for (const line of ['one', 'two', 'three']) logger.info(line);
+    pass();
+    logger.info('four');
+    pass();
+    await eventually(() => assert.ok(reports.length > 1));
+    assert.equal(taken.length, 100);
+    room = 1000;
+    await eventually(() => assert.equal(output.writableLength, 0));
+    const lines = linesOf(taken).map((line) => JSON.parse(line).msg);
+    assert.deepEqual([lines, logger.droppedLines()], [['one', 'two', 'three', 'four'], 0]);
+    assert.deepEqual(new Set(reports), new Set(['ENOSPC']));
   });
 
   it('does not keep the process from ending when its output is not read', async () => {
