@@ -109,14 +109,16 @@ function openUpgrade(req: IncomingMessage, res: ServerResponse, socket: Socket):
   const leave = () => socket.destroy();
   const drain = () => res.emit('drain');
   const finish = () => socket.resume().end(() => socket.destroy());
+  // As `endIdleAnswers` does, whose listener has gone with the parser.
+  const endIdle = () => void (socket.writableLength > 0 && socket.destroy());
   // The socket reads on, up to its buffer, and so notices when the client leaves.
-  socket.once('end', leave).on('drain', drain);
+  socket.once('end', leave).on('drain', drain).on('timeout', endIdle);
   res.once('finish', finish);
   return {
     protocols: protocolsOf(req),
     accept(protocol) {
       res.removeListener('finish', finish);
-      socket.removeListener('end', leave).removeListener('drain', drain);
+      socket.removeListener('end', leave).removeListener('drain', drain).removeListener('timeout', endIdle);
       res.removeHeader('Content-Length');
       res.setHeader('Connection', 'Upgrade');
       res.setHeader('Upgrade', protocol);

@@ -4,10 +4,11 @@ import { Agent, get, type IncomingMessage, type RequestListener, type ServerResp
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import request from 'supertest';
-import { beforeHead, type HttpServerOptions, serveHttp } from '#http';
+import { beforeHead, createUpgrades, type HttpServerOptions, serveHttp } from '#http';
 import { testServers } from '../../support/serve.ts';
 import { createSignal } from '../../support/waiting.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
+import { askToSwitch } from '../../support/wire/peer.ts';
 import { everything } from '../raw-exchange.ts';
 
 const announced = 'POST / HTTP/1.1\r\nHost: desk.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n';
@@ -79,19 +80,24 @@ describe('endIdleAnswers', () => {
     return server.port;
   }
 
-  it('closes the connection of a client that does not read, and the response', async () => {
-    const answering = new Promise<ServerResponse>((resolve) => {
-      const handler: RequestListener = (_request, response) => resolve(response.end(large));
-      void serving(handler, { answerIdleTimeoutMs: 300 }).then((port) => {
-        const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')).pause();
-        servers.later(() => socket.destroy());
-        socket.on('error', () => {});
+  for (const [what, request] of [
+    ['', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],
+    [', also when it asked to switch the protocol', askToSwitch('/')],
+  ] as const)
+    it(`closes the connection of a client that does not read, and the response${what}`, async () => {
+      const answering = new Promise<ServerResponse>((resolve) => {
+        const handler: RequestListener = (_request, response) => resolve(response.end(large));
+        const upgrades = createUpgrades(() => true);
+        void serving(handler, { answerIdleTimeoutMs: 300, upgrades }).then((port) => {
+          const socket = connect(port, '127.0.0.1', () => socket.write(request)).pause();
+          servers.later(() => socket.destroy());
+          socket.on('error', () => {});
+        });
       });
+      const answer = await answering;
+      await once(answer, 'close');
+      assert.equal(answer.req.socket.destroyed, true);
     });
-    const answer = await answering;
-    await once(answer, 'close');
-    assert.equal(answer.req.socket.destroyed, true);
-  });
 
   async function responseOf(port: number, agent: Agent | false = false) {
     return (await once(get({ port, host: '127.0.0.1', agent }), 'response'))[0] as IncomingMessage;
