@@ -44,9 +44,19 @@ function isBodiless(status: number): boolean {
 
 function writeHead(ctx: Context, { status, message, rawHeaders }: ResponseHead, restoration: PathRestoration): void {
   copyResponseHeaders(ctx.res, rawHeaders, restoration);
+  if (status === 426) requireUpgrade(ctx.res, firstValue(rawHeaders, 'upgrade'));
   ctx.status = status;
   // undici reads it as UTF-8, and Node writes Latin-1.
-  if (message !== nodeHttp.STATUS_CODES[status] && /^[\t\x20-\x7e]+$/.test(message)) ctx.res.statusMessage = message;
+  if (message !== nodeHttp.STATUS_CODES[status] && visible.test(message)) ctx.res.statusMessage = message;
+}
+
+const visible = /^[\t\x20-\x7e]+$/;
+
+/** A 426 names the protocols that the service wants (RFC 9110 section 15.5.22), and is the last answer of its connection. */
+function requireUpgrade(res: ServerResponse, protocols = ''): void {
+  if (!visible.test(protocols)) return;
+  res.setHeader('Upgrade', protocols);
+  res.setHeader('Connection', 'upgrade, close');
 }
 
 function writeBody(ctx: Context, response: UpstreamResponse, options: ResponseOptions): void {
