@@ -20,12 +20,16 @@ export interface Sender {
 /** A machine with IPv6 can have a whole /64. */
 const senderLengths: MaskLengths = { ipv4: 32, ipv6: 64 };
 
-/** Where something of ours is for the client. */
-export interface PublicAddress {
+/** The server as the client sees it. */
+export interface PublicHost {
   /** `http` or `https`. */
   readonly scheme: string;
   /** With its port, unless the client needs none. */
   readonly host: string;
+}
+
+/** Where something of ours is for the client. */
+export interface PublicAddress extends PublicHost {
   /** Without a slash at the end: `''` or `/travel`. */
   readonly path: string;
 }
@@ -33,9 +37,8 @@ export interface PublicAddress {
 export interface Addresses {
   /** True when the connection comes from a trusted proxy. */
   readonly trusts: (request: IncomingMessage) => boolean;
-  /** Where the client sees this server. */
-  readonly publicAddress: (request: IncomingMessage) => PublicAddress;
-  /** The same as a URL, without a slash at the end. */
+  readonly publicHost: (request: IncomingMessage) => PublicHost;
+  /** The same as a URL, without a path. */
   readonly origin: (request: IncomingMessage) => string;
   /** The host that the client asked for, in lower case and without port: `api.example.com`, `[::1]`; `''` when none can be read. */
   readonly host: (request: IncomingMessage) => string;
@@ -46,7 +49,7 @@ export interface Addresses {
   /** The client's IP address: the last hop that is not a proxy of ours. */
   readonly client: (request: IncomingMessage) => string;
   readonly sender: (request: IncomingMessage) => Sender;
-  /** The path prefix that trusted proxies took off (X-Forwarded-Prefix), without a slash at the end. */
+  /** The path prefix that proxies took off: X-Forwarded-Prefix of a trusted one, else the path of the public URL. Without a slash at the end. */
   readonly prefix: (request: IncomingMessage) => string;
   /**
    * The public path of the gateway in front, which has the pages about problems (X-Forwarded-Root), without a slash at the
@@ -69,8 +72,8 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
     if (proto === 'http' || proto === 'https') return proto;
     return (request.socket as Socket & { encrypted?: boolean }).encrypted === true ? 'https' : 'http';
   };
-  const publicAddress = (request: IncomingMessage) =>
-    fixed ?? { scheme: scheme(request), host: hostAndPort(request) ?? ownHost(request.socket), path: '' };
+  const publicHost = (request: IncomingMessage): PublicHost =>
+    fixed ?? { scheme: scheme(request), host: hostAndPort(request) ?? ownHost(request.socket) };
   const isHostOfUrl = rememberLast((host) => URL.canParse(`http://${host}`));
   const client = (request: IncomingMessage) => {
     const peer = unmapIpv4(request.socket.remoteAddress ?? '');
@@ -88,17 +91,17 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
         isShared: isForwarded || isTrustedProxy(address) || /^(?:127\.|::1$)/.test(address),
       };
     },
-    publicAddress,
+    publicHost,
     origin(request: IncomingMessage) {
-      const { scheme, host, path } = publicAddress(request);
-      return `${scheme}://${host}${path}`;
+      const { scheme, host } = publicHost(request);
+      return `${scheme}://${host}`;
     },
     host: (request: IncomingMessage) => hostName(hostAndPort(request) ?? ''),
     authority(request: IncomingMessage) {
       const host = hostAndPort(request);
       return host !== undefined && isHostOfUrl(host) ? host : undefined;
     },
-    prefix: (request: IncomingMessage) => readablePath(forwarded(request, 'x-forwarded-prefix')) ?? '',
+    prefix: (request: IncomingMessage) => readablePath(forwarded(request, 'x-forwarded-prefix')) || (fixed?.path ?? ''),
     gatewayRoot: (request: IncomingMessage) => readablePath(forwarded(request, 'x-forwarded-root')),
   });
 }

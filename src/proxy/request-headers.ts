@@ -159,8 +159,8 @@ function replaceValues(list: string[], values: Readonly<Record<string, string>>)
 /** Where the running app is for the client. */
 export function publicAddress(ctx: Context): PublicAddress {
   const { addresses, basePath } = requestContext(ctx);
-  const { scheme, host, path } = addresses.publicAddress(ctx.req);
-  return { scheme, host, path: path + basePath };
+  const { scheme, host } = addresses.publicHost(ctx.req);
+  return { scheme, host, path: basePath };
 }
 
 /** How the client may write resources behind the running app. */

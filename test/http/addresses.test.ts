@@ -36,7 +36,7 @@ const forwarded = {
 
 const ownEnd = {
   trusts: false,
-  publicAddress: { scheme: 'http', host: 'desk.test:8080', path: '' },
+  publicHost: { scheme: 'http', host: 'desk.test:8080' },
   origin: 'http://desk.test:8080',
   host: 'desk.test',
   authority: 'desk.test:8080',
@@ -54,7 +54,7 @@ describe('createAddresses', () => {
   it('reads the forwarded headers of a trusted proxy', async () => {
     assert.deepEqual(await addressesOf({ trustedProxies: loopback }, forwarded), {
       trusts: true,
-      publicAddress: { scheme: 'https', host: 'api.example.com', path: '' },
+      publicHost: { scheme: 'https', host: 'api.example.com' },
       origin: 'https://api.example.com',
       host: 'api.example.com',
       authority: 'api.example.com',
@@ -195,6 +195,18 @@ describe('createAddresses', () => {
     ] as const) {
       const { prefix } = await addressesOf({ trustedProxies: loopback }, { 'x-forwarded-prefix': header });
       assert.equal(prefix, expected, header);
+    }
+  });
+
+  it('takes the path of the public URL for the prefix, unless a trusted proxy names one', async () => {
+    const options = { publicUrl: 'https://api.example.com/shop/', trustedProxies: loopback };
+    for (const [header, expected] of [
+      ['', '/shop'],
+      ['/', '/shop'],
+      ['/shop/v1/hotels', '/shop/v1/hotels'],
+    ] as const) {
+      const { origin, prefix } = await addressesOf(options, { 'x-forwarded-prefix': header });
+      assert.deepEqual([origin, prefix], ['https://api.example.com', expected], header);
     }
   });
 

@@ -154,10 +154,15 @@ describe('createFrontdesk', () => {
     assert.equal(body.created_at, '2030-01-01T00:00:00.000Z');
   });
 
-  it('writes its public URL into every answer', async () => {
+  it('writes its public URL into every answer, and its path into links and redirects', async () => {
     const desk = await open({ publicUrl: 'https://travel.example/api' });
     const { body } = await call(desk, '/v1/messages/1');
     assert.equal(body.url, 'https://travel.example/api/v1/messages/1');
+    await call(desk, '/v1/messages?limit=1').expect(308).expect('Location', '/api/v1/messages/?limit=1');
+    const page = await call(desk, '/v1/messages/?limit=1').expect('Link', /<\/api\/v1\/messages\/\?offset=1/);
+    assert.equal(page.body.links.next, '/api/v1/messages/?offset=1&limit=1');
+    await call(desk, '/v1/').expect('Link', /<\/api\/v1\/docs\/>; rel="service-doc"/);
+    await call(desk, '/gateway/v0/problems').expect('Location', '/api/gateway/v0/problems/');
   });
 });
 
