@@ -5,7 +5,7 @@ export interface ByteQueue {
   /** In bytes. */
   readonly length: () => number;
   /** All of them, in their order; then it is empty. */
-  readonly take: () => readonly Buffer[];
+  readonly take: () => Buffer[];
 }
 
 /** So many are kept as they came: most bodies have fewer, and need no copy. */

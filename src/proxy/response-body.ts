@@ -1,5 +1,6 @@
 /** The body of an upstream's response: held until it is wanted, then taken whole, streamed, read to a bound, or dropped. */
 import { Readable } from 'node:stream';
+import { createByteQueue } from '#http';
 import { timedOut } from './failures.ts';
 import { createIdleTimer, type IdleTimer } from './idle-timer.ts';
 
@@ -42,7 +43,6 @@ const none: readonly Buffer[] = [];
 
 /** `resume`: after `take` has returned false. `abandon`: the rest is not wanted. */
 export function createResponseBody(resume: () => void, abandon: () => void): ResponseSink & ResponseBody {
-  let held: Buffer[] = [];
   let heldBytes = 0;
   let isPaused = false;
   let isEnded = false;
@@ -50,6 +50,10 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
   let failure: Error | undefined;
   let trailers = none;
   let reader: Readable | undefined;
+  /** What nobody has taken yet; the reader would keep an object for each chunk. */
+  const queue = createByteQueue();
+  let taken: Buffer[] = [];
+  let isReaderWaiting = false;
   let idleTimer: IdleTimer | undefined;
 
   function hold(chunk: Buffer): boolean {
@@ -58,7 +62,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
       if (heldBytes > droppedBytesMax) abandon();
       return true;
     }
-    held.push(chunk);
+    queue.add(chunk);
     return heldBytes <= heldBytesMax;
   }
 
@@ -69,6 +73,25 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
     resume();
   }
 
+  /** The reader asks only when it has nothing left, and gets one chunk: each one that a slow client takes shows that it reads. */
+  function read(): void {
+    if (!isEnded) idleTimer?.touch();
+    if (taken.length === 0) taken = queue.take();
+    const chunk = taken.shift();
+    isReaderWaiting = chunk === undefined;
+    if (chunk !== undefined) reader?.push(chunk);
+    else if (isEnded) reader?.push(null);
+    else goOn();
+  }
+
+  function pass(chunk: Buffer, to: Readable): boolean {
+    if (isReaderWaiting) {
+      isReaderWaiting = false;
+      to.push(chunk);
+    } else queue.add(chunk);
+    return to.readableLength + queue.length() < heldBytesMax;
+  }
+
   function destroy(cause: Error | null, done: (cause: Error | null) => void): void {
     idleTimer?.stop();
     if (!isEnded) abandon();
@@ -77,32 +100,29 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
 
   function stream(idle: IdleTimer): Readable {
     idleTimer = idle;
-    reader = new Readable({ highWaterMark: heldBytesMax, read: goOn, destroy });
-    for (const chunk of held) reader.push(chunk);
-    held = [];
-    if (isEnded) reader.push(null);
-    else idle.touch();
+    reader = new Readable({ highWaterMark: 1, read, destroy });
+    if (!isEnded) idle.touch();
     if (failure !== undefined) reader.destroy(failure);
     return reader;
   }
 
   /** What has come whole needs no stream. */
   async function readThrough(timeoutMs: number, onChunk: (chunk: Buffer) => void): Promise<void> {
-    if (isEnded) for (const chunk of held) onChunk(chunk);
+    if (isEnded) for (const chunk of queue.take()) onChunk(chunk);
     else await readStream(stream(createIdleTimer(0, abandon)), timeoutMs, onChunk);
   }
 
   return {
     take(chunk) {
       idleTimer?.touch();
-      isPaused = !(reader === undefined ? hold(chunk) : reader.push(chunk));
+      isPaused = !(reader === undefined ? hold(chunk) : pass(chunk, reader));
       return !isPaused;
     },
     end(found) {
       isEnded = true;
       trailers = found;
       idleTimer?.stop();
-      reader?.push(null);
+      if (isReaderWaiting) reader?.push(null);
     },
     fail(cause) {
       failure = cause;
@@ -111,7 +131,8 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
     },
     whole() {
       if (!isEnded || trailers.length > 0) return undefined;
-      return held.length === 1 ? held[0] : Buffer.concat(held, heldBytes);
+      const chunks = queue.take();
+      return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, heldBytes);
     },
     hasArrived: () => isEnded,
     stream,
@@ -129,11 +150,11 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
     discard() {
       if (isEnded || failure !== undefined) return;
       isDropped = true;
-      held = [];
+      queue.take();
       idleTimer = createIdleTimer(droppedIdleMs, abandon);
       goOn();
     },
-    isAwaited: () => !isEnded && reader?.readableLength === 0,
+    isAwaited: () => !isEnded && reader?.readableLength === 0 && taken.length + queue.length() === 0,
     trailers: () => trailers,
     failure: () => failure,
   };

@@ -1,0 +1,71 @@
+/** What waits for a client that reads slowly. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import fc from 'fast-check';
+import { createIdleTimer } from '../../src/proxy/idle-timer.ts';
+import { createResponseBody } from '../../src/proxy/response-body.ts';
+
+const nothing = () => {};
+
+describe('the body of a response', () => {
+  it('is kept in a few buffers when it comes byte by byte and its client does not read', async () => {
+    const body = createResponseBody(nothing, nothing);
+    const byte = Buffer.from('x');
+    for (let count = 0; count < 100; count += 1) body.take(byte);
+    const stream = body.stream(createIdleTimer(0, nothing));
+    for (let count = 0; count < 60_000; count += 1) body.take(byte);
+    body.end([]);
+    // As it is kept: toArray() would take all that waits as one.
+    const chunks: Buffer[] = [];
+    await once(
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk)),
+      'end',
+    );
+    assert.equal(Buffer.concat(chunks).length, 60_100);
+    assert.ok(chunks.length < 100, `${chunks.length} chunks`);
+  });
+
+  it('shows with each chunk that is taken that the client reads, until it has come whole', async () => {
+    let touches = 0;
+    const touch = () => {
+      touches += 1;
+    };
+    const body = createResponseBody(nothing, nothing);
+    const chunks = body.stream({ touch, stop: nothing })[Symbol.asyncIterator]();
+    for (let count = 0; count < 8; count += 1) body.take(Buffer.alloc(4096));
+    const beforeReading = touches;
+    for (let count = 0; count < 4; count += 1) await chunks.next();
+    assert.ok(touches >= beforeReading + 4, `${touches} after ${beforeReading}`);
+    body.end([]);
+    const beforeRest = touches;
+    for (let count = 0; count < 5; count += 1) await chunks.next();
+    assert.equal(touches, beforeRest);
+  });
+
+  it('arrives whole and in its order, whatever its chunks, and is asked for again after a pause', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 900, max: 70_000 })), { maxLength: 40 }),
+        fc.nat(40),
+        async (lengths, takenAfter) => {
+          const chunks = lengths.map((length, index) => Buffer.alloc(length, index));
+          let resume = nothing;
+          const body = createResponseBody(() => resume(), nothing);
+          const send = async (some: readonly Buffer[]) => {
+            for (const chunk of some) {
+              const resumed = new Promise<void>((resolve) => {
+                resume = resolve;
+              });
+              if (!body.take(chunk)) await resumed;
+            }
+          };
+          const begun = send(chunks.slice(0, takenAfter));
+          const arrived = body.stream(createIdleTimer(0, nothing)).toArray();
+          await begun;
+          await send(chunks.slice(takenAfter));
+          body.end([]);
+          assert.deepEqual(Buffer.concat(await arrived), Buffer.concat(chunks));
+        },
+      ),
+    ));
+});
