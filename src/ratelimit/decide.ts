@@ -1,4 +1,5 @@
 /** The limiter in this process: each descriptor to its rules, each rule to its counter, the results to one decision. */
+import { inspect } from 'node:util';
 import type { LimitDomain } from '#config';
 import { checkRequest } from './check-request.ts';
 import { type Counters, type Hit, type HitResult, isDenied } from './counters/counters.ts';
@@ -39,10 +40,12 @@ export interface LocalLimiter extends Limiter {
 /**
  * With counters in memory the decision is no promise.
  * An unknown domain and a descriptor without a limit are OK; `unlimited` is OK with 4294967295 remaining.
- * @throws InvalidRequest for an empty domain, and for hits and limits that are out of range.
+ * `createLimiter` throws TypeError for counters without `take`; a request throws InvalidRequest for an empty domain, and for
+ * hits and limits that are out of range.
  */
 export function createLimiter(options: LimiterOptions): LocalLimiter {
   const { limits, counters = createMemoryCounters(), countDenied = false, responseHeaders = false, stats } = options;
+  if (typeof counters.take !== 'function') throw new TypeError(noTake);
   let rules = compileRules(limits);
   const takeOptions = Object.freeze({ countDenied });
   const reportUnmatched = createUnmatchedReport(options.logger);
@@ -51,8 +54,8 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
     let next = 0;
     const appliedOf = (match: RuleMatch): Applied => {
       const hit = hits[next];
-      const result = results[next++];
-      if (hit === undefined || result === undefined) throw new Error(tooFew);
+      const result = results?.[next++];
+      if (hit === undefined || !isResult(result)) throw new Error(`${noResult}: ${inspect(result)}`);
       stats?.count(match, hit, result);
       return { rule: match.rule, result };
     };
@@ -77,7 +80,14 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
   });
 }
 
-const tooFew = 'the counters returned fewer results than there were hits';
+const noTake = 'the counters have no function `take`: createMemoryCounters makes some that have';
+
+const noResult = 'the counters returned no result with over, remaining and resetSeconds for each hit';
+
+/** Counters may be a program's own. A result that is none must not let a request pass. */
+function isResult(result: HitResult | undefined): result is HitResult {
+  return typeof result?.over === 'boolean' && result.remaining >= 0 && result.resetSeconds >= 0;
+}
 
 /** The limits that one descriptor meets; `counted` lacks the unlimited ones. */
 interface DescriptorMatch {

@@ -17,9 +17,28 @@ describe('the limiter in this process', () => {
     assert.equal(code(createLimiter({ limits }).shouldRateLimit(request)), 'OK');
   });
 
-  it('fails when its counters return too few results', () => {
-    const limiter = createLimiter({ limits, counters: { take: () => [] } });
-    assert.throws(() => limiter.shouldRateLimit(request), /fewer results/);
+  it('fails when the counters of a program return anything but a result for each hit', async () => {
+    const result = { over: false, remaining: 1, resetSeconds: 1 };
+    for (const [returned, shown] of [
+      [undefined, 'undefined'],
+      [[], 'undefined'],
+      [[null], 'null'],
+      [[{}], '{}'],
+      [[{ ...result, over: 'true' }], "{ over: 'true', remaining: 1, resetSeconds: 1 }"],
+      [[{ ...result, remaining: Number.NaN }], '{ over: false, remaining: NaN, resetSeconds: 1 }'],
+      [[{ ...result, remaining: -1 }], '{ over: false, remaining: -1, resetSeconds: 1 }'],
+    ] as const) {
+      const message = `the counters returned no result with over, remaining and resetSeconds for each hit: ${shown}`;
+      for (const take of [() => returned, async () => returned]) {
+        const limiter = createLimiter({ limits, counters: { take } as unknown as Counters });
+        await assert.rejects(async () => limiter.shouldRateLimit(request), { message });
+      }
+    }
+  });
+
+  it('cannot be made with what are no counters', () => {
+    const counters = {} as Counters;
+    assert.throws(() => createLimiter({ limits, counters }), /^TypeError: the counters have no function `take`/);
   });
 });
 
