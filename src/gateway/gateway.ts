@@ -21,6 +21,7 @@ import { type CheckReferences, createCheckReferences } from './check-references.
 import { createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createIdentity, type Identity } from './identity.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
+import { boundAuth, boundLimiter } from './own-parts.ts';
 import { createInternalRoute, createRoute, type InternalRoute, type Route } from './route.ts';
 import { describeTarget, type Resolve, resolveLimiter, type Target } from './target.ts';
 import { createTraffic, type Traffic } from './traffic/traffic.ts';
@@ -147,12 +148,20 @@ export interface Gateway {
   readonly close: () => Promise<void>;
 }
 
-/** Throws TypeError when a part is missing without which requests would pass unchecked. */
+/**
+ * Throws TypeError when a part is missing without which requests would pass unchecked. The auth services and the limiter
+ * that it gets have the `timeout_ms` of their records.
+ */
 export function createGateway(options: GatewayOptions): Gateway {
-  return finish(createGatewayInParts(options));
+  const { authServices = [], rateLimitService, limiter } = options;
+  const bound = {
+    authServices: authServices.map(({ record, port }) => ({ record, port: port && boundAuth(port, record) })),
+    limiter: limiter && rateLimitService && boundLimiter(limiter, rateLimitService),
+  };
+  return finish(createGatewayInParts({ ...options, ...bound }));
 }
 
-/** The same for a reload, which lets requests run in between. */
+/** The same for a reload, which lets requests run in between, and with parts of frontdesk alone, which need no bounds. */
 export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const { authServices = [], rateLimitService, limiter, resolve, versions = [], clock = Date.now } = options;
   const { logger = silentLogger, counts = createGatewayCounts(), traffic = createTraffic() } = options;

@@ -1,10 +1,12 @@
 /** A gateway as a whole: its routes, its counts, and what it shares with other gateways. */
 import assert from 'node:assert/strict';
 import supertest from 'supertest';
+import type { AuthCheck } from '#auth';
 import type { Mapping } from '#config';
 import { createGateway, createGatewayCounts, createGatewayInParts } from '#gateway';
 import { isolate, publicBase, requestContext } from '#http';
 import { createClusters } from '#proxy';
+import type { Limiter } from '#ratelimit';
 import {
   authRecordOf,
   type EdgeOptions,
@@ -248,6 +250,16 @@ describe('the gateway', () => {
       /^TypeError: Mapping hotel: .*"hotel" is in this process/,
     ],
     ['without the limiter of a record', { rateLimitService: limitRecordOf() }, /no limiter/],
+    [
+      'with a limiter that is none',
+      { rateLimitService: limitRecordOf(), limiter: {} as Limiter },
+      /no function `shouldRateLimit`/,
+    ],
+    [
+      'with an auth service that is none',
+      { authServices: [{ record: authRecordOf(), port: {} as AuthCheck }] },
+      /port of the auth service "auth" is no function/,
+    ],
   ] as const) {
     it(`cannot be made ${what}`, () => {
       const resolve = (name: string) => ({ kind: 'local', name }) as const;

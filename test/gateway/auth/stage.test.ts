@@ -39,6 +39,29 @@ describe('authentication without a decision', () => {
     check('goes on without an identity with failure_mode_allow', true, 200, null, 1);
   }
 
+  const user = (name: unknown) => ({ outcome: 'allow', headers: { 'x-travel-user': name } });
+  for (const [what, answer, reason] of [
+    ['is silent', () => new Promise(() => {}), 'it did not answer within 20 ms'],
+    ['throws', () => assert.fail('out of memory'), 'out of memory'],
+    ['rejects', () => Promise.reject({ code: 7 }), '{ code: 7 }'],
+    ['answers undefined', () => undefined, 'it answered undefined, which is no decision'],
+    ['answers true', async () => true, 'it answered true, which is no decision'],
+    ['allows without headers', () => ({ outcome: 'allow' }), "it answered { outcome: 'allow' }, which is no decision"],
+    ['names no user', () => user(undefined), /no decision$/],
+    ['names a user that HTTP cannot carry', async () => user('ann\r\nx-role: admin'), /no decision$/],
+    ['denies without a status', () => ({ outcome: 'deny', headers: {} }), /no decision$/],
+  ] as const)
+    it(`refuses with 503 when an auth service of a program ${what}`, async () => {
+      const upstream = await startUpstream(servers);
+      const authService = authRecordOf({ timeoutMs: 20 });
+      const edge = await startEdge(servers, { authService, authPort: answer as AuthCheck, upstream });
+      assert.equal((await fetch(`${edge.origin}/v1/hotels`)).status, 503);
+      const reasons = edge.log.filter(({ fields }) => 'allowed' in fields).map(({ fields }) => fields['reason']);
+      assert.deepEqual([reasons.length, upstream.reached.length], [1, 0]);
+      if (typeof reason === 'string') assert.equal(reasons[0], reason);
+      else assert.match(String(reasons[0]), reason);
+    });
+
   it('keeps the password from the service with remove_authorization, but for mappings without auth', async () => {
     for (const [removeAuthorization, bypassAuth, expected] of [
       [true, false, undefined],

@@ -69,7 +69,10 @@ describe('rate limiting', () => {
       await service.close(0);
     });
     const gateway = Array.from({ length: 40 }, (_, index) => labelled('x-key', `k${index}`)).flat();
-    const { get } = await setUp(client.shouldRateLimit, { mappings: [mappingOf({ labels: { gateway } })] });
+    const { get } = await setUp(client.shouldRateLimit, {
+      mappings: [mappingOf({ labels: { gateway } })],
+      rateLimitService: limitRecordOf({ timeoutMs: 5_000 }),
+    });
     const key = 'é'.repeat(15_000);
     const statuses: number[] = [];
     for (let times = 0; times < 3; times += 1) statuses.push((await get({ 'X-Key': key })).status);
@@ -122,5 +125,28 @@ describe('rate limiting', () => {
         const seen = [answer.status, await answer.text(), ...headers, edge.gateway.snapshot().ratelimit, ...logged];
         assert.deepEqual(seen, expected);
         assert.equal(upstream.reached.length, answer.status === 200 ? 1 : 0);
+      });
+
+  const soon = limitRecordOf({ timeoutMs: 20 });
+  for (const [what, returned, reason] of [
+    ['is silent', new Promise(() => {}), /^it did not answer within 20 ms$/],
+    ['answers undefined', undefined, /^the limiter answered undefined, which is no decision$/],
+    ['answers without statuses', { overallCode: 'OK' }, /answered \{ overallCode: 'OK' \}, which is no decision$/],
+    ['answers with NaN', { ...ok, statuses: [{ ...status, limitRemaining: Number.NaN }] }, /NaN.* no decision$/s],
+  ] as const)
+    for (const [when, limiter] of [
+      ['at once', () => returned],
+      ['later', async () => returned],
+    ] as const)
+      it(`has no answer when a limiter of a program ${what}, ${when}`, async () => {
+        for (const [rateLimitService, expected] of [
+          [soon, 200],
+          [{ ...soon, failureModeDeny: true }, 503],
+        ] as const) {
+          const { get, edge } = await setUp(limiter as Limiter['shouldRateLimit'], { rateLimitService });
+          assert.equal((await get()).status, expected);
+          const lines = edge.log.filter(({ fields }) => 'denied' in fields);
+          assert.match(lines.map(({ fields }) => (fields['err'] as Error).message).join('\n'), reason);
+        }
       });
 });
