@@ -26,7 +26,25 @@ export function isolate(app: Koa | Middleware): (ctx: Context) => Promise<void> 
       (ctx as Routed).matched = matched;
     }
     if (isUnanswered(ctx)) throw problem('not-found');
+    if (ctx.respond !== false && !ctx.headerSent) writeJson(ctx);
   };
+}
+
+/**
+ * Koa would write JSON after all middleware: what JSON cannot hold would get Koa's own 500, without a request id and with
+ * a line in the log that names no mapping.
+ */
+function writeJson(ctx: Context): void {
+  const body: unknown = ctx.body;
+  if (body == null || typeof body === 'string' || Buffer.isBuffer(body) || isStreamed(body)) return;
+  const text: string | undefined = JSON.stringify(body);
+  if (text === undefined) throw new TypeError(`a service answered with what JSON cannot hold: ${typeof body}`);
+  ctx.body = text;
+}
+
+function isStreamed(body: unknown): boolean {
+  const { pipe, stream, getReader } = Object(body);
+  return [pipe, stream, getReader].some((method) => typeof method === 'function') || body instanceof Response;
 }
 
 /**

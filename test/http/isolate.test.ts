@@ -3,14 +3,14 @@ import { Readable } from 'node:stream';
 import Koa, { type Context, type Middleware } from 'koa';
 import Router from 'koa-router';
 import request from 'supertest';
-import { createProblemResponses, isolate } from '#http';
+import { createProblemResponses, isolate, silentLogger } from '#http';
 
 /** An outer app that isolates `inner`, and would answer a request that passes through it. */
 function around(inner: Koa | Middleware, before: Middleware = (_ctx, next) => next()) {
   const app = new Koa();
   const run = isolate(inner);
   app.use(before);
-  app.use(createProblemResponses());
+  app.use(createProblemResponses({ logger: silentLogger }));
   app.use(async (ctx, next) => {
     await run(ctx);
     if (ctx.path === '/on') await next();
@@ -58,6 +58,51 @@ describe('isolate', () => {
       const app = around(answering, before);
       await request(app).get('/there').expect(200, 'mine');
       await request(app).get('/elsewhere').expect(404, { code: 404, message: '404: Not Found' });
+    });
+
+  const circle: Record<string, unknown> = {};
+  circle['self'] = circle;
+  const unwritable: Readonly<Record<string, unknown>> = {
+    'a BigInt': { count: 1n },
+    'a circle': circle,
+    'a toJSON that throws': {
+      toJSON() {
+        throw new Error('no');
+      },
+    },
+    'a function': () => {},
+  };
+  for (const [what, body] of Object.entries(unwritable))
+    it(`answers 500 with the error body to ${what}, which JSON cannot hold`, async () => {
+      const inner: Middleware = (ctx) => {
+        ctx.body = body;
+      };
+      for (const method of ['get', 'head'] as const)
+        await request(around(inner))
+          [method]('/')
+          .expect(500, method === 'get' ? { code: 500, message: '500: Internal Server Error' } : {})
+          .expect('Content-Type', 'application/json');
+    });
+
+  const written: Readonly<Record<string, readonly [() => unknown, type: string, text: string]>> = {
+    JSON: [() => ({ a: 1 }), 'application/json; charset=utf-8', '{"a":1}'],
+    'a number': [() => 5, 'application/json; charset=utf-8', '5'],
+    'a stream': [() => Readable.from(['x']), 'application/octet-stream', 'x'],
+    'a web stream': [() => new Blob(['x']).stream(), 'application/octet-stream', 'x'],
+    'a blob': [() => new Blob(['x'], { type: 'a/b' }), 'a/b', 'x'],
+    'a response of fetch': [() => new Response('x', { headers: { 'Content-Type': 'a/b' } }), 'a/b', 'x'],
+  };
+  for (const [what, [make, type, text]] of Object.entries(written))
+    it(`sends ${what} of the inner app`, async () => {
+      const inner: Middleware = (ctx) => {
+        ctx.body = make();
+      };
+      const { headers, body } = await request(around(inner))
+        .get('/')
+        .buffer(true)
+        .parse((response, done) => void response.on('data', (part) => done(null, String(part))))
+        .expect(200);
+      assert.deepEqual([headers['content-type'], body], [type, text]);
     });
 
   it('keeps the state of the inner app and of the outer apart, also when the inner one throws', async () => {
