@@ -3,10 +3,25 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { type Dialect, messageOf, StorageSetupError } from './database.ts';
 
-/** Runs the migrations that have not run yet: all, or up to the one named. If one fails, throws its error and rolls back all. */
-export async function migrate<Any>(kysely: Kysely<Any>, dialect: Dialect, upTo?: string): Promise<void> {
+export interface MigrateOptions {
+  /** The last one to run. @default all */
+  readonly upTo?: string;
+  /** Where the table of migrations is, or goes. @default any where it is, which suits a database without schemas */
+  readonly schema?: string;
+}
+
+/** Runs the migrations that have not run yet. If one fails, throws its error and rolls back all. */
+export async function migrate<Any>(
+  kysely: Kysely<Any>,
+  dialect: Dialect,
+  { upTo, schema }: MigrateOptions = {},
+): Promise<void> {
   const provider = { getMigrations: async () => createMigrations(dialect) };
-  const migrator = new Migrator({ db: kysely, provider });
+  const migrator = new Migrator({
+    db: kysely,
+    provider,
+    ...(schema !== undefined && { migrationTableSchema: schema }),
+  });
   const { error } = await (upTo === undefined ? migrator.migrateToLatest() : migrator.migrateTo(upTo));
   if (error !== undefined) throw newerSchemaError(error) ?? error;
 }

@@ -31,7 +31,7 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
   const kysely = new Kysely<Tables>({ dialect });
   try {
     await requireUnicode(pool);
-    await migrate(kysely, 'postgres');
+    await migrate(kysely, 'postgres', { schema: await findSchema(pool) });
   } catch (error) {
     await pool.end();
     throw setupError(`the PostgreSQL database ${name}`, error, remedyFor(error));
@@ -63,6 +63,22 @@ async function requireUnicode(pool: Pool): Promise<void> {
   throw new StorageSetupError(
     `its encoding ${encoding} lacks letters that clients may send. ` +
       'Create it again with UTF8: createdb --encoding UTF8 --template template0 NAME',
+  );
+}
+
+/** Where the tables are, or go: other schemas may have tables of another frontdesk, or of another program with Kysely. */
+async function findSchema(pool: Pool): Promise<string> {
+  const { rows } = await pool.query<{ schema: string | null }>(`
+    select coalesce(
+      (select nspname from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+        where pg_class.oid = to_regclass('kysely_migration')),
+      current_schema()
+    ) as schema`);
+  const schema = rows[0]?.schema ?? undefined;
+  if (schema !== undefined) return schema;
+  throw new StorageSetupError(
+    'its search_path names no schema that is there and open to this user. ' +
+      'Create one (create schema), or let DATABASE_URL name another: ?options=-c%20search_path%3DNAME',
   );
 }
 

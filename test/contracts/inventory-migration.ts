@@ -102,7 +102,7 @@ async function fillOld(url: string): Promise<void> {
       ? new SqliteDialect({ database: createStatementCache(new DatabaseSync(url.slice('sqlite:'.length))) })
       : new PostgresDialect({ pool: new pg.Pool({ connectionString: url }) }),
   });
-  await migrate(kysely, isSqlite ? 'sqlite' : 'postgres', '0002-messages');
+  await migrate(kysely, isSqlite ? 'sqlite' : 'postgres', { upTo: '0002-messages' });
   await sql`insert into hotels (id, name, city) values (${hotelId}, 'Astoria', 'Bern')`.execute(kysely);
   await sql`insert into cars (id, model, class, city) values (${carId}, 'Polo', 'economy', 'Bern')`.execute(kysely);
   const statuses = ['pending', 'confirmed', 'cancelled'];

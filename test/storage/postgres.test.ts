@@ -166,6 +166,26 @@ describe('a PostgreSQL database', () => {
     }
   });
 
+  it('has the tables of another frontdesk in each schema', async function () {
+    await open(this);
+    const inSchema = (name: string) => {
+      const url = new URL(place.url);
+      url.searchParams.set('options', `-c search_path=${name}`);
+      return openDatabase({ url: url.href });
+    };
+    for (const name of ['other', '"Third"']) {
+      await assert.rejects(inSchema(name), /its search_path names no schema .* Create one/);
+      await sql`create schema ${sql.raw(name)}`.execute(database.kysely);
+      // The second one finds what the first has made.
+      for (const id of ['a', 'b']) {
+        const opened = await inSchema(name);
+        await opened.kysely.insertInto('accounts').values({ id, name: 'A' }).execute();
+        await opened.close();
+      }
+    }
+    assert.deepEqual(await database.kysely.selectFrom('accounts').select('id').execute(), []);
+  });
+
   it('whose connections break is used again over new ones', async function () {
     const warnings = new EventEmitter();
     const warning = once(warnings, 'warning');
