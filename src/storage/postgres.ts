@@ -40,6 +40,8 @@ export async function openPostgres({ url, logger, pool: size, timeoutMs }: Postg
 }
 
 function remedyFor(error: unknown): string {
+  if (isAboutTls(error))
+    return 'Let DATABASE_URL say how: ?sslmode=verify-full&sslrootcert=/path/to/ca.pem, no-verify for any certificate, disable for no TLS';
   // PgBouncer refuses each parameter of a connection that it does not know.
   if (messageOf(error).startsWith('unsupported startup parameter'))
     return 'Let the pooler ignore it, in pgbouncer.ini: ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout';
@@ -47,6 +49,14 @@ function remedyFor(error: unknown): string {
   if (codeOf(error).startsWith('28') || messageOf(error).startsWith('SASL'))
     return 'Correct the user and the password in DATABASE_URL, or let pg_hba.conf of the server accept them';
   return 'Start the server, create the database (createdb), or let DATABASE_URL name one that this user can create tables in';
+}
+
+/** The certificate (OpenSSL's codes and Node's), a server without TLS, or one whose pg_hba.conf has no entry without TLS. */
+function isAboutTls(error: unknown): boolean {
+  return (
+    /CERT|UNABLE_TO_VERIFY|ERR_TLS/.test(codeOf(error)) ||
+    /^The server does not support SSL|, (?:no encryption|SSL off)$/.test(messageOf(error))
+  );
 }
 
 /**

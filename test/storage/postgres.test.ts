@@ -87,6 +87,11 @@ describe('a PostgreSQL database', () => {
       /user "demo"\. Correct the user and the password in DATABASE_URL, /,
     ],
     [
+      'that wants TLS is named with how the URL says so',
+      [failure('28000', 'no pg_hba.conf entry for host "10.0.0.1", user "demo", database "frontdesk", no encryption')],
+      /no encryption\. Let DATABASE_URL say how: \?sslmode=verify-full&sslrootcert=/,
+    ],
+    [
       'that asks for a password is named with what is missing in its URL',
       [reply('R', '\0\0\0\x0aSCRAM-SHA-256\0\0'), reply('R', '\0\0\0\x0br=r,s=c2FsdA==,i=4096')],
       /password must be a string\. Correct the user and the password in DATABASE_URL, /,
