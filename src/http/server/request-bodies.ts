@@ -1,5 +1,5 @@
 /** Bodies as they arrive: how long one may take, and how long a connection reads on over one that is refused. */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 const takenOnKey = Symbol('taken on');
@@ -37,13 +37,9 @@ const idleMs = 5_000;
  */
 export function lingerOverBodies(server: Server): void {
   server.prependListener('request', (req, res) => {
-    if (announcesBody(req)) res.once('prefinish', () => void (isComing(req, res) && linger(req)));
+    // Also one with `Expect: 100-continue`: a client need not wait for it (RFC 9110 section 10.1.1), and Caddy does not.
+    if (announcesBody(req)) res.once('prefinish', () => void (!req.complete && linger(req)));
   });
-}
-
-/** A client that waits for `100 Continue` sends nothing without it. `_sent100` is Node's own. */
-function isComing(req: IncomingMessage, res: ServerResponse & { readonly _sent100?: boolean }): boolean {
-  return !req.complete && (req.headers.expect === undefined || res._sent100 === true);
 }
 
 /** Node calls `destroySoon` after the last response of a connection. */

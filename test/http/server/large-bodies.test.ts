@@ -5,6 +5,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import Koa from 'koa';
 import { createAccessLog, createAddresses, createRequestContext, serveHttp } from '#http';
 import { type EdgeOptions, startEdge } from '../../support/edge.ts';
@@ -44,6 +45,16 @@ describe('a request body', () => {
     assert.equal(await post(port, 16, { 'Content-Length': 16 * mebibyte.length }), 413);
     assert.equal(await post(port, 16, { 'Transfer-Encoding': 'chunked' }), 413);
     assert.deepEqual(upstream.reached, []);
+  });
+
+  it('of 16 MiB that is too large has its 413 where the client announces that it waits, and does not', async () => {
+    const { port } = await startFront({ upstream: await servers.refusing(), mapping: { maxRequestBytes: 100_000 } });
+    const socket = connect(port, '127.0.0.1');
+    const length = 16 * mebibyte.length;
+    socket.write(rawRequest('POST /v1/hotels', [`Content-Length: ${length}`, 'Expect: 100-continue']));
+    // It reads nothing before all is written.
+    await promisify(socket.write).call(socket, Buffer.alloc(length));
+    assert.match(await text(socket), /^HTTP\/1\.1 413 /);
   });
 
   it('has no limit of its size on its way to a service, where the mapping has none', async () => {
