@@ -1,7 +1,7 @@
 /** New files on the disk: all of them or none, and never one in place of another. */
 import { lstat, open, readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { makeFolders, notWritten, systemCode } from '#config';
+import { giveToOwnerOf, makeFolders, notWritten, systemCode } from '#config';
 
 export interface NewFile {
   /** Within the directory, in it or one folder below. */
@@ -23,6 +23,7 @@ export async function writeNewFiles(directory: string, files: readonly NewFile[]
       // On a full disk it is there, and what it should hold is not.
       undo.push(() => rm(file));
       await created.writeFile(text);
+      await giveToOwnerOf(dirname(file), created);
     } catch (cause) {
       // A folder stays where another program has put something into it.
       for (const step of undo.reverse()) await step().catch(() => {});

@@ -1,6 +1,6 @@
 /** Which files a configuration directory has, and their bytes or why they cannot be read; and how a directory is made. */
-import { readFileSync, type Stats, statSync } from 'node:fs';
-import { mkdir, readdir, stat } from 'node:fs/promises';
+import { constants, readFileSync, type Stats, statSync } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type ConfigurationError, didYouMean, suggestion, systemCode } from './errors.ts';
 
@@ -141,10 +141,21 @@ export async function makeFolders(folder: string, made: (folder: string) => void
   await makeFolders(dirname(folder), made);
   try {
     await mkdir(folder);
-    made(folder);
   } catch (cause) {
     if (systemCode(cause) !== 'EEXIST') throw cause;
+    return;
   }
+  made(folder);
+  // Another user may write to the folder above, and put a link in its place meanwhile.
+  await using handle = await open(folder, constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  await giveToOwnerOf(dirname(folder), handle);
+}
+
+/** Makes the owner of a folder the owner of what is new in it: the superuser writes for a frontdesk that runs as another user. */
+export async function giveToOwnerOf(folder: string, made: FileHandle): Promise<void> {
+  const [{ uid, gid }, own] = await Promise.all([stat(folder), made.stat()]);
+  // Other users may not give anything away, nor may the superuser of some containers: then it stays as it is.
+  if (uid !== own.uid) await made.chown(uid, gid).catch(() => {});
 }
 
 async function isThere(path: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 /** Settings, records, limits and users, read once into plain frozen data: the names that other modules may use. */
 
-export { makeFolders } from './directory.ts';
+export { giveToOwnerOf, makeFolders } from './directory.ts';
 export { type ConfigurationError, formatErrors, notWritten, type Source, systemCode } from './errors.ts';
 export { isLoopback, parseServiceReference, type ServiceReference } from './fields/addresses.ts';
 export {

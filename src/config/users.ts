@@ -1,10 +1,10 @@
 /** `users.yaml`: reads names and scrypt hashes, knows the demo's users, whose passwords are published, and adds a user. */
 import { randomUUID } from 'node:crypto';
-import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isSeq, parseDocument, Scalar } from 'yaml';
 import * as z from 'zod';
-import { makeFolders } from './directory.ts';
+import { giveToOwnerOf, makeFolders } from './directory.ts';
 import {
   type ConfigDocument,
   type ConfigurationError,
@@ -208,7 +208,8 @@ function withUser(text: string, { name, passwordHash, roles }: UserEntry): strin
 
 /**
  * Replaces the file in one step, since a running frontdesk reads it; for a link, the file that it leads to. It keeps its
- * owner, as that is who may read it: the superuser adds users for a frontdesk that runs as another.
+ * owner, as that is who may read it: the superuser adds users for a frontdesk that runs as another. A new one belongs to
+ * the owner of its folder.
  */
 async function replace(link: string, text: string): Promise<void> {
   const file = await realpath(link).catch(() => link);
@@ -216,9 +217,13 @@ async function replace(link: string, text: string): Promise<void> {
   try {
     const before = await stat(file).catch(() => undefined);
     await makeFolders(dirname(file));
-    await writeFile(scratch, text, { flag: 'wx', mode: 0o600 });
-    if (before !== undefined) await chown(scratch, before.uid, before.gid);
-    if (before !== undefined) await chmod(scratch, before.mode & 0o777);
+    await using written = await open(scratch, 'wx', 0o600);
+    await written.writeFile(text);
+    if (before === undefined) await giveToOwnerOf(dirname(file), written);
+    else {
+      await written.chown(before.uid, before.gid);
+      await written.chmod(before.mode & 0o777);
+    }
     await rename(scratch, file);
   } catch (cause) {
     await rm(scratch, { force: true });

@@ -1,7 +1,7 @@
 /** The first minute: `frontdesk init`, what it writes, and then what it prints, word for word. The recipe runs both as processes. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { loadConfiguration, requireSettings } from '#config';
@@ -251,6 +251,17 @@ describe('writeNewFiles', () => {
     await assert.rejects(writeNewFiles(directory, files), /cannot write .*there\/kept \(EEXIST\)/);
     assert.deepEqual((await readdir(directory, { recursive: true })).sort(), ['there', 'there/kept']);
     assert.equal(await readFile(join(directory, 'there/kept'), 'utf8'), 'mine');
+  });
+
+  it('gives what it makes to the owner of the folder, who may not be the superuser that calls it', async function () {
+    if (process.getuid?.() !== 0) return this.skip();
+    const directory = await writeFiles();
+    await chown(directory, 1234, 2345);
+    await writeNewFiles(directory, [{ name: 'new/one', text: '', isSecret: true }]);
+    for (const name of ['new', 'new/one']) {
+      const { uid, gid } = await stat(join(directory, name));
+      assert.deepEqual([uid, gid], [1234, 2345]);
+    }
   });
 
   it('leaves nothing behind where there is no room for what it writes', async function () {

@@ -48,6 +48,20 @@ describe('users', () => {
     assert.match(await readFile(file, 'utf8'), /name: ann/);
   });
 
+  it('are added to a new file and folder that belong to the owner of the folder above, whoever adds them', async function () {
+    if (process.getuid?.() !== 0) return this.skip();
+    const directory = await writeFiles({});
+    await chown(directory, 1234, 2345);
+    await addUserToFile(join(directory, 'config'), { name: 'ann', roles: [] }, async () => phc);
+    for (const [name, expected] of [
+      ['config', 0o755],
+      ['config/users.yaml', 0o600],
+    ] as const) {
+      const { uid, gid, mode } = await stat(join(directory, name));
+      assert.deepEqual([uid, gid, mode & 0o777], [1234, 2345, expected & ~process.umask()]);
+    }
+  });
+
   for (const [what, code, expected] of [
     ['the disk is full', 'ENOSPC', /\(ENOSPC\): make room on its disk$/],
     ['the file system is read-only', 'EROFS', /\(EROFS\): its file system is read-only: mount it for writing, or /],
