@@ -29,9 +29,9 @@ export async function serve(
   const { logger } = output;
   process.once('exit', output.pass);
   // Here, because the commands that only read a configuration do without.
-  const { createFrontdesk } = await import('#server');
+  const { openFrontdesk, resolveOptions } = await import('#server');
   const options = { only, demo: demo ?? (!child && only?.some(isDemoModule)), config: configDir, logger };
-  const desk = await createFrontdesk({ ...settings, ...options });
+  const desk = await openFrontdesk(await resolveOptions({ ...settings, ...options }));
   const listeners = await desk.listen().catch(async (error) => {
     await desk.close();
     throw error;

@@ -63,7 +63,7 @@ export {
   settingsFile,
   settingsFrom,
 } from './settings/settings.ts';
-export { formatSettings, listSettings } from './settings/table.ts';
+export { formatSettings, listSettings, variables } from './settings/table.ts';
 export { loadTls, type Tls } from './settings/tls.ts';
 export { openFilesMax, packageVersion } from './this-process.ts';
 export { addUserToFile, demoUsersAmong, exposedDemoUsers, type NewUser, type User } from './users.ts';

@@ -73,32 +73,25 @@ describe('listeners', () => {
       assert.equal(JSON.parse(text).url, `${gateway?.url}/v1/messages/1`);
     });
 
-    const settings = [
-      ['port', 'PORT'],
-      ['authPort', 'AUTH_PORT'],
-      ['ratelimitPort', 'RATELIMIT_PORT'],
-      ['ratelimitHttpPort', 'RATELIMIT_HTTP_PORT'],
-      ['adminPort', 'ADMIN_PORT'],
-    ] as const;
-    for (const [option, setting] of settings) {
-      it(`names ${setting} when that port is taken, and then nothing listens`, async () => {
+    for (const option of ['port', 'authPort', 'ratelimitPort', 'ratelimitHttpPort', 'adminPort'] as const) {
+      it(`names ${option} when that port is taken, and then nothing listens`, async () => {
         const { port } = await servers.tcp(() => {});
         const free = { ratelimitHttpPort: 0, adminPort: 0 };
         const desk = await open({ ...free, [option]: port });
         const listened = mock.method(Server.prototype, 'listen');
         await assert.rejects(
           desk.listen(),
-          new RegExp(`127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\): another process .*\\b${setting}\\b.*$`),
+          new RegExp(`127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\): another process .* with ${option} .*$`),
         );
         listened.mock.restore();
         for (const one of listened.mock.calls) assert.equal((one.this as Server).listening, false);
       });
     }
 
-    it('names both settings when two of them have one port', async () => {
+    it('names both options when two of them have one port', async () => {
       const port = await freePort();
       const desk = await open({ port, authPort: port });
-      const message = `AUTH_PORT and PORT are both ${port}: give one of them another port`;
+      const message = `authPort and port are both ${port}: give one of them another port`;
       await assert.rejects(desk.listen(), { message });
     });
 
@@ -111,13 +104,13 @@ describe('listeners', () => {
       assert.equal(await refuses(gateway?.port ?? 0), false);
     });
 
-    it('says which setting is at fault when the address is not of this machine', async () => {
+    it('says which option is at fault when the address is not of this machine', async () => {
       const desk = await open({ host: '192.0.2.1', allowDemoUsers: true });
-      await assert.rejects(desk.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).*HOST/);
+      await assert.rejects(desk.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).* host$/);
       const authOnly = await open({ host: '192.0.2.1', allowDemoUsers: true, only: ['auth'] });
       await assert.rejects(
         authOnly.listen(),
-        /192\.0\.2\.1:0 \(EADDRNOTAVAIL\): this machine has no such address: choose .* HOST$/,
+        /192\.0\.2\.1:0 \(EADDRNOTAVAIL\): this machine has no such address: choose .* host$/,
       );
     });
   });
@@ -148,9 +141,9 @@ describe('listeners', () => {
       warned().map(({ fields }) => fields),
       [{ listener: 'auth', host: '0.0.0.0' }],
     );
-    await assert.rejects(open({ config, authHost: '192.0.2.1' }), /AUTH_HOST=192\.0\.2\.1 is open to the network/);
+    await assert.rejects(open({ config, authHost: '192.0.2.1' }), /authHost=192\.0\.2\.1 is open to the network/);
     const absent = await open({ ratelimitHost: '192.0.2.1' });
-    await assert.rejects(absent.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).*RATELIMIT_HOST/);
+    await assert.rejects(absent.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).* ratelimitHost$/);
   });
 
   it('share a number of connections; the admin port has none, and shows how many were refused', async () => {

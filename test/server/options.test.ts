@@ -18,9 +18,13 @@ describe('options of createFrontdesk', () => {
     [
       'a certificate that is not there',
       { tlsCert: '/no.pem', tlsKey: '/no.pem' },
-      /TLS_(?:CERT|KEY)=\/no\.pem.*ENOENT/,
+      /^Error: cannot read tlsCert=\/no\.pem \(ENOENT\)/,
     ],
-    ['a directory that is not there', { config: '/nowhere' }, /nowhere:1 .*does not exist/],
+    [
+      'a directory that is not there',
+      { config: '/TLS_KEY' },
+      /\/TLS_KEY:1 .*does not exist\n.*, or set config to where it is\.$/,
+    ],
     ['a record that is broken', { config: { records: [{}, { kind: 'Mapping' }] } }, /<options>:2 /],
     ['an unknown module', { only: ['hotel', 'spa'] }, /^Error: only: 'spa' is no module: choose from gateway, /],
     ['no module at all', { only: [] }, /^Error: only: \[\] leaves nothing to run: choose from gateway, /],
@@ -48,8 +52,12 @@ describe('options of createFrontdesk', () => {
     ['several that are no settings', { demo: 1, only: [] }, /^Error: only: \[\] leaves.*\ndemo: expected/],
     ['a service that is nothing', { services: { spa: undefined } }, /^Error: services: "spa" is neither a Koa app nor/],
     ['a service that is something else', { services: { spa: {} } }, /^Error: services: "spa" is neither a Koa app nor/],
-    ['demo users on the network', { host: '0.0.0.0' }, /demo and guest.*ALLOW_DEMO_USERS=true/],
-    ['a database that cannot be', { databaseUrl: 'sqlite:/dev/null/x.db' }, /database file \/dev\/null\/x\.db/],
+    ['demo users on the network', { host: '0.0.0.0' }, /^Error: host=0\.0\.0\.0 .*demo and guest.*allowDemoUsers=true/],
+    [
+      'a database that cannot be',
+      { databaseUrl: 'sqlite:/dev/null/x.db' },
+      /file \/dev\/null\/x\.db.* Let databaseUrl name/,
+    ],
     ['demo data that cannot be', { demo: true, config: { records: [], demo: { hotels: [{}] } } }, /hotels, row 1, id/],
   ];
 

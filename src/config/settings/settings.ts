@@ -5,7 +5,7 @@ import { parseEnv } from 'node:util';
 import { editDistance, nameOf, suggestion, systemCode } from '../errors.ts';
 import { quote, withoutSecrets } from '../quote.ts';
 import type { Setting } from './kinds.ts';
-import { type SettingName, settingTable, variableOf } from './table.ts';
+import { type SettingName, settingTable, variableOf, variables } from './table.ts';
 
 /**
  * Every setting with its value; `Ms` and `Bytes` in a name are its unit. Over `keyof` itself, since editors then show the
@@ -101,9 +101,9 @@ function contradictions(settings: Settings, nameOf: (name: SettingName) => strin
  * names, one slip (two in ten letters or more), and only while the setting that it resembles is unset.
  */
 function nearMisses(env: Readonly<Record<string, string | undefined>>): string[] {
-  const variables = allVariables();
-  const missing = variables.filter((variable) => variable.length >= 6 && env[variable] === undefined);
-  const ours = new Set(variables);
+  const all = allVariables();
+  const missing = all.filter((variable) => variable.length >= 6 && env[variable] === undefined);
+  const ours = new Set(all);
   return Object.keys(env)
     .filter((name) => name.length >= 6 && !ours.has(name))
     .flatMap((name) => {
@@ -113,7 +113,7 @@ function nearMisses(env: Readonly<Record<string, string | undefined>>): string[]
 }
 
 function allVariables(): readonly string[] {
-  return Object.keys(settingTable).map(variableOf);
+  return variables().map(([variable]) => variable);
 }
 
 function isNear(name: string, variable: string): boolean {
@@ -162,11 +162,9 @@ export function readSettingsFile(directory: string): Readonly<Record<string, str
   const names = namesByLine(text);
   const fault = names.indexOf(undefined) + 1;
   if (fault !== 0) throw new Error(`${file}:${fault} is no setting: write NAME=value, such as PORT=9000`);
-  const variables = allVariables();
+  const all = allVariables();
   const errors = names.flatMap((name = '', index) =>
-    name === '' || variables.includes(name)
-      ? []
-      : [`${file}:${index + 1} ${unknownName(name, suggestion(name, variables))}`],
+    name === '' || all.includes(name) ? [] : [`${file}:${index + 1} ${unknownName(name, suggestion(name, all))}`],
   );
   if (errors.length > 0) throw new Error(messageOf(errors));
   return parseEnv(text);

@@ -136,6 +136,11 @@ export function variableOf(name: string): string {
   return name.replace(/[A-Z]/g, (capital) => `_${capital}`).toUpperCase();
 }
 
+/** Every variable, with the setting that it sets. */
+export function variables(): readonly (readonly [variable: string, setting: string])[] {
+  return Object.keys(settingTable).map((name) => [variableOf(name), name]);
+}
+
 /** One row of the help text; `default` is '' when unset. */
 export interface SettingRow {
   readonly variable: string;
