@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import type { Explain, ExplainRequest } from '#explain';
 import type { Gateway, GatewaySnapshot } from '#gateway';
+import { problem } from '#http';
 
 /** A gateway, and what has to be closed with it. */
 export interface OpenGateway {
@@ -20,8 +21,8 @@ export interface GatewayHost {
   /** The gateway that was in force closes when its last request has ended. */
   readonly replace: (next: OpenGateway) => void;
   /**
-   * Resolves when the requests that have begun have ended, or after `deadlineMs`, and all gateways are closed. Those of a
-   * host, which sends requests until it closes its own server, may begin later; they are not waited for.
+   * Resolves when the requests that have begun have ended, or after `deadlineMs`, and all gateways are closed. Later ones
+   * read `not-ready`: a host may send requests until it closes its own server, and after it.
    */
   readonly close: (deadlineMs: number) => Promise<void>;
 }
@@ -47,6 +48,7 @@ export function createGatewayHost(): GatewayHost {
 
   return Object.freeze({
     async middleware(ctx: Context) {
+      if (isClosed) throw problem('not-ready', { detail: stopping, headers: { 'Retry-After': '1' } });
       const met = holder();
       met.inFlight += 1;
       try {
@@ -65,10 +67,7 @@ export function createGatewayHost(): GatewayHost {
       if (last !== undefined) retire(last);
     },
     async close(deadlineMs: number) {
-      if (inForce !== undefined && !isClosed) {
-        retire(inForce);
-        inForce = { open: inForce.open, inFlight: 0, onDrained: undefined };
-      }
+      if (inForce !== undefined && !isClosed) retire(inForce);
       isClosed = true;
       const timer = setTimeout(() => {
         for (const { onDrained } of retired.keys()) onDrained?.();
@@ -92,6 +91,9 @@ interface Holder {
   /** Set while it waits to be closed. */
   onDrained: (() => void) | undefined;
 }
+
+/** For clients. */
+export const stopping = 'The server is stopping.';
 
 /** A gateway answers every request. */
 async function noNext(): Promise<void> {}

@@ -82,7 +82,7 @@ export interface Frontdesk {
   readonly reload: () => Promise<void>;
   /**
    * Stops accepting, lets requests in flight finish, and closes everything in reverse order, all of it even when a part
-   * fails; then it rejects with that error. May be called again.
+   * fails; then it rejects with that error. What a host sends afterwards reads 503 `not-ready`. May be called again.
    */
   readonly close: (options?: CloseOptions) => Promise<void>;
 }

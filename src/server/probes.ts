@@ -2,6 +2,7 @@
 import type { InternalRoute } from '#gateway';
 import { isRead, problem, type Representations, represent } from '#http';
 import type { Database } from '#storage';
+import { stopping } from './gateway-host.ts';
 import type { Setup } from './options.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
@@ -48,7 +49,7 @@ export function createReadiness({ has }: Pick<Setup, 'has'>, parts: ReadinessPar
     return !has('gateway') || rateLimitServices.some(({ failureModeDeny }) => failureModeDeny);
   }
   return async function findFault() {
-    if (closing.aborted) return 'The server is stopping.';
+    if (closing.aborted) return stopping;
     if (needsLimiter() && !rateLimiting.isReady()) return 'The rate limiter has no connection to Redis.';
     return database?.findFault();
   };

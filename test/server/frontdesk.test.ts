@@ -133,6 +133,24 @@ describe('createFrontdesk', () => {
     asking.destroy();
   });
 
+  it('answers 503 in the app of a host when it is closed, and the app and other desks go on', async () => {
+    const config = { records: [mappingRecord('tickets', '/tickets', 'tickets')] };
+    const tickets: Middleware = (ctx) => {
+      ctx.body = 'sold';
+    };
+    const [first, second] = [
+      await open({ config, services: { tickets } }),
+      await open({ config, services: { tickets } }),
+    ];
+    const host = new Koa().use(mount('/first', first.middleware)).use(mount('/second', second.middleware));
+    const { origin } = await servers.http(host.use(tickets).callback());
+    await first.close();
+    const { body } = await request(origin).get('/first/tickets').expect(503).expect('Retry-After', '1');
+    assert.equal(body.detail, 'The server is stopping.');
+    await request(origin).get('/second/tickets').expect(200, 'sold');
+    await request(origin).get('/').expect(200, 'sold');
+  });
+
   it('writes no line a request when the level of the logger is off', async () => {
     const log: LogLine[] = [];
     const desk = await open({ logger: { ...recordingLogger(log), isLevelEnabled: () => false } });

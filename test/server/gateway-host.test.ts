@@ -64,14 +64,16 @@ describe('createGatewayHost', () => {
     assert.deepEqual(events, ['first begins', 'first is closed', 'first ends']);
   });
 
-  it('does not wait for requests that begin while it closes', async () => {
+  it('answers 503 to requests that begin while it closes, and afterwards', async () => {
     const { host, events, go } = setUp();
+    const request = host.middleware(ctx);
     const closed = host.close(60_000);
-    const late = host.middleware(ctx);
-    await closed;
+    const refused = { slug: 'not-ready', headers: { 'Retry-After': '1' } };
+    await assert.rejects(host.middleware(ctx), refused);
     go.give();
-    await late;
-    assert.deepEqual(events, ['first is closed', 'first begins', 'first ends']);
+    await Promise.all([closed, request]);
+    await assert.rejects(host.middleware(ctx), refused);
+    assert.deepEqual(events, ['first begins', 'first ends', 'first is closed']);
   });
 
   it('says so where there is no gateway yet', async () => {
