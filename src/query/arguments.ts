@@ -21,7 +21,7 @@ export interface Argument {
  */
 export function readArguments(search: string, faults: Fault[]): ReadonlyMap<string, string> {
   const parts = splitSearch(search);
-  const excess = excessOf(search, parts);
+  const excess = excessOf(search.length - (search.startsWith('?') ? 1 : 0), parts);
   if (excess !== undefined) {
     faults.push(queryFault('', excess));
     return new Map();
@@ -112,9 +112,9 @@ function decode(text: string): string {
   return decodeURIComponent(text.replaceAll('+', ' '));
 }
 
-function excessOf(search: string, parts: readonly string[]): string | undefined {
-  if (search.length > searchLengthMax) return `is longer than ${searchLengthMax} characters`;
-  if (parts.length > argumentsMax) return `has more than ${argumentsMax} arguments`;
+function excessOf(length: number, parts: readonly string[]): string | undefined {
+  if (length > searchLengthMax) return `The query is longer than ${searchLengthMax} characters.`;
+  if (parts.length > argumentsMax) return `The query has more than ${argumentsMax} arguments.`;
   return undefined;
 }
 

@@ -19,7 +19,9 @@ const filterLengthMax = 200;
 /** `search`: with or without its question mark. Throws `bad-argument`. */
 export function parseFilter(search: string): RowFilter {
   if (search.length > searchLengthMax)
-    throw problem('bad-argument', { errors: [queryFault('', `is longer than ${searchLengthMax} characters`)] });
+    throw problem('bad-argument', {
+      errors: [queryFault('', `The query is longer than ${searchLengthMax} characters.`)],
+    });
   const given = new URLSearchParams(search);
   const filter = (given.get('filter') ?? '').trim();
   const offset = given.get('offset') || '0';
