@@ -140,7 +140,7 @@ function infoOf({ version }: VersionViews): ApiInfo {
     description: 'Open to everybody. Every version has the same messages and accounts, and shows them differently.',
     groups: {
       '': 'Where to begin.',
-      messages: 'A subject and a text, each of an account.',
+      messages: 'Each of an account. Its `content` is the subject in version 1, and the text in version 2.',
       accounts: 'Who has messages.',
     },
     problems: { 'storage-unavailable': {} },
@@ -159,7 +159,7 @@ function createViews({ message }: VersionViews): { messages: View<MessageRow>; a
         column: 'id',
         schema: z
           .string()
-          .regex(messageId)
+          .regex(messageId, 'must be a whole number above 0, without a 0 before it')
           .meta({ examples: ['1'] }),
         toPublic: String,
         fromPublic: parseMessageId,

@@ -105,9 +105,12 @@ for (const version of ['v1', 'v2'] as const) {
         await get(app, `/messages/${id}`).expect(404);
     });
 
-    it('refuses a filter by an id that no message can have', async () => {
+    it('refuses a filter by an id that no message can have, in words', async () => {
       const app = await open();
-      for (const id of ['x', '01', '2147483648']) await get(app, `/messages/?id=${id}`).expect(400);
+      for (const id of ['x', '01', '2147483648']) {
+        const { body } = await get(app, `/messages/?id=${id}`).expect(400);
+        assert.match(body.errors[0].detail, /^(?:must be a whole number above 0|is not a value that an item)/, id);
+      }
     });
 
     it('answers 503 while the database is away', async () => {

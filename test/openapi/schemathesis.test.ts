@@ -37,7 +37,12 @@ const known: readonly Known[] = [
   { check: valid, status: 400, says: /is no room type of|is the id of no/, why: 'what there is to book are rows' },
   { check: valid, status: 400, says: /is not a value that an item here can have/, why: 'no item could ever have it' },
   { check: valid, status: 400, says: /"parameter":"sort","detail":"names \w+ more than once/, why: 'id is -id, too' },
-  { check: valid, status: 400, says: /"parameter":"id","detail":"must match/, why: 'it tries ids of other answers' },
+  {
+    check: valid,
+    status: 400,
+    says: /"parameter":"id","detail":"must be a whole number/,
+    why: 'it tries ids of other answers',
+  },
   { check: valid, status: 400, says: /NUL/, why: 'no database keeps a NUL in a text' },
   { check: valid, status: 400, says: /problems\/bad-path"/, why: 'no path has a control character' },
   { check: valid, status: 412, says: /problems\/precondition-failed"/, why: 'an entity tag is of one version' },
