@@ -84,6 +84,18 @@ describe('the recipe: two replicas on PostgreSQL and Redis', () => {
     );
   });
 
+  it('shows no address that a client made up', async () => {
+    const headers = { 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Prefix': '/evil', 'X-Forwarded-Root': '/evil' };
+    for (const path of ['/v1/messages/1', '/v1/nothing']) {
+      const answer = await fetch(`http://127.0.0.1:${ports[8080]}${path}`, { headers });
+      const { url, info_url: infoUrl } = (await answer.json()) as Readonly<Record<string, string>>;
+      assert.ok(
+        (url ?? infoUrl)?.startsWith(`http://127.0.0.1:${ports[8080]}/${url ? 'v1' : 'gateway'}/`),
+        url ?? infoUrl,
+      );
+    }
+  });
+
   it('has both take part', async () => {
     for (const replica of replicas) {
       const { code, stdout } = await replica.stop();
