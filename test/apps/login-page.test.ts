@@ -11,11 +11,13 @@ import { startFront } from './front.ts';
 
 const shown = readRecipe('Log in on a page').files['config/services/login.yaml'] ?? '';
 
-/** A user with the session `ann` is known; anybody else is sent to the login page, and from there back again. */
+/** A user with the session `ann` is known; anybody else is sent to the login page, and from there back again. One page is its own. */
 function standIn({ method, url = '/', headers }: IncomingMessage, res: ServerResponse): void {
   const { 'x-forwarded-proto': scheme, 'x-forwarded-uri': uri = '/', host } = headers;
   const { pathname, searchParams } = new URL(url, 'http://login.test');
-  if (pathname === '/oauth2/start' && method === 'GET') res.end(`Who are you, visitor of ${searchParams.get('rd')}?`);
+  if (pathname === '/robots.txt') res.end('User-agent: *\nDisallow: /\n');
+  else if (pathname === '/oauth2/start' && method === 'GET')
+    res.end(`Who are you, visitor of ${searchParams.get('rd')}?`);
   else if (pathname === '/oauth2/start') {
     const session = { 'Set-Cookie': 'session=ann; Path=/; HttpOnly', Location: searchParams.get('rd') ?? '/' };
     res.writeHead(303, session).end();
@@ -66,6 +68,8 @@ describe('the recipe: log in on a page', () => {
   it('lets nothing of a request without a session through, and no user that a client makes up', async () => {
     const before = app.reached.length;
     await ask('post', '/reports', 'session=eve').set('X-Auth-Request-User', 'ann').send('text').expect(302);
+    const start = 'http://app.example/oauth2/start?rd=%2Frobots.txt';
+    await ask('get', '/robots.txt').expect(302).expect('Location', start);
     assert.equal(app.reached.length, before);
   });
 
