@@ -113,12 +113,21 @@ export const mappingRules: readonly MappingRule[] = [
   ...callKeys.map((key): MappingRule => ({ at: key, reads: redirects, faultOf: (given) => callFault(key, given) })),
 ];
 
-/** A pattern that begins with a letter matches no path, so what it was meant to guard would be open. */
+/** Flags and anchors, behind which the pattern begins. */
+const beginning = /^(?:\(\?[a-zA-Z]+\)|\^|\\A)*/;
+
+/** Nothing, or a first character that is there and is no slash: a letter, `\d`, `[a-z]+` or `(one|other)`. */
+const withoutSlash = /^\$?$|^(?:\w|\\[.dws]|\[(?:\w(?:-\w)?)+\]|\((?:\?:)?\w+(?:\|\w+)*\))(?![*?{]|.*\(\?\w+\))[^|]*$/;
+
+/** A pattern that matches no path is an error, since what it was meant to guard would be open. */
 function pathPatternFault(pattern: string): Fault | undefined {
-  if (!/^\w(?![*?{])[^|]*$/.test(pattern)) return patternFault(pattern);
+  const [before = ''] = beginning.exec(pattern) ?? [];
+  const rest = pattern.slice(before.length);
+  const fault = patternFault(pattern);
+  if (fault !== undefined || !withoutSlash.test(rest)) return fault;
   return {
     message: `${quote(pattern)} matches no path: a path starts with "/"`,
-    remedy: `Write it as ${quote(`/${pattern}`)}.`,
+    remedy: `Write it as ${quote(`${before}/${rest}`)}.`,
   };
 }
 

@@ -1,0 +1,47 @@
+/** A prefix_regex that matches no path, which would leave open what it was meant to guard. */
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { compilePattern, configurationFrom } from '#config';
+
+/** What is wrong with a Mapping with this pattern. */
+function faultOf(prefix: string) {
+  const mapping = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'one', service: 'hotel' };
+  const { errors } = configurationFrom({ records: [{ ...mapping, prefix, prefix_regex: true }] });
+  return errors.length === 0 ? undefined : errors.map(({ message, remedy }) => `${message}: ${remedy}`).join();
+}
+
+describe('a prefix_regex', () => {
+  for (const pattern of ['foo', '^foo', '^$', '', '$', '(foo|bar)/.*', '(?:v1)', '[a-z0-9_]+/x', '\\.php', '(?i)^foo'])
+    it(`is refused as ${JSON.stringify(pattern)}: no path begins like it`, () =>
+      assert.match(faultOf(pattern) ?? '', /matches no path: a path starts with "\/": Write it as "/));
+
+  for (const pattern of [
+    '.*',
+    '.',
+    'foo|/bar',
+    '(foo|/bar)',
+    'a*/b',
+    '[a-z]?/b',
+    '(a|b)?/x',
+    '[+-9]x',
+    '[^a]+',
+    '\\x2f',
+  ])
+    it(`is accepted as ${JSON.stringify(pattern)}`, () => assert.equal(faultOf(pattern), undefined));
+
+  it('is never refused so when it matches a path, and the remedy is no such pattern', () => {
+    const piece = fc.constantFrom(...'a / . * ? + | ( ) [a-z] [+-9] [^a] ^ $ \\d \\. (?i) (?: {0} {1} a|b'.split(' '));
+    const pattern = fc.array(piece, { maxLength: 7 }).map((pieces) => pieces.join(''));
+    const path = fc.string({ unit: fc.constantFrom('a', 'b', '1', '.', '/'), maxLength: 4 }).map((text) => `/${text}`);
+    fc.assert(
+      fc.property(pattern, fc.array(path, { minLength: 20 }), (text, paths) => {
+        const [, remedy] = /matches no path.*Write it as (".*")\.$/.exec(faultOf(text) ?? '') ?? [];
+        if (remedy === undefined) return;
+        const compiled = compilePattern(text);
+        assert.ok(compiled.ok && !['/', ...paths].some(compiled.pattern.matches));
+        assert.doesNotMatch(faultOf(JSON.parse(remedy)) ?? '', /matches no path/);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
