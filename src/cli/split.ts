@@ -99,7 +99,7 @@ interface Children {
   readonly reload: () => void;
   /**
    * Stops the gateway first, so that its services answer until its last request has ended, and have the rest of the time.
-   * A second call stops all at once.
+   * A process that does not stop in time is killed. A second call stops all at once.
    */
   readonly stop: () => void;
   /** 0 when all were stopped and none failed. */
@@ -112,6 +112,9 @@ interface Child {
   readonly ended: Promise<void>;
   isReady: boolean;
 }
+
+/** After the time for requests: until a process has closed its database, and its reader has the last lines of the log. */
+const lastStepsMs = 3000;
 
 function createChildren(demo: boolean, stopMs: number): Children {
   const running = new Set<Child>();
@@ -140,12 +143,26 @@ function createChildren(demo: boolean, stopMs: number): Children {
     const endsAtMs = performance.now() + stopMs;
     const gateway = [...running].find(({ name }) => name === 'gateway');
     gateway?.process.kill('SIGTERM');
+    killLater(stopMs, (child) => child === gateway);
     void Promise.resolve(gateway?.ended).then(() => {
-      const options: CloseOptions = { withinMs: Math.max(0, endsAtMs - performance.now()) };
+      const withinMs = Math.max(0, endsAtMs - performance.now());
+      const options: CloseOptions = { withinMs };
       // One that is about to end may not take it any more.
       for (const child of running) if (child.isReady) child.process.send(options, () => {});
       signal('SIGTERM', ({ isReady }) => !isReady);
+      killLater(withinMs);
     });
+  }
+
+  /** One that hangs would keep the others, or this process, from ending. */
+  function killLater(stopMs: number, which: (child: Child) => boolean = () => true): void {
+    setTimeout(() => {
+      for (const child of running) {
+        if (!which(child)) continue;
+        process.stderr.write(`frontdesk: the process of ${child.name} did not stop in time, and is killed\n`);
+        child.process.kill('SIGKILL');
+      }
+    }, stopMs + lastStepsMs).unref();
   }
 
   return {

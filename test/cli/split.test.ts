@@ -72,6 +72,21 @@ describe('frontdesk split', () => {
     await Promise.all(cutOff);
   });
 
+  it('kills a process that hangs, so that the others end, and ends with 1', async () => {
+    const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms') + auth });
+    const sleep = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20_000)';
+    const hangAtStop = `['SIGTERM', 'message'].forEach((name) => process.on(name, () => ${sleep}))`;
+    const hang = async (module: string) => {
+      const script = `process.argv.includes('${module}') && ${hangAtStop}`;
+      const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(script)}`;
+      const server = await startSplit([], { env: { CONFIG_DIR, NODE_OPTIONS, SHUTDOWN_TIMEOUT_MS: '100' } });
+      const { code, stderr } = await server.stop();
+      assert.match(stderr, new RegExp(`^frontdesk: the process of ${module} did not stop in time, and is killed\n$`));
+      assert.equal(code, 1);
+    };
+    await Promise.all([hang('gateway'), hang('auth')]);
+  });
+
   it('says why one of them cannot start, stops the others, and ends with 1', async () => {
     const { port } = await servers.tcp(() => {});
     const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms') + auth });
