@@ -74,11 +74,16 @@ export function createRoute(mapping: Mapping, parts: RouteParts): Route {
     source: mapping.source,
     auth: isRedirect ? undefined : parts.auth.of(mapping),
     descriptors:
-      labels.length === 0 ? noDescriptors : createRouteDescriptors(labels, mapping.service, foldsCase(mapping)),
+      labels.length === 0 ? noDescriptors : createRouteDescriptors(labels, mapping.service, ignoresCase(mapping)),
     labels,
     transport,
     traffic,
   });
+}
+
+/** Also by a regex that says so at its start, as the remedy for `case_sensitive: false` beside a regex has it. */
+function ignoresCase(mapping: Mapping): boolean {
+  return foldsCase(mapping) || (mapping.prefixMatch === 'regex' && /^\^?\(\?[a-zA-Z]*i/.test(mapping.prefix));
 }
 
 /** Its authentication fails closed: the gateway's own pages must not open when an auth service fails. */

@@ -105,6 +105,14 @@ describe('processNotices', () => {
     /no Mapping has labels that lead to generic_key \|/,
   );
   check(
+    'a host with a port, which the label of a host never has',
+    () => unreachable({ d: [{ g: [header(':authority')] }] }, { key: ':authority', value: 'a.example:81', ...minute }),
+    /no Mapping has labels that lead to :authority \|/,
+  );
+  check('a host, in the spelling that its label has', () =>
+    unreachable({ d: [{ g: [header(':authority')] }] }, { key: ':authority', value: 'a.example', ...minute }),
+  );
+  check(
     'a domain that the gateway does not ask for',
     () =>
       noticesOf(labelled({ dd: [{ g: [header('a')] }] }), ['gateway', 'ratelimit'], true, {

@@ -44,6 +44,8 @@ function canMatch({ key, value }: LimitDescriptor, label: Label, { service }: Ma
   if (key !== label.name) return false;
   if (value === undefined || value.includes('*')) return true;
   if (label.kind === 'generic_key') return value === label.value;
+  // As the label has it: in lower case, and without port and dot at the end.
+  if (label.kind === 'header' && label.header === 'host') return !/[A-Z]|:\d+$|\.$/.test(value);
   return label.kind !== 'destination_cluster' || value === service;
 }
 

@@ -93,11 +93,17 @@ function readHeader({
   default: fallback,
 }: Extract<Label, { kind: 'header' }>): Reader['read'] {
   const missing = omitIfNotPresent ? undefined : fallback;
-  return ({ headers }) => {
-    const value = headers[header];
+  const read = header === 'host' ? readHost : ({ headers }: RequestAttributes) => headers[header];
+  return (attributes) => {
+    const value = read(attributes);
     if (value === undefined) return missing;
     return typeof value === 'string' ? value : value.join(', ');
   };
+}
+
+/** As mappings compare it: they take a host with any port, in capitals and with a dot at its end, and a limit must count them all. */
+function readHost({ host, headers }: RequestAttributes): string | undefined {
+  return host === '' ? headers.host : host;
 }
 
 function readAttribute(

@@ -54,6 +54,13 @@ describe('labels to descriptors', () => {
   check('keeps a header that is present but empty', [c], { c: '' }, 'c=');
   check('joins a header that came several times', [c], { c: ['a', 'b'] } as never, 'c=a, b');
 
+  const site = group(label('site', { header: 'host' }));
+  check('takes the host as mappings compare it', [site], { host: 'API.example.com.:81' }, 'site=api.example.com');
+  it('takes a host that no mapping can name as it was sent', () => {
+    assert.deepEqual(describing([site])({ host: '', headers: { host: "it's" } }), ["site=it's"]);
+    assert.deepEqual(describing([site])({ host: '' }), []);
+  });
+
   for (const [what, one, value] of [
     ['a fixed value', { kind: 'generic_key', name: 'g', value: 'bookings' }, 'bookings'],
     ['the address of the client', { kind: 'remote_address', name: 'from' }, '203.0.113.7'],

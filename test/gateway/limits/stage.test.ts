@@ -1,5 +1,6 @@
 /** The limit stage, with a limiter that decides at once or later. */
 import assert from 'node:assert/strict';
+import type { Label, Mapping } from '#config';
 import {
   connectRateLimit,
   createLimiter,
@@ -12,6 +13,7 @@ import { type EdgeOptions, labelled, limitRecordOf, mappingOf, startEdge } from 
 import { domain, limit, node } from '../../support/limits.ts';
 import { testServers } from '../../support/serve.ts';
 import { startUpstream } from '../../support/upstream.ts';
+import { rawRequest, sendRaw } from '../../support/wire/raw-client.ts';
 
 const currentLimit = { requestsPerUnit: 10, unit: 'minute', windowSeconds: 60, name: undefined } as const;
 const status: DescriptorStatus = { code: 'OK', currentLimit, limitRemaining: 9, resetSeconds: 30 };
@@ -47,6 +49,44 @@ describe('rate limiting', () => {
       assert.deepEqual(edge.gateway.snapshot().ratelimit, { ok: 0, over: 0, error: 0 });
     }
   });
+
+  const spellings: readonly (readonly [
+    string,
+    Partial<Mapping>,
+    Label,
+    limit: string,
+    readonly (readonly [string, string])[],
+  ])[] = [
+    [
+      'a host',
+      { host: { kind: 'exact', value: 'a.example' } },
+      { kind: 'header', name: 'site', header: 'host', omitIfNotPresent: false, default: '' },
+      'site=a.example',
+      ['a.example', 'A.example', 'a.example:81', 'a.example.'].map((host) => ['/v1/hotels', host]),
+    ],
+    [
+      'a path under a regex that ignores case',
+      { prefix: '(?i)/v1/.*', prefixMatch: 'regex', rewrite: '' },
+      { kind: 'path', name: 'at' },
+      'at=/v1/hotels',
+      ['/v1/hotels', '/V1/hotels', '/v1/hOtels', '/v1/hotel%73'].map((path) => [path, 'x']),
+    ],
+  ];
+  for (const [what, match, label, limited, requests] of spellings)
+    it(`counts all spellings of ${what} together`, async () => {
+      const limits = [domain('gateway', node(limited, limit(1)))];
+      const mappings = [mappingOf({ ...match, labels: { gateway: [{ name: 'all', labels: [label] }] } })];
+      const { edge } = await setUp(createLimiter({ limits }).shouldRateLimit, { mappings });
+      const statuses: string[] = [];
+      for (const [path, host] of requests)
+        statuses.push(
+          (await sendRaw(edge.port, rawRequest(`GET ${path}`, [], '').replace(/^Host: .*$/m, `Host: ${host}`))).slice(
+            9,
+            12,
+          ),
+        );
+      assert.deepEqual(statuses, ['200', '429', '429', '429']);
+    });
 
   it('counts values that are long where the limit has a wildcard', async () => {
     const limits = [domain('gateway', { ...node('x-key=*bot*', limit(2)), shareThreshold: true })];
