@@ -41,6 +41,7 @@ describe('the package', () => {
     this.timeout(60_000);
     const program = `
       import * as frontdesk from 'frontdesk';
+      import { pino } from './node_modules/frontdesk/node_modules/pino/pino.js';
       export const addresses = frontdesk.createAddresses({ trustedProxies: ['10.0.0.0/8'] });
       frontdesk.createRequestContext(addresses);
       export const users = frontdesk.createUsers([]);
@@ -54,7 +55,7 @@ describe('the package', () => {
       export const gateway = frontdesk.createGateway({ mappings: [], resolve, services: {} });
       export const loaded = frontdesk.configurationFrom({ records: [] });
       export const representations = frontdesk.createRepresentations();
-      export const desk = await frontdesk.createFrontdesk();
+      export const desk = await frontdesk.createFrontdesk({ logger: pino() });
       export const { explain, upgradesThrough } = desk;
       export const listener = desk.upgradesThrough();
     `;

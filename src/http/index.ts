@@ -36,6 +36,7 @@ export { isolate } from './isolate.ts';
 export { describeIssue } from './issue-text.ts';
 export { createAccessLog } from './log/access-log.ts';
 export {
+  type CountingLogger,
   createOncePerMinute,
   createOutageLog,
   createOutageLogs,

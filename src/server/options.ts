@@ -20,7 +20,7 @@ import {
   type Work,
 } from '#config';
 import type { Explain } from '#explain';
-import { type Logger, silentLogger, type UpgradeListener } from '#http';
+import { type CountingLogger, type Logger, silentLogger, type UpgradeListener } from '#http';
 
 /** The settings, in camelCase, and what only a program can hand in. */
 export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
@@ -103,7 +103,7 @@ export interface Setup {
   readonly loaded: LoadedConfiguration;
   /** Where the configuration was read from; undefined: a program handed it in. */
   readonly configDirectory: string | undefined;
-  readonly logger: Logger;
+  readonly logger: CountingLogger;
   readonly clock: () => number;
   readonly services: Readonly<Record<string, Koa | Middleware>>;
   readonly demo: boolean;

@@ -3,7 +3,7 @@ import { packageVersion } from '#config';
 import { createDiagnostics, createDiagnosticsEvents, createProblemPages } from '#diag';
 import { createExplainEndpoint, explainForm } from '#explain';
 import { durationBoundsMs, type GatewayCounts, type InternalRoute, type Traffic } from '#gateway';
-import type { ConnectionLimit, Logger, Representations } from '#http';
+import type { ConnectionLimit, CountingLogger, Representations } from '#http';
 import { createMetrics, createMetricsRoute, type MetricsParts } from '#metrics';
 import type { ClusterRegistry } from '#proxy';
 import type { GatewayHost } from './gateway-host.ts';
@@ -22,7 +22,7 @@ export interface OwnRoutesParts {
   readonly traffic: Traffic;
   readonly clusters: Pick<ClusterRegistry, 'list' | 'snapshot'>;
   readonly counts: GatewayCounts;
-  readonly logger: Pick<Logger, 'droppedLines'>;
+  readonly logger: Pick<CountingLogger, 'droppedLines'>;
   readonly connectionLimit: Pick<ConnectionLimit, 'counts'>;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;

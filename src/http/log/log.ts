@@ -14,12 +14,16 @@ export interface Logger {
   readonly debug?: LogLine;
   /** Absent: every level is on. */
   readonly isLevelEnabled?: (level: string) => boolean;
-  /** How many lines it could not write. Absent: none. */
-  readonly droppedLines?: () => number;
   /** As `info`, for fields that are plain strings, numbers and booleans, and cheaper; for the access log. Absent: `info` does. */
   readonly infoPlain?: LogLine;
   /** Takes a line that is not JSON, as it is, for the access log. Absent: the text is the message of a line at info. */
   readonly writeLine?: (line: string) => void;
+}
+
+/** As the command line has it. Apart: TypeScript infers levels of pino from the names in the type that a host's logger must have. */
+export interface CountingLogger extends Logger {
+  /** How many lines it could not write. Absent: none. */
+  readonly droppedLines?: () => number;
 }
 
 type LogLine = (fields: object, message?: string) => void;
