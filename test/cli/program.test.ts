@@ -193,6 +193,12 @@ describe('frontdesk', () => {
       { 'config/settings.env': '# mine\nPORT: 9000\n' },
     ],
     [
+      'another directory in the settings of this one',
+      'check',
+      /^frontdesk: A setting cannot be used:\n {2}config.settings\.env:1 CONFIG_DIR says where this file is: set it in the env/,
+      { 'config/settings.env': 'CONFIG_DIR=./other\n' },
+    ],
+    [
       'a name of the settings that is none',
       'serve',
       /^frontdesk: 2 settings cannot be used:\n {2}config.settings\.env:3 PROT2X is not a setting: remove it\n {2}config.settings\.env:4 PORTT is not a setting: did you mean PORT\?\n$/,

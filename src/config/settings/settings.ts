@@ -162,12 +162,19 @@ export function readSettingsFile(directory: string): Readonly<Record<string, str
   const names = namesByLine(text);
   const fault = names.indexOf(undefined) + 1;
   if (fault !== 0) throw new Error(`${file}:${fault} is no setting: write NAME=value, such as PORT=9000`);
-  const all = allVariables();
-  const errors = names.flatMap((name = '', index) =>
-    name === '' || all.includes(name) ? [] : [`${file}:${index + 1} ${unknownName(name, suggestion(name, all))}`],
-  );
+  const errors = names.flatMap((name = '', index) => {
+    const found = fileNameFault(name);
+    return found === undefined ? [] : [`${file}:${index + 1} ${found}`];
+  });
   if (errors.length > 0) throw new Error(messageOf(errors));
   return parseEnv(text);
+}
+
+function fileNameFault(name: string): string | undefined {
+  // It would lead to the records of another directory, with the settings of this one.
+  if (name === 'CONFIG_DIR') return 'CONFIG_DIR says where this file is: set it in the environment';
+  const all = allVariables();
+  return name === '' || all.includes(name) ? undefined : unknownName(name, suggestion(name, all));
 }
 
 function textOfFile(file: string): string {
