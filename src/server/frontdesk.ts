@@ -91,7 +91,9 @@ async function open(setup: Setup, opened: AsyncDisposableStack): Promise<Frontde
     explain: gateway.explain,
     upgradesThrough: (handler: RequestListener = app.callback()) => listeners.upgradesThrough(handler),
     listen: listeners.open,
-    reload: configuration.reload,
+    async reload() {
+      await Promise.all([configuration.reload(), listeners.renewCertificate()]);
+    },
     close({ withinMs = stopMs } = {}) {
       stopMs = withinMs;
       // A second disposeAsync() would not wait for the first.

@@ -1,10 +1,13 @@
 /** Opens the listeners together or not at all, and closes them in reverse order. */
+import { X509Certificate } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { demoModules, isLoopback, type Settings, type Tls } from '#config';
+import { isDeepStrictEqual } from 'node:util';
+import { demoModules, isLoopback, loadTls, type Settings, type Tls } from '#config';
 import {
   type ConnectionLimit,
   createUpgrades,
+  type HttpServer,
   type HttpServerOptions,
   listenError,
   serveHttp,
@@ -37,6 +40,8 @@ export interface ListenerSet {
   readonly open: () => Promise<Listeners>;
   /** For a host's own server: upgrades to the protocols that any mapping in force allows. */
   readonly upgradesThrough: (handler: RequestListener) => UpgradeListener;
+  /** Reads certificate and key again, for new connections. What cannot be used is logged, and the one before stays. */
+  readonly renewCertificate: () => Promise<void>;
   /** Waits until load balancers have noticed that the process is not ready any more; not when nothing listens. */
   readonly drain: () => Promise<void>;
   /** Closes all of them even when one fails; then it rejects with that error. */
@@ -48,6 +53,8 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
   const isAllowed = createAllowsUpgrade(setup, parts.configuration);
   // The other half is for requests.
   const upgrades = createUpgrades(isAllowed, Math.floor(connectionLimit.counts().max / 2));
+  let { tls } = parts;
+  let gateway: Pick<HttpServer, 'renew'> | undefined;
   let opened = new AsyncDisposableStack();
   let opening: Promise<Listeners> | undefined;
   let isClosed = false;
@@ -61,7 +68,7 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
 
   async function openOrRelease(): Promise<Listeners> {
     try {
-      return await openAll(setup, { ...parts, upgrades }, opened);
+      return await openAll(setup, { ...parts, tls, upgrades, onGateway }, opened);
     } catch (error) {
       await release();
       opening = undefined;
@@ -69,8 +76,25 @@ export function createListeners(setup: Setup, parts: ListenersParts): ListenerSe
     }
   }
 
+  function onGateway(server: HttpServer): void {
+    gateway = server;
+  }
+
   return Object.freeze({
     upgradesThrough: upgrades.listener,
+    async renewCertificate() {
+      await opening?.catch(() => {});
+      try {
+        const found = await loadTls(setup.settings);
+        if (found === undefined || isDeepStrictEqual(found, tls)) return;
+        tls = found;
+        gateway?.renew(found);
+        const { validTo } = new X509Certificate(found.cert);
+        setup.logger.info({ validTo }, 'certificate reloaded');
+      } catch (err) {
+        setup.logger.error({ err }, 'the certificate cannot be reloaded, the one before stays in force');
+      }
+    },
     async open() {
       if (isClosed) throw new Error('this frontdesk is closed: make another one with createFrontdesk');
       opening ??= openOrRelease();
@@ -106,7 +130,7 @@ function createAllowsUpgrade({ has }: Setup, configuration: LiveConfiguration): 
 /** Adds how each listener closes to `opened`. */
 async function openAll(
   setup: Setup,
-  parts: ListenersParts & { readonly upgrades: Upgrades },
+  parts: ListenersParts & { readonly upgrades: Upgrades; readonly onGateway: (server: HttpServer) => void },
   opened: AsyncDisposableStack,
 ): Promise<Listeners> {
   const { settings, has, logger } = setup;
@@ -145,6 +169,7 @@ async function openAll(
       ...{ ...settings, ...place, port, handler, answerIdleTimeoutMs, connectionLimit, logger },
       ...more,
     });
+    if (name === 'gateway') parts.onGateway(server);
     return add(name, more.tls === undefined ? 'http' : 'https', server);
   }
 

@@ -78,7 +78,10 @@ export interface Frontdesk {
   readonly demoUsers: readonly string[];
   /** May be called again, and gives the same listeners. Rejects with a message fit for a terminal; then nothing listens. */
   readonly listen: () => Promise<Listeners>;
-  /** Reads the configuration directory now, without waiting for its change to be noticed. What is wrong with it is logged. */
+  /**
+   * Reads the configuration directory now, without waiting for its change to be noticed, and the certificate with its key,
+   * which new connections then see. What is wrong with them is logged.
+   */
   readonly reload: () => Promise<void>;
   /**
    * Stops accepting, lets requests in flight finish, and closes everything in reverse order, all of it even when a part

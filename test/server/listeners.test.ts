@@ -1,6 +1,7 @@
 /** A desk's listeners as its users find them: where they are, when they cannot be, and how they go. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { get as getHttps } from 'node:https';
@@ -8,6 +9,7 @@ import { type AddressInfo, connect, Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { mock } from 'node:test';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { Context } from 'koa';
 import request from 'supertest';
 import { createFrontdesk } from '../../src/index.ts';
@@ -71,6 +73,34 @@ describe('listeners', () => {
       let text = '';
       for await (const chunk of answer ?? []) text += chunk;
       assert.equal(JSON.parse(text).url, `${gateway?.url}/v1/messages/1`);
+    });
+
+    it('shows new connections the certificate that a reload finds, and the one before when that is no use', async function () {
+      const directory = await writeFiles();
+      const first = await makeCertificate(directory, 'IP:127.0.0.1');
+      if (first === undefined) return this.skip();
+      const files = { tlsCert: join(directory, 'cert.pem'), tlsKey: join(directory, 'key.pem') };
+      const log: LogLine[] = [];
+      const desk = await open({ ...files, only: ['api'], logger: recordingLogger(log) });
+      const port = (await desk.listen()).gateway?.port ?? 0;
+      const opened: TLSSocket[] = [];
+      servers.later(() => opened.forEach((socket) => void socket.destroy()));
+      const seen = async () => {
+        const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+        opened.push(socket);
+        await once(socket, 'secureConnect');
+        return socket.getPeerX509Certificate()?.toString();
+      };
+      assert.equal(await seen(), first.cert);
+      const second = await makeCertificate(directory, 'IP:127.0.0.1');
+      await desk.reload();
+      assert.equal(await seen(), second?.cert);
+      await writeFile(files.tlsKey, first.key);
+      await desk.reload();
+      assert.equal(await seen(), second?.cert);
+      assert.match(String(log.find(({ level }) => level === 'error')?.fields['err']), /TLS_KEY cannot be used/);
+      opened[0]?.write('GET /v1/messages/1 HTTP/1.1\r\nHost: a\r\n\r\n');
+      assert.match(String(await once(opened[0] as TLSSocket, 'data')), /^HTTP\/1\.1 200 /);
     });
 
     for (const option of ['port', 'authPort', 'ratelimitPort', 'ratelimitHttpPort', 'adminPort'] as const) {

@@ -32,8 +32,8 @@ export interface HttpServerOptions {
   readonly waitingMax?: number | undefined;
   /** How long a response may wait for a client that takes nothing of it; 0: without end. */
   readonly answerIdleTimeoutMs: number;
-  /** PEM texts; undefined: plain HTTP. */
-  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  /** Undefined: plain HTTP. */
+  readonly tls?: Certificate | undefined;
   /** Shared by several servers. @default every connection is taken */
   readonly connectionLimit?: ConnectionLimit | undefined;
   /** Closed by the caller, beside the server. @default none: a request with `Upgrade` is an ordinary one */
@@ -42,8 +42,16 @@ export interface HttpServerOptions {
   readonly logger?: Pick<Logger, 'warn'>;
 }
 
+/** PEM texts. */
+export interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
 export interface HttpServer {
   readonly port: number;
+  /** Under TLS: connections that come from now on see this certificate. */
+  readonly renew: (certificate: Certificate) => void;
   /** Stops accepting, gives running requests the time to finish, then cuts them off. */
   readonly close: (deadlineMs: number) => Promise<void>;
 }
@@ -64,8 +72,14 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   await listening(server, options);
   return Object.freeze({
     port: (server.address() as AddressInfo).port,
+    renew: (certificate: Certificate) => void (server as SecureServer).setSecureContext?.(certificate),
     close: (deadlineMs: number) => closeServer(server, { ...connections, ...accepted }, deadlineMs),
   });
+}
+
+/** As `https.createServer` returns it. */
+interface SecureServer extends Server {
+  readonly setSecureContext?: (certificate: Certificate) => void;
 }
 
 async function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions): Promise<Server> {
