@@ -15,7 +15,6 @@ import request from 'supertest';
 import { createFrontdesk } from '../../src/index.ts';
 import { call, desksOf, mappingRecord } from '../support/desks.ts';
 import { type LogLine, recordingLogger } from '../support/edge.ts';
-import { bareProblem } from '../support/error-body.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
@@ -308,13 +307,13 @@ describe('listeners', () => {
       assert.deepEqual(asked, ['/events', '/never']);
     });
 
-    it('is for good, also while it listens: 503 where the database is needed, and listen refuses', async () => {
+    it('is for good, also while it listens: 503 to requests, and listen refuses', async () => {
       const desk = await open();
       const opening = desk.listen();
       await desk.close();
       await desk.close();
       assert.equal(await refuses((await opening).gateway?.port ?? 0), true);
-      await call(desk, '/v1/messages/1').expect(bareProblem('storage-unavailable'));
+      await call(desk, '/v1/messages/1').expect(503, /The server is stopping\./);
       await assert.rejects(desk.listen(), /^Error: this frontdesk is closed/);
     });
 
@@ -332,7 +331,7 @@ describe('listeners', () => {
       assert.equal((left.address() as AddressInfo).port, gateway?.port);
       await new Promise((resolve) => left.close(resolve));
       for (const one of [auth, ratelimit]) assert.equal(await refuses(one?.port ?? 0), true);
-      await call(desk, '/v1/messages/1').expect(bareProblem('storage-unavailable'));
+      await call(desk, '/v1/messages/1').expect(503, /The server is stopping\./);
     });
   });
 });
