@@ -225,6 +225,7 @@ function* assemble(
   const configuration: Configuration = {
     ...lists,
     blocked: [...(yield* blocksBeside(lists.mappings, blocked)), ...records.blocked],
+    gone: [],
     limits: domains.kept,
     users: parts.flatMap((part) => part.users),
     demo: Object.assign({}, ...parts.map((part) => part.demo)),

@@ -17,6 +17,8 @@ export interface Configuration {
   readonly versions: readonly Version[];
   /** Answered with 503 until the mappings that they belong to are corrected. */
   readonly blocked: readonly BlockedMatch[];
+  /** Full names of records in force that no file has any more: a broken record beside them may be one of them. */
+  readonly gone: readonly string[];
   readonly limits: readonly LimitDomain[];
   readonly users: readonly User[];
   readonly demo: DemoTables;

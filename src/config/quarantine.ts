@@ -75,14 +75,15 @@ function* keepBroken(
   if (errors.length === 0)
     return Object.freeze({ ...loaded, configuration: Object.freeze({ ...configuration, demo }) });
   const errorsIn = (part: string) => errors.filter(({ source }) => isPartOf(part, source, directory));
-  const isMissing = yield* missingIn(configuration, inForce, errors, errorsIn('services'));
+  const { isMissing, mayBeRenamed } = yield* missingIn(configuration, inForce, errors, errorsIn('services'));
   const missing = yield* flatMapInParts(recordsOf(inForce), (record) => (isMissing(record) ? [record] : []));
   const { kept, errors: clashes, blocked } = yield* keepCompatible([...recordsOf(configuration), ...missing]);
   const served = new Set(yield* mapInParts(kept, fullName));
-  const stillBlocked = inForce.blocked.filter((match) => isMissing({ ...match, kind: 'Mapping' }));
+  const stillBlocked = inForce.blocked.filter((match) => isMissing(mappingOf(match)));
+  const gone = [...missing, ...stillBlocked.map(mappingOf)].filter(mayBeRenamed).map(fullName);
   const taken = yield* takenMatches(inForce, kept);
   const allBlocked = [...configuration.blocked, ...blocked, ...stillBlocked];
-  const mayServe = (match: BlockedMatch) => served.has(mappingName(match)) || taken.has(matchKey(match));
+  const mayServe = (match: BlockedMatch) => served.has(fullName(mappingOf(match))) || taken.has(matchKey(match));
   return Object.freeze({
     configuration: Object.freeze({
       ...configuration,
@@ -91,6 +92,7 @@ function* keepBroken(
       users: usersOf(configuration.users, inForce.users, errorsIn('users.yaml')),
       demo,
       blocked: Object.freeze(allBlocked.filter((match) => !mayServe(match))),
+      gone: Object.freeze([...configuration.gone, ...gone]),
     }),
     errors: missing.length === 0 ? errors : [...errors, ...clashes],
     notices,
@@ -107,28 +109,47 @@ function* takenMatches(inForce: Configuration, kept: readonly GatewayRecord[]): 
 
 type Named = Pick<GatewayRecord, 'kind' | 'name' | 'source'>;
 
+interface Missing {
+  /** Whether a record in force is missing from the configuration because of an error. */
+  readonly isMissing: (record: Named) => boolean;
+  /** Whether a missing record may be a broken one under another name. */
+  readonly mayBeRenamed: (record: Named) => boolean;
+}
+
 /**
- * Whether a record in force is missing from the configuration because of an error. An error that names no record, or an
- * unknown one, concerns all records of its file or directory: one of them may have another name now.
+ * An error that names no record, or an unknown one, concerns all records of its file or directory: one of them may have
+ * another name now. What was kept for that stays while the file has an error: the new name is known the next time.
  */
 function* missingIn(
   configuration: Configuration,
   inForce: Configuration,
   errors: readonly ConfigurationError[],
   recordErrors: readonly ConfigurationError[],
-): Work<(record: Named) => boolean> {
+): Work<Missing> {
   const names = new Set(yield* mapInParts(recordsOf(configuration), fullName));
   const known = new Set(yield* mapInParts(recordsOf(inForce), fullName));
-  for (const match of inForce.blocked) known.add(mappingName(match));
+  for (const match of inForce.blocked) known.add(fullName(mappingOf(match)));
+  const gone = new Set(inForce.gone);
   const broken = new Set(errors.map(({ record }) => record));
-  const unknown = errors.filter(({ record }) => record === undefined || !known.has(record));
-  const files = [...new Set(unknown.map(({ source }) => source.file))];
+  const unreadable = filesOf(errors.filter(({ record }) => record === undefined));
+  const withUnknown = filesOf(errors.filter(({ record }) => record !== undefined && !known.has(record)));
+  const withErrors = filesOf(errors);
   const mayBeGuard = recordErrors.some(({ record = '' }) => !/^(?:Mapping|Version) /.test(record));
-  return (record) =>
+  const isIn = (files: readonly string[], { source }: Named) => files.some((file) => contains(file, source));
+  const mayBeRenamed = (record: Named) =>
+    !broken.has(fullName(record)) &&
+    (isIn(withUnknown, record) || (gone.has(fullName(record)) && isIn(withErrors, record)));
+  const isMissing = (record: Named) =>
     !names.has(fullName(record)) &&
     ((mayBeGuard && isGuard(record)) ||
       broken.has(fullName(record)) ||
-      files.some((file) => contains(file, record.source)));
+      isIn(unreadable, record) ||
+      mayBeRenamed(record));
+  return { isMissing, mayBeRenamed };
+}
+
+function filesOf(errors: readonly ConfigurationError[]): readonly string[] {
+  return [...new Set(errors.map(({ source }) => source.file))];
 }
 
 function isGuard({ kind }: Named): boolean {
@@ -161,8 +182,8 @@ function recordsOf({ mappings, authServices, rateLimitServices, versions }: Conf
   return [...mappings, ...authServices, ...rateLimitServices, ...versions];
 }
 
-function mappingName({ name }: BlockedMatch): string {
-  return fullName({ kind: 'Mapping', name });
+function mappingOf({ name, source }: BlockedMatch): Named {
+  return { kind: 'Mapping', name, source };
 }
 
 /** A removed user is removed at once, even while other users are broken. */

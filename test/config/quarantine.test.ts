@@ -68,6 +68,29 @@ describe('keepLastGood', () => {
   check('keeps all records of a directory that cannot be read', [], [errorAt('')], ['a', 'b', 'c']);
   check('keeps none for a file of nearly the same name', [c], [errorAt('services/x.yml')], ['c']);
 
+  const block = (name: string) => ({ ...mapping(name, 'x.yaml'), isGuard: true });
+
+  it('keeps what may be the broken record under another name for as long as its file has an error', () => {
+    const reload = (inForce: Partial<Configuration>, ...errors: ConfigurationError[]) => {
+      const blocked = errors.map(({ record = '' }) => block(record.replace('Mapping ', '')));
+      return keep({ mappings: [b], blocked }, inForce, errors).configuration;
+    };
+    const namesIn = ({ mappings, blocked }: Configuration) =>
+      [...new Set([...mappings, ...blocked].map(({ name }) => name))].sort();
+    const first = reload({ mappings: [a, b], blocked: [block('old')] }, errorAt(x, 'Mapping new'));
+    const second = reload(first, errorAt(x, 'Mapping new'));
+    for (const kept of [first, second, reload(second, errorAt(x, 'Mapping new'))])
+      assert.deepEqual(namesIn(kept), ['a', 'b', 'new', 'old']);
+    assert.deepEqual(namesIn(reload(second)), ['b']);
+    assert.deepEqual(namesIn(reload(second, errorAt(y, 'Mapping new'))), ['b', 'new']);
+  });
+
+  it('drops what is gone beside a record that was broken before', () => {
+    const blocked = [block('old')];
+    const good = keep({ mappings: [b], blocked }, { mappings: [a, b], blocked }, [errorAt(x, 'Mapping old')]);
+    assert.deepEqual(namesOf(good), ['b']);
+  });
+
   it('gives a path that a good record has taken to that one, and reports the clash', () => {
     const good = keep({ mappings: [mapping('new', 'y.yaml', { prefix: '/a' })] }, before, [errorAt(x, 'Mapping a')]);
     assert.deepEqual(namesOf(good), ['new']);
