@@ -82,7 +82,7 @@ function* keepBroken(
   const stillBlocked = inForce.blocked.filter((match) => isMissing(mappingOf(match)));
   const gone = [...missing, ...stillBlocked.map(mappingOf)].filter(mayBeRenamed).map(fullName);
   const taken = yield* takenMatches(inForce, kept);
-  const allBlocked = [...configuration.blocked, ...blocked, ...stillBlocked];
+  const allBlocked = onceEach([...configuration.blocked, ...blocked, ...stillBlocked]);
   const mayServe = (match: BlockedMatch) => served.has(fullName(mappingOf(match))) || taken.has(matchKey(match));
   return Object.freeze({
     configuration: Object.freeze({
@@ -96,6 +96,15 @@ function* keepBroken(
     }),
     errors: missing.length === 0 ? errors : [...errors, ...clashes],
     notices,
+  });
+}
+
+/** A record that was a block and is still broken comes twice; the first is the one that the files have now. */
+function onceEach(blocked: readonly BlockedMatch[]): readonly BlockedMatch[] {
+  const seen = new Set<string>();
+  return blocked.filter((match) => {
+    const key = `${matchKey(match)} ${match.name}`;
+    return seen.size < seen.add(key).size;
   });
 }
 

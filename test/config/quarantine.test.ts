@@ -85,6 +85,18 @@ describe('keepLastGood', () => {
     assert.deepEqual(namesIn(reload(second, errorAt(y, 'Mapping new'))), ['b', 'new']);
   });
 
+  it('blocks the requests of a record that stays broken once, however often it is read', () => {
+    const at = (line: number) => ({ blocked: [{ ...block('old'), source: { ...a.source, line } }] });
+    const once = keep(at(2), at(1), [errorAt(x, 'Mapping old')]).configuration;
+    assert.deepEqual(once.blocked, at(2).blocked);
+    const elsewhere = { blocked: [{ ...block('old'), prefix: '/new' }] };
+    const moved = keep(elsewhere, once, [errorAt(x, 'Mapping old')]).configuration;
+    assert.deepEqual(
+      moved.blocked.map(({ prefix }) => prefix),
+      ['/new', '/old'],
+    );
+  });
+
   it('drops what is gone beside a record that was broken before', () => {
     const blocked = [block('old')];
     const good = keep({ mappings: [b], blocked }, { mappings: [a, b], blocked }, [errorAt(x, 'Mapping old')]);
