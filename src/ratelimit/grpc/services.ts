@@ -119,12 +119,13 @@ const watchesMax = 100;
 const serviceNameMax = 256;
 
 /**
- * `grpc.health.v1` for the server itself (`''`) and each of its services, which are ready together or not; starts with
- * NOT_SERVING. Only the definition is the library's: its service remembers every name that a client ever watched, repeats
- * what has not changed, and ends no watch.
+ * `grpc.health.v1` for the server itself (`''`, `ratelimit`) and each of its services, which are ready together or not;
+ * starts with NOT_SERVING. Only the definition is the library's: its service remembers every name that a client ever
+ * watched, repeats what has not changed, and ends no watch.
  */
 function addHealth(server: Server, { grpc, health }: GrpcLibrary, services: readonly string[]): HealthService {
-  const names = new Set(['', ...services]);
+  // envoyproxy/ratelimit calls itself that, so that health checks which were made for it find the server healthy.
+  const names = new Set(['', 'ratelimit', ...services]);
   const watches = new Set<WatchCall>();
   let status: HealthResponse['status'] = 'NOT_SERVING';
 

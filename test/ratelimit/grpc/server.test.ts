@@ -87,7 +87,7 @@ describe('the rate-limit server', () => {
   });
 
   it('answers health checks for itself and its services, and for no other', async () => {
-    const services = ['envoy.service.ratelimit.v3.RateLimitService', 'pb.lyft.ratelimit.RateLimitService'];
+    const services = ['envoy.service.ratelimit.v3.RateLimitService', 'pb.lyft.ratelimit.RateLimitService', 'ratelimit'];
     for (const expected of [serving, notServing, serving]) {
       server.setServing(expected === serving);
       for (const message of [empty, ...services.map(named)])
