@@ -39,6 +39,10 @@ export function answerClientErrors(server: Server, refuse: Connections['refuse']
       socket.destroy();
       return;
     }
+    if (leavesAnsweredBody(error, socket)) {
+      socket.end();
+      return;
+    }
     const found = problemOf(error);
     log?.(error, socket, statusFor(socket, found));
     refuse(socket, () => endInPlace(socket, found));
@@ -61,6 +65,11 @@ export function requireHost(server: Server, serve: RequestListener): RequestList
 /** Undefined in the middle of the response to the faulty request, as when a chunk of its body is malformed. */
 function statusFor({ _httpMessage: response }: ClientSocket, { status }: Problem): number | undefined {
   return response?.headersSent === true && !response.req.complete ? undefined : status;
+}
+
+/** A client that has its answer, such as a 401, need not send the rest of the body: it has no other answer, nor a line in the log. */
+function leavesAnsweredBody({ code }: ClientError, { _httpMessage: response, parser }: ClientSocket): boolean {
+  return code === 'HPE_INVALID_EOF_STATE' && !response && parser?.incoming?.complete === false;
 }
 
 /** In place of the response to the faulty request, if it became one; our bytes would become part of one that has begun. */

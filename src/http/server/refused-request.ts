@@ -13,9 +13,13 @@ export interface ClientError extends NodeJS.ErrnoException {
   readonly bytesParsed?: number;
 }
 
-/** `_httpMessage` is the response that is being written on the socket; Node's own handler of client errors reads it too. */
+/**
+ * `_httpMessage` is the response that is being written on the socket; Node's own handler of client errors reads it too.
+ * `incoming` is the request whose body arrives.
+ */
 export interface ClientSocket extends Duplex {
   readonly _httpMessage?: ServerResponse | null;
+  readonly parser?: { readonly incoming: IncomingMessage | null } | null;
   readonly remoteAddress?: string | undefined;
   readonly bytesRead?: number;
 }

@@ -87,4 +87,15 @@ describe('the log of client errors', () => {
       },
       { headersTimeout: 20, requestTimeout: 20, connectionsCheckingInterval: 5 },
     ));
+
+  it('has no line for a client that leaves out the rest of a body when it has its answer, and sends no other', () =>
+    logging(async ({ open }, lines) => {
+      const socket = open();
+      const answers = everything(socket);
+      socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab');
+      await once(socket, 'data');
+      socket.end();
+      assert.match(await answers, /^HTTP\/1\.1 200 (?!.*HTTP)/s);
+      assert.deepEqual(lines, []);
+    }));
 });
