@@ -58,7 +58,7 @@ export function limitRecordOf(fields: Partial<RateLimitService> = {}): RateLimit
     name: 'ratelimit',
     service: 'ratelimit',
     domain: 'gateway',
-    timeoutMs: 100,
+    timeoutMs: 5000,
     failureModeDeny: false,
     headers: 'ietf',
     allowedResponseHeaders: ['ratelimit-limit'],

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { createUpgrades, type HttpServerOptions, serveHttp, upgradeOf } from '#http';
 import { temporaryFiles } from '../../support/temporary-files.ts';
-import { eventually } from '../../support/waiting.ts';
+import { createSignal, eventually } from '../../support/waiting.ts';
 import { makeCertificate } from '../../support/wire/certificate.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
 import { everything } from '../raw-exchange.ts';
@@ -167,7 +166,8 @@ describe('pipelined requests', () => {
     });
   });
 
-  const tooLate = { headerTimeoutMs: 50 };
+  /** Time for the heads before the late one, also on a busy machine. */
+  const tooLate = { headerTimeoutMs: 300 };
   for (const [what, text, status, options = {}] of [
     ['what is not HTTP', 'GARBAGE\r\n\r\n', 400],
     ['a request without Host', 'GET / HTTP/1.1\r\n\r\n', 400],
@@ -183,16 +183,19 @@ describe('pipelined requests', () => {
   ] as const)
     it(`have their answers before the ${status} for ${what} behind them`, async () => {
       const held: ServerResponse[] = [];
+      const refused = createSignal();
       const handler: RequestListener = ({ method }, response) => void (method === 'GET' && held.push(response));
-      await serving({ handler, ...options }, async (port) => {
+      await serving({ handler, logger: { warn: refused.give }, ...options }, async (port) => {
         const socket = connect(port, '127.0.0.1');
         const answers = everything(socket);
-        socket.write(many(2) + text);
+        const sent = many(2) + text;
+        socket.write(sent);
         await eventually(() => assert.equal(held.length, 2));
-        await delay(150);
+        await refused.given;
         // The parser reports it again.
-        socket.write('GARBAGE\r\n\r\n');
-        await delay(20);
+        const garbage = 'GARBAGE\r\n\r\n';
+        socket.write(garbage);
+        await eventually(() => assert.equal(held[0]?.req.socket.bytesRead, sent.length + garbage.length));
         for (const response of held) response.end('held');
         const statuses = (await answers).match(/(?<=HTTP\/1.1 )\d+/g);
         assert.deepEqual(statuses, ['200', '200', String(status)]);
@@ -201,11 +204,12 @@ describe('pipelined requests', () => {
 
   it('behind which the rest of a late head comes after its 408 was due: none is carried out', async () => {
     const handler: RequestListener = () => {};
-    await serving({ handler, ...tooLate }, async (port, { seen }) => {
+    const refused = createSignal();
+    await serving({ handler, logger: { warn: refused.give }, ...tooLate }, async (port, { seen }) => {
       const socket = connect(port, '127.0.0.1');
       const answers = everything(socket);
       socket.write(`${many(1)}GET /late HTTP/1.1\r\n`);
-      await delay(150);
+      await refused.given;
       socket.write('Host: a\r\n\r\n');
       assert.equal(await answers, '');
       assert.deepEqual(seen, ['/0']);
