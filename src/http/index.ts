@@ -49,6 +49,7 @@ export {
   requestLogFields,
   silentLogger,
 } from './log/log.ts';
+export { createSafeLogger } from './log/safe-logger.ts';
 export { preconditionFailed, preconditionOf } from './precondition.ts';
 export {
   bodyPointer,

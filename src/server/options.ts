@@ -20,7 +20,7 @@ import {
   type Work,
 } from '#config';
 import type { Explain } from '#explain';
-import { type CountingLogger, type Logger, silentLogger, type UpgradeListener } from '#http';
+import { type CountingLogger, createSafeLogger, type Logger, silentLogger, type UpgradeListener } from '#http';
 
 /** The settings, in camelCase, and what only a program can hand in. */
 export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
@@ -123,12 +123,13 @@ export async function resolveOptions(options: FrontdeskOptions): Promise<Setup> 
     config,
     only,
     demo = false,
-    logger = silentLogger,
+    logger: given = silentLogger,
     services = {},
     clock = Date.now,
     dormant = false,
     ...rest
   } = options;
+  const logger = createSafeLogger(given);
   const settings = requireSettings(rest, Object.keys(ownOptions));
   const loaded = await requireConfiguration(config, settings);
   const configDirectory = typeof config === 'object' ? undefined : (config ?? settings.configDir);

@@ -26,7 +26,7 @@ export interface CountingLogger extends Logger {
   readonly droppedLines?: () => number;
 }
 
-type LogLine = (fields: object, message?: string) => void;
+export type LogLine = (fields: object, message?: string) => void;
 
 export const silentLogger: Logger = Object.freeze({
   info() {},
