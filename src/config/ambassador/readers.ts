@@ -35,10 +35,11 @@ export function withoutRedirect(read: AmbassadorReader): AmbassadorReader {
   return (value, all) => (all['host_redirect'] === true ? { fields: {} } : read(value, all));
 }
 
-/** A `host` with a `*` is our `hostname`. */
-export const hostOrHostname: AmbassadorReader = (value, { hostname }) => {
+/** A `host` with a `*` is our `hostname`, unless it is a regular expression. */
+export const hostOrHostname: AmbassadorReader = (value, { hostname, host_regex: isRegex }) => {
   if (hostname !== undefined) return dropped('has no effect beside hostname', 'Remove it.');
-  return { fields: typeof value === 'string' && value.includes('*') ? { hostname: value } : { host: value } };
+  const isGlob = isRegex !== true && typeof value === 'string' && value.includes('*');
+  return { fields: isGlob ? { hostname: value } : { host: value } };
 };
 
 export const tls: AmbassadorReader = (value) =>

@@ -98,6 +98,13 @@ describe("Ambassador's own files", () => {
 
   const ours = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'hotel', prefix: '/v1/hotels', service: 'hotel' };
 
+  it('may have a regular expression with a * as host', () => {
+    const mapping = { ...ours, apiVersion: 'ambassador/v1', host: '[a-z]*\\.example\\.com', host_regex: true };
+    const { configuration, errors } = configurationFrom({ records: [mapping] }, { gatewayDomain });
+    assert.deepEqual(errors, []);
+    assert.deepEqual(configuration.mappings[0]?.host, { kind: 'regex', pattern: '[a-z]*\\.example\\.com' });
+  });
+
   it('may be beside records of ours, which get no notice', () => {
     const { configuration, errors, notices } = configurationFrom({ records: [ours] }, { gatewayDomain });
     assert.deepEqual([configuration.mappings.length, errors, notices], [1, [], []]);
