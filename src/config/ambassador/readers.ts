@@ -151,6 +151,12 @@ export const identityHeaders: AmbassadorReader = (value) => {
   };
 };
 
+/** What `allowed_authorization_headers` was before 0.50. */
+export const allowedHeaders: AmbassadorReader = (value, all) =>
+  all['allowed_authorization_headers'] === undefined
+    ? identityHeaders(value, all)
+    : dropped('has no effect beside allowed_authorization_headers', 'Remove it.');
+
 function dropped(message: string, remedy: string): { readonly fields: Fields; readonly notice: Fault } {
   return { fields: {}, notice: { message, remedy } };
 }

@@ -6,7 +6,7 @@ import { isAmbassadors } from '../records/kind.ts';
 import { mappingFields } from '../records/mapping-fields.ts';
 import { rateLimitServiceFields } from '../records/rate-limit-service.ts';
 import { serviceHost } from '../records/rewrite.ts';
-import { ignored, isMap, shorthand, silent, tls, withoutRedirect } from './readers.ts';
+import { allowedHeaders, ignored, isMap, shorthand, silent, tls, withoutRedirect } from './readers.ts';
 
 export interface Translated {
   readonly records: readonly ConfigDocument[];
@@ -222,6 +222,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
     defaultsFor: () => ({}),
     others: {
       ...everywhere,
+      allowed_headers: allowedHeaders,
       allow_request_body: shorthand('include_body', { max_bytes: 4096, allow_partial: true }),
       circuit_breakers: ignored('an auth service has none'),
       protocol_version: silent,
@@ -246,6 +247,8 @@ const log = 'The log goes to the standard output.';
 
 /** Ambassador's other kinds, and what to use here instead. */
 const otherKinds: Readonly<Record<string, string>> = {
+  BufferService: 'Write max_request_bytes in each Mapping, or set BODY_BYTES_MAX.',
+  CircuitBreaker: 'Write circuit_breakers in each Mapping.',
   ConsulResolver: resolver,
   DevPortal: 'There is no developer portal.',
   Filter: guard,
@@ -257,6 +260,7 @@ const otherKinds: Readonly<Record<string, string>> = {
   LogService: log,
   Module:
     'Most of it are settings here, which config/README.md lists; what is said of all mappings belongs in each Mapping.',
+  OutlierDetection: 'Write outlier_detection in each Mapping.',
   RateLimit: 'Limits are in ratelimit/, in the format of envoyproxy/ratelimit.',
   TCPMapping: 'Only HTTP is routed.',
   TLSContext: listener,

@@ -105,6 +105,26 @@ describe("Ambassador's own files", () => {
     assert.deepEqual(configuration.mappings[0]?.host, { kind: 'regex', pattern: '[a-z]*\\.example\\.com' });
   });
 
+  it('may have the headers of an AuthService under their name of ambassador/v0', () => {
+    const auth = { apiVersion: 'ambassador/v0', kind: 'AuthService', name: 'auth', auth_service: 'example-auth:3000' };
+    const named = (more: object) => {
+      const records = [{ ...auth, allowed_headers: ['X-Qotm-Session'], ...more }];
+      const { configuration, errors } = configurationFrom({ records }, { gatewayDomain });
+      assert.deepEqual(errors, []);
+      return configuration.authServices[0]?.allowedAuthorizationHeaders;
+    };
+    assert.deepEqual(named({}), ['x-qotm-session']);
+    assert.deepEqual(named({ allowed_authorization_headers: ['X-User'] }), ['x-user']);
+  });
+
+  it('may be of kinds that are not supported, with a notice of what to write', () => {
+    for (const kind of ['BufferService', 'CircuitBreaker', 'OutlierDetection', 'TracingService']) {
+      const record = { apiVersion: 'ambassador/v1', kind, name: 'x', max_connections: 5 };
+      const { errors, notices } = configurationFrom({ records: [record, ours] }, { gatewayDomain });
+      assert.deepEqual([errors, notices.map(({ message }) => message)], [[], [`this ${kind} is not read`]]);
+    }
+  });
+
   it('may be beside records of ours, which get no notice', () => {
     const { configuration, errors, notices } = configurationFrom({ records: [ours] }, { gatewayDomain });
     assert.deepEqual([configuration.mappings.length, errors, notices], [1, [], []]);
@@ -152,8 +172,8 @@ describe('every field of the releases up to v3alpha1 is known', () => {
   );
   check(
     'AuthService',
-    `add_auth_headers add_linkerd_headers allow_request_body allowed_authorization_headers allowed_request_headers
-    ambassador_id auth_service circuit_breakers failure_mode_allow include_body name path_prefix proto protocol_version
+    `add_auth_headers add_linkerd_headers allow_request_body allowed_authorization_headers allowed_headers
+    allowed_request_headers ambassador_id auth_service circuit_breakers failure_mode_allow include_body name path_prefix proto protocol_version
     stats_name status_on_error timeout_ms tls`,
   );
   check(
