@@ -66,7 +66,7 @@ export interface LiveAuthenticator extends Authenticator {
 
 /**
  * A check that runs during a reload ends in the old authenticator, so that its verdict is not cached in the new one. Failed
- * logins and the queue outlive reloads.
+ * logins and the queue outlive reloads. Throws TypeError for users without the functions of a `UserStore`.
  */
 export function createAuthenticator(options: AuthenticatorOptions): LiveAuthenticator {
   const bounds = createBounds(options);
@@ -111,6 +111,9 @@ const provenPlace = Object.freeze({ network: '', rank: Number.NEGATIVE_INFINITY 
 /** Only verified credentials are cached, so wrong guesses, however many, evict none of them. */
 function authenticatorOf(options: AuthenticatorOptions, { throttle, checks, counts }: Bounds): Authenticator {
   const { users, verify = verifyPassword } = options;
+  for (const name of ['find', 'isAdmin', 'dummyHash'] as const)
+    if (typeof users?.[name] !== 'function')
+      throw new TypeError(`the users have no function \`${name}\`: createUsers makes some that have`);
   const cache = createCredentialCache(options);
   const running = new Map<string, Promise<Verdict>>();
 

@@ -73,7 +73,7 @@ export interface AuthService {
   readonly app: Koa;
 }
 
-/** @throws {TypeError} for a realm or a header name that HTTP cannot carry. */
+/** @throws {TypeError} for a realm or a header name that HTTP cannot carry, and for what is no authenticator. */
 export function createAuthService({
   authenticator,
   realm = 'api',
@@ -81,6 +81,8 @@ export function createAuthService({
   logger = silentLogger,
 }: AuthServiceOptions): AuthService {
   nodeHttp.validateHeaderName(header);
+  if (typeof authenticator?.authenticate !== 'function')
+    throw new TypeError('the authenticator has no function `authenticate`: createAuthenticator makes one that has');
   const refusals = createRefusals(realm);
   const logThrottled = createThrottleLog(logger);
   const watched: Authenticator = {

@@ -186,7 +186,7 @@ const ownOptions = {
   services: z
     .custom(isPlain, 'expected Koa apps or middleware by name, such as { tickets: app }')
     .superRefine(addFaults),
-  clock: z.custom((value) => typeof value === 'function', 'expected a function that returns milliseconds'),
+  clock: z.custom(isClock, 'expected a function that returns milliseconds, as Date.now does'),
   dormant: z.boolean('expected true or false'),
 };
 
@@ -202,6 +202,11 @@ function requireOptions(options: unknown): void {
 
 function isLogger(value: unknown): boolean {
   return ['info', 'warn', 'error'].every((level) => isMap(value) && typeof value[level] === 'function');
+}
+
+/** A Date, a promise or a text would leave no limit decided. */
+function isClock(value: unknown): boolean {
+  return typeof value === 'function' && Number.isFinite(value());
 }
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {

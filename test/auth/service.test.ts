@@ -7,6 +7,7 @@ import mount from 'koa-mount';
 import supertest from 'supertest';
 import {
   type Authenticator,
+  type AuthenticatorOptions,
   type AuthServiceOptions,
   createAuthenticator,
   createAuthService,
@@ -79,6 +80,13 @@ describe('the auth service in this process', () => {
     assert.deepEqual(await ask(demo), { outcome: 'allow', headers: { 'x-remote-user': 'demo' }, isAdmin: false });
     const quoted = 'Basic realm="a \\"quoted\\\\realm\\"", charset="UTF-8"';
     assert.deepEqual(await ask(), deny('unauthorized', { 'WWW-Authenticate': quoted }));
+  });
+
+  it('refuses at the start an authenticator or users that are none', () => {
+    const make = () => createAuthService({ authenticator: {} as Authenticator });
+    assert.throws(make, /^TypeError: the authenticator has no function `authenticate`/);
+    const records = [] as unknown as AuthenticatorOptions['users'];
+    assert.throws(() => createAuthenticator({ users: records }), /^TypeError: the users have no function `isAdmin`/);
   });
 
   it('refuses at the start a realm or a header that HTTP cannot carry', async () => {

@@ -43,6 +43,11 @@ describe('options of createFrontdesk', () => {
     ['a demo in words', { demo: 'yes' }, /^Error: demo: expected true or false$/],
     ['a logger that is none', { logger: {} }, /^Error: logger: expected a logger like that of pino/],
     ['a clock that is a number', { clock: 5 }, /^Error: clock: expected a function/],
+    [
+      'a clock that returns a Date',
+      { clock: () => new Date() },
+      /^Error: clock: expected a function that returns mill/,
+    ],
     ['services in a list', { services: [new Koa()] }, /^Error: services: expected Koa apps or middleware by name/],
     ['services in a Map', { services: new Map([['spa', new Koa()]]) }, /^Error: services: expected Koa apps or/],
     ['services that are still a promise', { services: Promise.resolve({}) }, /^Error: services: expected Koa apps or/],

@@ -33,6 +33,10 @@ export interface RateLimitServer {
 
 /** Rejects with an error that has the system's `code` (such as EADDRINUSE) and says what to do about it. */
 export async function serveRateLimit(options: RateLimitServerOptions): Promise<RateLimitServer> {
+  if (typeof options.limiter?.shouldRateLimit !== 'function')
+    throw new TypeError('the limiter has no function `shouldRateLimit`: createLimiter makes one that has');
+  if (typeof options.logger?.error !== 'function')
+    throw new TypeError('the logger has no function `error`: hand in a logger like that of pino');
   const library = await loadGrpc();
   const { Server, ServerCredentials } = library.grpc;
   const bounds = { ...portBounds, ...options.bounds };

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Client, credentials } from '@grpc/grpc-js';
-import { CountersUnavailable, createLimiter, type Limiter, type RateLimitServer, serveRateLimit } from '#ratelimit';
+import {
+  CountersUnavailable,
+  createLimiter,
+  type Limiter,
+  type RateLimitServer,
+  type RateLimitServerOptions,
+  serveRateLimit,
+} from '#ratelimit';
 import { closeOf, createSignal } from '../../support/waiting.ts';
 
 const limiter = createLimiter({ limits: [] });
@@ -129,6 +136,15 @@ describe('the rate-limit server', () => {
     });
     const foreign = serveRateLimit({ limiter, host: '192.0.2.1', port: 0, logger });
     await assert.rejects(foreign, { code: 'EADDRNOTAVAIL' });
+  });
+
+  it('rejects what is no limiter and what is no logger', async () => {
+    const limiter = { shouldRateLimit: () => assert.fail('asked') };
+    for (const [parts, message] of [
+      [{ limiter: {}, logger: console }, /^TypeError: the limiter has no function `shouldRateLimit`/],
+      [{ limiter }, /^TypeError: the logger has no function `error`/],
+    ] as const)
+      await assert.rejects(serveRateLimit({ ...parts, port: 0 } as unknown as RateLimitServerOptions), message);
   });
 
   it('lets a running call finish while it closes, and answers none afterwards', async () => {
