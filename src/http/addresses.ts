@@ -174,7 +174,18 @@ function lastUntrusted(
 /** Without the port that some proxies write (`203.0.113.7:4711`), which would make every connection another client. */
 function hopAddress(hop: string): string | undefined {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
-  return isIP(bare) === 0 ? undefined : unmapIpv4(bare);
+  const family = isIP(bare);
+  if (family === 0) return undefined;
+  return family === 6 ? canonicalAddress(bare) : bare;
+}
+
+/** An IPv6 address as sockets have it (RFC 5952), since some proxies write `2001:DB8:0:0:0:0:0:7`; IPv4 within it as IPv4. */
+function canonicalAddress(address: string): string {
+  // A URL takes no zone.
+  if (address.includes('%')) return address;
+  const canonical = canonicalIpv6(address);
+  const groups = canonical.startsWith('::ffff:') ? ipv6Groups(canonical) : undefined;
+  return typeof groups === 'string' ? groups : canonical;
 }
 
 /** Throws a TypeError for an entry that is neither an address nor a range. `::ffff:10.0.0.1`, from a dual-stack socket, counts as IPv4. */
