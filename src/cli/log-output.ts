@@ -1,7 +1,7 @@
 /** The log on standard output: in blocks, bounded while its reader takes nothing, and counted where it cannot be written. */
 import type { Writable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Logger, pino } from 'pino';
+import { untilTaken } from './terminal.ts';
 
 export interface LogOutput {
   readonly logger: Logger & {
@@ -11,7 +11,7 @@ export interface LogOutput {
   };
   /** Hands over what has been collected. */
   readonly pass: () => void;
-  /** Resolves when the reader has taken all of it, or nothing for a second. */
+  /** Resolves when the reader has taken all of it, or after a second. */
   readonly flush: () => Promise<void>;
 }
 
@@ -28,7 +28,6 @@ const blockBytes = 64 * 1024;
 const heldBytesMax = 8 * 1024 * 1024;
 /** The most bytes that a UTF-16 unit can take in UTF-8. */
 const bytesPerUnit = 3;
-const lastWordsMs = 1000;
 
 /**
  * A pipe is written to without waiting for its reader, since a process that waits is deaf to signals. pino's own destination
@@ -100,9 +99,7 @@ export function openLog(output: Writable, { level, base, isTerminal = false }: L
     pass,
     async flush() {
       pass();
-      if (output.writableLength === 0) return;
-      const taken = new Promise((resolve) => output.write('', resolve));
-      await Promise.race([taken, delay(lastWordsMs)]);
+      await untilTaken(output);
     },
   };
 }

@@ -18,7 +18,7 @@ import {
 import { listRoutes, listVersions } from '#routing';
 import type { ExplainOptions } from './explain.ts';
 import type { ServeOptions } from './serve.ts';
-import { colours, print } from './terminal.ts';
+import { colours, print, untilTaken } from './terminal.ts';
 
 /** Ends the process with 1 when the command fails, and with one message that is fit for a terminal. */
 export async function runProgram(): Promise<void> {
@@ -168,11 +168,13 @@ async function startSplit({ demo = false }: ModuleChoice): Promise<void> {
   const { configuration } = await loadConfiguration(settings.configDir, settings);
   const modules = chooseModules({ demo }, configuration, settings.serviceAddresses);
   const { split } = await import('./split.ts');
-  process.exitCode = await split(environment(), {
+  const exitCode = await split(environment(), {
     modules,
     demo,
     stopMs: settings.drainMs + settings.shutdownTimeoutMs,
   });
+  await untilTaken(process.stdout);
+  process.exit(exitCode);
 }
 
 async function init(directory: string | undefined, { service }: { service: string }): Promise<void> {

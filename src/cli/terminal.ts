@@ -1,4 +1,6 @@
 /** Text for people at a terminal: coloured, and in lines that fit. In a pipe it is written as it is. */
+import type { Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
 
@@ -34,6 +36,15 @@ export const colours = {
 /** Ends with a line break where the text does. NO_COLOR and its like are honoured. */
 export function print(stream: WriteStream, text: string, chosen: Colours): void {
   stream.write(stream.isTTY ? paint(wrap(text, stream.columns || columnsUsual), chosen, stream) : text);
+}
+
+const lastWordsMs = 1000;
+
+/** Resolves when the reader has taken all of it, or after a second: a reader that has stopped would keep the process for ever. */
+export async function untilTaken(output: Writable): Promise<void> {
+  if (output.writableLength === 0) return;
+  const taken = new Promise((resolve) => output.write('', resolve));
+  await Promise.race([taken, delay(lastWordsMs)]);
 }
 
 const columnsUsual = 80;

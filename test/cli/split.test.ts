@@ -72,6 +72,16 @@ describe('frontdesk split', () => {
     await Promise.all(cutOff);
   });
 
+  it('stops while the reader of its output has stopped', async () => {
+    const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms', 'http://127.0.0.1:9') });
+    const server = await startSplit([], { env: { CONFIG_DIR } });
+    server.pauseReading();
+    // More than a pipe holds, and than is read ahead.
+    const path = 'x'.repeat(4000);
+    await Promise.all(Array.from({ length: 200 }, () => fetch(`${server.gatewayUrl}/${path}`)));
+    assert.equal((await server.stop()).code, 0);
+  });
+
   it('kills a process that hangs, so that the others end, and ends with 1', async () => {
     const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms') + auth });
     const sleep = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20_000)';
