@@ -6,6 +6,8 @@ import request, { type Test } from 'supertest';
 import { CountersUnavailable, createLimiter, createRateLimitHttp, type RateLimitHttpOptions } from '#ratelimit';
 import { domain, limit, node, unlimited } from '../../support/limits.ts';
 import { type Served, testServers } from '../../support/serve.ts';
+import { createReadChunks, sendByteByByte } from '../../support/wire/byte-by-byte.ts';
+import { rawRequest } from '../../support/wire/raw-client.ts';
 
 const limits = [domain('d', node('k', limit(1, 'year')))];
 const asked = { domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] };
@@ -69,6 +71,25 @@ describe('the rate-limit service over HTTP', () => {
     await ask(body.padEnd(1_048_576)).expect(200);
     const { body: answer } = await ask(body.padEnd(1_048_577)).expect(413);
     assert.equal(answer.detail, 'The body is longer than 1048576 bytes.');
+  });
+
+  it('keeps few buffers of a body that comes byte by byte', async () => {
+    const chunks = createReadChunks();
+    const answer = createRateLimitHttp({
+      ...{ limiter: createLimiter({ limits }), isReady: () => true, limits: () => limits },
+      logger: { error: assert.fail },
+    });
+    const { port } = await servers.http((req, res) => {
+      chunks.watch(req);
+      answer(req, res);
+    });
+    const body = JSON.stringify(asked).padEnd(300);
+    const head = rawRequest('POST /json', ['Content-Type: application/json', 'Content-Length: 300']);
+    const client = await sendByteByByte(port, head, body, chunks);
+    assert.ok(chunks.kept() < 30, `${chunks.kept()} are kept`);
+    client.write(' ');
+    assert.match(String(await once(client, 'data')), /^HTTP\/1\.1 200 /);
+    client.destroy();
   });
 
   it('answers 500 without the cause when the limiter fails, and logs it', async () => {
