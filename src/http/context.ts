@@ -138,9 +138,12 @@ function readableId(id: string | readonly string[] | undefined): string | undefi
 function mountPath(ctx: Context): string {
   const original = (ctx.req as IncomingMessage & { originalUrl?: string }).originalUrl ?? ctx.originalUrl;
   if (original === ctx.req.url) return '';
-  const full = sanitisePath(pathOf(original));
-  const inner = sanitisePath(`/${pathOf(ctx.url).replace(/^\/+/, '')}`);
-  if (full === undefined || inner === undefined) return '';
+  const [sent, seen] = [pathOf(original), pathOf(ctx.url)];
+  const full = sanitisePath(sent);
+  const inner = sanitisePath(`/${seen.replace(/^\/+/, '')}`);
+  // The refusal of such a path is below the prefix, too.
+  if (full === undefined || inner === undefined)
+    return sent.endsWith(seen) ? withoutSlashAtEnd(sanitisePath(sent.slice(0, sent.length - seen.length)) ?? '') : '';
   if (full.endsWith(inner)) return withoutSlashAtEnd(full.slice(0, full.length - inner.length));
   return inner === '/' ? full : '';
 }

@@ -143,7 +143,7 @@ describe('info_url of a desk', () => {
 
   it('has the path under which a host mounts the desk', async () => {
     const host = new Koa().use(mount('/travel', (await open({})).middleware)).callback();
-    for (const path of ['/travel/nowhere', '/travel/v1/messages/0', '/travel/v1/hotels']) {
+    for (const path of ['/travel/nowhere', '/travel/v1/messages/0', '/travel/v1/hotels', '/travel/v1/..%2fx']) {
       const { body } = await request(host).get(path).set('Host', 'desk.test');
       assert.match(body.info_url, /^http:\/\/desk\.test\/travel\/gateway\/v0\/problems\/[a-z-]+$/);
       await request(host).get(new URL(body.info_url).pathname).expect(200);

@@ -107,7 +107,8 @@ describe('the base path', () => {
   it('is the prefix that nested koa-mounts removed', async () => {
     const handler = appOf(mount('/travel', appOf(mount('/eu', appOf(opened(), answerBase))))).callback();
     const targets = ['/travel/eu/v1/x?y=1', '/travel/eu/', '/travel/eu', '/travel/eu//evil.example/x'];
-    await check(handler, '/travel/eu', ...targets, 'http://desk.test/travel/eu/x');
+    const refused = ['/travel/eu/x/..%2fy', '/travel/eu/%2e%2e/x', '/travel/eu//evil.example/%00', '/travel/eu/%'];
+    await check(handler, '/travel/eu', ...targets, ...refused, 'http://desk.test/travel/eu/x');
   });
 
   it('is the prefix that a connect-style host removed from req.url, according to req.originalUrl', async () => {
