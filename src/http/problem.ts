@@ -87,6 +87,7 @@ export function reasonOf(status: number): string {
 /** Anything thrown, as a problem: an error that is not meant for clients is a bug, and reads 500. */
 export function problemOf(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
+  if (isProblemOfCopy(thrown)) return new Problem(thrown.slug, thrown as ProblemOptions);
   if (!isExposedHttpError(thrown)) return problem('internal', { cause: thrown });
   const { status, message } = thrown;
   try {
@@ -152,6 +153,11 @@ function shorten(text: string): string {
 /** RFC 6901 section 3. */
 function escapePointer(name: string): string {
   return shorten(name).replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+/** Of another copy of this package in the process, such as one that a service brings along. */
+function isProblemOfCopy(thrown: unknown): thrown is Problem {
+  return thrown instanceof Error && thrown.name === 'Problem' && Object.hasOwn(problems, (thrown as Problem).slug);
 }
 
 interface ExposedHttpError extends Error {

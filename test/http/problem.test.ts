@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa from 'koa';
-import { bodyPointer, errorBody, problem, queryFault, quote } from '#http';
+import { bodyPointer, errorBody, Problem, problem, queryFault, quote } from '#http';
 import { problemOf } from '../../src/http/problem.ts';
 
 /** What `ctx.throw` throws. */
@@ -47,7 +47,22 @@ describe('problemOf', () => {
       assert.deepEqual([found.slug, found.status, found.detail, found.cause], [slug, status, detail, thrown]);
     });
 
+  it('takes a problem of another copy of the package for one of its own', async () => {
+    const copy = await import(new URL('../../src/http/problem.ts?copy', import.meta.url).href);
+    const options = { detail: 'Slowly.', headers: { 'Retry-After': '7' }, errors: [{ detail: 'no' }], cause: 'theirs' };
+    const thrown = copy.problem('too-many-requests', options);
+    assert.ok(!(thrown instanceof Problem));
+    const found = problemOf(thrown);
+    const { slug, status, detail, headers, errors, cause } = found;
+    assert.ok(found instanceof Problem);
+    assert.deepEqual(
+      { slug, status, detail, headers, errors, cause },
+      { slug: 'too-many-requests', status: 429, ...options },
+    );
+  });
+
   for (const [what, thrown] of Object.entries<unknown>({
+    'a problem of a name that is none': Object.assign(new Error('secret'), { name: 'Problem', slug: 'constructor' }),
     'an error': new Error('the password is secret'),
     'an HTTP error above 499': createHttpError(503, 'the password is secret'),
     'an HTTP error that is not exposed': createHttpError(404, '', { expose: false }),
