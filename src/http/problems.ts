@@ -205,7 +205,8 @@ export const problems = {
   },
   'not-ready': {
     status: 503,
-    meaning: 'The server is stopping, or cannot use its database or rate limiter; `detail` says which.',
+    meaning:
+      'The server is stopping, cannot use its database or rate limiter, or sends as many event streams as it may; `detail` says which.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'upstream-timeout': {

@@ -57,7 +57,7 @@ export function createUpgrades(isAllowed: (protocol: string) => boolean, max = N
   }
 
   function refusal(req: IncomingMessage): Problem | undefined {
-    if (closed) return problem('not-ready');
+    if (closed) return problem('not-ready', { detail: 'The server is stopping.', headers: { 'Retry-After': '1' } });
     if (open.size >= max) return problem('overloaded', { headers: { 'Retry-After': '1' } });
     if (canUpgrade(req)) return undefined;
     return problem('bad-request', { detail: 'A request with `Upgrade` needs `Host`, and must not have a body.' });

@@ -101,7 +101,7 @@ describe('createUpgrades', () => {
     const client = speak(port, askToSwitch('/chat'));
     await client.until('HTTP/1.1 101 ');
     const closed = upgrades.close(60_000);
-    assert.match(await speak(port, askToSwitch('/late')).closed, /^HTTP\/1\.1 503 /);
+    assert.match(await speak(port, askToSwitch('/late')).closed, /^HTTP\/1\.1 503 .*^Retry-After: 1\r$.*is stopping/ms);
     client.socket.end();
     await closed;
   });
