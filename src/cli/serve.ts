@@ -4,6 +4,7 @@ import { isDemoModule, type ModuleChoice, packageVersion, type Settings } from '
 import type { CloseOptions, Frontdesk, Listeners } from '#server';
 import { wholeOutput } from './file-output.ts';
 import { type LogOutput, openLog } from './log-output.ts';
+import { stopSignals, takeStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';
 
 export interface ServeOptions extends ModuleChoice {
@@ -57,8 +58,6 @@ function collectBuffersEarly(): void {
   if (process.versions.node.startsWith('24.')) setFlagsFromString('--scavenger-max-new-space-capacity-mb=2');
 }
 
-const stopSignals = ['SIGINT', 'SIGTERM'] as const;
-
 /** The first signal stops gracefully, the second at once. Returns the function that the first one calls. */
 function stopOnSignal(desk: Frontdesk, output: LogOutput, silent: boolean): (options?: CloseOptions) => void {
   function onSignal(signal: NodeJS.Signals): void {
@@ -76,7 +75,7 @@ function stopOnSignal(desk: Frontdesk, output: LogOutput, silent: boolean): (opt
       },
     );
   }
-  for (const signal of stopSignals) process.on(signal, onSignal);
+  takeStopSignals(onSignal);
   return stop;
 }
 

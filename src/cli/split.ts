@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import type { ModuleName } from '#config';
 import type { CloseOptions } from '#server';
 import { type ChildReport, formatAddresses, formatExamples } from './serve.ts';
+import { takeStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -27,7 +28,7 @@ export async function split(env: Environment, { modules, demo, stopMs }: SplitOp
     process.stdout.write(`\n${signal}: requests in flight finish, then it stops. Again stops at once.\n`);
     children.stop();
   };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
+  takeStopSignals(stop);
   process.on('SIGHUP', children.reload);
   try {
     const reports = await Promise.all(services.map((name) => children.start(name, serviceEnvironment(name, env))));

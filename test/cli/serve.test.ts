@@ -136,14 +136,25 @@ describe('frontdesk serve', () => {
     assert.deepEqual(await ended, [1, null]);
   });
 
-  it('goes on with its start on SIGHUP while its modules load, as `split` does, and another command ends', async () => {
+  /** The process gets the signal while its modules load. */
+  function signalledEarly(signal: NodeJS.Signals) {
     const program = pathToFileURL(built('cli/program.js'));
     const hook = `(url, context, next) => {
-      if (url === '${program}') process.kill(process.pid, 'SIGHUP');
+      if (url === '${program}') process.kill(process.pid, '${signal}');
       return next(url, context);
     }`;
     const code = encodeURIComponent(`import { registerHooks } from 'node:module'; registerHooks({ load: ${hook} });`);
-    const env = { NODE_OPTIONS: `--import=data:text/javascript,${code}` };
+    return { NODE_OPTIONS: `--import=data:text/javascript,${code}` };
+  }
+
+  it('ends by itself on SIGTERM while its modules load, also where a signal has no default, and so does `split`', async () => {
+    const env = signalledEarly('SIGTERM');
+    for (const command of ['serve', 'split'])
+      assert.deepEqual(await runFrontdesk([command], { env }), { code: 0, stdout: '', stderr: '' });
+  });
+
+  it('goes on with its start on SIGHUP while its modules load, as `split` does, and another command ends', async () => {
+    const env = signalledEarly('SIGHUP');
     for (const starts of [startServer, startSplit]) assert.equal((await (await starts([], { env })).stop()).code, 0);
     assert.equal((await runFrontdesk(['check'], { env })).code, null);
   });
