@@ -75,9 +75,10 @@ export function createRedirection(redirect: Redirect, rule: Pick<PathRule, 'pref
   };
 }
 
-/** Another host is reached by the client's scheme, and without the path where this gateway is mounted. */
+/** Another host is reached by the client's scheme or by https, and without the path where this gateway is mounted. */
 function baseOf(host: string | undefined, origin: string): string {
-  return host === undefined ? origin.replace(/\/+$/, '') : `${origin.slice(0, origin.indexOf(':'))}://${host}`;
+  if (host === undefined) return origin.replace(/\/+$/, '');
+  return host.startsWith('https://') ? host : `${origin.slice(0, origin.indexOf(':'))}://${host}`;
 }
 
 /** A regex prefix matches the whole path, so a prefix redirect replaces all of it. */

@@ -150,6 +150,15 @@ describe('a redirect', () => {
     assert.throws(() => locationOf(regex('(', ''), '/old'), TypeError);
   });
 
+  it('leads from http to https where its record says so', () => {
+    const origin = 'http://gw.example/travel';
+    assert.equal(
+      locationOf({ host: 'https://new.example:8443' }, '/old/x?a=1', {}, origin),
+      'https://new.example:8443/old/x?a=1',
+    );
+    assert.equal(locationOf({ host: 'new.example' }, '/old/x', {}, origin), 'http://new.example/old/x');
+  });
+
   it('leads to the origin in its record for every path and query of a client', () => {
     const piece = fc.constantFrom(...'/\\@:.\t #x\u00e9', '..', 'evil.example', '%2F', '%0d%0a', '\r\n');
     const text = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join(''));

@@ -158,7 +158,7 @@ export const mappingFields = {
     name: 'host_redirect',
     ...flag,
     default: false,
-    docs: 'Sends the client to the host of `service`. A redirect asks no auth service and calls no service.',
+    docs: 'Sends the client to the host of `service`, by https where that says so. A redirect asks no auth service and calls no service.',
   }),
   pathRedirect: optional({
     name: 'path_redirect',

@@ -15,7 +15,7 @@ export interface RegexRewrite {
 
 /** The answer is a redirect: no auth service is asked, and no service is called. */
 export interface Redirect {
-  /** Host and port of the `Location`; undefined: the request's own. */
+  /** Host and port of the `Location`, after `https://` where the record says so; undefined: the request's own. */
   readonly host: string | undefined;
   /** `path`: the whole path; `prefix`: in place of the mapping's prefix; `regex`: as a rewrite; undefined: the path stays. */
   readonly path:
@@ -93,5 +93,8 @@ function redirectPathOf(fields: RedirectFields): Redirect['path'] {
 
 function authorityOf(service: string): string | undefined {
   const reference = parseServiceReference(service);
-  return reference && `${reference.host}${reference.port === undefined ? '' : `:${reference.port}`}`;
+  if (reference === undefined) return undefined;
+  const { scheme, host, port } = reference;
+  // With http the client's scheme stays: nobody is led from https to http.
+  return `${scheme === 'https' ? 'https://' : ''}${host}${port === undefined ? '' : `:${port}`}`;
 }
