@@ -40,12 +40,13 @@ export interface LocalLimiter extends Limiter {
 /**
  * With counters in memory the decision is no promise.
  * An unknown domain and a descriptor without a limit are OK; `unlimited` is OK with 4294967295 remaining.
- * `createLimiter` throws TypeError for counters without `take`; a request throws InvalidRequest for an empty domain, and for
- * hits and limits that are out of range.
+ * `createLimiter` throws TypeError for counters without `take` and limits that `configurationFrom` has not read; a request
+ * throws InvalidRequest for an empty domain, and for hits and limits that are out of range.
  */
 export function createLimiter(options: LimiterOptions): LocalLimiter {
   const { limits, counters = createMemoryCounters(), countDenied = false, responseHeaders = false, stats } = options;
   if (typeof counters.take !== 'function') throw new TypeError(noTake);
+  requireRead(limits);
   let rules = compileRules(limits);
   const takeOptions = Object.freeze({ countDenied });
   const reportUnmatched = createUnmatchedReport(options.logger);
@@ -75,12 +76,21 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
     explain: (request: RateLimitRequest) =>
       prepare(request, rules).matches.map(({ all }) => all.map(({ rule }) => rule)),
     reload(next: readonly LimitDomain[]): void {
+      requireRead(next);
       rules = compileRules(next);
     },
   });
 }
 
 const noTake = 'the counters have no function `take`: createMemoryCounters makes some that have';
+
+/** A program may have them in the shape of the files. */
+function requireRead(limits: readonly LimitDomain[]): void {
+  const isRead = (domain: LimitDomain) => domain?.descriptors?.every((descriptor) => Array.isArray(descriptor?.limits));
+  if (!Array.isArray(limits) || !limits.every(isRead)) throw new TypeError(unread);
+}
+
+const unread = 'the limits are none that configurationFrom has read: hand in the `limits` of its configuration';
 
 const noResult = 'the counters returned no result with over, remaining and resetSeconds for each hit';
 

@@ -40,6 +40,17 @@ describe('the limiter in this process', () => {
     const counters = {} as Counters;
     assert.throws(() => createLimiter({ limits, counters }), /^TypeError: the counters have no function `take`/);
   });
+
+  it('can be made only with limits that have been read', () => {
+    const asInFiles = {
+      domain: 'd',
+      descriptors: [{ key: 'k', rate_limit: { unit: 'minute', requests_per_unit: 1 } }],
+    };
+    for (const raw of [undefined, { limits }, [asInFiles], [undefined]]) {
+      const make = () => createLimiter({ limits: raw as unknown as LimitDomain[] });
+      assert.throws(make, /^TypeError: the limits are none that configurationFrom has read/);
+    }
+  });
 });
 
 describe('the limits of a descriptor', () => {
