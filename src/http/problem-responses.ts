@@ -7,6 +7,7 @@ import { createOutageLogs, type Logger, logRequest, type OutageLogs, requestLogF
 import { errorBody, Problem, problemOf, reasonOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
 import { createRepresentations, type Formatter, type Representations } from './representations.ts';
+import { bodyOfHead } from './server/request-bodies.ts';
 
 export interface ProblemResponsesOptions {
   readonly representations?: Representations;
@@ -55,6 +56,7 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
       const thrown = readable(raw);
       const found = toProblem?.(thrown) ?? problemOf(thrown);
       if (!isClientGone(ctx, thrown)) report(ctx, found, thrown, logger, outages);
+      await bodyOfHead(ctx.req);
       if (ctx.headerSent) ctx.res.destroy();
       else writeProblem(ctx, found, representations.chooseForError(ctx.req.headers.accept), problemPagesPath);
     }

@@ -1,6 +1,8 @@
 /** Bodies as they arrive: how long one may take, and how long a connection reads on over one that is refused. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { beforeHead } from './node-fixes.ts';
 
 const takenOnKey = Symbol('taken on');
 
@@ -32,14 +34,24 @@ const lingerMs = 30_000;
 const idleMs = 5_000;
 
 /**
- * A connection that closes over an unfinished request reads on for a while: unread bytes would reset it, and the reset can
- * overtake the response.
+ * The connection ends with a response that comes before the end of the body: some clients send no more of it and go on with
+ * the next request, as HAProxy does for a client of HTTP/2, which would be read as the rest of the body. It reads on for a
+ * while: unread bytes would reset it, and the reset can overtake the response.
  */
 export function lingerOverBodies(server: Server): void {
   server.prependListener('request', (req, res) => {
     // Also one with `Expect: 100-continue`: a client need not wait for it (RFC 9110 section 10.1.1), and Caddy does not.
-    if (announcesBody(req)) res.once('prefinish', () => void (!req.complete && linger(req)));
+    if (!announcesBody(req)) return;
+    beforeHead(res, () => {
+      if (!req.complete) res.shouldKeepAlive = false;
+    });
+    res.once('prefinish', () => void (!req.complete && linger(req)));
   });
+}
+
+/** Resolves when the parser has read a body that arrived with the head: a refusal need not end the connection then. */
+export async function bodyOfHead(req: IncomingMessage): Promise<void> {
+  if (!req.complete && announcesBody(req)) await setImmediate();
 }
 
 /** Node calls `destroySoon` after the last response of a connection. */

@@ -57,6 +57,21 @@ describe('a request body', () => {
     assert.match(await text(socket), /^HTTP\/1\.1 413 /);
   });
 
+  it('that has not come when its request is refused is the last of its connection: the next request would be taken for its rest', async () => {
+    const { port } = await startFront({ upstream: await servers.refusing() });
+    const post = (body: string) => `POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\n${body}`;
+    for (const [body, connection] of [
+      ['abcdef', 'keep-alive'],
+      ['abc', 'close'],
+    ] as const) {
+      const socket = connect(port, '127.0.0.1').setEncoding('latin1');
+      socket.write(post(body));
+      const [answer] = await once(socket, 'data');
+      socket.destroy();
+      assert.match(String(answer), new RegExp(`^HTTP/1\\.1 404 [^]*\r\nConnection: ${connection}\r\n`));
+    }
+  });
+
   it('has no limit of its size on its way to a service, where the mapping has none', async () => {
     const received = createSignal();
     let bytes = 0;
