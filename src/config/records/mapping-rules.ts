@@ -119,16 +119,25 @@ const beginning = /^(?:\(\?[a-zA-Z]+\)|\^|\\A)*/;
 /** Nothing, or a first character that is there and is no slash: a letter, `\d`, `[a-z]+` or `(one|other)`. */
 const withoutSlash = /^\$?$|^(?:\w|\\[.dws]|\[(?:\w(?:-\w)?)+\]|\((?:\?:)?\w+(?:\|\w+)*\))(?![*?{]|.*\(\?\w+\))[^|]*$/;
 
+/** What every match begins with, in a pattern that has no alternatives. */
+const literal = /^[^\\.()[\]|?*+{}$]*(?![?*{])(?=[^|]*$)/;
+
 /** A pattern that matches no path is an error, since what it was meant to guard would be open. */
 function pathPatternFault(pattern: string): Fault | undefined {
   const [before = ''] = beginning.exec(pattern) ?? [];
   const rest = pattern.slice(before.length);
   const fault = patternFault(pattern);
-  if (fault !== undefined || !withoutSlash.test(rest)) return fault;
-  return {
-    message: `${quote(pattern)} matches no path: a path starts with "/"`,
-    remedy: `Write it as ${quote(`${before}/${rest}`)}.`,
-  };
+  if (fault !== undefined) return fault;
+  if (withoutSlash.test(rest)) return noPath(pattern, 'a path starts with "/"', `${before}/${rest}`);
+  const [start = ''] = pattern.includes('(?i') ? [] : (literal.exec(rest) ?? []);
+  const inCapitals = start.replace(/%[\da-f]{2}/gi, (encoded) => encoded.toUpperCase());
+  return inCapitals === start
+    ? undefined
+    : noPath(pattern, 'percent-encoding arrives in capitals', before + inCapitals + rest.slice(start.length));
+}
+
+function noPath(pattern: string, why: string, remedy: string): Fault {
+  return { message: `${quote(pattern)} matches no path: ${why}`, remedy: `Write it as ${quote(remedy)}.` };
 }
 
 function exactFault({ prefix = '', prefixExact, prefixRegex }: GivenFields): Fault | undefined {

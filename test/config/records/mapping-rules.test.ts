@@ -15,6 +15,16 @@ describe('a prefix_regex', () => {
     it(`is refused as ${JSON.stringify(pattern)}: no path begins like it`, () =>
       assert.match(faultOf(pattern) ?? '', /matches no path: a path starts with "\/": Write it as "/));
 
+  it('is refused with percent-encoding in small letters, in which no path has it', () => {
+    const capitals = 'percent-encoding arrives in capitals';
+    assert.equal(
+      faultOf('/caf%c3%a9(/.*)?'),
+      `prefix "/caf%c3%a9(/.*)?" matches no path: ${capitals}: Write it as "/caf%C3%A9(/.*)?".`,
+    );
+    for (const pattern of ['(?i)/caf%c3%a9', '/caf%C3%A9', '/a%3c*', '/caf%c3%a9|/cafe', '/[%c3]', '/%41'])
+      assert.equal(faultOf(pattern), undefined, pattern);
+  });
+
   for (const pattern of [
     '.*',
     '.',
