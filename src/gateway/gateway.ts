@@ -265,6 +265,7 @@ function* createRoutes(options: SharingOptions, identity: Identity, releases: ((
     appOf(name: string) {
       const app = services[name];
       if (app === undefined) throw new TypeError(`no service "${name}" in this process`);
+      if (typeof app !== 'function') throw new TypeError(`the service "${name}" is no function that takes a context`);
       return app;
     },
     holdTraffic(name: string) {

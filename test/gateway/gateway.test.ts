@@ -1,9 +1,10 @@
 /** A gateway as a whole: its routes, its counts, and what it shares with other gateways. */
 import assert from 'node:assert/strict';
+import Koa from 'koa';
 import supertest from 'supertest';
 import type { AuthCheck } from '#auth';
 import type { Mapping } from '#config';
-import { createGateway, createGatewayCounts, createGatewayInParts } from '#gateway';
+import { createGateway, createGatewayCounts, createGatewayInParts, type Handler } from '#gateway';
 import { isolate, publicBase, requestContext } from '#http';
 import { createClusters } from '#proxy';
 import type { Limiter } from '#ratelimit';
@@ -243,6 +244,11 @@ describe('the gateway', () => {
 
   for (const [what, options, message] of [
     ['with a mapping to a module that is not in this process', { mappings: [mappingOf()] }, /no service "hotel"/],
+    [
+      'with a service that is a Koa app',
+      { mappings: [mappingOf()], services: { hotel: new Koa() as unknown as Handler } },
+      /the service "hotel" is no function that takes a context/,
+    ],
     ['without an auth service of a record', { authServices: [{ record: authRecordOf() }] }, /auth service "auth"/],
     [
       'with a copy of requests to a service of this process',
