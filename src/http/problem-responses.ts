@@ -4,7 +4,7 @@ import type { Context, Middleware, Next } from 'koa';
 import { gatewayRoot, requestContext } from './context.ts';
 import type { ProblemNotes } from './html/problem-page.ts';
 import { createOutageLogs, type Logger, logRequest, type OutageLogs, requestLogFields } from './log/log.ts';
-import { errorBody, Problem, problemOf, reasonOf } from './problem.ts';
+import { errorBody, Problem, problem, problemOf, reasonOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
 import { createRepresentations, type Formatter, type Representations } from './representations.ts';
 import { bodyOfHead } from './server/request-bodies.ts';
@@ -58,9 +58,21 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
       if (!isClientGone(ctx, thrown)) report(ctx, found, thrown, logger, outages);
       await bodyOfHead(ctx.req);
       if (ctx.headerSent) ctx.res.destroy();
-      else writeProblem(ctx, found, representations.chooseForError(ctx.req.headers.accept), problemPagesPath);
+      else write(ctx, found);
     }
   };
+
+  function write(ctx: Context, found: Problem): void {
+    const formatter = representations.chooseForError(ctx.req.headers.accept);
+    try {
+      writeProblem(ctx, found, formatter, problemPagesPath);
+    } catch (cause) {
+      // A problem of a service may have what no header or body can carry.
+      const unsendable = problem('internal', { cause });
+      report(ctx, unsendable, cause, logger, outages);
+      writeProblem(ctx, unsendable, formatter, problemPagesPath);
+    }
+  }
 }
 
 /**

@@ -261,6 +261,10 @@ describe('createProblemResponses', () => {
       'with a message that is no text': () => exposed(400, { message: 5n }),
       'with a property that throws': () =>
         Object.defineProperty(exposed(400, {}), 'x', { enumerable: true, get: throws }),
+      'that is a problem with a header that HTTP cannot carry': () =>
+        problem('not-found', { headers: { 'X-A': 'a\n' } }),
+      'that is a problem with a status that is none': () => problem('not-found', { status: 4040 }),
+      'that is a problem with what JSON cannot hold': () => problem('not-found', { extension: { id: 5n } }),
       'that is frozen': () => Object.freeze(new Error('secret')),
       'that is a Proxy whose traps throw': () => new Proxy(broken, { get: throws, getPrototypeOf: throws }),
       'that is an object without a prototype': () => Object.create(null),
@@ -271,8 +275,9 @@ describe('createProblemResponses', () => {
         const logger = pino({}, { write: (line) => void logged.push(line) });
         const { headers } = await get(make(), { logger }).expect(500, internal);
         assert.deepEqual([headers['x-a'], headers['set-cookie']], [undefined, undefined]);
-        assert.equal(logged.length, 1);
-        assert.match(String(JSON.parse(logged[0] ?? '').err.message), /./);
+        const failures = logged.map((line) => JSON.parse(line)).filter(({ level }) => level === 50);
+        assert.equal(failures.length, 1);
+        assert.match(String(failures[0].err.message), /./);
       });
 
     for (const thrown of [broken, 'a string'])
