@@ -161,7 +161,14 @@ function partOf({ kind, file, bytes }: ConfigurationFile, options: LoadOptions):
     ? readYaml(bytes.toString('utf8'), { file, lineOf: (line) => line }, add, textKeys)
     : { errors: [notUtf8(file, bytes)] };
   part.errors.unshift(...errors);
+  if (kind === 'limits' && part.errors.length + part.limits.length === 0) part.errors.push(noDomain(file));
   return part;
+}
+
+/** What envoyproxy/ratelimit refuses, too: a file that was cut off would open what it limited. */
+function noDomain(file: string): ConfigurationError {
+  const remedy = 'Write the limits of a domain, for example domain: gateway, or remove the file.';
+  return { source: { file, line: 1 }, record: undefined, message: 'there is no domain in this file', remedy };
 }
 
 /** Decoded all the same, each wrong byte would become another character: a path that no request has. */

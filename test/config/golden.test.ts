@@ -37,7 +37,7 @@ describe('a configuration that breaks a rule gives the file, the line, the recor
   let directory: string;
 
   before(async () => {
-    directory = await writeFiles({ 'services/none.yaml': '', 'ratelimit/none.yaml': '' });
+    directory = await writeFiles({ 'services/none.yaml': '', 'ratelimit/none.yaml': 'domain: none' });
   });
 
   for (const [folder, place] of Object.entries(placeOf)) {

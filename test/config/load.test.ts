@@ -94,6 +94,11 @@ describe('loadConfiguration', () => {
     ['reads services alone', { 'services/a.yaml': mappingYaml('a') }],
     ['reads limits alone', { 'ratelimit/a.yaml': 'domain: a' }],
     ['reads empty files', { 'services/a.yaml': '', 'users.yaml': '# none', 'demo.yaml': '' }],
+    [
+      'reports limits without a domain',
+      { 'ratelimit/a.yaml': '# none\n---\n' },
+      'ratelimit/a.yaml:1  there is no domain in this file',
+    ],
     ['reports a directory without configuration', { 'readme.txt': '' }, ':1  there is no configuration here'],
     [
       'reports folders and files with nearly the right name',
