@@ -10,6 +10,7 @@ import {
   type RedisCounters,
   type RedisCountersOptions,
 } from '../../../src/ratelimit/counters/redis.ts';
+import { readRecipe } from '../../recipes/page.ts';
 import { hitOfThree } from '../../support/limits.ts';
 import { isInstalled } from '../../support/programs/installed.ts';
 import { askRedis, createRedisServer, keysOfRedis, type RedisServer } from '../../support/programs/redis-server.ts';
@@ -50,6 +51,21 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     });
     const [one = {}, other = {}] = await Promise.all(totals);
     for (const algorithm of algorithms) assert.equal((one[algorithm] ?? 0) + (other[algorithm] ?? 0), 100, algorithm);
+  });
+
+  it('need no more of Redis than the recipe gives to their user', async () => {
+    const text = readRecipe('Two replicas on PostgreSQL and Redis').text;
+    const [, rules = ''] = /A user of Redis needs `([^`]+)`/.exec(text) ?? [];
+    await askRedis(url(), ['ACL', 'SETUSER', 'counting', 'on', '>secret', ...rules.split(' ')]);
+    await askRedis(url(), ['ACL', 'LOG', 'RESET']);
+    await askRedis(url(), ['SCRIPT', 'FLUSH']);
+    const counters = await open({
+      url: url().replace('//', '//counting:secret@'),
+      keyPrefix: `frontdesk:${randomUUID()}:`,
+    });
+    for (const algorithm of algorithms)
+      for (const remaining of [2, 1, 0]) await checkRemaining(counters, remaining, { algorithm });
+    assert.deepEqual(await askRedis(url(), ['ACL', 'LOG']), []);
   });
 
   it('ask once for all decisions of a turn, and make them in their order', async () => {
