@@ -129,10 +129,13 @@ async function openBasis(
 function createTimeLeft(stopMs: () => number): TimeLeft {
   let endsAtMs: number | undefined;
   return () => {
-    endsAtMs ??= performance.now() + stopMs();
+    endsAtMs ??= performance.now() + Math.min(stopMs(), timerMsMax);
     return Math.max(0, endsAtMs - performance.now());
   };
 }
+
+/** A timer of Node that is longer, as for `Infinity`, ends at once. */
+const timerMsMax = 2 ** 31 - 1;
 
 /** A request may need a file for its own connection and one for that to a service; the rest is for all else. */
 function connectionsMax(): number {

@@ -92,7 +92,8 @@ export interface Frontdesk {
 
 export interface CloseOptions {
   /**
-   * How long requests in flight have; less than the setting when other parts of the program have taken of the same time.
+   * How long requests in flight have; less than the setting when other parts of the program have taken of the same time,
+   * `Infinity` when all of them may finish.
    * @default the setting `shutdownTimeoutMs`
    */
   readonly withinMs?: number | undefined;

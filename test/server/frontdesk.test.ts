@@ -89,36 +89,37 @@ describe('createFrontdesk', () => {
     assert.deepEqual(await readdir(directory), ['data.db']);
   });
 
-  it('waits for a booking in the server of a host when it closes, and closes its database afterwards', async () => {
-    const desk = await open();
-    const begun = createSignal();
-    const host = new Koa().use((_ctx, next) => {
-      begun.give();
-      return next();
+  for (const within of [undefined, Number.POSITIVE_INFINITY])
+    it(`waits for a booking in the server of a host when it closes within ${within}, and closes its database afterwards`, async () => {
+      const desk = await open();
+      const begun = createSignal();
+      const host = new Koa().use((_ctx, next) => {
+        begun.give();
+        return next();
+      });
+      const { origin } = await servers.http(host.use(desk.middleware).callback());
+      const { body } = await callAsDemo(desk, '/v1/hotels?limit=1').expect(200);
+      const order = JSON.stringify({
+        hotel_id: body.items[0].id,
+        room_type: body.items[0].room_types[0].name,
+        check_in: dateIn(30),
+        check_out: dateIn(31),
+      });
+      const asking = createRequest(`${origin}/v1/hotels/bookings/`, {
+        method: 'POST',
+        auth: 'demo:demo',
+        headers: { 'Content-Type': 'application/json', 'Content-Length': order.length },
+      });
+      asking.write(order.slice(0, 10));
+      await begun.given;
+      const closed = desk.close({ withinMs: within });
+      await Promise.race([closed, delay(100)]);
+      asking.end(order.slice(10));
+      const [answer] = (await once(asking, 'response')) as [IncomingMessage];
+      assert.equal(answer.statusCode, 201);
+      answer.resume();
+      await closed;
     });
-    const { origin } = await servers.http(host.use(desk.middleware).callback());
-    const { body } = await callAsDemo(desk, '/v1/hotels?limit=1').expect(200);
-    const order = JSON.stringify({
-      hotel_id: body.items[0].id,
-      room_type: body.items[0].room_types[0].name,
-      check_in: dateIn(30),
-      check_out: dateIn(31),
-    });
-    const asking = createRequest(`${origin}/v1/hotels/bookings/`, {
-      method: 'POST',
-      auth: 'demo:demo',
-      headers: { 'Content-Type': 'application/json', 'Content-Length': order.length },
-    });
-    asking.write(order.slice(0, 10));
-    await begun.given;
-    const closed = desk.close();
-    await Promise.race([closed, delay(100)]);
-    asking.end(order.slice(10));
-    const [answer] = (await once(asking, 'response')) as [IncomingMessage];
-    assert.equal(answer.statusCode, 201);
-    answer.resume();
-    await closed;
-  });
 
   it('waits no longer than shutdownTimeoutMs for a service of the host when it closes', async () => {
     const { stuck, reached } = createStuck();

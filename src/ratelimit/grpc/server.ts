@@ -64,7 +64,10 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     server.tryShutdown(() => {});
     for (const socket of bounded.sockets()) if (socket.bytesRead === 0) socket.destroy();
     const deadline = new AbortController();
-    await Promise.race([closed, delay(deadlineMs, undefined, { signal: deadline.signal }).catch(() => {})]);
+    await Promise.race([
+      closed,
+      delay(Math.min(deadlineMs, timerMsMax), undefined, { signal: deadline.signal }).catch(() => {}),
+    ]);
     deadline.abort();
     server.forceShutdown();
     for (const socket of bounded.sockets()) socket.destroy();
@@ -83,6 +86,9 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     },
   });
 }
+
+/** A timer of Node that is longer, as for `Infinity`, ends at once. */
+const timerMsMax = 2 ** 31 - 1;
 
 function serverOptions({ callsMax, idleMs }: PortBounds, interceptor: ServerInterceptor): ServerOptions {
   return {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Client, credentials } from '@grpc/grpc-js';
 import {
   CountersUnavailable,
@@ -156,7 +157,8 @@ describe('the rate-limit server', () => {
     };
     const pending = call(rateLimit, onlyDomain);
     await asked.given;
-    const closed = server.close();
+    const closed = server.close(Number.POSITIVE_INFINITY);
+    await Promise.race([closed, delay(100)]);
     released.give();
     assert.equal(await pending, '0801');
     await closed;
