@@ -82,6 +82,9 @@ interface SecureServer extends Server {
   readonly setSecureContext?: (certificate: Certificate) => void;
 }
 
+/** Without a byte for so long, TCP asks the client whether it is still there. */
+const silentMs = 60_000;
+
 async function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions): Promise<Server> {
   const settings = {
     // Always given: by default Node takes a request off HTTP as soon as anything listens for upgrades.
@@ -93,6 +96,9 @@ async function createListener({ handler, tls, upgrades, ...limits }: HttpServerO
     requestTimeout: 0,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
+    // A client can vanish without a word, and a stream of events may have nothing to write that would fail.
+    keepAlive: true,
+    keepAliveInitialDelay: silentMs,
   };
   const server =
     tls === undefined

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { type HttpServer, type HttpServerOptions, listenError, serveHttp } from '#http';
+import { eventually } from '../../support/waiting.ts';
 import { httpLimits } from '../../support/wire/http-limits.ts';
 import { bodyOf, everything } from '../raw-exchange.ts';
 
@@ -57,7 +59,27 @@ describe('serveHttp', () => {
     assert.equal(await statusOf({ headerBytesMax: 1024 }, `${head}X-Long: ${'x'.repeat(2000)}\r\n\r\n`), 431);
     assert.equal(await statusOf({ headerTimeoutMs: 20 }, head), 408);
   });
+
+  it('has TCP ask a silent client whether it is still there, as one that vanished closes nothing', async function () {
+    if (!existsSync(connectionTable)) return this.skip();
+    await serving({}, async ({ port }) => {
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      const { localPort = 0 } = socket;
+      await eventually(() => assert.equal(timerOf(port, localPort), keepAliveTimer));
+      socket.destroy();
+    });
+  });
 });
+
+/** Linux has the timers of its connections there: a number, and when it ends. */
+const connectionTable = '/proc/net/tcp';
+const keepAliveTimer = '02';
+
+function timerOf(port: number, peerPort: number): string | undefined {
+  const [from, to] = [port, peerPort].map((one) => `0100007F:${one.toString(16).toUpperCase().padStart(4, '0')}`);
+  return new RegExp(`${from} ${to} \\w+ \\S+ (\\w+):`).exec(readFileSync(connectionTable, 'utf8'))?.[1];
+}
 
 describe('closing a server', () => {
   /** Starts a request that the handler holds until `finish`; `agent` keeps the connection. */
