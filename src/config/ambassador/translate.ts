@@ -32,7 +32,7 @@ export function differencesFrom(document: ConfigDocument): readonly Configuratio
     {
       path: [],
       message:
-        'is read as Ambassador reads it, but for two things: a prefix matches whole path segments, and a label whose header is missing is left out alone',
+        'is read as Ambassador reads it, but for six things, among them: a prefix matches whole path segments, and a label whose header is missing is left out alone',
       remedy: 'config/README.md explains each. This notice is given once for all records.',
     },
   ]);
