@@ -16,6 +16,8 @@ export interface PortBounds {
   readonly callMs: number;
   /** Calls at once whose message has not arrived, over all connections: each may hold a whole message. @default 256 */
   readonly arrivingMax: number;
+  /** For a message: one that comes byte by byte makes us keep an object of 150 bytes for each. @default 5_000 */
+  readonly arrivingMs: number;
 }
 
 export const portBounds: PortBounds = Object.freeze({
@@ -25,6 +27,7 @@ export const portBounds: PortBounds = Object.freeze({
   idleMs: 300_000,
   callMs: 30_000,
   arrivingMax: 256,
+  arrivingMs: 5_000,
 });
 
 /** A reflection client sends a message for each symbol it looks up, and grpc-js queues every answer that it does not take. */
@@ -54,6 +57,7 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
   // In the order of their start: the first is the oldest.
   const calls = new Set<OpenCall>();
   const arriving = new Set<OpenCall>();
+  let lastSweepMs = performance.now();
 
   function admit(socket: Socket): boolean {
     if (openedMs.size >= bounds.connectionsMax && !makeRoom()) {
@@ -100,17 +104,24 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
     arriving.delete(call);
   }
 
-  function sweep(): void {
-    const nowMs = performance.now();
-    for (const call of calls) {
-      if (nowMs - call.startedMs < bounds.callMs) break;
+  function disconnectFrom(open: ReadonlySet<OpenCall>, startedMs: number): void {
+    for (const call of open) {
+      if (call.startedMs > startedMs) break;
       disconnect(call);
     }
+  }
+
+  function sweep(): void {
+    const nowMs = performance.now();
+    // What arrived while this process was busy has been read since the sweep before, not before this one.
+    disconnectFrom(calls, lastSweepMs - bounds.callMs);
+    disconnectFrom(arriving, lastSweepMs - bounds.arrivingMs);
+    lastSweepMs = nowMs;
     for (const [socket, sinceMs] of openedMs)
       if (nowMs - sinceMs >= bounds.silentMs && socket.bytesRead < prefaceBytes) closeSocket(socket, 'silent');
   }
 
-  const timer = setInterval(sweep, Math.min(1_000, bounds.silentMs, bounds.callMs)).unref();
+  const timer = setInterval(sweep, Math.min(1_000, bounds.silentMs, bounds.callMs, bounds.arrivingMs)).unref();
   return Object.freeze({
     admit,
     interceptor: createInterceptor(grpc, { begin, arrived: (call) => arriving.delete(call), end, disconnect }),

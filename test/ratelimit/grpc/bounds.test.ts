@@ -97,7 +97,7 @@ describe('the rate-limit port', () => {
   });
 
   it('closes the connection of a call whose message never arrives whole', async () => {
-    await open({ callMs: shortMs });
+    await open({ arrivingMs: shortMs });
     const slow = session();
     begin(slow).write(onlyDomain.subarray(0, 3));
     await closeOf(slow);
