@@ -107,13 +107,23 @@ const unavailableMessage =
 function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.some(isUnavailable);
   if (unavailableSqliteCodes.has(sqliteCodeOf(error))) return true;
-  return unavailableCode.test(codeOf(error)) || (error instanceof Error && unavailableMessage.test(error.message));
+  // A certificate may have expired, or be another one since the start.
+  if (unavailableCode.test(codeOf(error)) || isAboutTls(error)) return true;
+  return error instanceof Error && unavailableMessage.test(error.message);
 }
 
 /** The primary code; the higher bits of an extended code hold details. Undefined if the error is not SQLite's. */
 export function sqliteCodeOf(error: unknown): number | undefined {
   if (codeOf(error) !== 'ERR_SQLITE_ERROR') return undefined;
   return Number((error as { readonly errcode?: unknown }).errcode) & 0xff;
+}
+
+/** The certificate (OpenSSL's codes and Node's), a server without TLS, or one whose pg_hba.conf has no entry without TLS. */
+export function isAboutTls(error: unknown): boolean {
+  return (
+    /CERT|^(?:UNABLE_TO_VERIFY|ERR_TLS|ERR_SSL|EPROTO)/.test(codeOf(error)) ||
+    /^The server does not support SSL|, (?:no encryption|SSL off)$/.test(messageOf(error))
+  );
 }
 
 /** Empty if the error has none. */

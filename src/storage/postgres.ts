@@ -6,6 +6,7 @@ import {
   codeOf,
   type Database,
   type DatabaseOptions,
+  isAboutTls,
   messageOf,
   type Parameter,
   type PreparedRead,
@@ -49,14 +50,6 @@ function remedyFor(error: unknown): string {
   if (codeOf(error).startsWith('28') || messageOf(error).startsWith('SASL'))
     return 'Correct the user and the password in DATABASE_URL, or let pg_hba.conf of the server accept them';
   return 'Start the server, create the database (createdb), or let DATABASE_URL name one that this user can create tables in';
-}
-
-/** The certificate (OpenSSL's codes and Node's), a server without TLS, or one whose pg_hba.conf has no entry without TLS. */
-function isAboutTls(error: unknown): boolean {
-  return (
-    /CERT|UNABLE_TO_VERIFY|ERR_TLS/.test(codeOf(error)) ||
-    /^The server does not support SSL|, (?:no encryption|SSL off)$/.test(messageOf(error))
-  );
 }
 
 /**

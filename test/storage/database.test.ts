@@ -29,6 +29,12 @@ describe('translateDriverError', () => {
     check(new AggregateError([withCode('ECONNREFUSED'), withCode('ECONNREFUSED')]), true);
   });
 
+  it('returns StorageUnavailable for a PostgreSQL server whose certificate is no longer trusted, or that has lost its TLS', () => {
+    for (const code of ['CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'EPROTO'])
+      check(withCode(code), true);
+    check(new Error('The server does not support SSL connections'), true);
+  });
+
   it('returns every other error as it is', () => {
     for (const code of [constraintForeignKey, genericError]) check(sqliteError(code), false);
     for (const code of ['23505', '42P01', '5', '']) check(withCode(code), false);
