@@ -12,6 +12,7 @@ export {
 } from './fields/credentials.ts';
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
 export { compilePattern, type Pattern } from './fields/pattern.ts';
+export { delayMsMax } from './fields/values.ts';
 export { genericKey, type LimitDescriptor, type LimitDomain, shownEntry } from './limits/descriptors.ts';
 export { type Algorithm, type Limit, type Unit, windowSeconds } from './limits/limit.ts';
 export { requestBounds, requestBytesMax } from './limits/request-bounds.ts';

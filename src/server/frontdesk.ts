@@ -1,6 +1,6 @@
 /** Puts everything together in the order in which a request meets it, and closes it in reverse. */
 import type { RequestListener } from 'node:http';
-import { demoUsersAmong, loadTls, openFilesMax, packageVersion } from '#config';
+import { delayMsMax, demoUsersAmong, loadTls, openFilesMax, packageVersion } from '#config';
 import { problemPagesPath } from '#diag';
 import { createGatewayCounts, createTraffic } from '#gateway';
 import { createConnectionLimit, createOutageLogs, createOutageRegistry, createRepresentations } from '#http';
@@ -129,13 +129,10 @@ async function openBasis(
 function createTimeLeft(stopMs: () => number): TimeLeft {
   let endsAtMs: number | undefined;
   return () => {
-    endsAtMs ??= performance.now() + Math.min(stopMs(), timerMsMax);
+    endsAtMs ??= performance.now() + Math.min(stopMs(), delayMsMax);
     return Math.max(0, endsAtMs - performance.now());
   };
 }
-
-/** A timer of Node that is longer, as for `Infinity`, ends at once. */
-const timerMsMax = 2 ** 31 - 1;
 
 /** A request may need a file for its own connection and one for that to a service; the rest is for all else. */
 function connectionsMax(): number {

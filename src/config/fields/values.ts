@@ -13,7 +13,7 @@ export function milliseconds(min: 0 | 1 = 1) {
   return { schema: wholeNumber(min, delayMsMax), type: 'milliseconds', example: '3000' } as const;
 }
 
-/** A Node timer with a longer delay would fire at once. */
+/** A Node timer with a longer delay, such as `Infinity`, would fire at once. */
 export const delayMsMax = 2_147_483_647;
 
 export function wholeNumber(min: number, max: number) {

@@ -2,7 +2,7 @@
 import { createServer, type Server as Listener, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
-import { requestBytesMax } from '#config';
+import { delayMsMax, requestBytesMax } from '#config';
 import type { Limiter, Logger } from '../limiter.ts';
 import { createBoundedPort, type PortBounds, portBounds } from './bounds.ts';
 import { type ReportRefusal, watchRefusedCalls } from './refusals.ts';
@@ -66,7 +66,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     const deadline = new AbortController();
     await Promise.race([
       closed,
-      delay(Math.min(deadlineMs, timerMsMax), undefined, { signal: deadline.signal }).catch(() => {}),
+      delay(Math.min(deadlineMs, delayMsMax), undefined, { signal: deadline.signal }).catch(() => {}),
     ]);
     deadline.abort();
     server.forceShutdown();
@@ -86,9 +86,6 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     },
   });
 }
-
-/** A timer of Node that is longer, as for `Infinity`, ends at once. */
-const timerMsMax = 2 ** 31 - 1;
 
 function serverOptions({ callsMax, idleMs }: PortBounds, interceptor: ServerInterceptor): ServerOptions {
   return {
