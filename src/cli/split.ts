@@ -24,9 +24,12 @@ export async function split(env: Environment, { modules, demo, stopMs }: SplitOp
   const children = createChildren(demo, stopMs);
   /** What the gateway reaches across the network. */
   const services = modules.filter((name) => name !== 'gateway');
+  let isAgain = false;
   const stop = (signal: NodeJS.Signals) => {
     process.stdout.write(`\n${signal}: requests in flight finish, then it stops. Again stops at once.\n`);
-    children.stop();
+    if (isAgain) children.kill();
+    else children.stop();
+    isAgain = true;
   };
   takeStopSignals(stop);
   process.on('SIGHUP', children.reload);
@@ -100,9 +103,11 @@ interface Children {
   readonly reload: () => void;
   /**
    * Stops the gateway first, so that its services answer until its last request has ended, and have the rest of the time.
-   * A process that does not stop in time is killed. A second call stops all at once.
+   * A process that does not stop in time is killed. A second call does nothing.
    */
   readonly stop: () => void;
+  /** Ends all at once. */
+  readonly kill: () => void;
   /** 0 when all were stopped and none failed. */
   readonly ended: () => Promise<number>;
 }
@@ -126,9 +131,10 @@ function createChildren(demo: boolean, stopMs: number): Children {
     for (const child of running) if (which(child)) child.process.kill(name);
   }
 
-  function onEnd(child: Child, code: number | null): void {
+  function onEnd(child: Child, code: number | null, by: NodeJS.Signals | null): void {
     running.delete(child);
-    if (code !== 0) exitCode = 1;
+    // One that has just begun to start does not know the signal yet.
+    if (code !== 0 && by !== 'SIGTERM') exitCode = 1;
     if (isStopping) return;
     exitCode = 1;
     process.stderr.write(`frontdesk: the process of ${child.name} has ended, so all stop\n`);
@@ -136,10 +142,7 @@ function createChildren(demo: boolean, stopMs: number): Children {
   }
 
   function stop(): void {
-    if (isStopping) {
-      signal('SIGKILL');
-      return;
-    }
+    if (isStopping) return;
     isStopping = true;
     const endsAtMs = performance.now() + stopMs;
     const gateway = [...running].find(({ name }) => name === 'gateway');
@@ -169,6 +172,7 @@ function createChildren(demo: boolean, stopMs: number): Children {
   return {
     reload: () => signal('SIGHUP', ({ isReady }) => isReady),
     stop,
+    kill: () => signal('SIGKILL'),
     async start(name, env) {
       if (isStopping) throw new Error('it stops already');
       // Detached: Ctrl-C in a terminal reaches only this process, which stops the others in order.
@@ -177,7 +181,7 @@ function createChildren(demo: boolean, stopMs: number): Children {
         detached: true,
         stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       });
-      const ended = once(child, 'exit').then(([code]) => onEnd(member, code));
+      const ended = once(child, 'exit').then(([code, by]) => onEnd(member, code, by));
       const member: Child = { name, process: child, ended, isReady: false };
       running.add(member);
       const [report] = await Promise.race([once(child, 'message'), ended.then(() => Promise.reject(new Error(name)))]);

@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import request from 'supertest';
-import { startSplit } from '../support/programs/frontdesk-process.ts';
+import { runFrontdesk, scratch, startSplit } from '../support/programs/frontdesk-process.ts';
 import { testServers } from '../support/serve.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
@@ -48,6 +48,16 @@ describe('frontdesk split', () => {
     await server.said(/Again stops at once/);
     server.signal('SIGTERM');
     assert.equal((await server.ended).code, 1);
+  });
+
+  it('ends with 0 when the first signal comes while its modules start', async () => {
+    const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms') + auth });
+    const script = `process.argv.includes('auth') && process.kill(process.ppid, 'SIGTERM')`;
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(script)}`;
+    const env = { ...scratch, CONFIG_DIR, NODE_OPTIONS };
+    const { code, stdout, stderr } = await runFrontdesk(['split'], { env });
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+    assert.match(stdout, /^\nSIGTERM: .*\n$/);
   });
 
   it('stops within SHUTDOWN_TIMEOUT_MS, of which the services have what the gateway leaves, and ends with 0', async () => {
