@@ -104,7 +104,7 @@ function createLog({ settings: { accessLog }, logger }: Setup): Middleware | und
 /** What a script of another origin may read beside the safelisted headers. */
 const exposedHeaders = [
   ...['ETag', 'Link', 'Location', 'Retry-After', 'X-Request-Id', 'RateLimit', 'RateLimit-Policy'],
-  ...['Deprecation', 'Sunset'],
+  ...['Deprecation', 'Idempotent-Replayed', 'Sunset'],
   ...['Limit', 'Remaining', 'Reset'].flatMap((name) => [`RateLimit-${name}`, `X-RateLimit-${name}`]),
 ];
 

@@ -159,4 +159,11 @@ describe('CORS_ORIGINS, and a mapping with its own origins', () => {
     assert.deepEqual(await ask('/plain', everywhere, 'get'), [401, everywhere, undefined]);
     assert.deepEqual(await ask('/plain', here, 'get'), [401, undefined, undefined]);
   });
+
+  it('lets scripts read the headers that services of frontdesk answer with', async () => {
+    const { headers } = await request((await opening).app.callback()).get('/plain').set('Origin', everywhere);
+    const readable = (headers['access-control-expose-headers'] ?? '').split(',');
+    for (const name of ['ETag', 'Idempotent-Replayed', 'Link', 'Location', 'RateLimit', 'Retry-After'])
+      assert.ok(readable.includes(name), name);
+  });
 });
