@@ -161,7 +161,9 @@ describe('CORS_ORIGINS, and a mapping with its own origins', () => {
   });
 
   it('lets scripts read the headers that services of frontdesk answer with', async () => {
-    const { headers } = await request((await opening).app.callback()).get('/plain').set('Origin', everywhere);
+    const { headers } = await request((await opening).app.callback())
+      .get('/plain')
+      .set('Origin', everywhere);
     const readable = (headers['access-control-expose-headers'] ?? '').split(',');
     for (const name of ['ETag', 'Idempotent-Replayed', 'Link', 'Location', 'RateLimit', 'Retry-After'])
       assert.ok(readable.includes(name), name);
