@@ -9,7 +9,7 @@ import { loadTracing } from '#tracing';
 import { createGatewayHost } from './gateway-host.ts';
 import { createListeners, type TimeLeft } from './listeners.ts';
 import { openGateway } from './open-gateway.ts';
-import { inOptionNames } from './option-names.ts';
+import { inOptionNames, loggerWithOptionNames } from './option-names.ts';
 import { type Frontdesk, type FrontdeskOptions, resolveOptions, type Setup } from './options.ts';
 import { createOwnRoutes } from './own-routes.ts';
 import { createPipeline } from './pipeline.ts';
@@ -21,11 +21,14 @@ import { createServices, openStorageIfNeeded } from './services.ts';
 
 /** Rejects with an Error whose message names what is wrong with the options or the configuration, and the remedy. */
 export async function createFrontdesk(options: FrontdeskOptions = {}): Promise<Frontdesk> {
-  const desk = await inOptionNames(async () => openFrontdesk(await resolveOptions(options)));
+  const desk = await inOptionNames(async () => {
+    const setup = await resolveOptions(options);
+    return openFrontdesk({ ...setup, logger: loggerWithOptionNames(setup.logger) });
+  });
   return Object.freeze({ ...desk, listen: () => inOptionNames(desk.listen) });
 }
 
-/** The same for the command line: options that are resolved already, and errors that name variables. */
+/** The same for the command line: options that are resolved already, and errors and log lines that name variables. */
 export async function openFrontdesk(setup: Setup): Promise<Frontdesk> {
   const opened = new AsyncDisposableStack();
   try {

@@ -170,6 +170,7 @@ describe('listeners', () => {
       warned().map(({ fields }) => fields),
       [{ listener: 'auth', host: '0.0.0.0' }],
     );
+    assert.match(warned()[0]?.message ?? '', /, or set authHost or ratelimitHost to a loopback address$/);
     await assert.rejects(open({ config, authHost: '192.0.2.1' }), /authHost=192\.0\.2\.1 is open to the network/);
     const absent = await open({ ratelimitHost: '192.0.2.1' });
     await assert.rejects(absent.listen(), /192\.0\.2\.1:0 \(EADDRNOTAVAIL\).* ratelimitHost$/);
