@@ -171,6 +171,18 @@ export function authCallerCases({ program, recipe, unavailable }: AuthCaller): v
     }
   });
 
+  it('names the address of the client to the auth service, and not one that the client made up', async () => {
+    const asked = await startUpstream(servers, (res) => void res.end());
+    const { origin } = await startWithAuth(asked.port);
+    await request(origin).get('/').set('X-Forwarded-For', '203.0.113.7').expect(200);
+    // Beside it there may be a check of the health.
+    const forwarded = asked.reached
+      .map(({ headers }) => headers['x-forwarded-for'])
+      .find((value) => value !== undefined);
+    const hops = String(forwarded).split(/, */);
+    assert.match(hops.at(-1) ?? '', /^(?!203\.0\.113\.7$)\d+\.\d+\.\d+\.\d+$/);
+  });
+
   it('refuses odd paths without credentials', async () => {
     for (const path of oddPaths) {
       await assertStopped(async () => {
