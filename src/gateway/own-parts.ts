@@ -55,7 +55,7 @@ function requireAuthDecision(answer: AuthDecision): AuthDecision {
   const isAllowed = outcome === 'allow' && isMap(headers) && Object.values(headers).every(isFieldValue);
   const isDenied = outcome === 'deny' && isMap(headers) && Number.isInteger(status);
   if (isAllowed || isDenied || outcome === 'error') return answer;
-  throw new Error(`it answered ${inspect(answer)}, which is no decision`);
+  throw new Error(`it answered ${shapeOf(answer)}, which is no decision that HTTP can carry`);
 }
 
 function isFieldValue(value: unknown): boolean {
@@ -72,12 +72,18 @@ function requireDecision(answer: Decision): Decision {
   const { overallCode, statuses }: Partial<Decision> = Object(answer);
   const isCode = overallCode === 'OK' || overallCode === 'OVER_LIMIT';
   if (isCode && Array.isArray(statuses) && statuses.every(isStatus)) return answer;
-  throw new TypeError(`the limiter answered ${inspect(answer)}, which is no decision`);
+  throw new TypeError(`the limiter answered ${shapeOf(answer)}, which is no decision`);
 }
 
 function isStatus(status: unknown): boolean {
   const { limitRemaining, resetSeconds = 0 }: Partial<DescriptorStatus> = Object(status);
   return Number.isFinite(limitRemaining) && Number.isFinite(resetSeconds);
+}
+
+/** Without its values, which may be credentials. */
+function shapeOf(value: unknown): string {
+  if (isMap(value)) return `{ ${Object.keys(value).join(', ')} }`;
+  return value === undefined || value === null ? String(value) : `a ${typeof value}`;
 }
 
 function isMap(value: unknown): value is object {

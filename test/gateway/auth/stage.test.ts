@@ -44,12 +44,20 @@ describe('authentication without a decision', () => {
     ['is silent', () => new Promise(() => {}), 'it did not answer within 20 ms'],
     ['throws', () => assert.fail('out of memory'), 'out of memory'],
     ['rejects', () => Promise.reject({ code: 7 }), '{ code: 7 }'],
-    ['answers undefined', () => undefined, 'it answered undefined, which is no decision'],
-    ['answers true', async () => true, 'it answered true, which is no decision'],
-    ['allows without headers', () => ({ outcome: 'allow' }), "it answered { outcome: 'allow' }, which is no decision"],
-    ['names no user', () => user(undefined), /no decision$/],
-    ['names a user that HTTP cannot carry', async () => user('ann\r\nx-role: admin'), /no decision$/],
-    ['denies without a status', () => ({ outcome: 'deny', headers: {} }), /no decision$/],
+    ['answers undefined', () => undefined, 'it answered undefined, which is no decision that HTTP can carry'],
+    ['answers true', async () => true, 'it answered a boolean, which is no decision that HTTP can carry'],
+    [
+      'allows without headers',
+      () => ({ outcome: 'allow' }),
+      'it answered { outcome }, which is no decision that HTTP can carry',
+    ],
+    ['names no user', () => user(undefined), /which is no decision that HTTP can carry$/],
+    [
+      'names a user that HTTP cannot carry',
+      async () => user('secret\r\nx-role: admin'),
+      'it answered { outcome, headers }, which is no decision that HTTP can carry',
+    ],
+    ['denies without a status', () => ({ outcome: 'deny', headers: {} }), /which is no decision that HTTP can carry$/],
   ] as const)
     it(`refuses with 503 when an auth service of a program ${what}`, async () => {
       const upstream = await startUpstream(servers);

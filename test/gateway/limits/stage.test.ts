@@ -171,8 +171,12 @@ describe('rate limiting', () => {
   for (const [what, returned, reason] of [
     ['is silent', new Promise(() => {}), /^it did not answer within 20 ms$/],
     ['answers undefined', undefined, /^the limiter answered undefined, which is no decision$/],
-    ['answers without statuses', { overallCode: 'OK' }, /answered \{ overallCode: 'OK' \}, which is no decision$/],
-    ['answers with NaN', { ...ok, statuses: [{ ...status, limitRemaining: Number.NaN }] }, /NaN.* no decision$/s],
+    ['answers without statuses', { overallCode: 'OK' }, /answered \{ overallCode \}, which is no decision$/],
+    [
+      'answers with NaN',
+      { ...ok, statuses: [{ ...status, limitRemaining: Number.NaN }] },
+      /\{ overallCode, statuses \}, which is no decision$/,
+    ],
   ] as const)
     for (const [when, limiter] of [
       ['at once', () => returned],
