@@ -80,7 +80,7 @@ export const settingTable = {
   ),
   trustedProxies: networks(
     [],
-    'Proxies whose X-Forwarded-* headers are trusted: addresses or networks, with commas between them. Without it all clients behind a proxy have its address.',
+    'Proxies whose X-Forwarded-* headers are trusted, and which must not pass on what clients send as X-Forwarded-Host, -Proto, -Prefix or -Root: addresses or networks, with commas between them. Without it all clients behind a proxy have its address.',
   ),
   gatewayDomain: domain('gateway.local', 'First part of the annotation key <gateway domain>/config.'),
   publicUrl: baseUrl(undefined, "Base of the URLs in answers; unset: the request's scheme and host."),
