@@ -25,23 +25,23 @@ import { type CountingLogger, createSafeLogger, type Logger, silentLogger, type 
 /** The settings, in camelCase, and what only a program can hand in. */
 export interface FrontdeskOptions extends Omit<SettingOptions, 'configDir'> {
   /** A directory, or records that are already parsed. @default './config' */
-  readonly config?: string | ConfigurationRecords;
+  readonly config?: string | ConfigurationRecords | undefined;
   /** Which modules run in this process. @default with `demo` all of them, otherwise the gateway and those that the records name */
   readonly only?: readonly ModuleName[] | undefined;
   /** Runs the demo: its services, with the configuration's demo data in an empty database. @default false */
   readonly demo?: boolean | undefined;
   /** pino, or anything of its shape. @default silent */
-  readonly logger?: Logger;
+  readonly logger?: Logger | undefined;
   /**
    * The host's own services by the name that mappings use; each sees its path as the mapping rewrites it. Of an app only the
    * middleware runs, as below koa-mount: `keys`, `context`, `proxy` and the `error` event are those of the app around it.
    * @default {}
    */
-  readonly services?: Readonly<Record<string, Koa | Middleware>>;
+  readonly services?: Readonly<Record<string, Koa | Middleware>> | undefined;
   /** Milliseconds since the epoch. @default Date.now */
-  readonly clock?: () => number;
+  readonly clock?: (() => number) | undefined;
   /** For `explain` alone: watches no file and checks the health of no service. @default false */
-  readonly dormant?: boolean;
+  readonly dormant?: boolean | undefined;
 }
 
 export interface Listening {

@@ -76,7 +76,8 @@ describe('options of createFrontdesk', () => {
       assert.rejects(createFrontdesk(options as FrontdeskOptions), /^Error: the options: expected a map such as/));
 
   it('may be undefined, which means the default', async () => {
-    await open({ publicUrl: undefined, tlsCert: undefined, corsOrigins: undefined });
+    const own = { config: undefined, logger: undefined, services: undefined, clock: undefined, dormant: undefined };
+    await open({ ...own, publicUrl: undefined, tlsCert: undefined, corsOrigins: undefined });
   });
 
   it('may name a service that no mapping uses, which is odd', async () => {
