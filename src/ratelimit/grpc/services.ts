@@ -75,6 +75,8 @@ function shouldRateLimit(
 ): handleUnaryCall<RateLimitRequest, Decision> {
   return ({ request }, callback) => {
     const fail = (error: unknown) => callback(statusOf(error, status, logger));
+    const answer = (decision: Decision) =>
+      Array.isArray(decision?.statuses) ? callback(null, decision) : fail(new TypeError(noDecision));
     let decision: Decision | Promise<Decision>;
     try {
       checkBounds(request);
@@ -83,10 +85,13 @@ function shouldRateLimit(
       fail(error);
       return;
     }
-    if (decision instanceof Promise) decision.then((later) => callback(null, later), fail);
-    else callback(null, decision);
+    if (decision instanceof Promise) decision.then(answer, fail);
+    else answer(decision);
   };
 }
+
+/** Of a program's own limiter: the library would answer with an error that no log has. */
+const noDecision = 'the limiter answered without statuses, which is no decision';
 
 /** The client learns only what is wrong with its request. */
 function statusOf(error: unknown, status: Status, logger: Pick<Logger, 'error'>): Partial<ServiceError> {

@@ -7,6 +7,7 @@ import { Client, credentials } from '@grpc/grpc-js';
 import {
   CountersUnavailable,
   createLimiter,
+  type Decision,
   type Limiter,
   type RateLimitServer,
   type RateLimitServerOptions,
@@ -127,6 +128,18 @@ describe('the rate-limit server', () => {
     await server.close(tooLongMs);
     const [{ code }] = await ended;
     assert.deepEqual([heard, code], [[serving, notServing], 0]);
+  });
+
+  it('answers INTERNAL to a decision that is none, and logs it', async () => {
+    for (const decision of [undefined, { overallCode: 'OK' }, Promise.resolve(undefined)]) {
+      logged = [];
+      shouldRateLimit = () => decision as Decision;
+      await checkRefused(rateLimit, onlyDomain, 13, 'the rate-limit service could not decide');
+      assert.deepEqual(
+        logged.map(({ err }) => err?.message),
+        ['the limiter answered without statuses, which is no decision'],
+      );
+    }
   });
 
   it('rejects with the code and a remedy when it cannot listen', async () => {
