@@ -49,7 +49,7 @@ function failed(thrown: unknown): AuthDecision {
   return { outcome: 'error', reason: thrown instanceof Error ? thrown.message : inspect(thrown) };
 }
 
-/** A user without a name, or with one that HTTP cannot carry, would reach the service as nobody. */
+/** A user without a name, or with one that HTTP cannot carry, would reach the service without a user. */
 function requireAuthDecision(answer: AuthDecision): AuthDecision {
   const { outcome, headers, status }: Record<string, unknown> = Object(answer);
   const isAllowed = outcome === 'allow' && isMap(headers) && Object.values(headers).every(isFieldValue);

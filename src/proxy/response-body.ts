@@ -50,7 +50,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
   let failure: Error | undefined;
   let trailers = none;
   let reader: Readable | undefined;
-  /** What nobody has taken yet; the reader would keep an object for each chunk. */
+  /** What is not taken yet; the reader would keep an object for each chunk. */
   const queue = createByteQueue();
   let taken: Buffer[] = [];
   let isReaderWaiting = false;

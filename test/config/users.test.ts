@@ -48,7 +48,7 @@ describe('users', () => {
     assert.match(await readFile(file, 'utf8'), /name: ann/);
   });
 
-  it('are added to a new file and folder that belong to the owner of the folder above, whoever adds them', async function () {
+  it('are added to a new file and folder that belong to the owner of the folder above', async function () {
     if (process.getuid?.() !== 0) return this.skip();
     const directory = await writeFiles({});
     await chown(directory, 1234, 2345);

@@ -47,7 +47,7 @@ describe('problemOf', () => {
       assert.deepEqual([found.slug, found.status, found.detail, found.cause], [slug, status, detail, thrown]);
     });
 
-  it('takes a problem of another copy of the package for one of its own', async () => {
+  it('takes a problem of another copy of the package as it takes one of this copy', async () => {
     const copy = await import(new URL('../../src/http/problem.ts?copy', import.meta.url).href);
     const options = { detail: 'Slowly.', headers: { 'Retry-After': '7' }, errors: [{ detail: 'no' }], cause: 'theirs' };
     const thrown = copy.problem('too-many-requests', options);

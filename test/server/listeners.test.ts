@@ -289,7 +289,7 @@ describe('listeners', () => {
       await Promise.race(cut);
       assert.ok(performance.now() - startedAtMs > 1900);
       // Each would have the time for itself: the second would be cut off as much later.
-      const later = setTimeout(() => assert.fail('the second listener has a time of its own'), 1000);
+      const later = setTimeout(() => assert.fail('the second listener has a separate time'), 1000);
       await Promise.all([...cut, closed]);
       clearTimeout(later);
     });

@@ -95,6 +95,6 @@ function authorityOf(service: string): string | undefined {
   const reference = parseServiceReference(service);
   if (reference === undefined) return undefined;
   const { scheme, host, port } = reference;
-  // With http the client's scheme stays: nobody is led from https to http.
+  // With http the client's scheme stays: no client is led from https to http.
   return `${scheme === 'https' ? 'https://' : ''}${host}${port === undefined ? '' : `:${port}`}`;
 }
