@@ -1,10 +1,11 @@
 /** The diagnostics page in a browser: live figures, errors as they come and go, and how it works without a stream. */
 import assert from 'node:assert/strict';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Koa from 'koa';
 import mount from 'koa-mount';
 import type { Page } from 'playwright-core';
+import { replaceFile } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
 import { describeInBrowser } from './browser.ts';
 import { figureOf, isLive, openWatchedDesk, reads, rowOf, type WatchedDesk } from './watched-desk.ts';
@@ -52,12 +53,12 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     const file = join(desk.config, 'services/car.yaml');
     const text = await readFile(file, 'utf8');
     await page.getByLabel('Filter routes').fill('v1');
-    await replace(file, text.replace('prefix: /v1/cars', 'prefx: /v1/cars'));
+    await replaceFile(file, text.replace('prefix: /v1/cars', 'prefx: /v1/cars'));
     await reads(page, '[data-part="errors"]', /car\.yaml:\d+ .*Mapping car.*unknown key "prefx".*Write "prefix"/s);
     await reads(page, '#verdict', /^1 configuration error/);
     assert.match(await page.title(), /^1 configuration error/);
     assert.equal(await page.evaluate('document.activeElement.id + document.activeElement.value'), 'filterv1');
-    await replace(file, text);
+    await replaceFile(file, text);
     await reads(page, '[data-part="errors"]', /^\s*$/);
     assert.ok(await isTheSame(page));
     await isLive(page);
@@ -188,9 +189,3 @@ describeInBrowser('the diagnostics page in a browser', ({ servers, writeFiles, v
     await reads(page, '.verdict', /refused with 404/);
   });
 });
-
-/** At once, as a tool that deploys does it. */
-async function replace(file: string, text: string): Promise<void> {
-  await writeFile(`${file}.next`, text);
-  await rename(`${file}.next`, file);
-}

@@ -1,11 +1,11 @@
 /** Secrets of a configuration and of failed requests, which the diagnostics show in no representation. */
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Frontdesk } from '../../src/index.ts';
 import { authRecord, call, callAsDemo, desksOf, limitRecord, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
+import { replaceFile, temporaryFiles } from '../support/temporary-files.ts';
 import { readEvents } from '../support/wire/event-reader.ts';
 
 const path = '/gateway/v0/diag/';
@@ -74,7 +74,7 @@ describe('the diagnostics of a configuration full of secrets', () => {
     desk = await open({ config, only: ['gateway', 'auth', 'ratelimit'] });
     url = (await desk.listen()).gateway?.url ?? '';
     const faults = broken.map((record) => `---\n${JSON.stringify(record)}\n`).join('');
-    await writeFile(join(config, 'services/broken.yaml'), faults);
+    await replaceFile(join(config, 'services/broken.yaml'), faults);
     await desk.reload();
     await call(desk, `/away/http:/ann:${mark}-15@host?token=${mark}-16`).set('Authorization', basic);
     await call(desk, `/away/http%3A%2F%2Fann%3A${mark}-17%40host/x`).set('Authorization', basic);

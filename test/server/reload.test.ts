@@ -1,6 +1,6 @@
 /** A configuration directory that changes under a running desk: what is taken over, what stays, and what is logged. */
 import assert from 'node:assert/strict';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Context } from 'koa';
 import type { FrontdeskOptions } from '../../src/index.ts';
@@ -8,7 +8,7 @@ import { resolveOptions } from '../../src/server/options.ts';
 import { createLiveConfiguration } from '../../src/server/reload.ts';
 import { annRecord, authRecord, call, callAsDemo, demoRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
-import { temporaryFiles } from '../support/temporary-files.ts';
+import { replaceFile, temporaryFiles } from '../support/temporary-files.ts';
 import { createHeardLog, createSignal } from '../support/waiting.ts';
 
 const own = (name: string, prefix: string, more: object = {}) =>
@@ -36,7 +36,7 @@ describe('a configuration directory that changes under a running desk', () => {
     const log = createHeardLog();
     const services = { own: echo };
     const desk = await openDesk({ config, services, logger: log.logger, only: ['gateway', 'auth'], ...options });
-    const write = (file: string, text: string) => writeFile(join(config, file), text);
+    const write = (file: string, text: string) => replaceFile(join(config, file), text);
     return { config, desk, log, write };
   }
 
@@ -198,7 +198,7 @@ describe('a configuration directory that changes under a running desk', () => {
     });
     await live.watch();
     seen.length = 0;
-    await writeFile(join(config, 'services/x.yaml'), yaml(own('a', '/a'), own('b', '/b')));
+    await replaceFile(join(config, 'services/x.yaml'), yaml(own('a', '/a'), own('b', '/b')));
     await live.reload();
     assert.deepEqual(seen, ['after first: 1', 'after second: 1', 'commit']);
     assert.equal(live.current().number, 2);
@@ -214,11 +214,11 @@ describe('a configuration directory that changes under a running desk', () => {
       return () => {};
     });
     await live.watch();
-    await writeFile(join(config, 'services/x.yaml'), yaml(own('a', '/a'), own('b', '/b')));
+    await replaceFile(join(config, 'services/x.yaml'), yaml(own('a', '/a'), own('b', '/b')));
     await log.said(kept);
     assert.equal(live.current().number, 1);
     assert.match(String(live.errors()[0]?.message), /one is enough/);
-    await writeFile(join(config, 'services/x.yaml'), yaml(own('a', '/a')));
+    await replaceFile(join(config, 'services/x.yaml'), yaml(own('a', '/a')));
     await log.said('the configuration has no errors any more');
     assert.deepEqual(live.errors(), []);
   });

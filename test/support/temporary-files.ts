@@ -1,10 +1,18 @@
 /** Directories with files in them that are gone after the tests. */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 /** Texts by path within a new directory, whose name is the answer. */
 export type WriteFiles = (files?: Readonly<Record<string, string>>) => Promise<string>;
+
+/** In one step, as in use: a watcher may read a file that is being written while it is still empty. */
+export async function replaceFile(file: string, text: string): Promise<void> {
+  const next = join(tmpdir(), `frontdesk-${randomUUID()}`);
+  await writeFile(next, text);
+  await rename(next, file);
+}
 
 /** To be called in a `describe`. */
 export function temporaryFiles(): WriteFiles {

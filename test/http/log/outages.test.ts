@@ -1,13 +1,12 @@
 /** An outage is a line when it begins, one a minute with counts, and one when it has ended. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Koa, { type Context } from 'koa';
 import request from 'supertest';
 import { createOncePerMinute, createOutageLog, createProblemResponses, problem, requestContext } from '#http';
 import { authRecord, call, desksOf, limitRecord, mappingRecord } from '../../support/desks.ts';
 import { testServers } from '../../support/serve.ts';
-import { temporaryFiles } from '../../support/temporary-files.ts';
+import { replaceFile, temporaryFiles } from '../../support/temporary-files.ts';
 
 describe('an outage', () => {
   const setUp = () => {
@@ -101,7 +100,7 @@ describe('requests of one outage', () => {
     };
     const desk = await openDesk({ config, services: { own }, only: ['gateway'], logger });
     const meet = async (...records: object[]) => {
-      await writeFile(join(config, 'services/one.yaml'), yaml(...records));
+      await replaceFile(join(config, 'services/one.yaml'), yaml(...records));
       await desk.reload();
       lines = [];
       await call(desk, '/one').expect(200);
@@ -124,7 +123,7 @@ describe('requests of one outage', () => {
     const config = await writeFiles({ 'services/all.yaml': yaml(['one', 'two']) });
     const desk = await openDesk({ config, only: ['gateway'], logger });
     const meet = async (...names: string[]) => {
-      await writeFile(join(config, 'services/all.yaml'), yaml(names));
+      await replaceFile(join(config, 'services/all.yaml'), yaml(names));
       await desk.reload();
       lines = [];
       for (const name of names) await call(desk, `/${name}`).expect(503);
