@@ -95,7 +95,8 @@ describe('sanitisePath', () => {
   it('keeps the output of encodeURIComponent', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCharacter, minLength: 1 }), (text) => {
-        fc.pre(!/^\.{1,2}(?:$|[/\\;?#])|[/\\]\.{1,2}(?:$|[/\\;?#])|[\\\0\r\n]|%[\da-f]{2}/i.test(text));
+        // Windows drops blanks behind dots.
+        fc.pre(!/(?:^|[/\\])\.{1,2}(?:[\0-\x20][.\0-\x20]*)?(?:$|[/\\;?#])|[\\\0\r\n]|%[\da-f]{2}/i.test(text));
         const plain = sanitisePath(`/${encodeURIComponent(text)}`);
         assert.equal(decodeURIComponent(plain ?? 'refused'), `/${text}`);
       }),
