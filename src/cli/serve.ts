@@ -4,7 +4,7 @@ import { isDemoModule, type ModuleChoice, packageVersion, type Settings } from '
 import type { CloseOptions, Frontdesk, Listeners } from '#server';
 import { wholeOutput } from './file-output.ts';
 import { type LogOutput, openLog } from './log-output.ts';
-import { stopSignals, takeStopSignals } from './stop-signals.ts';
+import { takeStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';
 
 export interface ServeOptions extends ModuleChoice {
@@ -65,8 +65,7 @@ function stopOnSignal(desk: Frontdesk, output: LogOutput, silent: boolean): (opt
     if (!silent) process.stdout.write(`\n${signal}: requests in flight finish, then it stops. Again stops at once.\n`);
   }
   function stop(options?: CloseOptions): void {
-    // In this order: without a listener in between, Node would lose a signal that has just come.
-    for (const again of stopSignals) process.once(again, () => process.exit(1)).removeListener(again, onSignal);
+    takeStopSignals(() => process.exit(1), onSignal);
     desk.close(options).then(
       () => end(output, 0),
       (error: Error) => {
