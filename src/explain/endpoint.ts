@@ -6,6 +6,7 @@ import {
   html,
   htmlDocument,
   isRead,
+  longQueryFault,
   type Markup,
   pageHeaders,
   problem,
@@ -48,10 +49,7 @@ const names = ['method', 'url', 'header', 'user', 'from', 'all'] as const;
 
 /** `search`: with or without its question mark. An empty argument counts as missing. Throws `bad-argument` with all faults. */
 function readRequest(search: string): ExplainRequest {
-  if (search.length > searchLengthMax)
-    throw problem('bad-argument', {
-      errors: [queryFault('', `The query is longer than ${searchLengthMax} characters.`)],
-    });
+  if (search.length > searchLengthMax) throw problem('bad-argument', { errors: [longQueryFault(searchLengthMax)] });
   const given = [...new URLSearchParams(search)].filter(([, value]) => value.trim() !== '');
   const argument = (name: (typeof names)[number]) => given.find(([one]) => one === name)?.[1];
   const request: ExplainRequest = {

@@ -56,12 +56,15 @@ export {
   type ErrorBody,
   errorBody,
   type Fault,
+  longQueryFault,
+  notReady,
   Problem,
   type ProblemOptions,
   problem,
   queryFault,
   quote,
   reasonOf,
+  stopping,
 } from './problem.ts';
 export { createProblemResponses, type ProblemResponsesOptions } from './problem-responses.ts';
 export { type ProblemKind, type ProblemSlug, problems, problemTitle } from './problems.ts';

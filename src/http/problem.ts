@@ -60,6 +60,14 @@ export function problem(slug: ProblemSlug, options?: ProblemOptions): Problem {
   return new Problem(slug, options);
 }
 
+/** Of a server that stops, for clients. */
+export const stopping = 'The server is stopping.';
+
+/** `detail`: why, for clients. */
+export function notReady(detail: string): Problem {
+  return problem('not-ready', { detail, headers: { 'Retry-After': '1' } });
+}
+
 type BodyParts = Pick<Problem, 'status' | 'detail' | 'errors'> & Partial<Pick<Problem, 'extension'>>;
 
 /** `infoUrl`: of the page about the problem. */
@@ -135,6 +143,11 @@ export function bodyPointer(path: readonly PropertyKey[]): string {
 /** A fault of a query argument; of the whole query where `name` is empty. */
 export function queryFault(name: string, detail: string): Fault {
   return name === '' ? { detail } : { parameter: shorten(name), detail };
+}
+
+/** Of the whole query, where it may have so many characters. */
+export function longQueryFault(lengthMax: number): Fault {
+  return queryFault('', `The query is longer than ${lengthMax} characters.`);
 }
 
 /** A client's own text, made short enough to be repeated to it. */

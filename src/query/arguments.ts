@@ -1,6 +1,6 @@
 /** A search string as named arguments, the rules for all of them, and arguments that a service adds. */
 import type { z } from 'zod';
-import { describeIssue, type Fault, problem, queryFault, quote } from '#http';
+import { describeIssue, type Fault, longQueryFault, problem, queryFault, quote } from '#http';
 
 /** Text as a value, or what is wrong with it. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly detail: string };
@@ -23,7 +23,7 @@ export function readArguments(search: string, faults: Fault[]): ReadonlyMap<stri
   const parts = splitSearch(search);
   const excess = excessOf(search.length - (search.startsWith('?') ? 1 : 0), parts);
   if (excess !== undefined) {
-    faults.push(queryFault('', excess));
+    faults.push(excess);
     return new Map();
   }
   const values = new Map<string, string>();
@@ -112,9 +112,9 @@ function decode(text: string): string {
   return decodeURIComponent(text.replaceAll('+', ' '));
 }
 
-function excessOf(length: number, parts: readonly string[]): string | undefined {
-  if (length > searchLengthMax) return `The query is longer than ${searchLengthMax} characters.`;
-  if (parts.length > argumentsMax) return `The query has more than ${argumentsMax} arguments.`;
+function excessOf(length: number, parts: readonly string[]): Fault | undefined {
+  if (length > searchLengthMax) return longQueryFault(searchLengthMax);
+  if (parts.length > argumentsMax) return queryFault('', `The query has more than ${argumentsMax} arguments.`);
   return undefined;
 }
 

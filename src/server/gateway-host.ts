@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Explain, ExplainRequest } from '#explain';
 import type { Gateway, GatewaySnapshot } from '#gateway';
-import { problem } from '#http';
+import { notReady, stopping } from '#http';
 
 /** A gateway, and what has to be closed with it. */
 export interface OpenGateway {
@@ -48,7 +48,7 @@ export function createGatewayHost(): GatewayHost {
 
   return Object.freeze({
     async middleware(ctx: Context) {
-      if (isClosed) throw problem('not-ready', { detail: stopping, headers: { 'Retry-After': '1' } });
+      if (isClosed) throw notReady(stopping);
       const met = holder();
       met.inFlight += 1;
       try {
@@ -91,9 +91,6 @@ interface Holder {
   /** Set while it waits to be closed. */
   onDrained: (() => void) | undefined;
 }
-
-/** For clients. */
-export const stopping = 'The server is stopping.';
 
 /** A gateway answers every request. */
 async function noNext(): Promise<void> {}

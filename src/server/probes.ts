@@ -1,8 +1,7 @@
 /** check_alive and check_ready, open to everyone, and what "ready" means. */
 import type { InternalRoute } from '#gateway';
-import { isRead, problem, type Representations, represent } from '#http';
+import { isRead, notReady, type Representations, represent, stopping } from '#http';
 import type { Database } from '#storage';
-import { stopping } from './gateway-host.ts';
 import type { Setup } from './options.ts';
 import type { RateLimiting } from './rate-limiting.ts';
 import type { LiveConfiguration } from './reload.ts';
@@ -19,7 +18,7 @@ export function createProbes(findFault: FindFault, representations: Representati
       async run(ctx) {
         if (!isRead(ctx, prefix)) return;
         const detail = await find();
-        if (detail !== undefined) throw problem('not-ready', { detail, headers: { 'Retry-After': '1' } });
+        if (detail !== undefined) throw notReady(detail);
         ctx.set('Cache-Control', 'no-store');
         represent(ctx, representations.choose(ctx.req.headers.accept), { status }, { title: title(status) });
       },

@@ -1,6 +1,6 @@
 /** `?filter=` and `?offset=`: read from the query, and applied to routes, clusters and services. */
 import type { GatewaySnapshot, RouteSnapshot } from '#gateway';
-import { type Fault, problem, queryFault } from '#http';
+import { type Fault, longQueryFault, problem, queryFault } from '#http';
 import type { Cluster, KnownCluster } from './clusters.ts';
 
 export interface RowFilter {
@@ -18,10 +18,7 @@ const filterLengthMax = 200;
 
 /** `search`: with or without its question mark. Throws `bad-argument`. */
 export function parseFilter(search: string): RowFilter {
-  if (search.length > searchLengthMax)
-    throw problem('bad-argument', {
-      errors: [queryFault('', `The query is longer than ${searchLengthMax} characters.`)],
-    });
+  if (search.length > searchLengthMax) throw problem('bad-argument', { errors: [longQueryFault(searchLengthMax)] });
   const given = new URLSearchParams(search);
   const filter = (given.get('filter') ?? '').trim();
   const offset = given.get('offset') || '0';

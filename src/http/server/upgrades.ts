@@ -2,7 +2,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type Problem, problem } from '../problem.ts';
+import { notReady, type Problem, problem, stopping } from '../problem.ts';
 import { endWithProblem } from './client-errors.ts';
 import { nodeHttp } from './node-http.ts';
 import type { ClientSocket } from './refused-request.ts';
@@ -57,7 +57,7 @@ export function createUpgrades(isAllowed: (protocol: string) => boolean, max = N
   }
 
   function refusal(req: IncomingMessage): Problem | undefined {
-    if (closed) return problem('not-ready', { detail: 'The server is stopping.', headers: { 'Retry-After': '1' } });
+    if (closed) return notReady(stopping);
     if (open.size >= max) return problem('overloaded', { headers: { 'Retry-After': '1' } });
     if (canUpgrade(req)) return undefined;
     return problem('bad-request', { detail: 'A request with `Upgrade` needs `Host`, and must not have a body.' });
