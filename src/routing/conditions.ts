@@ -1,15 +1,15 @@
-/** The host, method, header and query conditions of a rule: each is a test and the reason in words. */
+/** The conditions of a rule on path, host, method, headers and query. Each has a test and explains why it fails. */
 import { foldsCase, forEachInParts, type HostMatch, type NamedMatch, type TextMatch, type Work } from '#config';
-import { compiled, type RequestAttributes, type Rule } from './rule.ts';
+import { compileOrThrow, type RequestAttributes, type Rule } from './rule.ts';
 
-/** A request as conditions see it: what costs something is computed once, and only when a condition reads it. */
+/** The view of a request that conditions test. Expensive parts are computed lazily and at most once. */
 export interface RequestView {
   readonly attributes: RequestAttributes;
   readonly host: string;
   readonly query: Query;
 }
 
-/** Computes only what some rule reads. */
+/** Leaves out the host and the query when no rule reads them. */
 export function* createRequestViews(rules: readonly Rule[]): Work<(attributes: RequestAttributes) => RequestView> {
   let readsHost = false;
   const names = new Set<string>();
@@ -30,11 +30,11 @@ export type Part = 'path' | 'host' | 'method' | 'header' | 'query';
 export interface Condition {
   readonly part: Part;
   readonly holds: (view: RequestView) => boolean;
-  /** Why it does not hold: `the method is POST, not GET`. */
+  /** Explains why the condition fails: `the method is POST, not GET`. */
   readonly reason: (view: RequestView) => string;
 }
 
-/** The cheapest first. Throws TypeError for a pattern that does not compile. */
+/** Returns the cheapest conditions first. Throws TypeError for a pattern that does not compile. */
 export function conditionsOf({ host, method, headers, queryParameters }: Rule): readonly Condition[] {
   if (!host && !method && headers.length === 0 && queryParameters.length === 0) return none;
   return [
@@ -48,11 +48,11 @@ export function conditionsOf({ host, method, headers, queryParameters }: Rule): 
 /** Not frozen: every request iterates over it, and a frozen list is slower. */
 const none: readonly Condition[] = [];
 
-/** The path condition of one rule; the table finds the same with its tree. */
+/** The path condition of a rule. For literal prefixes, the table checks the same with its tree. */
 export function pathCondition(rule: Rule): Condition {
   const { prefix, prefixMatch } = rule;
   if (prefixMatch === 'regex') {
-    const { matches } = compiled(prefix);
+    const { matches } = compileOrThrow(prefix);
     return {
       part: 'path',
       holds: ({ attributes }) => matches(attributes.path),
@@ -95,7 +95,7 @@ function hostCondition(match: HostMatch): Condition {
 function hostTest(match: HostMatch): TextTest {
   if (match.kind === 'regex') return textTest(match);
   const { kind, value } = match;
-  // A star matches at least one character, as in Envoy's virtual hosts.
+  // As in Envoy's virtual hosts, a star matches at least one character.
   if (kind === 'suffix')
     return { test: (host) => host.length > value.length && host.endsWith(value), words: `not *${value}` };
   if (kind === 'prefix')
@@ -111,7 +111,7 @@ function queryCondition({ name, match }: NamedMatch): Condition {
   return namedCondition('query', name, match, ({ query }) => query.first(name));
 }
 
-/** The reason has neither the value of the request, which may be a credential, nor that of the rule, which may be a secret. */
+/** The reason reveals neither the request's value, which may be a credential, nor the rule's, which may be a secret. */
 function namedCondition(
   part: Part,
   name: string,
@@ -130,32 +130,32 @@ function namedCondition(
 
 interface TextTest {
   readonly test: (text: string) => boolean;
-  /** Follows the text in a reason: `not GET`. */
+  /** Comes after the actual value in a reason: `not GET`. */
   readonly words: string;
 }
 
 function textTest(match: TextMatch): TextTest {
   if (match.kind === 'present') return { test: () => true, words: 'which is enough' };
   if (match.kind === 'exact') return { test: (text) => text === match.value, words: `not ${match.value}` };
-  const { matches } = compiled(match.pattern);
+  const { matches } = compileOrThrow(match.pattern);
   return { test: matches, words: `which does not match ${match.pattern}` };
 }
 
-/** Node has a list for the one header that cannot be joined; a name such as `constructor` is no header. */
+/** Joins the list that Node returns for `set-cookie`. Ignores inherited properties such as `constructor`. */
 function headerText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   return Array.isArray(value) ? value.join(', ') : undefined;
 }
 
 export interface Query {
-  /** The first value of the name; undefined when it is not there. */
+  /** Returns the first value of a parameter, or undefined when the query does not contain it. */
   readonly first: (name: string) => string | undefined;
 }
 
 /**
- * Read as a form, like most services do (WHATWG URL, application/x-www-form-urlencoded): `+` is a space, names and
- * values are percent-decoded as UTF-8, so that `?%61dmin=1` cannot slip past a rule for `admin`. Parsed at the first
- * read, and only `names` are kept: other parameters take no memory.
+ * Parses the query as a form, like most services do (WHATWG URL, application/x-www-form-urlencoded): `+` is a space,
+ * and names and values are percent-decoded as UTF-8, so that `?%61dmin=1` cannot slip past a rule for `admin`. Parsing
+ * happens on the first read and retains only the parameters in `names`.
  */
 export function createQuery(search: string, names: ReadonlySet<string>): Query {
   let values: ReadonlyMap<string, string> | undefined;
@@ -183,9 +183,9 @@ function firstValues(search: string, names: ReadonlySet<string>): ReadonlyMap<st
 }
 
 /**
- * A broken escape stays as it is, and invalid UTF-8 becomes U+FFFD. `decodeURIComponent` throws for both, which
- * makes 16 KiB of such escapes cost a tenth of a second; so does URLSearchParams, which calls it. Node gives bytes that
- * were not escaped as Latin-1.
+ * Leaves a broken escape as it is, and replaces invalid UTF-8 with U+FFFD. `decodeURIComponent`, which URLSearchParams
+ * also uses, throws for both: 16 KiB of such escapes would take a tenth of a second. Node decodes unescaped bytes as
+ * Latin-1.
  */
 function decode(text: string): string {
   const bytes = /[%+]/.test(text) ? text.replaceAll('+', ' ').replace(/%([\da-f]{2})/gi, decodeByte) : text;

@@ -1,32 +1,32 @@
-/** Mappings with the same match share its requests by weight, and one of them may get copies. */
+/** Groups of mappings with the same match: they split the requests by weight, and a shadow receives copies. */
 import { foldsCase, forEachInParts, type Work } from '#config';
 import { type Condition, conditionsOf, pathCondition, type RequestView } from './conditions.ts';
 import type { RankedRule } from './order.ts';
 import type { Rule } from './rule.ts';
 
 export interface Group<R extends Rule> {
-  /** Its index in the order of trial. */
+  /** The index of the group in the order of trial. */
   readonly rank: number;
   /** In the order of trial. */
   readonly routes: readonly R[];
-  /** One of them; they all match alike. */
+  /** Any one of the routes: all of them match the same requests. */
   readonly rule: R;
   readonly prefixMatch: Rule['prefixMatch'];
-  /** True: `prefix` is in lower case, and so must be the path that is looked up. */
+  /** When true, `prefix` is in lower case, and the path to look up must be too. */
   readonly ignoresCase: boolean;
-  /** As the tree compares it. */
+  /** The prefix in the form that the tree compares. */
   readonly prefix: string;
-  /** Undefined when the rule has no host condition, or one that more than one host meets. */
+  /** Undefined when the rule has no host condition, or one that can match several hosts. */
   readonly host: string | undefined;
-  /** Those that the tree does not check, the most expensive last. */
+  /** The conditions that the tree does not check, the most expensive last. */
   readonly conditions: readonly Condition[];
-  /** The match, when there is no choice. */
+  /** The match of a group with a single route and no shadow. */
   readonly only: Match<R> | undefined;
-  /** When there is a choice; `random` returns numbers from 0 to below 1. */
+  /** Chooses among the routes of any other group. `random` returns numbers in [0, 1). */
   readonly pick: ((random: () => number) => Match<R>) | undefined;
 }
 
-/** `ranked` is in the order of trial, so the members of a group follow each other. */
+/** Expects `ranked` in the order of trial, in which the members of a group are adjacent. */
 export function* groupRules<R extends Rule>(ranked: readonly RankedRule<R>[]): Work<readonly Group<R>[]> {
   const groups: Group<R>[] = [];
   let routes: R[] = [];
@@ -38,12 +38,12 @@ export function* groupRules<R extends Rule>(ranked: readonly RankedRule<R>[]): W
   return groups;
 }
 
-/** False for a shadow alone: there are no requests to copy. */
+/** False for a group that consists of shadows only: it has no requests to copy. */
 export function isServed({ only, pick }: Group<Rule>): boolean {
   return only !== undefined || pick !== undefined;
 }
 
-/** The first that takes the request and goes before `limit`. `isWhole`: the prefix is the whole path. */
+/** Finds the first group that matches the request and ranks before `limit`. `isWhole`: the prefix is the whole path. */
 export function firstOf<R extends Rule>(
   groups: readonly Group<R>[],
   view: RequestView,
@@ -82,25 +82,25 @@ function createGroup<R extends Rule>(rule: R, routes: readonly R[], rank: number
 
 export interface Match<R> {
   readonly route: R;
-  /** Gets a copy of this request; undefined: no copy is made. */
+  /** Receives a copy of this request. Undefined when no copy is made. */
   readonly shadow: R | undefined;
 }
 
 export interface WeightedRoute<R> {
   readonly route: R;
-  /** Percent of the group's requests; all of them add up to 100. */
+  /** Percentage of the group's requests. The weights of a group add up to 100. */
   readonly weight: number;
 }
 
-/** How a group's requests are shared; a group of shadows alone has no routes and takes no requests. */
+/** The split of a group's requests. A group that consists of shadows only has no routes here. */
 export interface WeightedRoutes<R> {
   readonly routes: readonly WeightedRoute<R>[];
   readonly shadow: R | undefined;
-  /** Percent of the group's requests that are copied. */
+  /** Percentage of the group's requests that are copied to the shadow. */
   readonly shadowWeight: number;
 }
 
-/** `routes`: of one group, in the order of trial. */
+/** `routes`: the routes of one group, in the order of trial. */
 export function weightedRoutesOf<R extends Rule>(routes: readonly R[]): WeightedRoutes<R> {
   const shadow = routes.find((route) => route.shadow);
   return {
@@ -111,8 +111,9 @@ export function weightedRoutesOf<R extends Rule>(routes: readonly R[]): Weighted
 }
 
 /**
- * Routes without a weight share what the others leave. When none has a weight, the first takes all: two mappings with the
- * same match by accident must not split their requests. Weights that do not add up to 100 are scaled.
+ * Routes without a weight share the remaining percentage equally. When no route has a weight, the first one gets every
+ * request: two mappings that have the same match by accident must not split their requests. Weights that do not add up
+ * to 100 are scaled.
  */
 function withWeights<R extends Rule>(rules: readonly R[]): readonly WeightedRoute<R>[] {
   if (rules.every(({ weight }) => weight === undefined))
@@ -131,7 +132,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** All possible matches are made here, so that a match allocates nothing. Undefined when there is none. */
+/** Creates all possible matches up front, so that picking one allocates nothing. Undefined when there are no routes. */
 function createPick<R>(weighted: WeightedRoutes<R>): ((random: () => number) => Match<R>) | undefined {
   const { routes, shadow, shadowWeight } = weighted;
   if (routes.length === 0) return undefined;
@@ -146,7 +147,7 @@ function createPick<R>(weighted: WeightedRoutes<R>): ((random: () => number) => 
   };
 }
 
-/** Which weight a random number falls on; the weights follow each other in the order of trial. */
+/** Maps a random number to an index, with probabilities in proportion to the weights. */
 function createChoice(weights: readonly number[]): (random: () => number) => number {
   const chosen = weights.flatMap((weight, index) => (weight > 0 ? [index] : []));
   const last = chosen.pop() ?? 0;

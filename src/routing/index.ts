@@ -1,4 +1,4 @@
-/** Which mapping a request matches, and how its path changes: text in, text out. */
+/** Routing: finds the mapping of a request and rewrites its path. Pure functions without I/O. */
 export type { Match } from './groups.ts';
 export { editReferences, type ReferenceBase, readReference } from './references.ts';
 export { type PathRestoration, restoreCookie, restoreLocation } from './restore.ts';

@@ -1,13 +1,13 @@
-/** The order in which mappings are tried, which is total and does not depend on the order of the files; and why the later one loses. */
+/** The order in which mappings are tried. It is total, independent of the order of the files, and can be explained. */
 import { foldsCase, type HostMatch, matchKey, type NamedMatch } from '#config';
 import type { Rule } from './rule.ts';
 
-/** A rule with its ranks computed, which are compared many times. */
+/** A rule with its ranks, which are computed once because sorting compares them many times. */
 export interface RankedRule<R extends Rule> {
   readonly rule: R;
-  /** One for each criterion. */
+  /** One rank for each criterion. */
   readonly ranks: readonly number[];
-  /** Equal for rules that match the same requests by the same words; these are a group. */
+  /** Identifies the group: rules with equivalent conditions have the same key. */
   readonly key: string;
 }
 
@@ -15,7 +15,7 @@ export function rankRule<R extends Rule>(rule: R): RankedRule<R> {
   return { rule, ranks: criteria.map(({ rank }) => rank(rule)), key: groupKey(rule) };
 }
 
-/** Negative when `a` is tried first. The members of a group follow each other, whatever their names. */
+/** Negative when `a` is tried first. Comparing keys before names keeps the members of a group adjacent. */
 export function compareRanked(a: RankedRule<Rule>, b: RankedRule<Rule>): number {
   return compareRanks(a.ranks, b.ranks) || compareText(a.key, b.key) || compareText(a.rule.name, b.rule.name);
 }
@@ -28,34 +28,34 @@ function compareRanks(a: readonly number[], b: readonly number[]): number {
   return 0;
 }
 
-/** Why the later of two rules of different groups loses where both match. */
+/** Explains why the later of two rules from different groups loses when both match. */
 export function reasonOf(later: Rule, earlier: Rule): string {
   const decisive = criteria.find(({ rank }) => rank(later) !== rank(earlier));
-  return decisive?.loses(later, earlier) ?? `it asks for as much as ${earlier.name}, which the alphabet puts first`;
+  return decisive?.loses(later, earlier) ?? `it is as specific as ${earlier.name}, which comes first alphabetically`;
 }
 
-/** A route of the server is never in a group with a mapping: it has no weight. */
+/** Keeps built-in routes out of the groups of mappings, because a built-in route cannot share requests by weight. */
 function groupKey(rule: Rule): string {
   return `${rule.internal ?? false} ${rule.isBlock ?? false} ${matchKey(rule)}`;
 }
 
-/** By code unit, so that no locale changes it. */
+/** Compares by code unit, independently of the locale. */
 function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }
 
 interface Criterion {
-  /** The larger is tried first. */
+  /** The rule with the larger rank is tried first. */
   readonly rank: (rule: Rule) => number;
-  /** Why the later of two that differ in this loses. */
+  /** Explains why `later` loses when this criterion decides. */
   readonly loses: (later: Rule, earlier: Rule) => string;
 }
 
 /**
- * The first one in which two rules differ decides. The longer of two literal prefixes of one path has more segments, so
- * the length in characters is enough. The length of a regex is that of its source, as in Ambassador, whose records are
- * written with that order in mind.
+ * The first criterion in which two rules differ decides. For literal prefixes it is enough to compare the length in
+ * characters, because the longer of two prefixes of the same path also has more segments. The length of a regex is the
+ * length of its source, as in Ambassador, so that Ambassador's records keep their order.
  */
 const criteria: readonly Criterion[] = [
   {
@@ -68,11 +68,12 @@ const criteria: readonly Criterion[] = [
   },
   {
     rank: ({ internal, isBlock }) => (internal && !isBlock ? 0 : 1),
-    loses: () => 'a mapping goes before a route of the server',
+    loses: () => 'mappings take precedence over built-in routes',
   },
   {
     rank: ({ prefixMatch }) => prefixRanks[prefixMatch],
-    loses: (_, earlier) => `its prefix is not ${earlier.prefixMatch === 'exact' ? 'exact' : 'for the whole path'}`,
+    loses: (_, earlier) =>
+      earlier.prefixMatch === 'exact' ? 'its prefix is not exact' : 'its prefix does not match the whole path',
   },
   {
     rank: (rule) => (foldsCase(rule) ? 0 : 1),
@@ -80,39 +81,39 @@ const criteria: readonly Criterion[] = [
   },
   {
     rank: ({ host }) => hostRank(host),
-    loses: ({ host }) => (host === undefined ? 'it names no host' : 'the host that it names is less exact'),
+    loses: ({ host }) => (host === undefined ? 'it does not specify a host' : 'its host is less specific'),
   },
   {
     rank: ({ method }) => (method === undefined ? 0 : textRanks[method.kind]),
-    loses: ({ method }) => (method === undefined ? 'it names no method' : 'the method that it names is less exact'),
+    loses: ({ method }) => (method === undefined ? 'it does not specify a method' : 'its method is less specific'),
   },
   {
     rank: ({ headers }) => headers.length,
-    loses: () => 'it asks for fewer headers',
+    loses: () => 'it requires fewer headers',
   },
   {
     rank: ({ headers }) => exactnessOf(headers),
-    loses: () => 'the headers that it asks for are less exact',
+    loses: () => 'its headers are less specific',
   },
   {
     rank: ({ queryParameters }) => queryParameters.length,
-    loses: () => 'it asks for fewer query parameters',
+    loses: () => 'it requires fewer query parameters',
   },
   {
     rank: ({ queryParameters }) => exactnessOf(queryParameters),
-    loses: () => 'the query parameters that it asks for are less exact',
+    loses: () => 'its query parameters are less specific',
   },
   {
     rank: ({ isBlock }) => (isBlock ? 1 : 0),
-    loses: (_, earlier) => `its requests may be those of ${earlier.name}, which is broken`,
+    loses: (_, earlier) => `the broken mapping ${earlier.name} blocks its requests`,
   },
 ];
 
-/** The first two match whole paths. */
+/** `exact` and `regex` match whole paths. */
 const prefixRanks = { exact: 2, regex: 1, segments: 0 } as const;
 const textRanks = { exact: 3, regex: 2, present: 1 } as const;
 
-/** A wildcard with more characters is more exact, and any wildcard is more exact than a regex. */
+/** The longer of two wildcards is more specific, and any wildcard is more specific than a regex. */
 function hostRank(host: HostMatch | undefined): number {
   if (host === undefined) return 0;
   if (host.kind === 'regex') return 1;

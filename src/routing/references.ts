@@ -1,33 +1,36 @@
-/** What WebDAV's headers refer to beside the request's own path (RFC 4918 sections 10.3 and 10.4), and how mappings see it. */
+/** Parses and replaces the URLs in WebDAV's `Destination` and `If` headers (RFC 4918 sections 10.3 and 10.4). */
 import type { IncomingHttpHeaders } from 'node:http';
 import { sanitisePath } from '#http';
 import { originOf } from './restore.ts';
 
-/** A resource behind this gateway. */
+/** A reference to a resource behind this gateway. */
 export interface Reference {
-  /** In its plain form, as mappings see it. */
+  /** The sanitised path, which mappings match. */
   readonly path: string;
   /** `''`, or starts with `?`. */
   readonly search: string;
-  /** It has scheme and host. */
+  /** True when the reference has a scheme and a host. */
   readonly isAbsolute: boolean;
 }
 
-/** The gateway, as the client may write it. */
+/** The public address of the gateway. */
 export interface ReferenceBase {
-  /** With any port. */
+  /** The hosts that clients may use, each with its port if it has one. */
   readonly hosts: readonly string[];
-  /** Before every path: `''` or `/travel`. */
+  /** The path where the gateway is mounted: `''` or `/travel`. */
   readonly path: string;
 }
 
-/** `elsewhere`: on another server, or not under the base. `ambiguous`: what a request's own path may not be either. */
+/**
+ * Returns `elsewhere` for another server or a path outside the base, and `ambiguous` for a path that the gateway would
+ * also reject as a request target.
+ */
 export function readReference(text: string, base: ReferenceBase): Reference | 'elsewhere' | 'ambiguous' {
   if (/^(?!https?:)[a-z][a-z\d+.-]*:/i.test(text)) return 'elsewhere';
   const found = /^(?:(https?):\/\/([^/?#]*))?(\/[^?#]*)?(\?[^#\s]*)?$/i.exec(text);
   if (found === null) return 'ambiguous';
   const [, scheme, authority = '', path = '/', search = ''] = found;
-  // To some readers a path with two slashes in front names a host.
+  // Some parsers take the text after two leading slashes for a host.
   if (scheme === undefined && !/^\/(?!\/)/.test(text)) return 'ambiguous';
   if (scheme !== undefined && !isHere(scheme, authority, base)) return 'elsewhere';
   const plain = sanitisePath(path);
@@ -36,7 +39,7 @@ export function readReference(text: string, base: ReferenceBase): Reference | 'e
   return { path: plain.slice(base.path.length) || '/', search, isAbsolute: scheme !== undefined };
 }
 
-/** With either scheme: TLS often ends in front of the gateway, which then sees http. */
+/** Accepts both schemes: TLS is often terminated in front of the gateway, which then sees http. */
 function isHere(scheme: string, authority: string, { hosts }: ReferenceBase): boolean {
   if (/[@\\]/.test(authority)) return false;
   const origin = originOf(scheme, authority);
@@ -44,8 +47,8 @@ function isHere(scheme: string, authority: string, { hosts }: ReferenceBase): bo
 }
 
 /**
- * New values of the headers with references, by name, each reference replaced by what `edit` returns for it; undefined
- * for a request without any, which nearly all are.
+ * Replaces each reference with the result of `edit`, and returns the new header values by name. Returns undefined for a
+ * request without these headers, which is nearly every request.
  */
 export function editReferences(
   method: string | undefined,
@@ -60,7 +63,7 @@ export function editReferences(
   return edited;
 }
 
-/** Skips the lists in parentheses, with their lock tokens and entity tags. */
+/** Skips the parenthesised lists of an `If` header, which contain lock tokens and entity tags. */
 function editTags(condition: string, edit: (reference: string) => string): string {
   return condition.replace(/\((?:[^)"]|"[^"]*(?:"|$))*(?:\)|$)|<([^<>]*)>/g, (found, tag: string | undefined) =>
     tag === undefined ? found : `<${edit(tag)}>`,

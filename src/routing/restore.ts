@@ -1,23 +1,23 @@
-/** Turns the paths in a service's Location and Set-Cookie back into the paths that its client knows. */
+/** Translates the URLs and paths in a service's Location and Set-Cookie headers into those that the client sees. */
 
 export interface PathRestoration {
-  /** Before the rest of the path for the client: `''` or `/travel/v1/hotels`. */
+  /** The prefix of the client's paths: `''` or `/travel/v1/hotels`. */
   readonly publicPrefix: string;
-  /** Before the rest of the path for the service: `''` or `/base`. */
+  /** The prefix of the service's paths that replaces the public prefix: `''` or `/base`. */
   readonly innerPrefix: string;
-  /** The service's own origin, which it may write in a `Location` or in a cookie's `Domain`. */
+  /** The origin of the service, which may occur in a `Location` or in the `Domain` of a cookie. */
   readonly upstreamOrigin: string;
   /** `http` or `https`, as the client sees it. */
   readonly publicScheme: string;
-  /** The host, with any port, in the URLs that the client sees. */
+  /** The host, with its port if it has one, in the URLs that the client sees. */
   readonly publicHost: string;
-  /** The `Host` that the service got; undefined: that of its origin. */
+  /** The `Host` header that the service received. Undefined when it is the host of `upstreamOrigin`. */
   readonly sentHost: string | undefined;
 }
 
 /**
- * A `Location` of a service as the client must see it: without an origin that only the service knows, and with the public
- * prefix. Other origins, relative references, and paths that have the public prefix already stay as they are.
+ * Translates the `Location` of a service for the client: removes an origin that only the service knows, and adds the
+ * public prefix. Other origins, relative references, and paths that already have the public prefix are left unchanged.
  */
 export function restoreLocation(location: string, restoration: PathRestoration): string {
   if (/^\/(?!\/)/.test(location)) return restoredPath(location, restoration);
@@ -30,14 +30,14 @@ export function restoreLocation(location: string, restoration: PathRestoration):
   return ownOrigins(restoration).includes(there.origin) ? path() : location;
 }
 
-/** Each character is a byte of the header, and URL would encode it as two. */
+/** Percent-encodes bytes above 0x7F: each character is one byte of the header, but URL would encode it as two. */
 function encodeBytes(location: string): string {
   return location.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 /**
- * True for the origin that the client knows, and for a move of it from http to https: a path alone would lead back to
- * http, where the service sends the client to https again.
+ * True for the public origin, and for a redirect from http to https on the public host. There a path alone would send
+ * the client back to http, and the service would redirect it again in an endless loop.
  */
 function isPublic(location: string, there: URL, { publicScheme, publicHost }: PathRestoration): boolean {
   if (location.startsWith('//')) return false;
@@ -45,14 +45,14 @@ function isPublic(location: string, there: URL, { publicScheme, publicHost }: Pa
   return (scheme === publicScheme || scheme === 'https') && there.origin === originOf(scheme, publicHost);
 }
 
-/** A service writes the `Host` that it got or X-Forwarded-Host, with the scheme of its own connection or of the client's. */
+/** Services build URLs from the `Host` or `X-Forwarded-Host` they receive, with their own scheme or the client's. */
 function ownOrigins({ upstreamOrigin, publicScheme, publicHost, sentHost }: PathRestoration): (string | undefined)[] {
   const { origin, protocol } = new URL(upstreamOrigin);
   const hosts = sentHost === undefined ? [publicHost] : [publicHost, sentHost];
   return [origin, ...hosts.flatMap((host) => [originOf(publicScheme, host), originOf(protocol.slice(0, -1), host)])];
 }
 
-/** Undefined for a host that no URL can have. */
+/** Undefined for a host that is invalid in a URL. */
 export function originOf(scheme: string, host: string): string | undefined {
   const url = `${scheme}://${host}`;
   return URL.canParse(url) ? new URL(url).origin : undefined;
@@ -62,7 +62,7 @@ function restoredPath(path: string, restoration: PathRestoration): string {
   return withOneSlash(restorePath(path, restoration) ?? path);
 }
 
-/** Undefined for a path that stays as it is. */
+/** Undefined for a path that needs no change. */
 function restorePath(path: string, { publicPrefix, innerPrefix }: PathRestoration): string | undefined {
   if (publicPrefix !== '' && startsWithSegments(path, publicPrefix)) return undefined;
   return startsWithSegments(path, innerPrefix) ? publicPrefix + path.slice(innerPrefix.length) : undefined;
@@ -75,18 +75,19 @@ function startsWithSegments(path: string, prefix: string): boolean {
   );
 }
 
-/** `//host`, and `/\host` to a browser, would be another host. */
+/** Collapses leading slashes: a client would read `//host`, and a browser also `/\host`, as another host. */
 function withOneSlash(path: string): string {
   return `/${path.replace(/^[/\\\t]+/, '')}`;
 }
 
 /**
- * A `Set-Cookie` of a service as the client must see it: `Path` gets the public prefix back, and a `Domain` that is the
- * service's own host or that of `host_rewrite` is dropped, because no client would keep such a cookie. Everything else
- * stays byte for byte, also a `Domain` that is the client's host.
+ * Translates a `Set-Cookie` of a service for the client. `Path` gets the public prefix. A `Domain` that names the
+ * service's own host or that of `host_rewrite` is removed, because clients reject such a cookie. Everything else stays
+ * byte for byte, including a `Domain` that names the public host.
  */
 export function restoreCookie(setCookie: string, restoration: PathRestoration): string {
   const [pair = '', ...attributes] = setCookie.split(';');
+  // Browsers reject a `__Host-` cookie with any `Path` other than `/`.
   const isHostCookie = /^\s*__Host-/i.test(pair);
   const restored = attributes
     .filter((attribute) => !isOwnDomain(attribute, restoration))
@@ -104,19 +105,19 @@ function isOwnDomain(attribute: string, { upstreamOrigin, publicHost, sentHost }
   );
 }
 
-/** Undefined for text that is no URL. */
+/** Undefined for text that is not a URL. */
 function hostnameOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
-/** A browser drops a `__Host-` cookie with any `Path` but `/`, and ignores a relative one (RFC 6265 section 5.2.4). */
+/** Skips a relative `Path`, which browsers ignore (RFC 6265 section 5.2.4). */
 function restoreAttribute(attribute: string, restoration: PathRestoration): string {
   const { name, value, start } = splitAttribute(attribute);
   if (name !== 'path' || !value.startsWith('/')) return attribute;
   return attribute.slice(0, start) + cookiePath(value, restoration) + attribute.slice(start + value.length);
 }
 
-/** Splits by hand: one expression for all of it would be quadratic for a long run of blanks. `start` is where `value` begins. */
+/** Avoids a regular expression, which would be quadratic for long runs of blanks. `start` is the index of `value`. */
 function splitAttribute(attribute: string) {
   const equals = attribute.indexOf('=');
   const text = attribute.slice(equals + 1);
@@ -125,8 +126,8 @@ function splitAttribute(attribute: string) {
 }
 
 /**
- * A path above the inner prefix covers all that the client can reach, which is the public prefix. It gets no slash at the
- * end: `/v1/hotels/` would not match `/v1/hotels` itself (RFC 6265 section 5.1.4).
+ * A path above the inner prefix covers everything that the client can reach, so it becomes the public prefix. The
+ * result has no trailing slash, because `/v1/hotels/` would not match `/v1/hotels` itself (RFC 6265 section 5.1.4).
  */
 function cookiePath(path: string, restoration: PathRestoration): string {
   const { publicPrefix, innerPrefix } = restoration;

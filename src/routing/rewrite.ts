@@ -1,15 +1,15 @@
-/** What the service sees of a path, and where a redirect leads. */
+/** Rewrites request paths for services, and computes the Location of redirects. */
 import type { Redirect } from '#config';
 import { sanitisePath } from '#http';
-import { compiled, type PathRule, type RequestAttributes } from './rule.ts';
+import { compileOrThrow, type PathRule, type RequestAttributes } from './rule.ts';
 
-/** The path for the service, or undefined when the request must be refused: a service could read the path in two ways. */
+/** Returns the path for the service, or undefined when the result is ambiguous and the request must be rejected. */
 export type Rewrite = (path: string) => string | undefined;
 
 /**
- * Throws TypeError for a pattern that does not compile. `regexRewrite` goes before `rewrite`. A regex prefix matches the
- * whole path, of which the default `rewrite` would leave nothing: under such a prefix, as in Ambassador, only
- * `regexRewrite` changes the path.
+ * Throws TypeError for a pattern that does not compile. `regexRewrite` takes precedence over `rewrite`. A regex prefix
+ * matches the whole path, so the default `rewrite` would remove all of it. As in Ambassador, only `regexRewrite`
+ * changes the path under such a prefix.
  */
 export function createRewrite({ prefix, prefixMatch, rewrite, regexRewrite }: PathRule): Rewrite {
   if (regexRewrite !== undefined) return createRegexRewrite(regexRewrite);
@@ -17,19 +17,19 @@ export function createRewrite({ prefix, prefixMatch, rewrite, regexRewrite }: Pa
   return (path) => rewritePath(path, prefix, rewrite);
 }
 
-/** Each of a hundred replacements may search to the end of the path. */
-const replacedLengthMax = 2048;
+/** Bounds the work of a regex rewrite: each of up to 100 replacements may scan to the end of the path. */
+const regexPathLengthMax = 2048;
 
-/** The substitution may put pieces of the path next to each other, so the result is checked again. */
+/** Sanitises the result again, because a substitution can join parts of the path into something unsafe. */
 function createRegexRewrite({ pattern, substitution }: { pattern: string; substitution: string }): Rewrite {
-  const { replace } = compiled(pattern);
-  return (path) => (path.length > replacedLengthMax ? undefined : plainPath(replace(path, substitution)));
+  const { replace } = compileOrThrow(pattern);
+  return (path) => (path.length > regexPathLengthMax ? undefined : plainPath(replace(path, substitution)));
 }
 
 /**
- * `/v1/hotels/bookings/1` with prefix `/v1/hotels` and rewrite `/` is `/bookings/1`, and `/v1/hotels` is `/`. The empty
- * rewrite leaves the path alone. The result starts with exactly one slash: `//host` would be another host to a client
- * that resolves it.
+ * Replaces the prefix. With prefix `/v1/hotels` and rewrite `/`, `/v1/hotels/bookings/1` becomes `/bookings/1`, and
+ * `/v1/hotels` becomes `/`. An empty rewrite leaves the path unchanged. The result starts with exactly one slash,
+ * because a client that resolves `//host` would connect to another host.
  */
 function rewritePath(path: string, prefix: string, rewrite: string): string {
   if (rewrite === '') return path;
@@ -42,8 +42,8 @@ function rewritePath(path: string, prefix: string, rewrite: string): string {
 const slash = '/'.charCodeAt(0);
 
 /**
- * What the rewrite removes from the front of a path, and what it puts there: `/v1/hotels` and `''`. Both are `''` when
- * the service's paths cannot be turned back: under an exact or a regex prefix, and after a `regexRewrite`.
+ * Returns the prefix that the rewrite removes from a path, and its replacement: `/v1/hotels` and `''`. Both are `''`
+ * when the rewrite cannot be reversed: for an exact or regex prefix, and with `regexRewrite`.
  */
 export function rewritePrefixes({ prefix, prefixMatch = 'segments', rewrite, regexRewrite }: PathRule): {
   readonly matchedPrefix: string;
@@ -58,8 +58,8 @@ export function rewritePrefixes({ prefix, prefixMatch = 'segments', rewrite, reg
 }
 
 /**
- * The `Location` with the request's query, or undefined when the request must be refused. `origin` is the gateway's
- * for the client, with the path where it is mounted: `https://gw.example` or `https://gw.example/travel`.
+ * Returns the `Location` with the request's query, or undefined when the request must be rejected. `origin` is the
+ * public origin of the gateway followed by its mount path: `https://gw.example` or `https://gw.example/travel`.
  */
 export type Redirection = (
   attributes: Pick<RequestAttributes, 'path' | 'search'>,
@@ -75,7 +75,10 @@ export function createRedirection(redirect: Redirect, rule: Pick<PathRule, 'pref
   };
 }
 
-/** Another host is reached by the client's scheme or by https, and without the path where this gateway is mounted. */
+/**
+ * Another host is reached over https if the record says so, or else with the client's scheme, and without our mount
+ * path.
+ */
 function baseOf(host: string | undefined, origin: string): string {
   if (host === undefined) return origin.replace(/\/+$/, '');
   return host.startsWith('https://') ? host : `${origin.slice(0, origin.indexOf(':'))}://${host}`;
@@ -94,18 +97,21 @@ function redirectPath(
   return (path) => plainPath(rewritePath(path, prefix, rooted));
 }
 
-/** Encodes what may not be in a URI (RFC 3986 section 2): a line break would begin another header, a backslash another host. */
+/**
+ * Percent-encodes characters that a URI must not contain (RFC 3986 section 2). A line break would start another header,
+ * and a backslash could start another host.
+ */
 function encodeUnsafe(location: string): string {
   return location.replace(/[^\x21-\x7e]|[\\"<>^`{|}]/gu, encodeCharacter);
 }
 
-/** Node reads a request target as Latin-1, so a character up to U+00FF is the byte that the client sent. */
+/** Node decodes a request target as Latin-1, so a character up to U+00FF is a byte that the client sent. */
 function encodeCharacter(character: string): string {
   const bytes = Buffer.from(character, character <= '\xff' ? 'latin1' : 'utf8');
   return bytes.toString('hex').toUpperCase().replace(/../g, '%$&');
 }
 
-/** With one slash in front; undefined for a path that the gateway would refuse from a client. */
+/** Returns the path sanitised, with one leading slash, or undefined if the gateway would reject it in a request. */
 function plainPath(path: string): string | undefined {
   return sanitisePath(`/${path.replace(/^\/+/, '')}`);
 }

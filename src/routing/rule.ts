@@ -1,8 +1,8 @@
-/** What routing reads of a mapping and of a request, and a record's pattern compiled. */
+/** The input of routing: the fields of a mapping and the attributes of a request that it reads. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { compilePattern, type Mapping, type Pattern, type RegexRewrite } from '#config';
 
-type Read =
+type RuleField =
   | 'name'
   | 'prefix'
   | 'prefixMatch'
@@ -15,30 +15,30 @@ type Read =
   | 'weight'
   | 'shadow';
 
-/** Decides which requests a route gets; a Mapping is a rule. */
-export interface Rule extends Pick<Mapping, Read> {
-  /** True: a route of the server itself, which loses against a mapping of the same prefix. @default false */
+/** Determines which requests a route receives. Every Mapping is a rule. */
+export interface Rule extends Pick<Mapping, RuleField> {
+  /** Marks a built-in route of the server, which loses to a mapping with the same prefix. @default false */
   readonly internal?: boolean | undefined;
-  /** True: has the place of a broken mapping, and goes before a mapping that asks for as much. @default false */
+  /** Marks the stand-in for a broken mapping, which wins over a mapping that is equally specific. @default false */
   readonly isBlock?: boolean | undefined;
 }
 
-/** What a rewrite needs of a mapping. */
+/** The fields of a mapping that a rewrite reads. */
 export interface PathRule {
   readonly prefix: string;
   /** @default 'segments' */
   readonly prefixMatch?: Mapping['prefixMatch'] | undefined;
   readonly rewrite: string;
-  /** In place of `rewrite`. */
+  /** Takes precedence over `rewrite`. */
   readonly regexRewrite?: RegexRewrite | undefined;
 }
 
-/** One request as rules see it. `path` is in its plain form, `search` is `''` or starts with `?`. */
+/** The attributes of a request that rules match. `path` is sanitised; `search` is `''` or starts with `?`. */
 export interface RequestAttributes {
   readonly method: string;
   readonly path: string;
   readonly search: string;
-  /** As the client sees it, in lower case, without a port and without a dot at the end; `''`: unknown. */
+  /** The public host in lower case, without port and trailing dot. `''` if unknown. */
   readonly host: string;
   /** Without the identity headers that the client sent. */
   readonly headers: IncomingHttpHeaders;
@@ -46,8 +46,8 @@ export interface RequestAttributes {
   readonly client: string;
 }
 
-/** Records are checked when they are read; a rule that is made in code throws TypeError here. */
-export function compiled(text: string): Pattern {
+/** Throws TypeError for a bad pattern of a rule that was created in code. Patterns in records are validated at load. */
+export function compileOrThrow(text: string): Pattern {
   const result = compilePattern(text);
   if (!result.ok) throw new TypeError(`${result.fault.message}. ${result.fault.remedy}`);
   return result.pattern;

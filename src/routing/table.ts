@@ -1,4 +1,4 @@
-/** The routing table: prefixes as a tree of path segments, patterns beside it; the cost of a match does not grow with the number of rules. */
+/** The routing table: prefixes in a tree, so that lookups stay fast with many rules, and regex patterns in a list. */
 import { forEachInParts, mapInParts, sortInParts, type Work } from '#config';
 import { createRequestViews, type RequestView } from './conditions.ts';
 import { firstOf, type Group, groupRules, isServed, type Match } from './groups.ts';
@@ -7,11 +7,13 @@ import type { RequestAttributes, Rule } from './rule.ts';
 import { explainGroups, type RouteVerdict } from './verdicts.ts';
 
 export interface Table<R extends Rule> {
-  /** The route that takes the request. `random` returns numbers from 0 to below 1, for weights. @default Math.random */
+  /** Finds the route for a request. `random` returns numbers in [0, 1), which select by weight. @default Math.random */
   readonly match: (attributes: RequestAttributes, random?: () => number) => Match<R> | undefined;
   /** Every route, in the order in which they are tried. */
   readonly routes: readonly R[];
-  /** Why each route matches this request or not, in the order of `routes`. Slow, since it checks all of them. */
+  /**
+   * Explains why each route matches this request or not, in the order of `routes`. Slow, because it checks them all.
+   */
   readonly explain: (attributes: RequestAttributes) => readonly RouteVerdict<R>[];
 }
 
@@ -25,7 +27,7 @@ export function* createTable<R extends Rule>(rules: readonly R[]): Work<Table<R>
   const emptyView = viewOf({ method: '', path: '', search: '', host: '', headers: {}, client: '' });
 
   return Object.freeze({
-    // When no rule has a condition beside its path, nothing is allocated.
+    // Allocates nothing when no rule has a condition besides its path.
     match(attributes: RequestAttributes, random = Math.random) {
       const group = find(hasConditions ? viewOf(attributes) : emptyView, attributes.path);
       return group?.only ?? group?.pick?.(random);
@@ -35,14 +37,14 @@ export function* createTable<R extends Rule>(rules: readonly R[]): Work<Table<R>
   });
 }
 
-/** For `match` in place of Math.random: always the first of the mappings that share requests by weight. */
+/** Replaces Math.random in `match`, to always select the first of the mappings that share requests by weight. */
 export function firstShare(): number {
   return 0;
 }
 
 type Find<R extends Rule> = (view: RequestView, path: string) => Group<R> | undefined;
 
-/** Trees first, because they are fast: a pattern is tried only when it goes before what they found. */
+/** Searches the trees first, because they are fast. A pattern is tried only if it ranks before the group they found. */
 function* createFind<R extends Rule>(groups: readonly Group<R>[]): Work<Find<R>> {
   const exact: Group<R>[] = [];
   const anyCase: Group<R>[] = [];
@@ -67,29 +69,30 @@ function rankOf(group: Group<Rule> | undefined): number {
   return group?.rank ?? Number.POSITIVE_INFINITY;
 }
 
-/** The first group by rank that takes the request and goes before `limit`. */
+/** Finds the first group by rank that matches the request and ranks before `limit`. */
 type Search<R extends Rule> = (view: RequestView, path: string, limit: number) => Group<R> | undefined;
 
 interface Node<R extends Rule> {
-  /** Undefined for a leaf, as most nodes are. */
+  /** Undefined for a leaf, which most nodes are. */
   children: Map<string, Node<R>> | undefined;
-  /** Of the longest prefix that ends here or above. */
+  /** The entry of the longest prefix that ends at this node or above. */
   entry: PrefixEntry<R> | undefined;
 }
 
 /** The groups of one prefix, in the order of trial. */
 interface PrefixEntry<R extends Rule> {
   readonly prefixLength: number;
-  /** Those with an exact host: a request is compared only with those of its host. */
+  /** Groups with an exact host, so that a request is compared only with the groups of its host. */
   byHost: Map<string, Group<R>[]> | undefined;
+  /** Groups without an exact host. */
   readonly others: Group<R>[];
   /** The entry of the next shorter prefix of the same path. */
   above: PrefixEntry<R> | undefined;
-  /** The best rank here or above: a search that has found a better one stops. */
+  /** The best rank here or above. A search stops here once it has found a better one. */
   bestRank: number;
 }
 
-/** `groups` have literal prefixes, are in the order of trial, and all ignore case or none does. */
+/** Expects groups with literal prefixes in the order of trial, either all case-sensitive or all case-insensitive. */
 function* createTree<R extends Rule>(groups: readonly Group<R>[]): Work<Search<R>> {
   const root: Node<R> = { children: undefined, entry: undefined };
   yield* forEachInParts(groups, (group) => addGroup(nodeOf(root, group.prefix), group));
@@ -110,7 +113,7 @@ function nodeOf<R extends Rule>(root: Node<R>, prefix: string): Node<R> {
   return node;
 }
 
-/** The first group of an entry has its best rank. */
+/** Groups arrive in the order of trial, so the first group of an entry has the best rank. */
 function addGroup<R extends Rule>(node: Node<R>, group: Group<R>): void {
   const { host, prefix, rank } = group;
   node.entry ??= { prefixLength: prefix.length, byHost: undefined, others: [], above: undefined, bestRank: rank };
@@ -125,7 +128,7 @@ function addToHost<R extends Rule>(entry: PrefixEntry<R>, host: string, group: G
   else known.push(group);
 }
 
-/** From the root down. Not recursive: a prefix of many segments would exhaust the stack. */
+/** Yields parents before their children. Not recursive, because a prefix with many segments would exhaust the stack. */
 function* nodesBelow<R extends Rule>(root: Node<R>): Generator<{ readonly node: Node<R>; readonly parent: Node<R> }> {
   const parents = [root];
   for (let parent = parents.pop(); parent !== undefined; parent = parents.pop()) {
@@ -146,7 +149,7 @@ function linked<R extends Rule>(
   return entry;
 }
 
-/** One step down the tree for each segment, as far as there are prefixes. */
+/** Descends one level for each segment of the path, as far as the tree goes. */
 function deepest<R extends Rule>(root: Node<R>, path: string): PrefixEntry<R> | undefined {
   let node = root;
   let start = 1;
@@ -161,7 +164,7 @@ function deepest<R extends Rule>(root: Node<R>, path: string): PrefixEntry<R> | 
   return node.entry;
 }
 
-/** From the longest prefix up, as long as a better rank is possible: with equal precedence the first one found is the best. */
+/** Goes up from the longest prefix while a better rank is possible. With equal precedence, the first match is best. */
 function search<R extends Rule>(
   from: PrefixEntry<R> | undefined,
   view: RequestView,

@@ -1,4 +1,4 @@
-/** For people: why each mapping won or lost a request, and the list of mappings that `frontdesk check` prints. */
+/** Explains why each mapping won or lost a request, and formats the list of mappings that `frontdesk check` prints. */
 import {
   finish,
   type HostMatch,
@@ -22,15 +22,15 @@ import type { Rule } from './rule.ts';
 
 export interface RouteVerdict<R> {
   readonly route: R;
-  /** `shadow`: it gets copies. More than one is `matched` where a group shares its requests by weight. */
+  /** `shadow`: receives copies. Several routes are `matched` when a group shares its requests by weight. */
   readonly outcome: 'matched' | 'shadow' | 'lost';
-  /** What decided: a part of the request, the order of trial, or the weights of the group. */
+  /** The deciding criterion: a part of the request, the order of trial, or the weights of the group. */
   readonly by: Part | 'order' | 'weight';
-  /** A clause without a capital or a full stop: `the method is POST, not GET`. */
+  /** A clause without a capital letter or a full stop: `the method is POST, not GET`. */
   readonly reason: string;
 }
 
-/** `groups` are in the order of trial. Checks the conditions of the table, without its tree. */
+/** Expects `groups` in the order of trial. Tests every condition, including those that the table's tree covers. */
 export function explainGroups<R extends Rule>(
   groups: readonly Group<R>[],
   view: RequestView,
@@ -47,7 +47,7 @@ export function explainGroups<R extends Rule>(
 
 const shadowAlone = 'it is a shadow, and no mapping has the same match';
 
-/** The path first; the condition of a pattern exists already. */
+/** Tests the path first. Groups with a regex prefix already include their path condition. */
 function failureOf({ rule, conditions }: Group<Rule>, view: RequestView): Condition | undefined {
   const path = conditions.find(({ part }) => part === 'path') ?? pathCondition(rule);
   return [path, ...conditions].find(({ holds }) => !holds(view));
@@ -71,35 +71,36 @@ function weightVerdict<R extends Rule>({ weight }: WeightedRoute<R>, { routes }:
   const isWeighted = routes.some((one) => one.route.weight !== undefined);
   const outcome = weight > 0 ? 'matched' : 'lost';
   if (isWeighted && routes.length > 1) return { outcome, by: 'weight', reason: `weight ${inWords(weight)} of 100` };
-  if (outcome === 'matched') return { outcome, by: 'order', reason: 'it is the first that matches' };
+  if (outcome === 'matched') return { outcome, by: 'order', reason: 'it is the first match' };
   return {
     outcome,
     by: 'weight',
-    reason: `${routes[0]?.route.name} has the same match, and neither of them a weight`,
+    reason: `${routes[0]?.route.name} has the same match, and neither has a weight`,
   };
 }
 
 function shadowVerdict<R extends Rule>(route: R, { shadow, shadowWeight }: WeightedRoutes<R>): Verdict {
-  if (route !== shadow) return { outcome: 'lost', by: 'weight', reason: `${shadow?.name} is the shadow of this match` };
-  return { outcome: 'shadow', by: 'weight', reason: `a copy of ${inWords(shadowWeight)} of 100 requests` };
+  if (route !== shadow)
+    return { outcome: 'lost', by: 'weight', reason: `${shadow?.name} is already the shadow of this match` };
+  return { outcome: 'shadow', by: 'weight', reason: `it receives copies of ${inWords(shadowWeight)} of 100 requests` };
 }
 
-/** A third is 33.33. */
+/** Rounds to two decimals: `33.33` for a third. */
 function inWords(percent: number): string {
   return String(Math.round(percent * 100) / 100);
 }
 
-/** Of services across HTTP, where their mappings say nothing else; in milliseconds, 0: no limit. */
+/** Default time-outs of services across HTTP, for mappings that do not set them. In milliseconds; 0 means no limit. */
 export interface ServiceTimes {
   readonly upstreamTimeoutMs: number;
   readonly upstreamIdleTimeoutMs: number;
-  /** Whether a service runs in this process, where these times do not hold. */
+  /** Whether a service runs in this process, where the time-outs do not apply. */
   readonly isLocal: (service: string) => boolean;
 }
 
 /**
- * One line for each mapping, in the order of trial; with the values of its conditions, for the owner of the files alone,
- * with its part of the requests that it shares, and with the time-outs that hold.
+ * Returns one line for each mapping, in the order of trial: conditions, share of the requests, target and time-outs.
+ * Includes the values of header and query conditions, so show it only to the owner of the files.
  */
 export function listRoutes(mappings: readonly Mapping[], times: ServiceTimes): readonly string[] {
   const sorted = mappings.map(rankRule).sort(compareRanked);
@@ -123,7 +124,7 @@ export function listRoutes(mappings: readonly Mapping[], times: ServiceTimes): r
   });
 }
 
-/** One line for each version of an API that is to end. */
+/** Returns one line for each API version with a Version record. */
 export function listVersions(versions: readonly Version[]): readonly string[] {
   const from = (what: string, ms: number | undefined) =>
     ms === undefined ? [] : [`${what} from ${new Date(ms).toISOString().replace('.000Z', 'Z')}`];
@@ -145,8 +146,8 @@ function redirectTarget({ host, status }: Redirect): string {
 }
 
 /**
- * The conditions of a rule beside its prefix, and its part of the requests: `POST`, `host api.*`, `20 %`. Without the
- * values of headers and query parameters, which may be secrets.
+ * Describes the conditions of a rule besides its prefix, and its share of the requests: `POST`, `host api.*`, `20 %`.
+ * Leaves out the values of headers and query parameters, which may be secrets.
  */
 export function describeConditions(rule: Rule): readonly string[] {
   return conditionsWith(() => '…', rule);
@@ -169,7 +170,7 @@ function conditionsWith(textOf: (match: ValueMatch) => string, rule: Rule): read
 
 type ValueMatch = Exclude<TextMatch, { kind: 'present' }>;
 
-/** `x-a: 1`, `x-a ~ \d+`, or `x-a` for any value. */
+/** Formats a condition: `x-a: 1`, `x-a ~ \d+`, or `x-a` for any value. */
 function named({ name, match }: NamedMatch, separator: string, textOf: (match: ValueMatch) => string): string {
   if (match.kind === 'present') return name;
   return name + (match.kind === 'regex' ? ' ~ ' : separator) + textOf(match);

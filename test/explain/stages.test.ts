@@ -39,7 +39,7 @@ describe('an explanation', () => {
       explained.candidates.map(({ name, outcome, by, reason }) => [name, outcome, by, reason]),
       [
         ['write', 'lost', 'method', 'the method is GET, not POST'],
-        ['hotel', 'matched', 'order', 'it is the first that matches'],
+        ['hotel', 'matched', 'order', 'it is the first match'],
         ['root', 'lost', 'order', 'its prefix / is shorter than /v1/hotels'],
       ],
     );
@@ -59,7 +59,11 @@ describe('an explanation', () => {
     );
     assert.deepEqual(
       candidates.map(({ name, outcome, reason }) => `${name} ${outcome}: ${reason}`),
-      ['beta matched: weight 20 of 100', 'copy shadow: a copy of 5 of 100 requests', 'hotel matched: weight 80 of 100'],
+      [
+        'beta matched: weight 20 of 100',
+        'copy shadow: it receives copies of 5 of 100 requests',
+        'hotel matched: weight 80 of 100',
+      ],
     );
     assert.equal(shadow?.url, 'http://10.0.0.1:9001/base/copy/x');
   });

@@ -1,23 +1,23 @@
-/** A plain model of routing: sort by the table in README, take the first rule whose conditions all match. */
+/** A simple model of routing: sort the rules by the table in config/README.md, and take the first that matches. */
 import { compilePattern, type HostMatch, type TextMatch } from '#config';
 import type { RequestAttributes, Rule } from '#routing';
 
-export function modelMatches(rule: Rule, facts: RequestAttributes): boolean {
-  const parameters = new URLSearchParams(facts.search);
+export function modelMatches(rule: Rule, attributes: RequestAttributes): boolean {
+  const parameters = new URLSearchParams(attributes.search);
   return (
-    pathFits(rule, facts.path) &&
-    (rule.host === undefined || hostFits(rule.host, facts.host)) &&
-    (rule.method === undefined || textFits(rule.method, facts.method)) &&
-    rule.headers.every(({ name, match }) => textFits(match, facts.headers[name] as string | undefined)) &&
+    pathFits(rule, attributes.path) &&
+    (rule.host === undefined || hostFits(rule.host, attributes.host)) &&
+    (rule.method === undefined || textFits(rule.method, attributes.method)) &&
+    rule.headers.every(({ name, match }) => textFits(match, attributes.headers[name] as string | undefined)) &&
     rule.queryParameters.every(({ name, match }) => textFits(match, parameters.get(name) ?? undefined))
   );
 }
 
 function pathFits({ prefix, prefixMatch, caseSensitive }: Rule, path: string): boolean {
   if (prefixMatch === 'regex') return fits(prefix, path);
-  const [asked, own] = caseSensitive ? [path, prefix] : [path.toLowerCase(), prefix.toLowerCase()];
-  if (prefixMatch === 'exact') return asked === own;
-  return own === '/' || `${asked}/`.startsWith(`${own}/`);
+  const [actual, expected] = caseSensitive ? [path, prefix] : [path.toLowerCase(), prefix.toLowerCase()];
+  if (prefixMatch === 'exact') return actual === expected;
+  return expected === '/' || `${actual}/`.startsWith(`${expected}/`);
 }
 
 function hostFits(match: HostMatch, host: string): boolean {
@@ -42,7 +42,7 @@ const exactness = ({ kind }: TextMatch) => ['present', 'regex', 'exact'].indexOf
 const exactnessOf = (matches: Rule['headers']) => matches.reduce((total, { match }) => total + exactness(match), 0);
 const foldsCase = ({ caseSensitive, prefixMatch }: Rule) => !caseSensitive && prefixMatch !== 'regex';
 
-/** README's table: each row is larger for the rule that goes first. */
+/** One number for each row of the table in config/README.md. The rule with the larger number is tried first. */
 function rowsOf(rule: Rule): number[] {
   const { host } = rule;
   return [
@@ -61,7 +61,7 @@ function rowsOf(rule: Rule): number[] {
   ];
 }
 
-/** Positive when `a` goes first, 0 when only the name decides. */
+/** Positive when `a` is tried first, 0 when only the name decides. */
 export function modelLead(a: Rule, b: Rule): number {
   const others = rowsOf(b);
   return (

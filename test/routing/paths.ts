@@ -1,4 +1,4 @@
-/** Prefixes, rewrites and rests of paths for the tests of rewriting. */
+/** Generates prefixes, rewrites and path remainders for the tests of rewriting. */
 import fc from 'fast-check';
 
 const segment = fc.constantFrom('v1', 'hotels', 'bookings', '1', 'a', 'b', '%2F', 'x.y');

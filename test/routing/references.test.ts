@@ -1,4 +1,4 @@
-/** What Destination and If refer to, as mappings see it. */
+/** Parsing and replacing the references in `Destination` and `If`. */
 import assert from 'node:assert/strict';
 import { editReferences, readReference } from '#routing';
 
@@ -6,7 +6,7 @@ describe('reading a reference', () => {
   const base = { hosts: ['Front.example', 'public.example:8443'], path: '/travel' };
 
   function check(text: string, expected: ReturnType<typeof readReference> | string, path = base.path) {
-    it(`makes ${JSON.stringify(text)} ${JSON.stringify(expected)}`, () => {
+    it(`parses ${JSON.stringify(text)} as ${JSON.stringify(expected)}`, () => {
       const found = readReference(text, { ...base, path });
       if (typeof found === 'string' || typeof expected !== 'string') assert.deepEqual(found, expected);
       else assert.equal(found.path + found.search, expected);
@@ -59,7 +59,7 @@ describe('editing references', () => {
   checkIf('((<a> </b>) </c>', '((<a> </b>) </C>');
   checkIf('</a </b> <', '</a </B> <');
 
-  it('changes the Destination of a copy and of a move', () => {
+  it('replaces Destination for COPY and MOVE only', () => {
     for (const method of ['COPY', 'MOVE']) {
       assert.deepEqual(edited(method, { destination: ' /a ' }), { destination: '/A' });
       assert.deepEqual(edited(method, { destination: '/a', if: '</b>' }), { destination: '/A', if: '</B>' });
@@ -68,7 +68,7 @@ describe('editing references', () => {
     assert.equal(edited('MOVE', { host: 'a' }), undefined);
   });
 
-  it('takes no longer than the header is long', () => {
+  it('takes linear time for unclosed brackets', () => {
     for (const text of ['(', '<', '"', '("', '<a', '(<"'])
       editReferences('PUT', { if: text.repeat(1_000_000 / text.length) }, () => assert.fail('there is no tag'));
   });

@@ -1,4 +1,4 @@
-/** Location and Set-Cookie of a service, restored for its client. */
+/** Translating a service's Location and Set-Cookie headers for the client. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createRewrite, type PathRestoration, restoreCookie, restoreLocation, rewritePrefixes } from '#routing';
@@ -15,11 +15,11 @@ const there: PathRestoration = {
 
 const checkOf = (restore: typeof restoreLocation) =>
   function check(sent: string, expected: string, changes: Partial<PathRestoration> = {}) {
-    it(`makes ${sent} ${expected} ${JSON.stringify(changes)}`, () =>
+    it(`turns ${sent} into ${expected} with ${JSON.stringify(changes)}`, () =>
       assert.equal(restore(sent, { ...there, ...changes }), expected));
   };
 
-/** Calls `check` with a path of a client, the path that a service gets for it, and what restores paths of that service. */
+/** Calls `check` with a client's path, the rewritten path that the service receives, and the matching restoration. */
 function forAnyRewrite(check: (path: string, inner: string, restoration: PathRestoration) => void): void {
   fc.assert(
     fc.property(anyPrefix, rewrite, rest, fc.constantFrom('', '/travel'), (prefix, to, tail, base) => {
@@ -94,13 +94,13 @@ describe('restoring a Location', () => {
   check('http://inner.example:8080/x', 'http://inner.example:8080/x', { sentHost: undefined });
   check('http://1.2.3.4.5/x', 'http://1.2.3.4.5/x', { publicHost: '1.2.3.4.5' });
 
-  // As a path it would lead to the same redirect again.
+  // A path alone would cause the same redirect again.
   check('https://front.example/x', 'https://front.example/travel/v1/hotels/x');
   check('https://front.example/travel/v1/hotels/x', 'https://front.example/travel/v1/hotels/x');
   check('https://front.example/x', 'https://front.example/travel/v1/hotels/x', { upstreamOrigin: 'https://hotel' });
   check('https://front.example//evil.example', 'https://front.example/evil.example', { publicPrefix: '' });
 
-  it('restores the path that was rewritten', () => {
+  it('reverses any rewrite', () => {
     forAnyRewrite((path, inner, restoration) => {
       const restored = restoreLocation(inner, restoration);
       assert.equal(restored.replace(/\/$/, ''), path.replace(/\/$/, ''));
@@ -149,7 +149,7 @@ describe('restoring a Set-Cookie', () => {
   check('a=1; Domain=hotel.example', 'a=1; Domain=hotel.example');
   check('a=1; Domain=', 'a=1; Domain=');
 
-  // A browser accepts such a cookie with this path only.
+  // Browsers accept a __Host- cookie only with this path.
   check('__Host-a=1; Path=/; Secure', '__Host-a=1; Path=/; Secure');
   check('__Secure-a=1; Path=/; Secure', '__Secure-a=1; Path=/travel/v1/hotels; Secure');
 
@@ -175,7 +175,7 @@ describe('restoring a Set-Cookie', () => {
     );
   });
 
-  it('lets the browser send the cookie for every path that the service meant', () => {
+  it('makes browsers send the cookie for every path that the service intended', () => {
     forAnyRewrite((path, inner, restoration) => {
       for (const scope of ['/', inner]) {
         const cookiePath = restoreCookie(`a=1; Path=${scope}`, restoration).slice('a=1; Path='.length);

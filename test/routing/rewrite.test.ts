@@ -1,4 +1,4 @@
-/** The path that a service receives, and where a redirect leads: never to a host that neither the record nor the gateway names. */
+/** Rewritten paths, and redirects, which must never point to a host other than the record's or the gateway's own. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Redirect } from '#config';
@@ -8,7 +8,7 @@ import { anyPrefix, joinPrefix, rewrite } from './paths.ts';
 
 describe('the rewrite of a mapping', () => {
   function check(rule: PathRule, path: string, expected: string | undefined) {
-    it(`makes ${path} ${expected} with ${JSON.stringify(rule)}`, () =>
+    it(`turns ${path} into ${expected} with ${JSON.stringify(rule)}`, () =>
       assert.equal(createRewrite(rule)(path), expected));
   }
 
@@ -33,7 +33,7 @@ describe('the rewrite of a mapping', () => {
   check(regex('/v1', ''), '/v1/a/v1/b', '/a/b');
   check({ ...regex('^/v1/', '/'), prefixMatch: 'regex' }, '/v1/a', '/a');
 
-  // What a replacement joins must not mean what the path of a request may not.
+  // A replacement must not produce a path that the gateway would reject in a request.
   check(regex('^/v1', ''), '/v1//evil.example', '/evil.example');
   check(regex('^/v1/', ''), '/v1/a', '/a');
   check(regex('^.*$', ''), '/v1/a', '/');
@@ -57,7 +57,7 @@ describe('the rewrite of a mapping', () => {
     assert.throws(() => createRewrite(regex('(', '')), TypeError);
   });
 
-  it('never makes a path that the gateway itself would have refused', () => {
+  it('never returns a path that the gateway would reject in a request', () => {
     const piece = fc.constantFrom(...'/.x%2eE5c0d;\\ a', '..', '%2');
     const text = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(''));
     const pattern = fc.constantFrom('x', '^/', 'e', '[25]', '%', '(.)(.)', 'a');
@@ -68,17 +68,17 @@ describe('the rewrite of a mapping', () => {
     fc.assert(
       fc.property(text, pattern, substitution, (path, one, other) => {
         fc.pre(one === '(.)(.)' || !other.includes('\\'));
-        const made = createRewrite(regex(one, other))(`/${path}`);
-        if (made === undefined) return;
-        assert.match(made, /^\/(?!\/)/);
-        assert.notEqual(sanitisePath(made), undefined, made);
+        const rewritten = createRewrite(regex(one, other))(`/${path}`);
+        if (rewritten === undefined) return;
+        assert.match(rewritten, /^\/(?!\/)/);
+        assert.notEqual(sanitisePath(rewritten), undefined, rewritten);
       }),
       { numRuns: 2000 },
     );
   });
 });
 
-describe('the prefixes of a mapping', () => {
+describe('the prefixes of a rewrite', () => {
   function check(rule: PathRule, matchedPrefix: string, replacement: string) {
     it(`are "${matchedPrefix}" and "${replacement}" with ${JSON.stringify(rule)}`, () =>
       assert.deepEqual(rewritePrefixes(rule), { matchedPrefix, replacement }));
@@ -88,7 +88,7 @@ describe('the prefixes of a mapping', () => {
   check({ prefix: '/v[12]', prefixMatch: 'regex', rewrite: '/' }, '', '');
   check({ prefix: '/v1', rewrite: '/', regexRewrite: { pattern: 'a', substitution: 'b' } }, '', '');
 
-  it('describe what the rewrite does', () => {
+  it('agree with the rewrite', () => {
     const rest = fc.constantFrom('', '/', '/x', '/x/y');
     fc.assert(
       fc.property(anyPrefix, rewrite, rest, (prefix, to, tail) => {
@@ -113,7 +113,7 @@ function locationOf(parts: Parts, target: string, rule: Partial<PathRule> = {}, 
 
 describe('a redirect', () => {
   function check(parts: Parts, target: string, expected: string | undefined, rule: Partial<PathRule> = {}) {
-    it(`leads from ${target} to ${expected} with ${JSON.stringify(parts)} ${JSON.stringify(rule)}`, () =>
+    it(`points from ${target} to ${expected} with ${JSON.stringify(parts)} ${JSON.stringify(rule)}`, () =>
       assert.equal(locationOf(parts, target, rule), expected));
   }
 
@@ -140,7 +140,7 @@ describe('a redirect', () => {
   check({}, '/old/x?a=\\"<>', 'https://gw.example/old/x?a=%5C%22%3C%3E');
   check({}, '/old/%20x?a=%20', 'https://gw.example/old/%20x?a=%20');
 
-  it('keeps the path under which the gateway is mounted, unless it leads to another host', () => {
+  it('keeps the mount path of the gateway, unless it points to another host', () => {
     const mounted = 'http://gw.example/travel';
     assert.equal(locationOf(path('/new'), '/old', {}, mounted), 'http://gw.example/travel/new');
     assert.equal(locationOf({ host: 'new.example' }, '/old', {}, mounted), 'http://new.example/old');
@@ -150,7 +150,7 @@ describe('a redirect', () => {
     assert.throws(() => locationOf(regex('(', ''), '/old'), TypeError);
   });
 
-  it('leads from http to https where its record says so', () => {
+  it('switches from http to https if the record says so', () => {
     const origin = 'http://gw.example/travel';
     assert.equal(
       locationOf({ host: 'https://new.example:8443' }, '/old/x?a=1', {}, origin),
@@ -159,17 +159,17 @@ describe('a redirect', () => {
     assert.equal(locationOf({ host: 'new.example' }, '/old/x', {}, origin), 'http://new.example/old/x');
   });
 
-  it('leads to the origin in its record for every path and query of a client', () => {
+  it('points to the origin in the record, whatever path and query a client sends', () => {
     const piece = fc.constantFrom(...'/\\@:.\t #x\u00e9', '..', 'evil.example', '%2F', '%0d%0a', '\r\n');
     const text = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join(''));
     const regexes = [regex('x', ''), regex('^/old', '')];
     const parts = fc.constantFrom<Parts>({}, prefix('/'), prefix('/new'), path('/new'), ...regexes);
     const host = fc.constantFrom(undefined, 'new.example');
     fc.assert(
-      fc.property(parts, host, text, text, (one, to, asked, query) => {
+      fc.property(parts, host, text, text, (one, to, rest, query) => {
         const redirect: Redirect = { host: to, path: undefined, status: 301, ...one };
-        const made = createRedirection(redirect, { prefix: '/old' });
-        const location = made({ path: `/old${asked}`, search: query && `?${query}` }, 'https://gw.example');
+        const redirectionOf = createRedirection(redirect, { prefix: '/old' });
+        const location = redirectionOf({ path: `/old${rest}`, search: query && `?${query}` }, 'https://gw.example');
         if (location === undefined) return;
         assert.match(location, /^[!-~]*$/);
         assert.doesNotMatch(location, /\\/);

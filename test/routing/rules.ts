@@ -1,4 +1,4 @@
-/** Rules and requests for the tests of routing: few words and alike, so that near misses are common. */
+/** Generates rules and requests from a small, similar vocabulary, so that near misses are common. */
 import fc from 'fast-check';
 import { finish, type HostMatch, mappingDefaults, type NamedMatch, type TextMatch } from '#config';
 import { createTable, type RequestAttributes, type Rule, type Table } from '#routing';
@@ -11,7 +11,7 @@ export function tableOf<R extends Rule>(rules: readonly R[]): Table<R> {
   return finish(createTable(rules));
 }
 
-export function factsOf(fields: Partial<RequestAttributes> = {}): RequestAttributes {
+export function attributesOf(fields: Partial<RequestAttributes> = {}): RequestAttributes {
   return {
     method: 'GET',
     path: '/v1/hotels',
@@ -72,7 +72,7 @@ const rule: fc.Arbitrary<Rule> = fc
   )
   .map(([where, what]) => ruleOf({ ...where, ...what } as Partial<Rule>));
 
-/** As a configuration may hold them: each name once. */
+/** Rules with unique names, as in a configuration. */
 export const ruleList = fc.uniqueArray(rule, { maxLength: 8, selector: ({ name }) => name });
 
 const query = fc
@@ -81,7 +81,7 @@ const query = fc
   })
   .map((pairs) => (pairs.length === 0 ? '' : `?${pairs.map(([name, value]) => `${name}=${value}`).join('&')}`));
 
-export const facts: fc.Arbitrary<RequestAttributes> = fc.record({
+export const anyAttributes: fc.Arbitrary<RequestAttributes> = fc.record({
   method: fc.constantFrom('GET', 'POST', 'HEAD'),
   path: fc
     .tuple(fc.array(segment, { maxLength: 4 }), fc.constantFrom('', '', '/', '//a'))

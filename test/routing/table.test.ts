@@ -1,14 +1,14 @@
-/** The routing table: the order of trial follows the table in README, and of the rules that match the first is taken. verdicts.test.ts has an example for each row. */
+/** The routing table: it tries rules in the documented order and takes the first match. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { RequestAttributes, Rule } from '#routing';
 import { modelLead, modelMatches } from './model.ts';
-import { facts, factsOf, ruleList, ruleOf, tableOf } from './rules.ts';
+import { anyAttributes, attributesOf, ruleList, ruleOf, tableOf } from './rules.ts';
 
 const rulesAt = (...prefixes: readonly string[]) => prefixes.map((prefix) => ruleOf({ prefix, name: prefix }));
 
-function matched(rules: readonly Rule[], asked: Partial<RequestAttributes>): string | undefined {
-  return tableOf(rules).match(factsOf(asked))?.route.name;
+function matched(rules: readonly Rule[], request: Partial<RequestAttributes>): string | undefined {
+  return tableOf(rules).match(attributesOf(request))?.route.name;
 }
 
 describe('the routing table', () => {
@@ -20,7 +20,7 @@ describe('the routing table', () => {
   ];
 
   function check(path: string, expected: string | undefined) {
-    it(`has ${expected ?? 'no route'} for ${path}`, () => assert.equal(matched(rules, { path }), expected));
+    it(`finds ${expected ?? 'no route'} for ${path}`, () => assert.equal(matched(rules, { path }), expected));
   }
 
   check('/v1/hotels/', '/v1/hotels');
@@ -36,7 +36,7 @@ describe('the routing table', () => {
   check('/v1/hotels/secret/', 'secret');
   check('/v1/hotels/secret/x', '/v1/hotels');
 
-  it('sends a request to the mapping with its host', () => {
+  it('finds the mapping with the host of the request', () => {
     const hosts = Array.from({ length: 50 }, (_, index) =>
       ruleOf({ prefix: '/', name: `m${index}`, host: { kind: 'exact', value: `t${index}.example` } }),
     );
@@ -58,12 +58,12 @@ describe('the routing table', () => {
     for (const fields of faulty) assert.throws(() => tableOf([ruleOf(fields)]), TypeError);
   });
 
-  it('agrees with a plain scan in the order of trial', () => {
+  it('agrees with a linear scan in the order of trial', () => {
     fc.assert(
-      fc.property(ruleList, facts, (list, asked) => {
+      fc.property(ruleList, anyAttributes, (list, request) => {
         const table = tableOf(list);
-        const expected = table.routes.find((rule) => modelMatches(rule, asked));
-        assert.equal(table.match(asked, () => 0)?.route, expected);
+        const expected = table.routes.find((rule) => modelMatches(rule, request));
+        assert.equal(table.match(request, () => 0)?.route, expected);
       }),
       { numRuns: 500 },
     );
@@ -71,12 +71,12 @@ describe('the routing table', () => {
 });
 
 describe('the order of trial', () => {
-  it('goes by name among mappings with the same match', () => {
+  it('is by name among mappings with the same match', () => {
     const named = ['a', 'b', 'c'].map((name) => ruleOf({ name, weight: 30 }));
     assert.deepEqual(tableOf(named.toReversed()).routes, named);
   });
 
-  it('follows the table in README, in whichever order the rules come', () => {
+  it('follows the table in config/README.md, whatever the order of the rules', () => {
     const shuffled = ruleList.chain((rules) =>
       fc.tuple(fc.constant(rules), fc.shuffledSubarray(rules, { minLength: rules.length })),
     );

@@ -1,27 +1,27 @@
-/** Why a request gets its route: the reasons in words, which always agree with the table. */
+/** Explanations of routing: they give a reason for every rule and always agree with the table. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Mapping } from '#config';
 import { describeConditions, listRoutes, listVersions, type RequestAttributes, type Rule } from '#routing';
 import { mappingOf } from '../support/edge.ts';
-import { facts, factsOf, ruleList, ruleOf, tableOf } from './rules.ts';
+import { anyAttributes, attributesOf, ruleList, ruleOf, tableOf } from './rules.ts';
 
 const exact = (value: string) => ({ kind: 'exact' as const, value });
 const regex = (pattern: string) => ({ kind: 'regex' as const, pattern });
 const present = { kind: 'present' as const };
 const one = (name: string, match: Rule['headers'][number]['match']) => [{ name, match }];
 
-/** `name outcome reason` of each route, in the order of trial. */
-function verdictsOf(rules: readonly Rule[], asked: Partial<RequestAttributes> = {}): string[] {
+/** Returns `name outcome: reason` for each route, in the order of trial. */
+function verdictsOf(rules: readonly Rule[], request: Partial<RequestAttributes> = {}): string[] {
   return tableOf(rules)
-    .explain(factsOf(asked))
+    .explain(attributesOf(request))
     .map(({ route, outcome, reason }) => `${route.name} ${outcome}: ${reason}`);
 }
 
 describe('explaining why a rule does not match', () => {
-  function check(fields: Partial<Rule>, asked: Partial<RequestAttributes>, by: string, reason: string) {
+  function check(fields: Partial<Rule>, request: Partial<RequestAttributes>, by: string, reason: string) {
     it(`gives the reason: ${reason}`, () => {
-      const [verdict] = tableOf([ruleOf(fields)]).explain(factsOf(asked));
+      const [verdict] = tableOf([ruleOf(fields)]).explain(attributesOf(request));
       assert.deepEqual([verdict?.outcome, verdict?.by, verdict?.reason], ['lost', by, reason]);
     });
   }
@@ -57,58 +57,63 @@ describe('explaining why a rule does not match', () => {
   );
 });
 
-describe('explaining why a rule that matches loses', () => {
-  function check(winner: Partial<Rule>, loser: Partial<Rule>, reason: string, asked: Partial<RequestAttributes> = {}) {
+describe('explaining why a matching rule loses', () => {
+  function check(
+    winner: Partial<Rule>,
+    loser: Partial<Rule>,
+    reason: string,
+    request: Partial<RequestAttributes> = {},
+  ) {
     it(`gives the reason: ${reason}`, () =>
-      assert.deepEqual(verdictsOf([ruleOf({ ...loser, name: 'l' }), ruleOf({ ...winner, name: 'w' })], asked), [
-        'w matched: it is the first that matches',
+      assert.deepEqual(verdictsOf([ruleOf({ ...loser, name: 'l' }), ruleOf({ ...winner, name: 'w' })], request), [
+        'w matched: it is the first match',
         `l lost: ${reason}`,
       ]));
   }
 
   check({ prefix: '/', precedence: 5 }, {}, 'its precedence is 0, not 5');
   check({}, { prefix: '/v1' }, 'its prefix /v1 is shorter than /v1/hotels');
-  check({}, { internal: true }, 'a mapping goes before a route of the server');
+  check({}, { internal: true }, 'mappings take precedence over built-in routes');
   check({ prefixMatch: 'exact' }, {}, 'its prefix is not exact');
-  check({ prefixMatch: 'regex' }, {}, 'its prefix is not for the whole path');
+  check({ prefixMatch: 'regex' }, {}, 'its prefix does not match the whole path');
   check({}, { caseSensitive: false }, 'its prefix is not case-sensitive');
-  check({ host: exact('gw.example') }, {}, 'it names no host');
-  check({ host: exact('gw.example') }, { host: regex('.*') }, 'the host that it names is less exact');
+  check({ host: exact('gw.example') }, {}, 'it does not specify a host');
+  check({ host: exact('gw.example') }, { host: regex('.*') }, 'its host is less specific');
   check(
     { host: { kind: 'suffix', value: '.z.example' } },
     { host: { kind: 'suffix', value: '.example' } },
-    'the host that it names is less exact',
+    'its host is less specific',
     { host: 'gw.z.example' },
   );
-  check({ method: exact('GET') }, {}, 'it names no method');
-  check({ method: exact('GET') }, { method: regex('.*') }, 'the method that it names is less exact');
-  const asked = { headers: { 'x-a': '1' }, search: '?q=1' };
-  check({ headers: one('x-a', present) }, {}, 'it asks for fewer headers', asked);
+  check({ method: exact('GET') }, {}, 'it does not specify a method');
+  check({ method: exact('GET') }, { method: regex('.*') }, 'its method is less specific');
+  const request = { headers: { 'x-a': '1' }, search: '?q=1' };
+  check({ headers: one('x-a', present) }, {}, 'it requires fewer headers', request);
   check(
     { headers: one('x-a', exact('1')) },
     { headers: one('x-a', present) },
-    'the headers that it asks for are less exact',
-    asked,
+    'its headers are less specific',
+    request,
   );
-  check({ queryParameters: one('q', present) }, {}, 'it asks for fewer query parameters', asked);
+  check({ queryParameters: one('q', present) }, {}, 'it requires fewer query parameters', request);
   check(
     { queryParameters: one('q', exact('1')) },
     { queryParameters: one('q', present) },
-    'the query parameters that it asks for are less exact',
-    asked,
+    'its query parameters are less specific',
+    request,
   );
   check(
     { headers: one('x-a', present) },
     { headers: one('x-b', present) },
-    'it asks for as much as w, which the alphabet puts first',
+    'it is as specific as w, which comes first alphabetically',
     { headers: { 'x-a': '1', 'x-b': '1' } },
   );
 });
 
-describe('explaining how mappings of one match share', () => {
+describe('explaining how mappings with the same match share requests', () => {
   const named = (name: string, fields: Partial<Rule> = {}) => ruleOf({ name, ...fields });
 
-  it('gives the weight of each', () => {
+  it('reports the weight of each mapping', () => {
     assert.deepEqual(verdictsOf([named('a', { weight: 20 }), named('b'), named('c', { weight: 0 })]), [
       'a matched: weight 20 of 100',
       'b matched: weight 80 of 100',
@@ -120,46 +125,46 @@ describe('explaining how mappings of one match share', () => {
     ]);
   });
 
-  it('names the first of mappings that clash', () => {
+  it('names the mapping that wins when none has a weight', () => {
     assert.deepEqual(verdictsOf([named('a'), named('b')]), [
-      'a matched: it is the first that matches',
-      'b lost: a has the same match, and neither of them a weight',
+      'a matched: it is the first match',
+      'b lost: a has the same match, and neither has a weight',
     ]);
   });
 
   it('describes shadows', () => {
     const shadow = { shadow: true };
     assert.deepEqual(verdictsOf([named('a'), named('s', { ...shadow, weight: 5 }), named('t', shadow)]), [
-      'a matched: it is the first that matches',
-      's shadow: a copy of 5 of 100 requests',
-      't lost: s is the shadow of this match',
+      'a matched: it is the first match',
+      's shadow: it receives copies of 5 of 100 requests',
+      't lost: s is already the shadow of this match',
     ]);
     assert.deepEqual(verdictsOf([named('s', shadow), named('u', { prefix: '/v1' })]), [
       's lost: it is a shadow, and no mapping has the same match',
-      'u matched: it is the first that matches',
+      'u matched: it is the first match',
     ]);
   });
 });
 
 describe('an explanation', () => {
-  it('has a verdict for each route in the order of trial, and the first that matched is the one that is taken', () => {
+  it('has a verdict for each route in the order of trial, and the first `matched` is the route of the request', () => {
     fc.assert(
-      fc.property(ruleList, facts, (rules, asked) => {
+      fc.property(ruleList, anyAttributes, (rules, request) => {
         const table = tableOf(rules);
-        const verdicts = table.explain(asked);
+        const verdicts = table.explain(request);
         assert.deepEqual(
           verdicts.map(({ route }) => route),
           table.routes,
         );
         const first = verdicts.find(({ outcome }) => outcome === 'matched');
-        assert.equal(first?.route, table.match(asked, () => 0)?.route);
+        assert.equal(first?.route, table.match(request, () => 0)?.route);
         for (const { reason } of verdicts) assert.match(reason, /^[^\n]+[^.]$/);
       }),
       { numRuns: 200 },
     );
   });
 
-  it('has the outcome matched for all routes that can be taken, and shadow for the one that gets copies', () => {
+  it('reports `matched` for every route that can receive requests, and `shadow` for the one that receives copies', () => {
     const weight = fc.option(fc.integer({ min: 0, max: 50 }), { nil: undefined });
     const group = fc.array(weight, { minLength: 1, maxLength: 5 });
     fc.assert(
@@ -168,11 +173,13 @@ describe('an explanation', () => {
           ruleOf({ name: `${index}`, weight: shadows[index] ? undefined : weight, shadow: shadows[index] ?? false }),
         );
         const table = tableOf(rules);
-        const matches = Array.from({ length: 200 }, (_, step) => table.match(factsOf(), () => step / 200));
-        const saidOf = (outcome: string) =>
-          new Set(table.explain(factsOf()).flatMap((verdict) => (verdict.outcome === outcome ? [verdict.route] : [])));
-        assert.deepEqual(saidOf('matched'), new Set(matches.flatMap((match) => (match ? [match.route] : []))));
-        assert.deepEqual(saidOf('shadow'), new Set(matches.flatMap((match) => match?.shadow ?? [])));
+        const matches = Array.from({ length: 200 }, (_, step) => table.match(attributesOf(), () => step / 200));
+        const routesWith = (outcome: string) =>
+          new Set(
+            table.explain(attributesOf()).flatMap((verdict) => (verdict.outcome === outcome ? [verdict.route] : [])),
+          );
+        assert.deepEqual(routesWith('matched'), new Set(matches.flatMap((match) => (match ? [match.route] : []))));
+        assert.deepEqual(routesWith('shadow'), new Set(matches.flatMap((match) => match?.shadow ?? [])));
       }),
     );
   });
@@ -185,7 +192,7 @@ describe('the list of mappings', () => {
     isLocal: (name: string) => name === 'hotel',
   };
 
-  it('is in the order of trial, with the conditions of each mapping, its target, its time-outs and its source', () => {
+  it('shows conditions, target, time-outs and source of each mapping, in the order of trial', () => {
     const source = { file: 'services/hotel.yaml', line: 9 };
     const lines = listRoutes(
       [
@@ -206,7 +213,7 @@ describe('the list of mappings', () => {
     ]);
   });
 
-  it('has the part of each mapping that shares its requests, also of one without a weight', () => {
+  it('shows the share of each mapping that shares requests, even without a weight', () => {
     const lines = listRoutes(
       [
         mappingOf(),
@@ -222,7 +229,7 @@ describe('the list of mappings', () => {
     );
   });
 
-  it('is followed by the versions, with their times', () => {
+  it('is followed by the versions with their dates', () => {
     const version = {
       kind: 'Version',
       successor: undefined,
@@ -245,7 +252,7 @@ describe('the list of mappings', () => {
   it('is empty without mappings', () => assert.deepEqual(listRoutes([], times), []));
 
   function check(fields: Partial<Mapping>, ...expected: string[]) {
-    it(`describes ${expected.join(' and ') || 'none of the defaults'}`, () =>
+    it(`describes ${expected.join(' and ') || 'no default'}`, () =>
       assert.deepEqual(describeConditions(mappingOf(fields)), expected));
   }
 
@@ -263,7 +270,7 @@ describe('the list of mappings', () => {
   check({ precedence: -1, weight: 20 }, 'precedence -1', '20 %');
   check({ shadow: true, weight: 5 }, '5 %', 'shadow');
 
-  it('has the values of headers and query parameters, which the list of conditions alone leaves out', () => {
+  it('includes the values of headers and query parameters, which describeConditions leaves out', () => {
     const mapping = mappingOf({
       headers: [...one('x-plan', exact('gold')), ...one('x-beta', regex('a+'))],
       queryParameters: one('v', exact('2')),
