@@ -1,4 +1,4 @@
-/** `Configuration` and `LoadedConfiguration`: everything that a directory or a program configures, as plain frozen data. */
+/** The types of a configuration: plain frozen data with everything that a directory or a program configures. */
 import type { ConfigurationError } from './errors.ts';
 import type { LimitDomain } from './limits/descriptors.ts';
 import type { AuthService } from './records/auth-service.ts';
@@ -13,36 +13,42 @@ export interface Configuration {
   readonly mappings: readonly Mapping[];
   readonly authServices: readonly AuthService[];
   readonly rateLimitServices: readonly RateLimitService[];
-  /** No two with the same prefix. */
+  /** Each has a different prefix. */
   readonly versions: readonly Version[];
-  /** Answered with 503 until the mappings that they belong to are corrected. */
+  /** Requests that get a 503 until the broken mappings that they belong to are corrected. */
   readonly blocked: readonly BlockedMatch[];
-  /** Full names of records in force that no file has any more: a broken record beside them may be one of them. */
+  /**
+   * Full names of records that stay in force although no file contains them any more, because a broken record may be
+   * one of them under another name.
+   */
   readonly gone: readonly string[];
   readonly limits: readonly LimitDomain[];
   readonly users: readonly User[];
   readonly demo: DemoTables;
 }
 
-/** Rows by table for an empty database, as demo.yaml has them. Storage knows the tables and columns. */
+/**
+ * The rows of demo.yaml by table, with which an empty database is filled. The storage module defines tables and
+ * columns.
+ */
 export type DemoTables = Readonly<Record<string, readonly Readonly<Record<string, DemoCell>>[]>>;
 
 export type DemoCell = string | number | boolean | null;
 
-/** `configuration` holds everything that can be used, `errors` says why the rest cannot, by file and line. */
+/** `configuration` contains everything that is valid. `errors` describes the rest, by file and line. */
 export interface LoadedConfiguration {
   readonly configuration: Configuration;
   readonly errors: readonly ConfigurationError[];
-  /** What is valid, but not what a reader of the file might expect. */
+  /** Reports settings and records that are valid but may not do what their author expects. */
   readonly notices: readonly ConfigurationError[];
-  /** The files of the directory, so that the next reading parses only those that have changed. */
+  /** The files of the directory, so that the next reading only parses those that changed. */
   readonly files?: readonly FilePart[];
 }
 
-/** What one file says. Nothing in it depends on another file. */
+/** The contents of one file. Nothing in it depends on other files. */
 export interface FilePart {
   readonly file: string;
-  /** SHA-256 of its bytes. */
+  /** The SHA-256 digest of the file's bytes. */
   readonly digest: string;
   readonly records: readonly GatewayRecord[];
   readonly blocked: readonly BlockedMatch[];
@@ -51,6 +57,6 @@ export interface FilePart {
   readonly demo: DemoTables;
   readonly errors: readonly ConfigurationError[];
   readonly notices: readonly ConfigurationError[];
-  /** How Ambassador's records differ from ours, if the file has any: a notice that is given once for all files. */
+  /** A notice about how Ambassador's records differ from ours, if the file has any. It is shown once for all files. */
   readonly differences: readonly ConfigurationError[];
 }

@@ -1,7 +1,10 @@
-/** The modules of frontdesk, and which of them a process runs. */
+/** The modules of frontdesk, and the choice of those that a process runs. */
 import type { Configuration } from './model.ts';
 
-/** The parts of frontdesk that can run apart, each as a process, or all in one; records name services by the same names. */
+/**
+ * The parts of frontdesk, which can share a process or run in separate ones. Records refer to them as services by these
+ * names.
+ */
 export const moduleNames = ['gateway', 'auth', 'ratelimit', 'hotel', 'car', 'api'] as const;
 export type ModuleName = (typeof moduleNames)[number];
 
@@ -13,14 +16,14 @@ export function isDemoModule(name: string): boolean {
 }
 
 export interface ModuleChoice {
-  /** @default all with `demo`, otherwise the gateway and what the records name */
+  /** @default all modules with `demo`, otherwise the gateway and the modules that the records name */
   readonly only?: readonly ModuleName[] | undefined;
   readonly demo?: boolean | undefined;
 }
 
 type ServiceAddresses = Readonly<Record<string, unknown>>;
 
-/** A module whose address the settings give is another process's. */
+/** Chooses the modules to run. A module whose address is among `serviceAddresses` runs in another process. */
 export function chooseModules(
   { only, demo = false }: ModuleChoice,
   configuration: Configuration,
@@ -36,7 +39,7 @@ export function chooseModules(
 
 type ServiceRecord = Configuration['mappings' | 'authServices' | 'rateLimitServices'][number];
 
-/** The modules that a Mapping can lead to. */
+/** The modules that can be the service of a Mapping. */
 export const httpModules = [...demoModules, 'auth'] as const;
 
 export interface NamedModule {
@@ -44,7 +47,10 @@ export interface NamedModule {
   readonly record: ServiceRecord;
 }
 
-/** The records that mean a module of this process, as long as it runs there: by its name, without scheme and port. */
+/**
+ * Lists the records that refer to a module by its name alone, without scheme and port. It is called in this process if
+ * it runs here.
+ */
 export function modulesNamedBy(configuration: Configuration): readonly NamedModule[] {
   const { mappings, authServices, rateLimitServices } = configuration;
   return [

@@ -1,16 +1,16 @@
-/** Texts of the configuration as messages quote them: never with what may be a secret. */
+/** Quotes text from the configuration for messages, without anything that may be a secret. */
 
 const lengthMax = 120;
 
-/** In quotation marks, on one line, and cut when it is long. */
+/** Returns the text in quotation marks, on one line, without secrets, and truncated if it is long. */
 export function quote(text: string): string {
   const shown = withoutSecrets(text);
   return JSON.stringify(shown.length > lengthMax ? `${shown.slice(0, lengthMax)}…` : shown);
 }
 
 /**
- * Leaves out all before an `@` that may follow the user and the password of a URL, and all after a `?` that may begin
- * its query; percent-encoded as well, and however odd the text is. It removes rather too much than too little.
+ * Removes everything before an `@` that may end a URL's credentials, and everything after a `?` that may start its
+ * query, percent-encoded or not, whatever the rest of the text is. It errs on the side of removing too much.
  */
 export function withoutSecrets(text: string): string {
   return withoutQuery(withoutUserinfo(text));
@@ -24,12 +24,15 @@ function withoutUserinfo(text: string): string {
   const last = [...text.matchAll(at)].pop();
   const before = text.slice(0, last?.index ?? 0);
   if (!urlStart.test(before)) return text;
-  // Either the password has a question mark in it, or the query has an `@`.
+  // With a `?` before the last `@`, either the password contains a question mark or the query contains an `@`.
   const after = questionMark.test(before) ? '' : text.slice(last?.index);
   return `${scheme.exec(before)?.[0] ?? ''}…${after}`;
 }
 
-/** A question mark is also a quantifier of regular expressions: alone, without a URL or an argument, it stays. */
+/**
+ * Keeps a question mark that belongs to no URL and precedes no `=`, because it may be a quantifier in a regular
+ * expression.
+ */
 function withoutQuery(text: string): string {
   const mark = questionMark.exec(text);
   if (mark === null) return text;
@@ -41,7 +44,10 @@ function withoutQuery(text: string): string {
 const scheme = /^[a-z][\w+.-]{0,15}:\/\//i;
 const at = /@|%(?:25)*40/gi;
 const slashes = /(?:\/|%(?:25)*2f){2}/i;
-/** RFC 3986 section 3.2: credentials follow two slashes; without a scheme, a password follows a colon. */
+/**
+ * Credentials follow two slashes (RFC 3986 section 3.2) or, in text without a scheme, contain a colon before the
+ * password.
+ */
 const urlStart = /:|%(?:25)*3a|(?:\/|%(?:25)*2f){2}/i;
 const questionMark = /\?|%(?:25)*3f/i;
 const equals = /=|%(?:25)*3d/i;

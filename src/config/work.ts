@@ -1,20 +1,23 @@
-/** Long work on many records in parts, so that a reload of thousands does not hold the event loop: other work runs in between. */
+/** Splits long work into parts, so that reloading thousands of records does not block the event loop. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** May stop after each part. */
+/** A computation that yields after each part, so that its caller can pause it. */
 export type Work<T> = Generator<undefined, T, undefined>;
 
-/** Runs the work without a stop, as at the start, when nothing else waits. */
+/** Runs the work without pausing. Used at the start, when nothing else is waiting. */
 export function finish<T>(work: Work<T>): T {
   let step = work.next();
   while (step.done !== true) step = work.next();
   return step.value;
 }
 
-/** How long the parts of one turn of the event loop may take together. */
+/** The time budget for the parts that run in one turn of the event loop. */
 const turnMs = 5;
 
-/** Lets other work run before the first part, and whenever the parts have taken their time. */
+/**
+ * Runs the work over several turns of the event loop. Yields to other work before the first part and whenever the time
+ * budget is used up.
+ */
 export async function finishInTurns<T>(work: Work<T>): Promise<T> {
   for (;;) {
     await nextTurn();
@@ -26,10 +29,10 @@ export async function finishInTurns<T>(work: Work<T>): Promise<T> {
   }
 }
 
-/** Less than a millisecond of work. */
+/** Items per part. A part takes less than a millisecond. */
 const partSize = 20;
 
-/** Stops after every few items. */
+/** Calls `run` for each item. */
 export function* forEachInParts<T>(items: Iterable<T>, run: (item: T) => void): Work<void> {
   let count = 0;
   for (const item of items) {
@@ -39,21 +42,21 @@ export function* forEachInParts<T>(items: Iterable<T>, run: (item: T) => void): 
   }
 }
 
-/** As `map`, with stops. */
+/** Like `Array.prototype.map`, in parts. */
 export function* mapInParts<T, U>(items: Iterable<T>, map: (item: T) => U): Work<U[]> {
   const mapped: U[] = [];
   yield* forEachInParts(items, (item) => mapped.push(map(item)));
   return mapped;
 }
 
-/** As `flatMap`, with stops. */
+/** Like `Array.prototype.flatMap`, in parts. */
 export function* flatMapInParts<T, U>(items: Iterable<T>, map: (item: T) => readonly U[]): Work<U[]> {
   const mapped: U[] = [];
   yield* forEachInParts(items, (item) => mapped.push(...map(item)));
   return mapped;
 }
 
-/** As `toSorted`, with stops: sorts short runs, then merges two at a time. */
+/** Like `Array.prototype.toSorted`, in parts: sorts short runs, then merges them in pairs. */
 export function* sortInParts<T>(items: readonly T[], compare: (a: T, b: T) => number): Work<T[]> {
   const runs: T[][] = [];
   for (let start = 0; start < items.length; start += partSize) {

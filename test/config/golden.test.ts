@@ -1,4 +1,4 @@
-/** Every rule of the configuration, a file each: the comment at its head is what a person reads who breaks the rule. */
+/** Golden tests: one file for each rule of the configuration, starting with a comment that is the expected error. */
 import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { temporaryFiles } from '../support/temporary-files.ts';
 
 const fixtures = fileURLToPath(new URL('../fixtures/config', import.meta.url));
 
-/** The place of a file of each folder of fixtures in a configuration directory. */
+/** Maps a fixture, by its folder, to its place in a configuration directory. */
 const placeOf: Readonly<Record<string, (name: string) => string>> = {
   services: (name) => join('services', name),
   ratelimit: (name) => join('ratelimit', name),
@@ -16,13 +16,13 @@ const placeOf: Readonly<Record<string, (name: string) => string>> = {
   demo: () => 'demo.yaml',
 };
 
-/** The comment lines at the head of the file, without the `# `. */
+/** Returns the comment lines at the top of the file, without the `# `. */
 function expectedErrors(file: string): string {
   const [head = ''] = readFileSync(file, 'utf8').split(/^(?!# )/m);
   return head.replace(/^# /gm, '').trimEnd();
 }
 
-/** Of a directory that has no other file. */
+/** Loads the directory with the file as the only one under test, and returns its errors. */
 async function actualErrors(file: string, directory: string, place: string): Promise<string> {
   copyFileSync(file, join(directory, place));
   try {
@@ -32,7 +32,7 @@ async function actualErrors(file: string, directory: string, place: string): Pro
   }
 }
 
-describe('a configuration that breaks a rule gives the file, the line, the record and the remedy', () => {
+describe('an invalid configuration gets an error with file, line, record and remedy', () => {
   const writeFiles = temporaryFiles();
   let directory: string;
 

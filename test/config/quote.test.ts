@@ -1,4 +1,4 @@
-/** Texts of the configuration in errors, notices, diagnostics and explanations: never with what may be a secret. */
+/** Tests that errors, notices, diagnostics and explanations never contain secrets from the configuration. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parse } from 'yaml';
@@ -33,15 +33,15 @@ describe('quote', () => {
     ['ops@example', 'ops@example'],
     ['x'.repeat(200), `${'x'.repeat(120)}…`],
   ] as const)
-    it(`shows of ${JSON.stringify(text).slice(0, 50)} ${expected.slice(0, 50)}`, () => {
+    it(`shows ${JSON.stringify(text).slice(0, 50)} as ${expected.slice(0, 50)}`, () => {
       assert.equal(quote(text), JSON.stringify(expected));
     });
 });
 
-/** Part of each secret, and of nothing else. */
+/** Every generated secret contains this mark, and no other text does. */
 const mark = 'hunter2';
 
-/** Where a password, a token or a key may be in any text. */
+/** Texts with a password, token or key, which may appear in any field. */
 const urls: readonly ((secret: string) => string)[] = [
   (secret) => `http://ann:${secret}@h.example`,
   (secret) => `http://ann:${secret}@h.example/?k=1`,
@@ -53,7 +53,7 @@ const urls: readonly ((secret: string) => string)[] = [
   (secret) => `/to/http:%2f%2fann:${secret}%40h.example`,
   (secret) => `(http://ann:${secret}@h.example`,
 ];
-/** Whole values that are secrets in the maps whose values are never shown. */
+/** Values of the maps whose values are never shown, because the whole value may be a secret. */
 const values: readonly ((secret: string) => string)[] = [
   ...urls,
   (secret) => secret,
@@ -66,7 +66,7 @@ const secretMaps = new Set([
   ...['headers', 'regex_headers', 'query_parameters', 'regex_query_parameters'],
   ...['add_request_headers', 'add_response_headers', 'add_auth_headers'],
 ]);
-/** Clients and operators read these of a record that is good: they are no place for a secret. */
+/** Clients and operators can read these fields of a valid record, so they cannot contain secrets. */
 const shownFields = new Set([
   'name',
   'prefix',
@@ -91,7 +91,7 @@ interface Leaf {
   readonly path: readonly string[];
 }
 
-/** Every text in a record, in each field as its example has it. */
+/** Every string in the sample records, with each field set to its example. */
 const leaves = samples.flatMap(([record, fields]) =>
   Object.values({
     ...fields,
@@ -136,7 +136,7 @@ function checkHidden(said: string, where: string): void {
 describe('a secret in a text of a record', () => {
   const openDesk = desksOf(testServers());
 
-  it('is in no error and no notice, whatever is around it', () => {
+  it('never appears in an error or notice, whatever surrounds it', () => {
     const around = fc.string({ maxLength: 8 });
     fc.assert(
       fc.property(fc.constantFrom(...leaves), fc.nat(), around, around, (leaf, choice, before, after) => {
@@ -150,7 +150,7 @@ describe('a secret in a text of a record', () => {
     );
   });
 
-  it('is in no error when it is a key', () => {
+  it('never appears in an error when it is a key', () => {
     for (const { record, path } of leaves)
       for (const template of urls) {
         const key = template(mark);
@@ -159,7 +159,7 @@ describe('a secret in a text of a record', () => {
       }
   });
 
-  it('is in no diagnostics and no explanation where the record is good', async () => {
+  it('never appears in diagnostics or explanations of a valid record', async () => {
     const isGood = (record: object) => configurationFrom({ records: [record] }).errors.length === 0;
     const accepted = leaves
       .filter(({ field, record }) => !shownFields.has(field) && Reflect.get(record, 'kind') === 'Mapping')

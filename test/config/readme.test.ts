@@ -1,4 +1,4 @@
-/** The tables of config/README.md have a line for every field and setting, as the rows in the source say it, and no other. */
+/** Tests that the tables of config/README.md match the fields and settings in the source. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { listFields, listSettings } from '#config';
@@ -12,7 +12,7 @@ function linesUnder(heading: string): readonly string[] {
 
 describe('config/README.md', () => {
   function check(heading: string, expected: readonly string[]): void {
-    it(`lists ${heading} as the code has it`, () => assert.deepEqual(linesUnder(heading), expected));
+    it(`lists ${heading} as the source defines it`, () => assert.deepEqual(linesUnder(heading), expected));
   }
 
   for (const kind of ['Mapping', 'AuthService', 'RateLimitService', 'Version'] as const)

@@ -1,4 +1,4 @@
-/** A start that must not go wrong: what it gives, and the one message with which it stops. */
+/** Tests `requireSettings` and `requireConfiguration`, which throw a single error that lists all problems. */
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { type ConfigurationRecords, requireConfiguration, requireSettings } from '#config';
@@ -9,7 +9,7 @@ const hash = `$scrypt$ln=14,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 const mapping = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'hotel', prefix: '/v1/hotels', service: 'hotel' };
 
 describe('requireSettings', () => {
-  it('gives the settings when all is well, and throws the whole message when not', () => {
+  it('returns valid settings, and throws an error that lists all invalid ones', () => {
     assert.equal(requireSettings({ port: 0 }).port, 0);
     assert.throws(
       () => requireSettings({ port: -1, authPort: 65536 }),
@@ -19,12 +19,12 @@ describe('requireSettings', () => {
 });
 
 describe('requireConfiguration', () => {
-  it('takes records as they are given', async () => {
+  it('accepts records from a program', async () => {
     const { configuration } = await requireConfiguration({ records: [mapping] }, requireSettings({}));
     assert.equal(configuration.mappings[0]?.prefix, '/v1/hotels');
   });
 
-  it('takes the directory of the settings when it is given none', async () => {
+  it('loads the directory in the settings by default', async () => {
     const nowhere = requireSettings({ configDir: '/nowhere/at/all' });
     await assert.rejects(
       requireConfiguration(undefined, nowhere),
@@ -32,14 +32,14 @@ describe('requireConfiguration', () => {
     );
   });
 
-  it('rejects what a program without types passes', async () => {
+  it('rejects a configuration of the wrong shape, which a program without types may pass', async () => {
     const config = {} as ConfigurationRecords;
     await assert.rejects(requireConfiguration(config, requireSettings({})), {
       message: /^the configuration has an error:\n<options>:1 {2}records is missing\n {4}For example: records: /,
     });
   });
 
-  it('rejects with every error, by place', async () => {
+  it('rejects with all errors, sorted by file and line', async () => {
     const records = [
       { ...mapping, prefix: 'v1' },
       { ...mapping, service: '' },
@@ -49,7 +49,7 @@ describe('requireConfiguration', () => {
     await assert.rejects(requireConfiguration({ records }, requireSettings({})), message);
   });
 
-  it('does not let the demo users out into the network, and lets others', async () => {
+  it('rejects demo users with published passwords on a server that is open to the network', async () => {
     const open = requireSettings({ host: '0.0.0.0' });
     const allowed = requireSettings({ host: '0.0.0.0', allowDemoUsers: true });
     await assert.rejects(

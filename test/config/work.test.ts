@@ -1,4 +1,4 @@
-/** Long work in parts: the same results, and others run in between. */
+/** Tests that work in parts gives the same results and lets other work run in between. */
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -7,7 +7,7 @@ import { finish, finishInTurns, flatMapInParts, forEachInParts, mapInParts, sort
 describe('work in parts', () => {
   const numbers = fc.array(fc.integer({ min: 0, max: 20 }), { size: 'large' });
 
-  it('maps and sorts as lists do, and leaves equal items in their order', () => {
+  it('maps and sorts like arrays do, including a stable order of equal items', () => {
     fc.assert(
       fc.property(numbers, (list) => {
         const twice = (one: number) => [one, one];
@@ -20,7 +20,7 @@ describe('work in parts', () => {
     );
   });
 
-  it('lets others run before it begins, and before much of it is done', async () => {
+  it('lets other work run before it starts and repeatedly in between', async () => {
     let done = 0;
     const items = Array.from({ length: 2000 }, (_, index) => index);
     const work = finishInTurns(
@@ -37,10 +37,10 @@ describe('work in parts', () => {
     }
     await work;
     assert.equal(seen[0], 0);
-    assert.ok(seen.length > 5, `others ran ${seen.length} times`);
+    assert.ok(seen.length > 5, `other work ran ${seen.length} times`);
   });
 
-  it('rejects with what the work throws', async () => {
+  it('rejects with the error that the work throws', async () => {
     const failing = forEachInParts([1], () => {
       throw new Error('no');
     });

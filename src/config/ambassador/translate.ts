@@ -15,7 +15,9 @@ export interface Translated {
   readonly first: ConfigDocument | undefined;
 }
 
-/** Records of ours stay as they are. Only with GATEWAY_DOMAIN=getambassador.io are Ambassador's files read as they are. */
+/**
+ * Records of ours stay as they are. Only with GATEWAY_DOMAIN=getambassador.io are Ambassador's files read as they are.
+ */
 export function translateRecords(documents: readonly ConfigDocument[], gatewayDomain: string): Translated {
   if (gatewayDomain !== 'getambassador.io') return { records: documents, notices: [], first: undefined };
   const parts = documents.map((document) => ({ document, ...translate(document) }));
@@ -125,7 +127,7 @@ function translated(document: ConfigDocument, given: Fields, { kind, known, plac
 
 function readerOf(name: string, all: Fields, { rows, others }: Kind): AmbassadorReader {
   const row = Object.values(rows).find((one) => one.name === name);
-  if (row?.besideRedirect === false && all['host_redirect'] === true) return unusedByRedirect;
+  if (row?.allowedWithRedirect === false && all['host_redirect'] === true) return unusedByRedirect;
   const reader = row?.ambassador ?? (Object.hasOwn(others, name) ? others[name] : undefined);
   return reader ?? ((value) => ({ fields: { [name]: value } }));
 }

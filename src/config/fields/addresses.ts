@@ -1,13 +1,13 @@
 /** Host names, IP addresses, networks, `host:port`, and service references such as `hotel` or `https://hotel.example:8443`. */
 import { isIP } from 'node:net';
 
-/** A host name or an IP address without brackets. A dotted number that is no IPv4 address is neither. */
+/** Accepts a host name, or an IP address without brackets. Rejects dotted numbers that are not IPv4 addresses. */
 export function isHost(text: string): boolean {
-  // The cheap test first: most texts are names.
+  // The cheaper test comes first because most hosts are names.
   return (/^[\w-]+(?:\.[\w-]+)*$/.test(text) && !/^[\d.]+$/.test(text)) || isIP(text) !== 0;
 }
 
-/** An address, or a network in CIDR notation (RFC 4632, RFC 4291 section 2.3). */
+/** Accepts an IP address, or a network in CIDR notation (RFC 4632, RFC 4291 section 2.3). */
 export function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/');
   const family = isIP(address);
@@ -15,7 +15,7 @@ export function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
 }
 
-/** `hotel:9001`, `10.0.0.5:8081`, `[::1]:8081`; the port from 1 to 65535. */
+/** Accepts `hotel:9001`, `10.0.0.5:8081` or `[::1]:8081`, with a port from 1 to 65535. */
 export function isHostAndPort(text: string): boolean {
   const match = /^(?:\[(?<ipv6>[^\]]+)\]|(?<host>[^:[\]]+)):(?<port>\d{1,5})$/.exec(text);
   const { ipv6, host, port: digits } = match?.groups ?? {};
@@ -23,25 +23,28 @@ export function isHostAndPort(text: string): boolean {
   return wellFormed && isPort(Number(digits));
 }
 
-/** Reachable from this machine alone (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3). */
+/** Reports whether only this machine can reach the host (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3). */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** A reference with neither scheme nor port names a module of this process first. */
+/** A reference with neither scheme nor port names a module of this process if there is one, and a host otherwise. */
 export interface ServiceReference {
   readonly scheme: 'http' | 'https' | 'grpc' | undefined;
-  /** As in a URL: an IPv6 address keeps its brackets. */
+  /** Written as in a URL, so an IPv6 address has brackets. */
   readonly host: string;
   readonly port: number | undefined;
-  /** Begins with a slash and does not end with one; undefined when there is none. */
+  /** Starts with a slash and does not end with one. Undefined when the reference has no path. */
   readonly path: string | undefined;
 }
 
-/** Scheme, host, port and path. */
+/** Captures the scheme, host, port and path. */
 const grammar = /^(?:(http|https|grpc):\/\/)?(\[[\da-fA-F:.]+\]|[^\s:/?#@[\]]+)(?::(\d{1,5}))?(\/[^\s?#\\]*)?$/;
 
-/** Undefined for an unknown scheme, credentials, a query, a port outside 1–65535, or a path without a scheme. */
+/**
+ * Returns undefined for anything else: an unknown scheme, credentials, a query, a port outside 1–65535, or a path
+ * without a scheme.
+ */
 export function parseServiceReference(text: string): ServiceReference | undefined {
   const [, scheme, host = '', digits, path] = grammar.exec(text) ?? [];
   const port = digits === undefined ? undefined : Number(digits);

@@ -1,6 +1,6 @@
-/** What a user's name and password hash may be: one set of bounds for the check of the files and for the auth service. */
+/** User names and password hashes: the format that both the configuration check and the auth service accept. */
 
-/** What one hash costs: memory is about 128 · 2^ln · r bytes, time grows with 2^ln · r · p. */
+/** The cost parameters of scrypt: memory is about 128 · 2^ln · r bytes, and time grows with 2^ln · r · p. */
 export interface ScryptCost {
   readonly ln: number;
   readonly r: number;
@@ -14,9 +14,9 @@ export interface PasswordHash {
 }
 
 /**
- * A name becomes the value of a header, so it is printable ASCII without a space at either end (RFC 9110
- * section 5.5): encoding other names would let two users share an identity behind a proxy that decodes.
- * It has no colon, since Basic could not send it (RFC 7617 section 2).
+ * Accepts printable ASCII without leading or trailing spaces, because the name becomes a header value (RFC 9110
+ * section 5.5). Encoding other names would let two users share an identity behind a proxy that decodes them.
+ * Rejects colons because Basic authentication cannot send them (RFC 7617 section 2).
  */
 export function isUserName(name: string): boolean {
   return /^[!-~](?:[ -~]*[!-~])?$/.test(name) && !name.includes(':');
@@ -25,8 +25,8 @@ export function isUserName(name: string): boolean {
 const phc = /^\$scrypt\$ln=([1-9]\d?),r=([1-9]\d?),p=([1-9]\d?)\$([A-Za-z0-9+/]{1,128})\$([A-Za-z0-9+/]{1,128})$/;
 
 /**
- * Reads a PHC string; salt and hash are base64 without padding (github.com/P-H-C/phc-string-format).
- * Returns undefined for another form, and for costs or lengths that are unsafe to use: ln 1 to 20, r 1 to 32,
+ * Parses a PHC string, in which salt and hash are base64 without padding (github.com/P-H-C/phc-string-format).
+ * Returns undefined for any other format, and for costs or lengths outside the safe range: ln 1 to 20, r 1 to 32,
  * p 1 to 16, at most 1 GiB of memory, 8 to 64 bytes of salt, 16 to 64 bytes of hash.
  */
 export function parsePasswordHash(text: string): PasswordHash | undefined {
@@ -41,7 +41,7 @@ export function parsePasswordHash(text: string): PasswordHash | undefined {
 const memoryBytesMax = 2 ** 30;
 
 function isUsable({ ln, r, p }: ScryptCost): boolean {
-  // RFC 7914 section 2: N is less than 2^(128 · r / 8); OpenSSL refuses the rest.
+  // RFC 7914 section 2 requires N < 2^(128 · r / 8), and OpenSSL rejects anything else.
   return ln <= 20 && ln < 16 * r && r <= 32 && p <= 16 && 128 * 2 ** ln * r <= memoryBytesMax;
 }
 
@@ -51,7 +51,7 @@ function decode(base64: string | undefined, bytesMin: number, bytesMax: number):
   return usable ? bytes : undefined;
 }
 
-/** Base64 without padding, as PHC strings have it. */
+/** Encodes as base64 without padding, the encoding of PHC strings. */
 export function encodeUnpadded(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64').replace(/=+$/, '');
 }

@@ -1,38 +1,38 @@
-/** `Field`, one row for one field of a record, and what is derived from a table of rows: a strict schema, defaults, examples, documentation. */
+/** Tables of a record's fields, from which the strict schema, defaults, examples and documentation are derived. */
 import * as z from 'zod';
 import type { Examples, Fault } from '../errors.ts';
 
-/** One field of a record, with everything that is specific to it. Its key in the table is its name in our types. */
+/** Describes one field of a record. The row's key in the table is the field's name in our types. */
 export interface Field<Value> {
-  /** As records write it: `timeout_ms`. */
+  /** The name in records, such as `timeout_ms`. */
   readonly name: string;
-  /** Reads a value; its issues carry message and remedy. */
+  /** Parses a value. Its issues carry a message and a remedy. */
   readonly schema: z.ZodType<Value>;
   /** The value when a record leaves the field out. A row without `default` is required. */
   readonly default?: NoInfer<Value>;
-  /** The columns of config/README.md; `shownDefault` only where `default` does not say it. */
+  /** The columns of config/README.md. `shownDefault` overrides the text derived from `default`. */
   readonly type: string;
   readonly shownDefault?: string;
   readonly docs: string;
-  /** A correct value, for error messages: `3000`. */
+  /** A valid value for error messages, such as `3000`. */
   readonly example: string;
-  /** Whether a redirect, which calls no service, may have the field. @default true */
-  readonly besideRedirect?: false;
+  /** Whether a redirect, which does not call a service, may have the field. @default true */
+  readonly allowedWithRedirect?: false;
   /** Whether mappings that share requests by weight must have the same value. @default false */
   readonly sameInGroup?: true;
-  /** What Ambassador's field of this name becomes. @default the same value */
+  /** Translates Ambassador's field of this name. @default passes the value on */
   readonly ambassador?: AmbassadorReader;
 }
 
-/** Translates a field of Ambassador; `all` are the fields of its record. */
+/** Translates one field of an Ambassador record; `all` holds the record's other fields too. */
 export type AmbassadorReader = (value: unknown, all: Fields) => Translation;
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Our fields in place of Ambassador's, with a notice where they do not say everything that it said. */
+/** The fields that replace an Ambassador field, with a notice when they do not preserve its whole meaning. */
 export interface Translation {
   readonly fields: Fields;
-  /** `message` continues the name of the field. */
+  /** `message` continues a sentence that starts with the field's name. */
   readonly notice?: Fault | undefined;
 }
 
@@ -42,54 +42,54 @@ type ValueOf<Row> = Row extends Field<infer Value> ? Value : never;
 
 type Frozen<Value> = Value extends readonly (infer Item)[] ? readonly Item[] : Value;
 
-/** Plain data with every default filled in. */
+/** The values of a record, with every default filled in. */
 export type ValuesOf<Table> = { readonly [P in keyof Table]: Frozen<ValueOf<Table[P]>> };
 
-/** What a record says: undefined for a field that it leaves out. */
+/** The values that a record gives: undefined for a field that it omits. */
 export type Given<Table> = { readonly [P in keyof Table]: ValueOf<Table[P]> | undefined };
 
-/** A field with a default, or a required one. */
+/** Defines a field that has a default or is required. */
 export function field<Value>(row: Field<Value>): Field<Value> {
   return row;
 }
 
-/** A field that is undefined when it is left out. */
+/** Defines a field that is undefined when a record omits it. */
 export function optional<Value>(row: Omit<Field<Value>, 'default'>): Field<Value | undefined> {
   return { ...row, default: undefined };
 }
 
-/** What several fields of one map may not say together. */
+/** A constraint between several fields of one map. */
 export interface Rule<Table> {
-  /** The field that the error names. */
+  /** The field that the error is reported for. */
   readonly at: keyof Table;
-  /** Other fields that the rule reads. It is skipped while one of them is invalid. */
+  /** Other fields that the rule reads. The rule is skipped when one of them is invalid. */
   readonly reads?: readonly (keyof Table)[];
   readonly faultOf: (given: Given<Table>) => Fault | undefined;
 }
 
 /**
- * The strict schema of a map with these fields. Every rule is judged, however many unrelated fields are wrong. The fields
- * of `checked` are required and checked like the others, and no part of the result.
+ * Returns the strict schema of a map with these fields. A rule is applied even when unrelated fields are invalid.
+ * The fields of `validatedOnly` are validated like the others but are not part of the result.
  */
 export function mapOf<const Table extends FieldTable>(
   table: Table,
   rules: readonly Rule<Table>[] = [],
-  checked: FieldTable = {},
+  validatedOnly: FieldTable = {},
 ) {
   const rows = Object.entries(table).map(([key, row]) => ({ key, name: row.name, default: row.default }));
   const keys = new Map(rows.map(({ key, name }) => [name, key]));
-  const map = strict(shapeOf({ ...checked, ...table }));
+  const map = strict(shapeOf({ ...validatedOnly, ...table }));
   const isMap = ({ value }: { readonly value: unknown }) => typeof value === 'object' && value !== null;
-  const judged = rules.length === 0 ? map : map.superRefine(judge, { when: isMap });
-  // Every key of the table is filled in, which the loop cannot prove to the compiler.
-  return judged.transform((value) => valuesOf(value) as unknown as ValuesOf<Table>);
+  const withRules = rules.length === 0 ? map : map.superRefine(applyRules, { when: isMap });
+  // The loop fills in every key of the table, but the compiler cannot verify that.
+  return withRules.transform((value) => valuesOf(value) as unknown as ValuesOf<Table>);
 
-  function judge(value: Fields, { issues }: z.core.$RefinementCtx<Fields>): void {
-    const wrong = new Set(issues.map(({ path }) => path?.[0]));
+  function applyRules(value: Fields, { issues }: z.core.$RefinementCtx<Fields>): void {
+    const invalid = new Set(issues.map(({ path }) => path?.[0]));
     const given = givenOf(value) as unknown as Given<Table>;
     for (const { at, reads = [], faultOf } of rules) {
-      if (wrong.size > 0 && [at, ...reads].some((key) => wrong.has(table[key]?.name))) continue;
-      complain({ value, issues }, [String(table[at]?.name)], faultOf(given));
+      if (invalid.size > 0 && [at, ...reads].some((key) => invalid.has(table[key]?.name))) continue;
+      reportFault({ value, issues }, [String(table[at]?.name)], faultOf(given));
     }
   }
 
@@ -115,7 +115,7 @@ function shapeOf(table: FieldTable): Record<string, z.ZodType> {
   );
 }
 
-/** The values of a map that gives none of its fields. Required ones are undefined. */
+/** The values of an empty map. Required fields are undefined. */
 export function defaultsOf<Table extends FieldTable>(table: Table): ValuesOf<Table> {
   return Object.fromEntries(Object.entries(table).map(([key, row]) => [key, row.default])) as ValuesOf<Table>;
 }
@@ -124,7 +124,7 @@ export function examplesOf(table: FieldTable): Examples {
   return Object.fromEntries(Object.values(table).map(({ name, example }) => [name, example]));
 }
 
-/** One line of the tables in config/README.md, as Markdown. */
+/** One row of a table in config/README.md, as Markdown. */
 export interface FieldDocs {
   readonly name: string;
   readonly type: string;
@@ -136,41 +136,42 @@ export function docsOf(table: FieldTable): readonly FieldDocs[] {
   return Object.values(table).map((row) => ({
     name: row.name,
     type: row.type,
-    default: row.shownDefault ?? shown(row),
+    default: row.shownDefault ?? formatDefault(row),
     docs: row.docs,
   }));
 }
 
-function shown(row: Field<unknown>): string {
+function formatDefault(row: Field<unknown>): string {
   if (!('default' in row)) return 'required';
   return row.default === undefined
     ? 'none'
     : `\`${typeof row.default === 'string' ? row.default : JSON.stringify(row.default)}\``;
 }
 
-/** A string in which `faultOf` finds no fault. */
+/** A string for which `faultOf` returns no fault. */
 export function text(faultOf: (text: string) => Fault | undefined) {
-  return z.string().check((payload) => complain(payload, [], faultOf(payload.value)));
+  return z.string().check((payload) => reportFault(payload, [], faultOf(payload.value)));
 }
 
-/** For what becomes part of a header or of a request: one that is too long is refused by clients and servers on its way. */
+/** Bounds text that becomes part of a header or request: clients and servers reject headers that are too long. */
 export function lengthFault(value: { readonly length: number }, max: number): Fault | undefined {
   if (value.length <= max) return undefined;
   return { message: `has ${value.length} characters, and at most ${max} are allowed`, remedy: 'Write a shorter one.' };
 }
 
-/** What zod gives a check to report issues. */
-type Complaints = Pick<z.core.ParsePayload, 'value' | 'issues'>;
+/** The part of zod's payload that a check needs to report issues. */
+type CheckPayload = Pick<z.core.ParsePayload, 'value' | 'issues'>;
 
-/** Reports a fault in the part of a value at `path`; nothing when there is none. */
-export function complain({ value, issues }: Complaints, path: PropertyKey[], fault: Fault | undefined): void {
+/** Adds `fault` to zod's issues for the part of the value at `path`. Does nothing when `fault` is undefined. */
+export function reportFault({ value, issues }: CheckPayload, path: PropertyKey[], fault: Fault | undefined): void {
   if (fault === undefined) return;
   issues.push({ code: 'custom', input: value, path, message: fault.message, params: { remedy: fault.remedy } });
 }
 
 /**
- * A map with these keys and no others. zod passes on a message and nothing else, so the message lists the known keys,
- * without those in `refused`, which are in the shape only to explain why they are not supported.
+ * A map with these keys and no others. The message of an unknown key's issue is the list of known keys, from which
+ * errors.ts builds the final message, because zod passes on nothing but the message. The list omits the keys in
+ * `refused`, which the shape contains only to explain why they are not supported.
  */
 export function strict<Shape extends z.core.$ZodLooseShape>(shape: Shape, refused: readonly string[] = []) {
   const known = Object.keys(shape)

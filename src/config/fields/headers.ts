@@ -1,8 +1,8 @@
-/** Header names, header maps and added headers: what no field may set, and the variables of Envoy that are filled in. */
+/** Header names, header maps and added headers, with the headers that no field may set and the supported variables. */
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
-import { complain, field, lengthFault, mapOf, text } from './field.ts';
+import { field, lengthFault, mapOf, reportFault, text } from './field.ts';
 import { commaList, either, flag } from './values.ts';
 
 export interface Named<T> {
@@ -10,7 +10,7 @@ export interface Named<T> {
   readonly value: T;
 }
 
-/** An RFC 9110 section 5.1 field name; becomes lower case, in which `faultOf` gets it. */
+/** A field name (RFC 9110 section 5.1), converted to lower case before `faultOf` checks it. */
 export function headerName(faultOf: (name: string) => Fault | undefined = () => undefined) {
   return text(headerNameFault)
     .transform((name) => name.toLowerCase())
@@ -19,7 +19,7 @@ export function headerName(faultOf: (name: string) => Fault | undefined = () => 
 
 const nameLengthMax = 256;
 
-/** Of all headers that one field of a record adds, names and values. */
+/** The maximum total length of the headers that one field of a record adds, names and values together. */
 const headersLengthMax = 8192;
 
 export function headerNameFault(name: string): Fault | undefined {
@@ -30,7 +30,7 @@ export function headerNameFault(name: string): Fault | undefined {
   };
 }
 
-/** A map by header name, as a list with names in lower case; refuses `X-A` beside `x-a`. */
+/** A map by header name, converted to a list with lower-case names. Rejects names that differ only in case. */
 export function headerMap<T>(value: z.ZodType<T>, faultOf: (name: string) => Fault | undefined = () => undefined) {
   return z
     .record(z.string(), value)
@@ -38,7 +38,7 @@ export function headerMap<T>(value: z.ZodType<T>, faultOf: (name: string) => Fau
       const seen = new Set<string>();
       for (const key of Object.keys(payload.value)) {
         const name = key.toLowerCase();
-        complain(payload, [key], headerNameFault(key) ?? faultOf(name) ?? (seen.has(name) ? repeated : undefined));
+        reportFault(payload, [key], headerNameFault(key) ?? faultOf(name) ?? (seen.has(name) ? repeated : undefined));
         seen.add(name);
       }
     })
@@ -49,27 +49,33 @@ export function headerMap<T>(value: z.ZodType<T>, faultOf: (name: string) => Fau
 
 const repeated: Fault = {
   message: 'appears twice, in different case',
-  remedy: 'Keep one of the two: header names are the same in upper and lower case.',
+  remedy: 'Keep one of the two: header names are case-insensitive.',
 };
 
-/** What a header's value cannot hold (RFC 9110 section 5.5); with a line break it would be two headers. */
+/**
+ * Rejects characters that a header value cannot contain (RFC 9110 section 5.5). A line break would start another
+ * header.
+ */
 export function headerValueFault(value: string): Fault | undefined {
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value) && value.trim() === value) return undefined;
   return {
-    message: 'holds what no header value can hold',
-    remedy: 'Write one line without control characters, without spaces at its ends, in letters of Latin-1.',
+    message: 'is not a valid header value',
+    remedy: 'Write a single line of Latin-1 text, without control characters and without leading or trailing spaces.',
   };
 }
 
-/** Headers in which a client sends its credentials. */
+/** The headers in which clients send credentials. */
 export const credentialHeaders: readonly string[] = ['authorization', 'cookie', 'proxy-authorization'];
 
-/** Headers that frame a message or belong to one connection (RFC 9110 sections 7.2, 7.6.1, 8.6): the gateway sets them. */
+/**
+ * Rejects headers that frame a message or apply to one connection (RFC 9110 sections 7.2, 7.6.1, 8.6): the gateway sets
+ * them.
+ */
 export function framingFault(name: string): Fault | undefined {
   if (name === 'host') return { message: '"host" addresses the request', remedy: 'Set host_rewrite instead.' };
   if (!framing.has(name)) return undefined;
   return {
-    message: `"${name}" frames the message or belongs to one connection`,
+    message: `"${name}" frames the message or applies to one connection only`,
     remedy: 'Remove it: the gateway sets it on each connection.',
   };
 }
@@ -87,14 +93,14 @@ const framing: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** `name` in lower case. Without `append` the value replaces what the header had. */
+/** A header to add; `name` is lower-case. Without `append`, the value replaces the existing ones. */
 export interface HeaderValue {
   readonly name: string;
   readonly value: string;
   readonly append: boolean;
 }
 
-/** Headers are removed first, then added. */
+/** Headers to add and remove. Removals come first. */
 export interface HeaderRules {
   readonly add: readonly HeaderValue[];
   /** Lower-case names. */
@@ -103,7 +109,7 @@ export interface HeaderRules {
 
 const addedValue = text(addedValueFault);
 
-/** A bare text is appended, as in Emissary. */
+/** Plain text is appended, as in Emissary. */
 const addition = either<{ value: string; append: boolean }>((given) => (typeof given === 'string' ? bare : long));
 const bare = addedValue.transform((value) => ({ value, append: true }));
 const long = mapOf({
@@ -111,34 +117,34 @@ const long = mapOf({
   append: field({ name: 'append', ...flag, default: true, docs: '' }),
 });
 
-/** `{ X-Served-By: gateway }`, or with `{ value, append }` in place of the text. */
+/** Headers to add: `{ X-Served-By: gateway }`, or `{ X-Served-By: { value: gateway, append: false } }`. */
 export const addedHeaders = headerMap(addition, framingFault)
   .transform((map): readonly HeaderValue[] => map.map(({ name, value }) => ({ name, ...value })))
   .check((payload) => {
     const length = payload.value.reduce((sum, { name, value }) => sum + name.length + value.length, 0);
-    complain(payload, [], lengthFault({ length }, headersLengthMax));
+    reportFault(payload, [], lengthFault({ length }, headersLengthMax));
   });
 
-/** A list that becomes the value of one header. */
+/** Bounds a list whose items become the value of a single header. */
 export function joinedList(list: z.ZodType<string[]>) {
-  return list.check((payload) => complain(payload, [], lengthFault(payload.value.join(', '), headersLengthMax)));
+  return list.check((payload) => reportFault(payload, [], lengthFault(payload.value.join(', '), headersLengthMax)));
 }
 
 export const removedHeaders = commaList(headerName(framingFault));
 
-/** Filled in between percent signs. Envoy has more; they would reach the service as they are. */
+/** The supported variables, written between percent signs. Envoy has more, which would reach the service unexpanded. */
 const variables = ['PROTOCOL', 'DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT'] as const;
 
 export type HeaderVariable = (typeof variables)[number];
 
-/** The first command of Envoy in a value that is not filled in, such as `%START_TIME%`. */
+/** Returns the first Envoy command in a value that is not supported here, such as `%START_TIME%`. */
 export function unknownCommand(value: string): string | undefined {
   const known: readonly string[] = variables;
   const commands = value.match(/%[A-Z][A-Z_]+(?:\([^)]*\))?(?::\d+)?%/g) ?? [];
   return commands.find((command) => !known.includes(command.slice(1, -1)));
 }
 
-/** `%REQ(…)%`: what is between the parentheses may be a secret. */
+/** Replaces the arguments of a command with an ellipsis, as in `%REQ(…)%`, because they may be a secret. */
 function withoutArguments(command: string): string {
   return command.replace(/\(.*\)/, '(…)');
 }
@@ -147,7 +153,7 @@ function addedValueFault(given: string): Fault | undefined {
   const command = unknownCommand(given);
   if (command === undefined) return headerValueFault(given);
   return {
-    message: `holds ${withoutArguments(command)}, which is not filled in`,
-    remedy: `Write a fixed value, or one of ${variables.map((name) => `%${name}%`).join(', ')}.`,
+    message: `contains ${withoutArguments(command)}, which is not supported`,
+    remedy: `Write a fixed value, or use one of ${variables.map((name) => `%${name}%`).join(', ')}.`,
   };
 }

@@ -1,28 +1,33 @@
-/** What a prefix or a rewrite may look like, rule by rule: a path as requests have it after sanitising, so that it can match. */
+/** Rules for prefixes and rewrites: they must look like sanitised request paths, because others could never match. */
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { lengthFault } from './field.ts';
 
 const pathLengthMax = 2048;
 
-/** What is wrong with a Mapping's prefix, or undefined. */
+/** Returns the fault of a Mapping's prefix, or undefined when it is valid. */
 export function prefixFault(path: string): Fault | undefined {
   const rule = rules.find(({ breaks }) => breaks(path));
   if (rule === undefined) return lengthFault(path, pathLengthMax);
   return { message: `${quote(path)} ${rule.message}`, remedy: rule.remedy(path) };
 }
 
-/** The same for a rewrite, which may be empty as well. */
+/** Like `prefixFault`, for a rewrite, which may also be empty. */
 export function rewriteFault(path: string): Fault | undefined {
   return path === '' ? undefined : prefixFault(path);
 }
 
-/** Without the slash at the end: `/v1/hotels/` and `/v1/hotels` are one path. `/` and `''` stay. */
+/**
+ * Removes a trailing slash, because `/v1/hotels/` and `/v1/hotels` are the same path. Leaves `/` and `''` unchanged.
+ */
 export function withoutTrailingSlash(path: string): string {
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
-/** A prefix as requests have it: their percent-encoding is in capitals (RFC 3986 section 6.2.2.1). */
+/**
+ * Normalises a prefix like a request path: without a trailing slash, and with upper-case percent-encoding (RFC 3986
+ * section 6.2.2.1).
+ */
 export function requestedPrefix(path: string): string {
   return withoutTrailingSlash(path.replace(/%[\da-f]{2}/gi, (encoded) => encoded.toUpperCase()));
 }
@@ -41,39 +46,39 @@ const rules: readonly Rule[] = [
   },
   {
     breaks: (path) => path.includes('\\'),
-    message: 'holds a backslash',
-    remedy: () => 'Put "/" between segments.',
+    message: 'contains a backslash',
+    remedy: () => 'Separate segments with "/".',
   },
   {
     breaks: (path) => /[?#]/.test(path),
-    message: 'holds a query or a fragment',
-    remedy: () => 'Only the path is matched: leave out everything from "?" or "#" on.',
+    message: 'contains a query or a fragment',
+    remedy: () => 'Only the path is matched: remove everything from the "?" or "#" on.',
   },
   {
     breaks: (path) => path.includes('//'),
-    message: 'holds an empty segment ("//")',
+    message: 'contains an empty segment ("//")',
     remedy: (path) => `Write it as ${quote(path.replace(/\/{2,}/g, '/'))}.`,
   },
   {
-    // RFC 3986 section 5.2.4; an encoded dot means the same (section 6.2.2.3), and such requests are refused.
+    // RFC 3986 section 5.2.4. An encoded dot means the same (section 6.2.2.3). The gateway rejects such requests.
     breaks: (path) => /\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path),
-    message: 'holds a dot segment',
-    remedy: () => 'Write the path that it leads to, without "." and "..".',
+    message: 'contains a dot segment',
+    remedy: () => 'Write the resolved path, without "." and "..".',
   },
   {
     breaks: (path) => /%(?![\da-f]{2})/i.test(path),
-    message: 'holds a "%" without two hexadecimal digits',
+    message: 'contains a "%" that is not followed by two hexadecimal digits',
     remedy: () => 'Write a percent sign as "%25".',
   },
   {
-    // RFC 3986 section 6.2.2.2: such characters arrive decoded, so this would match no request.
+    // RFC 3986 section 6.2.2.2: the gateway decodes such characters in requests, so this would never match.
     breaks: (path) => decodeUnreserved(path) !== path,
     message: 'percent-encodes a character that needs no encoding',
     remedy: (path) => `Write it as ${quote(decodeUnreserved(path))}.`,
   },
   {
     breaks: (path) => /[^\x21-\x7e]/.test(path),
-    message: 'holds a character that no request path can hold',
+    message: 'contains a character that is not allowed in a request path',
     remedy: () => 'Percent-encode it as UTF-8, for example "/caf%C3%A9".',
   },
 ];

@@ -1,14 +1,14 @@
-/** Regular expressions in RE2's syntax, matched in linear time, so that no request can make one slow. */
+/** Regular expressions in RE2 syntax, matched in linear time so that no request can make one slow. */
 import { type Matcher, RE2JS } from 're2js';
 import type { Fault } from '../errors.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 
 export interface Pattern {
-  /** The whole text. */
+  /** Reports whether the pattern matches the whole text. */
   readonly matches: (text: string) => boolean;
   /**
-   * Replaces every match, as Envoy's regex_rewrite does: `\0` is the match, `\1` to `\9` are its groups, `\\` is
-   * a backslash. After 100 matches the rest of the text stays as it is.
+   * Replaces every match like Envoy's regex_rewrite: `\0` is the match, `\1` to `\9` are its groups, and `\\` is
+   * a backslash. Replaces at most 100 matches.
    */
   readonly replace: (text: string, substitution: string) => string;
 }
@@ -17,10 +17,10 @@ type CompiledPattern = { readonly ok: true; readonly pattern: Pattern } | { read
 
 const lengthMax = 1000;
 
-/** In RE2's instructions; the default of Emissary's `regex_max_size`. A match costs at most this many steps per character. */
+/** Counts RE2 instructions, which bound the steps per character. The same as Emissary's default `regex_max_size`. */
 const programSizeMax = 200;
 
-/** Each search for the next match may read to the end of the text, so bounding their number keeps the whole linear. */
+/** Each search for the next match may read to the end of the text. Bounding their number keeps the total linear. */
 const replacementsMax = 100;
 
 export function compilePattern(text: string): CompiledPattern {
@@ -33,19 +33,19 @@ export function compilePattern(text: string): CompiledPattern {
   return { ok: true, pattern: patternOf(compiled) };
 }
 
-/** What is wrong with a pattern, or undefined. */
+/** Returns the fault of a pattern, or undefined when it is valid. */
 export function patternFault(text: string): Fault | undefined {
   const compiled = compilePattern(text);
   return compiled.ok ? undefined : compiled.fault;
 }
 
-/** The same without the text of the pattern, which may be a secret. */
+/** Like `patternFault`, but the message omits the pattern, which may be a secret. */
 export function secretPatternFault(text: string): Fault | undefined {
   const fault = patternFault(text);
-  return fault && { message: 'is not a regular expression that can be used', remedy: fault.remedy };
+  return fault && { message: 'is not a valid regular expression', remedy: fault.remedy };
 }
 
-/** What is wrong with a substitution for this pattern, or undefined. */
+/** Returns the fault of a substitution for the pattern `text`, or undefined when it is valid. */
 export function substitutionFault(substitution: string, text: string): Fault | undefined {
   const compiled = compiledOrFault(text);
   if (!(compiled instanceof RE2JS)) return undefined;
@@ -54,9 +54,9 @@ export function substitutionFault(substitution: string, text: string): Fault | u
   const wrong = escapes.find((used) => !(used === '\\\\' || (/\d/.test(used) && Number(used[1]) <= groups)));
   if (wrong !== undefined) {
     return {
-      message: `${quote(substitution)} holds ${wrong}, and the pattern ${quote(text)} has ${groupsInWords(groups)}`,
+      message: `${quote(substitution)} contains ${wrong}, but the pattern ${quote(text)} has ${groupsInWords(groups)}`,
       remedy:
-        'Put parentheses around what it should hold: \\1 is the first group, \\0 the whole match, \\\\ a backslash.',
+        'Put parentheses around the part to insert: \\1 is the first group, \\0 the whole match, \\\\ a backslash.',
     };
   }
   return /(?<!\\)(?:\\\\)*\\$/.test(substitution)
@@ -65,7 +65,7 @@ export function substitutionFault(substitution: string, text: string): Fault | u
 }
 
 function groupsInWords(groups: number): string {
-  if (groups === 0) return 'no group';
+  if (groups === 0) return 'no groups';
   return groups === 1 ? 'one group' : `${groups} groups`;
 }
 
@@ -76,7 +76,9 @@ function patternOf(compiled: RE2JS): Pattern {
   });
 }
 
-/** Skips an empty match right behind another match, as RE2's GlobalReplace does: `.*` matches a text once. */
+/**
+ * Skips an empty match directly after another match, like RE2's GlobalReplace, so that `.*` matches a text only once.
+ */
 function replaceAll(matcher: Matcher, text: string, substitution: string): string {
   let replaced = '';
   let end = -1;
@@ -103,7 +105,7 @@ function compiledOrFault(text: string): RE2JS | Fault {
   }
 }
 
-/** Names the syntax that other engines have and RE2 does not, because people try it. */
+/** Recognises common syntax that other engines support and RE2 does not. */
 function syntaxFault(text: string, message: string): Fault {
   const foreign = foreignSyntax.find(({ form }) => form.test(text));
   if (foreign !== undefined) {
@@ -112,11 +114,11 @@ function syntaxFault(text: string, message: string): Fault {
       remedy: foreign.remedy,
     };
   }
-  const said = message.replace(/^error parsing regexp: /, '');
+  const reason = message.replace(/^error parsing regexp: /, '');
   return {
-    // After a colon comes a part of the pattern.
-    message: `${quote(text)} is not a regular expression: ${mayHoldSecret(text) ? said.replace(/:.*/s, '') : said}`,
-    remedy: "Write it in RE2's syntax: https://github.com/google/re2/wiki/Syntax",
+    // RE2 quotes a part of the pattern after the colon.
+    message: `${quote(text)} is not a regular expression: ${mayHoldSecret(text) ? reason.replace(/:.*/s, '') : reason}`,
+    remedy: 'Write it in RE2 syntax: https://github.com/google/re2/wiki/Syntax',
   };
 }
 
@@ -124,7 +126,7 @@ const foreignSyntax = [
   {
     form: /\(\?<?[=!]/,
     name: 'a look-around',
-    remedy: 'Match what must be there instead, or use a second mapping with a higher precedence for what must not.',
+    remedy: 'Match only what must be present, or add a mapping with a higher precedence for the paths to exclude.',
   },
   {
     form: /\\[1-9k]/,
@@ -134,14 +136,14 @@ const foreignSyntax = [
   {
     form: /\(\?>|[*+?}]\+/,
     name: 'an atomic group or a possessive quantifier',
-    remedy: 'Leave it out: matching never backtracks.',
+    remedy: 'Remove it: matching never backtracks.',
   },
 ] as const;
 
 function tooLarge(text: string, message: string): Fault {
   return {
     message: `${quote(text)} ${message}`,
-    remedy: 'Write a shorter one: split it over several mappings, or count less with {n,m}.',
+    remedy: 'Write a shorter one: split it into several mappings, or use smaller counts in {n,m}.',
   };
 }
 

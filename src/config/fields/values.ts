@@ -1,19 +1,19 @@
-/** Kinds of values as zod schemas: flag, milliseconds, duration, whole number, name, list, service reference, method, protocol. */
+/** Schemas for common values: flags, numbers, durations, names, lists, service references, methods and protocols. */
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { parseServiceReference, type ServiceReference } from './addresses.ts';
-import { complain, text } from './field.ts';
+import { reportFault, text } from './field.ts';
 
-/** Parts of a row for a field that is true or false. */
+/** The common part of a row for a boolean field. */
 export const flag = { schema: z.boolean(), type: 'true or false', example: 'true' } as const;
 
-/** Parts of a row for a time. A `min` of 0 allows 0, which means without end. */
+/** The common part of a row for a duration in milliseconds. Pass 0 for `min` where 0 means no limit. */
 export function milliseconds(min: 0 | 1 = 1) {
   return { schema: wholeNumber(min, delayMsMax), type: 'milliseconds', example: '3000' } as const;
 }
 
-/** A Node timer with a longer delay, such as `Infinity`, would fire at once. */
+/** The longest delay of a Node timer. With a longer one, such as `Infinity`, it would fire immediately. */
 export const delayMsMax = 2_147_483_647;
 
 export function wholeNumber(min: number, max: number) {
@@ -24,28 +24,31 @@ export function wholeNumber(min: number, max: number) {
   });
 }
 
-/** A check of lists and maps that must not be empty. */
+/** Returns a check that rejects empty lists and maps. */
 export function refuseEmpty(remedy: string) {
   return (payload: z.core.ParsePayload<object>): void => {
-    if (Object.keys(payload.value).length === 0) complain(payload, [], { message: 'is empty', remedy });
+    if (Object.keys(payload.value).length === 0) reportFault(payload, [], { message: 'is empty', remedy });
   };
 }
 
-/** A text of at least one character. */
+/** Text of at least one character. */
 export function notEmpty(remedy: string) {
   return text((value) => (value === '' ? { message: 'is empty', remedy } : undefined));
 }
 
-/** A name of one line that is not blank. */
+/** A single-line name that is not blank. */
 export function label(faultOf: (name: string) => Fault | undefined = () => undefined) {
   return text((value) =>
     /\S/.test(value) && !/\p{Cc}/u.test(value)
       ? faultOf(value)
-      : { message: 'is empty or holds control characters', remedy: 'Give it a name of one line.' },
+      : { message: 'is empty or contains control characters', remedy: 'Give it a name on a single line.' },
   );
 }
 
-/** The schema that `select` picks for a value, so that errors are about the form that was meant. */
+/**
+ * Parses with the schema that `select` returns for the value. Unlike a zod union, it reports the errors of one schema
+ * only.
+ */
 export function either<T>(select: (value: unknown) => z.ZodType<T>) {
   return z.unknown().transform((value, { issues }): T => {
     const read = select(value).safeParse(value);
@@ -55,7 +58,7 @@ export function either<T>(select: (value: unknown) => z.ZodType<T>) {
   });
 }
 
-/** A list of texts, or one text with commas between them. */
+/** A list of strings, or a single string that separates them by commas. */
 export function commaList<T>(item: z.ZodType<T, string>) {
   return either((value) => (typeof value === 'string' ? splitText : texts)).pipe(z.array(item));
 }
@@ -68,13 +71,13 @@ const splitText = z.string().transform((written) =>
     .filter((part) => part !== ''),
 );
 
-/** One map, or a list of one, as Envoy's records have it. */
+/** A map, or a list with a single map, which is how Envoy writes it. */
 export function listOfOne<T>(schema: z.ZodType<T>) {
   const list = z.array(schema).transform((items, payload): T => {
     const [only] = items;
     if (items.length === 1 && only !== undefined) return only;
-    complain(payload, [], {
-      message: `must hold one entry, not ${items.length}`,
+    reportFault(payload, [], {
+      message: `must contain one entry, not ${items.length}`,
       remedy: 'Write the entry as a map, or as a list of one.',
     });
     return z.NEVER;
@@ -82,12 +85,12 @@ export function listOfOne<T>(schema: z.ZodType<T>) {
   return either((value) => (Array.isArray(value) ? list : schema));
 }
 
-/** A text such as `250ms`, `1.5s` or `1m30s`; becomes whole milliseconds, at least 1. */
+/** Text such as `250ms`, `1.5s` or `1m30s`, converted to whole milliseconds, at least 1. */
 export function duration() {
   return text(durationFault).transform((written) => parseDuration(written) ?? 0);
 }
 
-/** In milliseconds; undefined when the text is no duration. */
+/** Returns milliseconds, or undefined when the text is not a duration. */
 export function parseDuration(written: string): number | undefined {
   if (!/^(?:\d{1,12}(?:\.\d{1,6})?(?:ms|s|m|h))+$/.test(written)) return undefined;
   const parts = written.matchAll(/(?<count>[\d.]+)(?<unit>ms|s|m|h)/g);
@@ -107,7 +110,10 @@ function durationFault(written: string): Fault | undefined {
   };
 }
 
-/** A service reference with one of these schemes, or none; without a path, which comes from the request. Faults leave other texts out, since they may hold credentials. */
+/**
+ * A service reference with one of these schemes or without a scheme. It has no path, because the request provides it.
+ * The error for text that is not a reference does not quote it, because it may contain credentials.
+ */
 export function serviceReference(schemes: readonly ServiceReference['scheme'][]) {
   const remedy = `Write the name of a service, name:port${schemes.map((scheme) => `, or ${scheme}://host:port`).join('')}.`;
   return text((reference) => {
@@ -125,12 +131,12 @@ function referenceFault(reference: string, schemes: readonly ServiceReference['s
   return parsed.path === undefined ? undefined : `${shown} has a path`;
 }
 
-/** Methods are case-sensitive (RFC 9110 section 9.1): a method in lower case would match no request. */
+/** Rejects lower-case methods: methods are case-sensitive (RFC 9110 section 9.1), so they would never match. */
 export function methodFault(method: string): Fault | undefined {
   if (!/^[\w!#$%&'*+.^`|~-]+$/.test(method)) {
     return {
       message: `${quote(method)} is not a method`,
-      remedy: 'Write one, such as GET; for several set method_regex: true and write "GET|HEAD".',
+      remedy: 'Write one method, such as GET. For several, set method_regex: true and write "GET|HEAD".',
     };
   }
   const upper = method.toUpperCase();
@@ -138,7 +144,7 @@ export function methodFault(method: string): Fault | undefined {
   return { message: `${quote(method)} is in lower case, did you mean ${upper}?`, remedy: `Write ${upper}.` };
 }
 
-/** Protocols of HTTP itself are refused: their requests would bypass every check of the gateway. */
+/** Rejects upgrades to other versions of HTTP, whose requests would bypass the gateway's checks. */
 export function upgradeFault(protocol: string): Fault | undefined {
   if (/^(?:h2c?|http|tls)(?:\/|$)/i.test(protocol)) {
     return {

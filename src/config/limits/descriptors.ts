@@ -10,7 +10,7 @@ import {
   type Source,
   valueAt,
 } from '../errors.ts';
-import { complain, strict } from '../fields/field.ts';
+import { reportFault, strict } from '../fields/field.ts';
 import { notEmpty } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 import { type Limit, leftOut, limitsSchema } from './limit.ts';
@@ -92,7 +92,7 @@ const descriptorSchema: z.ZodType<DescriptorFields> = strict({
   descriptors: leftOut(z.lazy(() => z.array(descriptorSchema))),
   // For the answers of envoyproxy/ratelimit, which can carry it as dynamic metadata; ours do not.
   metadata: leftOut(z.record(z.string(), z.unknown())),
-}).check((payload) => complain(payload, ['share_threshold'], shareFault(payload.value)));
+}).check((payload) => reportFault(payload, ['share_threshold'], shareFault(payload.value)));
 
 const domainSchema = strict({
   domain: notEmpty('For example: domain: gateway'),
@@ -150,7 +150,10 @@ function limitsOf({ rate_limit: limits = [], shadow_mode, quota_mode }: Descript
   return limits.map((limit) => ({ ...limit, shadowMode: shadow_mode ?? false, quotaMode: quota_mode ?? false }));
 }
 
-/** Compares key and value separately: joined by an underscore, as in envoyproxy/ratelimit, `a_b` + `c` and `a` + `b_c` would clash. */
+/**
+ * Compares key and value separately: joined by an underscore, as in envoyproxy/ratelimit, `a_b` + `c` and `a` + `b_c`
+ * would clash.
+ */
 function repeatedDescriptors(
   fields: readonly DescriptorFields[],
   path: Path,
@@ -168,7 +171,9 @@ function repeatedDescriptors(
   });
 }
 
-/** The key of Envoy's labels whose value is a word of the configuration; it names a kind of request, and is no secret. */
+/**
+ * The key of Envoy's labels whose value is a word of the configuration; it names a kind of request, and is no secret.
+ */
 export const genericKey = 'generic_key';
 
 /** An entry of a descriptor for people who may not read the files: `user`, or `user=…` for one user. */

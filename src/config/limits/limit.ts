@@ -1,7 +1,7 @@
 /** One limit of a descriptor, or several: unit, window, algorithm and burst, and what of these cannot be combined. */
 import * as z from 'zod';
 import { didYouMean, type Fault } from '../errors.ts';
-import { complain, lengthFault, strict, text } from '../fields/field.ts';
+import { lengthFault, reportFault, strict, text } from '../fields/field.ts';
 import { either, notEmpty, wholeNumber } from '../fields/values.ts';
 import { quote } from '../quote.ts';
 
@@ -10,7 +10,9 @@ export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'ye
 /** How a limit counts; src/ratelimit describes each exactly. */
 export type Algorithm = 'fixed_window' | 'sliding_window' | 'token_bucket';
 
-/** So many requests per `unitMultiplier` × `unit`. `unlimited` has no unit and no number (they read `'second'` and 0). */
+/**
+ * So many requests per `unitMultiplier` × `unit`. `unlimited` has no unit and no number (they read `'second'` and 0).
+ */
 export interface Limit {
   readonly unit: Unit;
   /** 30 with `'second'` is half a minute. @default 1 */
@@ -70,12 +72,12 @@ type LimitFields = z.infer<typeof fieldsSchema>;
 
 const limitSchema = fieldsSchema
   .transform((fields) => ({ fields, limit: limitOf(fields) }))
-  .check((payload) => complain(payload, [], limitFault(payload.value.fields, payload.value.limit)))
+  .check((payload) => reportFault(payload, [], limitFault(payload.value.fields, payload.value.limit)))
   .transform(({ limit }) => limit);
 
 const listSchema = z
   .array(limitSchema)
-  .check((payload) => complain(payload, [], payload.value.length === 0 ? emptyList : clashFault(payload.value)));
+  .check((payload) => reportFault(payload, [], payload.value.length === 0 ? emptyList : clashFault(payload.value)));
 
 /** One map or a list of maps. */
 export const limitsSchema = either<readonly Limit[]>((value) =>
@@ -158,7 +160,10 @@ export function windowSeconds({ unit, unitMultiplier }: Pick<Limit, 'unit' | 'un
   return unitSeconds[unit] * unitMultiplier;
 }
 
-/** How long a counter of the limit matters: its window, or the time in which an empty token bucket fills up, whichever is longer. */
+/**
+ * How long a counter of the limit matters: its window, or the time in which an empty token bucket fills up, whichever
+ * is longer.
+ */
 function memorySeconds(limit: Limit): number {
   const window = windowSeconds(limit);
   const { algorithm, requestsPerUnit } = limit;

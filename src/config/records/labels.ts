@@ -1,12 +1,15 @@
 /** `labels`: every way to write one, and the descriptor entry that it becomes. */
 import * as z from 'zod';
-import { complain, lengthFault, strict, text } from '../fields/field.ts';
+import { lengthFault, reportFault, strict, text } from '../fields/field.ts';
 import { headerNameFault } from '../fields/headers.ts';
 import { either, label, refuseEmpty, wholeNumber } from '../fields/values.ts';
 import { requestBounds } from '../limits/request-bounds.ts';
 import { quote } from '../quote.ts';
 
-/** `name` is the key of the entry. A `header` is lower-case; `default` is sent when it is missing and `omitIfNotPresent` is false. */
+/**
+ * `name` is the key of the entry. A `header` is lower-case; `default` is sent when it is missing and `omitIfNotPresent`
+ * is false.
+ */
 export type Label =
   | {
       readonly kind: 'header';
@@ -16,7 +19,10 @@ export type Label =
       readonly default: string;
     }
   | { readonly kind: 'generic_key'; readonly name: string; readonly value: string }
-  /** The client's address as trusted proxies report it; the names of the gateway and of the mapping's service; method and path. */
+  /**
+   * The client's address as trusted proxies report it; the names of the gateway and of the mapping's service; method
+   * and path.
+   */
   | {
       readonly kind: 'remote_address' | 'source_cluster' | 'destination_cluster' | 'method' | 'path';
       readonly name: string;
@@ -112,7 +118,10 @@ const maps = new Map<string, z.ZodType<readonly Label[]>>([
   ['generic_key', genericKey],
 ]);
 
-/** Ambassador's ways of writing a label, and the long form otherwise. A label in the long form may have any of these names. */
+/**
+ * Ambassador's ways of writing a label, and the long form otherwise. A label in the long form may have any of these
+ * names.
+ */
 const definition = either<readonly Label[]>((value) => {
   if (typeof value === 'string') return bareText;
   const [kind = '', fields] = typeof value === 'object' && value !== null ? (Object.entries(value)[0] ?? []) : [];
@@ -143,7 +152,7 @@ function groupsOf(entry: Readonly<Record<string, readonly Label[]>>): readonly L
 function refuseMore(what: string, max: number) {
   return (payload: z.core.ParsePayload<readonly unknown[]>): void => {
     const message = `has ${payload.value.length} ${what}, and at most ${max} are allowed`;
-    if (payload.value.length > max) complain(payload, [], { message, remedy: `Remove some of the ${what}.` });
+    if (payload.value.length > max) reportFault(payload, [], { message, remedy: `Remove some of the ${what}.` });
   };
 }
 
@@ -175,12 +184,14 @@ function headerLabel(name: string, fields: z.infer<typeof headerFields>): Label 
   };
 }
 
-/** A mistake in Ambassador's own documentation: `header:` at the same indent as the label's name is a label of its own. */
+/**
+ * A mistake in Ambassador's own documentation: `header:` at the same indent as the label's name is a label of its own.
+ */
 function refuseOutdented(value: unknown, context: z.core.$RefinementCtx): unknown {
   if (typeof value !== 'object' || value === null || !('header' in value)) return value;
   const name = Object.entries(value).find(([, fields]) => fields === null)?.[0];
   if (name === undefined) return value;
-  complain({ value, issues: context.issues }, ['header'], {
+  reportFault({ value, issues: context.issues }, ['header'], {
     message: `is beside the label ${quote(name)} instead of below it, did you mean to indent it?`,
     remedy: `Indent "header" and what follows it one level further than ${quote(name)}.`,
   });

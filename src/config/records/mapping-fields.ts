@@ -134,7 +134,7 @@ export const mappingFields = {
     shownDefault: '`/`',
     docs: 'What the prefix becomes; `""` leaves the path alone.',
     example: '/ (or "" to leave the path alone)',
-    besideRedirect: false,
+    allowedWithRedirect: false,
     ambassador: translateRewrite,
   }),
   regexRewrite: optional({
@@ -143,7 +143,7 @@ export const mappingFields = {
     type: 'map',
     docs: '`pattern` and `substitution` on the path, in place of `rewrite`; `\\1` is the first group.',
     example: '{ pattern: "^/v1/([a-z]+)", substitution: "/\\\\1" }',
-    besideRedirect: false,
+    allowedWithRedirect: false,
   }),
   hostRewrite: optional({
     name: 'host_rewrite',
@@ -152,7 +152,7 @@ export const mappingFields = {
     shownDefault: "the client's",
     docs: 'The `Host` that the service sees; `"{service}"` is the service\'s own. Its certificate is checked for its own name in any case.',
     example: 'hotel.example.com',
-    besideRedirect: false,
+    allowedWithRedirect: false,
   }),
   hostRedirect: field({
     name: 'host_redirect',
@@ -200,28 +200,28 @@ export const mappingFields = {
     shownDefault: 'the rest',
     docs: 'Percent of the requests that mappings with the same match share; of a shadow, percent that is copied.',
     example: '10',
-    besideRedirect: false,
+    allowedWithRedirect: false,
   }),
   shadow: field({
     name: 'shadow',
     ...flag,
     default: false,
     docs: 'Gets copies of the requests of the mapping with the same match; its answers are dropped.',
-    besideRedirect: false,
+    allowedWithRedirect: false,
   }),
   timeoutMs: optional({
     name: 'timeout_ms',
     ...milliseconds(0),
     shownDefault: '`UPSTREAM_TIMEOUT_MS`',
     docs: "Until the service's response headers, retries included; 0 is without end.",
-    besideRedirect: false,
+    allowedWithRedirect: false,
   }),
   connectTimeoutMs: optional({
     name: 'connect_timeout_ms',
     ...milliseconds(),
     shownDefault: '`UPSTREAM_CONNECT_TIMEOUT_MS`',
     docs: 'Until a connection to the service is made.',
-    besideRedirect: false,
+    allowedWithRedirect: false,
   }),
   idleTimeoutMs: optional({
     name: 'idle_timeout_ms',
@@ -229,7 +229,7 @@ export const mappingFields = {
     shownDefault: '`UPSTREAM_IDLE_TIMEOUT_MS`',
     docs: 'How long a body may pause, either way; 0 is without end.',
     example: '60000',
-    besideRedirect: false,
+    allowedWithRedirect: false,
   }),
   idleConnectionMs: optional({
     name: 'idle_connection_ms',
@@ -237,7 +237,7 @@ export const mappingFields = {
     shownDefault: '`1500`',
     docs: "How long an idle connection to the service is kept; less where the service's `Keep-Alive` says so, and up to 60000 where it says more and this is left out.",
     example: '1500',
-    besideRedirect: false,
+    allowedWithRedirect: false,
   }),
   maxRequestBytes: optional({
     name: 'max_request_bytes',
@@ -246,7 +246,7 @@ export const mappingFields = {
     shownDefault: '`BODY_BYTES_MAX`',
     docs: 'The largest body of a request to a service across HTTP; beyond it 413.',
     example: '104857600',
-    besideRedirect: false,
+    allowedWithRedirect: false,
   }),
   retryPolicy: optional({
     name: 'retry_policy',
@@ -254,7 +254,7 @@ export const mappingFields = {
     type: 'map',
     docs: '`retry_on` (`5xx`, `gateway-error`, `connect-failure`, `refused-stream`, `reset`, `retriable-4xx`, `retriable-status-codes`), `num_retries` (0 to 10, default 1), `per_try_timeout` or `per_try_timeout_ms`, `retriable_status_codes`.',
     example: '{ retry_on: connect-failure, num_retries: 2, per_try_timeout: 1s }',
-    besideRedirect: false,
+    allowedWithRedirect: false,
   }),
   circuitBreakers: field({
     name: 'circuit_breakers',
@@ -264,7 +264,7 @@ export const mappingFields = {
     shownDefault: '1024, 1024, 1024, 3, 10000',
     docs: '`max_connections` to each address, `max_pending_requests`, `max_requests`, `max_retries`, and `max_upgrades` for connections that have switched protocols; beyond them 503 at once.',
     example: '{ max_requests: 100 }',
-    besideRedirect: false,
+    allowedWithRedirect: false,
     ambassador: translateBreakers,
   }),
   healthCheck: optional({
@@ -273,7 +273,7 @@ export const mappingFields = {
     type: 'map',
     docs: '`timeout` (3s), `interval` (5s), `unhealthy_threshold` (2), `healthy_threshold` (1), `health_check: { http: { path, hostname, expected_statuses: [{ min, max }] } }`.',
     example: '{ interval: 5s, health_check: { http: { path: /health } } }',
-    besideRedirect: false,
+    allowedWithRedirect: false,
     ambassador: translateHealthChecks,
   }),
   outlierDetection: field({
@@ -284,7 +284,7 @@ export const mappingFields = {
     shownDefault: '5, 30000, 50',
     docs: '`consecutive_5xx` (0 is off) after which an address is ejected, `base_ejection_time_ms`, `max_ejection_percent`.',
     example: '{ consecutive_5xx: 5, base_ejection_time_ms: 30000, max_ejection_percent: 50 }',
-    besideRedirect: false,
+    allowedWithRedirect: false,
     ambassador: translateOutliers,
   }),
   loadBalancer: field({
@@ -294,7 +294,7 @@ export const mappingFields = {
     default: 'round_robin',
     docs: '`policy`: `round_robin` or `least_request`.',
     example: '{ policy: least_request }',
-    besideRedirect: false,
+    allowedWithRedirect: false,
     ambassador: loadBalancer,
   }),
   cors: optional<CorsRule>({
@@ -311,7 +311,7 @@ export const mappingFields = {
     ...map,
     docs: 'By name a value that is appended, or `{ value, append: false }`, which replaces what the header had.',
     example: '{ X-Served-By: { value: gateway, append: false } }',
-    besideRedirect: false,
+    allowedWithRedirect: false,
     ambassador: knownCommands('add_request_headers'),
   }),
   removeRequestHeaders: optional({
@@ -321,7 +321,7 @@ export const mappingFields = {
     shownDefault: '`[]`',
     docs: 'Removed before others are added.',
     example: '[X-Debug]',
-    besideRedirect: false,
+    allowedWithRedirect: false,
   }),
   addResponseHeaders: optional({
     name: 'add_response_headers',
@@ -346,7 +346,7 @@ export const mappingFields = {
     default: [],
     docs: 'Protocols to which a client may switch its connection: `websocket`.',
     example: '[websocket]',
-    besideRedirect: false,
+    allowedWithRedirect: false,
   }),
   labels: field<Readonly<Record<string, readonly LabelGroup[]>>>({
     name: 'labels',
@@ -355,7 +355,7 @@ export const mappingFields = {
     default: {},
     docs: 'By domain a list of groups; see below.',
     example: '{ gateway: [{ user: [{ x-travel-user: { header: X-Travel-User } }] }] }',
-    besideRedirect: false,
+    allowedWithRedirect: false,
     sameInGroup: true,
     ambassador: translateLabels,
   }),
@@ -364,7 +364,7 @@ export const mappingFields = {
     ...flag,
     default: false,
     docs: 'No auth service is asked.',
-    besideRedirect: false,
+    allowedWithRedirect: false,
     sameInGroup: true,
   }),
   authService: optional({
@@ -374,7 +374,7 @@ export const mappingFields = {
     shownDefault: 'the default one',
     docs: 'The AuthService that is asked.',
     example: 'auth',
-    besideRedirect: false,
+    allowedWithRedirect: false,
     sameInGroup: true,
   }),
 };
@@ -382,13 +382,13 @@ export const mappingFields = {
 export type MappingFields = ValuesOf<typeof mappingFields>;
 
 /** The keys of fields that are for a service that is called, and so not for a redirect. */
-export const callKeys = keysWhere(({ besideRedirect }) => besideRedirect === false);
+export const callKeys = keysWhere(({ allowedWithRedirect }) => allowedWithRedirect === false);
 
 /** The keys of fields that must be the same in all mappings that share requests by weight. */
 export const groupKeys = keysWhere(({ sameInGroup }) => sameInGroup === true);
 
 function keysWhere(
-  accepts: (row: { readonly besideRedirect?: false; readonly sameInGroup?: true }) => boolean,
+  accepts: (row: { readonly allowedWithRedirect?: false; readonly sameInGroup?: true }) => boolean,
 ): readonly (keyof MappingFields)[] {
   const keys = Object.keys(mappingFields) as (keyof MappingFields)[];
   return keys.filter((key) => accepts(mappingFields[key]));

@@ -2,13 +2,13 @@
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import {
-  complain,
   defaultsOf,
   field,
   type Given,
   mapOf,
   optional,
   type Rule,
+  reportFault,
   strict,
   text,
   type ValuesOf,
@@ -160,7 +160,7 @@ export interface HealthCheck {
 const statusCode = wholeNumber(100, 599);
 const statusRange = strict({ min: statusCode, max: statusCode }).check((payload) => {
   const { min, max } = payload.value;
-  if (min > max) complain(payload, ['min'], { message: `is above max: ${min} to ${max}`, remedy: 'Swap the two.' });
+  if (min > max) reportFault(payload, ['min'], { message: `is above max: ${min} to ${max}`, remedy: 'Swap the two.' });
 });
 
 const http = strict({

@@ -1,4 +1,4 @@
-/** Host names, addresses and networks, as people write them in settings. */
+/** Tests the parsing of host names, addresses, networks and service references. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import {
@@ -10,11 +10,11 @@ import {
   type ServiceReference,
 } from '../../../src/config/fields/addresses.ts';
 
-function check(test: (text: string) => boolean, accepted: string, refused: string): void {
+function check(test: (text: string) => boolean, accepted: string, rejected: string): void {
   describe(test.name, () => {
     for (const text of accepted.split(' ')) it(`accepts ${text}`, () => assert.equal(test(text), true));
-    for (const text of ['', ...refused.split(' ')])
-      it(`refuses ${JSON.stringify(text)}`, () => assert.equal(test(text), false));
+    for (const text of ['', ...rejected.split(' ')])
+      it(`rejects ${JSON.stringify(text)}`, () => assert.equal(test(text), false));
   });
 }
 
@@ -35,14 +35,14 @@ check(
 );
 check(isLoopback, '127.0.0.1 127.8.8.8 ::1 localhost', '0.0.0.0 :: 10.0.0.1 127.example hotel');
 
-it('isHost refuses spaces', () => assert.deepEqual([' ', 'a b'].map(isHost), [false, false]));
+it('isHost rejects spaces', () => assert.deepEqual([' ', 'a b'].map(isHost), [false, false]));
 
 describe('parseServiceReference', () => {
-  const nothing = { scheme: undefined, port: undefined, path: undefined };
+  const hostAlone = { scheme: undefined, port: undefined, path: undefined };
 
   function reads(text: string, expected: (Partial<ServiceReference> & { host: string }) | undefined): void {
-    it(`${expected === undefined ? 'refuses' : 'reads'} ${JSON.stringify(text)}`, () => {
-      assert.deepEqual(parseServiceReference(text), expected && { ...nothing, ...expected });
+    it(`${expected === undefined ? 'rejects' : 'parses'} ${JSON.stringify(text)}`, () => {
+      assert.deepEqual(parseServiceReference(text), expected && { ...hostAlone, ...expected });
     });
   }
 

@@ -1,16 +1,16 @@
-/** Prefixes that can match, and those that never could; the wording of each refusal is in the golden files. */
+/** Tests which prefixes and rewrites are valid. The golden files cover the wording of the errors. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { prefixFault, rewriteFault, withoutTrailingSlash } from '../../../src/config/fields/paths.ts';
 
 describe('prefixFault', () => {
   const accepted = `/ /v1/hotels /v1/hotels/ /a.b /... /.well-known /caf%C3%A9 /a%20b /a%2Fb /a;b=1,2:@!$&'()*+`;
-  const refused = 'v1 // /a//b /. /.. /a/./b /a/.. /%2e /.%2E/a /% /%4 /%zz /%41 /%7e /a?b /a#b /a\\b /é';
+  const rejected = 'v1 // /a//b /. /.. /a/./b /a/.. /%2e /.%2E/a /% /%4 /%zz /%41 /%7e /a?b /a#b /a\\b /é';
   for (const path of accepted.split(' ')) it(`accepts ${path}`, () => assert.equal(prefixFault(path), undefined));
-  for (const path of ['', '/a b', '/a\n', '/\0', ...refused.split(' ')])
-    it(`refuses ${JSON.stringify(path)}`, () => assert.notEqual(prefixFault(path), undefined));
+  for (const path of ['', '/a b', '/a\n', '/\0', ...rejected.split(' ')])
+    it(`rejects ${JSON.stringify(path)}`, () => assert.notEqual(prefixFault(path), undefined));
 
-  it('gives a remedy that is accepted, wherever it gives a path', () => {
+  it('suggests only paths that do not have the same fault', () => {
     void fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('/', 'a', '%61', '.') }), (path) => {
         const fault = prefixFault(path);
@@ -21,12 +21,12 @@ describe('prefixFault', () => {
   });
 });
 
-it('a rewrite may be empty, and follows the rules of a prefix otherwise', () => {
+it('rewriteFault accepts the empty string and otherwise applies the rules of prefixes', () => {
   assert.deepEqual([rewriteFault(''), rewriteFault('/')], [undefined, undefined]);
   assert.equal(rewriteFault('hotels')?.message, '"hotels" does not start with "/"');
 });
 
-it('a slash at the end is dropped, but for / itself', () => {
+it('withoutTrailingSlash removes a trailing slash except from /', () => {
   const paths = ['/v1/hotels/', '/v1/hotels', '/', ''].map(withoutTrailingSlash);
   assert.deepEqual(paths, ['/v1/hotels', '/v1/hotels', '/', '']);
 });

@@ -1,10 +1,10 @@
-/** Durations as records write them. */
+/** Tests the parsing of durations in records. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parseDuration } from '../../../src/config/fields/values.ts';
 
 describe('a duration', () => {
-  it('is a number with its unit, or several in a row', () => {
+  it('is a number with a unit, or several of them in a row', () => {
     const written = ['250ms', '1s', '1.5s', '0.15s', '1m30s', '2h'];
     assert.deepEqual(written.map(parseDuration), [250, 1000, 1500, 150, 90_000, 7_200_000]);
     for (const other of ['250', '-1s', '1 s', '.5s', '1d', '']) assert.equal(parseDuration(other), undefined);
