@@ -1,4 +1,4 @@
-/** One attempt at one address, as a handler of undici: its response, or why there is none. */
+/** Sends a request to one address, once, and reports the response or the failure. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
@@ -6,13 +6,13 @@ import { Problem } from '#http';
 import { CallAborted, failureOf } from './failures.ts';
 import { createResponseBody, type ResponseBody, type ResponseSink } from './response-body.ts';
 
-/** One place at one address. */
+/** A slot for one request at one address. */
 export interface Attempt {
   readonly origin: string;
   /**
-   * As undici's, to be called once. Only connecting has a time-out. A caller that gives up before `onRequestStart`
-   * releases the place, and aborts in `onRequestStart` should it still be called. `fresh`: on a new connection, after one
-   * that was open before has failed.
+   * Works like undici's `dispatch`. Call it only once. Connecting is the only step with a time-out. A caller that gives
+   * up before `onRequestStart` must release the slot, and must abort the request if `onRequestStart` is called anyway.
+   * `fresh` forces a new connection, for use after a reused connection has failed.
    */
   readonly dispatch: (
     options: Dispatcher.DispatchOptions,
@@ -20,27 +20,28 @@ export interface Attempt {
     connection?: 'fresh' | undefined,
   ) => void;
   /**
-   * True when the connection was open before: a reset before any response may then be the idle time-out of the service.
-   * To be asked when the request has failed, before anything else is awaited.
+   * True when the request was sent on a connection that was already open. A reset before any response may then mean
+   * that the service closed the connection because it was idle. Call it as soon as the request has failed, before
+   * awaiting anything else.
    */
   readonly isReused: () => boolean;
-  /** For the health of the address, as soon as it is known; only the first call counts. */
+  /** Updates the health of the address. Call it as soon as the outcome is known; only the first call counts. */
   readonly reportOutcome: (outcome: AttemptOutcome) => void;
-  /** The connection has switched protocols: it gives the request's place back, and keeps its place among the upgrades. To be called once. */
+  /** Releases the slot of the request but not that of the upgrade. Call it once, after the protocol switch. */
   readonly reportSwitch: () => void;
   /**
-   * Gives the place back, after the end of the body or of the connection that has switched protocols. A request that
-   * waits for a connection then never begins, and its handler is not called. A second call does nothing.
+   * Releases the slot. Call it when the response body ends or the switched connection closes. A request that is still
+   * waiting for a connection is cancelled without a call to its handler. A second call does nothing.
    */
   readonly release: () => void;
 }
 
-/** Response headers with this status, or a failure before them. An attempt that was given up has no outcome. */
+/** The status of a response, or a failure before one. An attempt that ends because of the client has no outcome. */
 export type AttemptOutcome =
   | {
       readonly kind: 'answered';
       readonly status: number;
-      /** It announces that it closes the connection. */
+      /** The response has `Connection: close`. */
       readonly isLeaving?: boolean;
     }
   | { readonly kind: 'failed'; readonly cause: unknown };
@@ -49,31 +50,34 @@ export interface ResponseHead {
   readonly status: number;
   /** The reason phrase. */
   readonly message: string;
-  /** By lower-case name; those that came in several lines as a list. */
+  /** Keyed by lower-case name. A header that occurs several times is an array. */
   readonly headers: IncomingHttpHeaders;
-  /** Names and values in turn, as they came. */
+  /** Alternating names and values, as received. */
   readonly rawHeaders: readonly Buffer[];
 }
 
 export interface AttemptListener {
-  /** An interim response (1xx). */
+  /** Called for each interim response (1xx). */
   readonly onInterim?: ((status: number, rawHeaders: readonly Buffer[]) => void) | undefined;
-  /** Once, unless the attempt fails. The listener then takes or discards the body, or the connection that switched protocols. */
+  /** Called once, unless the attempt fails. The listener must then consume the body or the switched connection. */
   readonly onResponse: (head: ResponseHead, body: ResponseBody, connection?: Duplex) => void;
-  /** Once, before there is a response. */
+  /** Called once if the attempt fails before a response. Not called for an abandoned attempt. */
   readonly onFailure: (cause: unknown, progress: FailedProgress) => void;
 }
 
 /**
- * How far an attempt came that failed. `unsent`: no byte of it was written. `race`: written to a connection that was open
- * before, which the service may have closed for being idle, and unanswered. `unanswered`: on a new connection.
+ * How far a failed attempt got:
+ * - `unsent`: nothing was written.
+ * - `race`: sent on a reused connection, which the service may have closed as idle at the same moment. No response.
+ * - `unanswered`: sent on a new connection. No response.
+ * - `answered`: the response had started.
  */
 export type FailedProgress = 'unsent' | 'race' | 'unanswered' | 'answered';
 
-/** Ends the attempt, whether it waits for a connection, for a response or for the rest of a body; later it does nothing. */
+/** Ends an attempt that waits for a connection, a response or the rest of a body. Does nothing after its end. */
 export type Abandon = (because: () => Error) => void;
 
-/** Reports the outcome and releases the place. `isFresh`: on a new connection. */
+/** Starts the attempt, reports its outcome and releases its slot at the end. `isFresh` forces a new connection. */
 export function startAttempt(
   place: Attempt,
   options: Dispatcher.DispatchOptions,
@@ -94,10 +98,10 @@ export function startAttempt(
     else abort(abandonedFor);
   }
 
-  /** A client that goes away, or sends too much, says nothing about the address. */
+  /** A client that disconnects or sends too much says nothing about the health of the address. */
   function reportFailure(cause: Error): void {
     const isClients = cause instanceof Problem || (cause instanceof CallAborted && cause.code === 'ECONNRESET');
-    // A service may also close the connection over a body that it does not want.
+    // A service may also close the connection because it does not want the body.
     const isBodyRefused = options.body != null && abort !== undefined && failureOf(cause).retry === 'reset';
     if (!isClients && !isBodyRefused) place.reportOutcome({ kind: 'failed', cause });
   }

@@ -1,4 +1,4 @@
-/** One call to a service across HTTP: attempts under one deadline, until one of them has a response. */
+/** Calls a service over HTTP: makes attempts under one deadline until one of them gets a response. */
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Context } from 'koa';
@@ -20,31 +20,34 @@ import { backOffMs, isIdempotent, type RetryRules, retryAfterMs } from './retry.
 
 export interface UpstreamRequest {
   readonly method: string;
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string;
-  /** Names in lower case and values in turn. Without `host`, the host of the address is sent. */
+  /** Alternating lower-case names and values. Without a `host`, that of the address is sent. */
   readonly headers: readonly string[];
   readonly body: RequestBody | undefined;
-  /** The protocol that the service is asked to switch to. */
+  /** Asks the service to switch to this protocol. */
   readonly upgrade?: string | undefined;
-  /** The call is aborted when this response to the client closes; so is the reading of the body. */
+  /** The response to the client. When it closes, the call and the reading of the request body are aborted. */
   readonly client?: ServerResponse;
-  /** A place that was taken before the call; otherwise the cluster is asked for one. */
+  /** A slot acquired before the call, for the first attempt. @default acquired from the cluster */
   readonly place?: Attempt;
   readonly onInterim?: AttemptListener['onInterim'];
-  /** Called with the origin before each attempt. */
+  /** Called before each attempt with the origin of its address. */
   readonly onAttempt?: (origin: string) => void;
 }
 
-/** What all calls of a mapping have in common. */
+/** Options shared by all calls of a mapping. */
 export interface CallOptions {
-  /** From the end of the request until the response headers, in milliseconds, all attempts included; 0: no limit. */
+  /** Milliseconds from the end of the request to the response headers, including all attempts. 0 means no limit. */
   readonly timeoutMs: number;
   /**
-   * Which requests may be sent again. `idempotent`: by their method, after a failure that the retry policy names, once
-   * after a keep-alive race, and once at another address when the connection broke before there was a response.
-   * `failover`: all, once, at another address or after a keep-alive race. With both, a request of which nothing was
-   * written goes to each other address. Only retries of a policy need a place among the retries of the cluster.
+   * Which requests may be sent again:
+   * - `idempotent`: those with an idempotent method. They are retried as the retry policy says, once after a keep-alive
+   *   race, and once at another address when the connection breaks before a response.
+   * - `failover`: all requests, once, at another address or after a keep-alive race.
+   *
+   * In both modes, a request of which nothing was written is tried at every other address. Only the retries of the
+   * policy count towards the cluster's `max_retries`.
    */
   readonly repeat: 'idempotent' | 'failover' | 'never';
   readonly retries?: Retries;
@@ -52,26 +55,26 @@ export interface CallOptions {
 
 export interface Retries {
   readonly rules: RetryRules;
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   readonly random: () => number;
-  /** Milliseconds. */
+  /** Returns the time in milliseconds. */
   readonly clock: () => number;
-  /** Another attempt follows after a pause; `because` of an error or a status. */
+  /** Called before the pause that precedes another attempt. `because` is the error or the status that caused it. */
   readonly onRetry: (pauseMs: number, because: unknown) => void;
 }
 
 export interface UpstreamResponse {
   readonly head: ResponseHead;
   readonly body: ResponseBody;
-  /** Of the address that gave it. */
+  /** The origin of the address that responded. */
   readonly origin: string;
-  /** The connection that has switched protocols, if this is a 101. */
+  /** The switched connection, if the response is a 101. */
   readonly connection: Duplex | undefined;
 }
 
 /**
- * Rejects with the failure of the last attempt, with `CallAborted` at the deadline or when the client goes, or with the
- * Problem of the request's body.
+ * Rejects with the failure of the last attempt, with `CallAborted` at the deadline or when the client disconnects, or
+ * with the Problem that the request body caused.
  */
 export function callUpstream(
   cluster: Cluster,
@@ -103,7 +106,7 @@ export function callUpstream(
   });
 }
 
-/** True when no client is left to read a response; the access log says 499 then. */
+/** True when the client has disconnected. The access log then shows status 499. */
 export function clientIsGone({ res }: Context): boolean {
   return res.destroyed;
 }
@@ -115,22 +118,22 @@ interface Call {
   readonly startedAtMs: number;
   readonly resolve: (response: UpstreamResponse) => void;
   readonly reject: (cause: unknown) => void;
-  /** The origin of each attempt. */
+  /** The origins of all attempts so far, in order. */
   tried: readonly string[] | undefined;
   retryCount: number;
   hasRaced: boolean;
-  /** A request that may have reached one address was sent to another. */
+  /** The request may have reached one address and was sent again. */
   hasFailedOver: boolean;
-  /** All addresses were tried, and one of them once more. */
+  /** All addresses were tried, and one of them a second time. */
   hasGoneRound: boolean;
-  /** An attempt was given up before it failed by itself. */
+  /** An attempt was abandoned at its own time-out. */
   hasAbandoned: boolean;
-  /** It has a response or has failed: later events of an attempt do not matter. */
+  /** The call has a response or has failed. Later events of an attempt are ignored. */
   isSettled: boolean;
   abandon: Abandon | undefined;
   releaseRetry: (() => void) | undefined;
   deadline: NodeJS.Timeout | undefined;
-  /** Until the end of one attempt, or of the pause before it. */
+  /** Times one attempt, or the pause before it. */
   timer: NodeJS.Timeout | undefined;
 }
 
@@ -152,7 +155,7 @@ function begin(call: Call): void {
   else gatherBody(call, request.body);
 }
 
-/** A place of the upstream is taken only when there is something to send: slow clients would hold all of them. */
+/** Acquires a slot only when there is something to send, so that slow clients do not occupy all slots. */
 function gatherBody(call: Call, body: RequestBody): void {
   body.watch({
     onEnd: () => void (call.isSettled || call.deadline?.refresh()),
@@ -168,7 +171,7 @@ function attemptOnce(call: Call): void {
   if (attempt !== undefined) startAt(call, attempt);
 }
 
-/** Undefined when a circuit breaker is open; the call has failed then. */
+/** Fails the call and returns undefined when a circuit breaker is open. */
 function takePlace(call: Call): Attempt | undefined {
   const { cluster, request, tried } = call;
   try {
@@ -209,7 +212,7 @@ function onFailure(call: Call, cause: unknown, progress: FailedProgress): void {
   if (!isSentAgain) fail(call, cause);
 }
 
-/** A service may close an idle connection just as it is used again: the request goes out on a fresh one, once. */
+/** A service may close an idle connection just as we reuse it. Sends the request again on a new connection, once. */
 function repeatAfterRace(call: Call, cause: unknown): boolean {
   if (call.hasRaced || failureOf(cause).retry !== 'reset' || !mayRepeatAfterRace(call)) return false;
   call.hasRaced = true;
@@ -223,7 +226,7 @@ function mayRepeatAfterRace({ request, options, tried }: Call): boolean {
   return options.repeat === 'idempotent' && isIdempotent(request.method) && request.body?.isRepeatable() !== false;
 }
 
-/** At once, and at an address that has not been tried where there is one. */
+/** Tries again immediately, preferring an address that has not been tried. */
 function failOver(call: Call, cause: unknown, progress: FailedProgress): boolean {
   const { options, tried = [] } = call;
   if (!mayFailOver(call, cause, progress)) return false;
@@ -238,14 +241,14 @@ function failOver(call: Call, cause: unknown, progress: FailedProgress): boolean
   return true;
 }
 
-/** Once: an address that refused the connection may have started while the others were asked. */
+/** Allows one second try of an address: it may have come up while the others were tried. */
 function goesRound(call: Call, progress: FailedProgress): boolean {
   if (progress !== 'unsent' || call.hasGoneRound || new Set(call.tried).size < 2) return false;
   call.hasGoneRound = true;
   return true;
 }
 
-/** A restart closes connections and ports; what was not written is safe to send to another address, whatever its method. */
+/** A restarting service closes connections and ports. An unsent request can go elsewhere, whatever its method. */
 function mayFailOver(call: Call, cause: unknown, progress: FailedProgress): boolean {
   const { options, request, hasFailedOver } = call;
   if (options.repeat === 'never') return false;
@@ -255,7 +258,7 @@ function mayFailOver(call: Call, cause: unknown, progress: FailedProgress): bool
   return progress !== 'answered' && failureOf(cause).retry === 'reset' && isRepeatable(call);
 }
 
-/** A pause that the service asks for is kept up to this bound; beyond it, its response goes to the client. */
+/** The longest `Retry-After` that is waited for. A response that asks for more is forwarded to the client. */
 const retryAfterMsMax = 10_000;
 
 function retryStatus(call: Call, { status, rawHeaders }: ResponseHead): boolean {
@@ -270,13 +273,13 @@ function retryFailure(call: Call, cause: unknown): boolean {
   return rules !== undefined && isRepeatable(call) && rules.isRetriableFailure(cause) && retryLater(call, 0, cause);
 }
 
-/** A body that has begun to flow cannot be sent again; an attempt that was given up may still begin to read it. */
+/** A body that is being streamed cannot be sent again, and an abandoned attempt may still start to read it. */
 function isRepeatable({ request: { method, body }, hasAbandoned }: Call): boolean {
   if (!isIdempotent(method)) return false;
   return body === undefined || body.isWhole() || (body.isRepeatable() && !hasAbandoned);
 }
 
-/** False when no more retries are allowed, or the pause would not end before the deadline. */
+/** Returns false when no more retries are allowed or the pause would last beyond the deadline. */
 function retryLater(call: Call, pauseMsMin: number, because: unknown): boolean {
   const { cluster, options, retryCount, startedAtMs } = call;
   const { retries, timeoutMs } = options;
@@ -291,7 +294,10 @@ function retryLater(call: Call, pauseMsMin: number, because: unknown): boolean {
   return true;
 }
 
-/** Until the request has arrived, the idle time-out of its body counts, also for a service that reads slowly; then the deadline starts again. */
+/**
+ * Ignored while the request body is still arriving: only its idle time-out applies then, even when it is the service
+ * that reads slowly. The deadline starts again at the end of the body.
+ */
 function onDeadline(call: Call): void {
   const { request, options } = call;
   if (request.body?.hasArrived() !== false) abort(call, () => timedOut(`no response within ${options.timeoutMs} ms`));
@@ -304,7 +310,7 @@ function onTryTimeout(call: Call, perTryTimeoutMs: number): void {
   onFailure(call, reason, 'answered');
 }
 
-/** Also ends a response whose body is on its way. Does nothing once that is complete. */
+/** Also aborts a response body in progress. Does nothing once the response is complete. */
 function abort(call: Call, because: () => Error): void {
   call.abandon?.(because);
   if (!call.isSettled) fail(call, because());

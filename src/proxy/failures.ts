@@ -1,7 +1,7 @@
-/** Every way a call to an upstream can fail: the problem for the client, whether to try again, what the operator can do, and the counts. */
+/** Classifies failed upstream calls: the problem for the client, whether to retry, and a remedy for the operator. */
 import { type Problem, type ProblemSlug, problem } from '#http';
 
-/** A call was ended from here; `code` as the operating system would put it. */
+/** The gateway ended the call itself. `code` is that of the equivalent system error. */
 export class CallAborted extends Error {
   override readonly name = 'CallAborted';
   readonly code: 'ETIMEDOUT' | 'ECONNRESET';
@@ -12,7 +12,7 @@ export class CallAborted extends Error {
   }
 }
 
-/** A circuit breaker refuses the request: enough are under way. */
+/** A circuit breaker rejected the request because a limit is reached. */
 export class CircuitOpen extends Error {
   override readonly name = 'CircuitOpen';
   readonly code = 'OVERFLOW';
@@ -27,23 +27,26 @@ export function clientGone(): CallAborted {
 }
 
 /**
- * `connect`: nothing was sent. `reset`: the connection broke before there was a response. `timeout`: it took too long.
- * `never`: another attempt would end the same way, or must not be made.
+ * Decides whether a failed attempt may be retried:
+ * - `connect`: nothing was sent.
+ * - `reset`: the connection broke before a response.
+ * - `timeout`: the service took too long.
+ * - `never`: another attempt would fail the same way, or is not allowed.
  */
 export type RetryClass = 'connect' | 'reset' | 'timeout' | 'never';
 
 export interface Failure {
   readonly slug: ProblemSlug;
   readonly retry: RetryClass;
-  /** `Retry-After` in seconds, where trying again makes sense. */
+  /** The `Retry-After` for the client in seconds, if trying again makes sense. */
   readonly retryAfter?: number;
-  /** For the log: what the operator can do. */
+  /** Tells the operator what to do. It is only logged. */
   readonly remedy?: string;
-  /** True where a client or this process can cause it at a service that is well: it does not count against the address. */
+  /** True if a client or this process can cause it at a healthy service. It does not count against the address. */
   readonly isProvoked?: true;
 }
 
-/** Each class of failures with the codes that it has from undici, the operating system or OpenSSL. */
+/** The classes of failures, each with its error codes from undici, the operating system or OpenSSL. */
 const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]])[] = [
   [{ slug: 'upstream-unavailable', retry: 'connect', retryAfter: 1 }, ...['ECONNREFUSED', 'EAI_AGAIN']],
   [{ slug: 'upstream-unavailable', retry: 'connect', retryAfter: 1, isProvoked: true }, 'EADDRNOTAVAIL'],
@@ -57,7 +60,7 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       slug: 'upstream-unavailable',
       retry: 'never',
       retryAfter: 1,
-      remedy: 'raise the limit of open files of this process',
+      remedy: 'raise the open file limit of this process',
       isProvoked: true,
     },
     'EMFILE',
@@ -67,7 +70,7 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       slug: 'upstream-unavailable',
       retry: 'never',
       retryAfter: 1,
-      remedy: 'raise the limit of open files of this machine',
+      remedy: 'raise the open file limit of this machine',
       isProvoked: true,
     },
     'ENFILE',
@@ -78,7 +81,7 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       slug: 'upstream-overloaded',
       retry: 'never',
       retryAfter: 1,
-      remedy: 'raise it in circuit_breakers if the service can take more, or add addresses to the service',
+      remedy: 'raise it in circuit_breakers if the service can handle more, or add addresses to the service',
     },
     'OVERFLOW',
   ],
@@ -93,7 +96,7 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     {
       slug: 'upstream-failed',
       retry: 'reset',
-      remedy: 'the service answered with something that is not HTTP/1.1: check the port, and the service',
+      remedy: 'the response is not valid HTTP/1.1: check the port and the service',
     },
     ...['HPE_', 'ERR_ASSERTION', 'ERR_INVALID_CHAR', 'ERR_INVALID_HTTP_TOKEN'],
     ...['ERR_HTTP_INVALID_HEADER_VALUE', 'ERR_HTTP_INVALID_STATUS_CODE'],
@@ -102,8 +105,8 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     {
       slug: 'upstream-failed',
       retry: 'never',
-      remedy: 'let the service send fewer or shorter headers, or start with --max-http-header-size=<bytes>',
-      // A service may repeat what it was asked for in its headers.
+      remedy: 'make the service send fewer or shorter headers, or start Node with --max-http-header-size=<bytes>',
+      // A service may echo parts of the request in its response headers.
       isProvoked: true,
     },
     'UND_ERR_HEADERS_OVERFLOW',
@@ -114,7 +117,7 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       slug: 'upstream-failed',
       retry: 'connect',
       remedy:
-        'trust its issuer with NODE_EXTRA_CA_CERTS=<file.pem>, let the service send the whole chain, or use http://',
+        'trust its issuer with NODE_EXTRA_CA_CERTS=<file.pem>, make the service send the whole chain, or use http://',
     },
     ...['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
     ...['UNABLE_TO_GET_ISSUER_CERT', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'CERT_UNTRUSTED', 'CERT_CHAIN_TOO_LONG'],
@@ -132,7 +135,7 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
     {
       slug: 'upstream-failed',
       retry: 'connect',
-      remedy: 'give the service a certificate that is valid for a server of its name',
+      remedy: 'give the service a server certificate that is valid for its host name',
     },
     ...['UNABLE_TO_GET_CRL', 'UNABLE_TO_DECRYPT_CERT_SIGNATURE', 'UNABLE_TO_DECRYPT_CRL_SIGNATURE'],
     ...['UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY', 'CERT_SIGNATURE_FAILURE', 'CRL_SIGNATURE_FAILURE'],
@@ -145,14 +148,14 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
       slug: 'upstream-failed',
       retry: 'connect',
       remedy:
-        'check that the service speaks TLS on this port, in a version that both sides take; use http:// if it does not',
+        'check that the service speaks TLS on this port, in a version that both sides support; otherwise use http://',
     },
     ...['ERR_TLS_', 'ERR_SSL_', 'EPROTO'],
   ],
   [{ slug: 'not-ready', retry: 'never', retryAfter: 1, isProvoked: true }, 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED'],
-  // The client sent another length than it announced; its connection is broken by then.
+  // The body does not have the length that the client declared. The client's connection is broken by then.
   [{ slug: 'bad-request', retry: 'never', isProvoked: true }, 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'],
-  // A mistake of ours, or a part of undici that is not used here: the status is 500, and the log has an error.
+  // A bug in the gateway, or a feature of undici that it does not use. The client gets a 500, and an error is logged.
   [
     { slug: 'internal', retry: 'never', isProvoked: true },
     ...['UND_ERR', 'UND_ERR_INVALID_ARG', 'UND_ERR_INVALID_RETURN_VALUE', 'UND_ERR_NOT_SUPPORTED'],
@@ -162,12 +165,12 @@ const classes: readonly (readonly [failure: Failure, ...codes: readonly string[]
   ],
 ];
 
-/** By code. */
+/** The failures by error code. A code that ends in `_` stands for its whole family. */
 export const failures: Readonly<Record<string, Failure>> = Object.fromEntries(
   classes.flatMap(([failure, ...codes]) => codes.map((code) => [code, failure])),
 );
 
-/** Rows for every code that begins like this: the parser's, and OpenSSL's. */
+/** Prefixes that match any code: those of the HTTP parser, OpenSSL and Node's TLS. */
 const families = ['HPE_', 'ERR_SSL_', 'ERR_TLS_'] as const;
 
 const unknown: Failure = { slug: 'upstream-failed', retry: 'reset' };
@@ -180,17 +183,17 @@ export function failureOf(cause: unknown): Failure {
   return (family !== undefined && failures[family]) || unknown;
 }
 
-/** Whether a client or this process can have caused the failure at a service that is well. */
+/** True when a client or this process may have caused the failure while the service is healthy. */
 export function isProvoked(cause: unknown): boolean {
   return failureOf(cause).isProvoked === true || hasOddHeader(cause);
 }
 
-/** A service that repeats what it was asked for may put bytes into a header that no header may have. */
+/** A service that echoes parts of the request may produce a header with invalid bytes. */
 function hasOddHeader(cause: unknown): boolean {
   return cause instanceof Error && cause.name === 'HTTPParserError' && /header/i.test(cause.message);
 }
 
-/** The problem for a failed call. The cause goes only to the log: it would reveal internal addresses. */
+/** Returns the problem for a failed call. Its cause is only logged, because it reveals internal addresses. */
 export function upstreamProblem(cause: unknown): Problem {
   const { slug, retryAfter, remedy } = failureOf(cause);
   return problem(slug, {
@@ -205,8 +208,8 @@ function withRemedy(cause: unknown, remedy: string): Error {
 }
 
 /**
- * Node wraps the refusals of several addresses in an AggregateError that carries their code. undici's parser has codes
- * for its errors and loses them on the way.
+ * When several IP addresses refuse the connection, Node throws an AggregateError with their code. The errors of
+ * undici's parser reach us without their codes.
  */
 function codeOf(cause: unknown): string | undefined {
   if (typeof cause !== 'object' || cause === null) return undefined;
@@ -215,9 +218,9 @@ function codeOf(cause: unknown): string | undefined {
   return name === 'HTTPParserError' ? 'HPE_' : undefined;
 }
 
-/** How calls for one mapping failed, by the problem that the client got: `failed` is `upstream-failed`. Counted up. */
+/** Counts the failed calls of a mapping by the problem that the client received. `failed` counts `upstream-failed`. */
 export interface UpstreamCounts {
-  /** Attempts after the first. */
+  /** Attempts beyond the first of each call. */
   retries: number;
   unavailable: number;
   failed: number;
@@ -229,7 +232,7 @@ export function createUpstreamCounts(): UpstreamCounts {
   return { retries: 0, unavailable: 0, failed: 0, timeout: 0, overloaded: 0 };
 }
 
-/** A fault of the client is not counted. */
+/** Ignores problems that the client caused. */
 export function countFailure(counts: UpstreamCounts, { slug }: Problem): void {
   const kind = kinds[slug];
   if (kind !== undefined) counts[kind] += 1;

@@ -1,4 +1,4 @@
-/** Forwards a request to a service across HTTP: prepares it, calls the service, puts the response on the context; times the call and counts its failures. */
+/** Forwards a request to a service over HTTP: prepares the request, calls the service and sends its response. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
@@ -18,37 +18,40 @@ import { handshakeOf, switchProtocols } from './upgrade.ts';
 export interface ForwardOptions {
   readonly mapping: Mapping;
   readonly cluster: Cluster;
-  /** Put before every path: `''`, or `/base`. */
+  /** Prepended to every path: `''` or, for example, `/base`. */
   readonly path: string;
-  /** Of the addresses. */
+  /** Returns the origins of the service's addresses. */
   readonly origins?: (() => readonly string[]) | undefined;
-  /** From the end of the request until the response headers, in milliseconds, all attempts included; 0: no limit. */
+  /** Milliseconds from the end of the request to the response headers, including all attempts. 0 means no limit. */
   readonly timeoutMs: number;
-  /** How long a body may pause, either way, in milliseconds; 0: no limit. A stream of events has none but the mapping's own. */
+  /**
+   * How long a body may pause in either direction, in milliseconds. 0 means no limit. A server-sent event stream is
+   * limited only by the mapping's own `idle_timeout_ms`.
+   */
   readonly idleTimeoutMs: number;
-  /** Undefined: no limit. */
+  /** Undefined if there is no limit. */
   readonly bodyBytesMax: number | undefined;
   readonly identity: IdentityNames;
   readonly logger: Logger;
-  /** Counted up. @default not counted */
+  /** Updated in place. @default not counted */
   readonly counts?: UpstreamCounts;
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   readonly random?: () => number;
-  /** Milliseconds. */
+  /** Returns the time in milliseconds. */
   readonly clock?: () => number;
 }
 
-/** WebSockets are often silent for longer than a body. */
+/** Longer than for bodies, because a WebSocket often has no traffic for minutes. */
 const switchedIdleTimeoutMsDefault = 300_000;
 
-/** Throws the Problem of a failure before the response headers; a later one breaks the client's connection. */
+/** Throws a Problem if the call fails before the response headers. A later failure closes the client's connection. */
 export function createForward(options: ForwardOptions): (ctx: Context) => Promise<void> {
   const { mapping, idleTimeoutMs, bodyBytesMax, random = Math.random, clock = now } = options;
   const { cluster, timeoutMs, logger } = options;
   const { counts = createUpstreamCounts() } = options;
   function onRetry(pauseMs: number, because: unknown): void {
     counts.retries += 1;
-    logger.debug?.({ mapping: mapping.name, pauseMs, because }, 'a request is tried again');
+    logger.debug?.({ mapping: mapping.name, pauseMs, because }, 'retrying a request');
   }
   const retries = { rules: createRetryRules(mapping.retryPolicy), random, clock, onRetry };
   const callOptions: CallOptions = { timeoutMs, repeat: 'idempotent', retries };
@@ -76,7 +79,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     sendResponse(ctx, response, { restoration, idleTimeoutMs, eventsIdleTimeoutMs });
   };
 
-  /** The span of a request that cannot be sent ends here. */
+  /** Ends the span if the request cannot be sent. */
   function prepare(ctx: Context, span: TracedCall | undefined) {
     try {
       const { path, headers, host, publicPrefix, publicScheme, publicHost } = headOf(ctx, span?.trace);
@@ -103,7 +106,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
     }
   }
 
-  /** Undefined when the client is gone: it needs no response, and the upstream is not to blame. */
+  /** Returns undefined when the call failed because the client disconnected: that is no fault of the upstream. */
   async function call(
     ctx: Context,
     request: UpstreamRequest,
@@ -127,7 +130,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
   }
 }
 
-/** The rest of a short body is often here a turn of the event loop later: one write is much less work than a stream. */
+/** A short body is often complete one turn of the event loop later. A single write is much cheaper than a stream. */
 function isStillComing({ head, body }: UpstreamResponse): boolean {
   return !body.hasArrived() && Number(head.headers['content-length']) <= heldBytesMax;
 }
@@ -136,7 +139,7 @@ function now(): number {
   return performance.now();
 }
 
-/** The rest of a request body that arrives after the response would be read as the next request. */
+/** Otherwise, the rest of the request body would be parsed as the next request. */
 function closeUnlessReceived({ req, res }: Context): void {
   if (!req.complete && !res.headersSent) res.setHeader('Connection', 'close');
 }

@@ -1,17 +1,17 @@
-/** The add_… and remove_… headers of a mapping, compiled, for requests and responses. */
+/** Compiles the header edits of a mapping (`add_…_headers`, `remove_…_headers`) for requests and responses. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { HeaderRules, HeaderValue, HeaderVariable } from '#config';
 import { requestContext } from '#http';
 import { withoutNames } from './hop-by-hop.ts';
 
-/** Each removes first and then adds. */
+/** Every edit removes headers first and then adds others. */
 export interface HeaderEdits {
-  /** Of a request that stays in this process: on Node's own object. */
+  /** Edits Node's request in place, for a service in this process. */
   readonly editRequest: (ctx: Context) => void;
-  /** Of a request to an upstream: names in lower case and values in turn; returns the list, or another one. */
+  /** Edits the headers for an upstream: alternating lower-case names and values. Returns `list` or a new array. */
   readonly editList: (list: string[], ctx: Context) => string[];
-  /** Of a response whose headers are not sent yet. */
+  /** Edits a response whose headers have not been sent. */
   readonly editResponse: (ctx: Context) => void;
 }
 
@@ -50,14 +50,14 @@ const untouched: HeaderEdits = Object.freeze({
   editResponse() {},
 });
 
-/** As Node joins several lines of one header. */
+/** Joins values as Node joins repeated headers. */
 function addTo(headers: IncomingHttpHeaders, name: string, value: string): void {
   const present = headers[name];
   if (Array.isArray(present)) headers[name] = [...present, value];
   else headers[name] = present === undefined ? value : `${present}${name === 'cookie' ? '; ' : ', '}${value}`;
 }
 
-/** Envoy's names for what a value may have between percent signs. */
+/** The variables that a value may contain between percent signs. The names are Envoy's. */
 const variables: Readonly<Record<HeaderVariable, (ctx: Context) => string>> = {
   PROTOCOL: ({ req }) => `HTTP/${req.httpVersion}`,
   DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT: (ctx) => requestContext(ctx).addresses.client(ctx.req),
@@ -67,7 +67,7 @@ function isVariable(name: string): name is HeaderVariable {
   return Object.hasOwn(variables, name);
 }
 
-/** `%NAME%` is a variable and `%%` one percent sign; the rest stays as it is. */
+/** Expands `%NAME%` to the variable and `%%` to a percent sign. Other text is literal. */
 function additionOf({ name, value, append }: HeaderValue): Addition {
   const parts = value.split(/(%[A-Z_]*%)/).map((part) => {
     const name = part.slice(1, -1);

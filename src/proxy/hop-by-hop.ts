@@ -1,4 +1,4 @@
-/** Which headers belong to one connection and never cross to the next (RFC 9110 section 7.6.1), and how lists of raw headers are read. */
+/** Hop-by-hop headers, which are never forwarded (RFC 9110 section 7.6.1), and helpers for lists of raw headers. */
 
 const hopByHop = new Set([
   'connection',
@@ -14,7 +14,7 @@ const hopByHop = new Set([
   'upgrade',
 ]);
 
-/** The names that a `Connection` header nominates, in lower case. */
+/** Returns the header names that a `Connection` header lists, in lower case. */
 export function nominatedBy(connection: string | readonly string[] | undefined): ReadonlySet<string> {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return none;
   const names = String(connection).toLowerCase().split(',');
@@ -23,17 +23,17 @@ export function nominatedBy(connection: string | readonly string[] | undefined):
 
 const none: ReadonlySet<string> = new Set();
 
-/** `name` in lower case; `nominated` as `nominatedBy` returns it. */
+/** True for a header that may be forwarded. `name` is in lower case, `nominated` comes from `nominatedBy`. */
 export function crossesHops(name: string, nominated: ReadonlySet<string> = none): boolean {
   return !hopByHop.has(name) && !nominated.has(name);
 }
 
-/** A list of names and values in turn, without those names. */
+/** Removes the given names from a list of alternating names and values. */
 export function withoutNames(pairs: readonly string[], names: ReadonlySet<string>): string[] {
   return pairs.filter((_, index) => !names.has(pairs[index - (index % 2)] ?? ''));
 }
 
-/** The first value under a lower-case name; `rawHeaders` are names and values in turn. */
+/** Returns the first value of a header. `name` is in lower case; `rawHeaders` are alternating names and values. */
 export function firstValue(rawHeaders: readonly Buffer[], name: string): string | undefined {
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const found = rawHeaders[index];
@@ -42,7 +42,7 @@ export function firstValue(rawHeaders: readonly Buffer[], name: string): string 
   return undefined;
 }
 
-/** Byte for byte, since header values have no defined encoding (RFC 9110 section 5.5). */
+/** Decodes byte for byte, because header values have no defined encoding (RFC 9110 section 5.5). */
 export function textOf(bytes: Buffer | undefined): string {
   return bytes === undefined ? '' : bytes.toString('latin1');
 }

@@ -1,12 +1,12 @@
-/** A timer that starts again with every activity. */
+/** A timer that restarts whenever there is activity. */
 
 export interface IdleTimer {
-  /** Starts the time again; the first call starts the timer. */
+  /** Restarts the timer. The first call starts it. */
   readonly touch: () => void;
   readonly stop: () => void;
 }
 
-/** `timeoutMs` 0: never idle. */
+/** A `timeoutMs` of 0 disables the timer. */
 export function createIdleTimer(timeoutMs: number, onIdle: () => void): IdleTimer {
   if (timeoutMs === 0) return endless;
   let timer: NodeJS.Timeout | undefined;

@@ -1,4 +1,4 @@
-/** Reaches services across HTTP: streamed both ways, bounded in time and number, and without revealing to clients why a call failed. */
+/** Forwards requests to services over HTTP, with connection pools, retries, health checks and circuit breakers. */
 
 export type { Attempt } from './attempt.ts';
 export { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';

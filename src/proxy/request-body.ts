@@ -1,4 +1,4 @@
-/** The client's body on its way to an upstream: streamed, bounded, or taken from a host's parser that has read it. */
+/** The request body for an upstream: streamed from the client, or already parsed by the host application. */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
@@ -6,47 +6,50 @@ import { bodyFromHost, bodyTooLarge, createByteQueue, hasBody, isBodyUnread, typ
 import { createIdleTimer } from './idle-timer.ts';
 
 export interface BodyWatcher {
-  /** All of it has arrived. */
+  /** Called when all of the body has arrived. */
   readonly onEnd: () => void;
-  /** It pauses for too long; `isClients`: because of the client, not of the upstream. */
+  /** Called when the body pauses for too long. `isClients` is true if the client caused the pause, not the upstream. */
   readonly onIdle: (isClients: boolean) => void;
-  /** It has more bytes than it may. */
+  /** Called when the body exceeds its size limit. */
   readonly onTooLarge: (because: Problem) => void;
-  /** True while slow bodies have to leave the places of the upstream to others. */
+  /** True while the slots of the upstream are scarce, so that slow bodies must not occupy them. */
   readonly isCrowded: () => boolean;
 }
 
 export interface RequestBody {
   /**
-   * Calls `done` once, when there is enough to send: all of it, or its first 64 KiB; less of one that pauses, while
-   * the upstream is not crowded. To be called once, before `open`.
+   * Calls `done` once, as soon as there is enough to send: the whole body or its first 64 KiB. Less is enough if the
+   * body pauses while the upstream is not crowded. Call it once, before `open`.
    */
   readonly gather: (done: () => void) => void;
-  /** What one attempt sends, as undici takes it. */
+  /** Returns the body for one attempt, in a form that undici accepts. */
   readonly open: () => Readable | Uint8Array | string;
-  /** True while it can be opened once more: it is in memory, or no attempt has read of it. */
+  /** True while it can be opened again: it is in memory, or no attempt has started to read it. */
   readonly isRepeatable: () => boolean;
-  /** True when all of it is in memory. */
+  /** True when the whole body is in memory. */
   readonly isWhole: () => boolean;
-  /** True when the client has sent all of it. */
+  /** True when the client has sent the whole body. */
   readonly hasArrived: () => boolean;
   readonly watch: (watcher: BodyWatcher) => void;
-  /** Reads on and drops it. */
+  /** Reads the rest and drops it. */
   readonly drop: () => void;
 }
 
 export interface RequestBodyOptions {
   /** @default no limit */
   readonly bytesMax?: number | undefined;
-  /** How long a stream may pause, in milliseconds; 0: no limit. */
+  /** How long a stream may pause, in milliseconds. 0 means no limit. */
   readonly idleTimeoutMs: number;
-  /** Over this time a body must bring 1 KiB a second while `isCrowded`. @default 10 s */
+  /** While `isCrowded`, a body must average 1 KiB per second over this period, in milliseconds. @default 10_000 */
   readonly slowAfterMs?: number;
 }
 
 type StreamOptions = RequestBodyOptions & { readonly bytesMax: number };
 
-/** Undefined when the request has no body. Throws `body-too-large` and `body-consumed`; a stream that grows too large is reported. */
+/**
+ * Returns undefined when the request has no body. Throws `body-too-large` or `body-consumed`. If a stream exceeds the
+ * limit later, `onTooLarge` is called.
+ */
 export function createRequestBody(ctx: Context, options: RequestBodyOptions): RequestBody | undefined {
   const { req } = ctx;
   const { bytesMax = Number.POSITIVE_INFINITY } = options;
@@ -54,22 +57,22 @@ export function createRequestBody(ctx: Context, options: RequestBodyOptions): Re
   return isBodyUnread(req) ? streamed(req, { ...options, bytesMax }) : wholeBody(bodyFromHost(ctx, bytesMax));
 }
 
-/** So much is read before an upstream's place is taken: most bodies are whole then, and can be sent again. */
+/** How much is read before a slot is acquired. Most bodies are then complete and can be sent again. */
 const gatheredBytesMax = 64 * 1024;
 
-/** A client may wait for the beginning of the response before it sends more. */
+/** Limits the wait, because a client may expect part of the response before it sends more. */
 const gatheringMs = 200;
 
 /**
- * Never the request itself: undici destroys the body of a call that fails, and destroying the request would close the
- * client's connection before the response. The rest of the body is then read and dropped: closing a connection with
- * unread bytes resets it, and a reset can overtake the response.
+ * Copies the request into a stream, because undici destroys the body of a failed call, and destroying the request
+ * itself would close the client's connection before the response. After a failure the rest of the body is read and
+ * dropped: closing a connection with unread bytes resets it, and the reset can overtake the response.
  */
 function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
   const { bytesMax, idleTimeoutMs, slowAfterMs } = options;
   let bytes = 0;
   let state: 'unread' | 'awaited' | 'full' | 'over' = 'unread';
-  /** What the upstream does not take yet. */
+  /** The bytes that the upstream is not ready to read. */
   const queue = createByteQueue();
   let isWanted = false;
   let whole: Buffer | undefined;
@@ -87,7 +90,7 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
 
   function gather(done: () => void): void {
     onGathered = done;
-    // An empty body that was read ahead has ended already.
+    // An empty body may already have ended.
     if (req.readableEnded) {
       onEnd();
       return;
@@ -149,11 +152,11 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
     pace.stop();
   }
 
-  /** Takes what was gathered only when it is read: until then another attempt may have it. */
+  /** Reads the queue only on demand: until then, another attempt can still use what it contains. */
   function openStream(): Readable {
     isOpen = true;
     const stream: Readable = new Readable({
-      // The rest waits in the queue.
+      // Anything more stays in the queue.
       highWaterMark: 1,
       read() {
         reader ??= stream;
@@ -164,7 +167,7 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
         done(cause);
       },
     });
-    // undici handles errors only while the request runs.
+    // undici listens for errors only while the request is running.
     return stream.on('error', ignore);
   }
 
@@ -180,7 +183,7 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
     stop();
     queue.take();
     req.removeListener('data', onData).removeListener('end', onEnd);
-    // Reading would make Node ask the client for the body.
+    // Reading would make Node send `100 Continue`, which asks the client for the body.
     if (!isAwaitingUs) req.resume();
   }
 
@@ -206,7 +209,7 @@ interface PaceOptions {
   readonly slowAfterMs: number | undefined;
 }
 
-/** Reports a body that brings less than 1 KiB a second, over times in which only the client had to act. */
+/** Reports a body that averages less than 1 KiB per second. Skips periods in which the upstream was the slow side. */
 function createPaceCheck({ bytes, isAwaited, onSlow, slowAfterMs = 10_000 }: PaceOptions) {
   const bytesMin = (slowBytesMin * slowAfterMs) / 1000;
   let timer: NodeJS.Timeout | undefined;
@@ -235,7 +238,7 @@ function createPaceCheck({ bytes, isAwaited, onSlow, slowAfterMs = 10_000 }: Pac
   };
 }
 
-/** A body that is in memory already. */
+/** Wraps a body that is already in memory. */
 export function wholeBody(content: Uint8Array | string): RequestBody {
   const yes = () => true;
   return {
@@ -251,7 +254,7 @@ export function wholeBody(content: Uint8Array | string): RequestBody {
 
 function ignore(): void {}
 
-/** The client has stopped in the middle of its body. */
+/** The problem for a client that stopped sending in the middle of its body. */
 export function uploadTimedOut(): Problem {
   return problem('request-timeout', { headers: { Connection: 'close' } });
 }

@@ -1,4 +1,4 @@
-/** The path and the headers of a request to an upstream: what may cross from the client, and what the gateway adds. */
+/** Builds the path and the headers of a request to an upstream from those of the client's request. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
@@ -24,45 +24,45 @@ import {
 import { createHeaderRules } from './header-rules.ts';
 import { crossesHops, nominatedBy } from './hop-by-hop.ts';
 
-/** Names of headers that only an auth service may set. */
+/** The headers that only an auth service may set. */
 export interface IdentityNames {
-  /** True for one of these names, in lower case. */
+  /** True for the name of such a header, in lower case. */
   readonly has: (name: string) => boolean;
-  /** True for a name that CGI and WSGI read as one of these; `name` has `-` in place of each `_`. */
+  /** True if CGI or WSGI would confuse the name with such a header. `name` must have `-` in place of each `_`. */
   readonly isReadAs: (name: string) => boolean;
 }
 
 export interface RequestHeadOptions {
   readonly mapping: Pick<Mapping, 'hostRewrite' | 'requestHeaders'> & PathRule;
-  /** Put before every path: `''`, or `/base`. */
+  /** Prepended to every path: `''` or, for example, `/base`. */
   readonly path: string;
-  /** Of the addresses. Without them, references that name a host are sent as paths. */
+  /** Returns the origins of the service's addresses. Without it, references with a host are sent as paths. */
   readonly origins?: (() => readonly string[]) | undefined;
   readonly identity: IdentityNames;
 }
 
 export interface RequestHead {
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string;
-  /** Names in lower case and values in turn, without `host`. */
+  /** Alternating lower-case names and values, without `host`. */
   readonly headers: string[];
-  /** The `Host`; undefined: that of the address. */
+  /** The `Host` header. Undefined to send the host of the address. */
   readonly host: string | undefined;
-  /** The part of the path, as the client sees it, that the service does not. */
+  /** The start of the public path that the service does not see. */
   readonly publicPrefix: string;
-  /** `http` or `https`, as the client sees it. */
+  /** The scheme of public URLs: `http` or `https`. */
   readonly publicScheme: string;
-  /** The host, with any port, in the URLs that the client sees. */
+  /** The host, and the port if there is one, of public URLs. */
   readonly publicHost: string;
 }
 
 /**
- * `trace` goes to the service, by default the request's own. What `Destination` and `If` name must be behind the mapping.
- * Throws `bad-path` and `loop-detected`.
+ * `trace` replaces the request's own trace. The resources in `Destination` and `If` must belong to the mapping. Throws
+ * `bad-path` or `loop-detected`.
  */
 export type HeadOfRequest = (ctx: Context, trace?: Trace) => RequestHead;
 
-/** The function that it returns sends nothing and changes nothing. */
+/** Returns a function without side effects. */
 export function createRequestHead({ mapping, path: basePath, origins, identity }: RequestHeadOptions): HeadOfRequest {
   const { hostRewrite } = mapping;
   const rewrite = createRewrite(mapping);
@@ -80,7 +80,7 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
     return hostRewrite === '{service}' ? undefined : hostRewrite;
   }
 
-  /** As the service would write it: its prefix, and the scheme and the `Host` of the request that it gets. */
+  /** Translates a public reference to the service's own prefix, scheme and host. */
   function innerReference(ctx: Context, text: string): string {
     const found = readReference(text, referenceBase(ctx));
     if (typeof found === 'string') throw problem('bad-path');
@@ -111,8 +111,9 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
 }
 
 /**
- * Beside `x-forwarded-*`: what the gateway itself writes, and what some frameworks believe over the request line, the
- * connection or their own environment (`proxy` is `HTTP_PROXY` to CGI, CVE-2016-5385; `new-uri` is `Destination` to Apache).
+ * Blocked in addition to `x-forwarded-*`: headers that the gateway writes itself, and headers that some frameworks
+ * trust more than the request line, the connection or their environment. CGI turns `proxy` into the variable
+ * `HTTP_PROXY` (CVE-2016-5385), and Apache treats `new-uri` as `Destination`.
  */
 const blockedHeaders = new Set([
   'forwarded',
@@ -128,7 +129,7 @@ const blockedHeaders = new Set([
   'x-rewrite-url',
 ]);
 
-/** The client's headers that cross to an upstream: names and values in turn, as undici takes them. */
+/** Returns the client's headers that are forwarded: alternating names and values, the form that undici accepts. */
 function crossingHeaders(headers: IncomingHttpHeaders, identity: IdentityNames): string[] {
   const nominated = nominatedBy(headers.connection);
   const list: string[] = [];
@@ -139,7 +140,7 @@ function crossingHeaders(headers: IncomingHttpHeaders, identity: IdentityNames):
   return list;
 }
 
-/** CGI and WSGI read `_` and `-` as the same, so a blocked name is blocked in both spellings. */
+/** CGI and WSGI do not distinguish `_` from `-`, so a blocked name is blocked in both spellings. */
 function crossesToUpstream(name: string, nominated: ReadonlySet<string>, identity: IdentityNames): boolean {
   const spelt = name.includes('_') ? name.replaceAll('_', '-') : name;
   if (identity.isReadAs(spelt) || (spelt !== name && nominated.has(name))) return false;
@@ -156,14 +157,14 @@ function replaceValues(list: string[], values: Readonly<Record<string, string>>)
     for (let index = 0; index < list.length; index += 2) if (list[index] === name) list[index + 1] = value;
 }
 
-/** Where the running app is for the client. */
+/** The public address of the running app. */
 export function publicAddress(ctx: Context): PublicAddress {
   const { addresses, basePath } = requestContext(ctx);
   const { scheme, host } = addresses.publicHost(ctx.req);
   return { scheme, host, path: basePath };
 }
 
-/** How the client may write resources behind the running app. */
+/** The hosts and the path by which the client may refer to resources of the running app. */
 export function referenceBase(ctx: Context): ReferenceBase {
   const { host, path } = publicAddress(ctx);
   const asked = requestContext(ctx).addresses.authority(ctx.req);
@@ -171,8 +172,8 @@ export function referenceBase(ctx: Context): ReferenceBase {
 }
 
 /**
- * What an upstream or an auth service may know of the client, from the connection or from a proxy that is trusted.
- * `publicPrefix` is what the path has lost, `trace` what is sent in place of the client's own.
+ * Returns the headers that describe the client to an upstream or an auth service, from the connection or from a trusted
+ * proxy. `publicPrefix` is the prefix that was removed from the path. `trace` replaces the client's own trace.
  */
 export function forwardedHeaders(
   ctx: Context,
@@ -193,7 +194,7 @@ export function forwardedHeaders(
     host,
     'x-request-id',
     requestId,
-    // So that the errors of a service lead to the pages of the gateway.
+    // Lets our own services link from their errors to the problem pages of the gateway.
     'x-forwarded-root',
     gatewayRoot(ctx) || '/',
     ...traceHeaders(trace),
@@ -205,7 +206,7 @@ export function forwardedHeaders(
 /** The gateway's name in a `Via` (RFC 9110 section 7.6.3). */
 const pseudonym = 'frontdesk';
 
-/** A few gateways in a row are a chain; more of them are a loop. */
+/** A request that has passed more gateways than this is in a loop. */
 const hopsMax = 4;
 
 /** Throws `loop-detected`. */
@@ -221,5 +222,5 @@ function ownHopsIn(via: string): number {
   return via.split(',').filter((hop) => hop.trim().split(/[ \t]+/)[1] === pseudonym).length;
 }
 
-/** In the response to the client. */
+/** The `Via` entry that is added to responses. */
 export const responseVia = `1.1 ${pseudonym}`;

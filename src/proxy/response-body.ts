@@ -1,47 +1,50 @@
-/** The body of an upstream's response: held until it is wanted, then taken whole, streamed, read to a bound, or dropped. */
+/** The body of an upstream's response: buffered up to a bound until the caller takes, streams, reads or discards it. */
 import { Readable } from 'node:stream';
 import { createByteQueue } from '#http';
 import { timedOut } from './failures.ts';
 import { createIdleTimer, type IdleTimer } from './idle-timer.ts';
 
-/** What the attempt does with it. */
+/** The side of the attempt, which writes the body. */
 export interface ResponseSink {
-  /** False: no more, until `resume` is called. */
+  /** Returns false to pause the upstream until `resume` is called. */
   readonly take: (chunk: Buffer) => boolean;
-  /** Names and values in turn. */
+  /** `trailers` are alternating names and values. */
   readonly end: (trailers: readonly Buffer[]) => void;
   readonly fail: (cause: Error) => void;
 }
 
-/** What the caller does with it: it is taken once, in one of the first five ways. */
+/** The side of the caller. Consume the body once, by `whole`, `stream`, `read`, `drain` or `discard`. */
 export interface ResponseBody {
-  /** All of it, when it has come already and no trailers with it. */
+  /** Returns the body if it is complete and has no trailers. */
   readonly whole: () => Buffer | undefined;
-  /** True when all of it has come. */
+  /** True when the body is complete. */
   readonly hasArrived: () => boolean;
-  /** What has come and what will come. An idle body is destroyed, and destroying it ends the attempt. */
+  /** Streams the body, and restarts `idle` with every chunk. Destroying the stream ends the attempt. */
   readonly stream: (idle: IdleTimer) => Readable;
-  /** Rejects when it breaks off, has more than `bytesMax` bytes or has not come within `timeoutMs` (0: no limit). */
+  /**
+   * Collects the body. Rejects if it breaks off, exceeds `bytesMax` or is not complete within `timeoutMs` (0 means no
+   * limit).
+   */
   readonly read: (limits: { readonly bytesMax: number; readonly timeoutMs: number }) => Promise<Buffer>;
-  /** Reads it to its end and drops it, however long it is. Rejects when it breaks off or has not come within `timeoutMs`. */
+  /** Reads and drops the whole body. Rejects if it breaks off or is not complete within `timeoutMs`. */
   readonly drain: (timeoutMs: number) => Promise<void>;
-  /** Reads on and drops it; after 64 KiB, or a second without a byte, the connection is closed instead. */
+  /** Drops the body, but closes the connection instead if it exceeds 64 KiB or pauses for a second. */
   readonly discard: () => void;
-  /** True while the stream has nothing to read yet, but will have. */
+  /** True while the stream has nothing to read but has not ended. */
   readonly isAwaited: () => boolean;
-  /** Known when the stream has ended. */
+  /** Alternating names and values. Empty until the stream has ended. */
   readonly trailers: () => readonly Buffer[];
-  /** Why it broke off before it was taken. */
+  /** Returns the error if the body broke off before it was consumed. */
   readonly failure: () => Error | undefined;
 }
 
-/** So much is read before it is wanted. */
+/** How much is buffered before the body is consumed. */
 export const heldBytesMax = 64 * 1024;
 const droppedBytesMax = 64 * 1024;
 const droppedIdleMs = 1000;
 const none: readonly Buffer[] = [];
 
-/** `resume`: after `take` has returned false. `abandon`: the rest is not wanted. */
+/** `resume` is called some time after `take` has returned false, `abandon` when the rest of the body is not needed. */
 export function createResponseBody(resume: () => void, abandon: () => void): ResponseSink & ResponseBody {
   let heldBytes = 0;
   let isPaused = false;
@@ -50,7 +53,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
   let failure: Error | undefined;
   let trailers = none;
   let reader: Readable | undefined;
-  /** What is not taken yet; the reader would keep an object for each chunk. */
+  /** Buffers here instead of in the reader, which would keep an object for each chunk. */
   const queue = createByteQueue();
   let taken: Buffer[] = [];
   let isReaderWaiting = false;
@@ -73,7 +76,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
     resume();
   }
 
-  /** The reader asks only when it has nothing left, and gets one chunk: each one that a slow client takes shows that it reads. */
+  /** Called when the reader is empty. Pushes a single chunk, so that each one a slow client reads restarts `idle`. */
   function read(): void {
     if (!isEnded) idleTimer?.touch();
     if (taken.length === 0) taken = queue.take();
@@ -106,7 +109,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
     return reader;
   }
 
-  /** What has come whole needs no stream. */
+  /** Reads a complete body without a stream. */
   async function readThrough(timeoutMs: number, onChunk: (chunk: Buffer) => void): Promise<void> {
     if (isEnded) for (const chunk of queue.take()) onChunk(chunk);
     else await readStream(stream(createIdleTimer(0, abandon)), timeoutMs, onChunk);
@@ -161,7 +164,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
 }
 
 async function readStream(body: Readable, timeoutMs: number, onChunk: (chunk: Buffer) => void): Promise<void> {
-  const giveUp = () => void body.destroy(timedOut(`no whole response within ${timeoutMs} ms`));
+  const giveUp = () => void body.destroy(timedOut(`the response was not complete within ${timeoutMs} ms`));
   const timer = timeoutMs > 0 ? setTimeout(giveUp, timeoutMs) : undefined;
   try {
     for await (const chunk of body) onChunk(chunk);

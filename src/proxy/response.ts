@@ -1,4 +1,4 @@
-/** An upstream's response on Koa's context: status, headers, early hints, body and trailers, so that outer middleware can still change it. */
+/** Puts an upstream's response on Koa's context, so that outer middleware can still change it. */
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
@@ -13,15 +13,15 @@ import { responseVia } from './request-headers.ts';
 
 export interface ResponseOptions {
   readonly restoration: PathRestoration;
-  /** How long a body may pause, in milliseconds; 0: no limit. */
+  /** How long a body may pause, in milliseconds. 0 means no limit. */
   readonly idleTimeoutMs: number;
-  /** The same for a stream of events, which may well be silent for hours. */
+  /** The same for a server-sent event stream, which may be silent for hours. */
   readonly eventsIdleTimeoutMs: number;
 }
 
 /**
- * Koa sends a whole body in one write and everything else as a stream, which breaks the client's connection when the
- * upstream breaks off. Throws the Problem of a response that cannot be sent.
+ * Koa sends a complete body in one write and any other as a stream. If the upstream breaks off, the stream closes the
+ * client's connection. Throws a Problem if the response cannot be sent.
  */
 export function sendResponse(ctx: Context, response: UpstreamResponse, options: ResponseOptions): void {
   const { head, body } = response;
@@ -37,7 +37,7 @@ export function sendResponse(ctx: Context, response: UpstreamResponse, options: 
   else writeBody(ctx, response, options);
 }
 
-/** Koa ends these without a body. */
+/** Koa sends these statuses without a body. */
 function isBodiless(status: number): boolean {
   return status === 204 || status === 205 || status === 304;
 }
@@ -46,13 +46,13 @@ function writeHead(ctx: Context, { status, message, rawHeaders }: ResponseHead, 
   copyResponseHeaders(ctx.res, rawHeaders, restoration);
   if (status === 426) requireUpgrade(ctx.res, firstValue(rawHeaders, 'upgrade'));
   ctx.status = status;
-  // undici reads it as UTF-8, and Node writes Latin-1.
+  // undici decodes the reason phrase as UTF-8, but Node encodes it as Latin-1, so only ASCII is safe.
   if (message !== nodeHttp.STATUS_CODES[status] && visible.test(message)) ctx.res.statusMessage = message;
 }
 
 const visible = /^[\t\x20-\x7e]+$/;
 
-/** A 426 names the protocols that the service wants (RFC 9110 section 15.5.22), and is the last answer of its connection. */
+/** A 426 lists the protocols that the service requires (RFC 9110 section 15.5.22). The connection closes after it. */
 function requireUpgrade(res: ServerResponse, protocols = ''): void {
   if (!visible.test(protocols)) return;
   res.setHeader('Upgrade', protocols);
@@ -71,16 +71,16 @@ function streamFor({ req, res }: Context, { head, body }: UpstreamResponse, opti
   const idleTimeoutMs = isEvents ? options.eventsIdleTimeoutMs : options.idleTimeoutMs;
   const onIdle = () => stream.destroy(timedOut(`the body paused for ${idleTimeoutMs} ms`));
   const stream = body.stream(createIdleTimer(idleTimeoutMs, onIdle));
-  // Koa destroys what it cannot send, for example when the client has gone.
+  // Koa destroys the stream if it cannot send it, for example because the client has disconnected.
   stream.on('error', ignore);
   res.once('pipe', (source) => {
-    // A host app may have put another stream between, and then has to care for the rest.
+    // The host application may have wrapped the stream. Trailers and flushing are then its responsibility.
     if (source !== stream || res.headersSent) return;
     if (!res.hasHeader('content-length') && req.httpVersionMinor > 0) {
       announceTrailers(res, head);
       stream.once('end', () => res.addTrailers(trailersFrom(body.trailers())));
     }
-    // With a body that is slow to begin, the client gets the headers at once.
+    // Sends the headers immediately if the body is slow to start.
     if (body.isAwaited()) res.flushHeaders();
   });
   return stream;
@@ -94,10 +94,10 @@ function announceTrailers(res: ServerResponse, { rawHeaders }: ResponseHead): vo
 function ignore(): void {}
 
 /**
- * All headers but those of the connection and those that the gateway or its host has set already. `Vary`, `Via` and
- * `Set-Cookie` are lists and get the values of both; the service's `X-Request-Id` wins over ours, and `nosniff` is for it
- * to say. Throws for a transfer coding that is not undone here, and for bytes
- * that no header may have.
+ * Copies all headers except hop-by-hop ones and those that the gateway or its host application has already set. `Vary`,
+ * `Via` and `Set-Cookie` are merged. The service's `X-Request-Id` replaces ours, and only the service decides about
+ * `X-Content-Type-Options`. Throws if the response has a transfer coding other than `chunked`, or a header with invalid
+ * bytes.
  */
 export function copyResponseHeaders(
   res: ServerResponse,
@@ -112,7 +112,7 @@ export function copyResponseHeaders(
     const types = firstValue(rawHeaders, 'x-content-type-options');
     if (takeBackNosniff(res) && types !== undefined) res.setHeader('X-Content-Type-Options', types);
   } catch (cause) {
-    // They do not belong to the error that is sent instead.
+    // The copied headers do not belong to the error response that is sent instead.
     for (const name of res.getHeaderNames()) if (!ours.includes(name)) res.removeHeader(name);
     throw cause;
   }
@@ -149,7 +149,7 @@ function copy(
   else res.setHeader(spelt, name === 'location' ? restoreLocation(value, restoration) : value);
 }
 
-/** Compares only names of the right length, since every header of every response comes through here. */
+/** Compares lengths first, because this runs for every header of every response. */
 function nominatedIn(rawHeaders: readonly Buffer[]): ReadonlySet<string> {
   let nominating: string | undefined;
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
@@ -161,13 +161,13 @@ function nominatedIn(rawHeaders: readonly Buffer[]): ReadonlySet<string> {
   return nominatedBy(nominating);
 }
 
-/** undici undoes only `chunked`; the client could not undo another coding, of which it has no header. */
+/** undici decodes only `chunked`. The client could not decode another coding, because its header is not forwarded. */
 function requireChunked(coding: string): void {
   if (coding.trim().toLowerCase() === 'chunked') return;
   throw Object.assign(new Error(`the response has the transfer coding ${coding}`), { code: 'HPE_TRANSFER_CODING' });
 }
 
-/** Not in trailers: framing, routing and authentication (RFC 9110 section 6.5.1). */
+/** Fields that are not allowed in trailers: framing, routing and authentication (RFC 9110 section 6.5.1). */
 const blockedTrailers = new Set([
   'authorization',
   'content-length',
@@ -177,7 +177,7 @@ const blockedTrailers = new Set([
   'set-cookie',
 ]);
 
-/** The trailers that may follow the body, as names and values in pairs. */
+/** Returns the allowed trailers as pairs of name and value. */
 function trailersFrom(rawTrailers: readonly Buffer[]): [string, string][] {
   const pairs: [string, string][] = [];
   for (let index = 0; index + 1 < rawTrailers.length; index += 2) {
@@ -191,21 +191,21 @@ function trailersFrom(rawTrailers: readonly Buffer[]): [string, string][] {
 const earlyHints = 103;
 
 /**
- * Of the interim responses only the links of Early Hints (RFC 8297) are forwarded: the others concern the connection or
- * have no content. A client of HTTP/1.0 would take them for the response.
+ * Forwards the links of Early Hints (RFC 8297). Other interim responses are dropped: they concern the connection or
+ * have no content. An HTTP/1.0 client would mistake an interim response for the final one.
  */
 export function forwardEarlyHints({ req, res }: Context, status: number, rawHeaders: readonly Buffer[]): void {
   if (status !== earlyHints || req.httpVersionMinor === 0 || res.headersSent || res.destroyed) return;
-  // A service may send hints without end, and nothing holds it back for a client that does not take them.
+  // Drops hints while the client is slow: interim responses have no backpressure, and a service could send any number.
   if (res.writableLength >= res.writableHighWaterMark) return;
   const links = rawHeaders.flatMap((name, index) => (isLink(name, index) ? linksIn(rawHeaders[index + 1]) : []));
-  // Hints in another form are dropped; the response repeats them anyway.
+  // Drops hints in any other form. The response repeats them anyway.
   if (links.length > 0 && links.every((link) => sendableLink.test(link))) res.writeEarlyHints({ link: links });
 }
 
 /**
- * The only form of link that Node sends. Checked here, because Node's own check takes exponential time for the parameters
- * of a link in another form.
+ * The only form of link that Node accepts. It is checked here because Node's own regular expression takes exponential
+ * time on the parameters of other links.
  */
 const sendableLink = /^<[^>]*>(?:\s*;\s*[^;"\s]+(?:(?<=[^;"\s]=)"[^;"\s]*")?)*$/;
 

@@ -1,18 +1,18 @@
-/** Which failures may be tried again, and after what pause. */
+/** Decides which failures are retried, and after what pause. */
 import type { RetryPolicy } from '#config';
 import { failureOf } from './failures.ts';
 
 export interface RetryRules {
-  /** Attempts after the first. */
+  /** The maximum number of attempts after the first. */
   readonly retriesMax: number;
-  /** Until the response headers of one attempt, in milliseconds; undefined: only the time-out of the whole call. */
+  /** Milliseconds to the response headers of one attempt. Undefined if only the time-out of the whole call applies. */
   readonly perTryTimeoutMs: number | undefined;
   readonly isRetriableStatus: (status: number) => boolean;
-  /** For an attempt that failed before the response headers. */
+  /** Applies to an attempt that failed before the response headers. */
   readonly isRetriableFailure: (cause: unknown) => boolean;
 }
 
-/** Sending these twice has the effect of once (RFC 9110 section 9.2.2). */
+/** Methods that can safely be sent twice (RFC 9110 section 9.2.2). */
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
 
 export function isIdempotent(method: string): boolean {
@@ -20,8 +20,8 @@ export function isIdempotent(method: string): boolean {
 }
 
 /**
- * Envoy's conditions, except `refused-stream`, which does not exist in HTTP/1.1. An attempt without a response counts as
- * the 5xx that it would become.
+ * Supports Envoy's conditions except `refused-stream`, which does not exist in HTTP/1.1. An attempt without a response
+ * counts as the 5xx that the client would receive.
  */
 export function createRetryRules(policy: RetryPolicy | undefined): RetryRules {
   const on = new Set(policy?.retryOn);
@@ -44,12 +44,12 @@ export function createRetryRules(policy: RetryPolicy | undefined): RetryRules {
 const baseMs = 25;
 const mostMs = 250;
 
-/** Envoy's pause before the `retry`th retry, from 1 on: at random up to 25 ms, 75 ms, 175 ms, and then 250 ms. */
+/** Returns a random pause before retry 1, 2, …: up to 25 ms, 75 ms, 175 ms, then 250 ms, as in Envoy. */
 export function backOffMs(retry: number, random: () => number): number {
   return random() * Math.min((2 ** retry - 1) * baseMs, mostMs);
 }
 
-/** `Retry-After` in seconds (RFC 9110 section 10.2.3), as milliseconds; a date is ignored, since clocks differ. */
+/** Converts a `Retry-After` in seconds (RFC 9110 section 10.2.3). Ignores dates, because clocks differ. */
 export function retryAfterMs(value: string | undefined): number | undefined {
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : undefined;
 }

@@ -1,4 +1,4 @@
-/** Copies of requests for a second service, body included; the client notices nothing, and the responses are dropped. */
+/** Request mirroring: sends copies of requests to a second service and drops its responses. */
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
@@ -11,26 +11,26 @@ import { wholeBody } from './request-body.ts';
 import { createRequestHead, type IdentityNames } from './request-headers.ts';
 
 export interface ShadowOptions {
-  /** The record with `shadow: true`. */
+  /** The mapping with `shadow: true`. */
   readonly mapping: Mapping;
-  /** Its circuit breakers bound how many copies there are at a time. */
+  /** Its circuit breakers bound the number of concurrent copies. */
   readonly cluster: Cluster;
-  /** Put before every path: `''`, or `/base`. */
+  /** Prepended to every path: `''` or, for example, `/base`. */
   readonly path: string;
   readonly identity: IdentityNames;
   readonly logger: Logger;
-  /** Until the end of the response, in milliseconds; 0: no limit. */
+  /** Milliseconds to the end of the response. 0 means no limit. */
   readonly timeoutMs: number;
 }
 
 /**
- * Sends a copy, unless there are too many at a time, the path cannot be rewritten, or the body is too large, breaks off or
- * is never read. To be called after the limit and before anything reads the body or changes the path. Never throws, and
- * never waits.
+ * Sends a copy of the request in the background. Skips it if too many copies are in flight, the path cannot be
+ * rewritten, or the body is too large, breaks off or is never read. Call it after the rate limits and before anything
+ * reads the body or changes the path. Never throws.
  */
 export type CopyRequest = (ctx: Context) => void;
 
-/** A request with a larger body is not copied. */
+/** Requests with a larger body are not copied. */
 const bodyBytesMax = 64 * 1024;
 
 export function createShadow(options: ShadowOptions): CopyRequest {
@@ -61,7 +61,7 @@ export function createShadow(options: ShadowOptions): CopyRequest {
     logger.debug?.({ mapping: mapping.name, err: cause }, 'a request was not copied');
   }
 
-  /** The place is taken before the body arrives, so the circuit breaker also bounds the memory for bodies. */
+  /** The slot is acquired before the body arrives, so the circuit breaker also bounds the memory for bodies. */
   function sendFrom(place: Attempt, ctx: Context): void {
     const { req } = ctx;
     const request = requestFor(ctx, place);
@@ -88,14 +88,14 @@ export function createShadow(options: ShadowOptions): CopyRequest {
 }
 
 function unfitBody(): RangeError {
-  return new RangeError(`the body has more than ${bodyBytesMax} bytes, broke off, or was read before or never`);
+  return new RangeError(`the body exceeds ${bodyBytesMax} bytes, broke off, had already been read, or was never read`);
 }
 
 /**
- * Calls `done` with the whole body once it was read, or with undefined when it is too large, breaks off or is not read. It
- * neither starts nor slows the reading: Node does not count a listener for `data` that is added through EventEmitter as a
- * reader. The bytes are copied into one buffer: a client that sends them one by one would otherwise make us keep an object
- * for each.
+ * Calls `done` with the whole body after it has been read, or with undefined if it is too large, breaks off or is not
+ * read. This neither starts nor slows the reading: a `data` listener added through EventEmitter does not make Node's
+ * stream flow. The bytes are copied into one buffer, because a client that sends single bytes would otherwise make us
+ * keep an object for each.
  */
 function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => void): void {
   let copy: Buffer | undefined;
@@ -119,7 +119,7 @@ function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => 
     bytes += chunk.length;
   }
 
-  /** Node drops an unread body after the response, and the listeners for `data` with it. */
+  /** If the body was not read, Node drops it after the response, together with the `data` listeners. */
   function onEnd(): void {
     const isWhole = req.listeners('data').includes(onData);
     end(isWhole ? (copy?.subarray(0, bytes) ?? Buffer.alloc(0)) : undefined);
@@ -143,7 +143,7 @@ function authorityOf(origin: string): string {
   return origin.slice(origin.indexOf('//') + 2);
 }
 
-/** As Envoy writes it: `hotel-shadow:8080`. */
+/** Adds Envoy's suffix to the host: `hotel-shadow:8080`. */
 function shadowHost(host: string): string {
   return host.replace(/(?=:\d+$)|(?<!:\d+)$/, '-shadow');
 }

@@ -1,4 +1,4 @@
-/** Switches client and service to another protocol after a 101, and joins their connections from then on. */
+/** Protocol upgrades, such as WebSocket: sends the 101 to the client and connects its socket to that of the service. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Context } from 'koa';
@@ -11,14 +11,14 @@ import { firstValue } from './hop-by-hop.ts';
 import { createIdleTimer } from './idle-timer.ts';
 import { copyResponseHeaders } from './response.ts';
 
-/** What the client offers and the mapping allows. */
+/** An upgrade that the client offers and the mapping allows. */
 export interface Handshake {
-  /** In lower case. */
+  /** The chosen protocol, in lower case. */
   readonly protocol: string;
   readonly upgrade: Upgrade;
 }
 
-/** `allowed`: in lower case. Of several protocols that a client offers, the first allowed one is asked for. */
+/** Chooses the first protocol that the client offers and `allowed` contains, in lower case. */
 export function handshakeOf(req: IncomingMessage, allowed: readonly string[]): Handshake | undefined {
   if (allowed.length === 0) return undefined;
   const upgrade = upgradeOf(req);
@@ -30,11 +30,11 @@ export interface SwitchOptions {
   readonly restoration: PathRestoration;
   /** The mapping's edits of the response headers. */
   readonly edit: (ctx: Context) => void;
-  /** How long the connection may be idle in both directions, in milliseconds; 0: no limit. */
+  /** How long the connection may be idle in both directions, in milliseconds. 0 means no limit. */
   readonly idleTimeoutMs: number;
 }
 
-/** Sends the 101 and joins the connections. Throws `upstream-failed` for a response that cannot be sent. */
+/** Sends the 101 and joins the connections. Throws `upstream-failed` if the response cannot be sent. */
 export function switchProtocols(
   ctx: Context,
   { protocol, upgrade }: Handshake,
@@ -58,15 +58,15 @@ export function switchProtocols(
   joinConnections(upgrade.accept(protocol), connection, idleTimeoutMs);
 }
 
-/** The client could not speak a protocol that it did not ask for. */
+/** Rejects a protocol that the client did not offer. */
 function requireProtocol(expected: string, switched: string | undefined): void {
   if (switched?.trim().toLowerCase() === expected) return;
-  throw new Error(`the service switched to ${switched}, not to ${expected}`);
+  throw new Error(`the service switched to ${switched} instead of ${expected}`);
 }
 
 /**
- * Either side may end its half and still receive the rest. When one breaks off, both are closed; so are they after
- * `idleTimeoutMs` without a byte in either direction (0: no limit).
+ * Either side may end its half of the connection and still receive the rest. Both connections are closed when one
+ * breaks off, or after `idleTimeoutMs` without traffic in either direction.
  */
 function joinConnections(one: Duplex, other: Duplex, idleTimeoutMs: number): void {
   const idle = createIdleTimer(idleTimeoutMs, breakOff);
@@ -77,7 +77,7 @@ function joinConnections(one: Duplex, other: Duplex, idleTimeoutMs: number): voi
   }
 
   function pipe(from: Duplex, to: Duplex): void {
-    // undici's sockets would answer an end with their own, and bytes on their way would be lost.
+    // Otherwise undici's socket would end as soon as the other side does, and bytes in flight would be lost.
     from.allowHalfOpen = true;
     from.on('data', idle.touch).on('error', breakOff);
     from.once('close', () => {

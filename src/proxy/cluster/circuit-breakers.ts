@@ -1,22 +1,22 @@
-/** How many requests, waiting requests, retries and switched connections a cluster may have; beyond that a request is refused at once. */
+/** Circuit breakers: bound the requests, pending requests, retries and upgrades of a cluster, and reject any excess. */
 import type { CircuitBreakers as Limits } from '#config';
 import { CircuitOpen } from '../failures.ts';
 
 export interface CircuitBreakers {
-  /** Takes a request's place at an address, and one among the upgrades for a request that asks for one, or throws CircuitOpen. */
+  /** Acquires a slot for a request, and one more for an upgrade. Throws CircuitOpen when there is none. */
   readonly enter: (address: Busy, isUpgrade?: boolean) => void;
   readonly leave: (address: Busy) => void;
   readonly leaveUpgrade: (address: Busy) => void;
-  /** Takes a place among the retries and returns its release; undefined when there are enough. */
+  /** Acquires a slot for a retry and returns a function that releases it. Undefined when there is none. */
   readonly takeRetry: () => (() => void) | undefined;
-  /** Whether `enter` would throw for a request or for an upgrade. */
+  /** True if `enter` would throw for a request or for an upgrade. */
   readonly refuses: (address: Busy) => boolean;
-  /** Whether one more request would take more than half of the places. */
+  /** True if one more request would occupy more than half of the slots. */
   readonly isCrowded: () => boolean;
   readonly counts: Readonly<BreakerCounts>;
 }
 
-/** What an address has under way, which the circuit breakers count. */
+/** The requests and upgrades in flight at one address, which the circuit breakers update. */
 interface Busy {
   activeRequests: number;
   activeUpgrades: number;
@@ -24,23 +24,23 @@ interface Busy {
 
 interface BreakerCounts {
   activeRequests: number;
-  /** Connections that have switched protocols, and requests that ask for it. */
+  /** Switched connections, and requests for an upgrade. */
   activeUpgrades: number;
   activeRetries: number;
   overflows: number;
 }
 
-/** Retries may be a fifth of the active requests, or three where these are few; but never more than `maxRetries`. */
+/** Retries may be a fifth of the active requests but at least three, up to `maxRetries`. */
 const retryShare = 0.2;
 const retriesAlways = 3;
 
-/** Each address handles `maxConnections` requests at once; the others wait for a connection. */
+/** Each address handles up to `maxConnections` requests concurrently. Further ones wait for a connection. */
 export function createCircuitBreakers(service: string, limits: Limits): CircuitBreakers {
   const { maxConnections, maxPendingRequests, maxRequests, maxRetries, maxUpgrades } = limits;
   const counts: BreakerCounts = { activeRequests: 0, activeUpgrades: 0, activeRetries: 0, overflows: 0 };
   let waiting = 0;
 
-  /** Which limit one more request would exceed. */
+  /** Describes the limit that one more request would exceed. */
   function excess(address: Busy, isUpgrade: boolean): string | undefined {
     if (isUpgrade && counts.activeUpgrades >= maxUpgrades) return `max_upgrades: ${maxUpgrades}`;
     if (counts.activeRequests >= maxRequests) return `max_requests: ${maxRequests}`;
@@ -50,10 +50,10 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
 
   return Object.freeze({
     enter(address: Busy, isUpgrade = false) {
-      const bound = excess(address, isUpgrade);
-      if (bound !== undefined) {
+      const limit = excess(address, isUpgrade);
+      if (limit !== undefined) {
         counts.overflows += 1;
-        throw new CircuitOpen(`${service} is at its bound of ${bound}`);
+        throw new CircuitOpen(`${service} has reached its limit ${limit}`);
       }
       if (isUpgrade) {
         address.activeUpgrades += 1;

@@ -1,4 +1,4 @@
-/** A service at one or several addresses: picks an address for each attempt, counts, and learns from outcomes. */
+/** A cluster: a service with one or more addresses. Picks an address for each attempt and tracks its health. */
 import type { Mapping, OutlierDetection } from '#config';
 import type { Attempt, AttemptOutcome } from '../attempt.ts';
 import { isProvoked } from '../failures.ts';
@@ -20,20 +20,20 @@ export interface ClusterParts extends EndpointParts {
 
 export interface Cluster {
   /**
-   * Takes a place at the best address, if possible none of `tried`; for an upgrade also one of the connections that may
-   * have switched. Throws CircuitOpen when a circuit breaker is open.
+   * Acquires a slot at the best address, preferring those that are not in `tried`. An upgrade also acquires one of the
+   * slots for upgrades. Throws CircuitOpen when a circuit breaker is open.
    */
   readonly attempt: (tried?: readonly string[], isUpgrade?: boolean) => Attempt;
-  /** Takes one of the retries that may run at the same time and returns its release; undefined when there are enough. */
+  /** Acquires a slot for a retry and returns a function that releases it. Undefined when there is none. */
   readonly takeRetry: () => (() => void) | undefined;
-  /** Whether one more request would take more than half of its places. */
+  /** True if one more request would occupy more than half of the slots. */
   readonly isCrowded: () => boolean;
   readonly snapshot: () => ClusterSnapshot;
 }
 
 export interface ClusterSnapshot {
   readonly service: string;
-  /** False: it has had no request yet and has no health check. */
+  /** False until the first request, unless there is a health check. */
   readonly isUsed: boolean;
   readonly addresses: readonly {
     readonly origin: string;
@@ -42,24 +42,24 @@ export interface ClusterSnapshot {
     readonly activeUpgrades: number;
   }[];
   readonly activeRequests: number;
-  /** Connections that have switched protocols, and requests that ask for it. */
+  /** Switched connections, and requests for an upgrade. */
   readonly activeUpgrades: number;
   readonly activeRetries: number;
-  /** Open: at every address a circuit breaker would refuse one more request, or one more upgrade. */
+  /** Open when a circuit breaker would reject a request or an upgrade at every address. */
   readonly circuit: 'closed' | 'open';
-  /** How often a circuit breaker refused, since the start. */
+  /** The number of requests that circuit breakers have rejected since the start. */
   readonly overflows: number;
 }
 
 export interface OpenCluster {
   readonly cluster: Cluster;
-  /** Waits for the connections, which end with their requests; later attempts still run. */
+  /** Closes each connection after its request and waits for all of them. Later attempts still run. */
   readonly close: () => Promise<void>;
-  /** Breaks off the requests that are left. */
+  /** Aborts the remaining requests. */
   readonly destroy: () => void;
 }
 
-/** Opens no connection; a taking of snapshots does not either. */
+/** Opens no connection before the first attempt or health check. Neither does a snapshot. */
 export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster {
   const { service, outlierDetection } = spec;
   const { clock, logger, withoutTracing } = parts;
@@ -144,7 +144,7 @@ function isNeutral(outcome: AttemptOutcome): boolean {
   return outcome.kind === 'failed' ? isProvoked(outcome.cause) : provokedStatuses.has(outcome.status);
 }
 
-/** An address that closes a connection of its own accord may be about to stop, and cut off what it has not yet read. */
+/** An address that closes a connection by itself may be shutting down, and may cut off requests it has not read. */
 const leavingMs = 1000;
 
 function standingOf({ outlier, health, leavingUntilMs }: Endpoint, nowMs: number): Standing {
@@ -153,8 +153,8 @@ function standingOf({ outlier, health, leavingUntilMs }: Endpoint, nowMs: number
 }
 
 /**
- * With these a service that is well refuses a request: an unknown method, a version, too much to store, a loop. Counted,
- * they would let a client have one address after the other ejected.
+ * The 5xx statuses with which a healthy service may reject a request, such as one with an unknown method or a loop. If
+ * they counted as failures, a client could get one address after another ejected.
  */
 const provokedStatuses: ReadonlySet<number> = new Set([501, 505, 506, 507, 508, 510, 511]);
 

@@ -1,63 +1,63 @@
-/** One connection to one address: a client of undici that carries one request at a time, with TLS verified against the record's name. */
+/** A connection to one address: an undici client that carries one request at a time, and its TLS verification. */
 import { createRequire } from 'node:module';
 import { isIP } from 'node:net';
 import type { buildConnector, Client, Dispatcher } from 'undici';
 
-/** How the connections to one address are made. */
+/** The settings of the connections to one address. */
 export interface ConnectionOptions {
   /** Scheme, host and port. */
   readonly origin: string;
-  /** The name that the certificate of an HTTPS address must show; undefined: the host of the origin. */
+  /** The name that an HTTPS certificate must be valid for. Undefined for the host of the origin. */
   readonly serverName: string | undefined;
   readonly connectTimeoutMs: number;
-  /** How long it is kept idle; undefined: a default, or what the service says. */
+  /** How long an idle connection is kept. Undefined for the service's `Keep-Alive` time-out or a default. */
   readonly idleConnectionMs?: number | undefined;
 }
 
-/** A request on its way through the pool. */
+/** A request in the pool: queued or in flight. */
 export interface PooledRequest {
   readonly options: Dispatcher.DispatchOptions;
   readonly handler: Dispatcher.DispatchHandler;
-  /** True: it may not have a connection that was open before. */
+  /** True if the request needs a new connection. */
   readonly isFresh: boolean;
   readonly withoutTracing: WithoutTracing | undefined;
   connection: Connection | undefined;
-  /** Which socket of the connection it found open; 0: none. */
+  /** The number of the socket that was open when the request was sent. 0 if there was none. */
   foundSocket: number;
 }
 
 /**
- * Runs a request so that the instrumentation of HTTP clients, where there is any, leaves it alone: it would add a second
- * `traceparent`, and a service ignores both when there are two.
+ * Runs a request outside the instrumentation of HTTP clients, if there is any. Otherwise it would add a second
+ * `traceparent`, and a service that receives two ignores both.
  */
 export type WithoutTracing = (run: () => void) => void;
 
 export interface Connection {
   readonly client: Client;
-  /** As the connector has it. */
+  /** The `serverName` of the connector. */
   readonly serverName: string | undefined;
-  /** How many sockets the client has opened, one after the other. */
+  /** The number of sockets that the client has opened so far. */
   sockets: number;
   isConnected: boolean;
   /**
-   * The last socket could not be opened, and the client cannot be used again: after a certificate for another name
-   * undici's client stays busy forever.
+   * The last socket could not be opened, and the client must not be used again: after a certificate for the wrong name,
+   * an undici client stays busy forever.
    */
   isBroken: boolean;
   request: PooledRequest | undefined;
 }
 
 export interface ConnectionListener {
-  /** The request is over, or has taken the socket away for another protocol. */
+  /** Called when the request has ended, or has detached the socket for another protocol. */
   readonly onFree: (connection: Connection) => void;
-  /** The socket has closed. */
+  /** Called when the socket has closed. */
   readonly onClosed: (connection: Connection) => void;
 }
 
-/** Below the 2 s of gunicorn and the 5 s of Node and Apache, so that an idle connection is usually closed from here. */
+/** Less than the 2 s of gunicorn and the 5 s of Node and Apache, so that usually our side closes an idle connection. */
 const idleConnectionMsDefault = 1500;
 
-/** The most that a `Keep-Alive` of the service can ask for, of which the margin is for the way to it. */
+/** The cap on the service's `Keep-Alive` time-out, and the margin that is subtracted for the network's latency. */
 const keepAliveMsMax = 60_000;
 const keepAliveMarginMs = 1000;
 
@@ -109,8 +109,9 @@ export function createPooledRequest(
 }
 
 /**
- * The client emits `drain` when it is free again, but not after a request that it refuses at once, and it is not always
- * busy after one that is aborted at once. Then `onFree` is called here, after any `drain` that may still follow.
+ * Sends a request and reports when the connection is free again. Usually the client emits `drain` for that. It does not
+ * when it rejects the request immediately, or is no longer busy after an immediate abort. In these cases this function
+ * calls `onFree`, after any `drain` that may still follow.
  */
 export function send(connection: Connection, request: PooledRequest, onFree: () => void): void {
   request.connection = connection;
@@ -123,12 +124,12 @@ export function send(connection: Connection, request: PooledRequest, onFree: () 
   if (connection.client.stats.size === 0) queueMicrotask(() => void (connection.request === request && onFree()));
 }
 
-/** True when the request used a socket that was open before it. Only correct until the connection opens its next socket. */
+/** True if the request reused an open socket. Only correct until the connection opens its next socket. */
 export function usedOpenSocket({ connection, foundSocket }: PooledRequest): boolean {
   return connection !== undefined && foundSocket !== 0 && connection.sockets === foundSocket;
 }
 
-/** undici's types do not have the option. */
+/** Adds the `servername` option, which undici's types lack. */
 export function withServerName(
   options: Dispatcher.DispatchOptions,
   servername: string | undefined,
@@ -139,13 +140,13 @@ export function withServerName(
 export interface Connector {
   readonly connect: buildConnector.connector;
   /**
-   * Must go with each request: undici takes the name from `Host` otherwise, and connects again when it changes.
+   * Must be set on each request. Otherwise undici derives the name from `Host`, and reconnects when it changes.
    * Undefined without TLS.
    */
   readonly serverName: string | undefined;
 }
 
-/** HTTP/2 is not offered: over it undici gives no raw headers, and repeats requests on its own. */
+/** Does not offer HTTP/2: undici then provides no raw headers, and resends requests by itself. */
 export function createConnector({ origin, serverName, connectTimeoutMs }: ConnectionOptions): Connector {
   const { protocol, hostname } = new URL(origin);
   const connect = loadUndici().buildConnector({ timeout: connectTimeoutMs, allowH2: false });
@@ -155,7 +156,7 @@ export function createConnector({ origin, serverName, connectTimeoutMs }: Connec
   return { connect: (options, callback) => connect({ ...options, servername }, callback), serverName: verified };
 }
 
-/** Loaded when the first connection is made: 10 MB and a tenth of the start, which a process without proxying does not need. */
+/** Loads undici with the first connection. It needs 10 MB and a tenth of the start-up time, wasted without proxying. */
 export function loadUndici(): typeof import('undici') {
   return createRequire(import.meta.url)('undici') as typeof import('undici');
 }

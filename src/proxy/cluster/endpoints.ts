@@ -1,4 +1,4 @@
-/** The addresses of one cluster as they come and go, each with its connections, its health and its outlier state. */
+/** The current addresses of a cluster, each with its connections, health and outlier state. */
 import type { CircuitBreakers, HealthCheck } from '#config';
 import type { Logger } from '#http';
 import { type Health, type HealthCheckParts, watchHealth } from './health-check.ts';
@@ -7,14 +7,14 @@ import { createOutlierState, endEjection, isEjected, type OutlierState } from '.
 import { createPool, type Pool } from './pool.ts';
 
 export interface EndpointOptions {
-  /** The service reference, for people and for logs. */
+  /** The service reference, as diagnostics and logs show it. */
   readonly service: string;
-  /** Scheme, host and port of each address; asked at each request, since a listener's port may be known late. Never empty. */
+  /** Returns the origin of each address. Called for each request, because a port may be known late. Never empty. */
   readonly origins: () => readonly string[];
-  /** The name that the certificate of an HTTPS address must show at any address; undefined: the address's host. */
+  /** The name that all HTTPS certificates must be valid for. Undefined for the host of each address. */
   readonly serverName?: string | undefined;
   readonly connectTimeoutMs: number;
-  /** How long an idle connection is kept; undefined: a default, or what the service says. */
+  /** How long an idle connection is kept. Undefined for the service's `Keep-Alive` time-out or a default. */
   readonly idleConnectionMs?: number | undefined;
   readonly circuitBreakers: CircuitBreakers;
   readonly healthCheck: HealthCheck | undefined;
@@ -22,7 +22,7 @@ export interface EndpointOptions {
 
 export interface EndpointParts extends Pick<HealthCheckParts, 'random' | 'timer'> {
   readonly logger: Logger;
-  /** Milliseconds. */
+  /** Returns the time in milliseconds. */
   readonly clock: () => number;
 }
 
@@ -30,25 +30,25 @@ export interface Endpoint extends Candidate {
   activeRequests: number;
   activeUpgrades: number;
   health: Health;
-  /** Until then others are asked, where there are any: its last response said `Connection: close`. */
+  /** Other addresses are preferred until then, because the last response had `Connection: close`. */
   leavingUntilMs: number;
   readonly outlier: OutlierState;
   readonly pool: Pool;
-  /** Stops the health check and ends the connections after their requests. */
+  /** Stops the health check and closes the connections after their requests. */
   readonly close: () => Promise<void>;
 }
 
 export interface Endpoints {
   readonly list: () => readonly Endpoint[];
-  /** Of the addresses that were listed last, in the same order. */
+  /** Returns the outlier states of the addresses that were last listed, in the same order. */
   readonly outliers: () => readonly OutlierState[];
-  /** Health checks stop at once; waits for all connections, also to addresses that are gone. */
+  /** Stops health checks immediately and waits for all connections, including those to removed addresses. */
   readonly close: () => Promise<void>;
-  /** Breaks off what is left on these connections. */
+  /** Aborts the remaining requests on these connections. */
   readonly destroy: () => void;
 }
 
-/** An address that stays keeps its state. With a health check, the origins are read at its interval, with or without traffic. */
+/** Keeps the state of an address across changes. With a health check, the origins are also read at its interval. */
 export function createEndpoints(options: EndpointOptions, parts: EndpointParts): Endpoints {
   const leaving = new Set<Endpoint>();
   let origins: readonly string[] = [];
@@ -76,7 +76,7 @@ export function createEndpoints(options: EndpointOptions, parts: EndpointParts):
     for (const gone of known.values()) leave(gone);
     endpoints = next;
     outliers = next.map(({ outlier }) => outlier);
-    // `close` will not be called again for these.
+    // These were added after `close`, which will not run again.
     if (isClosed) for (const endpoint of next) void endpoint.close();
   }
 
@@ -99,7 +99,7 @@ export function createEndpoints(options: EndpointOptions, parts: EndpointParts):
   });
 }
 
-/** `lastPicked` is negative at random: many gateways must not all begin with the same address. */
+/** Starts `lastPicked` at a random negative number, so that different gateways start with different addresses. */
 function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointParts): Endpoint {
   const { serverName, connectTimeoutMs, idleConnectionMs, circuitBreakers, healthCheck } = options;
   const pool = createPool({ origin, serverName, connectTimeoutMs, idleConnectionMs }, circuitBreakers.maxConnections);
@@ -139,7 +139,7 @@ function watchEndpoint(
     const nowMs = clock();
     if (!isEjected(outlier, nowMs)) return;
     endEjection(outlier, nowMs);
-    logger.info({ service, origin }, 'address is no longer ejected: its health check passes');
+    logger.info({ service, origin }, 'address ejection ended: its health check passes');
   }
   return watchHealth({ origin, serverName }, check, { random, timer, onChange, onPass });
 }

@@ -1,23 +1,26 @@
-/** Asks one address for its health at an interval, whether it has traffic or not. */
+/** Active health checks: probes one address at an interval, with or without traffic. */
 import type { HealthCheck } from '#config';
 import { type ConnectionOptions, createConnector, loadUndici, withServerName } from './connection.ts';
 
-/** Runs `run` once after `delayMs`, unless the function that it returns is called before. */
+/** Calls `run` once after `delayMs`. Returns a function that cancels it. */
 export type Timer = (run: () => void, delayMs: number) => () => void;
 
 export type Health = 'unknown' | 'healthy' | 'unhealthy';
 
 export interface HealthCheckParts {
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   readonly random: () => number;
   readonly timer: Timer;
-  /** When the health changes; `status` is undefined when there was no response in time. */
+  /** Called when the health changes. `status` is undefined if there was no response in time. */
   readonly onChange: (health: Health, status: number | undefined) => void;
-  /** After each check that an address passes while it is healthy. */
+  /** Called after each check that a healthy address passes. */
   readonly onPass: () => void;
 }
 
-/** Runs until the function that it returns is called. The first check comes at a random time within one interval: all addresses at once would be a burst. */
+/**
+ * Checks the address until the returned function is called. The first check runs at a random time within one interval,
+ * so that the checks of many addresses do not come in bursts.
+ */
 export function watchHealth(
   address: Pick<ConnectionOptions, 'origin' | 'serverName'>,
   check: HealthCheck,
@@ -57,7 +60,7 @@ export function watchHealth(
   };
 }
 
-/** How many results in a row change the health. The first good one is enough, and so is a 503, as for Envoy. */
+/** How many consecutive results change the health. As in Envoy, the first success is enough, and so is any 503. */
 function neededFor(check: HealthCheck, health: Health, status: number | undefined): number {
   if (!isExpected(check, status)) return status === 503 ? 1 : check.unhealthyThreshold;
   return health === 'unknown' ? 1 : check.healthyThreshold;
@@ -67,10 +70,10 @@ function isExpected({ expectedStatuses }: HealthCheck, status: number | undefine
   return status !== undefined && expectedStatuses.some(({ min, max }) => min <= status && status <= max);
 }
 
-/** Calls `done` once with the status, or with undefined when there was none in time; the function that it returns cancels it. */
+/** Calls `done` once with the status, or undefined if there was none in time. Returns a function that cancels it. */
 type Probe = (done: (status: number | undefined) => void) => () => void;
 
-/** Never over the connections of the traffic: where all of them are busy, the check would wait and fail. */
+/** Probes over a separate connection: a check that had to wait for a busy connection would fail. */
 function createProbe(
   address: Pick<ConnectionOptions, 'origin' | 'serverName'>,
   check: HealthCheck,

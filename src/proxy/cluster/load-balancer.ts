@@ -1,15 +1,15 @@
-/** Which of several addresses comes next: the one that has waited longest, or the one with the fewest requests and switched connections. */
+/** Load balancing: picks the address that has waited longest, or the one with the fewest requests and upgrades. */
 import type { Mapping } from '#config';
 
 export interface Candidate {
   readonly origin: string;
   readonly activeRequests: number;
   readonly activeUpgrades: number;
-  /** The number of the choice that picked it last, which the load balancer sets. */
+  /** The sequence number of its last pick, set by the load balancer. */
   lastPicked: number;
 }
 
-/** Whether it should get requests. `leaving`: it announces that it is going, and others should get them where there are any. */
+/** Whether an address should receive requests. One that is `leaving` receives them only if no other is available. */
 export type Standing = 'available' | 'leaving' | 'unavailable';
 
 /** `candidates` must not be empty. */
@@ -20,10 +20,10 @@ export type Pick<C extends Candidate> = (
 ) => C;
 
 /**
- * Picks the address that has waited longest among the best: untried before tried, since an attempt that fails is followed
- * by one elsewhere while a restart moves from one address to the next, and then by their standing. So of
- * two addresses that stay available, each gets exactly one turn between two of the other, whichever addresses come and
- * go. When none is available all are used, since a request that may fail is better than one that must.
+ * Ranks untried addresses above tried ones, so that a request survives a rolling restart, and then by standing. Among
+ * the best, picks the one that has waited longest or, with `least_request`, the least busy one. With round robin, two
+ * addresses that stay available therefore take turns strictly, even while other addresses come and go. If no address
+ * is available, all are used: a request that may fail is better than one that must.
  */
 export function createLoadBalancer<C extends Candidate>(policy: Mapping['loadBalancer']): Pick<C> {
   const isBefore = policy === 'least_request' ? isLessBusy : hasWaitedLonger;

@@ -1,17 +1,17 @@
-/** Addresses that fail several times in a row are ejected for a while, longer each time. */
+/** Outlier detection: ejects an address after several consecutive failures, for longer each time. */
 import type { OutlierDetection } from '#config';
 
-/** Of one address. */
+/** The outlier state of one address. */
 export interface OutlierState {
-  /** In a row. */
+  /** Consecutive failures. */
   failures: number;
-  /** Ejections, less one for each base time without one. */
+  /** The number of ejections, minus one for each base ejection time that has passed without one. */
   ejections: number;
-  /** On the clock; in the past when it is not ejected. */
+  /** In the past unless the address is ejected. */
   ejectedUntilMs: number;
 }
 
-/** As Envoy has it: however often an address has failed, it gets another chance after five minutes. */
+/** The longest ejection. Like Envoy, we give every address another chance after five minutes. */
 const ejectionMsMax = 300_000;
 
 export function createOutlierState(): OutlierState {
@@ -22,12 +22,12 @@ export function isEjected({ ejectedUntilMs }: OutlierState, nowMs: number): bool
   return nowMs < ejectedUntilMs;
 }
 
-/** The address has shown that it is well. Another ejection soon after lasts longer all the same. */
+/** Ends the ejection early, because the address is healthy. The next ejection is longer all the same. */
 export function endEjection(address: OutlierState, nowMs: number): void {
   if (isEjected(address, nowMs)) address.ejectedUntilMs = nowMs;
 }
 
-/** Counts one outcome of `address`, one of `all`; true when it is ejected for that. */
+/** Records an outcome of `address`, which is one of `all`. Returns true if this ejects it. */
 export function recordOutcome(
   rule: OutlierDetection,
   address: OutlierState,
@@ -44,7 +44,7 @@ export function recordOutcome(
   return true;
 }
 
-/** At least one where ejecting is allowed at all, and never the last address. */
+/** At least one, unless ejection is disabled, and never all addresses. */
 function ejectionsMax({ maxEjectionPercent }: OutlierDetection, addresses: number): number {
   if (maxEjectionPercent === 0) return 0;
   return Math.min(addresses - 1, Math.max(1, Math.floor((addresses * maxEjectionPercent) / 100)));

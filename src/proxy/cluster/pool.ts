@@ -1,4 +1,4 @@
-/** The connections to one address: a bounded number, the last used first, and a queue when all of them are busy. */
+/** A connection pool for one address: bounded, last used first, with a queue for when all connections are busy. */
 import {
   type Connection,
   type ConnectionListener,
@@ -12,11 +12,11 @@ import {
 
 export interface Pool {
   readonly run: (request: PooledRequest) => void;
-  /** Takes the request out of the queue, if it is still in it. */
+  /** Removes the request from the queue, if it is still there. */
   readonly forget: (request: PooledRequest) => void;
-  /** Ends idle connections at once and the others after their requests; later requests still run, each on a new connection. */
+  /** Closes each connection as soon as it is idle. Later requests still run, each on a new connection. */
   readonly close: () => Promise<void>;
-  /** Breaks off all requests, also those in the queue; later ones fail. */
+  /** Aborts all requests, including queued ones. Later requests fail. */
   readonly destroy: () => void;
 }
 
@@ -28,7 +28,7 @@ export function createPool(options: ConnectionOptions, connectionsMax: number): 
     send(connection, request, () => onFree(connection));
   }
 
-  /** Also after an upgrade, with which the connection has lost its socket and may open another. */
+  /** Also called after an upgrade, which has detached the connection's socket: it may open another. */
   function onFree(connection: Connection): void {
     if (connection.request === undefined) return;
     connection.request = undefined;
@@ -66,8 +66,8 @@ export function createPool(options: ConnectionOptions, connectionsMax: number): 
 }
 
 /**
- * How many connections there are, and which are idle. undici's own Pool looks through all its clients for each request,
- * keeps them forever, and loses one to a request that it refuses; so the pool is ours, of undici's clients.
+ * Tracks the open and the idle connections. We do not use undici's own Pool because it searches all its clients for
+ * each request, keeps them forever, and loses a client when it rejects a request.
  */
 function createConnections(options: ConnectionOptions, connectionsMax: number, onFree: ConnectionListener['onFree']) {
   const idle: Connection[] = [];
@@ -83,13 +83,13 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
     if (all.size >= connectionsMax) return undefined;
     connector ??= createConnector(options);
     const connection = openConnection(options, connector, listener);
-    // Its client then refuses the request, which ends as any other that fails.
+    // A destroyed client rejects the request, which then fails like any other.
     if (isDestroyed) breakOff(connection);
     all.add(connection);
     return connection;
   }
 
-  /** If need be in place of one that is idle. */
+  /** Opens a new connection, closing an idle one if the pool is full. */
   function openFresh(): Connection | undefined {
     const connection = open();
     const oldest = connection === undefined ? idle.shift() : undefined;
@@ -125,9 +125,9 @@ function createConnections(options: ConnectionOptions, connectionsMax: number, o
   }
 
   return {
-    /** The one that was used last, or a new one. Undefined: all are busy. */
+    /** Returns the last used idle connection or a new one. Undefined if all are busy. */
     take: (isFresh: boolean) => (isFresh ? openFresh() : (idle.pop() ?? open())),
-    /** Stays idle until it is taken again, or ends when it has no socket. */
+    /** Keeps the connection for later requests, or closes it if it has no socket. */
     putBack(connection: Connection) {
       if (connection.isConnected && closed === undefined) idle.push(connection);
       else drop(connection);

@@ -1,4 +1,4 @@
-/** The clusters of one server: equal ones are shared, for as long as a gateway holds them. */
+/** The registry of a server's clusters: mappings with equal settings share one for as long as they use it. */
 import { type Logger, silentLogger } from '#http';
 import {
   type Cluster,
@@ -13,9 +13,9 @@ import type { Timer } from './health-check.ts';
 
 export interface ClusterRegistryOptions {
   readonly logger?: Logger;
-  /** Milliseconds. */
+  /** Returns the time in milliseconds. */
   readonly clock?: () => number;
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   readonly random?: () => number;
   readonly timer?: Timer;
   readonly withoutTracing?: WithoutTracing | undefined;
@@ -23,21 +23,22 @@ export interface ClusterRegistryOptions {
 
 export interface ClusterLease {
   readonly cluster: Cluster;
-  /** After the last release health checks stop and the connections end with their requests. A second call does nothing. */
+  /** Ends the lease. The last release closes the cluster after its current requests. A second call does nothing. */
   readonly release: () => void;
 }
 
 export interface ClusterRegistry {
   /**
-   * Equal specs share connections, health and circuit breakers; `origins` is taken to follow from the service, and the
-   * first one is used. A new configuration must acquire before the old one releases.
+   * Returns a lease of the cluster for a spec. Equal specs share connections, health and circuit breakers. `origins` is
+   * not compared: it depends only on the service, and the first one is used. A new configuration must acquire its
+   * clusters before the old one releases them.
    */
   readonly acquire: (spec: ClusterSpec) => ClusterLease;
-  /** Those that are in use. */
+  /** Returns the clusters that are in use. */
   readonly list: () => readonly Cluster[];
-  /** Of those that are in use. */
+  /** Returns snapshots of the clusters that are in use. */
   readonly snapshot: () => readonly ClusterSnapshot[];
-  /** Ends idle connections at once, and the others with their requests or after `deadlineMs`. @default waits without end */
+  /** Closes connections as they become idle, and the rest after `deadlineMs`. @default no deadline */
   readonly close: (deadlineMs?: number) => Promise<void>;
 }
 
@@ -103,19 +104,19 @@ export function createClusters(options: ClusterRegistryOptions = {}): ClusterReg
   });
 }
 
-/** Keeps no process alive. */
+/** Does not keep the process alive. */
 const unrefTimer: Timer = (run, delayMs) => {
   const timeout = setTimeout(run, delayMs).unref();
   return () => clearTimeout(timeout);
 };
 
-/** Everything in a spec but `origins`, in a fixed order. */
+/** Serialises a spec without `origins`, in a fixed order. */
 function keyOf({ origins: _, ...spec }: ClusterSpec): string {
   const fields = Object.entries(spec).sort(byName);
   return fields.map(([name, value]) => `${name}=${textOf(value)}`).join();
 }
 
-/** Mappings without rules of their own share the defaults, whose text is made once. */
+/** Caches the text of frozen objects, such as the defaults that most mappings share. */
 const texts = new WeakMap<object, string>();
 
 function textOf(value: unknown): string | undefined {
