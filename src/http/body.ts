@@ -1,4 +1,4 @@
-/** A JSON request body: whether there is one, read within bounds, checked against its schema. */
+/** JSON request bodies: reads them within size limits and validates them against a schema. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { z } from 'zod';
@@ -7,29 +7,29 @@ import { describeIssue } from './issue-text.ts';
 import { bodyPointer, type Fault, type Problem, problem } from './problem.ts';
 
 const jsonBytesMax = 64 * 1024;
-/** Levels of objects and arrays. */
+/** Maximum nesting of objects and arrays. */
 const jsonDepthMax = 32;
-/** Members of all objects together. */
+/** Maximum number of keys, counted over all objects of a body. */
 const jsonKeysMax = 1000;
 
 /**
- * The parsed body. Throws `unsupported-media-type`, `body-too-large`, `body-consumed`, and `bad-body` for one that is
- * missing, is no JSON text (RFC 8259), is nested too deeply or has too many keys.
+ * Reads and parses the body. Throws `unsupported-media-type`, `body-too-large` or `body-consumed`, and `bad-body` if
+ * the body is missing, is not JSON text (RFC 8259), is nested too deeply or has too many keys.
  */
 export async function readJsonBody(ctx: Context): Promise<unknown> {
   const { req } = ctx;
   if (!hasBody(req.headers, jsonBytesMax)) throw badBody('The body is missing: send a JSON object.');
-  refuseOtherTypes(ctx);
+  requireJson(ctx);
   return parseJsonText(isBodyUnread(req) ? await readAll(req) : bodyFromHost(ctx, jsonBytesMax));
 }
 
-/** Returns what the schema makes of a parsed body. Throws `bad-body`, whose `errors` have JSON pointers such as `/check_in`. */
+/** Validates a parsed body. Throws `bad-body` with a JSON pointer, such as `/check_in`, for each fault. */
 export type BodySchema<Input> = (body: unknown) => Input;
 
-/** Reports at most so many faults of a body. */
+/** The most faults that are reported for one body. */
 const faultsMax = 20;
 
-/** Refuses unknown fields if the schema is strict (`z.strictObject`). */
+/** Rejects unknown fields if the schema is strict (`z.strictObject`). */
 export function createBodySchema<Input>(schema: z.ZodType<Input>): BodySchema<Input> {
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   return function checkBody(body) {
@@ -41,7 +41,7 @@ export function createBodySchema<Input>(schema: z.ZodType<Input>): BodySchema<In
   };
 }
 
-/** Decides by the headers alone. Throws the problem of a body that is refused before it is read. */
+/** Looks only at the headers. Throws a problem if they already show that the body must be rejected. */
 export function hasBody(headers: IncomingHttpHeaders, bytesMax: number): boolean {
   const { 'content-length': length, 'transfer-encoding': coding } = headers;
   if (coding === undefined && (length === undefined || Number(length) === 0)) return false;
@@ -56,27 +56,28 @@ interface Carrier {
   [restoredKey]?: true;
 }
 
-/** False when a host or a stage has begun to read the body and has not put it back. */
+/** False when the host application or a stage has read from the body and has not put the bytes back. */
 export function isBodyUnread(req: IncomingMessage): boolean {
   return !req.readableDidRead || (req as Carrier)[restoredKey] === true;
 }
 
-/** For a stage that read ahead and has put back all that it read. */
+/** Call it after reading ahead and putting all bytes back (`unshift`): the body then counts as unread. */
 export function markBodyRestored(req: IncomingMessage): void {
   (req as Carrier)[restoredKey] = true;
 }
 
-interface Parsed {
+interface WithRawBody {
   readonly rawBody?: unknown;
 }
 
 /**
- * The body that a host's parser has read. koa-bodyparser and its successor keep it in `rawBody` of Koa's request, and
- * hosts of Express, which see no other, of Node's; unpacked and decoded, which is of use only where it equals the bytes
- * that were sent. Otherwise throws `body-consumed`, or `body-too-large`.
+ * Returns the body that a body parser of the host application has already read. koa-bodyparser and @koa/bodyparser keep
+ * it in `rawBody` of Koa's request, Express applications in `rawBody` of Node's. The parser has decompressed and
+ * decoded it, so it is usable only if it still equals the bytes that were sent: otherwise this throws `body-consumed`.
+ * Throws `body-too-large` beyond `bytesMax`.
  */
 export function bodyFromHost(ctx: Context, bytesMax: number): Uint8Array | string {
-  const { rawBody = (ctx.req as Parsed).rawBody } = ctx.request as Parsed;
+  const { rawBody = (ctx.req as WithRawBody).rawBody } = ctx.request as WithRawBody;
   const { 'content-length': length, 'content-encoding': encoding } = ctx.req.headers;
   if (!(typeof rawBody === 'string' || rawBody instanceof Uint8Array)) throw problem('body-consumed');
   const bytes = Buffer.byteLength(rawBody);
@@ -92,16 +93,16 @@ export function bodyTooLarge(bytesMax: number): Problem {
   });
 }
 
-/** Node decodes `chunked` alone; any coding inside it would reach the reader undecoded and unannounced. */
+/** Node decodes only `chunked`: any other coding, such as gzip, would reach the reader still encoded. */
 function unknownCoding(): Problem {
   return problem('bad-request', {
-    detail: 'The only transfer coding that is understood is chunked.',
+    detail: 'The only supported transfer coding is chunked.',
     headers: { Connection: 'close' },
   });
 }
 
-/** JSON is UTF-8 between systems (RFC 8259 section 8.1), and nothing here decompresses a body. */
-function refuseOtherTypes(ctx: Context): void {
+/** JSON must be UTF-8 (RFC 8259 section 8.1), and compressed bodies are not supported. */
+function requireJson(ctx: Context): void {
   const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = ctx.req.headers;
   const [essence = '', ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());
   if (essence !== 'application/json') {
@@ -109,16 +110,16 @@ function refuseOtherTypes(ctx: Context): void {
   }
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
   if (charset !== undefined && !/^charset=(?:utf-?8|"utf-?8")$/.test(charset)) {
-    throw unsupported(ctx, 'JSON is UTF-8: send it without another charset.');
+    throw unsupported(ctx, 'JSON must be UTF-8: send it in that charset.');
   }
   if (encoding.trim().toLowerCase() !== 'identity') {
-    throw unsupported(ctx, 'Send the body as it is, without Content-Encoding.', { 'Accept-Encoding': 'identity' });
+    throw unsupported(ctx, 'Send the body uncompressed, without Content-Encoding.', { 'Accept-Encoding': 'identity' });
   }
 }
 
 const sendJson = 'Send the body as application/json.';
 
-/** RFC 9110 section 15.5.16, and for PATCH RFC 5789 section 2.2. */
+/** Lists the accepted type in headers: RFC 9110 section 15.5.16, and for PATCH RFC 5789 section 2.2. */
 function unsupported(ctx: Context, detail: string, headers: Readonly<Record<string, string>> = {}): Problem {
   const accepted = 'application/json';
   const patch: Readonly<Record<string, string>> = ctx.method === 'PATCH' ? { 'Accept-Patch': accepted } : {};
@@ -126,9 +127,9 @@ function unsupported(ctx: Context, detail: string, headers: Readonly<Record<stri
 }
 
 /**
- * Does not use `for await`, which destroys the request, and with it the response's connection, when it stops early. The
- * rest of a body that grows too large is read and dropped: closing a connection over unread bytes resets it, and a reset
- * can overtake the response.
+ * Avoids `for await`, which destroys the request and with it the connection when it stops early. If the body grows too
+ * large, the rest is read and discarded: closing a connection with unread bytes resets it, and the reset can overtake
+ * the response.
  */
 function readAll(req: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -152,21 +153,21 @@ function readAll(req: IncomingMessage): Promise<Buffer> {
       stop();
       reject(error);
     };
-    const onClose = () => onError(Object.assign(new Error('the client broke off its body'), { code: 'ECONNRESET' }));
-    // A body that was read ahead and restored may have ended already, and a broken one emits nothing more.
+    const onClose = () =>
+      onError(Object.assign(new Error('the client disconnected before the end of its body'), { code: 'ECONNRESET' }));
+    // A body that was read ahead and put back may have ended already. A destroyed request emits no further events.
     if (req.readableEnded) onEnd();
     else if (req.destroyed) onClose();
     else req.on('data', onData).on('end', onEnd).on('error', onError).on('close', onClose);
   });
 }
 
-/** Counts depth and keys before it parses, so that no body costs more than its length. Throws `bad-body`. */
+/** Checks depth and number of keys before parsing, so that the cost stays linear in the length. Throws `bad-body`. */
 function parseJsonText(body: Uint8Array | string): unknown {
   const text = typeof body === 'string' ? body : decode(body);
   const { depth, keys } = measure(text);
-  if (depth > jsonDepthMax) throw badBody(`The body may be nested ${jsonDepthMax} levels deep at most.`);
-  if (keys > jsonKeysMax)
-    throw badBody(`The body may have ${jsonKeysMax} keys at most, those of all objects together.`);
+  if (depth > jsonDepthMax) throw badBody(`The body may be nested at most ${jsonDepthMax} levels deep.`);
+  if (keys > jsonKeysMax) throw badBody(`The body may have at most ${jsonKeysMax} keys, counted over all its objects.`);
   try {
     return JSON.parse(text);
   } catch (cause) {
@@ -189,7 +190,7 @@ const [quote, backslash, colon, openBracket, closeBracket, openBrace, closeBrace
   (character) => character.charCodeAt(0),
 );
 
-/** Outside of strings, each colon is a key and each bracket a level. What is no JSON is measured too, and the parser refuses it. */
+/** Outside strings, each colon means a key and each bracket a level. Invalid JSON is left for the parser to reject. */
 function measure(text: string): { readonly depth: number; readonly keys: number } {
   let [level, depth, keys] = [0, 0, 0];
   for (let index = 0; index < text.length; index += 1) {
@@ -237,8 +238,9 @@ function faultsOf(issue: z.core.$ZodIssue, known: readonly string[]): Fault[] {
 }
 
 /**
- * Text that our databases cannot store: PostgreSQL has no NUL, and half a surrogate pair is no character. Keeps its own
- * list instead of recursing, since a schema may let through what is nested deeper than the stack.
+ * Finds text that a database cannot store: a NUL, which PostgreSQL rejects, or half a surrogate pair, which is not a
+ * character. Iterates instead of recursing, because a schema may accept values nested deeper than the call stack
+ * allows.
  */
 function unstorableTexts(input: unknown): Fault[] {
   const faults: Fault[] = [];

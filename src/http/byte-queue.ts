@@ -1,17 +1,17 @@
-/** Bytes that wait, in few buffers: a client that sends them one by one would make us keep an object of 200 bytes for each. */
+/** A byte queue that merges tiny chunks, because every chunk that a client sends would cost 200 bytes of overhead. */
 
 export interface ByteQueue {
   readonly add: (chunk: Buffer) => void;
-  /** In bytes. */
+  /** The number of bytes in the queue. */
   readonly length: () => number;
-  /** All of them, in their order; then it is empty. */
+  /** Removes all bytes and returns them in order. */
   readonly take: () => Buffer[];
 }
 
-/** So many are kept as they came: most bodies have fewer, and need no copy. */
-const uncopiedMax = 16;
-/** Later ones are copied when they are smaller. */
-const smallBytes = 1024;
+/** The first chunks are kept without copying. Most bodies do not have more. */
+const uncopiedChunksMax = 16;
+/** Later chunks smaller than this are copied into blocks. */
+const smallChunkBytes = 1024;
 const blockBytes = 4096;
 
 export function createByteQueue(): ByteQueue {
@@ -38,7 +38,7 @@ export function createByteQueue(): ByteQueue {
   return {
     add(chunk) {
       length += chunk.length;
-      if (chunks.length >= uncopiedMax && chunk.length < smallBytes) {
+      if (chunks.length >= uncopiedChunksMax && chunk.length < smallChunkBytes) {
         copy(chunk);
         return;
       }

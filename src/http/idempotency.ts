@@ -1,11 +1,11 @@
-/** `Idempotency-Key`, which makes a request safe to send again, and a fingerprint of its body. */
+/** Parses `Idempotency-Key`, which makes a request safe to repeat, and computes fingerprints of request bodies. */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { problem } from './problem.ts';
 
 /**
- * The key without its quotes, at most 255 characters; undefined when the client sent none. Throws `bad-request` for a
- * key that cannot be read, since the client relies on it.
+ * Returns the key without its quotes, or undefined if the client sent none. Throws `bad-request` for an invalid key
+ * instead of ignoring it, because the client relies on it.
  */
 export function idempotencyKeyOf(headers: IncomingHttpHeaders): string | undefined {
   const sent = headers['idempotency-key'];
@@ -13,23 +13,23 @@ export function idempotencyKeyOf(headers: IncomingHttpHeaders): string | undefin
   const key = parseKey(String(sent).trim());
   if (key !== undefined) return key;
   throw problem('bad-request', {
-    detail: 'Idempotency-Key must be one text of 1 to 255 printable ASCII characters, in quotes or without.',
+    detail: 'Idempotency-Key must be a single string of 1 to 255 printable ASCII characters, with or without quotes.',
   });
 }
 
-/** Equal for parsed bodies that mean the same: the order of names, white space and escapes do not count. */
+/** Equal for bodies with the same JSON value, regardless of member order, white space and escapes. */
 export function fingerprintOf(body: unknown): string {
   return createHash('sha256').update(canonical(body)).digest('base64url');
 }
 
-/** A quoted string (RFC 9651, section 3.3.3), or a bare word as many clients send it. */
+/** Accepts a quoted string (RFC 9651, section 3.3.3), and the unquoted form that many clients send. */
 function parseKey(text: string): string | undefined {
   const quoted = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/.exec(text)?.[1]?.replace(/\\(.)/g, '$1');
   const key = quoted ?? (/^[\x21\x23-\x7e]+$/.test(text) ? text : '');
   return key.length >= 1 && key.length <= 255 ? key : undefined;
 }
 
-/** As deep as the body, which its schema has passed. */
+/** Recurses as deep as the body, which its schema has bounded. */
 function canonical(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;

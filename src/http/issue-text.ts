@@ -1,23 +1,23 @@
-/** What a client reads about a value that its schema refuses, in place of the validator's own words. */
+/** Validation messages in plain English, which replace the default messages of zod. */
 import type { z } from 'zod';
 
 type Issue = z.core.$ZodRawIssue;
 
 /**
- * Continues the name of the value: `must be a whole number`. Given to `safeParse` as `error`, it is used where the schema
- * has no message.
+ * Returns a predicate to follow the name of the value: `must be a whole number`. Pass it to `safeParse` as `error`: zod
+ * uses it wherever the schema has no message.
  */
 export function describeIssue(issue: Issue): string {
   if (issue.input === undefined) return 'is missing';
   switch (issue.code) {
     case 'unrecognized_keys':
-      return 'is no field here';
+      return 'is not a known field';
     case 'invalid_type':
       return `must be ${typeNames[issue.expected] ?? 'of another type'}`;
     case 'invalid_value':
       return `must be ${issue.values.map((one) => JSON.stringify(one)).join(' or ')}`;
     case 'invalid_format':
-      return formatNames[issue.format] ?? (issue.pattern === undefined ? otherForm : `must match ${issue.pattern}`);
+      return formatNames[issue.format] ?? (issue.pattern === undefined ? otherFormat : `must match ${issue.pattern}`);
     case 'too_small':
       return bound(issue.origin, Number(issue.minimum), issue.inclusive === false ? 'more than' : 'at least');
     case 'too_big':
@@ -25,7 +25,7 @@ export function describeIssue(issue: Issue): string {
     case 'not_multiple_of':
       return `must be a multiple of ${issue.divisor}`;
     default:
-      return 'is not a value that is accepted here';
+      return 'is not an accepted value';
   }
 }
 
@@ -40,7 +40,7 @@ const typeNames: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
-const otherForm = 'is not written as it must be';
+const otherFormat = 'does not have the required format';
 
 const formatNames: Readonly<Record<string, string>> = {
   uuid: 'must be a UUID',

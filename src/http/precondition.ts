@@ -1,16 +1,16 @@
-/** Entity tags, and the preconditions `If-Match` and `If-None-Match` (RFC 9110 sections 8.8.3, 13.1.1 and 13.1.2). */
+/** Entity tags and the preconditions `If-Match` and `If-None-Match` (RFC 9110 sections 8.8.3, 13.1.1 and 13.1.2). */
 import { hash } from 'node:crypto';
 import type { Context } from 'koa';
 import { type Problem, problem } from './problem.ts';
 
-/** The strong tags that `If-Match` lists, without their quotes; `*` matches any. */
+/** The strong tags in `If-Match`, without quotes. `*` matches any. */
 export type Precondition = '*' | readonly string[];
 
-/** Throws `precondition-required` when the client sent no `If-Match`. An unreadable list is empty, and so matches nothing. */
+/** Throws `precondition-required` without `If-Match`. A malformed list counts as empty, so it matches nothing. */
 export function preconditionOf(ctx: Context): Precondition {
   const { 'if-match': ifMatch } = ctx.req.headers;
   if (ifMatch === undefined) {
-    throw problem('precondition-required', { detail: 'Send If-Match with the ETag that a GET of this returned.' });
+    throw problem('precondition-required', { detail: 'Send If-Match with the ETag from a GET of this resource.' });
   }
   if (ifMatch.trim() === '*') return '*';
   return parseEntityTags(ifMatch)
@@ -25,22 +25,22 @@ export function preconditionFailed({ req }: Context): Problem {
 
 function failureOf(ifMatch: string): string {
   const tags = parseEntityTags(ifMatch);
-  if (ifMatch !== '*' && tags.length === 0) return 'Send If-Match as ETag has it, with the double quotes.';
-  // A proxy that compresses makes tags weak; to read again would bring the same one.
+  if (ifMatch !== '*' && tags.length === 0) return 'Send If-Match exactly as ETag gave it, with the double quotes.';
+  // A compressing proxy makes tags weak, so reading the resource again would return the same weak tag.
   if (ifMatch !== '*' && tags.every(({ isWeak }) => isWeak))
-    return 'If-Match takes strong tags alone: send the ETag without W/ before it.';
-  return 'It has changed since: read it again and decide again.';
+    return 'If-Match accepts only strong tags: send the ETag without the leading W/.';
+  return 'The resource has changed since you read it: read it again before you change it.';
 }
 
-/** True when `If-None-Match` lists the tag, compared weakly. */
+/** True when `If-None-Match` contains the tag, by weak comparison. */
 export function noneMatchFails(ifNoneMatch: string, tag: string): boolean {
   if (ifNoneMatch.trim() === '*') return true;
   return parseEntityTags(ifNoneMatch).some(({ opaque }) => tag === `"${opaque}"` || tag === `W/"${opaque}"`);
 }
 
 /**
- * A strong tag for a representation without a version: 132 bits of a digest of its bytes. A processor without
- * instructions for SHA-256 takes twice as long for that as for SHA-512: 40 us for a page of twenty bookings.
+ * A strong tag for a representation without a version: 132 bits of a digest of its bytes. Uses SHA-512 because SHA-256
+ * takes twice as long on a processor without SHA instructions: 40 us for a page of twenty bookings.
  */
 export function digestTag(body: string): string {
   return `"${hash('sha512', body, 'base64url').slice(0, 22)}"`;
@@ -52,11 +52,11 @@ export interface EntityTag {
   readonly opaque: string;
 }
 
-/** The tags of a list, in order; none at all if any of it is no entity tag. */
+/** Parses a list of entity tags. Returns an empty array if any part of it is malformed. */
 export function parseEntityTags(text: string): readonly EntityTag[] {
   const tag = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*(?:,[ \t,]*|$)/y;
   const tags: EntityTag[] = [];
-  // Empty members do not count (section 5.6.1.2).
+  // Empty list members are ignored (section 5.6.1.2).
   tag.lastIndex = /^[ \t,]*/.exec(text)?.[0].length ?? 0;
   while (tag.lastIndex < text.length) {
     const found = tag.exec(text);

@@ -66,7 +66,7 @@ describe('loadDemo', () => {
     /hotels, row 2, id: must be a UUID/,
     /hotels, row 2, name: is missing/,
     /hotels, row 2, city: must be a string/,
-    /hotels, row 2, nme: is no field here/,
+    /hotels, row 2, nme: is not a known field/,
   );
   refuse('a row that is no object', { hotels: ['x'] as never }, /hotels, row 1, the whole row: must be an object/);
   refuse(

@@ -1,72 +1,77 @@
-/** The request target as text, and the check that a path means one thing only. */
+/** Splits request targets, and rejects paths that two servers could interpret differently. */
 import type { Context, Middleware, Next } from 'koa';
 import { problem } from '../problem.ts';
 
-/** Refuses an ambiguous path before anything reads it; after it `ctx.url` is in origin-form and has no fragment. */
+/** Rejects ambiguous paths before other middleware sees them. Leaves `ctx.url` in origin-form, without a fragment. */
 export function createSafePath(): Middleware {
   return function safePath(ctx: Context, next: Next) {
-    // Read from the request itself, since every request passes here: Koa's getters cost more.
+    // Bypasses Koa's getters, which are slower, because this runs for every request.
     const { url = '/' } = ctx.req;
     const path = pathOf(url);
     const safe = url.includes('#') ? undefined : sanitisePath(path);
-    if (safe === undefined) throw problem('bad-path', { detail: faultOf(path) });
+    if (safe === undefined) throw problem('bad-path', { detail: describeFault(path) });
     if (safe !== path || !url.startsWith('/')) ctx.url = safe + originForm(url).slice(path.length);
     return next();
   };
 }
 
-/** Of a path that is refused, in words for the client. */
-function faultOf(path: string): string {
+/** Explains to the client why the path was rejected. */
+function describeFault(path: string): string {
   if (/%(?![\da-f]{2})/i.test(path))
-    return 'A percent sign needs two hexadecimal digits behind it; for itself send %25.';
+    return 'A percent sign must be followed by two hexadecimal digits. Send %25 for a literal percent sign.';
   if (/%00/.test(path)) return 'The path contains a NUL (%00).';
-  if (path.startsWith('//')) return 'The path begins with two slashes: send one.';
-  if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) return 'The path contains a dot segment (. or ..): send it resolved.';
-  return 'The path cannot be read in one way only.';
+  if (path.startsWith('//')) return 'The path begins with two slashes: send only one.';
+  if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path))
+    return 'The path contains a dot segment (. or ..): send the resolved path.';
+  return 'The path is ambiguous: servers could interpret it in different ways.';
 }
 
-/** An ordinary path has none of these characters, and is safe after one look. */
+/** A path without any of these characters is safe and needs no further checks. */
 const suspicious = /%|\\|\/\.|\/\/|[\0-\x20\x7f?#\s\xc0\xc1\xe0\xf0]/;
 
 /**
- * The path in its plain form, or undefined when it must be refused. Encoded unreserved characters are decoded and hex
- * digits put in upper case (RFC 3986 section 6.2.2), so that `/%61dmin` cannot slip past a rule for `/admin`. Refused: two
- * slashes at the beginning, since what follows them is a host to some readers (section 4.2); dot segments, backslashes and NULs under any number and kind of encodings, also before
- * `;`, blanks or an encoded slash; an encoded line break; white space and control characters; a query, a fragment; an
- * incomplete percent-encoding. An encoded slash stays encoded.
+ * Returns the path in its plain form, or undefined if it must be rejected. Decodes encoded unreserved characters and
+ * converts hex digits to upper case (RFC 3986 section 6.2.2), so that `/%61dmin` cannot slip past a rule for `/admin`.
+ * An encoded slash stays encoded. Rejected are:
+ * - two leading slashes, because some parsers take what follows for a host (section 4.2);
+ * - dot segments, backslashes and NULs, encoded in any way and any number of times, also if `;`, blanks or an encoded
+ *   slash follow;
+ * - encoded line breaks, white space, control characters, `?` and `#`;
+ * - incomplete percent-encodings.
  */
 export function sanitisePath(path: string): string | undefined {
   if (!path.startsWith('/') || path.startsWith('//')) return undefined;
   if (!suspicious.test(path)) return path;
   if (/%(?![\da-f]{2})|[\\?#\0-\x20\x7f\s]|%(?:0a|0d)/i.test(path)) return undefined;
   const plain = path.replace(/%[\da-f]{2}/gi, decodeUnreserved);
-  return hidesAnotherPath(plain) ? undefined : plain;
+  return isAmbiguous(plain) ? undefined : plain;
 }
 
-/** Most paths have none of these, and only one reading. */
-const lenientlyRead = /[%;A-Z]|\/\/|[.\0-\x20](?:\/|$)/;
+/** A path without any of these has only one reading. */
+const manyReadings = /[%;A-Z]|\/\/|[.\0-\x20](?:\/|$)/;
 
 /**
- * A plain path as the most lenient service reads it: decoded again and again, path parameters (`;x=1`) cut off, then
- * dots and blanks at the end of each segment; slashes merged, in lower case. A path with one reading stays as it is.
+ * Returns a plain path as the most lenient service would interpret it: decoded repeatedly, without path parameters
+ * (`;x=1`), without trailing dots and blanks in each segment, with slashes merged, and in lower case. A path that has
+ * only one reading is returned unchanged.
  */
 export function lenientReading(plain: string): string {
-  if (!lenientlyRead.test(plain)) return plain;
+  if (!manyReadings.test(plain)) return plain;
   let decoded = decodeOverlong(plain);
   for (let encodings = 0; encodings < encodingsMax && decoded.includes('%'); encodings += 1)
     decoded = decodeOnce(decoded);
   const segments = decoded
     .replace(/;[^/]*/g, '')
     .split('/')
-    .map(withoutDotsAtEnd);
+    .map(trimDotsAndBlanks);
   return segments
     .join('/')
     .replace(/\/{2,}/g, '/')
     .toLowerCase();
 }
 
-/** By hand: a regular expression would take quadratic time for a long run of dots. */
-function withoutDotsAtEnd(segment: string): string {
+/** A loop, because a regular expression would take quadratic time for a long run of dots. */
+function trimDotsAndBlanks(segment: string): string {
   let end = segment.length;
   while (end > 0 && isDotOrBlank(segment.charCodeAt(end - 1))) end -= 1;
   return segment.slice(0, end);
@@ -76,7 +81,7 @@ function isDotOrBlank(code: number): boolean {
   return code === 0x2e || code <= 0x20;
 }
 
-/** The path of a request target in origin-form or absolute-form (RFC 9112 section 3.2), without its query; `*` stays `*`. */
+/** The path of a target in origin-form or absolute-form (RFC 9112 section 3.2), without its query. `*` stays `*`. */
 export function pathOf(target: string): string {
   const origin = originForm(target);
   const query = origin.indexOf('?');
@@ -85,7 +90,7 @@ export function pathOf(target: string): string {
   return origin.slice(0, query === -1 || (fragment !== -1 && fragment < query) ? fragment : query);
 }
 
-/** The query of a request target with its question mark, or `''`. */
+/** The query of a target including the question mark, or `''`. */
 export function searchOf(target: string): string {
   const start = target.indexOf('?');
   if (start === -1) return '';
@@ -95,8 +100,8 @@ export function searchOf(target: string): string {
 }
 
 /**
- * The target without the scheme and authority that a client may send before it. Node's URL parser, which `ctx.path` uses
- * for such a target, throws for an authority like `[`.
+ * Strips the scheme and authority from an absolute-form target. Koa's `ctx.path` would use Node's URL parser for it,
+ * which throws for an authority such as `[`.
  */
 export function originForm(target: string): string {
   const found = absoluteForm(target);
@@ -105,7 +110,7 @@ export function originForm(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** Of a target in absolute-form; undefined for any other. */
+/** The authority of an absolute-form target, otherwise undefined. */
 export function authorityOf(target: string): string | undefined {
   return absoluteForm(target)?.[1];
 }
@@ -123,11 +128,11 @@ function decodeByte(encoded: string): string {
   return String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
 }
 
-/** More than any client needs; the bound keeps the work for `%25252525…` linear. */
+/** More than any client needs. The bound keeps the work linear for `%25252525…`. */
 const encodingsMax = 4;
 
-/** Every hop may decode once more, so the dots of `%252e%252e` are dots too. Windows drops blanks behind them. */
-function hidesAnotherPath(plain: string): boolean {
+/** Every hop may decode once more, so `%252e%252e` counts as a dot segment. Windows ignores blanks after the dots. */
+function isAmbiguous(plain: string): boolean {
   let decoded = decodeOverlong(plain);
   for (let encodings = 0; encodings < encodingsMax; encodings += 1) {
     if (/[\\\0]|\/\.{1,2}(?:[\0-\x20][.\0-\x20]*)?(?:[;?#/]|$)/.test(decoded)) return true;
@@ -141,7 +146,7 @@ function decodeOnce(text: string): string {
   return decodeOverlong(text.replace(/%[\da-f]{2}/gi, decodeByte));
 }
 
-/** ASCII in more bytes than it needs, which is no UTF-8 (RFC 3629 section 3) and which some services accept: `\xc0\xae` is a dot. */
+/** Decodes overlong ASCII (`\xc0\xae` for a dot), which some services accept although RFC 3629 section 3 forbids it. */
 function decodeOverlong(text: string): string {
   return text.replace(
     /[\xc0\xc1][\0-\x3f\x80-\xbf]|\xe0[\x80\x81][\x80-\xbf]|\xf0\x80[\x80\x81][\x80-\xbf]/g,

@@ -158,7 +158,7 @@ describe('createSafePath', () => {
     ['/a%00', /a NUL/],
     ['/a/../b', /a dot segment/],
     ['/a/%2E%2e', /a dot segment/],
-    ['/a%0a', /one way only/],
+    ['/a%0a', /ambiguous/],
   ] as const)
     it(`says what is wrong with ${path}`, () => {
       const run = () => createSafePath()({ req: { url: path } } as Context, async () => {});
