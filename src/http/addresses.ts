@@ -1,36 +1,36 @@
-/** The client's address and our public one: of the connection, or from the forwarded headers of trusted proxies. */
+/** Finds the client's address and this server's public one, from the connection or from a trusted proxy's headers. */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
 
 export interface AddressOptions {
-  /** The base of every absolute URL we write, such as `https://api.example.com`. @default the request's scheme and host */
+  /** The base of all absolute URLs, such as `https://api.example.com`. @default the request's scheme and host */
   readonly publicUrl?: string | undefined;
-  /** Addresses and CIDR ranges whose X-Forwarded-* headers are believed. @default [] */
+  /** Addresses and CIDR ranges whose X-Forwarded-* headers are trusted. @default [] */
   readonly trustedProxies?: readonly string[];
 }
 
-/** Where a request comes from, as it counts against guessed passwords. */
+/** The source of a request, used to throttle password guessing. */
 export interface Sender {
   /** The client's IPv4 address, or the /64 of its IPv6 address. */
   readonly network: string;
-  /** True where many clients have that address: loopback, or a proxy whose X-Forwarded-For is not believed. */
+  /** True when many clients may share the address: loopback, or a proxy whose X-Forwarded-For is not trusted. */
   readonly isShared: boolean;
 }
 
-/** A machine with IPv6 can have a whole /64. */
+/** A single IPv6 machine can use a whole /64. */
 const senderLengths: MaskLengths = { ipv4: 32, ipv6: 64 };
 
 /** The server as the client sees it. */
 export interface PublicHost {
   /** `http` or `https`. */
   readonly scheme: string;
-  /** With its port, unless the client needs none. */
+  /** Includes the port if clients have to give one. */
   readonly host: string;
 }
 
-/** Where something of ours is for the client. */
+/** A public URL of this server, in parts. */
 export interface PublicAddress extends PublicHost {
-  /** Without a slash at the end: `''` or `/travel`. */
+  /** Without a trailing slash: `''` or `/travel`. */
   readonly path: string;
 }
 
@@ -38,43 +38,46 @@ export interface Addresses {
   /** True when the connection comes from a trusted proxy. */
   readonly trusts: (request: IncomingMessage) => boolean;
   readonly publicHost: (request: IncomingMessage) => PublicHost;
-  /** The same as a URL, without a path. */
+  /** The public host as a URL without a path: `https://api.example.com`. */
   readonly origin: (request: IncomingMessage) => string;
-  /** The host that the client asked for, in lower case and without port: `api.example.com`, `[::1]`; `''` when none can be read. */
+  /** The requested host in lower case, without a port: `api.example.com`, `[::1]`; `''` if missing or invalid. */
   readonly host: (request: IncomingMessage) => string;
-  /** The host that the client asked for, as it wrote it, with any port: `API.example.com:8080`; undefined when none can be read. */
+  /** The requested host exactly as sent, including a port: `API.example.com:8080`. Undefined if missing or invalid. */
   readonly authority: (request: IncomingMessage) => string | undefined;
   /** `http` or `https`, as the client sees it. */
   readonly scheme: (request: IncomingMessage) => string;
-  /** The client's IP address: the last hop that is not a proxy of ours. */
+  /** The client's IP address: the last hop that is not a trusted proxy. */
   readonly client: (request: IncomingMessage) => string;
   readonly sender: (request: IncomingMessage) => Sender;
-  /** The path prefix that proxies took off: X-Forwarded-Prefix of a trusted one, else the path of the public URL. Without a slash at the end. */
+  /**
+   * The path prefix that a proxy stripped, without a trailing slash: X-Forwarded-Prefix from a trusted proxy, otherwise
+   * the path of the public URL.
+   */
   readonly prefix: (request: IncomingMessage) => string;
   /**
-   * The public path of the gateway in front, which has the pages about problems (X-Forwarded-Root), without a slash at the
-   * end. Undefined: no gateway says so.
+   * The public path of the gateway in front of this server (X-Forwarded-Root), which serves the problem pages. Without
+   * a trailing slash. Undefined when no trusted proxy sent it.
    */
   readonly gatewayRoot: (request: IncomingMessage) => string | undefined;
 }
 
 export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptions = {}): Addresses {
   const isTrustedProxy = createTrust(trustedProxies);
-  const isTrustedSocket = rememberBySocket(isTrustedProxy);
-  const fixed = publicUrl === undefined ? undefined : addressIn(publicUrl.replace(/\/+$/, ''));
+  const isTrustedSocket = memoizeBySocket(isTrustedProxy);
+  const configured = publicUrl === undefined ? undefined : parseAddress(publicUrl.replace(/\/+$/, ''));
   const trusts = trustedProxies.length === 0 ? () => false : ({ socket }: IncomingMessage) => isTrustedSocket(socket);
   const forwarded = (request: IncomingMessage, name: string) =>
     trusts(request) ? lastOf(request.headers[name]) : undefined;
   const hostAndPort = (request: IncomingMessage) =>
-    readableHost(forwarded(request, 'x-forwarded-host')) ?? readableHost(request.headers.host);
+    validHost(forwarded(request, 'x-forwarded-host')) ?? validHost(request.headers.host);
   const scheme = (request: IncomingMessage) => {
     const proto = forwarded(request, 'x-forwarded-proto')?.toLowerCase();
     if (proto === 'http' || proto === 'https') return proto;
     return (request.socket as Socket & { encrypted?: boolean }).encrypted === true ? 'https' : 'http';
   };
   const publicHost = (request: IncomingMessage): PublicHost =>
-    fixed ?? { scheme: scheme(request), host: hostAndPort(request) ?? ownHost(request.socket) };
-  const isHostOfUrl = rememberLast((host) => URL.canParse(`http://${host}`));
+    configured ?? { scheme: scheme(request), host: hostAndPort(request) ?? ownHost(request.socket) };
+  const isHostOfUrl = memoizeLast((host) => URL.canParse(`http://${host}`));
   const client = (request: IncomingMessage) => {
     const peer = unmapIpv4(request.socket.remoteAddress ?? '');
     return trusts(request) ? lastUntrusted(request.headers['x-forwarded-for'], peer, isTrustedProxy) : peer;
@@ -101,19 +104,20 @@ export function createAddresses({ publicUrl, trustedProxies = [] }: AddressOptio
       const host = hostAndPort(request);
       return host !== undefined && isHostOfUrl(host) ? host : undefined;
     },
-    prefix: (request: IncomingMessage) => readablePath(forwarded(request, 'x-forwarded-prefix')) || (fixed?.path ?? ''),
-    gatewayRoot: (request: IncomingMessage) => readablePath(forwarded(request, 'x-forwarded-root')),
+    prefix: (request: IncomingMessage) =>
+      validPath(forwarded(request, 'x-forwarded-prefix')) || (configured?.path ?? ''),
+    gatewayRoot: (request: IncomingMessage) => validPath(forwarded(request, 'x-forwarded-root')),
   });
 }
 
-/** Of a URL without a slash at the end. */
-function addressIn(url: string): PublicAddress {
+/** Splits a URL that has no trailing slash. */
+function parseAddress(url: string): PublicAddress {
   const [scheme = '', , host = '', ...path] = url.split('/');
   return { scheme: scheme.slice(0, -1), host, path: ['', ...path].join('/') };
 }
 
-/** Most requests ask for the host of the request before. */
-function rememberLast(check: (host: string) => boolean): (host: string) => boolean {
+/** Caches the last result: consecutive requests usually name the same host. */
+function memoizeLast(check: (host: string) => boolean): (host: string) => boolean {
   let [last, result] = ['', false];
   return (host) => {
     if (host !== last) [last, result] = [host, check(host)];
@@ -121,12 +125,12 @@ function rememberLast(check: (host: string) => boolean): (host: string) => boole
   };
 }
 
-/** A host without its port and in lower case. The dot at the end of a full domain name does not make it another host. */
+/** The host in lower case, without its port or the trailing dot of a fully qualified domain name. */
 function hostName(host: string): string {
   return host.replace(/:\d+$/, '').replace(/\.$/, '').toLowerCase();
 }
 
-/** Each proxy appends, so the last value is the one that our own proxy wrote. */
+/** Every proxy appends its value, so the last one comes from the proxy nearest to us. */
 function lastOf(value: string | readonly string[] | undefined): string | undefined {
   const last = String(value ?? '')
     .split(',')
@@ -135,14 +139,14 @@ function lastOf(value: string | readonly string[] | undefined): string | undefin
   return last || undefined;
 }
 
-/** Without a slash at the end. */
-function readablePath(path: string | undefined): string | undefined {
+/** Returns the path without a trailing slash, or undefined if it has characters that are not safe in a link. */
+function validPath(path: string | undefined): string | undefined {
   if (path === undefined || !/^(?:\/[\w.~!$&'()*+,;=:@%-]+)*\/?$/.test(path)) return undefined;
   return path.replace(/\/$/, '');
 }
 
-/** Only a name and a port: with anything else a client could write our links (RFC 9110 section 7.2). */
-function readableHost(host: string | undefined): string | undefined {
+/** Accepts only a name and a port. With anything else a client could forge our links (RFC 9110 section 7.2). */
+function validHost(host: string | undefined): string | undefined {
   return host !== undefined && /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(host) ? host : undefined;
 }
 
@@ -151,10 +155,10 @@ function ownHost({ localAddress = 'localhost', localPort }: Socket): string {
   return `${address.includes(':') ? `[${address}]` : address}${localPort === undefined ? '' : `:${localPort}`}`;
 }
 
-/** False for text that is no IP address. */
+/** Returns false for text that is not an IP address. */
 type IsTrustedProxy = (address: string | undefined) => boolean;
 
-/** Reads the hops from our end: any client can write what is to the left of an untrusted or unreadable hop. */
+/** Reads X-Forwarded-For from right to left. Everything to the left of an untrusted or invalid hop can be forged. */
 function lastUntrusted(
   header: string | readonly string[] | undefined,
   peer: string,
@@ -171,7 +175,7 @@ function lastUntrusted(
   return client;
 }
 
-/** Without the port that some proxies write (`203.0.113.7:4711`), which would make every connection another client. */
+/** Drops the port that some proxies add (`203.0.113.7:4711`): every connection would look like a different client. */
 function hopAddress(hop: string): string | undefined {
   const bare = /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
   const family = isIP(bare);
@@ -179,16 +183,19 @@ function hopAddress(hop: string): string | undefined {
   return family === 6 ? canonicalAddress(bare) : bare;
 }
 
-/** An IPv6 address as sockets have it (RFC 5952), since some proxies write `2001:DB8:0:0:0:0:0:7`; IPv4 within it as IPv4. */
+/** Converts an IPv6 address to the form that sockets report (RFC 5952), and an IPv4-mapped one to plain IPv4. */
 function canonicalAddress(address: string): string {
-  // A URL takes no zone.
+  // The URL parser rejects a zone.
   if (address.includes('%')) return address;
   const canonical = canonicalIpv6(address);
   const groups = canonical.startsWith('::ffff:') ? ipv6Groups(canonical) : undefined;
   return typeof groups === 'string' ? groups : canonical;
 }
 
-/** Throws a TypeError for an entry that is neither an address nor a range. `::ffff:10.0.0.1`, from a dual-stack socket, counts as IPv4. */
+/**
+ * Throws a TypeError for an entry that is neither an address nor a range. An IPv4-mapped address from a dual-stack
+ * socket, such as `::ffff:10.0.0.1`, matches entries for the IPv4 address.
+ */
 function createTrust(proxies: readonly string[]): IsTrustedProxy {
   if (proxies.length === 0) return () => false;
   const trusted = new BlockList();
@@ -202,7 +209,7 @@ function createTrust(proxies: readonly string[]): IsTrustedProxy {
 function addEntry(trusted: BlockList, entry: string): void {
   const [address = '', bits, ...rest] = entry.split('/');
   const family = isIP(address);
-  // A slash without a number after it would be read as /0 and trust the whole world.
+  // Without this check, a slash with no number after it would mean /0 and trust every address.
   const isRange = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 6 ? 128 : 32));
   if (family === 0 || !isRange || rest.length > 0)
     throw new TypeError(`"${entry}" is neither an IP address nor a CIDR range`);
@@ -211,8 +218,8 @@ function addEntry(trusted: BlockList, entry: string): void {
   else trusted.addSubnet(address, Number(bits), type);
 }
 
-/** Checks a connection once: the check costs more than a request should. */
-function rememberBySocket(isTrustedProxy: IsTrustedProxy): (socket: Socket) => boolean {
+/** Checks each connection only once, because the check is too slow for every request. */
+function memoizeBySocket(isTrustedProxy: IsTrustedProxy): (socket: Socket) => boolean {
   const known = new WeakMap<Socket, boolean>();
   return (socket) => {
     let trusted = known.get(socket);
@@ -228,24 +235,27 @@ function unmapIpv4(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
 }
 
-/** The length of a network in bits, for each kind of address. */
+/** Prefix lengths in bits. */
 interface MaskLengths {
   readonly ipv4: number;
   readonly ipv6: number;
 }
 
-/** `2001:db8::7` with 64 bits is `2001:db8::/64`. IPv4 within IPv6 counts as IPv4. Text that is no IP address stays as it is. */
+/**
+ * Returns the network of an address: `2001:db8::/64` for `2001:db8::7` and 64 bits. An IPv4-mapped IPv6 address counts
+ * as IPv4. Text that is not an IP address is returned unchanged.
+ */
 export function maskAddress(address: string, lengths: MaskLengths): string {
   const [bare = ''] = address.split('%');
   if (isIP(bare) === 0) return address;
   const groups = isIP(bare) === 6 ? ipv6Groups(bare) : bare;
   if (typeof groups === 'string')
-    return `${masked(groups.split('.').map(Number), 8, lengths.ipv4).join('.')}/${lengths.ipv4}`;
-  const hex = masked(groups, 16, lengths.ipv6).map((group) => group.toString(16));
+    return `${maskGroups(groups.split('.').map(Number), 8, lengths.ipv4).join('.')}/${lengths.ipv4}`;
+  const hex = maskGroups(groups, 16, lengths.ipv6).map((group) => group.toString(16));
   return `${canonicalIpv6(hex.join(':'))}/${lengths.ipv6}`;
 }
 
-/** The groups of an IPv6 address, or the IPv4 address that it stands for. */
+/** The eight groups of an IPv6 address, or the IPv4 address if it is IPv4-mapped. */
 function ipv6Groups(address: string): readonly number[] | string {
   const [head = '', tail] = canonicalIpv6(address).split('::');
   const read = (part = '') => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
@@ -256,13 +266,13 @@ function ipv6Groups(address: string): readonly number[] | string {
   return isIpv4 ? [high >> 8, high & 255, low >> 8, low & 255].join('.') : groups;
 }
 
-/** URL writes groups in one way (RFC 5952), without an IPv4 address at the end. */
+/** Normalises as RFC 5952 requires, except that the URL parser writes a trailing IPv4 address as hexadecimal groups. */
 function canonicalIpv6(address: string): string {
   return new URL(`http://[${address}]/`).hostname.slice(1, -1);
 }
 
-/** Sets all bits after the first `length` to 0; each group has `width` bits. */
-function masked(groups: readonly number[], width: number, length: number): readonly number[] {
+/** Sets all bits after the first `length` to 0. Each group is `width` bits wide. */
+function maskGroups(groups: readonly number[], width: number, length: number): readonly number[] {
   return groups.map((group, index) => {
     const cut = Math.min(width, Math.max(0, (index + 1) * width - length));
     return (group >> cut) << cut;

@@ -1,20 +1,21 @@
-/** Runs one app inside another as if it were alone: with its own state and parameters, and nothing falls through. */
+/** Runs one app inside another in isolation: with separate state and parameters, and without falling through. */
 import type Koa from 'koa';
 import type { Context, Middleware } from 'koa';
 import compose from 'koa-compose';
 import { problem } from './problem.ts';
 
 /**
- * koa-mount passes `ctx.state` on and falls through to the outer app when the inner one does not answer; both would let
- * one service or version see another. Here an app that does not answer is `not-found`. koa-router merges what it finds
- * into `ctx.params` and `ctx.matched`, so a host's router would leak into the app; both start empty, and are put back.
+ * koa-mount shares `ctx.state` and falls through to the outer app when the inner one does not respond; either would let
+ * one service or version see another. Here, an app that does not respond yields `not-found`. koa-router merges its
+ * matches into `ctx.params` and `ctx.matched`, so a host's router would leak into the app: both start empty and are
+ * restored.
  */
 export function isolate(app: Koa | Middleware): (ctx: Context) => Promise<void> {
   const run = typeof app === 'function' ? app : compose(app.middleware);
   return async function isolated(ctx) {
     const { state } = ctx;
     const { params, matched } = ctx as Routed;
-    withdrawResponse(ctx);
+    discardPreparedResponse(ctx);
     ctx.state = {};
     (ctx as Routed).params = undefined;
     (ctx as Routed).matched = undefined;
@@ -31,14 +32,15 @@ export function isolate(app: Koa | Middleware): (ctx: Context) => Promise<void> 
 }
 
 /**
- * Koa would write JSON after all middleware: what JSON cannot hold would get Koa's own 500, without a request id and with
- * a line in the log that names no mapping.
+ * Serialises the body here because Koa does it only after all middleware. For a value that JSON cannot represent, the
+ * client would then get Koa's own 500 without a request id, and the log line would not name the mapping.
  */
 function writeJson(ctx: Context): void {
   const body: unknown = ctx.body;
   if (body == null || typeof body === 'string' || Buffer.isBuffer(body) || isStreamed(body)) return;
   const text: string | undefined = JSON.stringify(body);
-  if (text === undefined) throw new TypeError(`a service answered with what JSON cannot hold: ${typeof body}`);
+  if (text === undefined)
+    throw new TypeError(`a service responded with a value that JSON cannot represent: ${typeof body}`);
   ctx.body = text;
 }
 
@@ -48,15 +50,15 @@ function isStreamed(body: unknown): boolean {
 }
 
 /**
- * A host may have prepared a response for the case that nothing answers. Koa would send it in place of `not-found`, and
- * its status with the body of the app.
+ * Discards a fallback response that the host application may have prepared. Koa would send it instead of `not-found`,
+ * or combine its status with the body of the app.
  */
-function withdrawResponse(ctx: Context): void {
+function discardPreparedResponse(ctx: Context): void {
   const response = ctx.response as Context['response'] & { _explicitStatus?: boolean };
   const isPrepared = response._explicitStatus === true || ctx.res.statusCode !== 404 || ctx.body != null;
   if (ctx.respond === false) ctx.respond = true;
   if (!isPrepared || ctx.headerSent) return;
-  // With a type of JSON the body would become `null`.
+  // Koa would turn the undefined body into `null` if the type were still JSON.
   ctx.remove('Content-Type');
   ctx.body = undefined;
   ctx.res.statusCode = 404;
@@ -71,7 +73,7 @@ interface Routed extends Context {
 
 async function fallThrough(): Promise<void> {}
 
-/** Koa starts every response at 404 without a body, and a handler that answers changes at least one of the two. */
+/** Koa starts every response as 404 without a body. A handler that responds changes at least one of the two. */
 function isUnanswered(ctx: Context): boolean {
   return ctx.res.statusCode === 404 && ctx.body == null && ctx.respond !== false && !ctx.headerSent;
 }

@@ -1,4 +1,4 @@
-/** `traceparent` and `tracestate` (W3C Trace Context): read, written and bounded, and new ids. */
+/** W3C Trace Context: parses and formats `traceparent`, truncates `tracestate`, and generates ids. */
 import { randomFillSync } from 'node:crypto';
 
 export interface TraceParent {
@@ -10,47 +10,47 @@ export interface TraceParent {
   readonly flags: number;
 }
 
-/** `spanId` is ours; other servers get it as their parent. */
+/** The trace of one request. `spanId` is our own span, which other servers receive as their parent. */
 export interface Trace extends TraceParent {
-  /** The `tracestate` to pass on; undefined: none. */
+  /** The `tracestate` to pass on. Undefined if there is none. */
   readonly state: string | undefined;
-  /** Reports a call to another server, with its method, to the tracer; undefined where nothing traces. */
+  /** Reports the start of a call to another server to the tracer. Undefined when tracing is off. */
   readonly startCall: ((method: string) => TracedCall) | undefined;
 }
 
-/** A call to another server; one of `answered` and `failed` ends it. */
+/** A call to another server. Call either `answered` or `failed` to end it. */
 export interface TracedCall {
-  /** The trace that the other server gets, in place of the request's. */
+  /** The trace to send to the other server instead of the request's. */
   readonly trace: Trace;
-  /** `origin`: scheme, host and port of the server that answered. */
+  /** `origin` is the scheme, host and port of the server that responded. */
   readonly answered: (status: number, origin: string) => void;
   readonly failed: (cause: unknown) => void;
 }
 
-/** The headers that pass the trace on to another server, as names and values in turn. */
+/** The headers that propagate the trace to another server, as alternating names and values. */
 export function traceHeaders(trace: Trace): string[] {
   const list = ['traceparent', formatTraceparent(trace)];
   if (trace.state !== undefined) list.push('tracestate', trace.state);
   return list;
 }
 
-const fields = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(?:$|-)/;
+const traceparentPattern = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(?:$|-)/;
 
-/** The whole length of version 00; later versions may add fields, which we ignore (section 4.3). */
-const lengthOfFirstVersion = 55;
+/** The exact length of version 00. Later versions may add fields, which we ignore (section 4.3). */
+const version00Length = 55;
 
-/** Undefined flags must not be passed on (section 3.2.2.5). */
+/** Flags that the specification does not define must not be passed on (section 3.2.2.5). */
 const knownFlags = 3;
 
-/** Undefined for an unreadable header. A header that came twice is unreadable, since Node joins the two with a comma. */
+/** Undefined for an invalid header, including a repeated one, which Node joins with a comma. */
 export function parseTraceparent(header: string | readonly string[] | undefined): TraceParent | undefined {
   if (typeof header !== 'string') return undefined;
-  const [, version, traceId = '', spanId = '', flags = ''] = fields.exec(header) ?? [];
-  if (version === undefined || (version === '00' && header.length !== lengthOfFirstVersion)) return undefined;
+  const [, version, traceId = '', spanId = '', flags = ''] = traceparentPattern.exec(header) ?? [];
+  if (version === undefined || (version === '00' && header.length !== version00Length)) return undefined;
   return { traceId, spanId, flags: Number.parseInt(flags, 16) & knownFlags };
 }
 
-/** In version 00. */
+/** Formats version 00. */
 export function formatTraceparent({ traceId, spanId, flags }: TraceParent): string {
   return `00-${traceId}-${spanId}-0${flags & knownFlags}`;
 }
@@ -58,12 +58,12 @@ export function formatTraceparent({ traceId, spanId, flags }: TraceParent): stri
 const membersMax = 32;
 const lengthMax = 512;
 
-/** When the whole is too long, members longer than this go first (section 3.3.1.5). */
+/** If the whole is too long, members longer than this are removed first (section 3.3.1.5). */
 const lengthOfLongMember = 128;
 
 const memberPattern = /^[\da-z][\da-z_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
-/** As much of `tracestate`, all its lines together, as may be passed on; undefined: none, or a member is malformed. */
+/** The part of `tracestate` that fits the bounds. Undefined if it is absent, empty, or has a malformed member. */
 export function boundTracestate(header: string | readonly string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   const members = String(header)
@@ -85,20 +85,20 @@ function lengthOf(members: readonly string[]): number {
   return members.reduce((sum, { length }) => sum + length + 1, -1);
 }
 
-/** Makes new ids, unpredictable ones. */
+/** Generates unpredictable ids. */
 export interface TraceIds {
   /** 32 hexadecimal digits in lower case, never all zero. */
   readonly traceId: () => string;
-  /** 16 of them. */
+  /** 16 hexadecimal digits in lower case, never all zero. */
   readonly spanId: () => string;
 }
 
-/** Enough for 170 requests that each begin a trace. */
+/** Enough for 170 new traces, with 24 bytes each. */
 const poolBytes = 4096;
 
 /**
- * `fill` overwrites the whole buffer with random bytes. They are fetched and written as text many at a time, which makes
- * an id five times cheaper; the pool is allocated at the first id.
+ * `fill` overwrites the whole buffer with random bytes. Fetching and hex-encoding them in batches makes an id five
+ * times cheaper. The pool is allocated for the first id.
  */
 export function createTraceIds(fill: (bytes: Buffer) => unknown = randomFillSync): TraceIds {
   let pool: Buffer | undefined;
@@ -116,7 +116,7 @@ export function createTraceIds(fill: (bytes: Buffer) => unknown = randomFillSync
     return digits.slice(next - length, next);
   }
 
-  /** An id of zeros means "none" (section 3.2.2.3). */
+  /** Skips an id of zeros only, which is invalid (section 3.2.2.3). */
   function takeId(length: number): string {
     let id = take(length);
     while (/^0+$/.test(id)) id = take(length);
