@@ -2,8 +2,8 @@
 
 import type { InternalRoute } from '#gateway';
 import {
+  acceptRead,
   createRepresentations,
-  isRead,
   type Markup,
   readPageFiles,
   redirectTo,
@@ -29,7 +29,7 @@ export function createDiagnostics(parts: DiagnosticsParts, explainForm: Markup):
     async run(ctx) {
       if (ctx.path === prefix) return redirectTo(ctx, `${requestContext(ctx).basePath}${prefix}/${ctx.search}`);
       const file = files.get(ctx.path.slice(prefix.length + 1));
-      if (!isRead(ctx, file === undefined ? `${prefix}/` : ctx.path)) return;
+      if (!acceptRead(ctx, file === undefined ? `${prefix}/` : ctx.path)) return;
       if (file !== undefined) return sendPageFile(ctx, file);
       const { contentType, headers, format } = representations.choose(ctx.req.headers.accept);
       const diagnostics = readDiagnostics(parts, parseFilter(ctx.search));

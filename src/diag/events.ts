@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { InternalRoute } from '#gateway';
-import { createRepresentations, isRead, type Problem, problem, requestContext } from '#http';
+import { acceptRead, createRepresentations, type Problem, problem, requestContext } from '#http';
 import { root } from './endpoint.ts';
 import { parseFilter, type RowFilter } from './snapshot/filter.ts';
 import { type DiagnosticsParts, readDiagnostics } from './snapshot/snapshot.ts';
@@ -35,7 +35,7 @@ export function createDiagnosticsEvents(
       forAdmins: true,
       isLongLived: true,
       async run(ctx) {
-        if (!isRead(ctx, prefix)) return;
+        if (!acceptRead(ctx, prefix)) return;
         representations.choose(ctx.req.headers.accept);
         const filter = parseFilter(ctx.search);
         ctx.set({ 'Cache-Control': 'no-store, no-transform', 'X-Accel-Buffering': 'no' });

@@ -1,11 +1,11 @@
 /** What each problem means and what to do about it: the pages that `info_url` of an error names. */
 import type { InternalRoute } from '#gateway';
 import {
+  acceptRead,
   createRepresentations,
   type Formatter,
   html,
   htmlDocument,
-  isRead,
   type Markup,
   type ProblemKind,
   type ProblemSlug,
@@ -45,7 +45,7 @@ export function createProblemPages(): InternalRoute {
         return redirectTo(ctx, `${requestContext(ctx).basePath}${problemPagesPath}${ctx.search}`);
       const page = byPath.get(ctx.path);
       if (page === undefined) throw problem('not-found');
-      if (!isRead(ctx, ctx.path)) return;
+      if (!acceptRead(ctx, ctx.path)) return;
       const title = 'title' in page ? page.title : 'Problems';
       represent(ctx, representations.choose(ctx.req.headers.accept), page, { title });
     },

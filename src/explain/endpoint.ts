@@ -1,11 +1,11 @@
 /** `/gateway/v0/explain`: reads the request to explain from the query, and answers with JSON, YAML or a page with a form. */
 import type { InternalRoute } from '#gateway';
 import {
+  acceptRead,
   createRepresentations,
   type Fault,
   html,
   htmlDocument,
-  isRead,
   longQueryFault,
   type Markup,
   pageHeaders,
@@ -31,7 +31,7 @@ export function createExplainEndpoint(explain: Explain): InternalRoute {
     prefix: path,
     forAdmins: true,
     async run(ctx) {
-      if (!isRead(ctx, path)) return;
+      if (!acceptRead(ctx, path)) return;
       const formatter = representations.choose(ctx.req.headers.accept);
       const isPage = formatter.type === 'text/html';
       const { search } = ctx;

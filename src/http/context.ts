@@ -1,4 +1,4 @@
-/** What one request carries beside Koa's context: its id, its public base, its trace, and fields for the log. */
+/** The state of a request besides Koa's context: request id, public base path, trace, and fields for the access log. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
@@ -9,31 +9,32 @@ import { pathOf, sanitisePath } from './target/paths.ts';
 import { boundTracestate, createTraceIds, parseTraceparent, type Trace, type TraceIds } from './trace.ts';
 
 export interface RequestContext {
-  /** Passed through from `X-Request-Id`, or made. */
+  /** Taken from `X-Request-Id` if valid, otherwise generated. */
   readonly requestId: string;
   readonly addresses: Addresses;
-  /** The public path of what was `/` when the request came in, without a slash at the end: `''`, `/travel`. */
+  /** The public path of this server's root, without a trailing slash: `''`, `/travel`. */
   readonly rootPath: string;
-  /** The public path of what the running app calls `/`, without a slash at the end: `''`, `/travel`, `/travel/v1`. */
+  /** The public path of the current app's root, without a trailing slash: `''`, `/travel`, `/travel/v1`. */
   basePath: string;
-  /** For the access log. */
+  /** The authenticated user, for the access log. */
   user: string | undefined;
+  /** The name of the matched mapping, for the access log. */
   mapping: string | undefined;
-  /** Where the mapping leads, the same for all mappings that lead there: `hotel`, `10.0.0.5:9001`. */
+  /** The service that the mapping routes to, which several mappings may share: `hotel`, `10.0.0.5:9001`. */
   service: string | undefined;
-  /** The origin that was tried last. */
+  /** The origin of the last attempt. */
   upstream: string | undefined;
   upstreamMs: number | undefined;
-  /** The error that was sent. */
+  /** The error that was sent to the client. */
   problem: Problem | undefined;
   readonly traceIds: TraceIds;
-  /** Read it with `traceOf`, which makes it when it is needed: most requests of a quiet process need none. */
+  /** Read it with `traceOf`, which creates it on demand: with logging and tracing off, most requests never need one. */
   trace: Trace | undefined;
-  /** For traces: the prefix of the mapping. */
+  /** The prefix of the matched mapping, for traces. */
   route: string | undefined;
 }
 
-/** Names the user to a service, which trusts it as it comes: a gateway must not let clients send it. */
+/** Passes the user's name to services, which trust it blindly: a gateway must strip it from client requests. */
 export const userHeader = 'x-travel-user';
 
 const contextKey = Symbol('request context');
@@ -43,17 +44,19 @@ interface Carrier {
 }
 
 /**
- * The first middleware of a server: gives the request its id, and sends the id to the client. By default it trusts no
- * proxy; `createAddresses` makes addresses that do.
+ * The first middleware of a server: assigns the request id and sends it to the client. Trusts no proxy by default; pass
+ * the result of `createAddresses` to trust some.
  */
 export function createRequestContext(addresses: Addresses = createAddresses()): Middleware {
   const traceIds = createTraceIds();
-  return function requestContextOpened(ctx: Context, next: Next) {
-    // A host may have been slow before us. The response has closed then, and what counts or logs at `close` would wait for ever.
+  return function openRequestContext(ctx: Context, next: Next) {
+    // The client may have left while the host application was busy. `close` has then been emitted already, so code that
+    // counts or logs on it would wait forever.
     if (ctx.req.socket.destroyed) return undefined;
     closeWithConnection(ctx.req, ctx.res);
     const opened = openContext(ctx, addresses, traceIds);
-    // Most stages listen for its end, and a stream does six times: more than the ten that Node takes for a leak.
+    // Most stages listen for the end of the response, and a stream adds six listeners. Beyond ten, Node warns of a
+    // leak.
     ctx.res.setMaxListeners(0);
     ctx.res.setHeader('X-Request-Id', opened.requestId);
     if (!ctx.res.hasHeader(nosniff)) {
@@ -66,39 +69,39 @@ export function createRequestContext(addresses: Addresses = createAddresses()): 
 
 const nosniff = 'X-Content-Type-Options';
 
-/** Marks a response that has the header from here, and not from a host. A property, since a WeakSet of all responses costs each garbage collection. */
+/** Marks a response whose header was set here, not by the host. A WeakSet would slow down garbage collection. */
 const ownNosniff = Symbol('own nosniff');
 
 interface Marked extends ServerResponse {
   [ownNosniff]?: boolean;
 }
 
-/** For the response of a service, which decides itself whether its types may be guessed. False when a host has decided. */
-export function takeBackNosniff(res: ServerResponse): boolean {
+/** Removes our `nosniff` so that a proxied service decides for itself. Returns false if the host set the header. */
+export function removeOwnNosniff(res: ServerResponse): boolean {
   if ((res as Marked)[ownNosniff] !== true) return false;
   (res as Marked)[ownNosniff] = false;
   res.removeHeader(nosniff);
   return true;
 }
 
-/** An app that runs without `createRequestContext` before it gets a context that trusts no proxy. */
+/** Returns the context of the request. Without `createRequestContext`, opens one that trusts no proxy. */
 export function requestContext(ctx: Context): RequestContext {
   return (ctx as Carrier)[contextKey] ?? openContext(ctx, createAddresses(), createTraceIds());
 }
 
-/** The absolute URL of what the running app calls `/`, without a slash at the end. */
+/** The absolute URL of the current app's root, without a trailing slash. */
 export function publicBase(ctx: Context): string {
   const { addresses, basePath } = requestContext(ctx);
   return addresses.origin(ctx.req) + basePath;
 }
 
-/** The public path of the first gateway on the request's way, or of this server, without a slash at the end: `''`, `/travel`. */
+/** The public path of the outermost gateway, or of this server if there is none in front: `''`, `/travel`. */
 export function gatewayRoot(ctx: Context): string {
   const { addresses, rootPath } = requestContext(ctx);
   return addresses.gatewayRoot(ctx.req) ?? rootPath;
 }
 
-/** The trace that the request belongs to: the one that it came with, or a new one, with a span id of ours. */
+/** The trace that the request belongs to, continued from its headers or new, with a span id of our own. */
 export function traceOf(ctx: Context): Trace {
   const context = requestContext(ctx);
   context.trace ??= openTrace(ctx.req.headers, context.traceIds);
@@ -108,7 +111,7 @@ export function traceOf(ctx: Context): Trace {
 function openContext(ctx: Context, addresses: Addresses, traceIds: TraceIds): RequestContext {
   const rootPath = addresses.prefix(ctx.req) + mountPath(ctx);
   const opened: RequestContext = {
-    requestId: readableId(ctx.req.headers['x-request-id']) ?? randomUUID(),
+    requestId: validId(ctx.req.headers['x-request-id']) ?? randomUUID(),
     addresses,
     rootPath,
     basePath: rootPath,
@@ -126,14 +129,14 @@ function openContext(ctx: Context, addresses: Addresses, traceIds: TraceIds): Re
   return opened;
 }
 
-function readableId(id: string | readonly string[] | undefined): string | undefined {
+function validId(id: string | readonly string[] | undefined): string | undefined {
   return typeof id === 'string' && /^[\w.-]{1,128}$/.test(id) ? id : undefined;
 }
 
 /**
- * The prefix that the hosts around us took off the path: the original path less the one that we see. koa-mount's own
- * `mountPath` has only the innermost prefix, and a connect-style host keeps the original in `req.originalUrl`. Both are
- * compared in their plain form: a base of `/` before `/evil.example` would be a link to another host.
+ * The prefix that host applications stripped from the path: the original path minus the current one. koa-mount's
+ * `mountPath` has only the innermost prefix, and a connect-style host keeps the original in `req.originalUrl`. Compares
+ * sanitised paths: with a base path of `/`, a link to `//evil.example` would lead to another host.
  */
 function mountPath(ctx: Context): string {
   const original = (ctx.req as IncomingMessage & { originalUrl?: string }).originalUrl ?? ctx.originalUrl;
@@ -141,20 +144,22 @@ function mountPath(ctx: Context): string {
   const [sent, seen] = [pathOf(original), pathOf(ctx.url)];
   const full = sanitisePath(sent);
   const inner = sanitisePath(`/${seen.replace(/^\/+/, '')}`);
-  // The refusal of such a path is below the prefix, too.
+  // The path will be rejected, but links in the error response need the prefix too.
   if (full === undefined || inner === undefined)
-    return sent.endsWith(seen) ? withoutSlashAtEnd(sanitisePath(sent.slice(0, sent.length - seen.length)) ?? '') : '';
-  if (full.endsWith(inner)) return withoutSlashAtEnd(full.slice(0, full.length - inner.length));
+    return sent.endsWith(seen)
+      ? withoutTrailingSlashes(sanitisePath(sent.slice(0, sent.length - seen.length)) ?? '')
+      : '';
+  if (full.endsWith(inner)) return withoutTrailingSlashes(full.slice(0, full.length - inner.length));
   return inner === '/' ? full : '';
 }
 
-function withoutSlashAtEnd(path: string): string {
+function withoutTrailingSlashes(path: string): string {
   let end = path.length;
   while (path[end - 1] === '/') end -= 1;
   return path.slice(0, end);
 }
 
-/** The party that begins a trace decides whether it is sampled: a trace that begins here is recorded nowhere, so it is not. */
+/** The sampling flag is up to whoever starts the trace. One that starts here is not recorded, so it is not sampled. */
 function openTrace({ traceparent, tracestate }: IncomingHttpHeaders, ids: TraceIds): Trace {
   const parent = parseTraceparent(traceparent);
   return {

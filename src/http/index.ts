@@ -1,4 +1,4 @@
-/** How we speak HTTP: problems and representations, bodies and preconditions, addresses, paths and traces, and the server. */
+/** HTTP building blocks: errors, representations, bodies, preconditions, addresses, paths, traces, logging, server. */
 
 export {
   type Addresses,
@@ -23,8 +23,8 @@ export {
   gatewayRoot,
   publicBase,
   type RequestContext,
+  removeOwnNosniff,
   requestContext,
-  takeBackNosniff,
   traceOf,
   userHeader,
 } from './context.ts';
@@ -80,8 +80,8 @@ export {
   yamlFormatter,
 } from './representations.ts';
 export {
+  acceptRead,
   answerOtherMethod,
-  isRead,
   redirectTo,
   renderResponse,
   represent,

@@ -1,4 +1,4 @@
-/** JSON, problem+json, YAML and HTML, and the choice among them by `Accept`, for normal and for error responses alike. */
+/** Representations (JSON, problem+json, YAML, HTML) and content negotiation, for normal and error responses alike. */
 import Negotiator from 'negotiator';
 import { stringify } from 'yaml';
 import { resourcePage } from './html/data.ts';
@@ -6,30 +6,30 @@ import { pageHeaders } from './html/html.ts';
 import { type ProblemNotes, problemPage } from './html/problem-page.ts';
 import { type ErrorBody, problem } from './problem.ts';
 
-/** Makes one representation. Add your own to the list that `createRepresentations` takes. */
+/** Serialises values as one media type. Pass your own to `createRepresentations`. */
 export interface Formatter {
-  /** The media type that is negotiated, in lower case and without parameters. */
+  /** The media type for negotiation, in lower case and without parameters. */
   readonly type: string;
   /** The value of `Content-Type`. */
   readonly contentType: string;
-  /** A short word for entity tags: two representations of one version never share a tag. */
+  /** A short suffix for entity tags, so that two representations of one version never share a tag. */
   readonly tag: string;
-  /** True for a media type that is for errors alone. */
+  /** True for a media type that is only for error responses. */
   readonly errorsOnly?: boolean;
   /** Headers that belong to the representation, such as a Content-Security-Policy. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** `title` heads the page for people; an error comes with notes. */
+  /** `title` is the heading of an HTML page. Errors come with `notes`. */
   readonly format: (value: unknown, title: string, notes?: ProblemNotes) => string;
 }
 
 export interface Representations {
-  /** The media types on offer for normal responses, in the server's order of preference. */
+  /** The media types of normal responses, in the server's order of preference. */
   readonly types: readonly string[];
-  /** The same for error responses. */
+  /** The media types of error responses, in the server's order of preference. */
   readonly errorTypes: readonly string[];
-  /** Throws `not-acceptable` with the list of what there is. */
+  /** Throws `not-acceptable` with the list of available types. */
   readonly choose: (accept: string | undefined) => Formatter;
-  /** Never refuses: an error that the client accepts in no type on offer comes as JSON (RFC 9457 section 3). */
+  /** Never throws: falls back to JSON if the client accepts none of the types (RFC 9457 section 3). */
   readonly chooseForError: (accept: string | undefined) => Formatter;
 }
 
@@ -41,8 +41,8 @@ export const jsonFormatter: Formatter = {
 };
 
 /**
- * RFC 9457. One object serves both media types: clients ignore members that they do not know (section 3.2). A problem
- * without a page has the type `about:blank`, which means no more than its status (section 4.2.1).
+ * RFC 9457. Includes the members of our own error body as well, because clients ignore unknown members (section 3.2). A
+ * problem without a page has the type `about:blank`, which adds nothing to its status (section 4.2.1).
  */
 export const problemJsonFormatter: Formatter = {
   type: 'application/problem+json',
@@ -65,11 +65,11 @@ export const yamlFormatter: Formatter = {
   type: 'application/yaml',
   contentType: 'application/yaml',
   tag: 'yaml',
-  // A block of lines cannot hold a first line of blanks: yaml writes " \n" as one and reads "\n" back.
+  // Block scalars do not round-trip if the first line is blank: yaml reads " \n" back as "\n".
   format: (value) => stringify(value, { aliasDuplicateObjects: false, blockQuote: false }),
 };
 
-/** For people with a browser. */
+/** HTML for people with a browser. */
 export const htmlFormatter: Formatter = {
   type: 'text/html',
   contentType: 'text/html; charset=utf-8',
@@ -79,7 +79,7 @@ export const htmlFormatter: Formatter = {
     notes === undefined ? resourcePage(value, title) : problemPage(value as ErrorBody, notes),
 };
 
-/** In the order of the server's preference. */
+/** In the server's order of preference. */
 export const builtInFormatters: readonly Formatter[] = [
   jsonFormatter,
   problemJsonFormatter,
@@ -87,13 +87,13 @@ export const builtInFormatters: readonly Formatter[] = [
   htmlFormatter,
 ];
 
-/** The built-in formatters, with another page for people in place of the plain one. */
+/** The built-in formatters, with a custom HTML page instead of the generic one. */
 export function withHtmlPage(format: Formatter['format'], headers = pageHeaders()): readonly Formatter[] {
   const page = { ...htmlFormatter, format, headers };
   return builtInFormatters.map((formatter) => (formatter === htmlFormatter ? page : formatter));
 }
 
-/** The same, but the plain page for people links to the docs below it. */
+/** The same representations, except that the generic HTML page links to the API docs at `docs/`. */
 export function withDocsLink(representations: Representations): Representations {
   return {
     ...representations,
@@ -110,10 +110,10 @@ export function createRepresentations(formatters: readonly Formatter[] = builtIn
   const normal = formatters.filter(({ errorsOnly }) => errorsOnly !== true);
   const [fallback] = normal;
   if (fallback === undefined)
-    throw new TypeError('createRepresentations needs a formatter that is not for errors only');
+    throw new TypeError('createRepresentations needs at least one formatter without `errorsOnly`');
   const types = normal.map(({ type }) => type);
-  const select = remember((accept) => negotiate(accept, normal));
-  const selectForError = remember((accept) => negotiateError(accept, formatters));
+  const select = memoize((accept) => negotiate(accept, normal));
+  const selectForError = memoize((accept) => negotiateError(accept, formatters));
   return Object.freeze({
     types,
     errorTypes: formatters.map(({ type }) => type),
@@ -121,7 +121,7 @@ export function createRepresentations(formatters: readonly Formatter[] = builtIn
       const chosen = select(accept);
       if (chosen === undefined)
         throw problem('not-acceptable', {
-          detail: `This resource comes as ${types.join(', ')}.`,
+          detail: `This resource is available as ${types.join(', ')}.`,
         });
       return chosen;
     },
@@ -131,28 +131,31 @@ export function createRepresentations(formatters: readonly Formatter[] = builtIn
 
 type Selection = (accept: string | undefined) => Formatter | undefined;
 
-const rememberedMax = 256;
-const rememberedLengthMax = 512;
+const cachedMax = 256;
+const cachedLengthMax = 512;
 
-/** Of `Accept`; the cost of a longer one grows with its square, so everything is acceptable (RFC 9110 section 12.5.1). */
+/**
+ * A longer `Accept` counts as absent, so it accepts everything (RFC 9110 section 12.5.1): negotiation takes quadratic
+ * time.
+ */
 const acceptLengthMax = 1024;
 
-/** Negotiation costs microseconds and clients repeat themselves, so results are kept, for headers of ordinary length. */
-function remember(select: Selection): Selection {
-  const remembered = new Map<string, Formatter>();
+/** Caches results for headers of ordinary length, because negotiation takes microseconds and most headers repeat. */
+function memoize(select: Selection): Selection {
+  const cache = new Map<string, Formatter>();
   return (sent = '') => {
     const accept = sent.length > acceptLengthMax ? '' : sent;
-    const known = remembered.get(accept);
+    const known = cache.get(accept);
     if (known !== undefined) return known;
     const selected = select(accept);
-    if (selected !== undefined && accept.length <= rememberedLengthMax) keep(accept, selected);
+    if (selected !== undefined && accept.length <= cachedLengthMax) store(accept, selected);
     return selected;
   };
 
-  function keep(accept: string, selected: Formatter): void {
-    const oldest = remembered.size < rememberedMax ? undefined : remembered.keys().next().value;
-    if (oldest !== undefined) remembered.delete(oldest);
-    remembered.set(accept, selected);
+  function store(accept: string, selected: Formatter): void {
+    const oldest = cache.size < cachedMax ? undefined : cache.keys().next().value;
+    if (oldest !== undefined) cache.delete(oldest);
+    cache.set(accept, selected);
   }
 }
 
@@ -161,7 +164,9 @@ function negotiate(accept: string | undefined, formatters: readonly Formatter[])
   return formatters.find((one) => one.type === type);
 }
 
-/** A client that lists an errors-only type beside the plain one wants its errors in it, in whatever order it lists them. */
+/**
+ * Prefers an errors-only type that the client lists explicitly over the default type, in whatever order it lists them.
+ */
 function negotiateError(accept: string | undefined, formatters: readonly Formatter[]): Formatter | undefined {
   const chosen = negotiate(accept, formatters);
   if (chosen !== formatters[0]) return chosen;
@@ -170,21 +175,21 @@ function negotiateError(accept: string | undefined, formatters: readonly Formatt
 }
 
 function negotiatorOf(accept: string | undefined): Negotiator {
-  return new Negotiator({ headers: { accept: readableAccept(accept) } });
+  return new Negotiator({ headers: { accept: normaliseAccept(accept) } });
 }
 
 /**
- * `Accept` without the parameters that no formatter of ours distinguishes (`charset`, `version`), since negotiator takes
- * each for a different type. Drops what is no media range; with none left, everything is acceptable (RFC 9110 section
- * 12.5.1).
+ * Removes parameters such as `charset` and `version` from `Accept`: no formatter distinguishes them, but negotiator
+ * would treat each as a different type. Drops invalid media ranges. If none is left, accepts everything (RFC 9110
+ * section 12.5.1).
  */
-function readableAccept(accept = ''): string {
+function normaliseAccept(accept = ''): string {
   const ranges = accept.split(',').flatMap((part) => {
     const [range = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
     if (!/^(?:\*\/\*|[\w!#$&^.+-]+\/(?:\*|[\w!#$&^.+-]+))$/.test(range)) return [];
     const quality = parameters.find((parameter) => /^q\s*=/.test(parameter))?.replace(/^q\s*=\s*/, '');
     if (quality === undefined) return [range];
-    // Java writes `q=.2` and scripts write `q=0.33333`: outside the grammar, but clear.
+    // Accepts `q=.2` from Java and `q=0.33333` from scripts, which are outside the grammar but unambiguous.
     return /^(?:0?\.\d+|0\.?|1(?:\.0*)?)$/.test(quality) ? [`${range};q=${quality}`] : [];
   });
   return ranges.length === 0 ? '*/*' : ranges.join(',');

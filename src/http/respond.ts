@@ -1,4 +1,4 @@
-/** Sends a value: 200 or 304 with its entity tag, a stored response, a redirect, 405 and OPTIONS. */
+/** Sends the standard responses: representations with entity tags, stored responses, redirects, 405 and OPTIONS. */
 import type { Context } from 'koa';
 import type { PageFile } from './html/files.ts';
 import { digestTag, noneMatchFails } from './precondition.ts';
@@ -6,20 +6,20 @@ import { problem } from './problem.ts';
 import type { Formatter } from './representations.ts';
 
 export interface RepresentOptions {
-  /** Heads the page for people. */
+  /** The heading of the HTML page. */
   readonly title: string;
-  /** Changes whenever the value or the selection from it does; without quotes. @default a digest of the body */
+  /** Without quotes. Must change whenever the value or the selected fields change. @default a digest of the body */
   readonly version?: string | undefined;
 }
 
-/** Sets status 200 or 304, the entity tag, `Vary` and the body. `formatter` is the one that negotiation chose. */
+/** Responds with 200 or 304, an entity tag, `Vary` and the body. `formatter` is the result of content negotiation. */
 export function represent(ctx: Context, formatter: Formatter, value: unknown, options: RepresentOptions): void {
   const { res } = ctx;
   if (res.hasHeader('Vary')) ctx.vary('Accept');
   else res.setHeader('Vary', 'Accept');
   if (!res.hasHeader('Cache-Control')) res.setHeader('Cache-Control', 'private, no-cache');
   const { title, version } = options;
-  // A known version is compared before the body is made.
+  // With a known version, a 304 does not need the body.
   if (version !== undefined && answerNotModified(ctx, `"${version}-${formatter.tag}"`)) return;
   const body = formatter.format(value, title);
   if (version === undefined && answerNotModified(ctx, digestTag(body))) return;
@@ -28,16 +28,17 @@ export function represent(ctx: Context, formatter: Formatter, value: unknown, op
   ctx.body = body;
 }
 
-/** A browser that has the file gets 304. */
+/** Sends the file, or 304 if the browser has it cached. */
 export function sendPageFile(ctx: Context, { contentType, body, version }: PageFile): void {
   represent(ctx, { type: contentType, contentType, tag: 'file', format: () => body }, body, { title: '', version });
 }
 
-/** Sets the tag. When the client has that representation already, the response is 304 and complete. */
+/** Sets the tag. Responds with 304 and returns true if the client already has that representation. */
 function answerNotModified(ctx: Context, tag: string): boolean {
   ctx.res.setHeader('ETag', tag);
   const ifNoneMatch = ctx.req.headers['if-none-match'];
-  // For other methods a failed If-None-Match is 412, and too late to check after the change (RFC 9110 section 13.1.2).
+  // For other methods, a failed If-None-Match would mean 412 and would have to be checked before the change is made
+  // (RFC 9110 section 13.1.2).
   const isGet = ctx.method === 'GET' || ctx.method === 'HEAD';
   if (ifNoneMatch === undefined || !isGet || !noneMatchFails(ifNoneMatch, tag)) return false;
   ctx.status = 304;
@@ -45,7 +46,7 @@ function answerNotModified(ctx: Context, tag: string): boolean {
   return true;
 }
 
-/** A whole response as plain data, to be kept and sent again. Survives `JSON.stringify` and `JSON.parse`. */
+/** A complete response as plain data that can be stored as JSON and sent again. */
 export interface StoredResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -53,24 +54,24 @@ export interface StoredResponse {
 }
 
 export interface ResponseOptions {
-  /** Heads the page for people. */
+  /** The heading of the HTML page. */
   readonly title: string;
-  /** As in `RepresentOptions`. */
+  /** See `RepresentOptions`. */
   readonly version: string | undefined;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The response that represents `value`, with its entity tag. */
+/** Renders `value` as a response with an entity tag. */
 export function renderResponse(formatter: Formatter, value: unknown, options: ResponseOptions): StoredResponse {
   const { title, version, status, headers } = options;
   const body = formatter.format(value, title);
   const tag = version === undefined ? digestTag(body) : `"${version}-${formatter.tag}"`;
-  const ofBody = { ETag: tag, 'Content-Type': formatter.contentType, ...formatter.headers };
-  return { status, headers: { ...headers, ...ofBody }, body };
+  const bodyHeaders = { ETag: tag, 'Content-Type': formatter.contentType, ...formatter.headers };
+  return { status, headers: { ...headers, ...bodyHeaders }, body };
 }
 
-/** `isReplayed`: an earlier request did the work, and had the same response. */
+/** `isReplayed` means that an earlier request did the work and got the same response. */
 export function sendStoredResponse(ctx: Context, { status, headers, body }: StoredResponse, isReplayed: boolean): void {
   ctx.status = status;
   ctx.vary('Accept');
@@ -80,8 +81,8 @@ export function sendStoredResponse(ctx: Context, { status, headers, body }: Stor
 }
 
 /**
- * The permanent redirect that keeps the method (RFC 9110 section 15.4.9). `location`: path-absolute, with the mount path
- * and the query. It cannot lead to another host.
+ * Redirects permanently and preserves the method (RFC 9110 section 15.4.9). `location` is an absolute path, including
+ * the mount path and the query. It cannot point to another host.
  */
 export function redirectTo(ctx: Context, location: string): void {
   ctx.set('Location', location.replace(/^\/[/\\]+/, '/'));
@@ -90,13 +91,13 @@ export function redirectTo(ctx: Context, location: string): void {
 }
 
 /**
- * For a method that the resource does not handle itself: 204 with `Allow` for OPTIONS, or throws `method-not-allowed`
- * (RFC 9110 section 15.5.6). `allowed` includes OPTIONS.
+ * Handles the methods that the resource does not handle itself. Responds to OPTIONS with 204 and `Allow`, and throws
+ * `method-not-allowed` for all others (RFC 9110 section 15.5.6). `allowed` includes OPTIONS.
  */
 export function answerOtherMethod(ctx: Context, allowed: readonly string[]): void {
   const allow = allowed.join(', ');
   if (ctx.method !== 'OPTIONS') {
-    throw problem('method-not-allowed', { detail: `This resource takes ${allow}.`, headers: { Allow: allow } });
+    throw problem('method-not-allowed', { detail: `This resource supports ${allow}.`, headers: { Allow: allow } });
   }
   ctx.set('Allow', allow);
   if (allowed.includes('PATCH')) ctx.set('Accept-Patch', 'application/json');
@@ -106,10 +107,11 @@ export function answerOtherMethod(ctx: Context, allowed: readonly string[]): voi
 const readMethods = Object.freeze(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * For a resource with exactly one path that can only be read. True: answer it. False: the request was OPTIONS, and has
- * its response. Throws `not-found` for another path, `method-not-allowed` for another method.
+ * Checks a request for a read-only resource at exactly one path. Returns true for GET and HEAD, which the caller
+ * responds to. Returns false for OPTIONS, which has been responded to here. Throws `not-found` for another path and
+ * `method-not-allowed` for another method.
  */
-export function isRead(ctx: Context, path: string): boolean {
+export function acceptRead(ctx: Context, path: string): boolean {
   if (ctx.path !== path) throw problem('not-found');
   if (ctx.method === 'GET' || ctx.method === 'HEAD') return true;
   answerOtherMethod(ctx, readMethods);

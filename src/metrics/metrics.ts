@@ -1,7 +1,7 @@
 /** All metrics of a gateway, in their order, and the route that serves them. */
 import type { Context } from 'koa';
 import type { GatewayCounts, InternalRoute } from '#gateway';
-import { type ConnectionCounts, isRead } from '#http';
+import { acceptRead, type ConnectionCounts } from '#http';
 import type { ClusterSnapshot } from '#proxy';
 import type { LimitStats } from '#ratelimit';
 import {
@@ -72,7 +72,7 @@ export function createMetricsRoute(metrics: Metrics): InternalRoute {
     prefix: path,
     forAdmins: true,
     async run(ctx: Context) {
-      if (!isRead(ctx, path)) return;
+      if (!acceptRead(ctx, path)) return;
       const { contentType, text } = await metrics.read();
       ctx.set({ 'Content-Type': contentType, 'Cache-Control': 'no-store' });
       ctx.body = text;

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { nodeHttp, takeBackNosniff } from '#http';
+import { nodeHttp, removeOwnNosniff } from '#http';
 import { type PathRestoration, restoreCookie, restoreLocation } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
@@ -110,7 +110,7 @@ export function copyResponseHeaders(
     const requestId = firstValue(rawHeaders, 'x-request-id');
     if (requestId !== undefined) res.setHeader('X-Request-Id', requestId);
     const types = firstValue(rawHeaders, 'x-content-type-options');
-    if (takeBackNosniff(res) && types !== undefined) res.setHeader('X-Content-Type-Options', types);
+    if (removeOwnNosniff(res) && types !== undefined) res.setHeader('X-Content-Type-Options', types);
   } catch (cause) {
     // The copied headers do not belong to the error response that is sent instead.
     for (const name of res.getHeaderNames()) if (!ours.includes(name)) res.removeHeader(name);

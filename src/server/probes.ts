@@ -1,6 +1,6 @@
 /** check_alive and check_ready, open to everyone, and what "ready" means. */
 import type { InternalRoute } from '#gateway';
-import { isRead, notReady, type Representations, represent, stopping } from '#http';
+import { acceptRead, notReady, type Representations, represent, stopping } from '#http';
 import type { Database } from '#storage';
 import type { Setup } from './options.ts';
 import type { RateLimiting } from './rate-limiting.ts';
@@ -16,7 +16,7 @@ export function createProbes(findFault: FindFault, representations: Representati
     return {
       ...{ name, prefix, forAdmins: false },
       async run(ctx) {
-        if (!isRead(ctx, prefix)) return;
+        if (!acceptRead(ctx, prefix)) return;
         const detail = await find();
         if (detail !== undefined) throw notReady(detail);
         ctx.set('Cache-Control', 'no-store');

@@ -50,7 +50,7 @@ describe('choose', () => {
 
   for (const accept of ['image/png', problemJson, 'application/vnd.api+json', '*/*;q=0', `${json};q=0`])
     it(`refuses Accept: ${accept} and lists the available types`, () => {
-      const detail = 'This resource comes as application/json, application/yaml, text/html.';
+      const detail = 'This resource is available as application/json, application/yaml, text/html.';
       assert.throws(() => choose(accept), { slug: 'not-acceptable', detail });
     });
 

@@ -53,7 +53,7 @@ describe('createResourceApp', () => {
   it('answers 406 with the representations that it was given', async () => {
     const check = async (handler: RequestListener, accept: string, types: string) => {
       const { body } = await request(handler).get('/books/1').set('Accept', accept).expect(406);
-      assert.equal(body.detail, `This resource comes as ${types}.`);
+      assert.equal(body.detail, `This resource is available as ${types}.`);
     };
     await check(library, 'image/png', 'application/json, application/yaml, text/html');
     const plain = serve({ representations: createRepresentations(builtInFormatters.slice(0, 1)) });
@@ -115,7 +115,7 @@ describe('a collection without its slash', () => {
 describe('methods', () => {
   for (const path of ['/', '/books/', '/books/1', '/books/9'])
     it(`that write are answered with 405, and OPTIONS with Allow: ${path}`, async () => {
-      const detail = `This resource takes ${allow}.`;
+      const detail = `This resource supports ${allow}.`;
       const body = { code: 405, message: '405: Method Not Allowed', detail };
       for (const method of ['post', 'put', 'patch', 'delete'] as const)
         await request(library)[method](path).expect(405, body).expect('Allow', allow);
