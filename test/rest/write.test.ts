@@ -134,7 +134,7 @@ describe('writing', () => {
 
     it('says that a tag must be strong', async () => {
       const { body } = await patch().set('If-Match', 'W/"1-json"').send({ text: 'b' }).expect(412);
-      assert.match(body.detail, /without W\/ before it/);
+      assert.match(body.detail, /without the leading W\//);
     });
 
     it('lets the resource allow a change that changes nothing', () =>
