@@ -1,34 +1,37 @@
-/** When to ask a server that is slow or down: back-off, one probe, and a deadline that does not count time in which this process was busy. */
+/** A circuit breaker with exponential back-off and a single probe, and a deadline that tolerates a busy event loop. */
 
 export interface BreakerOptions {
-  /** Milliseconds from any fixed point; must not go back. */
+  /** A monotonic clock, in milliseconds. */
   readonly clock: () => number;
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   readonly random: () => number;
 }
 
-/** `probe`: the server was down, and this is the one request that finds out whether it still is. */
-export type Admission = 'open' | 'probe' | 'refused';
+/** `probe` admits a single request to find out whether a server that failed has recovered. */
+export type Admission = 'admitted' | 'probe' | 'rejected';
 
-/** Every request that is not refused must report how it ended. */
+/** Callers must report the outcome of every request that was not rejected. */
 export interface Breaker {
   admit(): Admission;
-  /** An error is an answer too. */
-  answered(): void;
-  /** The connection broke, or could not be made. */
+  /** The server responded, even if only with an error. */
+  responded(): void;
+  /** The connection broke or could not be established. */
   failed(admission: Admission): void;
   /**
-   * There was no answer by the deadline. One time-out of a server that was up changes nothing; a second one, a second
-   * or more later and without an answer in between, is a failure. Returns true when it is.
+   * The server did not respond by the deadline. A time-out counts as a failure when it follows an earlier one by at
+   * least a second, with no response in between, or when the request was a probe. Returns true when it counts.
    */
   timedOut(admission: Admission): boolean;
 }
 
 const firstBackoffMs = 100;
 const backoffMsMax = 5_000;
-const forgivenMs = 1_000;
+const toleratedMs = 1_000;
 
-/** The back-off doubles with each failure in a row, less a jitter of up to a third, so that many gateways do not return at once. */
+/**
+ * The back-off doubles with each consecutive failure. It is shortened by a jitter of up to a third, so that many
+ * gateways do not retry simultaneously.
+ */
 export function createBreaker({ clock, random }: BreakerOptions): Breaker {
   let failures = 0;
   let retryAtMs = 0;
@@ -38,7 +41,7 @@ export function createBreaker({ clock, random }: BreakerOptions): Breaker {
   function failed(admission: Admission): void {
     firstTimeoutMs = undefined;
     if (admission === 'probe') probing = false;
-    // Requests that were under way when the server went down all fail with it: that is one failure.
+    // All requests in flight fail together when the server goes down. They count as one failure.
     else if (failures > 0) return;
     const backoffMs = Math.min(backoffMsMax, firstBackoffMs * 2 ** failures);
     failures += 1;
@@ -47,12 +50,12 @@ export function createBreaker({ clock, random }: BreakerOptions): Breaker {
 
   return Object.freeze({
     admit(): Admission {
-      if (failures === 0) return 'open';
-      if (probing || clock() < retryAtMs) return 'refused';
+      if (failures === 0) return 'admitted';
+      if (probing || clock() < retryAtMs) return 'rejected';
       probing = true;
       return 'probe';
     },
-    answered(): void {
+    responded(): void {
       failures = 0;
       probing = false;
       firstTimeoutMs = undefined;
@@ -60,7 +63,7 @@ export function createBreaker({ clock, random }: BreakerOptions): Breaker {
     failed,
     timedOut(admission: Admission): boolean {
       firstTimeoutMs ??= clock();
-      if (admission === 'open' && clock() - firstTimeoutMs < forgivenMs) return false;
+      if (admission === 'admitted' && clock() - firstTimeoutMs < toleratedMs) return false;
       failed(admission);
       return true;
     },
@@ -70,9 +73,9 @@ export function createBreaker({ clock, random }: BreakerOptions): Breaker {
 const deadlineParts = 4;
 
 /**
- * Calls back after `timeoutMs`, unless the returned function is called before. The time is waited for in four parts, and
- * the event loop reads what has arrived between two of them: while it is busy no more than one part passes, so that an
- * answer which arrived meanwhile still counts.
+ * Calls `onTimeout` after `timeoutMs` unless the returned function is called first. The wait is split into four
+ * consecutive timers, and the event loop reads sockets between them. However long the loop is blocked, only one of the
+ * timers can expire meanwhile, so a response that arrived during that time is still read before the deadline.
  */
 export function startDeadline(timeoutMs: number, onTimeout: () => void): () => void {
   let partsLeft = deadlineParts;

@@ -1,23 +1,26 @@
-/** Which requests are refused: an empty domain, numbers out of range, and from the network more than its bounds. */
+/** Validates requests: a domain, numbers in range and, for requests from the network, size bounds. */
 import { requestBounds } from '#config';
 import { type Descriptor, type Entry, InvalidRequest, type LimitOverride, type RateLimitRequest } from './limiter.ts';
 
 const numberMax = 4_294_967_295;
 
-/** uint64 on the wire: Envoy reports so many bytes, and a gateway that fails open would not count what is refused. */
+/**
+ * The field is a uint64 on the wire, and Envoy may report byte counts in it. Rejecting large values would leave them
+ * uncounted in a gateway that fails open.
+ */
 export const ownHitsMax = 2 ** 64;
 
-/** Counters of each window length have their own table, so a request may not create any number of lengths. */
+/** Each window length has a separate table of counters, so requests must not be able to create arbitrarily many. */
 const unitMultiplierMax = 1_000;
 
-/** Throws an `InvalidRequest` for an empty domain, a limit without a unit, and numbers that the protocol has no room for. */
+/** Throws an `InvalidRequest` for an empty domain, a limit without a unit, or a number out of range. */
 export function checkRequest({ domain, descriptors, hitsAddend = 0 }: RateLimitRequest): void {
   if (domain === '') throw new InvalidRequest('domain must not be empty');
   requireNumber('hits_addend', hitsAddend, 0, numberMax);
-  descriptors.forEach(checkOwnNumbers);
+  descriptors.forEach(checkDescriptorNumbers);
 }
 
-function checkOwnNumbers({ limit, hitsAddend: hits = 0 }: Descriptor, index: number): void {
+function checkDescriptorNumbers({ limit, hitsAddend: hits = 0 }: Descriptor, index: number): void {
   if (hits !== 0) requireNumber(`descriptors[${index}].hits_addend`, hits, 0, ownHitsMax);
   if (limit !== undefined) checkLimit(`descriptors[${index}].limit`, limit);
 }
@@ -33,21 +36,21 @@ function requireNumber(name: string, value: number, min: number, max: number): v
   throw new InvalidRequest(`${name} must be a whole number from ${min} to ${max}`);
 }
 
-/** Throws an `InvalidRequest` that names the first bound of `requestBounds` that the request exceeds. */
+/** Throws an `InvalidRequest` that describes the first of `requestBounds` that the request exceeds. */
 export function checkBounds({ domain, descriptors }: RateLimitRequest): void {
   if (domain.length > requestBounds.domain) throw tooMuch('domain', domain.length, 'characters', requestBounds.domain);
   if (descriptors.length > requestBounds.descriptors)
     throw tooMuch('descriptors', descriptors.length, 'descriptors', requestBounds.descriptors);
-  descriptors.forEach(checkDescriptor);
+  descriptors.forEach(checkDescriptorBounds);
 }
 
-function checkDescriptor({ entries }: Descriptor, index: number): void {
+function checkDescriptorBounds({ entries }: Descriptor, index: number): void {
   if (entries.length > requestBounds.entries)
     throw tooMuch(`descriptors[${index}].entries`, entries.length, 'entries', requestBounds.entries);
-  const refused = entries.findIndex(isTooLong);
-  if (refused === -1) return;
-  const { key = '', value = '' } = entries[refused] ?? {};
-  const name = `descriptors[${index}].entries[${refused}]`;
+  const tooLong = entries.findIndex(isTooLong);
+  if (tooLong === -1) return;
+  const { key = '', value = '' } = entries[tooLong] ?? {};
+  const name = `descriptors[${index}].entries[${tooLong}]`;
   if (key.length > requestBounds.key) throw tooMuch(`${name}.key`, key.length, 'characters', requestBounds.key);
   throw tooMuch(`${name}.value`, value.length, 'characters', requestBounds.value);
 }
@@ -56,6 +59,6 @@ function isTooLong({ key, value }: Entry): boolean {
   return key.length > requestBounds.key || value.length > requestBounds.value;
 }
 
-function tooMuch(name: string, length: number, what: string, max: number): InvalidRequest {
-  return new InvalidRequest(`${name} has ${length} ${what}, more than ${max}`);
+function tooMuch(name: string, length: number, unit: string, max: number): InvalidRequest {
+  return new InvalidRequest(`${name} has ${length} ${unit}, more than the maximum of ${max}`);
 }

@@ -1,4 +1,4 @@
-/** A breaker: open, refused for a while, then one probe at a time. */
+/** The circuit breaker: back-off after failures, and one probe at a time. */
 import assert from 'node:assert/strict';
 import { createBreaker } from '../../src/ratelimit/breaker.ts';
 
@@ -9,53 +9,53 @@ function setUp(random = 0) {
 }
 
 describe('a breaker', () => {
-  it('admits every request, after a failure one probe at a time with doubled back-offs up to five seconds, and all again after an answer', () => {
-    const { admit, failed, answered, time } = setUp();
-    assert.deepEqual([admit(), admit()], ['open', 'open']);
-    // Requests that fail together are one failure.
-    for (let count = 0; count < 64; count += 1) failed('open');
+  it('after a failure, admits one probe at a time with a back-off that doubles up to 5 s, and all requests after a response', () => {
+    const { admit, failed, responded, time } = setUp();
+    assert.deepEqual([admit(), admit()], ['admitted', 'admitted']);
+    // Requests that fail together count as one failure.
+    for (let count = 0; count < 64; count += 1) failed('admitted');
     for (const backoffMs of [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]) {
       time.nowMs += backoffMs - 1;
-      assert.equal(admit(), 'refused');
+      assert.equal(admit(), 'rejected');
       time.nowMs += 1;
-      assert.deepEqual([admit(), admit()], ['probe', 'refused']);
+      assert.deepEqual([admit(), admit()], ['probe', 'rejected']);
       failed('probe');
     }
     time.nowMs += 5_000;
     assert.equal(admit(), 'probe');
-    answered();
-    assert.deepEqual([admit(), admit()], ['open', 'open']);
+    responded();
+    assert.deepEqual([admit(), admit()], ['admitted', 'admitted']);
   });
 
-  it('shortens the back-off by up to a third, at random', () => {
+  it('shortens the back-off randomly by up to a third', () => {
     const { admit, failed, time } = setUp(0.999);
-    failed('open');
+    failed('admitted');
     time.nowMs = 66;
-    assert.equal(admit(), 'refused');
+    assert.equal(admit(), 'rejected');
     time.nowMs = 67;
     assert.equal(admit(), 'probe');
   });
 
-  it('takes time-outs for a failure only when they go on for a second without an answer', () => {
-    const { admit, timedOut, answered, time } = setUp();
-    assert.equal(timedOut('open'), false);
+  it('counts time-outs as a failure only when they continue for a second without a response', () => {
+    const { admit, timedOut, responded, time } = setUp();
+    assert.equal(timedOut('admitted'), false);
     time.nowMs = 999;
-    assert.equal(timedOut('open'), false);
-    answered();
+    assert.equal(timedOut('admitted'), false);
+    responded();
     time.nowMs = 1_500;
-    assert.equal(timedOut('open'), false);
-    assert.equal(admit(), 'open');
+    assert.equal(timedOut('admitted'), false);
+    assert.equal(admit(), 'admitted');
     time.nowMs = 2_500;
-    assert.equal(timedOut('open'), true);
-    assert.equal(admit(), 'refused');
+    assert.equal(timedOut('admitted'), true);
+    assert.equal(admit(), 'rejected');
   });
 
-  it('takes the time-out of a probe for a failure', () => {
+  it('counts the time-out of a probe as a failure', () => {
     const { admit, failed, timedOut, time } = setUp();
-    failed('open');
+    failed('admitted');
     time.nowMs = 100;
     assert.equal(timedOut(admit()), true);
     time.nowMs = 299;
-    assert.equal(admit(), 'refused');
+    assert.equal(admit(), 'rejected');
   });
 });

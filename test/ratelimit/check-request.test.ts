@@ -1,19 +1,19 @@
-/** Requests that no limiter answers, and why. */
+/** Validation of requests, and the error messages for invalid ones. */
 import assert from 'node:assert/strict';
 import type { requestBounds } from '#config';
 import { InvalidRequest, type RateLimitRequest } from '#ratelimit';
 import { checkBounds, checkRequest } from '../../src/ratelimit/check-request.ts';
 import { descriptor } from '../support/limits.ts';
 
-/** `expected`: why it is refused; undefined where it is not. */
+/** `expected` is the error message, or undefined if the request is valid. */
 function checkBy(judge: typeof checkBounds, request: Partial<RateLimitRequest>, expected?: string): void {
   const act = () => judge({ domain: 'd', descriptors: [], ...request });
   if (expected === undefined) act();
   else assert.throws(act, new InvalidRequest(expected));
 }
 
-describe('a request', () => {
-  /** The second descriptor of two. */
+describe('the validation of a request', () => {
+  /** Checks a request whose second descriptor has the members of `own`. */
   const check = (own: object, expected?: string) =>
     checkBy(
       checkRequest,
@@ -22,14 +22,14 @@ describe('a request', () => {
     );
   const uint32 = 'must be a whole number from 0 to 4294967295';
 
-  it('has an unsigned 32-bit number of hits, if any, and each descriptor one of 64 bits', () => {
+  it('requires the hits of a request to fit 32 bits, and those of a descriptor 64 bits, unsigned', () => {
     const uint64 = `must be a whole number from 0 to ${2 ** 64}`;
     for (const hitsAddend of [0, 1, 4_294_967_295]) {
       checkBy(checkRequest, { hitsAddend });
       check({ hitsAddend });
     }
     check({ hitsAddend: 4_294_967_296 });
-    // As a number, 2^64 - 1 is 2^64.
+    // A double cannot tell 2^64 - 1 from 2^64.
     check({ hitsAddend: 2 ** 64 });
     checkBy(checkRequest, { hitsAddend: 4_294_967_296 }, `hits_addend ${uint32}`);
     check({ hitsAddend: 2 ** 65 }, `hits_addend ${uint64}`);
@@ -39,7 +39,7 @@ describe('a request', () => {
     }
   });
 
-  it('has descriptors whose limit has a unit and numbers within reason, if any', () => {
+  it('requires the limit of a descriptor to have a unit and numbers in range', () => {
     const limit = { requestsPerUnit: 1, unit: 'minute' };
     for (const unitMultiplier of [undefined, 1_000]) check({ limit: { ...limit, unitMultiplier } });
     check({ limit: { ...limit, unit: undefined } }, 'limit has no unit');
@@ -62,15 +62,15 @@ describe('the bounds of a request from the network', () => {
     value: (size) => entry(1, size),
   };
 
-  for (const [what, max, message] of [
-    ['domain', 256, 'domain has 257 characters, more than 256'],
-    ['descriptors', 64, 'descriptors has 65 descriptors, more than 64'],
-    ['entries', 32, 'descriptors[0].entries has 33 entries, more than 32'],
-    ['key', 256, 'descriptors[0].entries[0].key has 257 characters, more than 256'],
-    ['value', 65_536, 'descriptors[0].entries[0].value has 65537 characters, more than 65536'],
+  for (const [bound, max, message] of [
+    ['domain', 256, 'domain has 257 characters, more than the maximum of 256'],
+    ['descriptors', 64, 'descriptors has 65 descriptors, more than the maximum of 64'],
+    ['entries', 32, 'descriptors[0].entries has 33 entries, more than the maximum of 32'],
+    ['key', 256, 'descriptors[0].entries[0].key has 257 characters, more than the maximum of 256'],
+    ['value', 65_536, 'descriptors[0].entries[0].value has 65537 characters, more than the maximum of 65536'],
   ] as const)
-    it(`of its ${what} is ${max}`, () => {
-      checkBy(checkBounds, requestWith[what](max));
-      checkBy(checkBounds, requestWith[what](max + 1), message);
+    it(`allow ${max} for its ${bound}`, () => {
+      checkBy(checkBounds, requestWith[bound](max));
+      checkBy(checkBounds, requestWith[bound](max + 1), message);
     });
 });

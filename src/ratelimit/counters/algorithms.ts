@@ -1,36 +1,39 @@
-/** Fixed window, sliding window and token bucket as pure functions of a counter's state: whole numbers in, whole numbers out. */
+/** The counting algorithms: fixed window, sliding window and token bucket, in integer arithmetic. */
 import type { Algorithm } from '#config';
 import { type Hit, neededOf } from './counters.ts';
 
-/** What a counter remembers. */
+/** The state of a counter. */
 export interface CounterState {
-  /** Hits of the current window; for a token bucket, when it will be full again, in microseconds since the epoch. */
+  /** Hits in the current window. For a token bucket, when it will be full again, in microseconds since the epoch. */
   current: number;
-  /** Hits of the window before. */
+  /** Hits in the previous window. */
   previous: number;
 }
 
-/** Now, in milliseconds since the epoch, and the number of the window that it counts as. */
+/** The current time, in milliseconds since the epoch, and the number of the window to count in. */
 export interface Now {
   readonly nowMs: number;
   readonly windowNumber: number;
 }
 
 export interface CounterAlgorithm {
-  /** The state is worthless after the end of this window, or with `usesLastWindow` after the end of the next. */
+  /**
+   * Returns the length of the window in which the state is stored. The state can be dropped when that window ends or,
+   * with `usesLastWindow`, when the next one does.
+   */
   stateSeconds(hit: Hit): number;
   readonly usesLastWindow: boolean;
-  /** Turns the state of a window into that of the next. */
+  /** Carries the state over into the next window. */
   roll(state: CounterState): void;
-  /** How many more hits fit. */
+  /** Returns how many more hits fit. */
   available(state: CounterState, hit: Hit, now: Now): number;
-  /** `hits` is at most what is available; below 0 it returns what was added at the same time. */
+  /** Adds at most the available `hits`. A negative number undoes an addition made at the same `now`. */
   add(state: CounterState, hits: number, hit: Hit, now: Now): void;
-  /** Whole seconds, as `HitResult.resetSeconds` has them; `over`: until the hit fits. */
+  /** Returns `HitResult.resetSeconds`. `over` says whether the hit was over the limit. */
   resetSeconds(state: CounterState, hit: Hit, now: Now, over: boolean): number;
 }
 
-/** Up to `limit` hits in each window. */
+/** Allows `limit` hits in each window. */
 const fixedWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
   stateSeconds: ({ windowSeconds }) => windowSeconds,
   usesLastWindow: false,
@@ -45,7 +48,7 @@ const fixedWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
     wholeSeconds((windowNumber + 1) * windowSeconds * 1_000 - nowMs),
 });
 
-/** The window before counts as far as it overlaps the last `windowSeconds`. */
+/** Weights the hits of the previous window by how much of it overlaps the last `windowSeconds`. */
 const slidingWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
   stateSeconds: ({ windowSeconds }) => windowSeconds,
   usesLastWindow: true,
@@ -54,7 +57,7 @@ const slidingWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
     state.current = 0;
   },
   available({ current, previous }, hit, now) {
-    // Rounded up: a fraction of a hit takes the place of a whole one.
+    // Round up: a fraction of a hit counts as a whole one.
     return Math.max(0, hit.limit - current - Math.ceil((previous * leftMs(hit, now)) / windowMs(hit)));
   },
   add(state, hits) {
@@ -65,7 +68,7 @@ const slidingWindow: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
   },
 });
 
-/** Undefined when the hit is more than the limit. */
+/** Returns undefined for a hit that exceeds the whole limit. */
 function untilFitsMs({ current, previous }: CounterState, hit: Hit, now: Now): number | undefined {
   const spare = hit.limit - neededOf(hit);
   if (spare < 0) return undefined;
@@ -73,7 +76,7 @@ function untilFitsMs({ current, previous }: CounterState, hit: Hit, now: Now): n
   return leftMs(hit, now) + windowMs(hit) - overlapMs(current, spare, hit);
 }
 
-/** The longest overlap at which `hits` of a window count for no more than `available`. */
+/** Returns the longest overlap at which the `hits` of a window count as no more than `available`. */
 function overlapMs(hits: number, available: number, hit: Hit): number {
   return hits <= available ? windowMs(hit) : Math.floor((available * windowMs(hit)) / hits);
 }
@@ -83,7 +86,7 @@ function untilEmptyMs({ current, previous }: CounterState, hit: Hit, now: Now): 
   return previous > 0 ? leftMs(hit, now) : 0;
 }
 
-/** Until the window ends; the whole window for a clock that has stepped back over its beginning. */
+/** Returns the time until the window ends: at most a whole window, even if the clock stepped back before its start. */
 function leftMs(hit: Hit, { nowMs, windowNumber }: Now): number {
   return Math.min(windowMs(hit), (windowNumber + 1) * windowMs(hit) - nowMs);
 }
@@ -92,7 +95,7 @@ function windowMs({ windowSeconds }: Hit): number {
   return windowSeconds * 1_000;
 }
 
-/** The generic cell rate algorithm (ITU-T I.371): the state is only the time at which the bucket will be full. */
+/** The generic cell rate algorithm (ITU-T I.371). Its only state is the time when the bucket will be full. */
 const tokenBucket: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
   stateSeconds: (hit) => (hit.limit === 0 ? hit.windowSeconds : Math.max(1, Math.ceil(fullUs(hit) / 1_000_000))),
   usesLastWindow: true,
@@ -111,12 +114,12 @@ const tokenBucket: CounterAlgorithm = Object.freeze<CounterAlgorithm>({
   },
 });
 
-/** The time it takes to fill up, from 0 to a whole bucket: a clock that stepped back must not empty it further. */
+/** Returns the time until the bucket is full: at most that of an empty bucket, even if the clock stepped back. */
 function missingUs({ current }: CounterState, hit: Hit, now: Now): number {
   return Math.min(Math.max(current - nowUs(now), 0), fullUs(hit));
 }
 
-/** How long one hit takes to be restored, rounded up: the rate is never more than the limit. */
+/** Returns the time to restore one hit. Rounded up, so that the rate never exceeds the limit. */
 function intervalUs({ windowSeconds, limit }: Hit): number {
   return Math.ceil((windowSeconds * 1_000_000) / limit);
 }
@@ -135,22 +138,23 @@ export const algorithms: Readonly<Record<Algorithm, CounterAlgorithm>> = Object.
   token_bucket: tokenBucket,
 });
 
-/** Windows are numbered from the epoch, so that every process numbers them alike. */
+/** Numbers windows from the epoch, so that all processes agree. */
 export function windowNumberAt(nowMs: number, windowSeconds: number): number {
   return Math.floor(nowMs / (windowSeconds * 1_000));
 }
 
 /**
- * The window to count in, after having counted in `last`.
- * A clock that steps back over a border stays in the window it was in, or the border would let every client in twice;
- * one that steps back further was wrong before, and is followed, or its limits would stay exhausted until it catches up.
+ * Returns the window to count in, given that hits were last counted in `last`.
+ * If the clock steps back into the previous window, counting stays in `last`; otherwise crossing the border twice would
+ * grant every client its limit twice. A clock that steps back further must have been wrong before, so it is followed;
+ * otherwise exhausted limits would stay exhausted until it catches up.
  */
 export function windowNumberAfter(last: number, nowMs: number, windowSeconds: number): number {
   const number = windowNumberAt(nowMs, windowSeconds);
   return number === last - 1 ? last : number;
 }
 
-/** Rounded up and never 0: waiting so long is always enough. */
+/** Rounds up, to at least 1, so that waiting that long is always enough. */
 export function wholeSeconds(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1_000));
 }

@@ -1,20 +1,22 @@
-/** The port `Counters`: where hits are counted, in this process or shared by many, and what each algorithm means exactly. */
+/** The `Counters` interface, implemented in memory and in Redis, with the exact definition of each algorithm. */
 import type { Algorithm } from '#config';
 
 /**
- * A hit on the counter of one limit. All but `key`, `hits` and `shadow` are the same for every hit of a key, until the
- * configuration changes. With `W` for the window and integers throughout:
+ * A hit on the counter of one limit. Until the configuration changes, all hits of a key agree in everything but `hits`
+ * and `shadow`. The algorithms use integers throughout. With `W` for the length of the window:
  *
- * - `fixed_window`: windows are numbered from the epoch, `floor(now / W)`; available is `limit - current`.
- * - `sliding_window`: the same windows; the window before counts as far as it overlaps the last `W`. Available is
- *   `limit - current - ceil(previous * (Wms - elapsedMs) / Wms)`, `elapsedMs` being the age of the current window.
- * - `token_bucket`: GCRA (ITU-T I.371) in microseconds. One hit takes `interval = ceil(Wus / limit)` to be restored, a full
- *   bucket `full = burst * interval`; `tat` is when the bucket will be full again, kept within `now` and `now + full`.
- *   Available is `floor((full - (tat - now)) / interval)`; adding hits adds `hits * interval` to `tat`. A limit of 0 has
- *   none available.
+ * - `fixed_window`: windows are numbered from the epoch, `floor(now / W)`. Available: `limit - current`.
+ * - `sliding_window`: uses the same windows, and counts the hits of the previous one in proportion to its overlap with
+ *   the last `W`. Available: `limit - current - ceil(previous * (Wms - elapsedMs) / Wms)`, where `elapsedMs` is the age
+ *   of the current window.
+ * - `token_bucket`: GCRA (ITU-T I.371) in microseconds. Restoring one hit takes `interval = ceil(Wus / limit)`, and
+ *   filling an empty bucket takes `full = burst * interval`. `tat` is the time when the bucket is full again, clamped
+ *   to the range from `now` to `now + full`. Available: `floor((full - (tat - now)) / interval)`, or 0 for a limit of
+ *   0. Adding hits adds `hits * interval` to `tat`.
  *
- * What is available is never below 0, and a hit is over when `hits` is more than that. 0 hits only look: they are over when
- * nothing is available of a limit above 0, because Envoy asks so first and reports what a response has cost after it.
+ * The available number is never negative, and a hit is over when `hits` exceeds it. A hit of 0 counts nothing and is
+ * over when nothing is available and the limit is above 0: Envoy checks a limit this way, and reports the cost of the
+ * response afterwards.
  */
 export interface Hit {
   readonly key: string;
@@ -22,57 +24,66 @@ export interface Hit {
   readonly windowSeconds: number;
   /** Hits per window. */
   readonly limit: number;
-  /** The size of a token bucket; for the other algorithms the limit. */
+  /** The size of the token bucket. Equals `limit` for the other algorithms. */
   readonly burst: number;
   readonly hits: number;
-  /** Never makes the request denied. */
+  /** True for a hit that never denies the request. */
   readonly shadow: boolean;
-  /** In quota mode, the number of its quota, which several hits may share: the request is denied only when all of its quotas are over. */
+  /**
+   * The number of its quota in quota mode; several hits may share one. Quotas deny a request only when all of them are
+   * over.
+   */
   readonly quota?: number | undefined;
 }
 
 export interface HitResult {
-  /** The hit does not fit. */
+  /** True when the hit does not fit. */
   readonly over: boolean;
   /** Hits that still fit. */
   readonly remaining: number;
   /**
-   * Whole seconds, rounded up, at least 1. A fixed window: until it ends. The others: until the same hit fits if it is
-   * over and ever can fit, otherwise until the counter is as good as new.
+   * Whole seconds, rounded up, at least 1. For a fixed window, until it ends. For the other algorithms, until the same
+   * hit fits if it is over but can fit later, and otherwise until the counter is back in its initial state.
    */
   readonly resetSeconds: number;
-  /** Over without asking the shared counters: their earlier answer is cached in this process. */
+  /** True when the hit is over according to an earlier result of the shared counters, cached in this process. */
   readonly fromCache?: boolean;
-  /** The counters could not be reached: nothing is counted, and what remains is not known. */
+  /** True when the counters could not be reached: the hit is not counted, and the remainder is unknown. */
   readonly isUncounted?: boolean;
 }
 
 export interface TakeOptions {
-  /** Every hit takes what it can, although the request is denied. @default false */
+  /** Count every hit as far as it fits, even if the request is denied. @default false */
   readonly countDenied?: boolean;
 }
 
 /**
- * Decides all hits of a request in one call: they are counted only if every one of them fits, so that a denied
- * request costs its other limits nothing. A hit sees what those before it in the same call have taken.
- * Shadow hits do not deny, and take what they can: all of their hits, or as many as fit, whether or not the request is
- * denied; with `countDenied` so do all. Hits of quotas take what they can unless the request is denied. One call is one atomic step, and for shared counters a round trip that
- * it may share with other calls.
- * The time is that of the counters, so that processes that share them agree. Results come in the order of `hits`.
+ * Counts the hits of requests.
+ *
+ * `take` decides all hits of a request in one atomic step and returns their results in the same order. Hits are counted
+ * only if the request is not denied, so that a denied request does not use up its other limits. Each hit sees what the
+ * earlier hits of the same call have counted. There are three exceptions:
+ *
+ * - Shadow hits never deny the request, and are counted as far as they fit even if it is denied.
+ * - Hits of quotas are counted as far as they fit unless the request is denied.
+ * - With `countDenied`, all hits are counted as far as they fit.
+ *
+ * Shared counters need one round trip, which several calls may share, and use the clock of the counters, so that all
+ * processes agree.
  */
 export interface Counters {
   take(hits: readonly Hit[], options?: TakeOptions): readonly HitResult[] | Promise<readonly HitResult[]>;
-  /** Whether they can answer now. @default true */
+  /** Whether the counters can be reached now. @default true */
   isReady?(): boolean;
   close?(): Promise<void>;
 }
 
-/** How many hits must be available for the hit to fit. */
+/** Returns how many hits must be available for the hit to fit. */
 export function neededOf({ hits, limit }: Pick<Hit, 'hits' | 'limit'>): number {
   return hits === 0 ? Math.min(1, limit) : hits;
 }
 
-/** Whether a request with these results is denied. */
+/** Reports whether these results deny the request. */
 export function isDenied(hits: readonly Hit[], results: readonly Pick<HitResult, 'over'>[]): boolean {
   const quotas = new Map<number, boolean>();
   for (const [index, { quota, shadow }] of hits.entries()) {

@@ -1,24 +1,27 @@
-/** What a request gets while counters cannot be reached: it passes uncounted, or it fails. */
+/** The failure policy for counters that cannot be reached: requests pass uncounted or fail. */
 import { CountersUnavailable } from '../limiter.ts';
 import { type Counters, type Hit, type HitResult, neededOf, type TakeOptions } from './counters.ts';
 
-/** Of the counters' server. Keeps it to a few lines in the log, however many requests meet it. */
+/** Tracks an outage of the counters' server. It logs only a few lines, however many requests are affected. */
 export interface Outage {
   readonly failed: (error: unknown) => void;
   readonly answered: () => void;
 }
 
 export interface FailurePolicyOptions {
-  /** True: requests pass uncounted, but for those that no counter could ever admit. False: a `CountersUnavailable`. */
+  /**
+   * If true, requests pass uncounted, except for hits that exceed a whole limit. If false, they are rejected with a
+   * `CountersUnavailable`.
+   */
   readonly failOpen: boolean;
   readonly outage: Outage;
-  /** Called for each decision that the counters gave no answer for. */
+  /** Called for every decision for which the counters could not be reached. */
   readonly onError?: (error: unknown) => void;
 }
 
 /**
- * The same counters, which answer also when they cannot be reached: with results that say so, because what is left of a
- * limit is not known.
+ * Wraps counters so that they apply the policy when they cannot be reached. Results made up this way are marked as
+ * `isUncounted`, because the remainder is unknown.
  */
 export function withFailurePolicy(counters: Counters, { failOpen, outage, onError }: FailurePolicyOptions): Counters {
   function fail(error: unknown, hits: readonly Hit[]): readonly HitResult[] {
@@ -29,7 +32,7 @@ export function withFailurePolicy(counters: Counters, { failOpen, outage, onErro
   }
 
   function succeed(results: readonly HitResult[]): readonly HitResult[] {
-    // A cached result does not show that the counters are back.
+    // A cached result does not prove that the counters can be reached again.
     if (!results.some(({ fromCache }) => fromCache)) outage.answered();
     return results;
   }
@@ -44,15 +47,16 @@ export function withFailurePolicy(counters: Counters, { failOpen, outage, onErro
   });
 }
 
-const undecided = 'hits cannot be counted: requests are not decided';
+const undecided = 'hits cannot be counted, so there is no decision';
 
-/** A limit of 0 denies without a counter, and so does one that is smaller than the hit. */
+/** A hit that exceeds a whole limit, such as any hit on a limit of 0, is denied even without a counter. */
 function uncounted(hits: readonly Hit[]): readonly HitResult[] {
-  return hits.map((hit) => ({ over: neverFits(hit), remaining: 0, resetSeconds: 1, isUncounted: true }));
-}
-
-function neverFits(hit: Hit): boolean {
-  return neededOf(hit) > capacityOf(hit);
+  return hits.map((hit) => ({
+    over: neededOf(hit) > capacityOf(hit),
+    remaining: 0,
+    resetSeconds: 1,
+    isUncounted: true,
+  }));
 }
 
 function capacityOf({ algorithm, limit, burst }: Hit): number {

@@ -1,4 +1,4 @@
-/** Counters in this process: a bounded number of keys, expired windows dropped whole, the least useful key evicted first. */
+/** In-memory counters for a bounded number of keys, with eviction by usefulness. */
 import { hash, randomUUID } from 'node:crypto';
 import {
   algorithms,
@@ -11,30 +11,30 @@ import {
 import { type Counters, type Hit, type HitResult, isDenied, neededOf, type TakeOptions } from './counters.ts';
 
 export interface MemoryCountersOptions {
-  /** Keys remembered at once; about 250 bytes each. @default 100_000 */
+  /** Maximum number of keys; each uses about 250 bytes. @default 100_000 */
   readonly keysMax?: number;
   /** Milliseconds since the epoch. @default Date.now */
   readonly clock?: () => number;
-  /** Unknown to clients. @default a random text */
+  /** Seeds the hash of evicted keys; clients must not know it. @default a random UUID */
   readonly seed?: string;
 }
 
 export interface MemoryCounters extends Counters {
   take(hits: readonly Hit[], options?: TakeOptions): readonly HitResult[];
-  /** Keys remembered now. */
+  /** Returns the current number of keys. */
   size(): number;
 }
 
 /**
- * Windows of the same length end together, so their counters expire together: expired windows go first and whole.
- * Then goes the oldest counter of the lowest priority that has more than its share. The share (a sixteenth for each
- * priority) leaves new clients room to be counted in, even when all other keys belong to clients that are being denied.
+ * Windows of the same length end together, so their counters expire together. To make room for a key, expired windows
+ * are dropped first, as a whole. Then the oldest counter of the lowest priority that exceeds its share is evicted. The
+ * share, a sixteenth of all keys for each priority, leaves room to count new clients even when all other keys belong to
+ * clients that are being denied.
  *
- * Eviction gives no quota back. What an evicted counter had counted is kept as an estimate until its window ends, and a
- * key without a counter begins with its estimate: with at least what it used. In a flood of more keys than there is room
- * for, keys share estimates, so that some new clients have less than their whole limit; those that have a counter do not
- * notice. When all counters are exhausted, a new key begins with its estimate as well, and is refused only if evicted
- * keys that share it were exhausted too.
+ * Eviction never gives quota back. The count of an evicted counter is kept as an estimate until its window ends, and
+ * the next counter of that key starts from the estimate, which is at least what the key has used. During a flood of
+ * more keys than fit, keys share estimates, so some new clients get less than their whole limit. Clients that have a
+ * counter are not affected, and a new client is denied only if evicted keys that share its estimate were exhausted.
  */
 export function createMemoryCounters(options: MemoryCountersOptions = {}): MemoryCounters {
   const { keysMax = 100_000, clock = Date.now, seed = randomUUID() } = options;
@@ -49,15 +49,15 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
   function take(hits: readonly Hit[], { countDenied = false }: TakeOptions = {}): readonly HitResult[] {
     const nowMs = Math.floor(clock());
     const [only] = hits;
-    // Most requests meet one limit: then there is nothing to return to other counters.
+    // Most requests have a single limit, so there are no other counters to undo.
     if (hits.length === 1 && only !== undefined) return [resultOf(attempt(only, countDenied || only.shadow, nowMs))];
     const attempts = hits.map((hit) => attempt(hit, countDenied || hit.shadow || hit.quota !== undefined, nowMs));
     if (!countDenied && attempts.some(isOver) && isDenied(hits, attempts)) undo(attempts);
     return attempts.map(resultOf);
   }
 
-  /** Counts at once, so that a second hit on the same key sees the first; `undo` corrects it if the request is denied. */
-  function attempt(hit: Hit, takesPart: boolean, nowMs: number): Attempt {
+  /** Counts immediately, so that a later hit on the same key sees it. `undo` reverts it if the request is denied. */
+  function attempt(hit: Hit, countsPartially: boolean, nowMs: number): Attempt {
     const algorithm = algorithms[hit.algorithm];
     const pair = pairFor(hit, algorithm, nowMs);
     const now = { nowMs, windowNumber: pair.advance(nowMs) };
@@ -66,7 +66,7 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
     const seenBefore = known !== undefined || counter.current > 0;
     const available = algorithm.available(counter, hit, now);
     const over = neededOf(hit) > available;
-    const taken = !over || takesPart ? Math.min(hit.hits, available) : 0;
+    const taken = !over || countsPartially ? Math.min(hit.hits, available) : 0;
     algorithm.add(counter, taken, hit, now);
     return { hit, algorithm, pair, now, counter, seenBefore, taken, over };
   }
@@ -74,7 +74,7 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
   function pairFor(hit: Hit, algorithm: CounterAlgorithm, nowMs: number): WindowPair {
     const seconds = algorithm.stateSeconds(hit);
     const pair = pairs[hit.algorithm].get(seconds) ?? createWindowPair(seconds, algorithm, nowMs, createEvicted);
-    // Stored again when empty, because `makeRoom` may have dropped it.
+    // An empty pair is stored again because `makeRoom` may have removed it.
     if (pair.isEmpty()) pairs[hit.algorithm].set(seconds, pair);
     return pair;
   }
@@ -105,7 +105,7 @@ export function createMemoryCounters(options: MemoryCountersOptions = {}): Memor
     return sum((pair) => pair.size());
   }
 
-  // There are as many pairs as window lengths in the configuration: a handful, however many keys.
+  // There is one pair for each window length in use: a handful, however many keys there are.
   function sum(of: (pair: WindowPair) => number): number {
     let total = 0;
     for (const bySeconds of Object.values(pairs)) for (const pair of bySeconds.values()) total += of(pair);
@@ -130,21 +130,21 @@ function isOver({ over }: Attempt): boolean {
   return over;
 }
 
-/** Each attempt returns its own hits: a shadow hit on the same key keeps what it took. */
+/** Subtracts each attempt's hits separately, so that a shadow hit on the same key stays counted. */
 function undo(attempts: readonly Attempt[]): void {
   for (const { hit, algorithm, counter, taken, now } of attempts)
     if (!hit.shadow) algorithm.add(counter, -taken, hit, now);
 }
 
 function resultOf({ hit, algorithm, pair, now, counter: tried, seenBefore, over }: Attempt): HitResult {
-  // A hit of 0 on a new key sees what other hits of the same call have counted.
+  // A hit of 0 on a new key has no stored counter, but another hit of the same call may have created one.
   const counter = hit.hits === 0 ? (pair.find(hit.key) ?? tried) : tried;
   const remaining = algorithm.available(counter, hit, now);
   pair.promote(counter, priorityOf(hit, remaining, seenBefore, over));
   return { over, remaining, resetSeconds: algorithm.resetSeconds(counter, hit, now, over) };
 }
 
-/** A hit that is more than a whole limit is over although its counter remembers nothing. */
+/** A hit that exceeds a whole limit is over even if its counter is empty, so the remainder is checked first. */
 function priorityOf({ burst }: Hit, remaining: number, seenBefore: boolean, over: boolean): number {
   if (remaining >= burst) return priority.seenOnce;
   if (over) return priority.overLimit;
@@ -153,7 +153,7 @@ function priorityOf({ burst }: Hit, remaining: number, seenBefore: boolean, over
   return seenBefore ? priority.seenAgain : priority.seenOnce;
 }
 
-/** A hit of 0 only looks, and a limit of 0 denies without a counter. */
+/** A hit of 0 counts nothing, and a limit of 0 always denies. */
 function needsNoCounter({ hits, limit }: Hit): boolean {
   return hits === 0 || limit === 0;
 }
@@ -161,20 +161,20 @@ function needsNoCounter({ hits, limit }: Hit): boolean {
 interface Counter extends CounterState {
   readonly key: string;
   priority: number;
-  /** Its neighbours in the list of its priority. */
+  /** The neighbours in the list of its priority. */
   before: Counter | undefined;
   after: Counter | undefined;
 }
 
-/**
- * What an eviction costs, the least first: of a counter that was hit once, one hit; of a client that is being denied
- * right now, the denial.
- */
+/** Ranks counters by the cost of losing them: lowest when hit only once, highest when currently denying a client. */
 const priority = Object.freeze({ seenOnce: 0, seenAgain: 1, nearlyExhausted: 2, exhausted: 3, overLimit: 4 });
 
 const priorities = Object.freeze(Object.values(priority));
 
-/** Of a counter that is in no list, because it was evicted or never stored; above all others, so it is never promoted. */
+/**
+ * The priority of a counter that is in no list because it was evicted or never stored. It is above all others, so that
+ * the counter is never promoted into a list.
+ */
 const unstored = priorities.length;
 
 function unstoredCounter(key: string, state: CounterState): Counter {
@@ -183,7 +183,7 @@ function unstoredCounter(key: string, state: CounterState): Counter {
 
 type WindowPair = ReturnType<typeof createWindowPair>;
 
-/** The counters of one algorithm and one window length: the current window's, and the last one's while they still matter. */
+/** Holds the counters of one algorithm and window length: the current window and, while still needed, the last one. */
 function createWindowPair(
   seconds: number,
   { usesLastWindow, roll }: CounterAlgorithm,
@@ -206,7 +206,7 @@ function createWindowPair(
     return current.add(counter.key, counter);
   }
 
-  /** With what an evicted counter of the key had counted, in this window and the last. */
+  /** Builds the state of a new counter from the estimates for the key in this window and the last. */
   function stateOf(key: string): CounterState {
     const state = { current: last?.estimate(key) ?? 0, previous: 0 };
     roll(state);
@@ -223,7 +223,7 @@ function createWindowPair(
   }
 
   return Object.freeze({
-    /** Drops expired windows; returns the number of the current one. */
+    /** Drops expired windows and returns the number of the current one. */
     advance(now: number): number {
       const next = windowNumberAfter(number, now, seconds);
       if (next !== number) begin(next);
@@ -232,7 +232,7 @@ function createWindowPair(
     size: () => current.size() + (last?.size() ?? 0),
     isEmpty: () => current.isEmpty() && last === undefined,
     sizeOf: (one: number) => current.sizeOf(one) + (last?.sizeOf(one) ?? 0),
-    /** Moves a counter of the last window into the current one. */
+    /** Finds a counter. If it is in the last window, moves it to the current one. */
     find(key: string): Counter | undefined {
       const found = current.find(key);
       if (found !== undefined || last === undefined) return found;
@@ -242,14 +242,14 @@ function createWindowPair(
     add: (key: string) => current.add(key, stateOf(key)),
     look: (key: string) => unstoredCounter(key, stateOf(key)),
     promote: (counter: Counter, to: number) => current.promote(counter, to),
-    /** Evicts the oldest counter of a priority, from the last window first; false when there is none. */
+    /** Evicts the oldest counter of a priority, preferring the last window. Returns false when there is none. */
     evict: (one: number) => (last !== undefined && evictFrom(last, one)) || evictFrom(current, one),
   });
 }
 
 type CounterWindow = ReturnType<typeof createCounterWindow>;
 
-/** The counters of one window, by key and by priority, and what those that were evicted had counted. */
+/** Holds the counters of one window by key and by priority, and estimates for the evicted ones. */
 function createCounterWindow(createEvicted: () => EvictedCounts) {
   const counters = new Map<string, Counter>();
   const seenOnce = createCounterList();
@@ -299,7 +299,7 @@ function createCounterWindow(createEvicted: () => EvictedCounts) {
 
 type CounterList = ReturnType<typeof createCounterList>;
 
-/** A doubly linked list through the counters, the oldest first: a Set would walk over its holes to find its first member. */
+/** A doubly linked list of counters, oldest first. A Set would have to skip deleted slots to find its first member. */
 function createCounterList() {
   let size = 0;
   let first: Counter | undefined;
@@ -325,32 +325,32 @@ function createCounterList() {
   };
 }
 
-/** What evicted counters had counted: an estimate in bounded memory that is never below the count of any of them. */
+/** Estimates the counts of evicted counters in bounded memory. An estimate is never below the real count. */
 interface EvictedCounts {
   record(key: string, count: number): void;
-  /** At least what was recorded for the key; 0 while nothing shares its cells. */
+  /** Returns at least the count recorded for the key, and 0 if no recorded key shares its cells. */
   estimate(key: string): number;
 }
 
 const sketchRows = 2;
 
 /**
- * A count-min sketch (Cormode and Muthukrishnan, 2005) that keeps the largest count in place of the sum, because a counter
- * that is created again begins with its estimate. `cells` in each row; `seed` keeps clients from choosing keys that share
- * the cells of another.
+ * A count-min sketch (Cormode and Muthukrishnan, 2005) with `cells` cells in each row. It keeps the largest count
+ * rather than the sum, because a new counter starts from the estimate, and a sum would count those hits twice. The
+ * secret `seed` keeps clients from choosing keys that share cells with another client's.
  */
 function createEvictedCounts(cells: number, seed: string): EvictedCounts {
   const table = new Float64Array(sketchRows * cells);
 
-  function placesOf(key: string): readonly number[] {
+  function cellsOf(key: string): readonly number[] {
     const digest = hash('sha256', seed + key, 'buffer');
     return Array.from({ length: sketchRows }, (_, row) => row * cells + (digest.readUInt32LE(4 * row) % cells));
   }
 
   return Object.freeze({
     record(key: string, count: number): void {
-      for (const place of placesOf(key)) table[place] = Math.max(table[place] ?? 0, count);
+      for (const cell of cellsOf(key)) table[cell] = Math.max(table[cell] ?? 0, count);
     },
-    estimate: (key: string) => Math.min(...placesOf(key).map((place) => table[place] ?? 0)),
+    estimate: (key: string) => Math.min(...cellsOf(key).map((cell) => table[cell] ?? 0)),
   });
 }

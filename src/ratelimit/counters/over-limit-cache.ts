@@ -1,14 +1,14 @@
-/** Exhausted limits remembered in this process, so that Redis is not asked again before they reset. */
+/** A cache of exhausted limits that saves calls to Redis until the limits reset. */
 import { wholeSeconds } from './algorithms.ts';
 import { type Hit, type HitResult, isDenied, neededOf } from './counters.ts';
 
 export interface OverLimitCacheOptions {
   readonly entriesMax: number;
-  /** Milliseconds; only differences matter. */
+  /** Milliseconds from any fixed point. */
   readonly clock: () => number;
 }
 
-/** A `HitResult` before its time is rounded to seconds. */
+/** A `HitResult` with its time in milliseconds, not yet rounded to seconds. */
 export interface SharedResult {
   readonly over: boolean;
   readonly remaining: number;
@@ -16,20 +16,20 @@ export interface SharedResult {
 }
 
 export interface OverLimitCache {
-  /** The results of a request that is certain to be denied and to count nothing; undefined if Redis must be asked. */
+  /** Returns results if it is certain that the request would count nothing, and undefined if Redis must decide. */
   lookUp(keys: readonly string[], hits: readonly Hit[], countDenied: boolean): readonly HitResult[] | undefined;
-  /** The results of a request that was sent at `askedMs`. */
-  store(keys: readonly string[], hits: readonly Hit[], results: readonly SharedResult[], askedMs: number): void;
+  /** Stores the results of a request that was sent to Redis at `sentMs`. */
+  store(keys: readonly string[], hits: readonly Hit[], results: readonly SharedResult[], sentMs: number): void;
 }
 
-/** An exhausted limit stays exhausted until its reset: other processes can only take more. */
+/** An exhausted limit stays exhausted until it resets, because other processes can only use up more of it. */
 interface CachedLimit {
   readonly limit: number;
   readonly burst: number;
-  /** The number of hits that is over. */
+  /** A number of hits from `overFrom` to `overTo` is known to be over. */
   readonly overFrom: number;
   readonly overTo: number;
-  /** So many hits, or fewer, fit. Between the two nothing is known. */
+  /** A number of hits up to this one fits. Whether any other number fits is unknown. */
   readonly fittingTo: number;
   readonly remaining: number;
   readonly storedMs: number;
@@ -37,9 +37,9 @@ interface CachedLimit {
 }
 
 /**
- * A denied request is stored whole, because the numbers of its other limits are part of the answer. The numbers of those
- * that are not over may be outdated; they decide nothing, and Redis is asked again when the one that denies resets.
- * A full cache drops its oldest entry.
+ * Stores all results of a denied request, because its other limits are part of the decision as well. The remainders of
+ * limits that are not over may become outdated, but they decide nothing, and Redis is consulted again when the
+ * exhausted limit resets. A full cache evicts its oldest entry.
  */
 export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOptions): OverLimitCache {
   const entries = new Map<string, CachedLimit>();
@@ -47,13 +47,13 @@ export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOption
   function find(key: string, { limit, burst }: Hit, nowMs: number): CachedLimit | undefined {
     const entry = entries.get(key);
     if (entry === undefined || entry.limit !== limit || entry.burst !== burst) return undefined;
-    // With a clock that was set back, the age is unknown.
+    // If the clock was set back, the age of the entry is unknown.
     return entry.storedMs <= nowMs && nowMs < entry.untilMs ? entry : undefined;
   }
 
   function lookUpOne(key: string, hit: Hit, countDenied: boolean, nowMs: number): HitResult | undefined {
     const entry = find(key, hit, nowMs);
-    if (entry === undefined || couldTake(hit, entry, countDenied)) return undefined;
+    if (entry === undefined || mayCount(hit, entry, countDenied)) return undefined;
     return resultOf(entry, hit, nowMs);
   }
 
@@ -71,7 +71,7 @@ export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOption
 
   return Object.freeze({
     lookUp(keys: readonly string[], hits: readonly Hit[], countDenied: boolean): readonly HitResult[] | undefined {
-      if (entries.size === 0 || hasTwice(keys)) return undefined;
+      if (entries.size === 0 || hasDuplicates(keys)) return undefined;
       const nowMs = clock();
       const results: HitResult[] = [];
       for (const [index, hit] of hits.entries()) {
@@ -81,51 +81,51 @@ export function createOverLimitCache({ entriesMax, clock }: OverLimitCacheOption
       }
       return isDenied(hits, results) || onlyShadowsAreOver(hits, results) ? results : undefined;
     },
-    store(keys: readonly string[], hits: readonly Hit[], results: readonly SharedResult[], askedMs: number): void {
+    store(keys: readonly string[], hits: readonly Hit[], results: readonly SharedResult[], sentMs: number): void {
       const isOver = results.some(({ over }) => over);
       if (!isOver && entries.size === 0) return;
       for (const [index, hit] of hits.entries()) {
         const [key = '', result] = [keys[index], results[index]];
         if (result === undefined || !isOver) entries.delete(key);
-        else storeOne(key, entryOf(hit, result, askedMs));
+        else storeOne(key, entryOf(hit, result, sentMs));
       }
     },
   });
 }
 
-/** Of two hits on one key the second depends on the first, so Redis must decide. */
-function hasTwice(keys: readonly string[]): boolean {
+/** The second of two hits on the same key depends on the first, so Redis must decide. */
+function hasDuplicates(keys: readonly string[]): boolean {
   return keys.length > 1 && new Set(keys).size < keys.length;
 }
 
-/** Then there is nothing to take; of other requests that are not denied, quotas take what they can. */
+/** Such a request passes and counts nothing. Any other request that passes may have quotas to count. */
 function onlyShadowsAreOver(hits: readonly Hit[], results: readonly HitResult[]): boolean {
   return hits.every(({ shadow }, index) => shadow && results[index]?.over === true);
 }
 
-/** Shadow hits and `countDenied` take what they can although the request is denied: then Redis must count. */
-function couldTake(hit: Hit, { overFrom }: CachedLimit, countDenied: boolean): boolean {
+/** Shadow hits, and all hits with `countDenied`, may fit in part even if they are over. Redis must count those. */
+function mayCount(hit: Hit, { overFrom }: CachedLimit, countDenied: boolean): boolean {
   return (hit.shadow || countDenied) && (overFrom > 1 || hit.hits === 0);
 }
 
-// Counted from before the call, less the rounding: never longer than Redis itself would deny.
-function entryOf(hit: Hit, { over, remaining, resetMs }: SharedResult, askedMs: number): CachedLimit {
+/** Measures from before the call and subtracts the rounding, so that an entry never outlives the reset in Redis. */
+function entryOf(hit: Hit, { over, remaining, resetMs }: SharedResult, sentMs: number): CachedLimit {
   const { limit, burst } = hit;
   const range = rangeOf(hit, over, remaining);
-  return { limit, burst, ...range, remaining, storedMs: askedMs, untilMs: askedMs + resetMs - 1 };
+  return { limit, burst, ...range, remaining, storedMs: sentMs, untilMs: sentMs + resetMs - 1 };
 }
 
 function rangeOf(hit: Hit, over: boolean, remaining: number) {
   const needed = neededOf(hit);
   const { POSITIVE_INFINITY: never } = Number;
-  // In a fixed window what remains only shrinks until the end.
+  // In a fixed window, the remainder can only shrink until the window ends.
   if (hit.algorithm === 'fixed_window') return { overFrom: remaining + 1, overTo: never, fittingTo: remaining };
-  // The others restore hits little by little: fewer hits fit sooner, and more later.
+  // The other algorithms restore hits gradually: a smaller hit fits sooner, a larger one later.
   if (over) return { overFrom: needed, overTo: needed, fittingTo: -1 };
   return { overFrom: never, overTo: never, fittingTo: remaining };
 }
 
-/** Undefined if so many hits may be over or not. */
+/** Returns undefined if the entry does not tell whether this number of hits is over. */
 function resultOf(entry: CachedLimit, hit: Hit, nowMs: number): HitResult | undefined {
   const needed = neededOf(hit);
   const { remaining } = entry;

@@ -1,4 +1,4 @@
-/** One Redis client that reconnects, and never keeps a caller longer than its deadline. */
+/** A Redis connection that reconnects automatically and puts a deadline on every command. */
 import type { RedisClientType } from 'redis';
 import { type Admission, createBreaker, startDeadline } from '../breaker.ts';
 import type { Outage } from './failure-policy.ts';
@@ -6,26 +6,29 @@ import type { Outage } from './failure-policy.ts';
 export interface RedisConnectionOptions {
   /** `redis://[user:password@]host[:port][/database]`, `rediss://…` for TLS. */
   readonly url: string;
-  /** For one command, from the call to the answer. */
+  /** Deadline of a command, from the call to the reply. */
   readonly timeoutMs: number;
   readonly outage: Outage;
-  /** Milliseconds. */
+  /** Milliseconds from any fixed point. */
   readonly clock: () => number;
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   readonly random: () => number;
 }
 
 export interface RedisConnection {
-  /** Rejects at once without a connection, and at the latest after `timeoutMs`; with the error of Redis if it has one. */
+  /**
+   * Rejects immediately if there is no connection, after `timeoutMs` at the latest, and with the error that Redis
+   * returns, if any.
+   */
   send(command: readonly string[]): Promise<unknown>;
   isReady(): boolean;
-  /** Ends the commands that run. May be called again. */
+  /** Aborts pending commands. Safe to call more than once. */
   close(): Promise<void>;
 }
 
 type Client = Pick<RedisClientType, 'connect' | 'destroy' | 'sendCommand' | 'isReady' | 'isOpen'>;
 
-/** Resolves when there is a connection, or none within a second. Rejects only for an invalid URL. */
+/** Resolves when connected or, failing that, after a second or the first error. Rejects only for an invalid URL. */
 export async function openRedisConnection(options: RedisConnectionOptions): Promise<RedisConnection> {
   const { timeoutMs, clock, random } = options;
   const open = await loadClient(options);
@@ -37,33 +40,33 @@ export async function openRedisConnection(options: RedisConnectionOptions): Prom
   async function send(command: readonly string[]): Promise<unknown> {
     if (closed || !client.isReady) throw new Error('there is no connection to Redis');
     const admission = breaker.admit();
-    if (admission === 'refused') throw new Error('Redis did not answer, and is asked again in a while');
-    const asked = client;
+    if (admission === 'rejected') throw new Error('Redis is unavailable and will be retried shortly');
+    const used = client;
     try {
-      const answer = await withDeadline(asked.sendCommand([...command], withoutTimer), timeoutMs);
-      breaker.answered();
-      return answer;
+      const reply = await withDeadline(used.sendCommand([...command], withoutTimer), timeoutMs);
+      breaker.responded();
+      return reply;
     } catch (error) {
-      report(error, asked, admission);
+      report(error, used, admission);
       throw error;
     }
   }
 
-  function report(error: unknown, asked: Client, admission: Admission): void {
+  function report(error: unknown, used: Client, admission: Admission): void {
     if (error instanceof TimedOut) {
-      if (breaker.timedOut(admission)) replace(asked);
+      if (breaker.timedOut(admission)) replace(used);
     } else if (error instanceof Error && error.message.startsWith('READONLY')) {
-      // After a failover the name may lead to another server, which this connection would never reach.
+      // After a failover the host name may resolve to another server. Only a new connection can reach that.
       breaker.failed(admission);
-      replace(asked);
-    } else if (asked.isReady) breaker.answered();
-    // A broken connection is not ready, which refuses commands already; a probe must report that it has ended.
+      replace(used);
+    } else if (used.isReady) breaker.responded();
+    // While the connection is broken, `isReady` already keeps commands out. Only a probe has to report its end.
     else if (admission === 'probe') breaker.failed(admission);
   }
 
-  function replace(asked: Client): void {
-    if (closed || asked !== client) return;
-    asked.destroy();
+  function replace(used: Client): void {
+    if (closed || used !== client) return;
+    used.destroy();
     client = open().client;
   }
 
@@ -78,22 +81,22 @@ export async function openRedisConnection(options: RedisConnectionOptions): Prom
   });
 }
 
-/** The library's own timer covers only commands that are not written yet; ours covers the whole round trip. */
+/** Disables the library's timer, which covers only unwritten commands. Our deadline covers the whole round trip. */
 const withoutTimer = Object.freeze({ timeout: 0 });
 
-/** A start does not wait longer for Redis. */
+/** The longest time that start-up waits for Redis. */
 const firstConnectMsMax = 1_000;
 
-/** A connection that lasts as long ends an outage, also when nothing is decided. */
+/** A connection that lasts this long ends an outage, even if no command has been sent. */
 const stableMs = 6_000;
 
 interface Opening {
   readonly client: Client;
-  /** Connected, failed for the first time, or waited for long enough. */
+  /** Resolves on the first connection, the first error, or after `firstConnectMsMax`. */
   readonly settled: Promise<void>;
 }
 
-/** Loads the library only in a process that uses Redis. */
+/** Loads the library on demand, because most processes do not use Redis. */
 async function loadClient({ url, outage, random }: RedisConnectionOptions): Promise<() => Opening> {
   const { createClient } = await import('redis');
   checkUrl(url);
@@ -104,7 +107,7 @@ async function loadClient({ url, outage, random }: RedisConnectionOptions): Prom
       url,
       disableOfflineQueue: true,
       maintNotifications: 'disabled',
-      // Together these notice a server that has vanished, also between commands and during a handshake.
+      // Together these detect a server that has vanished, even between commands or during a handshake.
       pingInterval: 2_000,
       socket: { connectTimeout: 1_000, socketTimeout: 5_000, reconnectStrategy },
     });
@@ -119,7 +122,7 @@ async function loadClient({ url, outage, random }: RedisConnectionOptions): Prom
       client.once('error', settle);
     });
     client.on('error', (error: Error) => {
-      // Our own close is no failure.
+      // We closed the connection ourselves, so this is not a failure.
       if (!client.isOpen) return;
       outage.failed(error);
       hasFailed = true;
@@ -128,7 +131,7 @@ async function loadClient({ url, outage, random }: RedisConnectionOptions): Prom
       if (hasFailed) setTimeout(() => client.isReady && outage.answered(), stableMs).unref();
       hasFailed = false;
     });
-    // It rejects when the connection is closed before it was made; all else is an 'error' event.
+    // This rejects only when the client is closed before it has connected. All other errors are 'error' events.
     client.connect().catch(() => undefined);
     return { client, settled };
   }
@@ -138,14 +141,14 @@ async function loadClient({ url, outage, random }: RedisConnectionOptions): Prom
 function checkUrl(url: string): void {
   const { protocol } = URL.canParse(url) ? new URL(url) : { protocol: '' };
   if (protocol === 'redis:' || protocol === 'rediss:') return;
-  throw new Error('The URL of Redis is invalid: it has the form redis://host:6379, or rediss://host:6379 for TLS.');
+  throw new Error('The Redis URL is invalid: use the form redis://host:6379, or rediss://host:6379 for TLS.');
 }
 
 class TimedOut extends Error {}
 
 function withDeadline<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
-    const stop = startDeadline(timeoutMs, () => reject(new TimedOut(`Redis did not answer within ${timeoutMs} ms`)));
+    const stop = startDeadline(timeoutMs, () => reject(new TimedOut(`Redis did not respond within ${timeoutMs} ms`)));
     work.then(resolve, reject).finally(stop);
   });
 }

@@ -1,18 +1,21 @@
-/** The Lua script with the three algorithms, its arguments, and how its answer is read. */
+/** The Lua script that counts hits in Redis, with functions to format its arguments and parse its reply. */
 import { createHash } from 'node:crypto';
 import type { Hit } from './counters.ts';
 import type { SharedResult } from './over-limit-cache.ts';
 
-/** One decision, as the script takes it. */
+/** The hits of one decision. A script call carries several decisions. */
 export interface ScriptCall {
-  /** A counter for each hit. */
+  /** The counter of each hit. */
   readonly keys: readonly string[];
   readonly hits: readonly Hit[];
   readonly countDenied: boolean;
 }
 
-/** The arguments of EVALSHA and EVAL behind the script; its decisions are made one after the other. `timeUs`: since the epoch, or undefined for the time of Redis. */
-export function argumentsOf(calls: readonly ScriptCall[], timeUs: number | undefined): string[] {
+/**
+ * Formats the arguments that follow the script in EVALSHA and EVAL. The script makes the decisions one after the other.
+ * `timeUs` is in microseconds since the epoch, or undefined to use the clock of Redis.
+ */
+export function formatArguments(calls: readonly ScriptCall[], timeUs: number | undefined): string[] {
   const keys = calls.flatMap((call) => call.keys);
   return [String(keys.length), ...keys, String(timeUs ?? -1), JSON.stringify(calls.map(numbersOf))];
 }
@@ -24,42 +27,47 @@ function numbersOf({ hits, countDenied }: ScriptCall): readonly (string | number
   return numbers;
 }
 
-/** In the arguments of a decision, behind its `countDenied`. */
+/** The number of arguments for each hit. Those of a decision follow its `countDenied`. */
 const argumentsPerHit = 7;
 
-/** Numbers in the answer for each hit: whether it is over, what remains, and the milliseconds until the reset. */
+/** The reply has three numbers for each hit: whether it is over, what remains, and the milliseconds until the reset. */
 const numbersPerHit = 3;
 
-/** The results of each decision; undefined where a key does not hold a counter. Throws for an answer that cannot be read. */
-export function readResults(answer: unknown, calls: readonly ScriptCall[]): (readonly SharedResult[] | undefined)[] {
+/**
+ * Parses the results of each decision; undefined for one with a key that holds something other than a counter. Throws
+ * for a malformed reply.
+ */
+export function parseReply(reply: unknown, calls: readonly ScriptCall[]): (readonly SharedResult[] | undefined)[] {
   const numbers = calls.reduce((sum, { keys }) => sum + keys.length * numbersPerHit, 0);
-  if (!Array.isArray(answer) || answer.length !== numbers || !answer.every(Number.isInteger))
-    throw new Error('the answer of Redis cannot be read');
+  if (!Array.isArray(reply) || reply.length !== numbers || !reply.every(Number.isInteger))
+    throw new Error('the reply of Redis is malformed');
   let at = 0;
   return calls.map(({ keys }) => {
-    const wantsTotal = keys.length === 0 || answer[at] !== notCounted;
+    const isCounted = keys.length === 0 || reply[at] !== notCounted;
     const results: SharedResult[] = [];
     for (const end = at + keys.length * numbersPerHit; at < end; at += numbersPerHit)
-      results.push({ over: answer[at] === 1, remaining: answer[at + 1], resetMs: answer[at + 2] });
-    return wantsTotal ? results : undefined;
+      results.push({ over: reply[at] === 1, remaining: reply[at + 1], resetMs: reply[at + 2] });
+    return isCounted ? results : undefined;
   });
 }
 
-/** In place of whether a hit is over. */
+/** Fills the result of a hit whose decision was not counted. */
 const notCounted = -1;
 
-/** The name of the script in Redis. */
+/** Returns the SHA-1 digest by which Redis identifies the script. */
 export function digestOf(script: string): string {
   return createHash('sha1').update(script).digest('hex');
 }
 
 /**
- * The algorithms that `Hit` describes. Lua's numbers are those of JavaScript, so that counters in memory and in Redis agree
- * to the last digit.
- * `ARGV[1]` is the time in microseconds, or -1 for the server's own. Defines `nowUs`, `nowMs`, and `algorithms` by name:
- * `read` makes a state of a text, of '' a new one, and `write` makes it a text again; `correct`, where there is one, must
- * come before `available`, and `add` adds hits, or returns them below 0.
- * Texts are whole numbers: `window count`, `window current previous` and, for a bucket, its `tat`.
+ * Implements the algorithms that `Hit` describes. Lua's numbers are the same doubles as JavaScript's, so counters in
+ * memory and in Redis agree to the last digit.
+ *
+ * `ARGV[1]` is the time in microseconds, or -1 for the clock of Redis. The script defines `nowUs`, `nowMs` and a table
+ * `algorithms` by name. `read` parses the stored text of a counter into a state, `''` into a new one, and `write`
+ * formats the state. `correct`, if there is one, must be called before `available`. `add` with a negative number undoes
+ * an earlier addition. The stored texts are integers: `window count` for a fixed window, `window current previous` for
+ * a sliding one, and `tat` for a token bucket.
  */
 const algorithmsScript = `
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
@@ -71,7 +79,7 @@ if nowUs < 0 then
 end
 local nowMs = floor(nowUs / 1000)
 
--- A clock that steps back over a border stays in the window it was in.
+-- If the clock steps back into the previous window, counting stays in the last one.
 local function windowAfter(last, windowMs)
   local number = floor(nowMs / windowMs)
   if number == last - 1 then return last end
@@ -130,8 +138,8 @@ function sliding.write(state) return format('%.0f %.0f %.0f', state.number, stat
 local bucket = {}
 local function intervalUs(hit) return ceil(hit.windowMs * 1000 / hit.limit) end
 function bucket.read(text) return { tat = tonumber(text) or 0 } end
--- A time further ahead comes from a clock that has been set back since, or from a larger bucket: without the correction
--- all would be denied until then. Decisions of one call may have buckets of different sizes, after a reload.
+-- A later time comes from a clock that has since been set back, or from a larger bucket. Without the correction, all
+-- hits would be over until then. After a reload, the decisions of one call may have buckets of different sizes.
 function bucket.correct(state, hit)
   local full = hit.limit > 0 and hit.burst * intervalUs(hit) or 0
   state.corrected = state.corrected or state.tat > nowUs + full
@@ -156,23 +164,23 @@ local algorithms = { fixed_window = fixed, sliding_window = sliding, token_bucke
 `;
 
 /**
- * KEYS: a counter for each hit of all decisions. ARGV: the time in microseconds, or -1 for the server's own; and as JSON an
- * array for each decision: 1 to count what is denied as well, then for each hit its algorithm, window in seconds, limit,
- * burst, hits, 1 if it is a shadow, and the number of its quota or -1.
- * A key lives a second longer than it matters.
+ * Decides and counts. `KEYS` has the counter of each hit of all decisions. `ARGV` has the time in microseconds, or -1
+ * for the clock of Redis, and a JSON array with an array for each decision: 1 to also count hits of a denied request,
+ * else 0; then for each hit its algorithm, window in seconds, limit, burst, hits, 1 for a shadow hit, else 0, and the
+ * number of its quota or -1. Keys expire a second after their state becomes irrelevant.
  */
 export const countScript = `
 ${algorithmsScript}
 local tenYearsMs = 315360000000
 
--- What each key holds, read once and written once for all decisions of the call; false if that is no counter.
+-- The state of each key, read once and written once for all decisions of the call. False if the key holds no counter.
 local states = {}
 local function stateOf(key, algorithm, hit)
   local state = states[key]
   if state == nil then
     local text = redis.pcall('GET', key) or ''
     local isCounter = type(text) == 'string'
-    -- For any other error the call fails with the message of Redis.
+    -- Repeat the command for any other error, so that the call fails with the message of Redis.
     if not isCounter and string.sub(text.err, 1, 9) ~= 'WRONGTYPE' then redis.call('GET', key) end
     state = isCounter and algorithm.read(text, hit)
     if state then state.stored = text end
@@ -181,14 +189,14 @@ local function stateOf(key, algorithm, hit)
   return state
 end
 
-local answer = {}
+local reply = {}
 local function report(over, remaining, untilResetMs)
-  local last = #answer
-  answer[last + 1], answer[last + 2], answer[last + 3] = over, remaining, untilResetMs
+  local last = #reply
+  reply[last + 1], reply[last + 2], reply[last + 3] = over, remaining, untilResetMs
 end
 
--- Counts the hit that begins at an argument of the decision at once, so that a second hit on the same key sees the first;
--- undo corrects it if the decision is denied. Nil for a key that holds no counter.
+-- Counts the hit whose arguments begin at an index of the decision. It counts immediately, so that a later hit on the
+-- same key sees it; undo reverts it if the request is denied. Returns nil if the key holds something else.
 local function take(call, at, key)
   local algorithm = algorithms[call[at]]
   local hit = {
@@ -199,7 +207,7 @@ local function take(call, at, key)
     hits = call[at + 4],
     needed = call[at + 4] == 0 and min(1, call[at + 2]) or call[at + 4],
     taken = call[at + 4],
-    takesWhatItCan = call[1] == 1 or call[at + 5] == 1,
+    countsIfDenied = call[1] == 1 or call[at + 5] == 1,
     quota = call[at + 6],
     over = false,
   }
@@ -209,7 +217,7 @@ local function take(call, at, key)
   local available = max(0, algorithm.available(state, hit))
   if hit.needed > available then
     hit.over = true
-    hit.taken = (hit.takesWhatItCan or hit.quota >= 0) and available or 0
+    hit.taken = (hit.countsIfDenied or hit.quota >= 0) and available or 0
   end
   hit.state = state
   algorithm.add(state, hit, hit.taken)
@@ -228,14 +236,15 @@ local function finish(hit)
   report(hit.over and 1 or 0, max(0, algorithm.available(state, hit)), max(0, min(untilReset(state, hit), tenYearsMs)))
 end
 
--- The request is denied by its quotas when there are some, and all are over.
+-- Quotas deny the request if there are any and all of them are over.
 local function allOver(quotas)
   local all = next(quotas) ~= nil
   for _, over in pairs(quotas) do all = all and over end
   return all
 end
 
--- A decision with a key that holds no counter counts nothing, and has no result.
+-- If a key holds something other than a counter, the decision counts nothing and has no results. Returns the index of
+-- the first key of the next decision.
 local function decide(call, firstKey)
   local hits = {}
   local count = (#call - 1) / ${argumentsPerHit}
@@ -251,7 +260,7 @@ local function decide(call, firstKey)
   end
   denied = denied or allOver(quotas)
   for _, hit in ipairs(hits) do
-    if failed or denied and not hit.takesWhatItCan then undo(hit) end
+    if failed or denied and not hit.countsIfDenied then undo(hit) end
   end
   if failed then
     for _ = 1, count do report(${notCounted}, ${notCounted}, ${notCounted}) end
@@ -274,5 +283,5 @@ for key, state in pairs(states) do
     redis.call('SET', key, text, 'PX', format('%.0f', lifetimeMs))
   end
 end
-return answer
+return reply
 `;

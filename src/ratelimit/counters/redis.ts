@@ -1,41 +1,50 @@
-/** Counters in Redis, shared by processes: one script call for all decisions of one turn of the event loop. */
+/** Counters in Redis, shared between processes. Decisions of one turn of the event loop share script calls. */
 import { wholeSeconds } from './algorithms.ts';
 import type { Counters, Hit, HitResult, TakeOptions } from './counters.ts';
 import type { Outage } from './failure-policy.ts';
 import { createOverLimitCache, type SharedResult } from './over-limit-cache.ts';
 import { openRedisConnection, type RedisConnection } from './redis-connection.ts';
-import { argumentsOf, countScript, digestOf, readResults, type ScriptCall } from './redis-script.ts';
+import { countScript, digestOf, formatArguments, parseReply, type ScriptCall } from './redis-script.ts';
 
 export interface RedisCountersOptions {
-  /** `redis://[user:password@]host[:port][/database]`, `rediss://…` for TLS. A single instance, of Redis 6 or newer: a cluster would spread the keys. */
+  /**
+   * `redis://[user:password@]host[:port][/database]`, or `rediss://…` for TLS. It must be a single instance of Redis 6
+   * or newer. A cluster does not work, because it would spread the keys of a script call over several servers.
+   */
   readonly url: string;
-  /** For a round trip: a decision has one, and a second after Redis has lost the script. @default 50 */
+  /**
+   * Deadline of a round trip. A decision needs one, or two if Redis has lost the script, for example in a restart.
+   * @default 50
+   */
   readonly timeoutMs?: number;
-  /** Of Redis: connections that break, or cannot be made. */
+  /** Receives failures of the connection. */
   readonly outage: Outage;
-  /** Before every key. @default 'frontdesk:' */
+  /** Precedes every key. @default 'frontdesk:' */
   readonly keyPrefix?: string;
-  /** Exhausted limits that are cached in this process, about 400 bytes each; 0 asks Redis every time. @default 10_000 */
+  /** Maximum number of exhausted limits to cache in this process, about 400 bytes each. @default 10_000 */
   readonly overLimitCacheMax?: number;
-  /** Milliseconds since the epoch. @default the time of Redis, on which all processes agree */
+  /** Milliseconds since the epoch. @default the clock of Redis, so that all processes agree */
   readonly clock?: () => number;
-  /** From 0 up to 1, for the jitter of the back-off. @default Math.random */
+  /** Returns a number from 0 up to, but not including, 1, for the jitter of the back-off. @default Math.random */
   readonly random?: () => number;
 }
 
 export interface RedisCounters extends Counters {
-  /** Rejects when a round trip takes longer than `timeoutMs`, and at once while Redis is known to be down; reconnects by itself. */
+  /**
+   * Rejects when a round trip takes longer than `timeoutMs`, and immediately while Redis is known to be down.
+   * Reconnects automatically.
+   */
   take: Counters['take'];
   isReady(): boolean;
-  /** May be called again. */
+  /** Safe to call more than once. */
   close(): Promise<void>;
 }
 
-/** Resolves also when Redis is down. Rejects with an error fit for a terminal when `url` is invalid. */
+/** Resolves even if Redis is down. Rejects if `url` is invalid, with an error that can be shown to the operator. */
 export async function openRedisCounters(options: RedisCountersOptions): Promise<RedisCounters> {
   const { url, timeoutMs = 50, outage, keyPrefix = 'frontdesk:', overLimitCacheMax = 10_000 } = options;
   const { clock, random = Math.random } = options;
-  // Without a given clock, a monotonic one: it need agree with no other process.
+  // Back-off and cache use a monotonic clock by default, because their time need not agree with other processes.
   const elapsed = clock ?? (() => performance.now());
   const connection = await openRedisConnection({ url, timeoutMs, outage, clock: elapsed, random });
   const cache = createOverLimitCache({ entriesMax: overLimitCacheMax, clock: elapsed });
@@ -49,7 +58,7 @@ export async function openRedisCounters(options: RedisCountersOptions): Promise<
   function batchFor(hits: number): Pending[] {
     let batch = batches.at(-1);
     if (batch === undefined) setImmediate(flush);
-    if (batch === undefined || batch.hits + hits > hitsAtOnceMax) {
+    if (batch === undefined || batch.hits + hits > hitsPerCallMax) {
       batch = { pending: [], hits: 0 };
       batches.push(batch);
     }
@@ -67,17 +76,17 @@ export async function openRedisCounters(options: RedisCountersOptions): Promise<
     try {
       const calls = pending.map(({ call }) => call);
       const timeUs = clock === undefined ? undefined : Math.floor(clock() * 1_000);
-      const askedMs = elapsed();
-      const results = readResults(await runScript(argumentsOf(calls, timeUs)), calls);
-      for (const [index, one] of pending.entries()) settle(one, results[index], askedMs);
+      const sentMs = elapsed();
+      const results = parseReply(await runScript(formatArguments(calls, timeUs)), calls);
+      for (const [index, one] of pending.entries()) settle(one, results[index], sentMs);
     } catch (error) {
       for (const { reject } of pending) reject(error);
     }
   }
 
-  function settle({ call, resolve, reject }: Pending, results: readonly SharedResult[] | undefined, askedMs: number) {
-    if (results === undefined) return reject(new Error('a key in Redis holds something else than a counter'));
-    cache.store(call.keys, call.hits, results, askedMs);
+  function settle({ call, resolve, reject }: Pending, results: readonly SharedResult[] | undefined, sentMs: number) {
+    if (results === undefined) return reject(new Error('a key in Redis holds something other than a counter'));
+    cache.store(call.keys, call.hits, results, sentMs);
     resolve(results.map(resultOf));
   }
 
@@ -102,22 +111,25 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** In one script call, unless a single decision has more. Redis serves no other client meanwhile, and the answers to the first call travel while it works on the next. */
-const hitsAtOnceMax = 25;
+/**
+ * The maximum number of hits in a script call, unless a single decision has more. A script blocks all other clients of
+ * Redis, and with short calls the first replies travel while Redis works on the next call.
+ */
+const hitsPerCallMax = 25;
 
-/** With the algorithm and the window, so that a changed configuration starts with new counters instead of misreading. */
+/** Includes the algorithm and the window, so that a changed configuration never misreads counters of the old one. */
 function keyOf({ key, algorithm, windowSeconds }: Hit): string {
   return `${algorithm}:${windowSeconds}:${loneSurrogate.test(key) ? inBase64(key) : key}`;
 }
 
-/** UTF-8 would write every lone surrogate as the same replacement character, and two counters would be one. */
+/** UTF-8 would encode every lone surrogate as the same replacement character, and merge their counters. */
 const loneSurrogate = /\p{Surrogate}/u;
 
 function inBase64(key: string): string {
   return `!${Buffer.from(key, 'utf16le').toString('base64')}`;
 }
 
-/** Calls the script by its digest, and sends its text when Redis does not know it, after a restart or a flush. */
+/** Calls the script by its digest. Sends its source if Redis does not know it, for example after a restart. */
 function createScript({ send }: RedisConnection) {
   const digest = digestOf(countScript);
   return async (rest: readonly string[]): Promise<unknown> => {

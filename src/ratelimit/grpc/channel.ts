@@ -44,7 +44,7 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
   async function call(path: string, message: Buffer, timeoutMs: number): Promise<CallResult> {
     if (closed) return disconnected('the client is closed');
     const admission = breaker.admit();
-    if (admission === 'refused') return disconnected(`it is down, and asked again in a while (${lastFailure})`);
+    if (admission === 'rejected') return disconnected(`it is down, and asked again in a while (${lastFailure})`);
     let used: ClientHttp2Session;
     let stream: ClientHttp2Stream;
     try {
@@ -59,7 +59,7 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
   function report(result: CallResult, admission: Admission, used?: ClientHttp2Session): CallResult {
     if (result.kind === 'timedOut') reportTimeout(result.reason, admission, used);
     else if (result.kind === 'disconnected') reportLoss(result.reason, admission, used);
-    else breaker.answered();
+    else breaker.responded();
     return result;
   }
 

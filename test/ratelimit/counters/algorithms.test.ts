@@ -1,4 +1,4 @@
-/** Each algorithm against a reference model: a plain list of the admitted hits, each with its time. */
+/** Each algorithm, compared with a reference model that lists the times of all admitted hits. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Algorithm } from '#config';
@@ -9,7 +9,7 @@ interface Admitted {
   readonly atMs: number;
 }
 
-/** How many more hits fit now, from all hits of a key that were ever admitted. */
+/** Computes how many more hits fit now from all admitted hits of a key. */
 type Available = (admitted: readonly Admitted[], nowMs: number, hit: Hit) => number;
 
 const models: Readonly<Record<Algorithm, Available>> = {
@@ -26,7 +26,7 @@ const models: Readonly<Record<Algorithm, Available>> = {
   },
   token_bucket: (admitted, nowMs, { windowSeconds, limit, burst }) => {
     const interval = Math.ceil((windowSeconds * 1_000_000) / limit);
-    // What is missing from the bucket shrinks with time and grows with every hit.
+    // The missing part of the bucket shrinks with time and grows with every hit.
     let missing = 0;
     let lastMs = 0;
     for (const { atMs } of [...admitted, { atMs: nowMs }]) {
@@ -51,14 +51,14 @@ function setUp(algorithm: Algorithm, kind: Partial<Hit> = {}) {
 
 for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as const) {
   describe(`${algorithm}`, () => {
-    // Steps that stay, that land on borders (3 s), a millisecond beside them, and on restored tokens (750 ms).
+    // Includes standing still, window borders (3 s), a millisecond to either side, and restored tokens (750 ms).
     const steps = fc.oneof(
       fc.nat(900),
       fc.constantFrom(0, 1, 749, 750, 751, 1_500, 2_999, 3_000, 3_001, 6_000),
       fc.nat(10_000),
     );
 
-    it('agrees with a plain list of times, in what it admits and in what remains', () => {
+    it('admits the same hits as the model and reports the same remainder', () => {
       const one = fc.record({ key: fc.constantFrom('a', 'b'), hits: fc.nat(5), shadow: fc.boolean() });
       const hits = fc.array(one, { minLength: 1, maxLength: 3 });
       const sequences = fc.array(fc.record({ passMs: steps, hits, countDenied: fc.boolean() }), { maxLength: 40 });
@@ -68,7 +68,7 @@ for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as co
           let admitted: readonly Admitted[] = [];
           for (const { passMs, hits: asked, countDenied } of sequence) {
             time.nowMs += passMs;
-            // The limit decides whether a key is in shadow mode, not the request.
+            // Shadow mode belongs to the limit rather than the hit, so it is part of the key.
             const made = asked.map((one) => hit({ ...one, key: `${one.key}${one.shadow}` }));
             const expected = model(algorithm, admitted, made, time.nowMs, countDenied);
             admitted = expected.admitted;
@@ -83,7 +83,7 @@ for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as co
       );
     });
 
-    it('gives the shortest wait, to the second', () => {
+    it('reports the shortest sufficient wait, to the second', () => {
       fc.assert(
         fc.property(fc.array(fc.tuple(steps, fc.nat(4))), (sequence) => {
           const { one, time } = setUp(algorithm);
@@ -91,7 +91,7 @@ for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as co
             time.nowMs += passMs;
             const { over, resetSeconds } = one(hits);
             if (!over) continue;
-            // What is denied leaves no trace.
+            // Denied hits are not counted.
             time.nowMs += (resetSeconds - 1) * 1_000;
             if (resetSeconds > 1) assert.equal(one(hits).over, true);
             time.nowMs += 1_000;
@@ -101,7 +101,7 @@ for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as co
       );
     });
 
-    it('is as good as new after the reset time of a hit of 0', () => {
+    it('is back in its initial state after the reset time of a hit of 0', () => {
       fc.assert(
         fc.property(fc.array(steps), (sequence) => {
           const { one, time, burst } = setUp(algorithm);
@@ -118,7 +118,7 @@ for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as co
       );
     });
 
-    it('admits no more than its limit while the clock goes back and forth by less than a window', () => {
+    it('never exceeds its limit while the clock jumps back and forth by less than a window', () => {
       const jumps = fc.array(fc.tuple(steps, fc.nat(2_999)), { minLength: 1, maxLength: 30 });
       fc.assert(
         fc.property(jumps, (sequence) => {
@@ -138,7 +138,7 @@ for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as co
       );
     });
 
-    it('does not stay exhausted when the clock was a year ahead and is corrected', () => {
+    it('does not stay exhausted when a clock that was a year ahead is corrected', () => {
       const { one, time, burst } = setUp(algorithm);
       time.nowMs += 31_536_000_000;
       assert.equal(one(burst).remaining, 0);
@@ -153,7 +153,7 @@ function assertWithinWindows(admittedMs: readonly number[]): void {
   for (const window of windows) assert.ok(windows.filter((other) => other === window).length <= 4);
 }
 
-/** The most hits that a limit of 4 in 3 seconds may have admitted, with a burst of 6. */
+/** Asserts that no more hits were admitted than a limit of 4 in 3 seconds, with a burst of 6, allows. */
 const assertWithinLimit: Readonly<Record<Algorithm, (admittedMs: readonly number[], passedMs: number) => void>> = {
   fixed_window: assertWithinWindows,
   sliding_window: assertWithinWindows,
@@ -196,7 +196,7 @@ function model(
 }
 
 describe('an algorithm', () => {
-  /** When, in milliseconds after the start; hits; and what they get. */
+  /** The time in milliseconds after the start, the number of hits, and the expected result. */
   type Step = readonly [number, number, string];
 
   function check(algorithm: Algorithm, kind: Partial<Hit>, ...expected: readonly Step[]): void {
@@ -211,12 +211,12 @@ describe('an algorithm', () => {
   }
 
   for (const algorithm of ['fixed_window', 'sliding_window', 'token_bucket'] as const) {
-    it(`with a limit of 0 denies every hit but one of 0: ${algorithm}`, () => {
+    it(`with a limit of 0 denies every hit except one of 0: ${algorithm}`, () => {
       const { one } = setUp(algorithm, { limit: 0, burst: 0 });
       assert.deepEqual([one(1).over, one(0).over], [true, false]);
     });
 
-    it(`goes on counting when its limit is raised or lowered: ${algorithm}`, () => {
+    it(`keeps its count when its limit is raised or lowered: ${algorithm}`, () => {
       const { counters, hit } = setUp(algorithm);
       const take = (limit: number, hits: number) => counters.take([hit({ limit, burst: limit, hits })])[0];
       assert.equal(take(2, 2)?.remaining, 0);
@@ -228,7 +228,7 @@ describe('an algorithm', () => {
   const sliding = { windowSeconds: 10, limit: 10, burst: 10 };
   const bucket = { windowSeconds: 10, limit: 10, burst: 3 };
 
-  it('starts a fixed window at its border, not a millisecond earlier', () =>
+  it('starts a fixed window exactly at its border', () =>
     check(
       'fixed_window',
       {},
@@ -237,7 +237,7 @@ describe('an algorithm', () => {
       [3_000, 1, 'ok, 3 left, reset in 3'],
     ));
 
-  it('does not admit twice the limit of a sliding window across a border', () =>
+  it('does not admit twice the limit across the border of a sliding window', () =>
     check(
       'sliding_window',
       sliding,
@@ -247,7 +247,7 @@ describe('an algorithm', () => {
       [11_000, 1, 'ok, 0 left, reset in 19'],
     ));
 
-  it('counts a fraction of a hit in a sliding window as a whole one', () =>
+  it('counts a fraction of a hit in a sliding window as a whole hit', () =>
     check(
       'sliding_window',
       sliding,
@@ -256,7 +256,7 @@ describe('an algorithm', () => {
       [20_000, 0, 'ok, 10 left, reset in 1'],
     ));
 
-  it('restores one hit of a token bucket after another, evenly, up to the burst', () =>
+  it('restores the hits of a token bucket one by one, at a steady rate, up to the burst', () =>
     check(
       'token_bucket',
       bucket,
@@ -267,10 +267,10 @@ describe('an algorithm', () => {
       [86_400_000, 4, 'over, 3 left, reset in 1'],
     ));
 
-  it('does not empty a token bucket further when the clock steps back', () =>
+  it('does not drain a token bucket further when the clock steps back', () =>
     check('token_bucket', bucket, [0, 3, 'ok, 0 left, reset in 3'], [-1_000, 4, 'over, 0 left, reset in 3']));
 
-  it('rounds the time to restore a hit up, to the microsecond', () =>
+  it('rounds the time to restore a hit up to a whole microsecond', () =>
     check(
       'token_bucket',
       { windowSeconds: 1, limit: 7, burst: 7_000 },

@@ -1,4 +1,4 @@
-/** What a request gets while counters cannot be reached. */
+/** The failure policy while counters cannot be reached: open or closed. */
 import assert from 'node:assert/strict';
 import type { Counters, Hit, HitResult } from '../../../src/ratelimit/counters/counters.ts';
 import { withFailurePolicy } from '../../../src/ratelimit/counters/failure-policy.ts';
@@ -33,7 +33,7 @@ describe('the failure policy', () => {
     return withFailurePolicy({ take, ...counters }, { failOpen, outage, onError });
   }
 
-  it('lets requests pass without a word of what is left, but for those that no counter could ever admit', async () => {
+  it('when open, lets requests pass without a remainder, except hits that exceed a whole limit', async () => {
     const check = async (changes: Partial<Hit>, over: boolean) =>
       assert.deepEqual(await create(true).take([hit(changes)]), [
         { over, remaining: 0, resetSeconds: 1, isUncounted: true },
@@ -46,14 +46,14 @@ describe('the failure policy', () => {
     await check({ algorithm: 'token_bucket', limit: 0, burst: 9 }, true);
   });
 
-  it('fails when it is closed, and reports it for the log', async () => {
+  it('when closed, rejects requests and reports the outage', async () => {
     const counters = create(false);
     for (const _ of [1, 2])
       await assert.rejects(async () => counters.take([hit()]), { name: 'CountersUnavailable', cause: away });
     assert.deepEqual(reported, [away, away]);
   });
 
-  it('reports every failure and every answer, for figures and the log', async () => {
+  it('reports every failure and every success', async () => {
     const counters = create(true);
     for (const _ of [1, 2, 3]) await counters.take([hit()]);
     isDown = false;
@@ -62,7 +62,7 @@ describe('the failure policy', () => {
     assert.deepEqual(reported, [away, away, away, 'answered', 'answered']);
   });
 
-  it('does not take a cached result for the end of an outage', async () => {
+  it('does not treat a cached result as the end of an outage', async () => {
     const counters = create(true);
     await counters.take([hit()]);
     isDown = false;
@@ -71,7 +71,7 @@ describe('the failure policy', () => {
     assert.deepEqual(reported, [away]);
   });
 
-  it('returns a result without a promise where the counters do', () => {
+  it('returns results synchronously if the counters do', () => {
     const counters = create(true, { take: () => [counted] });
     assert.deepEqual(counters.take([hit()]), [counted]);
   });

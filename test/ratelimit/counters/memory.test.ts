@@ -1,4 +1,4 @@
-/** Counters in memory: bounded, and eviction gives no quota back. */
+/** In-memory counters: their number is bounded, and eviction gives no quota back. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createMemoryCounters, type Hit } from '#ratelimit';
@@ -19,7 +19,7 @@ function setUp(keysMax = 1_000) {
   };
 }
 
-/** What counters with little room admit, counters with room for all admit as well. Of hits half come at once. */
+/** Asserts that a large store admits every hit that a small one does. Half of the hits follow without a pause. */
 function checkQuota(algorithm: Hit['algorithm']) {
   return (sequence: readonly (readonly [string, number])[], keysMax: number): void => {
     const [small, large] = [setUp(keysMax), setUp()];
@@ -34,7 +34,7 @@ function checkQuota(algorithm: Hit['algorithm']) {
 
 describe('memory counters', () => {
   for (const algorithm of algorithms)
-    it(`keep what a shadow hit took from a key whose other hit was denied, ${algorithm}`, () => {
+    it(`keep the shadow hit on a key when another hit on it is undone, ${algorithm}`, () => {
       const five = { algorithm, limit: 5, burst: 5 };
       const closed = hitOfThree({ key: 'b', limit: 0 });
       const hits = [hitOfThree({ ...five, hits: 2 }), hitOfThree({ ...five, shadow: true }), closed];
@@ -46,8 +46,8 @@ describe('memory counters', () => {
     });
 });
 
-describe('memory counters that are full', () => {
-  it('keep to their number of keys, although a token bucket with a limit of 0 is hit', () => {
+describe('full memory counters', () => {
+  it('stay within their number of keys, even if a token bucket with a limit of 0 is hit', () => {
     const { counters, over } = setUp(100);
     const bucket = { algorithm: 'token_bucket', burst: 5 } as const;
     for (let index = 0; index < 1_000; index += 1) {
@@ -94,7 +94,7 @@ describe('memory counters that are full', () => {
   });
 
   for (const algorithm of algorithms)
-    it(`give no quota back by eviction, whatever keys come and when, ${algorithm}`, () => {
+    it(`never give quota back by eviction, whatever the keys and times of hits, ${algorithm}`, () => {
       const keys = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), fc.nat(40_000)), {
         maxLength: 60,
       });
@@ -102,24 +102,24 @@ describe('memory counters that are full', () => {
       fc.assert(fc.property(keys, fc.integer({ min: 1, max: 5 }), check), { numRuns: 500 });
     });
 
-  it('keep the exact count of a key that has used most of its limit', () => {
+  it('retain the exact count of a key that has used most of its limit', () => {
     const { over, remaining } = setUp(100);
     over('busy', 10, { hits: 8 });
     for (const _ of [1, 2]) flood(over, 1_000, {});
     assert.equal(remaining('busy'), 1);
   });
 
-  it('leave a new client most of its limit in a flood of twenty times as many keys', () => {
+  it('leave a new client most of its limit during a flood of twenty times as many keys', () => {
     const { over, remaining } = setUp(250);
     for (let index = 0; index < 5_000; index += 1) over(`flood ${index}`, 100);
     for (let index = 0; index < 20; index += 1) assert.ok((remaining(`new ${index}`, 100) ?? 0) > 75);
   });
 
-  it('refuse few new clients when all keys, stored or evicted, are exhausted', () => {
+  it('deny few new clients when all keys, stored or evicted, are exhausted', () => {
     const { over } = setUp(1_000);
     for (let index = 0; index < 2_000; index += 1) over(`client ${index}`, 1);
-    const refused = Array.from({ length: 100 }, (_, index) => over(`new ${index}`, 1)).filter(Boolean);
-    assert.ok(refused.length < 40, `${refused.length} of 100`);
+    const denied = Array.from({ length: 100 }, (_, index) => over(`new ${index}`, 1)).filter(Boolean);
+    assert.ok(denied.length < 40, `${denied.length} of 100`);
     for (let index = 0; index < 2_000; index += 1) assert.equal(over(`client ${index}`, 1), true);
   });
 });

@@ -1,4 +1,4 @@
-/** Decisions that share one script call: each is as if it had been made alone, after those before it. */
+/** Decisions that share a script call have the same results as decisions made one after the other. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { type Hit, type HitResult, isDenied, type TakeOptions } from '../../../src/ratelimit/counters/counters.ts';
@@ -10,14 +10,14 @@ interface Turn {
   readonly decisions: readonly Decision[];
 }
 
-/** `index` is that of a key; `reloaded` is the limit of each key after a reload, or null where it did not change. */
+/** `index` selects a key. `reloaded` is the limit of each key after a reload, or null if it did not change. */
 interface Decision {
   readonly hits: readonly ({ readonly index: number } & Pick<Hit, 'hits' | 'shadow' | 'quota'>)[];
   readonly reloaded: readonly (Pick<Hit, 'limit' | 'burst'> | null)[];
   readonly countDenied: boolean;
 }
 
-describeWithRedis('decisions that share a call of Redis', (redis) => {
+describeWithRedis('decisions that share a script call', (redis) => {
   let nowMs: number;
   const clock = () => nowMs;
   const open = (overLimitCacheMax: number) => redis.open({ overLimitCacheMax, clock });
@@ -26,7 +26,7 @@ describeWithRedis('decisions that share a call of Redis', (redis) => {
     nowMs = startMs;
   });
 
-  it('count as in memory, one after the other', async () => {
+  it('count like consecutive decisions in memory', async () => {
     const redis = await open(0);
     await assertEach(fc.nat(2_000_000), async (turns, kinds) => {
       nowMs = startMs;
@@ -40,7 +40,7 @@ describeWithRedis('decisions that share a call of Redis', (redis) => {
     });
   });
 
-  it('count as in separate calls, also when the clock steps back and after a reload', async () => {
+  it('count like separate calls, even if the clock steps back or limits are reloaded', async () => {
     const [together, alone] = [await open(0), await open(0)];
     await assertEach(fc.integer({ min: -1_000_000, max: 2_000_000 }), async (turns, kinds) => {
       nowMs = startMs;
@@ -54,7 +54,7 @@ describeWithRedis('decisions that share a call of Redis', (redis) => {
     });
   });
 
-  it('deny as in memory, also from the cache', async () => {
+  it('deny like decisions in memory, even from the cache', async () => {
     const redis = await open(10_000);
     let cached = 0;
     await assertEach(fc.constant(0), async (turns, kinds) => {
@@ -65,7 +65,7 @@ describeWithRedis('decisions that share a call of Redis', (redis) => {
         const counted = await Promise.all(asked.map((call) => redis.take(...call)));
         const isCached = counted.map((counts) => counts.some(({ fromCache }) => fromCache));
         cached += isCached.filter(Boolean).length;
-        // The numbers of a cached denial may be older than what is decided in the same turn.
+        // The remainders of a cached denial may be older than decisions of the same turn.
         const comparable = (counts: readonly HitResult[], index: number) =>
           isCached[index] && asked.length > 1
             ? isDenied(asked[index]?.[0] ?? [], counts)
@@ -77,14 +77,14 @@ describeWithRedis('decisions that share a call of Redis', (redis) => {
   });
 });
 
-/** Not near a border of any window. */
+/** Not close to the border of any window. */
 const startMs = Date.UTC(2026, 0, 1) + 1_234_567;
 
 let run = 0;
 
 type Kind = Pick<Hit, 'key' | 'algorithm' | 'windowSeconds' | 'limit' | 'burst'>;
 
-/** Each run uses other keys. */
+/** Every run uses new keys. */
 async function assertEach(
   pauseMs: fc.Arbitrary<number>,
   check: (turns: readonly Turn[], kinds: readonly Kind[]) => Promise<void>,
@@ -101,7 +101,7 @@ async function assertEach(
   );
 }
 
-// Long windows, because a key lives by the real time of Redis, which goes on meanwhile.
+// Windows are long, because keys expire by the clock of Redis, which keeps running.
 const kindOfKey = fc
   .record({
     algorithm: fc.constantFrom('fixed_window' as const, 'sliding_window' as const, 'token_bucket' as const),
@@ -130,13 +130,13 @@ const decisions = fc.array(
   { minLength: 1, maxLength: 8 },
 );
 
-/** Small, or now and then the largest of all. */
+/** Small numbers and, occasionally, the largest allowed. */
 function numberTo(max: number): fc.Arbitrary<number> {
   const largest = { weight: 1, arbitrary: fc.constant(4_294_967_295) };
   return fc.oneof({ weight: 15, arbitrary: fc.nat(max) }, largest);
 }
 
-/** The arguments of `take`; a token bucket whose limit changed is a new one in memory, and the same one in Redis. */
+/** Builds the arguments of `take`. When its limit changes, a token bucket starts anew in memory but not in Redis. */
 function callOf(kinds: readonly Kind[], reloads: 'windows' | 'all') {
   return (decision: Decision): [readonly Hit[], TakeOptions] => {
     const hits: Hit[] = [];

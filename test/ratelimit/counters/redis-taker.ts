@@ -1,4 +1,4 @@
-/** A process that takes hits from limits of 100 in Redis as fast as it can, and reports how many each algorithm admitted. */
+/** A child process that exhausts limits of 100 in Redis and reports how many hits each algorithm admitted. */
 import { once } from 'node:events';
 import { openRedisCounters } from '../../../src/ratelimit/counters/redis.ts';
 
@@ -6,7 +6,7 @@ const [url = ''] = process.argv.slice(2);
 const outage = { failed() {}, answered() {} };
 const counters = await openRedisCounters({ url, keyPrefix: 'two:', timeoutMs: 5_000, outage });
 
-// All processes start together.
+// All processes start counting simultaneously.
 process.send?.('ready');
 await once(process, 'message');
 

@@ -1,4 +1,4 @@
-/** Counters in Redis: shared, batched, and what they do while Redis is away. */
+/** Counters in Redis: sharing, batching, and behavior while Redis is down. */
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -22,7 +22,7 @@ const algorithms = ['fixed_window', 'sliding_window', 'token_bucket'] as const;
 
 const hit = (changes: Partial<Hit> = {}) => hitOfThree({ windowSeconds: year, ...changes });
 
-/** A failure is a rejection, never an exception. */
+/** Turns exceptions into rejections. */
 async function take(counters: Counters, ...hits: readonly Hit[]): Promise<readonly HitResult[]> {
   return await counters.take(hits);
 }
@@ -33,14 +33,14 @@ async function checkRemaining(counters: Counters, remaining: number, changes: Pa
 }
 
 describe('Redis counters without Redis', () => {
-  it('describe the URL they need when theirs is invalid', async () => {
+  it('show the required form when the URL is invalid', async () => {
     for (const url of ['', 'localhost:6379', 'http://localhost'])
       await assert.rejects(openRedisCounters({ url, outage: unwatched }), /redis:\/\/host:6379/);
   });
 });
 
 describeWithRedis('Redis counters', ({ url, open }) => {
-  it('admit exactly the limit to two processes at once, by every algorithm', async () => {
+  it('admit exactly the limit to two concurrent processes with every algorithm', async () => {
     const script = fileURLToPath(new URL('./redis-taker.ts', import.meta.url));
     const takers = [1, 2].map(() => fork(script, [url()], { execArgv: ['--conditions=frontdesk-source'] }));
     await Promise.all(takers.map((taker) => once(taker, 'message')));
@@ -53,7 +53,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     for (const algorithm of algorithms) assert.equal((one[algorithm] ?? 0) + (other[algorithm] ?? 0), 100, algorithm);
   });
 
-  it('need no more of Redis than the recipe gives to their user', async () => {
+  it('need only the Redis permissions that the recipe lists', async () => {
     const text = readRecipe('Two replicas on PostgreSQL and Redis').text;
     const [, rules = ''] = /A user of Redis needs `([^`]+)`/.exec(text) ?? [];
     await askRedis(url(), ['ACL', 'SETUSER', 'counting', 'on', '>secret', ...rules.split(' ')]);
@@ -68,7 +68,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     assert.deepEqual(await askRedis(url(), ['ACL', 'LOG']), []);
   });
 
-  it('ask once for all decisions of a turn, and make them in their order', async () => {
+  it('send all decisions of a turn in one call, which makes them in order', async () => {
     const counters = await open();
     await take(counters, hit({ key: 'other' }));
     const before = await scriptCalls(url());
@@ -80,7 +80,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     assert.equal((await scriptCalls(url())) - before, 1);
   });
 
-  it('split very many decisions of a turn into several calls, so that no other client waits long for Redis', async () => {
+  it('split many decisions of a turn into several calls, so that Redis is not blocked for long', async () => {
     const counters = await open();
     await take(counters, hit({ key: 'other' }));
     const before = await scriptCalls(url());
@@ -90,7 +90,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     assert.equal((await scriptCalls(url())) - before, 12);
   });
 
-  it('fail a decision whose key does not hold a counter, and no other of the turn', async () => {
+  it('fail only the decision whose key holds something other than a counter', async () => {
     const keyPrefix = `${randomUUID()}:`;
     const counters = await open({ keyPrefix });
     await askRedis(url(), ['RPUSH', `${keyPrefix}fixed_window:${year}:taken`, 'a list']);
@@ -100,28 +100,28 @@ describeWithRedis('Redis counters', ({ url, open }) => {
       take(counters, hit({ key: 'b' }), hit({ key: 'taken' })),
       take(counters, hit(), hit({ key: 'b' })),
     ]);
-    assert.match(String(refused.status === 'rejected' && refused.reason), /something else than a counter/);
+    assert.match(String(refused.status === 'rejected' && refused.reason), /something other than a counter/);
     assert.deepEqual(
       [before, none, after].map((one) => one.status === 'fulfilled' && one.value.map(({ remaining }) => remaining)),
       [[2], [], [1, 2]],
     );
   });
 
-  it('fail with the message of Redis when they may not read', async () => {
+  it('fail with the message of Redis when they lack read permission', async () => {
     const rights = ['~*', '-@all', '+evalsha', '+eval', '+ping', '+client', '+hello', '+time', '+set'];
     await askRedis(url(), ['ACL', 'SETUSER', 'blind', 'on', '>hush', ...rights]);
     const counters = await open({ url: url().replace('//', '//blind:hush@') });
     await assert.rejects(take(counters, hit()), /ACL|permission|can't run/i);
   });
 
-  it('load their script again after Redis has dropped it', async () => {
+  it('reload their script after Redis has dropped it', async () => {
     const counters = await open();
     await checkRemaining(counters, 2);
     await askRedis(url(), ['SCRIPT', 'FLUSH']);
     await checkRemaining(counters, 1);
   });
 
-  it('keep no key longer than a second after it matters', async () => {
+  it('let keys expire within a second after they become irrelevant', async () => {
     const keyPrefix = `${randomUUID()}:`;
     const counters = await open({ keyPrefix });
     const changes = [{ key: 'once' }, { key: 'again' }, { key: 'again' }, { key: 'shadow', shadow: true }];
@@ -136,7 +136,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     }
   });
 
-  it('write nothing for a request that is denied or has no hits', async () => {
+  it('write nothing for a request that is denied or has 0 hits', async () => {
     const keyPrefix = `${randomUUID()}:`;
     const counters = await open({ keyPrefix });
     await take(counters, hit({ hits: 4 }), hit({ key: 'b' }));
@@ -144,14 +144,14 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     assert.deepEqual(await keysOfRedis(url(), keyPrefix), []);
   });
 
-  it('have a counter for each window and algorithm of a key, and for keys that UTF-8 writes alike', async () => {
+  it('separate windows and algorithms of a key, and keys that look alike in UTF-8', async () => {
     const counters = await open();
     for (const change of [{}, { windowSeconds: 86_400 * 30 }, { algorithm: 'token_bucket' }] as const)
       await checkRemaining(counters, 2, change);
     for (const key of ['\ud800', '\ud801', '\ufffd']) await checkRemaining(counters, 2, { key });
   });
 
-  it('begin a window at its border, and stay in it when the clock steps back over the border', async () => {
+  it('start a window at its border, and stay in it when the clock steps back across the border', async () => {
     const borderMs = Date.UTC(2026, 6, 1);
     let nowMs = borderMs - 1;
     const counters = await open({ clock: () => nowMs });
@@ -167,7 +167,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     }
   });
 
-  it('follow a clock that was set back further', async () => {
+  it('follow a clock that was set back by more than a window', async () => {
     let nowMs = Date.UTC(2026, 6, 1);
     const counters = await open({ clock: () => nowMs });
     for (const algorithm of algorithms) {
@@ -181,7 +181,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
     }
   });
 
-  it('refuse everything once they are closed, also when closed twice', async () => {
+  it('reject everything once closed, and may be closed twice', async () => {
     const counters = await open();
     await counters.close();
     await counters.close();
@@ -191,7 +191,7 @@ describeWithRedis('Redis counters', ({ url, open }) => {
 });
 
 if (isInstalled('redis-server')) {
-  describe('Redis counters when Redis is away', () => {
+  describe('Redis counters while Redis is down', () => {
     let server: RedisServer;
     let opened: RedisCounters[];
     let nowMs: number;
@@ -217,10 +217,10 @@ if (isInstalled('redis-server')) {
     const ready = (counters: RedisCounters, expected = true) =>
       eventually(() => assert.equal(counters.isReady(), expected));
 
-    /** A command that is taken now has left by then. */
+    /** Resolves when a command issued now has been sent. */
     const sent = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-    it('start without it, refuse at once, and count as soon as it is there', async () => {
+    it('start without it, reject immediately, and count as soon as it is up', async () => {
       const counters = await open();
       assert.equal(counters.isReady(), false);
       await assert.rejects(take(counters, hit()), /no connection/);
@@ -229,7 +229,7 @@ if (isInstalled('redis-server')) {
       await checkRemaining(counters, 2);
     });
 
-    it('fail what is pending when it is killed, and count again after its start, and report what broke', async () => {
+    it('reject pending decisions when it is killed, report the outage, and count again after a restart', async () => {
       await server.start();
       const reported: unknown[] = [];
       const outage = { ...unwatched, failed: (error: unknown) => void reported.push(error) };
@@ -248,7 +248,7 @@ if (isInstalled('redis-server')) {
       assert.ok(reported.length > 0);
     });
 
-    it('deny from the cache what is over, unless its size is 0', async () => {
+    it('deny exhausted limits from the cache, unless its size is 0', async () => {
       await server.start();
       const [counters, uncached] = [await open(), await open({ overLimitCacheMax: 0 })];
       const check = async (one: RedisCounters, isCached: boolean) => {
@@ -263,23 +263,23 @@ if (isInstalled('redis-server')) {
       await assert.rejects(take(counters, hit({ key: 'another' })));
     });
 
-    it('wait for a frozen server no longer than the deadline, then not at all, and reconnect', async () => {
+    it('wait for a frozen server only until the deadline, then reject immediately, and reconnect', async () => {
       await server.start();
       const counters = await open({ timeoutMs: 200 });
       await take(counters, hit());
       server.freeze();
-      await assert.rejects(take(counters, hit()), /did not answer within 200 ms/);
+      await assert.rejects(take(counters, hit()), /did not respond within 200 ms/);
       nowMs += 2_000;
-      await assert.rejects(take(counters, hit()), /did not answer within 200 ms/);
+      await assert.rejects(take(counters, hit()), /did not respond within 200 ms/);
       await assert.rejects(take(counters, hit()), /no connection/);
       server.thaw();
       await ready(counters);
-      await assert.rejects(take(counters, hit()), /asked again in a while/);
+      await assert.rejects(take(counters, hit()), /will be retried shortly/);
       nowMs += 10_000;
       await checkRemaining(counters, 2, { key: 'b' });
     });
 
-    it('do not count time in which this process was busy', async () => {
+    it('do not time out because this process was busy', async () => {
       await server.start();
       const counters = await open({ timeoutMs: 200 });
       await take(counters, hit());
@@ -290,22 +290,22 @@ if (isInstalled('redis-server')) {
       await pending;
     });
 
-    it('fail with its message when it is full, and count where it evicts other keys', async () => {
+    it('fail with the message of Redis when its memory is full, unless it may evict other keys', async () => {
       await server.start();
       const counters = await open();
-      // Some 400 KB, of which half must go: a connection, which comes and goes, takes 20 KB.
+      // About 400 KB, half of which must be evicted. Connections that come or go use only 20 KB each.
       const others = Array.from({ length: 2_000 }, (_, index) => hit({ key: `other ${index}` }));
       await take(counters, ...others);
       const used = /used_memory:(\d+)/.exec(String(await askRedis(server.url, ['INFO', 'memory'])))?.[1];
       await askRedis(server.url, ['CONFIG', 'SET', 'maxmemory', String(Number(used) - 200_000)]);
       await assert.rejects(take(counters, hit()), /OOM.*'maxmemory'/);
       await askRedis(server.url, ['CONFIG', 'SET', 'maxmemory-policy', 'volatile-lru']);
-      // No more than that it counts: all keys are as young, so that any of them may be evicted.
+      // All keys are equally recent, so any may be evicted. Only the first hit on a new counter is certain.
       await checkRemaining(counters, 2);
       assert.ok((await keysOfRedis(server.url, '')).length < others.length);
     });
 
-    it('replace the connection to a server that has become a replica, and count as soon as it is writable', async () => {
+    it('reconnect when the server has become a replica, and count as soon as it is writable', async () => {
       await server.start();
       const counters = await open();
       await take(counters, hit());
@@ -313,11 +313,11 @@ if (isInstalled('redis-server')) {
       await askRedis(server.url, ['REPLICAOF', '127.0.0.1', '1']);
       await assert.rejects(take(counters, hit()), /READONLY/);
       await ready(counters);
-      await assert.rejects(take(counters, hit()), /asked again in a while/);
+      await assert.rejects(take(counters, hit()), /will be retried shortly/);
       await askRedis(server.url, ['REPLICAOF', 'NO', 'ONE']);
       nowMs += 10_000;
       await checkRemaining(counters, 2, { key: 'b' });
-      // The new connection, and one for each command of this test.
+      // One for the reconnect, and one for each of this test's three commands.
       assert.equal((await connectionsTo(server.url)) - before, 1 + 3);
     });
   });
