@@ -1,4 +1,4 @@
-/** The limiter in this process: each descriptor to its rules, each rule to its counter, the results to one decision. */
+/** The in-process limiter: matches descriptors to limits, counts hits, and combines the results into a decision. */
 import { inspect } from 'node:util';
 import type { LimitDomain } from '#config';
 import { checkRequest } from './check-request.ts';
@@ -20,33 +20,37 @@ import { compileRules, overrideMatch, type RuleMatch, type Rules } from './rules
 
 export interface LimiterOptions {
   readonly limits: readonly LimitDomain[];
-  /** @default counters in this process, by the system's clock */
+  /** @default in-memory counters that use the system clock */
   readonly counters?: Counters;
-  /** Every limit of a request counts it although another denies it, as envoyproxy/ratelimit does. @default false */
+  /** Count a denied request against all of its limits, as envoyproxy/ratelimit does. @default false */
   readonly countDenied?: boolean;
-  /** Decisions carry RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset for the client. @default false */
+  /** Add RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset response headers to decisions. @default false */
   readonly responseHeaders?: boolean;
   readonly stats?: Pick<LimitStats, 'count'> | undefined;
-  /** For requests that meet no limit, at debug if that level is on when the limiter is made. @default nothing is logged */
+  /**
+   * Logs descriptors that match no limit, if the debug level is enabled when the limiter is created.
+   * @default nothing is logged
+   */
   readonly logger?: Pick<Logger, 'debug' | 'isLevelEnabled'> | undefined;
 }
 
 export interface LocalLimiter extends Limiter {
   readonly explain: NonNullable<Limiter['explain']>;
-  /** From the next request on; a request that is being decided keeps the limits that it began with. Counters stay. */
+  /** Replaces the limits. Requests already in progress finish with the old limits. Counters are kept. */
   readonly reload: (limits: readonly LimitDomain[]) => void;
 }
 
 /**
- * With counters in memory the decision is no promise.
- * An unknown domain and a descriptor without a limit are OK; `unlimited` is OK with 4294967295 remaining.
- * `createLimiter` throws TypeError for counters without `take` and limits that `configurationFrom` has not read; a request
- * throws InvalidRequest for an empty domain, and for hits and limits that are out of range.
+ * Creates the in-process limiter. With in-memory counters it decides synchronously.
+ * The decision is OK for an unknown domain and for a descriptor that matches no limit, and OK with 4294967295 remaining
+ * for `unlimited`.
+ * Throws a TypeError for counters without a `take` function and for limits that were not parsed by `configurationFrom`.
+ * `shouldRateLimit` throws an InvalidRequest for an empty domain and for hits or limits that are out of range.
  */
 export function createLimiter(options: LimiterOptions): LocalLimiter {
   const { limits, counters = createMemoryCounters(), countDenied = false, responseHeaders = false, stats } = options;
   if (typeof counters.take !== 'function') throw new TypeError(noTake);
-  requireRead(limits);
+  requireParsed(limits);
   let rules = compileRules(limits);
   const takeOptions = Object.freeze({ countDenied });
   const reportUnmatched = createUnmatchedReport(options.logger);
@@ -76,36 +80,37 @@ export function createLimiter(options: LimiterOptions): LocalLimiter {
     explain: (request: RateLimitRequest) =>
       prepare(request, rules).matches.map(({ all }) => all.map(({ rule }) => rule)),
     reload(next: readonly LimitDomain[]): void {
-      requireRead(next);
+      requireParsed(next);
       rules = compileRules(next);
     },
   });
 }
 
-const noTake = 'the counters have no function `take`: createMemoryCounters makes some that have';
+const noTake = 'the counters have no `take` function: pass counters such as those of createMemoryCounters()';
 
-/** A program may have them in the shape of the files. */
-function requireRead(limits: readonly LimitDomain[]): void {
-  const isRead = (domain: LimitDomain) => domain?.descriptors?.every((descriptor) => Array.isArray(descriptor?.limits));
-  if (!Array.isArray(limits) || !limits.every(isRead)) throw new TypeError(unread);
+/** Guards against limits in the format of the configuration files, which a caller may pass by mistake. */
+function requireParsed(limits: readonly LimitDomain[]): void {
+  const isParsed = (domain: LimitDomain) =>
+    domain?.descriptors?.every((descriptor) => Array.isArray(descriptor?.limits));
+  if (!Array.isArray(limits) || !limits.every(isParsed)) throw new TypeError(unparsed);
 }
 
-const unread = 'the limits are none that configurationFrom has read: hand in the `limits` of its configuration';
+const unparsed = 'the limits were not parsed by configurationFrom: pass the `limits` of the configuration it returns';
 
-const noResult = 'the counters returned no result with over, remaining and resetSeconds for each hit';
+const noResult = 'the counters did not return over, remaining and resetSeconds for every hit';
 
-/** Counters may be a program's own. A result that is none must not let a request pass. */
+/** The embedding program may supply the counters, and a malformed result must not let a request pass. */
 function isResult(result: HitResult | undefined): result is HitResult {
   return typeof result?.over === 'boolean' && result.remaining >= 0 && result.resetSeconds >= 0;
 }
 
-/** The limits that one descriptor meets; `counted` lacks the unlimited ones. */
+/** The limits that match one descriptor. `counted` excludes the unlimited ones. */
 interface DescriptorMatch {
   readonly all: readonly RuleMatch[];
   readonly counted: readonly RuleMatch[];
 }
 
-/** `hits` are those of all counted limits, one descriptor after the other. */
+/** `hits` holds one hit for each counted limit, in the order of `matches`. */
 interface PreparedRequest {
   readonly matches: readonly DescriptorMatch[];
   readonly hits: readonly Hit[];
@@ -115,7 +120,7 @@ function prepare({ domain, descriptors, hitsAddend }: RateLimitRequest, rules: R
   const found = descriptors.map((descriptor) => matchesOf(domain, descriptor, rules));
   const hits: Hit[] = [];
   const matches = (rules.hasReplaces ? withoutReplaced(found) : found).map((all, index) => {
-    // The protocol cannot tell a request's 0 from an absent number, so it is 1 here as well.
+    // In the protocol, 0 and an absent hits_addend look the same for a request, so 0 counts as 1 here too.
     const weight = Math.min(weightMax, descriptors[index]?.hitsAddend ?? (hitsAddend || 1));
     const counted = all.some(isUnlimited) ? all.filter((match) => !isUnlimited(match)) : all;
     for (const match of counted) hits.push(hitOf(match, weight, index));
@@ -124,7 +129,7 @@ function prepare({ domain, descriptors, hitsAddend }: RateLimitRequest, rules: R
   return { matches, hits };
 }
 
-/** More than any limit has room for; sums of larger numbers would not be exact. */
+/** More than any limit allows. The cap keeps sums of hits exact. */
 const weightMax = 2 ** 32;
 
 function matchesOf(domain: string, { entries, limit }: Descriptor, rules: Rules): readonly RuleMatch[] {
@@ -133,10 +138,13 @@ function matchesOf(domain: string, { entries, limit }: Descriptor, rules: Rules)
 }
 
 const shownDescriptorsMax = 8;
-/** Of a descriptor, or a part of it. */
+/** Applies to a descriptor as a whole and to each of its keys and values. */
 const shownCharactersMax = 200;
 
-/** For limits that do not apply as they should: a line for each request with a descriptor that meets none. Undefined: debug is off. */
+/**
+ * Logs each request that has a descriptor without a matching limit, which helps to find mistakes in limits.
+ * Returns undefined when debug logging is disabled.
+ */
 function createUnmatchedReport(logger: LimiterOptions['logger']) {
   if (logger?.debug === undefined || logger.isLevelEnabled?.('debug') === false) return undefined;
   return function reportUnmatched({ domain, descriptors }: RateLimitRequest, rules: Rules): void {
@@ -144,34 +152,34 @@ function createUnmatchedReport(logger: LimiterOptions['logger']) {
     if (unmatched.length === 0) return;
     const shown = unmatched
       .slice(0, shownDescriptorsMax)
-      .map(({ entries }) => bounded(entries.map(entryText).join(',')));
+      .map(({ entries }) => truncate(entries.map(entryText).join(',')));
     const message = rules.has(domain) ? 'a descriptor matches no limit' : 'unknown domain, so no limit applies';
-    logger.debug?.({ domain: bounded(domain), unmatched: unmatched.length, descriptors: shown }, message);
+    logger.debug?.({ domain: truncate(domain), unmatched: unmatched.length, descriptors: shown }, message);
   };
 }
 
-/** As envoyproxy/ratelimit logs it. */
+/** Matches the log format of envoyproxy/ratelimit. */
 function entryText({ key, value }: Entry): string {
-  return `(${bounded(key)}=${bounded(value)})`;
+  return `(${truncate(key)}=${truncate(value)})`;
 }
 
-function bounded(text: string): string {
+function truncate(text: string): string {
   return text.length > shownCharactersMax ? `${text.slice(0, shownCharactersMax)}…` : text;
 }
 
-/** Drops the limits that another limit of the same request replaces; `unlimited` is none, and stays. */
+/** Drops the limits that another matching limit of the request replaces. Unlimited ones cannot be replaced. */
 function withoutReplaced(found: readonly (readonly RuleMatch[])[]): readonly (readonly RuleMatch[])[] {
   const replaced = new Set(found.flatMap((matches) => matches.flatMap(({ rule }) => rule.replaces)));
-  const stays = ({ rule: { unlimited, currentLimit } }: RuleMatch) =>
+  const isKept = ({ rule: { unlimited, currentLimit } }: RuleMatch) =>
     unlimited || currentLimit.name === undefined || !replaced.has(currentLimit.name);
-  return found.map((matches) => matches.filter(stays));
+  return found.map((matches) => matches.filter(isKept));
 }
 
 function isUnlimited({ rule }: RuleMatch): boolean {
   return rule.unlimited;
 }
 
-/** `quota`: the number of the descriptor, whose limits are one quota where they are in quota mode. */
+/** `quota` is the index of the descriptor: all limits of a descriptor that are in quota mode form one quota. */
 function hitOf({ rule, counterKey }: RuleMatch, hits: number, quota: number): Hit {
   const { windowSeconds, requestsPerUnit } = rule.currentLimit;
   const { algorithm, burst, shadow } = rule;
@@ -179,7 +187,7 @@ function hitOf({ rule, counterKey }: RuleMatch, hits: number, quota: number): Hi
   return rule.quota ? { ...hit, quota } : hit;
 }
 
-/** A limit, and the result of the hit on it. */
+/** A limit and the result of counting a hit against it. */
 interface Applied {
   readonly rule: Rule;
   readonly result: HitResult;
@@ -190,7 +198,7 @@ function statusOf(matches: readonly RuleMatch[], applied: readonly Applied[]): D
   if (first === undefined) return matches.length === 0 ? noLimit : unlimited;
   const { rule, result } = applied.length === 1 ? first : applied.reduce(stricter);
   const code = result.over && !rule.shadow ? 'OVER_LIMIT' : 'OK';
-  // A client must not be promised a quota that is not enforced.
+  // Do not promise the client a quota that is not being enforced.
   if (result.isUncounted && code === 'OK') return noLimit;
   return {
     code,
@@ -207,10 +215,13 @@ const noLimit: DescriptorStatus = Object.freeze({
   resetSeconds: undefined,
 });
 
-/** As envoyproxy/ratelimit answers for `unlimited`: the largest number on the wire, and no limit. */
+/** Matches the response of envoyproxy/ratelimit for `unlimited`: no limit, and the largest uint32 as the remainder. */
 const unlimited: DescriptorStatus = Object.freeze({ ...noLimit, limitRemaining: 4_294_967_295 });
 
-/** A limit in shadow mode is shown only where no other applies. Of two that are over, the longer wait is what the client needs. */
+/**
+ * Picks the limit to report. A limit in shadow mode is reported only if no other limit applies. If both are exhausted,
+ * the one with the longer wait wins.
+ */
 function stricter(a: Applied, b: Applied): Applied {
   if (a.rule.shadow !== b.rule.shadow) return a.rule.shadow ? b : a;
   if (a.result.over !== b.result.over) return a.result.over ? a : b;
@@ -223,7 +234,10 @@ function decisionOf(statuses: readonly DescriptorStatus[], denied: boolean, with
   return withHeaders ? { overallCode, statuses, responseHeaders: headersOf(statuses) } : { overallCode, statuses };
 }
 
-/** Those of envoyproxy/ratelimit, from the status that is over or has the least remaining. */
+/**
+ * Builds the response headers of envoyproxy/ratelimit from the first status that is over its limit, or else from the
+ * one with the least remaining.
+ */
 function headersOf(statuses: readonly DescriptorStatus[]): readonly ResponseHeader[] {
   const limited = statuses.filter(({ currentLimit }) => currentLimit !== undefined);
   const shown = limited.find(({ code }) => code === 'OVER_LIMIT') ?? limited.reduce(lessRemaining, limited[0]);

@@ -1,4 +1,4 @@
-/** How often they may: the limiter, its counters, and both ends of the gRPC protocol. */
+/** Rate limiting: the limiter, its counters, and the gRPC server and client. */
 export type { Counters, Hit, HitResult } from './counters/counters.ts';
 export { withFailurePolicy } from './counters/failure-policy.ts';
 export { createMemoryCounters, type MemoryCounters } from './counters/memory.ts';

@@ -1,4 +1,4 @@
-/** Hits, near, over and shadow sums for each limit, how full it is, and failed decisions: for metrics and diagnostics. */
+/** Statistics of each limit for metrics and diagnostics: sums of hits, and how much of the limit is used up. */
 import { type Limit, windowSeconds } from '#config';
 import type { Hit, HitResult } from './counters/counters.ts';
 import { type PortRefusal, portRefusals, type ReportRefusal } from './grpc/refusals.ts';
@@ -7,38 +7,41 @@ import type { RuleMatch } from './rules.ts';
 
 export interface LimitStats {
   readonly count: (match: RuleMatch, hit: Hit, result: HitResult) => void;
-  /** The counters gave no answer for a decision. */
+  /** Call it when the counters could not be reached for a decision. */
   readonly failed: () => void;
-  /** The rate-limit port closed a connection, or refused a call. */
+  /** Call it when the rate-limit port closes a connection or rejects a call. */
   readonly refused: ReportRefusal;
-  /** Each limit that has been hit at least once. */
+  /** Returns the limits that have been hit at least once. */
   readonly all: () => Iterable<LimitStat>;
-  /** How many decisions the counters gave no answer for. */
+  /** Returns the number of decisions for which the counters could not be reached. */
   readonly failures: () => number;
   readonly refusals: () => Readonly<Record<PortRefusal, number>>;
-  /** A snapshot: what became of each configured limit so far. */
+  /** Takes a snapshot of the usage of every configured limit. */
   readonly usages: () => UsageOf;
 }
 
 export interface LimitStat {
   readonly labels: LimitLabels;
-  /** The labels for people who may not read the configuration; several limits of one key may have the same. */
+  /**
+   * The labels without configured values, for readers who may not see the configuration. Several limits of one key may
+   * share them.
+   */
   readonly shownLabels: LimitLabels;
-  /** The descriptor as configured, also where `labels` has the values of a request. */
+  /** The descriptor as configured, even if `labels` contains values from a request. */
   readonly configured: string;
   readonly sums: Readonly<LimitSums>;
-  /** How much its fullest counter has used, from 0 to 1; 0 when that counter's window has ended. */
+  /** The used share of its fullest counter, from 0 to 1. Drops to 0 when the window of that counter ends. */
   readonly fullness: () => number;
 }
 
-/** `descriptor` as configured, or with a request's values where the limit has `detailedMetric`. */
+/** `descriptor` is as configured, or contains values from a request if `detailedMetric` or `valueToMetric` is set. */
 export interface LimitLabels {
   readonly domain: string;
   readonly descriptor: string;
   readonly limit: string;
 }
 
-/** Hits, not requests. */
+/** Counts hits rather than requests. */
 export interface LimitSums {
   total: number;
   within: number;
@@ -49,27 +52,30 @@ export interface LimitSums {
 }
 
 export interface Usage {
-  /** Hits, not requests, since the start. */
+  /** Hits, rather than requests, since the process started. */
   readonly hits: number;
   readonly over: number;
-  /** As in `LimitStat`. */
+  /** See `LimitStat.fullness`. */
   readonly fullness: number;
 }
 
-/** `descriptor` as configured, outermost first: `user › path=/v1/*`. Undefined: no request has hit it yet. */
+/** `descriptor` is as configured, outermost first: `user › path=/v1/*`. Returns undefined for a limit not hit yet. */
 export type UsageOf = (domain: string, descriptor: string, limit: Limit) => Usage | undefined;
 
 export interface LimitStatsOptions {
-  /** How many combinations of values get their own sums, over all limits; the rest is summed by the descriptor as configured. @default 1_000 */
+  /**
+   * How many combinations of request values get separate sums, over all limits. Further ones are added to the sums of
+   * the descriptor as configured. @default 1_000
+   */
   readonly detailsMax?: number;
-  /** Milliseconds from any fixed point. @default performance.now */
+  /** A monotonic clock, in milliseconds. @default performance.now */
   readonly clock?: () => number;
 }
 
-/** As many sums as the configuration has limits, and a plain addition for each decision. */
+/** Keeps one set of sums per configured limit, plus up to `detailsMax` for combinations of request values. */
 export function createLimitStats({ detailsMax = 1_000, clock = now }: LimitStatsOptions = {}): LimitStats {
   const entries = new Map<string, Entry>();
-  // A rule lives as long as its configuration, and its sums longer: a limit that a reload keeps also keeps its sums.
+  // A reload creates new rules. Entries are found by their labels, so a limit that is still configured keeps its sums.
   const byRule = new WeakMap<Rule, Entry>();
   let details = 0;
   let failures = 0;
@@ -92,9 +98,10 @@ export function createLimitStats({ detailsMax = 1_000, clock = now }: LimitStats
     return entry;
   }
 
-  /** Undefined when there is no room for another combination of values. */
+  /** Returns undefined when `detailsMax` is reached. */
   function detailedEntry(rule: Rule, detail: string): Entry | undefined {
-    // As UTF-8 writes it, also where the cut halves a character: otherwise two series would have the same labels.
+    // Lone surrogates, including one that the cut may create, all become U+FFFD when written as UTF-8. Replacing them
+    // here keeps two entries from becoming series with identical labels.
     const labels = { ...labelsOf(rule), descriptor: detail.slice(0, detailCharactersMax).toWellFormed() };
     const known = entries.get(keyOf(labels));
     if (known !== undefined || details >= detailsMax) return known;
@@ -135,7 +142,7 @@ interface Entry extends LimitStat {
   readonly peak: Peak;
 }
 
-/** The largest used share of any counter whose window has not ended, and when it ends. */
+/** The largest used share of any counter whose window has not ended, and the end of that window. */
 interface Peak {
   share: number;
   untilMs: number;
@@ -145,7 +152,7 @@ function now(): number {
   return performance.now();
 }
 
-/** A value may be as long as a header block; a label need not. */
+/** Values from requests can be as long as a header block, which is too long for a label. */
 const detailCharactersMax = 256;
 
 function addHit(sums: LimitSums, { hits, burst, shadow }: Hit, result: HitResult): void {
@@ -153,7 +160,7 @@ function addHit(sums: LimitSums, { hits, burst, shadow }: Hit, result: HitResult
   sums.total += hits;
   if (!over) {
     sums.within += hits;
-    // In whole numbers: a fifth or less remains.
+    // A fifth or less remains, computed in integers.
     if (!isUncounted && remaining * 5 <= burst) sums.near += hits;
     return;
   }
@@ -171,7 +178,7 @@ function raise(peak: Peak, { burst }: Hit, result: HitResult, nowMs: number): vo
   peak.untilMs = nowMs + resetSeconds * 1000;
 }
 
-/** What came with a request, its domain included, becomes no label: a client could make up any number of series. */
+/** Nothing from a request's own limit, not even its domain, becomes a label: clients could create unlimited series. */
 function labelsOf({ domain, descriptor, currentLimit }: Rule): LimitLabels {
   if (descriptor === '*') return { domain: '*', descriptor, limit: 'of the request' };
   return { domain, descriptor, limit: limitLabel(currentLimit) };
@@ -185,7 +192,7 @@ function keyOf({ domain, descriptor, limit }: LimitLabels): string {
   return JSON.stringify([domain, descriptor, limit]);
 }
 
-/** Limits of one descriptor that have the same name are one. */
+/** Adds up the limits of a descriptor that have the same name. */
 function readUsages(stats: Iterable<LimitStat>): UsageOf {
   const usages = new Map<string, Usage>();
   for (const { labels, configured, sums, fullness } of stats) {

@@ -1,4 +1,4 @@
-/** The port of rate limiting: a request, the decision about it, and the `Limiter` that decides, in this process or across gRPC. */
+/** The `Limiter` interface with its requests and decisions, implemented in this process and by the gRPC client. */
 import type { Algorithm, Source, Unit } from '#config';
 
 export interface RateLimitRequest {
@@ -10,9 +10,9 @@ export interface RateLimitRequest {
 
 export interface Descriptor {
   readonly entries: readonly Entry[];
-  /** Applies in place of the limits that are configured. */
+  /** Replaces the configured limits. */
   readonly limit?: LimitOverride | undefined;
-  /** Hits of this descriptor, in place of the request's; 0 only looks, and is over when the limit is exhausted. */
+  /** Overrides the request's `hitsAddend`. 0 counts nothing and only checks whether the limit is exhausted. */
   readonly hitsAddend?: number | undefined;
 }
 
@@ -21,12 +21,12 @@ export interface Entry {
   readonly value: string;
 }
 
-/** A limit that comes with the request; it counts in fixed windows. */
+/** A limit sent with the request. It uses fixed windows. */
 export interface LimitOverride {
   readonly requestsPerUnit: number;
-  /** Undefined when the request has no unit, or an unknown one; such a request is refused. */
+  /** Undefined when the request has no unit or an unknown one. Such a request is rejected. */
   readonly unit: Unit | undefined;
-  /** Up to 1000; only in this process, as the protocol has no field for it. @default 1 */
+  /** At most 1000. Works only in this process, because the protocol has no field for it. @default 1 */
   readonly unitMultiplier?: number | undefined;
 }
 
@@ -34,28 +34,28 @@ export interface Decision {
   readonly overallCode: 'OK' | 'OVER_LIMIT';
   /** One for each descriptor, in the request's order. */
   readonly statuses: readonly DescriptorStatus[];
-  /** For the client whose request is being decided. */
+  /** Headers to add to the response to the client. */
   readonly responseHeaders?: readonly ResponseHeader[] | undefined;
 }
 
 /**
- * Without a matching limit: OK and no `currentLimit`.
- * Of several limits it shows the most restrictive: one that is over, otherwise the one with the least remaining.
+ * The result for one descriptor: OK without `currentLimit` if no limit matches. If several limits match, it reports the
+ * most restrictive: one that is exhausted or, failing that, the one with the least remaining.
  */
 export interface DescriptorStatus {
   readonly code: 'OK' | 'OVER_LIMIT';
   readonly currentLimit: CurrentLimit | undefined;
   readonly limitRemaining: number;
-  /** Seconds until the window ends; undefined when the deciding service does not say. */
+  /** Seconds until the window ends. Undefined when the service does not report it. */
   readonly resetSeconds: number | undefined;
 }
 
 export interface CurrentLimit {
   readonly requestsPerUnit: number;
   readonly unit: Unit;
-  /** Absent: 1. */
+  /** @default 1 */
   readonly unitMultiplier?: number | undefined;
-  /** The length of the window that `unit` and `unitMultiplier` give. */
+  /** The window length, computed from `unit` and `unitMultiplier`. */
   readonly windowSeconds: number;
   readonly name: string | undefined;
 }
@@ -66,17 +66,20 @@ export interface ResponseHeader {
 }
 
 /**
- * Answers without a promise when it can, so that a decision in this process costs no turn of the event loop.
- * Throws or rejects with an `InvalidRequest` for an empty domain and for numbers out of range, and with any other error
- * when there is no decision.
+ * Decides whether a request exceeds its limits. It returns the decision synchronously when no I/O is needed.
+ * Throws or rejects with an `InvalidRequest` for an empty domain or a number out of range, and with any other error if
+ * it cannot decide.
  */
 export interface Limiter {
   shouldRateLimit(request: RateLimitRequest): Decision | Promise<Decision>;
-  /** The limits that would count this request, for each of its descriptors; counts nothing. Absent for a distant limiter. */
+  /**
+   * Returns the limits that would apply to the request, for each of its descriptors, without counting it. Absent for a
+   * remote limiter.
+   */
   readonly explain?: (request: RateLimitRequest) => readonly (readonly Rule[])[];
 }
 
-/** A limit as it is applied. */
+/** A limit, compiled for matching and counting. */
 export interface Rule {
   readonly currentLimit: CurrentLimit;
   readonly unlimited: boolean;
@@ -86,22 +89,22 @@ export interface Rule {
   readonly algorithm: Algorithm;
   readonly burst: number;
   readonly domain: string;
-  /** As configured, outermost first: `user › path=/v1/*`; `*` for a limit that came with a request. */
+  /** As configured, outermost first: `user › path=/v1/*`. It is `*` for a limit sent with a request. */
   readonly descriptor: string;
-  /** The same without its values, which may be secrets. */
+  /** The descriptor without its values, which may be secret. */
   readonly shownDescriptor: string;
-  /** Where its descriptor is configured; undefined for a limit that came with a request. */
+  /** The file and line of its descriptor. Undefined for a limit sent with a request. */
   readonly source: Source | undefined;
-  /** Followed by the values that the configuration leaves open. */
+  /** Beginning of the counter's key. The request's values for wildcards and for keys without a value follow it. */
   readonly keyPrefix: string;
 }
 
-/** A request that has no decision, because of what is in it. */
+/** Thrown for a request that is malformed or out of range. */
 export class InvalidRequest extends Error {
   override readonly name = 'InvalidRequest';
 }
 
-/** There is no decision, because the hits could not be counted. */
+/** Thrown when there is no decision because the counters cannot be reached. */
 export class CountersUnavailable extends Error {
   override readonly name = 'CountersUnavailable';
 }

@@ -1,4 +1,4 @@
-/** The limits compiled into a tree, matched entry by entry, with wildcards and the counter's key. */
+/** Compiles the limits into a tree, matches descriptors against it, and builds the keys of counters. */
 import { createHash } from 'node:crypto';
 import {
   type Algorithm,
@@ -13,24 +13,25 @@ import type { CurrentLimit, Entry, Rule } from './limiter.ts';
 
 export interface Rules {
   readonly has: (domain: string) => boolean;
-  /** Empty when no limit applies. */
+  /** Returns an empty list when no limit applies. */
   match(domain: string, entries: readonly Entry[]): readonly RuleMatch[];
   /** Whether any limit replaces another. */
   readonly hasReplaces: boolean;
 }
 
-/** `counterKey` is the same in every process, and different for every other limit and descriptor. */
+/** `counterKey` is unique to the limit and the descriptor's values, and the same in every process. */
 export interface RuleMatch {
   readonly rule: Rule;
   readonly counterKey: string;
-  /** The descriptor with values of this request, `user=ann`; only with `detailedMetric` or `valueToMetric`. */
+  /** The descriptor with this request's values: `user=ann`. Defined only with `detailedMetric` or `valueToMetric`. */
   readonly detail: string | undefined;
 }
 
 /**
- * Compiles limits with the matching rules of envoyproxy/ratelimit: at each level an entry goes to the descriptor with its
- * key and value, otherwise to the first in the file whose `*` matches, otherwise to the one with its key alone; limits
- * count only where the last entry arrives. It never backtracks: the preferred branch hides what lies below the others.
+ * Compiles limits according to the matching rules of envoyproxy/ratelimit. At each level, an entry selects the
+ * descriptor with its key and value, or else the first one in the file whose wildcard matches, or else the one with its
+ * key and no value. Only the limits of the descriptor selected by the last entry apply. Matching never backtracks: once
+ * a descriptor is selected, those below its siblings are not considered.
  */
 export function compileRules(domains: readonly LimitDomain[]): Rules {
   const levels = new Map(
@@ -57,7 +58,7 @@ const none: readonly RuleMatch[] = Object.freeze([]);
 
 type Level = ReadonlyMap<string, Branch>;
 
-/** The descriptors of one key at one level. */
+/** The descriptors at one level that have the same key. */
 interface Branch {
   readonly byValue: Map<string, Node>;
   readonly wildcards: { readonly matches: (value: string) => boolean; readonly node: Node }[];
@@ -66,7 +67,7 @@ interface Branch {
 
 interface Node {
   readonly rules: readonly Rule[];
-  /** Whether each value has its own counters. */
+  /** Whether each value is counted separately. */
   readonly countsEachValue: boolean;
   readonly level: Level;
   readonly metrics: MetricLabels;
@@ -74,12 +75,15 @@ interface Node {
 
 /** How a descriptor appears in metrics. */
 interface MetricLabels {
-  /** Of a limit with `detailedMetric` and of one with `valueToMetric`; undefined: as configured. */
+  /**
+   * `detailed` for a limit with `detailedMetric`, `by value` for one with `valueToMetric`. Undefined when the label is
+   * the descriptor as configured.
+   */
   readonly kind: 'detailed' | 'by value' | undefined;
   /** As configured: `user`, `path=/v1/*`. */
   readonly configured: string;
   readonly showsValue: boolean;
-  /** A wildcard whose values share a counter, and a line in metrics. */
+  /** True for a wildcard whose values share one counter and one series in metrics. */
   readonly isShared: boolean;
 }
 
@@ -120,11 +124,11 @@ function nodeFor(branch: Branch | undefined, value: string): Node | undefined {
 }
 
 function matchOf(rule: Rule, values: string, detail: string | undefined): RuleMatch {
-  // `join` makes a flat string; a concatenation would be flattened again at each look-up.
+  // `join` creates a flat string. V8 would have to flatten a concatenated one at each look-up.
   return { rule, counterKey: boundedKey([rule.keyPrefix, values].join('')), detail };
 }
 
-/** The limit that came with a descriptor; its counter is shared with no configured limit. */
+/** Builds the match for a limit sent with a descriptor. It never shares a counter with a configured limit. */
 export function overrideMatch(domain: string, entries: readonly Entry[], limit: LimitWindow): RuleMatch {
   const currentLimit = currentLimitOf(limit, undefined);
   const rule: Rule = {
@@ -144,13 +148,13 @@ export function overrideMatch(domain: string, entries: readonly Entry[], limit: 
   return matchOf(rule, entries.map(({ key, value }) => withLength(key) + withLength(value)).join(''), undefined);
 }
 
-/** `path` differs for every descriptor. */
+/** A position in the tree of descriptors. `path` is unique. */
 interface Place {
   readonly domain: string;
   readonly descriptor: string;
   readonly shownDescriptor: string;
   readonly path: string;
-  /** Whether a descriptor up to here has `valueToMetric`. */
+  /** Whether this descriptor or one above it has `valueToMetric`. */
   readonly splitsMetrics: boolean;
 }
 
@@ -202,7 +206,7 @@ function below(above: string, entry: string): string {
   return above === '' ? entry : `${above} › ${entry}`;
 }
 
-/** `detailed_metric` wins, as in envoyproxy/ratelimit. */
+/** `detailed_metric` takes precedence, as in envoyproxy/ratelimit. */
 function metricKindOf({ detailedMetric }: LimitDescriptor, splitsMetrics: boolean): MetricLabels['kind'] {
   if (detailedMetric) return 'detailed';
   return splitsMetrics ? 'by value' : undefined;
@@ -223,7 +227,7 @@ function ruleOf(limit: Limit, { source }: LimitDescriptor, place: Place): Rule {
     descriptor: place.descriptor,
     shownDescriptor: place.shownDescriptor,
     source,
-    // Window and algorithm are part of the key: a limit that changes them starts with new counters.
+    // The key contains the window and the algorithm, so a limit that changes either starts with new counters.
     keyPrefix: `${currentLimit.windowSeconds}${keyMarks[algorithm]}|${place.path}|`,
   });
 }
@@ -252,7 +256,7 @@ function currentLimitOf(
   });
 }
 
-/** `*` matches any text, the empty one as well. Takes time linear in the text for each part between the stars. */
+/** Each `*` matches any text, including none. Matching takes linear time for each part between the wildcards. */
 export function compileWildcard(pattern: string): (text: string) => boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();
@@ -265,12 +269,12 @@ export function compileWildcard(pattern: string): (text: string) => boolean {
       if (at === -1) return false;
       from = at + part.length;
     }
-    // The last part must not overlap what the parts before it have matched.
+    // The last part must not overlap text that earlier parts have matched.
     return text.length - last.length >= from;
   };
 }
 
-/** The text behind its length, so that what follows cannot be taken for a part of it: `a` is `1:a`. */
+/** Prefixes the text with its length, so that it cannot be confused with what follows it: `a` becomes `1:a`. */
 function withLength(text: string): string {
   return `${text.length}:${text}`;
 }
@@ -278,11 +282,11 @@ function withLength(text: string): string {
 const keyCharactersMax = 128;
 
 /**
- * The key, or a digest of a long one: values come from clients, and a counter must not take as much memory as a header.
- * A key starts with a digit (a length), a digest with `#`.
+ * Replaces a long key with a digest, because values come from clients and would let a counter use as much memory as a
+ * header. Keys start with a digit and digests with `#`, so they never collide.
  */
 export function boundedKey(key: string): string {
   if (key.length <= keyCharactersMax) return key;
-  // UTF-8 would write every lone surrogate as the same replacement character.
+  // UTF-16, because UTF-8 would encode every lone surrogate as the same replacement character.
   return `#${createHash('sha256').update(key, 'utf16le').digest('base64')}`;
 }

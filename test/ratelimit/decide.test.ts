@@ -1,4 +1,4 @@
-/** The limiter in this process, beyond what every limiter promises in test/contracts/limiter.ts. */
+/** The in-process limiter, beyond the contract of all limiters in test/contracts/limiter.ts. */
 import assert from 'node:assert/strict';
 import type { Limit, LimitDomain } from '#config';
 import { type Counters, createLimiter, createMemoryCounters, type Descriptor, type LimiterOptions } from '#ratelimit';
@@ -8,8 +8,8 @@ import { createSignal } from '../support/waiting.ts';
 const limits = [domain('d', node('k', limit(1)))];
 const request = { domain: 'd', descriptors: [descriptor('k=v')] };
 
-describe('the limiter in this process', () => {
-  it('shares nothing with another limiter unless it has the same counters', () => {
+describe('the in-process limiter', () => {
+  it('shares limits with another limiter only if both use the same counters', () => {
     const counters = createMemoryCounters();
     createLimiter({ limits, counters }).shouldRateLimit(request);
     const code = (answer: unknown) => (answer as { overallCode: string }).overallCode;
@@ -17,7 +17,7 @@ describe('the limiter in this process', () => {
     assert.equal(code(createLimiter({ limits }).shouldRateLimit(request)), 'OK');
   });
 
-  it('fails when the counters of a program return anything but a result for each hit', async () => {
+  it('fails when custom counters do not return a valid result for every hit', async () => {
     const result = { over: false, remaining: 1, resetSeconds: 1 };
     for (const [returned, shown] of [
       [undefined, 'undefined'],
@@ -28,7 +28,7 @@ describe('the limiter in this process', () => {
       [[{ ...result, remaining: Number.NaN }], '{ over: false, remaining: NaN, resetSeconds: 1 }'],
       [[{ ...result, remaining: -1 }], '{ over: false, remaining: -1, resetSeconds: 1 }'],
     ] as const) {
-      const message = `the counters returned no result with over, remaining and resetSeconds for each hit: ${shown}`;
+      const message = `the counters did not return over, remaining and resetSeconds for every hit: ${shown}`;
       for (const take of [() => returned, async () => returned]) {
         const limiter = createLimiter({ limits, counters: { take } as unknown as Counters });
         await assert.rejects(async () => limiter.shouldRateLimit(request), { message });
@@ -36,19 +36,19 @@ describe('the limiter in this process', () => {
     }
   });
 
-  it('cannot be made with what are no counters', () => {
+  it('rejects counters without a take function', () => {
     const counters = {} as Counters;
-    assert.throws(() => createLimiter({ limits, counters }), /^TypeError: the counters have no function `take`/);
+    assert.throws(() => createLimiter({ limits, counters }), /^TypeError: the counters have no `take` function/);
   });
 
-  it('can be made only with limits that have been read', () => {
+  it('rejects limits that were not parsed by configurationFrom', () => {
     const asInFiles = {
       domain: 'd',
       descriptors: [{ key: 'k', rate_limit: { unit: 'minute', requests_per_unit: 1 } }],
     };
     for (const raw of [undefined, { limits }, [asInFiles], [undefined]]) {
-      const make = () => createLimiter({ limits: raw as unknown as LimitDomain[] });
-      assert.throws(make, /^TypeError: the limits are none that configurationFrom has read/);
+      const create = () => createLimiter({ limits: raw as unknown as LimitDomain[] });
+      assert.throws(create, /^TypeError: the limits were not parsed by configurationFrom/);
     }
   });
 });
@@ -70,7 +70,7 @@ describe('the limits of a descriptor', () => {
   }
   const k = descriptor('k=v');
 
-  it('all count, and the most restrictive is shown: the longest wait when several are over', () => {
+  it('are all counted, and the most restrictive is reported: the one with the longest wait if several are over', () => {
     const check = (own: readonly Limit[], ...expected: string[]) => {
       const { summary } = setUp([node('k', own)]);
       for (const one of expected) assert.deepEqual(summary(k), [one]);
@@ -80,13 +80,13 @@ describe('the limits of a descriptor', () => {
     check([limit(1), limit(1, 'hour')], 'OK minute 0', 'OVER_LIMIT hour 0');
   });
 
-  it('deny by what responses have cost, which Envoy reports after it has asked with no hits', () => {
+  it('deny a hit of 0 after Envoy has reported response costs that exhaust the limit', () => {
     const { ask } = setUp([node('k', limit(100))], { countDenied: true });
     const code = (hitsAddend: number) => ask({ ...k, hitsAddend }).overallCode;
     assert.deepEqual([code(0), code(70), code(0), code(70), code(0)], ['OK', 'OK', 'OK', 'OVER_LIMIT', 'OVER_LIMIT']);
   });
 
-  it('are dropped for a request that also meets their replacement, but not for others', () => {
+  it('are dropped only for requests that also match their replacement', () => {
     const { summary } = setUp([
       node('all', limit(1, 'minute', { name: 'general' })),
       node('k', limit(5, 'hour', { replaces: ['general'] })),
@@ -98,7 +98,7 @@ describe('the limits of a descriptor', () => {
     assert.deepEqual([summary(all), summary(all)], [['OK minute 0'], ['OVER_LIMIT minute 0']]);
   });
 
-  it('stay unlimited for a request that also meets their replacement', () => {
+  it('stay unlimited for a request that also matches their replacement', () => {
     const { summary } = setUp([
       node('free', { ...unlimited, name: 'general' }),
       node('k', limit(5, 'hour', { replaces: ['general'] })),
@@ -106,7 +106,7 @@ describe('the limits of a descriptor', () => {
     assert.deepEqual(summary(descriptor('free=x'), k), ['OK undefined 4294967295', 'OK hour 4']);
   });
 
-  it('are in response headers on request: the one that is over, or has the least remaining', () => {
+  it('appear in response headers if enabled: the one that is over or, failing that, has the least remaining', () => {
     const { ask } = setUp([node('k', limit(2)), node('j', limit(9, 'hour'))], { responseHeaders: true });
     const headers = () => ask(descriptor('j=1'), k).responseHeaders?.map(({ name, value }) => `${name}: ${value}`);
     assert.deepEqual(headers(), ['RateLimit-Limit: 2', 'RateLimit-Remaining: 1', 'RateLimit-Reset: 60']);
@@ -117,7 +117,7 @@ describe('the limits of a descriptor', () => {
   });
 });
 
-describe('a request that meets no limit', () => {
+describe('a request that matches no limit', () => {
   function setUp(isLevelEnabled?: () => boolean) {
     const lines: unknown[] = [];
     const debug = (fields: object, message?: string) => void lines.push({ ...fields, message });
@@ -139,7 +139,7 @@ describe('a request that meets no limit', () => {
   }
   const matching = 'a descriptor matches no limit';
 
-  it('has one line at debug, with its domain and the descriptors that meet none', () => {
+  it('is logged once at debug level, with its domain and the unmatched descriptors', () => {
     const { ask, lines } = setUp();
     ask('d', descriptor('k=1'), descriptor('x=1'), descriptor('plan=gold'), descriptor('plan=gold', 'user='));
     ask('e', descriptor('plan=gold', 'user=ann'), descriptor('k=1'));
@@ -154,7 +154,7 @@ describe('a request that meets no limit', () => {
     ]);
   });
 
-  it('has none where a limit comes with it or is replaced by another, and where debug is off', () => {
+  it('is not logged if its own limit applies, if its limit was replaced, or if debug is disabled', () => {
     const { ask, lines } = setUp();
     ask('d', descriptor('k=1'), descriptor('j=1'));
     ask('e', { ...descriptor('x=1'), limit: { requestsPerUnit: 1, unit: 'minute' } });
@@ -163,7 +163,7 @@ describe('a request that meets no limit', () => {
     assert.deepEqual([lines, quiet.lines], [[], []]);
   });
 
-  it('has a line of a few kilobytes, whatever the client sends', () => {
+  it('is logged in at most a few kilobytes, whatever the client sends', () => {
     const { ask, lines } = setUp();
     const long = 'x'.repeat(16_384);
     ask(long, ...Array.from({ length: 20 }, () => descriptor(...Array.from({ length: 4 }, () => `${long}=${long}`))));
@@ -172,7 +172,7 @@ describe('a request that meets no limit', () => {
   });
 });
 
-it('a reload of the limits does not change a decision that has begun', async () => {
+it('a reload of the limits does not affect a decision in progress', async () => {
   const own = (requests: number) => [domain('d', node('k', limit(requests)))];
   const memory = createMemoryCounters();
   const released = createSignal();

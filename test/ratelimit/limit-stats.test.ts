@@ -1,4 +1,4 @@
-/** Sums for each limit, with a bounded number of series, and how full each limit is. */
+/** Statistics of each limit: sums of hits in a bounded number of series, and fullness. */
 import assert from 'node:assert/strict';
 import type { Limit, LimitDomain } from '#config';
 import {
@@ -23,7 +23,7 @@ function setUp(descriptors: LimitDomain['descriptors'], options: LimitStatsOptio
 }
 
 describe('limit stats', () => {
-  it('sum the hits of each limit: all, within, near from 80 % on, over', () => {
+  it('sum the hits of each limit: in total, within, near (from 80 %) and over', () => {
     const { hit, stats } = setUp([node('k', limit(10)), node('x', limit(1))]);
     for (let sent = 0; sent < 12; sent += 1) hit('k=v');
     const [stat, ...others] = stats.all();
@@ -32,7 +32,7 @@ describe('limit stats', () => {
     assert.deepEqual(others, []);
   });
 
-  it('keep the limits of a descriptor apart, by name where they have one, and shadow from denial', () => {
+  it('separate the limits of a descriptor, by name if they have one, and count hits in shadow mode', () => {
     const { hit, stats } = setUp([node('k', [limit(1, 'minute', { shadowMode: true, name: 'try' }), limit(5)])]);
     hit('k=v');
     hit('k=v');
@@ -45,7 +45,7 @@ describe('limit stats', () => {
     );
   });
 
-  it('count what was over from the cache, and decisions without counters', () => {
+  it('count hits that were denied from the cache, and decisions for which counters failed', () => {
     const counters: Counters = {
       take: (hits) => hits.map(() => ({ over: true, remaining: 0, resetSeconds: 1, fromCache: true })),
     };
@@ -55,14 +55,14 @@ describe('limit stats', () => {
     assert.deepEqual([[...stats.all()][0]?.sums.overFromCache, stats.failures()], [1, 1]);
   });
 
-  it('have one series for values that metrics write alike: their 256th character is half of another', () => {
+  it('merge values that metrics would render alike because truncation splits a surrogate pair', () => {
     const { hit, totals } = setUp([{ ...node('k', limit(9)), detailedMetric: true }]);
     const start = 'x'.repeat(256 - 'k=?'.length);
     for (const last of ['😀', '🌀']) hit(`k=${start}${last}`);
     assert.deepEqual(totals(), [['d', `k=${start}\ufffd`, 2]]);
   });
 
-  it('continue over a reload, and have no series for values, domains and limits that clients make up', () => {
+  it('survive a reload, and create no series for values, domains and limits that clients make up', () => {
     const { hit, limiter, totals } = setUp([node('k', limit(10))]);
     for (let value = 0; value < 50; value += 1) {
       if (value === 25) limiter.reload([domain('d', node('k', limit(10)))]);
@@ -76,7 +76,7 @@ describe('limit stats', () => {
     ]);
   });
 
-  it('keep values apart with detailed_metric, up to a bound, and sum the rest', () => {
+  it('separate values with detailed_metric, up to a bound, and sum the rest', () => {
     const { hit, totals } = setUp([{ ...node('k', limit(10)), detailedMetric: true }], { detailsMax: 2 });
     for (const value of ['a', 'b', 'c', 'a', 'd']) hit(`k=${value}`);
     assert.deepEqual(totals(), [
@@ -93,7 +93,7 @@ describe('the fullness of a limit', () => {
     return { ...rest, fullness: () => [...stats.all()].map((one) => one.fullness()) };
   }
 
-  it('is that of the fullest counter, and 1 when one is over', () => {
+  it('is that of the fullest counter, and 1 when a counter is over', () => {
     const { hit, fullness } = fullnessOf(4);
     assert.deepEqual(fullness(), []);
     for (const value of ['a', 'a', 'b']) hit(`k=${value}`);
@@ -105,7 +105,7 @@ describe('the fullness of a limit', () => {
     assert.deepEqual(closed.fullness(), [1], 'a limit of 0');
   });
 
-  it('is 0 once the window has ended, and then starts again', () => {
+  it('drops to 0 when the window ends, and then starts over', () => {
     const { hit, fullness, time } = fullnessOf(4);
     for (let sent = 0; sent < 3; sent += 1) hit('k=a');
     time.nowMs = 60_000;
@@ -115,7 +115,7 @@ describe('the fullness of a limit', () => {
   });
 });
 
-describe('the usages of configured limits', () => {
+describe('the usage of configured limits', () => {
   const [small, large] = [limit(4), limit(8, 'hour', { name: 'large' })];
   const below = { ...node('path=/v1', limit(2)), detailedMetric: true };
   const { hit, stats } = setUp([node('user', [small, large], below), node('free', unlimited)]);
@@ -129,13 +129,13 @@ describe('the usages of configured limits', () => {
   const check = (...[of, descriptor, own, expected]: [string, string, Limit, object | undefined]) =>
     assert.deepEqual(stats.usages()(of, descriptor, own), expected);
 
-  it('keep several limits of one descriptor apart, and join the values that a detailed metric keeps apart', () => {
+  it('is reported per limit of a descriptor, summed over the values that detailed_metric separates', () => {
     check('d', 'user', small, { hits: 5, over: 1, fullness: 1 });
     check('d', 'user', large, { hits: 5, over: 0, fullness: 0.5 });
     check('d', 'user › path=/v1', limit(2), { hits: 4, over: 1, fullness: 1 });
   });
 
-  it('are undefined for limits that were never hit, or are not counted', () => {
+  it('is undefined for limits that were never hit or are not counted', () => {
     check('d', 'free', unlimited, undefined);
     check('other', 'user', small, undefined);
   });

@@ -1,4 +1,4 @@
-/** Which limit a descriptor meets, by the matching rules of envoyproxy/ratelimit. */
+/** Matching descriptors to limits by the rules of envoyproxy/ratelimit, and the keys of counters. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { Limit, LimitDescriptor } from '#config';
@@ -27,14 +27,14 @@ describe('rules', () => {
   const check = (expected: number | undefined, ...entries: string[]) =>
     assert.equal(limitOf(rules, 'shop', ...entries), expected, entries.join(' '));
 
-  it('prefer key and value to the key alone, also where the value has no limit', () => {
+  it('prefer key and value over the key alone, even if the value has no limit', () => {
     check(1, 'user=u');
     check(1, 'user=');
     check(2, 'user=vip');
     check(undefined, 'user=staff');
   });
 
-  it('find nothing for other domains, unknown keys and empty descriptors', () => {
+  it('match nothing for unknown domains, unknown keys and empty descriptors', () => {
     assert.equal(limitOf(rules, 'other', 'user=u'), 9);
     assert.equal(limitOf(rules, 'nowhere', 'user=u'), undefined);
     check(undefined, 'unknown=u');
@@ -42,7 +42,7 @@ describe('rules', () => {
     check(undefined, 'constructor=u', '__proto__=u');
   });
 
-  it('have all limits of a descriptor, each with its place', () => {
+  it('return all limits of a descriptor, with separate counters', () => {
     const several = compileRules([domain('d', node('a', [], node('b=c*', [limit(1), limit(5, 'hour')])))]);
     const found = several.match('d', descriptor('a=1', 'b=cd').entries);
     assert.deepEqual(
@@ -55,7 +55,7 @@ describe('rules', () => {
     assert.notEqual(found[0]?.counterKey, found[1]?.counterKey);
   });
 
-  it('give the values of a request to metrics only with detailed_metric, or of the keys with value_to_metric', () => {
+  it('expose all values of a request to metrics with detailed_metric, and single ones with value_to_metric', () => {
     const check = (outer: object, inner: object, expected: string | undefined, at = 'a') => {
       const own = { ...node(at, [], { ...node('b', limit(1)), ...inner }), ...outer };
       const [found] = compileRules([domain('d', own)]).match('d', descriptor('a=x1', 'b=y').entries);
@@ -72,7 +72,7 @@ describe('rules', () => {
     check({ shareThreshold: true }, { detailedMetric: true }, 'a=x* › b=y', 'a=x*');
   });
 
-  it('find what a plain search of the list finds', () => {
+  it('match the same limits as a plain search of the list', () => {
     const keys = fc.constantFrom('a', 'b', 'a_b');
     const values = fc.constantFrom('', 'x', 'y', 'x_y', 'xx', 'xyx', 'x\nx');
     const patterns = fc.constantFrom('x', 'y', 'x_y', '*', 'x*', '*y', 'x*x', 'x*_*y', '**');
@@ -98,7 +98,7 @@ describe('rules', () => {
   });
 });
 
-/** The same rules, as a plain search. */
+/** The matching rules, implemented as a plain search. */
 function search(level: readonly LimitDescriptor[], [first, ...rest]: readonly Entry[]): readonly Limit[] {
   const ofKey = level.filter(({ key }) => key === first?.key);
   const pattern = (value: string) => new RegExp(`^${value.split('*').join('.*')}$`, 's');
@@ -118,7 +118,7 @@ describe('counter keys of rules', () => {
     assert.equal(new Set(keys).size, keys.length, keys.join(' '));
   }
 
-  it('differ for every two descriptors and domains', () => {
+  it('differ for any two descriptors or domains', () => {
     const texts = fc.string({ unit: fc.constantFrom('a', '_', ':', '1', '|'), maxLength: 4 });
     const keys = ['a', 'a_b', 'b', '_'];
     const entries = fc.array(fc.record({ key: fc.constantFrom(...keys), value: texts }), {
@@ -137,7 +137,7 @@ describe('counter keys of rules', () => {
     );
   });
 
-  it('differ where only the border between two texts differs', () => {
+  it('differ if only the boundary between two texts differs', () => {
     const exact = (key: string, value: string) => ({ ...node('', limit(1)), key, value });
     const using = [node('a=1', [], node('b=2', limit(1))), exact('a=1:1b', '2'), exact('a=1:11:b', '2')];
     const nested = [node('a', [], node('b', limit(1))), node('a_b', limit(1))];
@@ -150,14 +150,14 @@ describe('counter keys of rules', () => {
     checkDifferent(boundedKey(`${long}\ud800`), boundedKey(`${long}\ud801`));
   });
 
-  it('differ for each value below a wildcard, unless the threshold is shared', () => {
+  it('differ for each value of a wildcard, unless the threshold is shared', () => {
     const below = (shareThreshold: boolean, value: string) =>
       keyIn([{ ...node('k=a*', limit(1)), shareThreshold }, node('k', limit(1))], `k=${value}`);
     checkDifferent(below(false, 'a1'), below(false, 'a2'), below(true, 'a1'), below(true, 'b'));
     assert.equal(below(true, 'a1'), below(true, 'a2'));
   });
 
-  it('differ for algorithms, for units, and for limits of the request, but not for other numbers', () => {
+  it('differ by algorithm, unit and origin of the limit, but not by its number of requests', () => {
     const ofLimit = (...own: Parameters<typeof limit>) => keyIn([node('k', limit(...own))], 'k=v');
     const override = { requestsPerUnit: 1, unit: 'minute' } as const;
     checkDifferent(
@@ -170,7 +170,7 @@ describe('counter keys of rules', () => {
     assert.equal(ofLimit(1), ofLimit(5));
   });
 
-  it('are as long as their parts up to 128 characters, and digests of one length above', () => {
+  it('are kept up to 128 characters, and replaced with a digest of fixed length beyond', () => {
     assert.equal(boundedKey('7:'.padEnd(128, 'x')), '7:'.padEnd(128, 'x'));
     const digest = boundedKey('7:'.padEnd(129, 'x'));
     assert.match(digest, /^#[\w+/=]{44}$/);
@@ -183,7 +183,7 @@ describe('a wildcard', () => {
   const check = (pattern: string, text: string, expected: boolean) =>
     assert.equal(compileWildcard(pattern)(text), expected, `${pattern} ${text}`);
 
-  it('matches line breaks and the empty text, and uses no letter twice', () => {
+  it('matches line breaks and empty text, and uses no character twice', () => {
     for (const text of ['', 'a', 'a\nb', '*']) check('*', text, true);
     check('ab*ba', 'aba', false);
     check('ab*ba', 'abba', true);

@@ -84,7 +84,7 @@ function list<Item extends z.ZodType>(item: Item, name: 'descriptors' | 'entries
   return z
     .custom<readonly unknown[]>(Array.isArray, { error: 'must be a list', abort: true })
     .check(({ value, issues }) => {
-      const message = `has ${value.length} ${name}, more than ${max}`;
+      const message = `has ${value.length} ${name}, more than the maximum of ${max}`;
       if (value.length > max) issues.push({ code: 'custom', input: value, message });
     })
     .pipe(z.array(item))

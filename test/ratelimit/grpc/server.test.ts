@@ -76,7 +76,7 @@ describe('the rate-limit server', () => {
   it('answers INVALID_ARGUMENT with the reason to a request beyond a bound', async () => {
     const descriptors = Array.from({ length: 65 }, () => hex('1200'));
     const tooMany = Buffer.concat([onlyDomain, ...descriptors]);
-    await checkRefused(rateLimit, tooMany, 3, 'descriptors has 65 descriptors, more than 64');
+    await checkRefused(rateLimit, tooMany, 3, 'descriptors has 65 descriptors, more than the maximum of 64');
     assert.deepEqual(logged, []);
   });
 

@@ -73,8 +73,11 @@ describe('a request as JSON', () => {
 
   // To read all of a body of 1 MiB takes seconds.
   const zeros = JSON.stringify(Array.from({ length: 100 }, () => 0));
-  refuses(`{"descriptors":${zeros}}`, /^descriptors has 100 descriptors, more than 64$/);
-  refuses(`{"descriptors":[{"entries":${zeros}}]}`, /^descriptors\[0\]\.entries has 100 entries, more than 32$/);
+  refuses(`{"descriptors":${zeros}}`, /^descriptors has 100 descriptors, more than the maximum of 64$/);
+  refuses(
+    `{"descriptors":[{"entries":${zeros}}]}`,
+    /^descriptors\[0\]\.entries has 100 entries, more than the maximum of 32$/,
+  );
   for (const hits of ['-1', '1.5', '4294967296', '"1e3"', '" 1"', 'true'])
     refuses(`{"hitsAddend":${hits}}`, /^hitsAddend must be a whole number from 0 to 4294967295$/);
   for (const unit of ['"minute"', '"UNKNOWN"', '0', '8', '-1', 'null', '[]'])

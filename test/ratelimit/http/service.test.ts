@@ -38,7 +38,7 @@ describe('the rate-limit service over HTTP', () => {
       ['{', /^the body is not JSON: /],
       [{}, /^domain must not be empty$/],
       [{ domain: 'd', hits: 1 }, /^hits is not a field/],
-      [{ domain: 'd'.repeat(257) }, /^domain has 257 characters, more than 256$/],
+      [{ domain: 'd'.repeat(257) }, /^domain has 257 characters, more than the maximum of 256$/],
     ] as const) {
       const { body: answer } = await ask(body).expect(400);
       assert.deepEqual([answer.code, answer.message], [400, '400: Bad Request']);
