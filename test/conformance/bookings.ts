@@ -164,7 +164,7 @@ function stayCases(client: BookingClient): void {
     'begins and does not end': { [from]: start },
     'ends and does not begin': { [to]: end },
     'is longer than 90 nights or days': { [from]: start, [to]: farEnd },
-    'lies in the past': { [from]: past, [to]: pastEnd },
+    'is in the past': { [from]: past, [to]: pastEnd },
     'lies at the end of the calendar': { [from]: in9999(start), [to]: in9999(end) },
     'is not on the calendar': { [from]: start.replace(/-\d\d-\d\d/, '-02-30'), [to]: end },
   };

@@ -45,7 +45,7 @@ export function bookingLimitsContract(create: () => Promise<ScratchDatabase>): v
     const user = 'patient';
     const held = [await hold(user), await hold(user), await hold(user)];
     const { detail, headers } = await refuse(hold(user), 'too-many-holds');
-    assert.match(detail ?? '', /may hold 3 at once: confirm or cancel one, or wait until 2030-01-01T09:45:00/);
+    assert.match(detail ?? '', /the limit is 3\. Confirm or cancel one, or wait until 2030-01-01T09:45:00/);
     assert.equal(headers?.['Retry-After'], '900');
     for (const [index, status] of (['confirmed', 'cancelled'] as const).entries()) {
       await world.hotels.change(held[index]?.id ?? '', status, () => {});
@@ -67,7 +67,7 @@ export function bookingLimitsContract(create: () => Promise<ScratchDatabase>): v
     const keys = [randomUUID(), randomUUID(), randomUUID()];
     for (const key of [...keys, ...keys]) await ask(key);
     await refuse(ask(randomUUID()), 'too-many-holds');
-    assert.equal((await ask(keys[0] ?? '')).replayed, true);
+    assert.equal((await ask(keys[0] ?? '')).isReplayed, true);
   });
 
   it('is so many rooms in one night, in any hotel, of 24 requests at once', async () => {
@@ -82,7 +82,7 @@ export function bookingLimitsContract(create: () => Promise<ScratchDatabase>): v
     assert.equal(madeOf(outcomes), 5);
     assert.deepEqual(slugsOf(outcomes), ['too-many-units']);
     const { detail } = await refuse(book(world.hotels, hotelId, nights(8, 3)), 'too-many-units');
-    assert.match(detail ?? '', /take 5 rooms on the night of 2030-01-11, and may take 5/);
+    assert.match(detail ?? '', /booked 5 rooms for the night of 2030-01-11; the limit is 5/);
     await book(world.hotels, hotelId, nights(8, 2));
     await book(world.hotels, hotelId, nights(11));
   });

@@ -269,15 +269,15 @@ function retriesContract(worldOf: () => World, urlOf: () => string): void {
       more: Partial<NewRequest> = {},
       { hotels } = worldOf(),
     ) => {
-      const { response, replayed } = await hotels.create(requestFor(hotelId, more), asked, ({ id }) => ({ id }));
-      return { id: response.id, replayed };
+      const { response, isReplayed } = await hotels.create(requestFor(hotelId, more), asked, ({ id }) => ({ id }));
+      return { id: response.id, isReplayed };
     };
 
     it('is a new request for another user or another URL', async () => {
       const hotelId = await worldOf().addHotel({ name: 'double', units: 5 });
       const asked = newRequest();
       const scopes = [asked.scope, ['bob', ...asked.scope.slice(1)], ['ann', 'POST', '/v1/cars/bookings/']];
-      for (const scope of scopes) assert.equal((await ask(hotelId, { ...asked, scope })).replayed, false);
+      for (const scope of scopes) assert.equal((await ask(hotelId, { ...asked, scope })).isReplayed, false);
     });
 
     it('books once when it comes 32 times at once, to two servers', async () => {
@@ -289,12 +289,12 @@ function retriesContract(worldOf: () => World, urlOf: () => string): void {
       );
       await other.database.close();
       const made = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-      assert.equal(made.filter(({ replayed }) => !replayed).length, 1);
+      assert.equal(made.filter(({ isReplayed }) => !isReplayed).length, 1);
       assert.equal(new Set(made.map(({ id }) => id)).size, 1);
       for (const one of outcomes) if (one.status === 'rejected') assert.equal(one.reason.slug, 'idempotency-running');
       assert.ok(made.length < outcomes.length, 'no request was refused because another was running');
       assert.equal(await countBookings(worldOf().database, hotelId), 1);
-      assert.equal((await ask(hotelId, asked)).replayed, true);
+      assert.equal((await ask(hotelId, asked)).isReplayed, true);
     });
 
     it('is a new request after a day; old responses are deleted as new requests come', async () => {

@@ -31,10 +31,15 @@ const known: readonly Known[] = [
   {
     check: valid,
     status: 400,
-    says: /"(?:must (?:not )?be (?:after|at most) |lies in the past)/,
+    says: /"(?:must (?:not )?be (?:after|at most) |is in the past)/,
     why: 'a stay has an order, a length and a time',
   },
-  { check: valid, status: 400, says: /is no room type of|is the id of no/, why: 'what there is to book are rows' },
+  {
+    check: valid,
+    status: 400,
+    says: /is not a room type of|is not the id of a/,
+    why: 'what there is to book are rows',
+  },
   { check: valid, status: 400, says: /is not a value that an item here can have/, why: 'no item could ever have it' },
   { check: valid, status: 400, says: /"parameter":"sort","detail":"names \w+ more than once/, why: 'id is -id, too' },
   {

@@ -50,7 +50,7 @@ describeOnDatabases('64 clients who race for the last room', (create) => {
     for (const answer of soldOut) {
       const { alternatives, detail } = answer.body as { alternatives: readonly unknown[]; detail: string };
       assert.ok(alternatives.length > 0);
-      assert.match(detail, /^Nothing is left of this hotel for these days\. Free instead: .* to .*\.$/);
+      assert.match(detail, /^This hotel is fully booked for these days\. Available instead: .* to .*\.$/);
     }
   });
 });

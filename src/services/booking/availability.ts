@@ -1,4 +1,4 @@
-/** Which units of an offer are free on which day: counts them, takes and releases them, and looks ahead for free days. */
+/** Availability: counts, reserves and releases the units of an offer day by day, and searches for free days. */
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { createStatement, type Tables, type TakenUnitRow } from '#storage';
 import type { BookingKind, Offer } from './kind.ts';
@@ -6,7 +6,7 @@ import { endsTooLate, lengthOf, type Stay, shiftStay } from './stay.ts';
 
 export type UnitStatements = ReturnType<typeof prepareUnits>;
 
-/** The statements about the offers of a kind and their units. */
+/** Prepares the statements that read a kind's offers and read and write their units. */
 export function prepareUnits({ tables, offer: { columns } }: BookingKind) {
   const days = sql.table(tables.days);
   return {
@@ -46,8 +46,8 @@ export function prepareUnits({ tables, offer: { columns } }: BookingKind) {
         where id = ${slot(({ id }) => id)} and status = 'pending' and expires_at <= ${slot(({ now }) => now)}`,
     ),
     deleteUnits: createStatement<string>((slot) => sql`delete from ${days} where booking_id = ${slot((id) => id)}`),
-    /** Ends the hold of a booking that is confirmed: its units no longer lapse. */
-    keepUnits: createStatement<string>(
+    /** Makes the units of a held booking permanent, for when it is confirmed. */
+    confirmUnits: createStatement<string>(
       (slot) => sql`update ${days} set held_until = null where booking_id = ${slot((id) => id)}`,
     ),
   };
@@ -57,8 +57,8 @@ const unitColumns = ['offer_id', 'day', 'unit', 'units', 'booking_id', 'held_unt
 
 type UnitInUse = Pick<TakenUnitRow, 'day' | 'unit' | 'booking_id' | 'held_until'>;
 
-/** The offers of some hotels or cars, cheapest first. */
-export async function offersOf(
+/** Returns the offers of the given hotels or cars, cheapest first. */
+export async function loadOffers(
   kysely: Kysely<Tables>,
   { readOffers }: UnitStatements,
   resourceIds: readonly string[],
@@ -66,14 +66,14 @@ export async function offersOf(
   return resourceIds.length === 0 ? [] : (await readOffers(kysely, resourceIds)).rows;
 }
 
-/** How many units are taken on which day, by offer; a day without an entry has none taken. */
+/** The number of taken units per day, by offer ID. A missing day means that no unit is taken. */
 export type TakenUnits = ReadonlyMap<string, ReadonlyMap<number, number>>;
 
 type Days = Pick<Stay, 'firstDay' | 'endDay'>;
 
 interface TakenSearch extends Days {
   readonly offers: readonly Offer[];
-  /** RFC 3339, UTC, as in all searches. */
+  /** RFC 3339 in UTC, like every `now` in this file. */
   readonly now: string;
 }
 
@@ -83,8 +83,8 @@ interface TakenCount {
   readonly taken: number | string;
 }
 
-/** A hold that has lapsed takes nothing. */
-export async function takenIn(
+/** Counts the taken units of each offer and day. Expired holds do not count. */
+export async function readTakenUnits(
   kysely: Kysely<Tables>,
   { countTaken }: UnitStatements,
   search: TakenSearch,
@@ -96,14 +96,17 @@ export async function takenIn(
   return taken;
 }
 
-/** The number of units that are free on every day of a stay. */
+/** Returns how many units of the offer can be booked for the whole stay. */
 export function unitsLeft({ id, units }: Offer, { firstDay, endDay }: Stay, taken: TakenUnits): number {
   let most = 0;
   for (let day = firstDay; day < endDay; day += 1) most = Math.max(most, taken.get(id)?.get(day) ?? 0);
   return Math.max(0, units - most);
 }
 
-/** True for a hotel or car with an offer for so many guests, and if there is a stay, one that is free on all of its days. */
+/**
+ * Builds an SQL condition for hotels or cars that have an offer for the number of guests. With a stay, the offer must
+ * also be free on every day of it.
+ */
 export function hasRoom(
   { tables, offer: { columns } }: BookingKind,
   guests: number,
@@ -125,44 +128,44 @@ export function hasRoom(
   )`;
 }
 
-/** An offer with the days on which it is free. */
+/** An offer and a stay for which it is free. */
 export interface FreeStay {
   readonly offer: Offer;
   readonly stay: Stay;
 }
 
-/** The first of the offers that is free for the stay. */
+/** Finds the first offer that is free for the stay. */
 export async function findFreeOffer(
   kysely: Kysely<Tables>,
   statements: UnitStatements,
   { offers, stay, now }: StaySearch,
 ): Promise<FreeStay | undefined> {
-  const taken = await takenIn(kysely, statements, { ...stay, offers, now });
+  const taken = await readTakenUnits(kysely, statements, { ...stay, offers, now });
   const offer = offers.find((each) => unitsLeft(each, stay, taken) > 0);
   return offer && { offer, stay };
 }
 
 const daysAhead = 365;
-const daysAtOnce = 30;
+const daysPerQuery = 30;
 
 export interface StaySearch {
-  /** In the order in which they are tried for each day. */
+  /** In order of preference. */
   readonly offers: readonly Offer[];
-  /** The first stay that would do; later ones have the same length. */
+  /** The earliest acceptable stay. Later ones have the same length. */
   readonly stay: Stay;
   readonly now: string;
 }
 
-/** The offers that are free for as long as the stay, with the day on which it would begin: earliest first, a year ahead at most. */
-export async function* freeStays(
+/** Yields free stays of the same length, earliest first: one per start date, up to a year ahead. */
+export async function* findFreeStays(
   kysely: Kysely<Tables>,
   statements: UnitStatements,
   { offers, stay, now }: StaySearch,
 ): AsyncGenerator<FreeStay, undefined> {
-  for (let from = 0; from < daysAhead; from += daysAtOnce) {
-    const to = Math.min(from + daysAtOnce, daysAhead);
+  for (let from = 0; from < daysAhead; from += daysPerQuery) {
+    const to = Math.min(from + daysPerQuery, daysAhead);
     const days = { firstDay: stay.firstDay + from, endDay: stay.firstDay + to - 1 + lengthOf(stay) };
-    const taken = await takenIn(kysely, statements, { ...days, offers, now });
+    const taken = await readTakenUnits(kysely, statements, { ...days, offers, now });
     for (let ahead = from; ahead < to; ahead += 1) {
       const shifted = shiftStay(stay, ahead);
       if (endsTooLate(shifted)) return undefined;
@@ -173,9 +176,9 @@ export async function* freeStays(
 }
 
 /**
- * The first free unit of each day of a stay, once the holds that have lapsed are released; undefined if a day has none
- * after all. Units count places and name no particular room, so a stay may have different ones: so stays fit, in any order
- * of booking, as long as no day needs more units than there are.
+ * Releases expired holds, then returns the first free unit of each day of the stay. Undefined if some day has no free
+ * unit after all. A unit is not a particular room, so its number may differ from day to day. This way, a stay fits
+ * whenever every day has a free unit, in whatever order the bookings were made.
  */
 export async function findUnits(
   kysely: Kysely<Tables>,
@@ -194,14 +197,14 @@ export async function findUnits(
   return units;
 }
 
-/** As `<day> <unit>`. */
+/** Returns the taken units as `<day> <unit>`. */
 async function unitsInUse(
   kysely: Kysely<Tables>,
   statements: UnitStatements,
-  wanted: FreeStay,
+  freeStay: FreeStay,
   now: string,
 ): Promise<ReadonlySet<string>> {
-  const read = async () => (await statements.readUnits(kysely, wanted)).rows;
+  const read = async () => (await statements.readUnits(kysely, freeStay)).rows;
   let rows = await read();
   const lapsed = rows.filter(({ held_until }) => held_until !== null && held_until <= now);
   for (const id of new Set(lapsed.map(({ booking_id }) => booking_id))) {
@@ -212,8 +215,8 @@ async function unitsInUse(
 }
 
 /**
- * Writes the booking before its days, like every other writer of both: otherwise two of them could deadlock. A booking
- * that was confirmed in the meantime keeps its days.
+ * Cancels a booking whose hold has expired and frees its units, unless it was confirmed in the meantime. Writes the
+ * booking before its days, like all code that writes both: a different order could deadlock.
  */
 async function releaseLapsed(
   kysely: Kysely<Tables>,

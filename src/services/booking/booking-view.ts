@@ -1,4 +1,4 @@
-/** What clients see of every booking: its status, its reference, its price and what a cancellation gives back. */
+/** The fields that all bookings have in the API: status, reference, price, cancellation policy and so on. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type DerivedField, type Field, timeSchema, urlField } from '#query';
@@ -13,12 +13,15 @@ export interface BookingFields<Row extends BookingRow> {
   readonly last: Fields<Row>;
 }
 
-/** The fields of a kind, which say what was booked and for when, come between the two groups. */
+/** Returns the common fields in two groups. Each kind puts its own fields (what was booked, and when) between them. */
 export function bookingFields<Row extends BookingRow>(): BookingFields<Row> {
   return { first, last } as unknown as BookingFields<Row>;
 }
 
-/** Of a hotel, a car or a booking; capitals are accepted. `example`: the id of a demo row, so that readers can try it. */
+/**
+ * Schema for the ID of a hotel, car or booking. Accepts upper case. Pass the ID of a demo row as `example`, so that
+ * readers of the documentation can try it.
+ */
 export function idSchema(example: string) {
   return z
     .uuid()
@@ -32,7 +35,7 @@ const first: Fields<BookingRow> = {
   status: { column: 'status', schema: bookingStatusSchema },
   reference: {
     column: 'reference',
-    schema: z.string().meta({ description: 'Short, to be read aloud.', examples: ['7Q4M-0ZKD'] }),
+    schema: z.string().meta({ description: 'A short code that is easy to read aloud.', examples: ['7Q4M-0ZKD'] }),
     toPublic: formatReference,
     fromPublic: parseReference,
   },
@@ -40,11 +43,13 @@ const first: Fields<BookingRow> = {
 
 const refundsSchema = z
   .array(z.object({ before: z.iso.datetime(), refund: moneySchema }))
-  .describe('A cancellation before that time gives back that much, earliest first; afterwards nothing.');
+  .describe(
+    'The refund steps, earliest first: cancelling before the time in `before` refunds `refund`. After the last, nothing is refunded.',
+  );
 
 const last: Fields<BookingRow> = {
   price: {
-    schema: moneyFor('For the whole stay, as it was when it was booked.'),
+    schema: moneyFor('The price of the whole stay, fixed at the time of booking.'),
     show: ({ price, currency }) => moneyOf(price, currency),
   },
   created_at: { column: 'created_at', schema: timeSchema },
@@ -52,7 +57,7 @@ const last: Fields<BookingRow> = {
     schema: z.iso
       .datetime()
       .optional()
-      .describe('Of a pending booking: it lapses then, unless it is confirmed before.'),
+      .describe('When a pending booking expires unless it is confirmed. Only pending bookings have it.'),
     show: ({ expires_at }) => expires_at ?? undefined,
   },
   cancellation_policy: {
@@ -60,7 +65,7 @@ const last: Fields<BookingRow> = {
     show: ({ policy, currency }) => showRefunds(JSON.parse(policy), currency),
   },
   refund: {
-    schema: moneyFor('Of a cancelled booking: what was given back.').optional(),
+    schema: moneyFor('The amount that was refunded. Only cancelled bookings have it.').optional(),
     show: ({ refund, currency }) => (refund === null ? undefined : moneyOf(refund, currency)),
   },
   url: urlField<BookingRow>({ column: 'id', schema: z.uuid().toLowerCase(), path: 'bookings/' }),
@@ -70,10 +75,10 @@ function showRefunds(steps: readonly RefundStep[], currency: string) {
   return steps.map(({ before, refund }) => ({ before, refund: moneyOf(refund, currency) }));
 }
 
-/** Crockford's base 32: without I, L, O and U, no letter is misread or misheard. */
+/** Crockford's Base32 alphabet. It leaves out I, L, O and U, which are easily misread or misheard. */
 const referenceLetters = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** Eight characters, 40 random bits: the last ones of a UUID, since Node draws the bits of many UUIDs at once. */
+/** Returns eight characters: 40 random bits, from the end of a UUID because Node generates UUIDs in cheap batches. */
 export function createReference(): string {
   let bits = Number.parseInt(randomUUID().slice(-10), 16);
   let reference = '';
@@ -81,12 +86,15 @@ export function createReference(): string {
   return reference;
 }
 
-/** In two groups, such as `7Q4M-0ZKD`. */
+/** Formats a reference in two groups, such as `7Q4M-0ZKD`. */
 export function formatReference(reference: string): string {
   return `${reference.slice(0, 4)}-${reference.slice(4)}`;
 }
 
-/** Accepts what a person heard or wrote: small letters, no dash, letters that look alike. Undefined if it is no reference. */
+/**
+ * Parses a reference as a person may type it: in lower case, without the dash, or with look-alike letters. Undefined if
+ * it is not a reference.
+ */
 export function parseReference(text: string): string | undefined {
   const plain = text.toUpperCase().replaceAll('-', '').replaceAll('O', '0').replaceAll(/[IL]/g, '1');
   return /^[\dA-HJKMNP-TV-Z]{8}$/.test(plain) ? plain : undefined;

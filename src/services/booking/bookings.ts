@@ -1,4 +1,4 @@
-/** GET, POST and PATCH of bookings, each by its owner alone. */
+/** The routes of bookings: list, create, read and change them. Users can access only their own. */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { problem, requestContext, userHeader } from '#http';
@@ -15,16 +15,16 @@ import { type BookingStoreOptions, createBookingStore } from './store.ts';
 export interface BookingsDefinition<Row extends BookingRow, Body extends object> {
   readonly view: View<Row>;
   readonly list: ListOptions<Row>;
-  /** The body of a request for a booking; its fields may include both ends of a stay, and `hold`. */
+  /** Schema of the request body. Its fields may include `hold` and the start and end of the stay. */
   readonly schema: z.ZodType<Body>;
   readonly requestOf: (body: Body) => Pick<BookingRequest, 'resourceId' | 'offerName' | 'guests' | 'hold'>;
 }
 
-/** The field `hold` of a request for a booking. */
+/** Schema of the `hold` field of a booking request. */
 export const holdSchema = z
   .boolean()
   .default(false)
-  .describe('Makes a pending booking, which is free again at `expires_at` unless it is confirmed before.');
+  .describe('Creates a pending booking, which expires at `expires_at` unless it is confirmed first.');
 
 const changeSchema = z
   .strictObject({ status: z.enum(['confirmed', 'cancelled']) })
@@ -63,12 +63,11 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
       version,
       schema,
       guard: ownerOf,
-      async create(ctx, { input, identity, responseFor }) {
+      create(ctx, { input, identity, responseFor }) {
         const user = ownerOf(ctx);
         const request = { ...requestOf(input), user, stay: stayIn(kind, daysMax, input) };
         const scope = [kind.name, user, ctx.method, requestContext(ctx).basePath + ctx.path];
-        const { response, replayed } = await store.create(request, identity && { scope, ...identity }, responseFor);
-        return { response, isReplayed: replayed };
+        return store.create(request, identity && { scope, ...identity }, responseFor);
       },
     }),
     item<Row>({ docs: docs.get, path: '/bookings/:id', title: titles.booking, view, version, find }),
@@ -87,19 +86,21 @@ export function bookingRoutes<Row extends BookingRow, Body extends object>(
   ];
 }
 
-/** Throws `bad-body`. */
+/** Parses the stay in a request body. Throws `bad-body` if it is invalid. */
 function stayIn(kind: BookingKind, daysMax: number, body: object): BookingRequest['stay'] {
   const parsed = parseStay(kind, daysMax, body as Readonly<Record<string, string | undefined>>);
   if (parsed.ok) return parsed.stay;
   throw badBody(...parsed.faults.map(({ field, detail }) => ({ pointer: `/${field}`, detail })));
 }
 
-/** The user that the gateway's auth service named. Throws `unauthorized` if the request did not come through a gateway. */
+/**
+ * Returns the user that the gateway authenticated. Throws `unauthorized` if the request did not come through a gateway.
+ */
 export function ownerOf(ctx: Context): string {
   const user = ctx.req.headers[userHeader];
   if (typeof user === 'string' && user !== '') return user;
   throw problem('unauthorized', {
-    detail: 'Bookings belong to a user: call this service through the gateway.',
+    detail: 'Bookings belong to a user. Call this service through the gateway, which authenticates the user.',
     headers: { 'WWW-Authenticate': 'Basic realm="travel", charset="UTF-8"' },
   });
 }

@@ -1,16 +1,20 @@
-/** What a cancellation gives back, settled when a booking is made. */
+/** The refund steps of a cancellation, which are fixed when a booking is made. */
 import { timeText } from './stay.ts';
 
-/** A cancellation before that time refunds so much, in minor units. */
+/** Cancelling before the time `before` refunds the amount `refund`. */
 export interface RefundStep {
   /** RFC 3339, UTC. */
   readonly before: string;
+  /** In minor units. */
   readonly refund: number;
 }
 
 const fullRefundUntilMs = 48 * 3_600_000;
 
-/** Earliest first: the whole price until 48 hours before the beginning, then half, then nothing. */
+/**
+ * Returns the steps that are still ahead, earliest first: the full price until 48 hours before the stay begins, half of
+ * it until the stay begins, then nothing.
+ */
 export function createRefundSteps(price: number, beginsMs: number, nowMs: number): readonly RefundStep[] {
   const step = (beforeMs: number, refund: number) => (beforeMs > nowMs ? [{ before: timeText(beforeMs), refund }] : []);
   return [...step(beginsMs - fullRefundUntilMs, price), ...step(beginsMs, Math.floor(price / 2))];

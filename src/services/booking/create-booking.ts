@@ -1,4 +1,4 @@
-/** Chooses what is free, takes it and writes the booking, in one transaction; or says what else there is. */
+/** Creates a booking in one transaction, or reports what can be booked instead when everything is taken. */
 import { randomUUIDv7 } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { type Fault, type Problem, problem } from '#http';
@@ -6,38 +6,38 @@ import { type BookingRow, createStatement, type Database, type Tables } from '#s
 import {
   type FreeStay,
   findFreeOffer,
+  findFreeStays,
   findUnits,
-  freeStays,
-  offersOf,
-  takenIn,
+  loadOffers,
+  readTakenUnits,
   type UnitStatements,
   unitsLeft,
 } from './availability.ts';
 import { createReference } from './booking-view.ts';
 import { createRefundSteps } from './cancellation.ts';
 import { type BookingKind, fixedColumns, type Offer } from './kind.ts';
-import { type BookingLimits, type LimitStatements, lockUser, requireHold, requireUnit } from './limits.ts';
+import { type BookingLimits, checkHoldLimit, checkUnitLimit, type LimitStatements, lockUser } from './limits.ts';
 import { moneyOf } from './money.ts';
 import { dayMs, holdMs, inThePast, lengthOf, type Stay, shiftStay, stayOf, timeText } from './stay.ts';
 
 export interface BookingRequest {
   readonly user: string;
-  /** The hotel or the car. */
+  /** The ID of the hotel or car. */
   readonly resourceId: string;
-  /** Undefined: the cheapest that is free. */
+  /** Undefined to book the cheapest free offer. */
   readonly offerName: string | undefined;
-  /** Undefined: the next free day. */
+  /** Undefined to book the next free day. */
   readonly stay: Stay | undefined;
   readonly guests: number;
-  /** Whether the booking is pending at first, and lapses unless it is confirmed. */
+  /** Creates a pending booking, which expires unless it is confirmed. */
   readonly hold: boolean;
   readonly nowMs: number;
 }
 
-/** A kind with its statements. */
+/** A kind and its prepared statements. */
 export type PreparedKind = BookingKind & UnitStatements & LimitStatements & ReturnType<typeof prepareInsert>;
 
-/** The statement that writes a booking unless there is one with its reference. */
+/** Prepares the statement that inserts a booking unless its reference is already in use. */
 export function prepareInsert(kind: BookingKind) {
   const table = sql.table(kind.tables.bookings);
   const columns = [...fixedColumns(kind), 'status', 'version', 'expires_at', 'refund'];
@@ -58,8 +58,9 @@ export interface CreateBookingOptions {
 }
 
 /**
- * In a transaction, which must be rolled back when it throws: `bad-body`, `too-many-holds`, `too-many-units`, or SoldOut.
- * All checks come before it writes, since a refusal that has written nothing costs no rollback.
+ * Creates a booking in the given transaction. Throws SoldOut or one of the problems `bad-body`, `too-many-holds` and
+ * `too-many-units`; the transaction must then be rolled back. Makes all checks before the first write, so that
+ * rejecting a request is cheap.
  */
 export async function createBooking<Row extends BookingRow>(
   { database, kind, limits }: CreateBookingOptions,
@@ -68,17 +69,17 @@ export async function createBooking<Row extends BookingRow>(
 ): Promise<Row> {
   const { user, hold, nowMs } = request;
   const now = timeText(nowMs);
-  // The user before the hotel or car: otherwise two bookings could deadlock.
+  // Lock the user before the hotel or car: a different order could deadlock two bookings.
   await lockUser(database, transaction, kind, user);
-  if (hold) await requireHold(transaction, kind, limits, { user, nowMs, now });
+  if (hold) await checkHoldLimit(transaction, kind, limits, { user, nowMs, now });
   if (database.dialect === 'postgres') await lock(transaction, kind, request.resourceId);
-  const { offer, stay } = await choose(transaction, kind, request, now);
-  await requireUnit(transaction, kind, limits, { user, stay, now });
+  const { offer, stay } = await chooseOffer(transaction, kind, request, now);
+  await checkUnitLimit(transaction, kind, limits, { user, stay, now });
   const units = await findUnits(transaction, kind, { offer, stay }, now);
-  // A hold that has lapsed by our clock may have been confirmed by that of another process.
-  if (units === undefined) throw new SoldOut({ request, offers: [offer], fitting: [offer] });
+  // A hold that has expired by our clock may have been confirmed by another process, whose clock is behind.
+  if (units === undefined) throw new SoldOut({ request, offers: [offer], matching: [offer] });
   const heldUntil = hold ? timeText(nowMs + holdMs) : null;
-  // In the order of time, so that bookings made together lie side by side in each index, and a commit writes fewer pages.
+  // Version 7 sorts by time, so bookings made together are adjacent in each index and a commit writes fewer pages.
   const id = randomUUIDv7();
   const row = await insert(transaction, kind, columnsOf(kind, { id, request, offer, stay, now, heldUntil }));
   const taken = { offer_id: offer.id, units: offer.units, booking_id: id, held_until: heldUntil };
@@ -87,28 +88,28 @@ export async function createBooking<Row extends BookingRow>(
   return row as unknown as Row;
 }
 
-/** One booking of a hotel or car at a time. In SQLite the transaction itself is the lock. */
+/** Serializes the bookings of a hotel or car. SQLite does not need this: it runs one write transaction at a time. */
 async function lock(transaction: Kysely<Tables>, { tables }: BookingKind, id: string): Promise<void> {
   await sql`select 1 from ${sql.table(tables.resources)} where id = ${id} for no key update`.execute(transaction);
 }
 
-async function choose(
+async function chooseOffer(
   kysely: Kysely<Tables>,
   kind: PreparedKind,
   request: BookingRequest,
   now: string,
 ): Promise<FreeStay> {
   const { stay, nowMs } = request;
-  // Checked here and not with the body: a repeated request gets its stored response, however late it comes.
+  // Not checked when the body is parsed, because a repeated request gets its stored response however late it is.
   if (stay && stay.fromMs < kind.stay.earliestMs(nowMs)) {
     throw badBody({ pointer: `/${kind.stay.fields[0]}`, detail: inThePast });
   }
-  const offers = await offersOf(kysely, kind, [request.resourceId]);
-  const fitting = fittingOffers(kind, offers, request);
+  const offers = await loadOffers(kysely, kind, [request.resourceId]);
+  const matching = matchingOffers(kind, offers, request);
   const chosen = stay
-    ? await findFreeOffer(kysely, kind, { offers: fitting, stay, now })
-    : (await freeStays(kysely, kind, { offers: fitting, stay: nextStay(kind, nowMs), now }).next()).value;
-  if (chosen === undefined) throw new SoldOut({ request, offers, fitting });
+    ? await findFreeOffer(kysely, kind, { offers: matching, stay, now })
+    : (await findFreeStays(kysely, kind, { offers: matching, stay: nextStay(kind, nowMs), now }).next()).value;
+  if (chosen === undefined) throw new SoldOut({ request, offers, matching });
   return chosen;
 }
 
@@ -117,20 +118,20 @@ function nextStay(kind: BookingKind, nowMs: number): Stay {
   return stayOf(fromMs, fromMs + dayMs);
 }
 
-/** The offers that the request may mean. */
-function fittingOffers(
+/** Returns the offers that match the request, free or not. Throws `bad-body` if there are none. */
+function matchingOffers(
   { name: kindName, idField, offer: { nameField, noun, unitNoun } }: BookingKind,
   offers: readonly Offer[],
   { offerName, guests }: BookingRequest,
 ): readonly Offer[] {
-  if (offers.length === 0) throw badBody({ pointer: `/${idField}`, detail: `is the id of no ${kindName}` });
+  if (offers.length === 0) throw badBody({ pointer: `/${idField}`, detail: `is not the id of a ${kindName}` });
   const named = offers.filter(({ name }) => offerName === undefined || name === offerName);
   if (named.length === 0) {
     const known = offers.map(({ name }) => name).join(', ');
-    throw badBody({ pointer: `/${nameField}`, detail: `is no ${noun} of this ${kindName}; known: ${known}` });
+    throw badBody({ pointer: `/${nameField}`, detail: `is not a ${noun} of this ${kindName}; known: ${known}` });
   }
-  const fitting = named.filter((offer) => offer.guests >= guests);
-  if (fitting.length > 0) return fitting;
+  const matching = named.filter((offer) => offer.guests >= guests);
+  if (matching.length > 0) return matching;
   const most = Math.max(...named.map((offer) => offer.guests));
   throw badBody({ pointer: '/guests', detail: `must be at most ${most} in one ${unitNoun}` });
 }
@@ -140,14 +141,14 @@ export function badBody(...errors: readonly Fault[]): Problem {
   return problem('bad-body', { errors });
 }
 
-/** Draws references until one is new; among a million bookings, one in a million needs a second attempt. */
+/** Inserts a booking with a random reference. Retries if that is taken: once in a million, with a million bookings. */
 async function insert(transaction: Kysely<Tables>, { insertBooking }: PreparedKind, columns: NewRow): Promise<NewRow> {
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const row = { reference: createReference(), ...columns };
     const { numAffectedRows } = await insertBooking(transaction, row);
     if (numAffectedRows !== 0n) return row;
   }
-  throw new Error('no new reference was found for a booking');
+  throw new Error('could not find an unused booking reference in five attempts');
 }
 
 interface NewBooking extends FreeStay {
@@ -157,7 +158,7 @@ interface NewBooking extends FreeStay {
   readonly heldUntil: string | null;
 }
 
-/** All columns but the reference. */
+/** Returns the values of all columns except the reference. */
 function columnsOf(kind: BookingKind, { id, request, offer, stay, now, heldUntil }: NewBooking): NewRow {
   const price = offer.price * lengthOf(stay);
   return {
@@ -182,11 +183,11 @@ interface SoldOutDetails {
   readonly request: BookingRequest;
   /** All offers of the hotel or car. */
   readonly offers: readonly Offer[];
-  /** The offers that the request may mean. */
-  readonly fitting: readonly Offer[];
+  /** The offers that match the request. */
+  readonly matching: readonly Offer[];
 }
 
-/** Ends the transaction; the alternatives are searched after it, when no other request waits for it. */
+/** Aborts the transaction. Alternatives are searched afterwards, so that other requests do not wait for the search. */
 export class SoldOut extends Error {
   override readonly name = 'SoldOut';
   readonly details: SoldOutDetails;
@@ -199,7 +200,7 @@ export class SoldOut extends Error {
 
 export const alternativesMax = 5;
 
-/** The problem `sold-out`, with other offers for the same days, then with later days. */
+/** Creates the `sold-out` problem. Its alternatives are other offers for the same days, then later days. */
 export async function soldOutProblem(
   kysely: Kysely<Tables>,
   kind: PreparedKind,
@@ -216,36 +217,36 @@ export async function soldOutProblem(
   return problem('sold-out', { detail: soldOutDetail(kind, details.request, found), extension: { alternatives } });
 }
 
-/** Without a stay all days of a year were tried. */
 function soldOutDetail(
   { name, stay: { print }, alternative }: BookingKind,
   { stay }: BookingRequest,
   found: readonly FreeStay[],
 ): string {
-  if (stay === undefined) return `Nothing is left of this ${name} within a year.`;
-  const sentence = `Nothing is left of this ${name} for these days`;
-  if (found.length === 0) return `${sentence}, nor as long within a year.`;
+  // Without a stay, every day of the coming year has been tried.
+  if (stay === undefined) return `This ${name} is fully booked for a year.`;
+  const sentence = `This ${name} is fully booked for these days`;
+  if (found.length === 0) return `${sentence}, and for any stay of this length within a year.`;
   const others = found.map(({ offer, stay: { fromMs, toMs } }) =>
     [...Object.values(alternative.valuesOf(offer)), `${print(fromMs)} to ${print(toMs)}`].join(' '),
   );
-  return `${sentence}. Free instead: ${others.join('; ')}.`;
+  return `${sentence}. Available instead: ${others.join('; ')}.`;
 }
 
 async function findAlternatives(
   kysely: Kysely<Tables>,
   kind: PreparedKind,
-  { request: { stay, guests, nowMs }, offers, fitting }: SoldOutDetails,
+  { request: { stay, guests, nowMs }, offers, matching }: SoldOutDetails,
 ): Promise<readonly FreeStay[]> {
   if (stay === undefined) return [];
   const largeEnough = offers.filter((offer) => offer.guests >= guests);
   const now = timeText(nowMs);
-  const taken = await takenIn(kysely, kind, { ...stay, offers: largeEnough, now });
+  const taken = await readTakenUnits(kysely, kind, { ...stay, offers: largeEnough, now });
   const found: FreeStay[] = largeEnough
     .filter((offer) => unitsLeft(offer, stay, taken) > 0)
     .slice(0, alternativesMax)
     .map((offer) => ({ offer, stay }));
   if (found.length === alternativesMax) return found;
-  for await (const later of freeStays(kysely, kind, { offers: fitting, stay: shiftStay(stay, 1), now })) {
+  for await (const later of findFreeStays(kysely, kind, { offers: matching, stay: shiftStay(stay, 1), now })) {
     found.push(later);
     if (found.length === alternativesMax) break;
   }

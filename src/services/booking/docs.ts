@@ -1,4 +1,4 @@
-/** Titles and texts of the API description, in the words of the kind. */
+/** Titles and descriptions for the API documentation of a booking service. */
 import { z } from 'zod';
 import type { ApiInfo, OperationDocs } from '#rest';
 import { alternativesMax } from './create-booking.ts';
@@ -8,7 +8,7 @@ import { moneySchema } from './money.ts';
 import { stayEndSchemas } from './stay.ts';
 
 export function apiInfo(
-  { name, dayName, plural, offer: { unitNoun }, stay: { fields } }: BookingKind,
+  { dayName, plural, offer: { unitNoun }, stay: { fields } }: BookingKind,
   { holdsMax, daysMax, unitsMax }: BookingLimits,
 ): ApiInfo {
   const [from, to] = fields;
@@ -16,10 +16,10 @@ export function apiInfo(
     title: capitalised(plural),
     version: '1',
     description: [
-      `${capitalised(plural)}, what is left of them for a stay, and your bookings of them.`,
-      `A booking is for whole ${dayName}s, at most ${daysMax}, from \`${from}\` to \`${to}\`. It goes from \`pending\` to \`confirmed\``,
-      `to \`cancelled\`. Only the user who made it sees it: for every other user a ${name} booking is 404.`,
-      `A user may hold ${holdsMax} bookings at once, and have ${unitsMax} ${unitNoun}s on one ${dayName}.`,
+      `${capitalised(plural)}, their availability, and your bookings.`,
+      `A booking is for up to ${daysMax} whole ${dayName}s, from \`${from}\` to \`${to}\`. Its status is \`pending\`, then`,
+      `\`confirmed\`, then \`cancelled\`. Only the user who made a booking can see it; other users get 404.`,
+      `A user may have ${holdsMax} pending bookings at a time, and up to ${unitsMax} ${unitNoun}s on one ${dayName}.`,
     ].join(' '),
     groups: { '': 'What can be booked.', bookings: 'What you have booked.' },
     signedIn: true,
@@ -27,7 +27,7 @@ export function apiInfo(
   };
 }
 
-/** The headings of the pages for people. */
+/** Returns the headings of the HTML pages. */
 export function titlesOf({ name, plural }: BookingKind) {
   const resource = capitalised(name);
   return {
@@ -40,12 +40,12 @@ export function titlesOf({ name, plural }: BookingKind) {
 
 export function inventoryDocs({ name, plural, stay: { fields } }: BookingKind): Record<'list' | 'get', OperationDocs> {
   const [from, to] = fields;
-  const availability = `With \`${from}\` and \`${to}\` it shows what is left for the stay, and its price.`;
+  const availability = `With \`${from}\` and \`${to}\`, the response includes what is available for the stay, and its price.`;
   return {
     list: {
       operationId: `list${capitalised(plural)}`,
       summary: `List ${plural}`,
-      description: `${availability} Then only ${plural} of which something is left are listed.`,
+      description: `${availability} Fully booked ${plural} are then left out.`,
     },
     get: { operationId: `get${capitalised(name)}`, summary: `Read a ${name}`, description: availability },
   };
@@ -58,29 +58,29 @@ export function bookingDocs(kind: BookingKind): Record<'list' | 'create' | 'get'
     list: {
       operationId: `list${one}s`,
       summary: `List your ${name} bookings`,
-      description: 'Those of every status, unless a filter chooses.',
+      description: 'Bookings of every status are listed. Filter by `status` to select some.',
     },
     create: {
       operationId: `create${one}`,
       summary: `Book a ${name}`,
-      description: `Give both \`${stay.fields.join('` and `')}\`, or neither: then it is the next free ${dayName}, for one.`,
+      description: `Give both \`${stay.fields.join('` and `')}\`, or neither to book the next free ${dayName}.`,
       problems: { 'sold-out': { alternatives: alternativesSchema(kind) }, 'too-many-holds': {}, 'too-many-units': {} },
     },
     get: {
       operationId: `get${one}`,
       summary: `Read a ${name} booking`,
-      description: 'Its `ETag` is what a change sends in `If-Match`.',
+      description: 'To change the booking, send its `ETag` in `If-Match`.',
     },
     change: {
       operationId: `change${one}`,
       summary: `Confirm or cancel a ${name} booking`,
-      description: 'To cancel a cancelled booking changes nothing and is 200.',
+      description: 'Cancelling a booking that is already cancelled changes nothing and returns 200.',
       problems: { 'forbidden-transition': {} },
     },
   };
 }
 
-/** As in `soldOutProblem`. */
+/** Describes the alternatives that `soldOutProblem` lists. */
 function alternativesSchema(kind: BookingKind): z.ZodType {
   const [from, to] = kind.stay.fields;
   const [fromSchema, toSchema] = stayEndSchemas(kind);
@@ -88,7 +88,7 @@ function alternativesSchema(kind: BookingKind): z.ZodType {
     .array(z.object({ ...kind.alternative.shape, [from]: fromSchema, [to]: toSchema, price: moneySchema }))
     .max(alternativesMax)
     .optional()
-    .describe('What can be booked instead.');
+    .describe('Offers and stays that can be booked instead.');
 }
 
 function capitalised(word: string): string {

@@ -1,27 +1,28 @@
-/** Responses kept for 24 hours for a request that comes again, stored in the transaction of what they report. */
+/** Idempotency keys: stores each response for 24 hours, in the same transaction as its effects, and replays it. */
 import { createHash } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { problem } from '#http';
 import { createStatement, type Database, type StoredResponseRow, type Tables } from '#storage';
 import { timeText } from './stay.ts';
 
-const keptMs = 24 * 3_600_000;
-/** More than the one that each request adds, so that old rows become fewer. */
-const deletedAtOnce = 10;
+const retentionMs = 24 * 3_600_000;
+/** Expired rows that each request deletes. A request adds one row, so the backlog shrinks. */
+const deletedPerRequest = 10;
 
-/** Identifies a request, so that a repetition is recognised. */
+/** Identifies a request, so that a repeated one is recognised. */
 export interface IdempotentRequest {
-  /** User, method and URL: the same key in another scope is another request. */
+  /** User, method and path. The same key in another scope identifies another request. */
   readonly scope: readonly string[];
   readonly key: string;
-  /** Equal for equal requests. */
+  /** Fingerprint of the body. */
   readonly fingerprint: string;
 }
 
 export interface IdempotentRequests {
   /**
-   * Runs `work` in a transaction that also stores its response, or returns the response that is stored. When `work`
-   * throws, nothing is stored. Throws `idempotency-mismatch` and `idempotency-running`.
+   * Runs `work` in a transaction that also stores its response, or returns the response that was stored earlier. Stores
+   * nothing when `work` throws. Without a request, runs `work` and stores nothing. Throws `idempotency-mismatch` and
+   * `idempotency-running`.
    */
   readonly runOnce: <Response>(
     request: IdempotentRequest | undefined,
@@ -32,12 +33,11 @@ export interface IdempotentRequests {
 
 export interface Outcome<Response> {
   readonly response: Response;
-  readonly replayed: boolean;
+  readonly isReplayed: boolean;
 }
 
 export function createIdempotentRequests({ transact, dialect }: Database): IdempotentRequests {
   const { readStored, writeStored, deleteOld } = prepareStored(dialect);
-  /** Never more than there are requests at the moment. */
   const running = new Set<string>();
 
   async function runOnce<Response>(
@@ -45,7 +45,7 @@ export function createIdempotentRequests({ transact, dialect }: Database): Idemp
     work: (transaction: Kysely<Tables>) => Promise<Response>,
     nowMs: number,
   ) {
-    if (request === undefined) return { response: await transact(work), replayed: false };
+    if (request === undefined) return { response: await transact(work), isReplayed: false };
     const { scope, key, fingerprint } = request;
     const id = digest([...scope, key]);
     if (running.has(id)) throw stillRunning();
@@ -53,9 +53,9 @@ export function createIdempotentRequests({ transact, dialect }: Database): Idemp
     try {
       return await transact(async (transaction): Promise<Outcome<Response>> => {
         if (dialect === 'postgres') await lock(transaction, id);
-        const cutoff = timeText(nowMs - keptMs);
+        const cutoff = timeText(nowMs - retentionMs);
         const [stored] = (await readStored(transaction, { id, cutoff })).rows;
-        if (stored !== undefined) return { response: replay<Response>(stored, fingerprint), replayed: true };
+        if (stored !== undefined) return { response: replay<Response>(stored, fingerprint), isReplayed: true };
         const response = await work(transaction);
         await writeStored(transaction, {
           id,
@@ -64,7 +64,7 @@ export function createIdempotentRequests({ transact, dialect }: Database): Idemp
           created_at: timeText(nowMs),
         });
         await deleteOld(transaction, cutoff);
-        return { response, replayed: false };
+        return { response, isReplayed: false };
       });
     } finally {
       running.delete(id);
@@ -74,7 +74,10 @@ export function createIdempotentRequests({ transact, dialect }: Database): Idemp
   return Object.freeze({ runOnce });
 }
 
-/** Until the transaction ends. SQLite needs none: the other process waits for the file. */
+/**
+ * Reserves the request until the transaction ends. SQLite does not need this, because another process waits for the
+ * file's write lock.
+ */
 async function lock(transaction: Kysely<Tables>, id: string): Promise<void> {
   const number = BigInt.asIntN(64, BigInt(`0x${id.slice(0, 16)}`)).toString();
   const { rows } = await sql<{ locked: boolean }>`select pg_try_advisory_xact_lock(${number}) as locked`.execute(
@@ -91,7 +94,7 @@ function prepareStored(dialect: Database['dialect']) {
       (slot) => sql`select fingerprint, body from answers
         where id = ${slot(({ id }) => id)} and created_at > ${slot(({ cutoff }) => cutoff)}`,
     ),
-    /** Replaces a response that is too old. */
+    /** Overwrites an expired response with the same key. */
     writeStored: createStatement<StoredResponseRow>(
       (slot) => sql`insert into answers (id, fingerprint, body, created_at)
         values (${slot(({ id }) => id)}, ${slot(({ fingerprint }) => fingerprint)}, ${slot(({ body }) => body)},
@@ -99,12 +102,12 @@ function prepareStored(dialect: Database['dialect']) {
         on conflict (id) do update
         set fingerprint = excluded.fingerprint, body = excluded.body, created_at = excluded.created_at`,
     ),
-    /** Skips the rows that another request is deleting, so that no request waits for another. */
+    /** Skips rows that another request is deleting, so that requests do not wait for each other. */
     deleteOld: createStatement<string>(
-      // The limit as text: SQLite would prepare the statement again for each value of a parameter.
+      // The limit is a literal because SQLite re-prepares the statement for each value of a LIMIT parameter.
       (slot) => sql`delete from answers where id in (
         select id from answers where created_at <= ${slot((cutoff) => cutoff)}
-        order by created_at limit ${sql.lit(deletedAtOnce)} ${dialect === 'postgres' ? sql`for update skip locked` : sql``}
+        order by created_at limit ${sql.lit(deletedPerRequest)} ${dialect === 'postgres' ? sql`for update skip locked` : sql``}
       )`,
     ),
   };

@@ -1,4 +1,4 @@
-/** What the hotel and the car service share: a booking service for one kind of booking. */
+/** The common part of the hotel and car services: a booking service for one kind of booking. */
 export { bookingFields, idSchema } from './booking-view.ts';
 export { holdSchema } from './bookings.ts';
 export type { WithAvailability } from './inventory.ts';

@@ -1,11 +1,11 @@
-/** GET of hotels or cars, with what is left of them for a stay. */
+/** The routes of hotels or cars: list and read them, with their availability for a stay. */
 import type { Kysely, SelectQueryBuilder } from 'kysely';
 import { z } from 'zod';
 import { problem, queryFault } from '#http';
 import { createListParser, type ListOptions, type ListQuery, type View } from '#query';
 import { collection, item, type Route } from '#rest';
 import { type CarRow, createPageReader, type HotelRow, type Page, type Slot, type Tables } from '#storage';
-import { hasRoom, offersOf, prepareUnits, takenIn, type UnitStatements, unitsLeft } from './availability.ts';
+import { hasRoom, loadOffers, prepareUnits, readTakenUnits, type UnitStatements, unitsLeft } from './availability.ts';
 import { inventoryDocs, titlesOf } from './docs.ts';
 import { type BookingKind, type Offer, parseId } from './kind.ts';
 import { defaultLimits } from './limits.ts';
@@ -17,10 +17,10 @@ export interface Resource {
   readonly id: string;
 }
 
-/** What a hotel or car has beside its row. */
+/** What views of a hotel or car need in addition to its row. */
 export interface WithAvailability {
   readonly offers: readonly Offer[];
-  /** The offers that are free for the stay and large enough, if the client named a stay. */
+  /** The offers that are free for the stay and large enough. Undefined when the client gave no stay. */
   readonly available: readonly Availability[] | undefined;
 }
 
@@ -32,11 +32,11 @@ export interface Availability {
 }
 
 export interface InventoryDefinition<Row extends Resource> {
-  /** All of its row, by name: a prepared query must survive a column that a newer process adds. */
+  /** All columns of the row, listed by name so that prepared queries survive a column that a newer process adds. */
   readonly columns: readonly (keyof Row & (keyof HotelRow | keyof CarRow))[];
   readonly view: View<Row & WithAvailability>;
   readonly list: Pick<ListOptions<Row & WithAvailability>, 'searchable' | 'defaultSort'>;
-  /** Whether lists can be asked for a number of guests. @default false */
+  /** Adds the argument `guests` to the routes. @default false */
   readonly hasGuests?: boolean;
 }
 
@@ -52,7 +52,7 @@ export function inventoryRoutes<Row extends Resource>(
   const titles = titlesOf(kind);
   const readAll = createPageReader(database, () => all);
   const readLarge = createPageReader(database, (slot: Slot<number>) => {
-    const guests = slot((asked) => asked);
+    const guests = slot((count) => count);
     return all.where(hasRoom(kind, guests));
   });
   const readFree = createPageReader(database, (slot: Slot<FreeSearch>) => {
@@ -63,47 +63,48 @@ export function inventoryRoutes<Row extends Resource>(
   const readFirst = database.prepareFirst<Row>(all.where('id', '=', ''));
   const units = prepareUnits(kind);
 
-  function readPage({ stay, guests }: AskedStay, nowMs: number, query: ListQuery<Row>): Promise<Page<Row>> {
+  function readPage({ stay, guests }: StayQuery, nowMs: number, query: ListQuery<Row>): Promise<Page<Row>> {
     if (stay !== undefined) return readFree({ ...stay, guests: guests ?? 1, now: timeText(nowMs) }, query);
     return guests === undefined ? readAll(undefined, query) : readLarge(guests, query);
   }
 
   return [
-    collection<Row & WithAvailability, AskedStay>({
+    collection<Row & WithAvailability, StayQuery>({
       docs: docs.list,
       path: '/',
       title: titles.resources,
       view,
-      parser: createListParser<Row & WithAvailability, AskedStay>(view, { ...list, extra }),
+      parser: createListParser<Row & WithAvailability, StayQuery>(view, { ...list, extra }),
       async find(_ctx, query) {
-        const { extra: asked = anyStay } = query;
+        const { extra: stayQuery = emptyStayQuery } = query;
         const nowMs = clock();
-        refusePast(kind, asked, nowMs);
-        // The columns that a view can filter and sort by are those of the row.
-        const page = await readPage(asked, nowMs, query as unknown as ListQuery<Row>);
-        return { ...page, items: await withAvailability(kysely, units, page.items, asked, nowMs) };
+        rejectPastStay(kind, stayQuery, nowMs);
+        // The view filters and sorts only by columns of the row, so this query is valid for the row as well.
+        const page = await readPage(stayQuery, nowMs, query as unknown as ListQuery<Row>);
+        return { ...page, items: await withAvailability(kysely, units, page.items, stayQuery, nowMs) };
       },
     }),
-    item<Row & WithAvailability, AskedStay>({
+    item<Row & WithAvailability, StayQuery>({
       docs: docs.get,
       path: '/:id',
       title: titles.resource,
       view,
       extra,
-      async find(ctx, asked = anyStay) {
+      async find(ctx, stayQuery = emptyStayQuery) {
         const id = parseId(ctx['params'].id);
         const nowMs = clock();
-        refusePast(kind, asked, nowMs);
+        rejectPastStay(kind, stayQuery, nowMs);
         const row = id === undefined ? undefined : await readFirst(id);
-        return row && (await withAvailability(kysely, units, [row], asked, nowMs))[0];
+        return row && (await withAvailability(kysely, units, [row], stayQuery, nowMs))[0];
       },
     }),
   ];
 }
 
-interface AskedStay {
+/** The stay and the number of guests in the query string. */
+interface StayQuery {
   readonly stay: Stay | undefined;
-  /** Undefined: the client named no number, and one guest is assumed. */
+  /** Undefined when the client gave no number; availability is then computed for one guest. */
   readonly guests: number | undefined;
 }
 
@@ -113,10 +114,10 @@ interface FreeSearch extends Pick<Stay, 'firstDay' | 'endDay'> {
   readonly now: string;
 }
 
-const anyStay: AskedStay = Object.freeze({ stay: undefined, guests: undefined });
+const emptyStayQuery: StayQuery = Object.freeze({ stay: undefined, guests: undefined });
 
-/** As a booking does. By the same time as the search, so that both agree. */
-function refusePast({ stay: { fields, earliestMs } }: BookingKind, { stay }: AskedStay, nowMs: number): void {
+/** Applies the same rule as a booking does. Pass the time that the search uses, so that both agree. */
+function rejectPastStay({ stay: { fields, earliestMs } }: BookingKind, { stay }: StayQuery, nowMs: number): void {
   if (stay === undefined || stay.fromMs >= earliestMs(nowMs)) return;
   throw problem('bad-argument', { errors: [queryFault(fields[0], inThePast)] });
 }
@@ -124,12 +125,12 @@ function refusePast({ stay: { fields, earliestMs } }: BookingKind, { stay }: Ask
 const guestsPattern = /^(?:[1-9]|1\d|20)$/;
 
 /**
- * The arguments of a stay: both ends or neither, and guests where the kind has any. All are checked in the transform,
- * since it would not run after a fault of the object, and all faults are to be reported at once.
+ * Creates the schema of a stay's arguments: both start and end or neither, and the guests if the kind has them. Makes
+ * all checks in the transform: Zod would skip it if the object itself were invalid, and we report all faults together.
  */
 function createStayArguments(kind: BookingKind, daysMax: number, hasGuests: boolean) {
   const shape = stayArgumentShape(kind, hasGuests);
-  return z.object(shape).transform((given, ctx): AskedStay => {
+  return z.object(shape).transform((given, ctx): StayQuery => {
     const refuse = (field: string, message: string) => ctx.addIssue({ code: 'custom', path: [field], message });
     const parsed = parseStay(kind, daysMax, given);
     for (const { field, detail } of parsed.ok ? [] : parsed.faults) refuse(field, detail);
@@ -141,7 +142,7 @@ function createStayArguments(kind: BookingKind, daysMax: number, hasGuests: bool
 
 function stayArgumentShape({ stay }: BookingKind, hasGuests: boolean): Record<string, z.ZodType<string | undefined>> {
   const { fields, format, examples } = stay;
-  const description = `Of the stay: give both \`${fields.join('` and `')}\`, or neither.`;
+  const description = `The stay to show availability for. Give both \`${fields.join('` and `')}\`, or neither.`;
   const end = (example: string) =>
     z
       .string()
@@ -153,7 +154,7 @@ function stayArgumentShape({ stay }: BookingKind, hasGuests: boolean): Record<st
     .string()
     .meta({ pattern: guestsPattern.source })
     .optional()
-    .meta({ param: { description: 'How many guests are to stay, from 1 to 20.' }, examples: ['2'] });
+    .meta({ param: { description: 'The number of guests, from 1 to 20.' }, examples: ['2'] });
   return { ...ends, ...(hasGuests && { guests }) };
 }
 
@@ -161,10 +162,10 @@ export async function withAvailability<Row extends Resource>(
   kysely: Kysely<Tables>,
   statements: UnitStatements,
   resources: readonly Row[],
-  { stay, guests = 1 }: AskedStay,
+  { stay, guests = 1 }: StayQuery,
   nowMs: number,
 ): Promise<readonly (Row & WithAvailability)[]> {
-  const offers = await offersOf(
+  const offers = await loadOffers(
     kysely,
     statements,
     resources.map(({ id }) => id),
@@ -184,7 +185,7 @@ async function availableFor(
   { stay, guests, nowMs }: { readonly stay: Stay; readonly guests: number; readonly nowMs: number },
 ): Promise<readonly Availability[]> {
   const largeEnough = offers.filter((offer) => offer.guests >= guests);
-  const taken = await takenIn(kysely, statements, { ...stay, offers: largeEnough, now: timeText(nowMs) });
+  const taken = await readTakenUnits(kysely, statements, { ...stay, offers: largeEnough, now: timeText(nowMs) });
   return largeEnough
     .map((offer) => ({ offer, units: unitsLeft(offer, stay, taken), price: offer.price * lengthOf(stay) }))
     .filter(({ units }) => units > 0);

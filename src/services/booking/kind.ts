@@ -1,57 +1,58 @@
-/** What differs between hotels and cars: a kind of booking, as data. */
+/** The type of a booking kind: everything that differs between hotels and cars, as data. */
 import type { sql } from 'kysely';
 import type { z } from 'zod';
 
 export interface BookingKind {
   readonly name: 'hotel' | 'car';
   readonly plural: 'hotels' | 'cars';
-  /** What a day of a stay is called. */
+  /** The word for one day of a stay. */
   readonly dayName: 'night' | 'day';
   readonly tables: {
     readonly resources: 'hotels' | 'cars';
     readonly offers: 'room_types' | 'cars';
-    /** The units that are taken, day by day. */
+    /** The taken units, one row per unit and day. */
     readonly days: 'hotel_nights' | 'car_days';
     readonly bookings: 'hotel_bookings' | 'car_bookings';
   };
-  /** The column of a booking, and its field, that names the hotel or car. */
+  /** The column and the API field of a booking that contain the ID of the hotel or car. */
   readonly idField: 'hotel_id' | 'car_id';
   readonly offer: {
-    /** The columns of `Offer` in the table of offers. */
+    /** SQL for those columns of `Offer` that differ between the tables of offers. */
     readonly columns: { readonly resource: Fragment; readonly name: Fragment; readonly guests: Fragment };
-    /** The field of a request that names an offer. */
+    /** The request field that selects an offer. */
     readonly nameField: string;
-    /** What an offer and one unit of it are called. */
+    /** The word for an offer, in messages. */
     readonly noun: string;
+    /** The word for one unit of an offer, in messages. */
     readonly unitNoun: string;
   };
   readonly stay: {
-    /** The fields of a booking, and the arguments of a list, that say when a stay begins and ends. */
+    /** The names of the booking fields and query arguments for the start and end of a stay. */
     readonly fields: readonly [from: string, to: string];
-    /** In JSON Schema. */
+    /** The `format` of both fields in JSON Schema. */
     readonly format: 'date' | 'date-time';
-    /** Of both ends of one stay. */
+    /** The start and end of an example stay. */
     readonly examples: readonly [from: string, to: string];
-    /** A beginning or end as clients write it, in milliseconds since 1970; undefined if it is malformed. */
+    /** Converts a start or end to milliseconds since 1970. Undefined if it is malformed. */
     readonly parse: (text: string) => number | undefined;
     readonly print: (ms: number) => string;
-    /** The earliest beginning that can still be booked. */
+    /** The earliest start that can still be booked. */
     readonly earliestMs: (nowMs: number) => number;
-    /** The first day that is tried when a client names none. */
+    /** The first day to try when the client gives no stay, in days since 1970. */
     readonly nextDay: (nowMs: number) => number;
   };
-  /** The columns that bookings have beside the common ones, and their values in a new booking. */
+  /** The columns that only bookings of this kind have, and their values in a new booking. */
   readonly booking: { readonly columns: readonly string[]; readonly valuesOf: (offer: Offer, guests: number) => Row };
-  /** The fields that describe an offer among the alternatives to a sold-out one. */
+  /** The fields that describe an offer in the alternatives of `sold-out`. */
   readonly alternative: { readonly shape: z.ZodRawShape; readonly valuesOf: (offer: Offer) => Row };
 }
 
-/** What clients can book: units of a room type or of a car, at a price per day. */
+/** Something that clients can book: a room type or a car, with its units and its price per day. */
 export interface Offer {
   readonly id: string;
-  /** The hotel or the car. */
+  /** The ID of the hotel or car. */
   readonly resource_id: string;
-  /** Unique among the offers of the resource. */
+  /** Unique within the hotel or car. */
   readonly name: string;
   readonly guests: number;
   readonly units: number;
@@ -63,7 +64,7 @@ export interface Offer {
 export type Fragment = ReturnType<typeof sql>;
 type Row = Readonly<Record<string, string | number>>;
 
-/** Of a table of bookings: what stays as it was when the booking was made. */
+/** Returns the columns of a booking that never change after it is created. */
 export function fixedColumns({ idField, booking }: BookingKind): readonly string[] {
   return [...commonColumns, idField, ...booking.columns];
 }
@@ -73,7 +74,7 @@ const commonColumns = [
   ...['price', 'currency', 'policy'],
 ];
 
-/** A UUID in lower case, which is canonical; upper case is accepted (RFC 9562). Undefined if it is none. */
+/** Parses a UUID in either case and returns it in lower case, as RFC 9562 prescribes. Undefined if it is not a UUID. */
 export function parseId(text: string): string | undefined {
   return /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text) ? text.toLowerCase() : undefined;
 }

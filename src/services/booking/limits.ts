@@ -1,23 +1,26 @@
-/** How much one user may book: holds at once, days of a booking, and units on any day; so that no user can hold every room. */
+/** Booking limits per user: pending bookings, days of a booking, and units on any one day. */
 import { type Kysely, sql } from 'kysely';
 import { problem } from '#http';
 import { createStatement, type Database, type Slot, type Tables } from '#storage';
 import type { BookingKind } from './kind.ts';
 import { dayMs, holdMs, type Stay, timeText } from './stay.ts';
 
-/** Of one kind of booking each. */
+/** The limits apply to hotels and cars separately. */
 export interface BookingLimits {
-  /** Pending bookings of a user. */
+  /** Pending bookings of a user at a time. */
   readonly holdsMax: number;
   /** Nights or days of one booking. */
   readonly daysMax: number;
-  /** Rooms or cars that the bookings of a user take on one day, held ones included. */
+  /** Rooms or cars that a user may book for any one day, including pending bookings. */
   readonly unitsMax: number;
 }
 
 export const defaultLimits: BookingLimits = Object.freeze({ holdsMax: 10, daysMax: 90, unitsMax: 20 });
 
-/** Until the transaction ends, one booking of a user at a time, so that each counts those before it. In SQLite the transaction itself is the lock. */
+/**
+ * Locks a user's bookings until the transaction ends, so that each booking counts those before it. SQLite does not need
+ * it, because it runs one write transaction at a time.
+ */
 export async function lockUser(
   { dialect }: Pick<Database, 'dialect'>,
   transaction: Kysely<Tables>,
@@ -30,7 +33,7 @@ export async function lockUser(
 
 export type LimitStatements = ReturnType<typeof prepareLimits>;
 
-/** The statements that count what a user has booked. */
+/** Prepares the statements that count what a user has booked. */
 export function prepareLimits({ tables }: BookingKind) {
   const bookings = sql.table(tables.bookings);
   const isNear = (slot: Slot<StaysNear>) => sql`b."user" = ${slot(({ user }) => user)}
@@ -61,10 +64,10 @@ interface HoldsSince {
   readonly now: string;
 }
 
-/** The bookings of a user that may take a day of a stay, by when they begin. */
+/** Selects a user's bookings that may overlap a stay, by the range of their start times. */
 interface StaysNear {
   readonly user: string;
-  /** As the column has it. */
+  /** Formatted like the column `starts_at`. */
   readonly from: string;
   readonly to: string;
   readonly firstDay: number;
@@ -73,42 +76,42 @@ interface StaysNear {
   readonly unitsMax: number;
 }
 
-/** Throws `too-many-holds` when the user has as many as allowed. */
-export async function requireHold(
+/** Throws `too-many-holds` if the user already has the maximum number of pending bookings. */
+export async function checkHoldLimit(
   transaction: Kysely<Tables>,
   { name, countHolds }: BookingKind & LimitStatements,
   { holdsMax }: BookingLimits,
   { user, nowMs, now }: { readonly user: string; readonly nowMs: number; readonly now: string },
 ): Promise<void> {
-  // An hour back, in case the clock of another process differs; these are few, even where the user has booked much
-  // before.
+  // A hold lasts 15 minutes. Look back an hour, in case the clock of another process differs. Limiting the range keeps
+  // the query fast for users with many old bookings.
   const since = timeText(nowMs - 4 * holdMs);
   const { rows } = await countHolds(transaction, { user, since, now });
   const { held = 0, ends } = rows[0] ?? {};
   if (Number(held) < holdsMax || !ends) return;
   throw problem('too-many-holds', {
-    detail: `You hold ${held} ${name} bookings, and may hold ${holdsMax} at once: confirm or cancel one, or wait until ${ends}, when the first expires.`,
+    detail: `You have ${held} pending ${name} bookings; the limit is ${holdsMax}. Confirm or cancel one, or wait until ${ends}, when the first one expires.`,
     headers: { 'Retry-After': String(Math.max(1, Math.ceil((Date.parse(ends) - nowMs) / 1000))) },
   });
 }
 
-/** Throws `too-many-units` when the user's bookings take as many units as allowed on a day of the stay. */
-export async function requireUnit(
+/** Throws `too-many-units` if the user's bookings already take the maximum number of units on a day of the stay. */
+export async function checkUnitLimit(
   transaction: Kysely<Tables>,
-  { name, dayName, offer: { unitNoun }, stay: { print }, countNear, findFullDay }: BookingKind & LimitStatements,
+  { dayName, offer: { unitNoun }, stay: { print }, countNear, findFullDay }: BookingKind & LimitStatements,
   { daysMax, unitsMax }: BookingLimits,
   { user, now, stay: { firstDay, endDay } }: { readonly user: string; readonly now: string; readonly stay: Stay },
 ): Promise<void> {
-  // A booking of so many days that takes the first one begins no earlier.
+  // A booking has at most `daysMax` days, so one that overlaps the stay cannot start before this range.
   const [from, to] = [print((firstDay - daysMax + 1) * dayMs), print(endDay * dayMs)];
   const stays = { user, from, to, firstDay, endDay, now, unitsMax };
-  // Each takes one unit a day, so that most users need no look at the days.
+  // Each booking takes one unit per day. Usually there are fewer bookings than the limit, and no need to count by day.
   const counted = await countNear(transaction, stays);
   if (Number(counted.rows[0]?.near) < unitsMax) return;
   const [full] = (await findFullDay(transaction, stays)).rows;
   if (full === undefined) return;
   const day = timeText(full.day * dayMs).slice(0, 10);
   throw problem('too-many-units', {
-    detail: `Your ${name} bookings take ${full.taken} ${unitNoun}s on the ${dayName} of ${day}, and may take ${unitsMax}: book other days, or cancel one of them.`,
+    detail: `You have booked ${full.taken} ${unitNoun}s for the ${dayName} of ${day}; the limit is ${unitsMax}. Book other days, or cancel one of these bookings.`,
   });
 }

@@ -1,4 +1,4 @@
-/** Money as clients read it: exact text, never a floating-point number. */
+/** Money in the API: amounts are exact decimal strings, never floating-point numbers. */
 import { z } from 'zod';
 
 export const moneySchema = z
@@ -6,22 +6,25 @@ export const moneySchema = z
     amount: z
       .string()
       .regex(/^\d+(?:\.\d+)?$/)
-      .describe('With as many decimals as the currency has.'),
+      .describe('A decimal number with as many decimal places as the currency has.'),
     currency: z
       .string()
       .regex(/^[A-Z]{3}$/)
-      .describe('ISO 4217.'),
+      .describe('A currency code from ISO 4217.'),
   })
   .meta({ id: 'Money', examples: [{ amount: '120.00', currency: 'EUR' }] });
 
 export type Money = z.infer<typeof moneySchema>;
 
-/** The schema with a description; wrapped, because `.describe` alone would copy the schema instead of referring to it. */
+/**
+ * Returns the money schema with a description. It is wrapped because `.describe` alone would copy the schema in OpenAPI
+ * instead of referring to it.
+ */
 export function moneyFor(description: string): z.ZodType<Money> {
   return z.nonoptional(moneySchema).describe(description);
 }
 
-/** The currencies whose minor unit is not a hundredth (ISO 4217). */
+// Currencies whose minor unit is not a hundredth (ISO 4217).
 const withoutDecimals = 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF';
 const withThreeDecimals = 'BHD IQD JOD KWD LYD OMR TND';
 const decimals: ReadonlyMap<string, number> = new Map([
@@ -29,7 +32,7 @@ const decimals: ReadonlyMap<string, number> = new Map([
   ...withThreeDecimals.split(' ').map((code) => [code, 3] as const),
 ]);
 
-/** `minor`: a whole number of minor units, such as cents; not negative. */
+/** Converts an amount in minor units, such as cents. `minor` must be a non-negative integer. */
 export function moneyOf(minor: number, currency: string): Money {
   const places = decimals.get(currency) ?? 2;
   const digits = String(minor).padStart(places + 1, '0');

@@ -1,4 +1,4 @@
-/** A booking service as an app: an inventory for every user, and bookings that only their owner sees. */
+/** The Koa app of a booking service: an inventory that everyone can read, and bookings that only their owner sees. */
 import type Koa from 'koa';
 import type { ProblemResponsesOptions, Representations } from '#http';
 import { createResourceApp } from '#rest';
@@ -18,13 +18,13 @@ export interface BookingServiceDefinition<Row extends Resource, Booking extends 
 export interface BookingServiceOptions extends ProblemResponsesOptions {
   readonly database: Database;
   readonly representations: Representations;
-  /** Milliseconds since 1970. @default the system's */
+  /** Returns milliseconds since 1970. @default Date.now */
   readonly clock?: () => number;
-  /** @default 10 holds, 90 days, 20 units on a day */
+  /** @default 10 holds, 90 days, 20 units per day */
   readonly limits?: BookingLimits;
 }
 
-/** The app has no prefix and no version: `/`, `/<uuid>`, `/bookings/` and `/bookings/<uuid>`. */
+/** The app's paths have no prefix and no version: `/`, `/<uuid>`, `/bookings/` and `/bookings/<uuid>`. */
 export function createBookingService<Row extends Resource, Booking extends BookingRow, Body extends object>(
   { kind, inventory, bookings }: BookingServiceDefinition<Row, Booking, Body>,
   { database, clock = Date.now, limits = defaultLimits, ...responses }: BookingServiceOptions,

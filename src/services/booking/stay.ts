@@ -1,8 +1,8 @@
-/** A stay: from what a client wrote to the days that it takes. */
+/** Stays: parses and validates their start and end, and computes the days that they take. */
 import { z } from 'zod';
 import type { BookingKind } from './kind.ts';
 
-/** The time of a stay, and the days that it takes: `firstDay` up to but without `endDay`, as days since 1970-01-01, UTC. */
+/** A period of time, and the days that it takes: `firstDay` up to but excluding `endDay`, in UTC days since 1970. */
 export interface Stay {
   readonly fromMs: number;
   readonly toMs: number;
@@ -13,7 +13,7 @@ export interface Stay {
 export const dayMs = 86_400_000;
 /** How long a hold lasts. */
 export const holdMs = 15 * 60_000;
-/** Later than any real booking, and before years have more than four digits. */
+/** A day that is later than any real booking, and whose year still has four digits. */
 const endMax = '2200-01-01';
 
 export type ParsedStay =
@@ -21,12 +21,12 @@ export type ParsedStay =
   | { readonly ok: false; readonly faults: readonly StayFault[] };
 
 export interface StayFault {
-  /** The field of the kind. */
+  /** One of the kind's `stay.fields`. */
   readonly field: string;
   readonly detail: string;
 }
 
-/** Expects both ends or neither; without them the stay is undefined. */
+/** Parses the start and end of a stay. The stay is undefined when both are missing. */
 export function parseStay(
   kind: BookingKind,
   daysMax: number,
@@ -56,18 +56,18 @@ function refuse(fields: readonly string[], detail: string): ParsedStay {
 
 function malformedEnd([example]: readonly string[], text: string): string {
   const [day] = /^\d{4}-\d\d-\d\d/.exec(text) ?? [];
-  return day !== undefined && !isDay(day) ? `${day} is not a day of the calendar` : `must be like ${example}`;
+  return day !== undefined && !isDay(day) ? `${day} is not a date in the calendar` : `must be like ${example}`;
 }
 
-/** `2031-05-12`. Refuses the 30th of February, which JavaScript takes for the 2nd of March. */
+/** Checks a date such as `2031-05-12`. Rejects 30 February, which JavaScript reads as 2 March. */
 export function isDay(day: string): boolean {
   const date = new Date(day);
   return date.getUTCMonth() + 1 === Number(day.slice(5, 7)) && date.getUTCDate() === Number(day.slice(8));
 }
 
-export const inThePast = 'lies in the past';
+export const inThePast = 'is in the past';
 
-/** What is wrong with the end. */
+/** Returns what is wrong with the end of the stay. */
 function faultOf({ dayName, stay: { fields } }: BookingKind, daysMax: number, stay: Stay): string | undefined {
   const [from] = fields;
   if (stay.toMs <= stay.fromMs) return `must be after ${from}`;
@@ -75,12 +75,12 @@ function faultOf({ dayName, stay: { fields } }: BookingKind, daysMax: number, st
   return lengthOf(stay) > daysMax ? `must be at most ${daysMax} ${dayName}s after ${from}` : undefined;
 }
 
-/** No booking may be for such a stay. */
+/** True if the stay ends later than any booking may. */
 export function endsTooLate({ toMs }: Stay): boolean {
   return toMs > Date.parse(endMax);
 }
 
-/** A beginning and an end in a request body, and in a response. */
+/** Returns the schemas of a stay's start and end, for request bodies and responses. */
 export function stayEndSchemas({ stay: { parse, format, examples } }: BookingKind) {
   const error = ({ input }: { readonly input?: unknown }) => malformedEnd(examples, String(input));
   const end = z.string().refine((text) => parse(text) !== undefined, { error });
@@ -88,7 +88,7 @@ export function stayEndSchemas({ stay: { parse, format, examples } }: BookingKin
   return [end.meta({ format, examples: [from] }), end.meta({ format, examples: [to] })] as const;
 }
 
-/** Takes every calendar day (UTC) that it touches; the instant at which it ends is no part of it. */
+/** A stay takes every UTC calendar day that it touches. Its end is exclusive. */
 export function stayOf(fromMs: number, toMs: number): Stay {
   return { fromMs, toMs, firstDay: Math.floor(fromMs / dayMs), endDay: Math.ceil(toMs / dayMs) };
 }
@@ -101,7 +101,7 @@ export function lengthOf({ firstDay, endDay }: Stay): number {
   return endDay - firstDay;
 }
 
-/** RFC 3339, UTC: as the tables hold times, and compare them. */
+/** Formats a time as the tables store and compare it: RFC 3339 in UTC. */
 export function timeText(ms: number): string {
   return new Date(ms).toISOString();
 }

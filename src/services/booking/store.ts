@@ -1,4 +1,4 @@
-/** The bookings of one kind as they are now: found, created and changed. */
+/** The booking store: creates, changes and reads the bookings of one kind. */
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { type Problem, problem } from '#http';
 import type { ListQuery } from '#query';
@@ -29,18 +29,18 @@ import { timeText } from './stay.ts';
 export interface BookingStoreOptions {
   readonly database: Database;
   readonly kind: BookingKind;
-  /** Milliseconds since 1970. */
+  /** Returns milliseconds since 1970. */
   readonly clock: () => number;
-  /** @default 10 holds, 90 days, 20 units on a day */
+  /** @default 10 holds, 90 days, 20 units per day */
   readonly limits?: BookingLimits;
 }
 
-/** Rejects with StorageUnavailable while the database is away. */
+/** All methods fail with StorageUnavailable while the database is unavailable. */
 export interface BookingStore<Row extends BookingRow> {
   /**
-   * Creates a booking and returns `toResponse` of it, or the response that the same request got before. Throws the
-   * problems `bad-body`, `sold-out`, `too-many-holds`, `too-many-units`, `idempotency-mismatch` and `idempotency-running`,
-   * and then creates nothing.
+   * Creates a booking and returns the result of `toResponse`, or the stored response if this request was carried out
+   * earlier. Throws one of the problems `bad-body`, `sold-out`, `too-many-holds`, `too-many-units`,
+   * `idempotency-mismatch` and `idempotency-running`, and then creates nothing.
    */
   readonly create: <Response>(
     request: Omit<BookingRequest, 'nowMs'>,
@@ -48,12 +48,12 @@ export interface BookingStore<Row extends BookingRow> {
     toResponse: (row: Row) => Response,
   ) => Promise<Outcome<Response>>;
   /**
-   * Returns the booking afterwards; one that is cancelled already stays as it is. `requireCurrent` throws unless the
-   * client knows the current version. Throws `forbidden-transition`.
+   * Changes the status of a booking and returns the changed booking. Cancelling a cancelled booking changes nothing.
+   * `requireCurrent` must throw unless the client knows the current version. Throws `forbidden-transition`.
    */
   readonly change: (id: string, status: BookingStatus, requireCurrent: (row: Row) => void) => Promise<Row>;
   readonly readPage: (user: string, list: ListQuery<Row>) => Promise<Page<Row>>;
-  /** A hot read, and therefore prepared. Does not find the booking of another user. */
+  /** Reads a booking if the user owns it. */
   readonly readOwned: (user: string, id: string) => Row | undefined | Promise<Row | undefined>;
 }
 
@@ -72,15 +72,15 @@ export function createBookingStore<Row extends BookingRow>(options: BookingStore
 
   return Object.freeze({
     async create<Response>(
-      asked: Omit<BookingRequest, 'nowMs'>,
+      request: Omit<BookingRequest, 'nowMs'>,
       idempotent: IdempotentRequest | undefined,
       toResponse: (row: Row) => Response,
     ) {
-      const request = { ...asked, nowMs: clock() };
+      const nowMs = clock();
       const work = async (transaction: Kysely<Tables>) =>
-        toResponse(await createBooking<Row>({ database, kind, limits }, transaction, request));
+        toResponse(await createBooking<Row>({ database, kind, limits }, transaction, { ...request, nowMs }));
       try {
-        return await idempotentRequests.runOnce(idempotent, work, request.nowMs);
+        return await idempotentRequests.runOnce(idempotent, work, nowMs);
       } catch (error) {
         throw error instanceof SoldOut ? await soldOutProblem(kysely, kind, error) : error;
       }
@@ -98,13 +98,14 @@ function prepareKind(kind: BookingKind): PreparedKind {
   return { ...kind, ...prepareUnits(kind), ...prepareLimits(kind), ...prepareInsert(kind) };
 }
 
-/** The bookings of a user at a time. */
+/** Selects the bookings of a user, as they are at a point in time. */
 interface Owned {
+  /** RFC 3339, UTC. */
   readonly now: string;
   readonly user: string;
 }
 
-/** Keeps its last text, since many requests share a millisecond. */
+/** Returns the current time as text. Caches the last one, because many requests arrive in the same millisecond. */
 function createTimeText(clock: () => number): () => string {
   let [ms, text] = [Number.NaN, ''];
   return function now() {
@@ -118,9 +119,9 @@ function createTimeText(clock: () => number): () => string {
 }
 
 /**
- * All bookings as they are at `now` (RFC 3339, UTC), which is the only parameter and the first in the SQL. A hold that
- * has lapsed is cancelled, whether or not this has been written yet; the lapse counts as a version, so that an older ETag
- * no longer matches, and so that writing it changes nothing that clients see.
+ * Selects all bookings as they are at `now` (RFC 3339, UTC), the first parameter of the SQL. A pending booking that has
+ * expired shows as cancelled even if its row has not been updated yet. Its expiry counts as a new version: older ETags
+ * stop matching, and updating the row later changes nothing that clients can see.
  */
 function bookingsAt<Row extends BookingRow>(kysely: Kysely<Tables>, kind: BookingKind, now: string) {
   const columns = fixedColumns(kind).map((column) => sql.ref(column));
@@ -173,7 +174,7 @@ async function lock(transaction: Kysely<Tables>, { tables }: BookingKind, id: st
   await sql`select 1 from ${sql.table(tables.bookings)} where id = ${id} for update`.execute(transaction);
 }
 
-/** The booking before its days, like every other writer of both: otherwise two of them could deadlock. */
+/** Writes the booking before its days, like all code that writes both: a different order could deadlock. */
 async function write(
   transaction: Kysely<Tables>,
   kind: PreparedKind,
@@ -181,16 +182,16 @@ async function write(
   status: BookingStatus,
   nowMs: number,
 ): Promise<void> {
-  // Nothing is paid before a booking is confirmed.
-  const paidBack = from === 'confirmed' ? refundAt(JSON.parse(policy) as readonly RefundStep[], nowMs) : 0;
-  const refund = status === 'cancelled' ? paidBack : null;
+  // A pending booking has not been paid for, so there is nothing to refund.
+  const refundable = from === 'confirmed' ? refundAt(JSON.parse(policy) as readonly RefundStep[], nowMs) : 0;
+  const refund = status === 'cancelled' ? refundable : null;
   await sql`update ${sql.table(kind.tables.bookings)} set status = ${status}, version = version + 1, expires_at = null,
     refund = ${refund} where id = ${id}`.execute(transaction);
-  await (status === 'cancelled' ? kind.deleteUnits : kind.keepUnits)(transaction, id);
+  await (status === 'cancelled' ? kind.deleteUnits : kind.confirmUnits)(transaction, id);
 }
 
 function forbiddenTransition(from: BookingStatus, to: BookingStatus): Problem {
   const next = nextStatuses[from];
-  const allowed = next.length === 0 ? 'it can no longer change' : `it can become ${next.join(' or ')}`;
-  return problem('forbidden-transition', { detail: `The booking is ${from} and cannot become ${to}: ${allowed}.` });
+  const allowed = next.length === 0 ? 'It can no longer change' : `It can become ${next.join(' or ')}`;
+  return problem('forbidden-transition', { detail: `The booking is ${from} and cannot become ${to}. ${allowed}.` });
 }

@@ -1,4 +1,4 @@
-/** Cars as data: every calendar day (UTC) that a rental touches; their tables, views and words. */
+/** The car service: defines cars as a booking kind, booked by UTC calendar day, with their views and request schema. */
 import type Koa from 'koa';
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -38,7 +38,7 @@ export function createCarService(options: BookingServiceOptions): Koa {
   );
 }
 
-/** A car is its own and only offer, for one guest: the renter. */
+/** Each car is its own only offer, for one guest: the renter. */
 export const carKind: BookingKind = Object.freeze({
   name: 'car',
   plural: 'cars',
@@ -58,7 +58,7 @@ export const carKind: BookingKind = Object.freeze({
     parse: parseTime,
     print: (ms) => new Date(ms).toISOString(),
     earliestMs: (nowMs) => nowMs,
-    // Tomorrow, since today has begun.
+    // Tomorrow, because part of today is already over.
     nextDay: (nowMs) => Math.floor(nowMs / dayMs) + 1,
   },
   booking: { columns: [], valuesOf: () => ({}) },
@@ -80,10 +80,10 @@ const bookingId = idSchema('0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a02');
 const availabilitySchema = z
   .object({
     cars_left: z.int32().min(0),
-    price: moneyFor('For the whole rental, if one is left.').optional(),
+    price: moneyFor('The price of the whole rental. Missing when no car is left.').optional(),
   })
   .optional()
-  .describe('What is left, if `pickup_at` and `dropoff_at` are given.');
+  .describe('Availability for the rental. Present when `pickup_at` and `dropoff_at` are given.');
 
 const cars = createView<CarRow & WithAvailability>({
   key: 'id',
@@ -94,8 +94,8 @@ const cars = createView<CarRow & WithAvailability>({
     class: { column: 'class', schema: z.string().meta({ examples: ['economy'] }) },
     city: { column: 'city', schema: z.string() },
     pickup_place: { column: 'pickup_place', schema: z.string() },
-    count: { column: 'units', schema: z.int32().describe('How many cars of this kind there are.') },
-    price: { schema: moneyFor('Per day.'), show: ({ price, currency }) => moneyOf(price, currency) },
+    count: { column: 'units', schema: z.int32().describe('The number of cars of this model at this place.') },
+    price: { schema: moneyFor('The price per day.'), show: ({ price, currency }) => moneyOf(price, currency) },
     availability: {
       schema: availabilitySchema,
       show({ available, currency }) {

@@ -1,2 +1,2 @@
-/** The car booking service: cars, and the caller's bookings of them. */
+/** The car booking service: cars and the caller's bookings. */
 export { createCarService } from './car.ts';

@@ -1,4 +1,4 @@
-/** Hotels as data: nights of a room type, by dates; their tables, views and words. */
+/** The hotel service: defines hotels as a booking kind, booked by the night, with their views and request schema. */
 import type Koa from 'koa';
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -86,16 +86,18 @@ const roomType = z.string().meta({ examples: ['double'] });
 const roomTypesSchema = z.array(
   z.object({
     name: roomType,
-    guests: z.int32().describe('How many guests a room sleeps.'),
-    rooms: z.int32().describe('How many rooms the hotel has.'),
-    price: moneyFor('Per night.'),
+    guests: z.int32().describe('The number of guests that a room sleeps.'),
+    rooms: z.int32().describe('The number of rooms of this type.'),
+    price: moneyFor('The price per night.'),
   }),
 );
 
 const availabilitySchema = z
-  .array(z.object({ room_type: roomType, rooms_left: z.int32().min(1), price: moneyFor('For the whole stay.') }))
+  .array(
+    z.object({ room_type: roomType, rooms_left: z.int32().min(1), price: moneyFor('The price of the whole stay.') }),
+  )
   .optional()
-  .describe('What is left, if `check_in` and `check_out` are given.');
+  .describe('Availability for the stay. Present when `check_in` and `check_out` are given.');
 
 const hotels = createView<HotelRow & WithAvailability>({
   key: 'id',
@@ -145,7 +147,7 @@ const [checkIn, checkOut] = stayEndSchemas(hotelKind);
 const requestSchema = z
   .strictObject({
     hotel_id: z.uuid().toLowerCase(),
-    room_type: z.string().min(1).optional().describe('Unless it is named, the cheapest that is free.'),
+    room_type: z.string().min(1).optional().describe('If omitted, the cheapest free room type is booked.'),
     check_in: checkIn.optional(),
     check_out: checkOut.optional(),
     guests: z.int().min(1).max(20).default(1),

@@ -1,2 +1,2 @@
-/** The hotel booking service: hotels, and the caller's bookings of them. */
+/** The hotel booking service: hotels and the caller's bookings. */
 export { createHotelService } from './hotel.ts';

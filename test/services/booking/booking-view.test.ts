@@ -1,28 +1,28 @@
-/** References, which people read aloud and write down. */
+/** Booking references, which people read aloud and write down. */
 import assert from 'node:assert/strict';
 import { createReference, formatReference, parseReference } from '../../../src/services/booking/booking-view.ts';
 
 describe('references', () => {
-  it('are made of letters that are not mistaken for others, and differ', () => {
+  it('are unique and contain only unambiguous characters', () => {
     const references = Array.from({ length: 1_000 }, createReference);
     for (const reference of references) assert.match(reference, /^[\dA-HJKMNP-TV-Z]{8}$/);
     assert.equal(new Set(references).size, references.length);
   });
 
-  it('are parsed as they were formatted', () => {
+  it('survive formatting and parsing', () => {
     for (let count = 0; count < 100; count += 1) {
       const reference = createReference();
       assert.equal(parseReference(formatReference(reference)), reference);
     }
   });
 
-  it('are parsed from small letters, without the dash, and with letters that look alike', () => {
+  it('can be typed in lower case, without the dash, and with look-alike letters', () => {
     assert.equal(formatReference('01AB9Z1X'), '01AB-9Z1X');
     for (const text of ['01ab-9z1x', '01AB9Z1X', 'OLab-9zix', 'oiab9zlx'])
       assert.equal(parseReference(text), '01AB9Z1X');
   });
 
-  it('are not parsed from other texts', () => {
+  it('are not parsed from any other text', () => {
     for (const text of ['', '01AB', '01AB-9Z1XX', '01AB-9Z1U', '01AB 9Z1X'])
       assert.equal(parseReference(text), undefined);
   });

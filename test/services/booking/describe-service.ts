@@ -1,4 +1,4 @@
-/** The tests that the hotel and the car service share: their fields, filters and pages. */
+/** Tests that the hotel and car services share: their fields, filters and pages. */
 import assert from 'node:assert/strict';
 import type Koa from 'koa';
 import request from 'supertest';
@@ -13,15 +13,16 @@ type Booking = Row & { readonly id: string };
 
 export interface ServiceCase {
   readonly create: (options: BookingServiceOptions) => Koa;
-  /** As clients see them. */
+  /** The hotel or car as clients see it. */
   readonly resource: Row;
+  /** The booking as clients see it. */
   readonly booking: Booking;
-  /** The fields of a booking that can be filtered by. */
+  /** The fields of a booking that are filters. */
   readonly filters: readonly string[];
   readonly rows: DemoRows;
-  /** Filters that are refused. */
+  /** Query strings that are rejected. */
   readonly refused: readonly string[];
-  /** The headings of their pages: of the list, and of one item. */
+  /** The headings of the HTML pages for the list and for one item. */
   readonly headings: readonly [list: string, one: string];
 }
 
@@ -51,7 +52,7 @@ export function describeService(name: string, given: ServiceCase): void {
       assert.deepEqual(withoutPort(body), booking);
     });
 
-    it('filters by each field, and refuses bad values and other names', async () => {
+    it('filters by each field, and rejects invalid values and unknown names', async () => {
       const service = await open();
       const ask = (search: string) => request(service).get(`/bookings/?${search}`).set('X-Travel-User', 'ann');
       for (const field of filters) {
@@ -61,7 +62,7 @@ export function describeService(name: string, given: ServiceCase): void {
       for (const search of refused) await ask(search).expect(400);
     });
 
-    it('filters by ids in any case, and by times without their milliseconds', async () => {
+    it('filters by IDs in either case, and by times without milliseconds', async () => {
       const service = await open();
       const ask = (search: string) => request(service).get(`/bookings/?${search}`).set('X-Travel-User', 'ann');
       const written = filters.map((field) => [field, String(booking[field])] as const);
@@ -77,7 +78,7 @@ export function describeService(name: string, given: ServiceCase): void {
       }
     });
 
-    it('has a list for people whose rows lead to the items', async () => {
+    it('links the rows of the HTML list to the items', async () => {
       const service = await open();
       const asked = request(service).get('/').set('Accept', 'text/html');
       const [, href = ''] = /<th scope="row"><a href="([^"]+)">/.exec((await asked.expect(200)).text) ?? [];
@@ -85,7 +86,7 @@ export function describeService(name: string, given: ServiceCase): void {
       assert.match((await item.expect(200)).text, /Back to the list/);
     });
 
-    it('has a page for people under each path, with a heading', async () => {
+    it('serves an HTML page with a heading for each path', async () => {
       const service = await open();
       for (const [path, heading] of Object.entries({
         '/': list,
@@ -102,7 +103,7 @@ export function describeService(name: string, given: ServiceCase): void {
   });
 }
 
-/** The port differs each time. */
+/** Removes the host and port from the URL, because the port differs each time. */
 function withoutPort(shown: { readonly url: string }): Row {
   return { ...shown, url: new URL(shown.url).pathname };
 }

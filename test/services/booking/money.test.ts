@@ -1,10 +1,10 @@
-/** Amounts of money as exact texts. */
+/** Formatting amounts of money as exact decimal strings. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { moneyOf } from '#services/booking';
 
 describe('moneyOf', () => {
-  it('has the decimals of the currency', () => {
+  it('uses as many decimal places as the currency has', () => {
     const check = (minor: number, currency: string, amount: string) =>
       assert.deepEqual(moneyOf(minor, currency), { amount, currency });
     check(0, 'EUR', '0.00');

@@ -1,4 +1,4 @@
-/** What hotels and cars share, tested with hotels: the inventory and its arguments, and the bookings of an owner. */
+/** The common part of the booking services, tested with hotels: the inventory, its arguments, and a user's bookings. */
 import assert from 'node:assert/strict';
 import type Koa from 'koa';
 import request, { type Response } from 'supertest';
@@ -52,13 +52,13 @@ describe('a booking service', () => {
     body.errors.map(({ pointer, parameter }: Record<string, string>) => pointer ?? parameter);
 
   describe('the inventory', () => {
-    it('is for everyone, in the order of names', async () => {
+    it('lists all hotels by name, without a user', async () => {
       const answer = await request(app.callback()).get('/').expect(200);
       assert.deepEqual(idsOf(answer), [astoria, ritz]);
       assert.deepEqual(answer.body.items[0], { id: astoria, name: 'Astoria', city: 'Paris', room_types: [] });
     });
 
-    it('can be filtered, searched, sorted and paged, also by guests and a stay', async () => {
+    it('can be filtered, also by guests and stay, and searched, sorted and paged', async () => {
       const check = async (search: string, ...ids: readonly string[]) =>
         assert.deepEqual(idsOf(await get(`/?${search}`).expect(200)), ids, search);
       await check('limit=1&offset=1', ritz);
@@ -71,7 +71,7 @@ describe('a booking service', () => {
       await check('check_in=2030-01-02&check_out=2030-01-03', ritz);
     });
 
-    it('shows what is left for a stay, of offers that are large enough', async () => {
+    it('shows the availability of large enough room types for a stay', async () => {
       const stay = 'check_in=2030-01-02&check_out=2030-01-04';
       const left = (name: string, amount: string) => ({
         room_type: name,
@@ -84,13 +84,13 @@ describe('a booking service', () => {
       assert.deepEqual(list.items[0].availability, [left('suite', '6.00')]);
     });
 
-    it('reads the clock once for a list, so that its filter and its figures agree', async () => {
+    it('reads the clock once per list, so that its filter and its figures agree', async () => {
       clockReads = 0;
       await get('/?check_in=2030-01-02&check_out=2030-01-03').expect(200);
       assert.equal(clockReads, 1);
     });
 
-    it('names each bad argument once, at the list and at an item', async () => {
+    it('reports each invalid argument once, for the list and for an item', async () => {
       const check = async (search: string, ...names: readonly string[]) => {
         for (const path of ['/', `/${ritz}`]) {
           assert.deepEqual(pointersOf(await get(`${path}?${search}`).expect(400)), names);
@@ -119,7 +119,7 @@ describe('a booking service', () => {
       for (const search of ['user=bob', 'sort=user', 'fields=user']) await get(`/bookings/?${search}`).expect(400);
     });
 
-    it('are 404 for every other user, also with a tag, and for the name of their owner in capitals', async () => {
+    it('are 404 for all other users, even with a tag or with the owner’s name in upper case', async () => {
       assert.equal((await get(`/bookings/${anns}`).expect(200)).body.id, anns);
       await get(`/bookings/${bobs}`).expect(404, { code: 404, message: '404: Not Found' });
       await get(`/bookings/${bobs}`, 'bob').expect(200);
@@ -127,7 +127,7 @@ describe('a booking service', () => {
       for (const tag of ['"1-json"', '*']) await get(`/bookings/${bobs}`).set('If-None-Match', tag).expect(404);
     });
 
-    it('are 401 with a challenge without a user, or with an empty one', async () => {
+    it('are 401 with a challenge when the user is missing or empty', async () => {
       const agent = request(app.callback());
       for (const path of ['/bookings/', `/bookings/${anns}`]) {
         await agent.get(path).expect(401).expect('WWW-Authenticate', 'Basic realm="travel", charset="UTF-8"');
@@ -135,43 +135,43 @@ describe('a booking service', () => {
       }
     });
 
-    it('have a tag of their version', async () => {
+    it('have an entity tag that changes with their version', async () => {
       await get(`/bookings/${anns}`).expect('ETag', '"1-json"');
       await database.kysely.updateTable('hotel_bookings').set({ version: 2 }).where('id', '=', anns).execute();
       await get(`/bookings/${anns}`).set('If-None-Match', '"1-json"').expect(200).expect('ETag', '"2-json"');
       await get(`/bookings/${anns}`).set('If-None-Match', '"2-json"').expect(304);
     });
 
-    it('are found by a UUID in capitals, which changes neither their tag nor their id', async () => {
+    it('are found by a UUID in upper case, with the same tag and id', async () => {
       const { body } = await get(`/bookings/${anns.toUpperCase()}`).expect(200).expect('ETag', '"1-json"');
       assert.equal(body.id, anns);
     });
 
-    it('are 404 under an id that is no UUID', async () => {
+    it('are 404 for an id that is not a UUID', async () => {
       const inBraces = `{${anns}}`;
       for (const id of ['x', anns.slice(1), `${anns}x`, inBraces, anns.replaceAll('-', ''), "'%20or%201=1", '%00'])
         await get(`/bookings/${id}`).expect(404);
     });
 
-    it('are refused with the field that is wrong and how to correct it', async () => {
+    it('are rejected with the invalid field and how to correct it', async () => {
       const post = (body: object) => request(app.callback()).post('/bookings/').set('X-Travel-User', 'ann').send(body);
       const check = async (body: object, pointer: string, detail: string) =>
         assert.deepEqual((await post({ hotel_id: ritz, ...body }).expect(400)).body.errors, [{ pointer, detail }]);
       const fields = 'give both check_in and check_out, or neither';
       await check({ check_in: '2030-01-02' }, '/check_out', `is missing: ${fields}`);
       await check({ check_in: 'x', check_out: '2030-01-02' }, '/check_in', 'must be like 2031-05-12');
-      const noDay = '2030-02-30 is not a day of the calendar';
+      const noDay = '2030-02-30 is not a date in the calendar';
       await check({ check_in: '2030-02-30', check_out: '2030-03-02' }, '/check_in', noDay);
       await check({ guests: 0 }, '/guests', 'must be at least 1');
-      await check({ check_in: '2029-12-31', check_out: '2030-01-02' }, '/check_in', 'lies in the past');
-      await check({ hotel_id: anns }, '/hotel_id', 'is the id of no hotel');
-      const known = 'is no room type of this hotel; known: double, suite';
+      await check({ check_in: '2029-12-31', check_out: '2030-01-02' }, '/check_in', 'is in the past');
+      await check({ hotel_id: anns }, '/hotel_id', 'is not the id of a hotel');
+      const known = 'is not a room type of this hotel; known: double, suite';
       await check({ room_type: 'barn' }, '/room_type', known);
       await check({ guests: 5 }, '/guests', 'must be at most 4 in one room');
     });
   });
 
-  it('answers 503 while the database is away', async () => {
+  it('responds 503 while the database is unavailable', async () => {
     await database.close();
     for (const path of ['/', `/${ritz}`, '/bookings/', `/bookings/${anns}`]) await get(path).expect(503);
     const agent = request(app.callback());

@@ -1,4 +1,4 @@
-/** The days of a stay, parsed from what a client writes. */
+/** Parsing the start and end of a stay, and the days that it takes. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { dayMs, lengthOf, parseStay, shiftStay, stayOf } from '../../../src/services/booking/stay.ts';
@@ -11,24 +11,23 @@ describe('parseStay', () => {
   const hotel = (check_in?: string, check_out?: string) =>
     parseStay(hotelKind, 90, { ...(check_in && { check_in }), ...(check_out && { check_out }) });
   const car = (pickup_at: string, dropoff_at: string) => parseStay(carKind, 90, { pickup_at, dropoff_at });
-  const daysOf = (reading: ReturnType<typeof parseStay>) => {
-    assert.ok(reading.ok && reading.stay);
-    return [reading.stay.firstDay - firstOfMay, reading.stay.endDay - firstOfMay];
+  const daysOf = (parsed: ReturnType<typeof parseStay>) => {
+    assert.ok(parsed.ok && parsed.stay);
+    return [parsed.stay.firstDay - firstOfMay, parsed.stay.endDay - firstOfMay];
   };
-  const faultsOf = (reading: ReturnType<typeof parseStay>) =>
-    reading.ok ? [] : reading.faults.map(({ field }) => field);
+  const faultsOf = (parsed: ReturnType<typeof parseStay>) => (parsed.ok ? [] : parsed.faults.map(({ field }) => field));
 
-  it('takes the nights from one date up to the other', () => {
+  it('takes the nights from check-in up to check-out', () => {
     assert.deepEqual(daysOf(hotel('2030-05-01', '2030-05-04')), [0, 3]);
   });
 
-  it('takes each day, in UTC, that a rental touches', () => {
+  it('takes each UTC day that a rental touches', () => {
     assert.deepEqual(daysOf(car('2030-05-01T23:59:00Z', '2030-05-03T00:00:01Z')), [0, 3]);
     assert.deepEqual(daysOf(car('2030-05-01T00:00:00Z', '2030-05-02T00:00:00Z')), [0, 1]);
     assert.deepEqual(daysOf(car('2030-05-01T00:30:00+01:00', '2030-05-01T02:00:00+01:00')), [-1, 1]);
   });
 
-  it('has an example that can be booked for a year to come', () => {
+  it('has an example that can still be booked in 2030', () => {
     for (const kind of [hotelKind, carKind]) {
       const [from, to] = kind.stay.examples;
       const parsed = parseStay(kind, 90, { [kind.stay.fields[0]]: from, [kind.stay.fields[1]]: to });
@@ -36,9 +35,10 @@ describe('parseStay', () => {
     }
   });
 
-  it('is undefined without both ends', () => assert.deepEqual(hotel(), { ok: true, stay: undefined }));
+  it('returns no stay when both start and end are missing', () =>
+    assert.deepEqual(hotel(), { ok: true, stay: undefined }));
 
-  it('names the end that is missing, malformed, before the beginning, or too late', () => {
+  it('reports a start or end that is missing or malformed, and an end that is too early or too late', () => {
     assert.deepEqual(faultsOf(hotel('2030-05-01')), ['check_out']);
     assert.deepEqual(faultsOf(hotel(undefined, '2030-05-01')), ['check_in']);
     assert.deepEqual(faultsOf(hotel('today', '2030-05-01')), ['check_in']);
@@ -49,14 +49,14 @@ describe('parseStay', () => {
     assert.deepEqual(faultsOf(hotel('2030-05-01', '2030-07-31')), ['check_out']);
   });
 
-  it('refuses malformed dates and times, and days that do not exist', () => {
+  it('rejects malformed dates and times, and days that do not exist', () => {
     for (const text of ['2030-02-30', '2030-5-1', 'today', '2030-05-01T00:00:00Z', '+012030-05-01'])
       assert.equal(hotelKind.stay.parse(text), undefined, text);
     for (const text of ['2030-05-01', '2030-05-01T10:00', '2030-02-30T10:00:00Z', '2030-05-01T25:00:00Z', 'noon'])
       assert.equal(carKind.stay.parse(text), undefined, text);
   });
 
-  it('parses what it prints', () => {
+  it('parses the dates and times that it prints', () => {
     const ms = fc.integer({ min: 0, max: Date.UTC(9999, 11, 31) });
     fc.assert(
       fc.property(ms, (at) => {

@@ -1,4 +1,4 @@
-/** The car service: its fields, and the titles of its pages. */
+/** The car service: its fields and the headings of its pages. */
 import { createCarService } from '#services/car';
 import { describeService } from '../booking/describe-service.ts';
 

@@ -1,4 +1,4 @@
-/** The hotel service: its fields, and the titles of its pages. */
+/** The hotel service: its fields and the headings of its pages. */
 import { createHotelService } from '#services/hotel';
 import { describeService } from '../booking/describe-service.ts';
 
