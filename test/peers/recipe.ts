@@ -12,7 +12,7 @@ const shownPorts: RecipePorts = { proxy: 8000, auth: 8082, upstream: 9000 };
 
 /** @param language of the code block. */
 export function readProxyRecipe(language: string, ports: RecipePorts): string {
-  const blocks = readRecipe('Ask from nginx or Caddy who is calling').blocks(language);
+  const blocks = readRecipe('Use authentication from nginx or Caddy').blocks(language);
   const [text, ...others] = blocks;
   if (text === undefined || others.length > 0) throw new Error(`the recipe has ${blocks.length} blocks of ${language}`);
   const roles = Object.keys(shownPorts) as (keyof RecipePorts)[];

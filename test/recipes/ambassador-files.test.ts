@@ -1,4 +1,4 @@
-/** The recipe "Bring Ambassador files": what `check` says of them, and who answers when they are served. */
+/** The recipe "Import Ambassador files": what `check` says of them, and who answers when they are served. */
 import assert from 'node:assert/strict';
 import { runCommand, serveHere } from '../support/programs/command.ts';
 import { isInstalled } from '../support/programs/installed.ts';
@@ -12,7 +12,7 @@ import { stepCases } from './steps.ts';
 describe('the recipe: bring Ambassador files', () => {
   const writeFiles = temporaryFiles();
   const servers = testServers(after);
-  const recipe = readRecipe('Bring Ambassador files');
+  const recipe = readRecipe('Import Ambassador files');
   const [commands = '', story = ''] = recipe.blocks('sh');
   let directory: string;
   let quote: Upstream;

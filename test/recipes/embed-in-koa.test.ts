@@ -87,7 +87,7 @@ describe('the recipe: embed in Koa', () => {
   stepCases(parseStory(story), () => heard);
 
   it('gives the service of the app the path below the mount, and the name of the caller', () => {
-    assert.equal(heard[0]?.[0]?.body, 'The app around it.\n');
+    assert.equal(heard[0]?.[0]?.body, 'The host app.\n');
     assert.deepEqual(JSON.parse(heard[2]?.[0]?.body ?? ''), { path: '/7', user: 'me' });
   });
 

@@ -80,7 +80,7 @@ describe('the recipes for routes', () => {
     assert.match(heard[1]?.[0]?.head ?? '', /^Retry-After: \d+\r?$/im);
   });
 
-  const canary = readRecipe('Send a part of the requests to a new version');
+  const canary = readRecipe('Send some of the requests to a new version');
   check(canary, 'sends the tester, with a name, to the new version', ({ service, next }) => {
     const { url, headers } = next.only();
     assert.deepEqual([url, headers['x-travel-user'], service.reached.length], ['/orders/1', 'me', 0]);

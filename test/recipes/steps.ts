@@ -26,7 +26,7 @@ export function gatewayPort({ gatewayUrl }: Server): number {
 
 /** A story with the password in the place that the page leaves for it. */
 export function withPassword(block: string, password: string): Story {
-  const place = 'the one that init has printed';
+  const place = 'the password that init printed';
   if (!block.includes(place)) throw new Error(`there is no place for a password in: ${block}`);
   return parseStory(block.replace(place, password));
 }
