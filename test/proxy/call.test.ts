@@ -1,4 +1,4 @@
-/** One call to a service: when it is sent again, when it is given up, what that says about the address, and how its body is read. */
+/** Calls to a service: repeated and aborted calls, their effect on the health of an address, and response bodies. */
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -20,7 +20,7 @@ import { createSignal } from '../support/waiting.ts';
 
 const servers = testServers();
 
-/** One failure ejects an address, each has one connection, and no retries are allowed. */
+/** Creates a cluster with one connection per address and no retries, which ejects an address after one failure. */
 function clusterOf(...services: readonly Served[]) {
   const clusters = createClusters({ random: () => 0 });
   servers.later(clusters.close);
@@ -37,7 +37,7 @@ const post: UpstreamRequest = { method: 'POST', path: '/', headers: [], body: wh
 const failover: CallOptions = { timeoutMs: 5000, repeat: 'failover' };
 const never: CallOptions = { timeoutMs: 5000, repeat: 'never' };
 
-/** The events of a response to a client. */
+/** Creates a stand-in for the response to the client. */
 function clientOf({ destroyed = false } = {}) {
   return Object.assign(new EventEmitter(), { destroyed }) as unknown as ServerResponse;
 }
@@ -55,14 +55,14 @@ describe('a call whose connection fails', () => {
   const idempotent: CallOptions = { timeoutMs: 5000, repeat: 'idempotent' };
   const get: UpstreamRequest = { method: 'GET', path: '/', headers: [], body: undefined };
 
-  it('goes to each other address while nothing of it was written, whatever its method', async () => {
+  it('tries every other address while nothing was written, whatever its method', async () => {
     const upstream = await startUpstream(servers);
     const cluster = clusterOf(await servers.refusing(), await servers.refusing(), upstream);
     assert.equal((await callUpstream(cluster, post, idempotent)).head.status, 200);
     assert.equal(upstream.only().body, 'hello');
   });
 
-  it('goes to one other address once it may have arrived, if its method allows', async () => {
+  it('tries one other address after it may have arrived, if its method is idempotent', async () => {
     const upstream = await startUpstream(servers);
     assert.equal((await callUpstream(clusterOf(await startReset(), upstream), get, idempotent)).head.status, 200);
     for (const [request, ...before] of [
@@ -73,7 +73,7 @@ describe('a call whose connection fails', () => {
     assert.equal(upstream.reached.length, 1);
   });
 
-  it('is not written to a connection that the service has just closed', async () => {
+  it('does not use a connection that the service has just closed', async () => {
     let last: Socket | undefined;
     const upstream = await servers.http(async (req, res) => {
       last = req.socket;
@@ -83,14 +83,14 @@ describe('a call whose connection fails', () => {
     for (let round = 0; round < 20; round += 1) {
       const { body } = await callUpstream(cluster, post, idempotent);
       await body.drain(5000);
-      // The end is on its way in the system, and has not been read here.
+      // The FIN has been sent, but our side has not read it yet.
       last?.end();
     }
   });
 });
 
-describe('a call whose attempt was given up', () => {
-  it('is not made again with a body that the attempt may still begin to read', async () => {
+describe('a call whose attempt has timed out', () => {
+  it('is not repeated with a body that the attempt may still start to read', async () => {
     let attempts = 0;
     const waitsForConnection: Attempt = {
       origin: 'http://127.0.0.1:1',
@@ -129,14 +129,14 @@ describe('a call whose attempt was given up', () => {
 });
 
 describe('a call with failover', () => {
-  it('goes to one other address, also for a POST, and is not counted as a retry', async () => {
+  it('tries one other address, even for a POST, without counting as a retry', async () => {
     const upstream = await startUpstream(servers);
     const cluster = clusterOf(await servers.refusing(), upstream);
     const { head, origin } = await callUpstream(cluster, post, failover);
     assert.deepEqual([head.status, origin, upstream.only().body], [200, upstream.origin, 'hello']);
   });
 
-  it('fails when the second address fails, when there is no other, and when it may not be repeated', async () => {
+  it('fails when the second address fails, when there is only one, and when it must not be repeated', async () => {
     const refusing = await servers.refusing();
     const upstream = await startUpstream(servers);
     const reset = await startReset();
@@ -150,11 +150,11 @@ describe('a call with failover', () => {
   });
 });
 
-describe('a call that is given up', () => {
+describe('an aborted call', () => {
   const healthOf = (cluster: ReturnType<typeof clusterOf>, { origin }: Served) =>
     cluster.snapshot().addresses.find((address) => address.origin === origin)?.health;
 
-  it('because the client leaves does not count against the address, and is not made for a client that has left before', async () => {
+  it('does not count against the address if the client disconnected, and is not made if it did so before', async () => {
     const silent = await startSilent();
     const cluster = clusterOf(silent, await startSilent());
     const gone = clientOf({ destroyed: true });
@@ -169,7 +169,7 @@ describe('a call that is given up', () => {
     assert.deepEqual([healthOf(cluster, silent), cluster.snapshot().activeRequests], ['unknown', 0]);
   });
 
-  it('because it takes too long counts against the address', async () => {
+  it('counts against the address if it took too long', async () => {
     const silent = await startSilent();
     const cluster = clusterOf(silent, await startSilent());
     await assert.rejects(callUpstream(cluster, post, { ...failover, timeoutMs: 50 }), {
@@ -180,7 +180,7 @@ describe('a call that is given up', () => {
     assert.deepEqual([healthOf(cluster, silent), cluster.snapshot().activeRequests], ['ejected', 0]);
   });
 
-  it('while its body is read rejects the read', async () => {
+  it('rejects a pending read of its response body', async () => {
     const half = await servers.tcp(
       (socket) => void socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf')),
     );
@@ -192,7 +192,7 @@ describe('a call that is given up', () => {
   });
 });
 
-describe('the body of a response', () => {
+describe('a response body', () => {
   const bytes = 200_000;
 
   async function bodyOf(length: number) {
@@ -205,14 +205,14 @@ describe('the body of a response', () => {
     return { body, closed: closed.given };
   }
 
-  it('is read whole within its bounds, at once when it has arrived already', async () => {
+  it('is read completely within its limits, immediately if it has already arrived', async () => {
     const { body } = await bodyOf(bytes);
     assert.equal((await body.read({ bytesMax: bytes, timeoutMs: 5000 })).length, bytes);
     const { body: small } = await callUpstream(clusterOf(await startUpstream(servers)), post, never);
     assert.equal(String(await small.read({ bytesMax: 2, timeoutMs: 0 })), 'ok');
   });
 
-  it('is given up with its connection when it is too large or comes too late', async () => {
+  it('closes its connection when it is too large or too late', async () => {
     const large = await bodyOf(bytes);
     await assert.rejects(large.body.read({ bytesMax: bytes - 1, timeoutMs: 0 }), RangeError);
     const late = await bodyOf(10);
@@ -222,7 +222,7 @@ describe('the body of a response', () => {
     await Promise.all([late.closed, undrained.closed]);
   });
 
-  it('is drained to its end, however long it is, and the connection stays open for the next request', async () => {
+  it('is drained to its end, however long, and leaves the connection open for the next request', async () => {
     const sockets = new Set<unknown>();
     const upstream = await servers.http((req, res) => {
       sockets.add(req.socket);

@@ -1,4 +1,4 @@
-/** The table of failures: every code has a problem. faults.test.ts shows each to a client. */
+/** The table of failures: each error code maps to a problem. faults.test.ts provokes the failures over a socket. */
 import assert from 'node:assert/strict';
 import { errors } from 'undici';
 import { Problem, problems } from '#http';
@@ -7,7 +7,7 @@ import { failures, upstreamProblem } from '../../src/proxy/failures.ts';
 describe('the table of failures', () => {
   const connecting = (code: string) => Object.assign(new Error('connect 10.0.0.7:80'), { code });
 
-  it('decides the problem, when to try again, and the remedy in the log; the client sees no cause', () => {
+  it('determines the problem, the Retry-After and the logged remedy, and hides the cause from the client', () => {
     for (const [code, { slug, retryAfter, remedy }] of Object.entries(failures)) {
       const cause = connecting(code);
       const found = upstreamProblem(cause);
@@ -18,7 +18,7 @@ describe('the table of failures', () => {
     }
   });
 
-  it('has rows for families of codes, and one for every other code', () => {
+  it('covers families of codes, and treats unknown codes as upstream-failed', () => {
     assert.equal(upstreamProblem(connecting('HPE_SOMETHING_NEW')).slug, failures['HPE_']?.slug);
     const tls = upstreamProblem(connecting('ERR_SSL_SOMETHING_NEW'));
     assert.ok(String(tls.cause).endsWith(failures['ERR_SSL_']?.remedy ?? 'no remedy'));
@@ -30,12 +30,12 @@ describe('the table of failures', () => {
       assert.ok(upstreamProblem(thrown) instanceof Problem);
   });
 
-  it('has Retry-After for each 503 and for nothing else', () => {
+  it('has a Retry-After for every 503 and for no other status', () => {
     for (const [code, { slug, retryAfter }] of Object.entries(failures))
       assert.equal(retryAfter !== undefined, problems[slug].status === 503, code);
   });
 
-  it('has a row for every error that the client library exports, and no other of its kind', () => {
+  it('lists exactly the errors that undici exports', () => {
     const codes = Object.values(errors).map((Kind) => {
       const one = new (Kind as unknown as new (...some: unknown[]) => Error & { code?: string })('', undefined, {});
       return one.code ?? (one.name === 'HTTPParserError' ? 'HPE_' : 'UND_ERR_SOCKS5');

@@ -1,4 +1,4 @@
-/** A service that misbehaves in every way that a socket allows: each failure is handled as its row in the table of failures says, and leaves nothing behind. */
+/** Misbehaving services: each failure that a socket allows is handled as the table says, and leaks nothing. */
 import assert from 'node:assert/strict';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -17,8 +17,8 @@ import { bodyOf, rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\n';
 
-/** How a service responds, by the code of the failure that the log has; a text is sent, and the connection ended. */
-const beforeAnswer: readonly [code: string, how: string, misbehave: string | ((socket: Socket) => void)][] = [
+/** Misbehaviour before a response, and the error code that is logged. A string is sent, and the connection closed. */
+const beforeResponse: readonly [code: string, how: string, misbehave: string | ((socket: Socket) => void)][] = [
   ['UND_ERR_SOCKET', 'closes the connection', ''],
   ['UND_ERR_SOCKET', 'closes it within the headers', `${ok}X-A: b\r\n`],
   ['ECONNRESET', 'resets the connection', (socket) => socket.resetAndDestroy()],
@@ -69,7 +69,7 @@ function trickle(socket: Socket, text: string): void {
   socket.once('close', () => clearInterval(timer));
 }
 
-describe('a service that misbehaves', () => {
+describe('a misbehaving service', () => {
   const servers = testServers();
   const writeFiles = temporaryFiles();
 
@@ -90,7 +90,7 @@ describe('a service that misbehaves', () => {
   const startEdgeTo = (upstream: Served, more: EdgeOptions = {}) =>
     startEdge(servers, { upstream, mapping: { timeoutMs: 5000, idleTimeoutMs: 50 }, ...more });
 
-  /** The response to the client, and the error and its code in the log. */
+  /** Returns the response to the client, and the logged error with its code. */
   async function ask(edge: Awaited<ReturnType<typeof startEdge>>, request = rawRequest('GET /v1/hotels')) {
     const answer = await sendRaw(edge.port, request);
     const found = edge.log.at(-1)?.fields['err'] as (Error & { code?: string }) | undefined;
@@ -111,8 +111,8 @@ describe('a service that misbehaves', () => {
 
   before(() => import('undici'));
 
-  for (const [code, how, misbehave] of beforeAnswer) {
-    it(`and ${how} causes ${code}`, async () => {
+  for (const [code, how, misbehave] of beforeResponse) {
+    it(`that ${how} causes ${code}`, async () => {
       const { upstream, asked } = await startMisbehaving(misbehave);
       const edge = await startEdgeTo(upstream, { mapping: { timeoutMs: code === 'ETIMEDOUT' ? 50 : 5000 } });
       const failed = await ask(edge);
@@ -127,7 +127,7 @@ describe('a service that misbehaves', () => {
     });
   }
 
-  it('only because of what a client sent stays in use', async () => {
+  it('stays in use if a client provoked its failures', async () => {
     let requests = 0;
     const origins = await Promise.all(
       [0, 1].map(async () => {
@@ -153,7 +153,7 @@ describe('a service that misbehaves', () => {
   });
 
   for (const [how, misbehave] of inBody) {
-    it(`with a body that ${how} breaks the connection of the client`, async () => {
+    it(`with a body that ${how} breaks the client's connection`, async () => {
       const { upstream, asked } = await startMisbehaving(misbehave);
       const edge = await startEdgeTo(upstream);
       const { answer } = await ask(edge);
@@ -164,7 +164,7 @@ describe('a service that misbehaves', () => {
     });
   }
 
-  it('and refuses connections, or cannot be found, is unavailable', async () => {
+  it('is unavailable if it refuses connections or its host is unknown', async () => {
     const refusing = await ask(await startEdgeTo(await servers.refusing()));
     assert.equal(refusing.code, 'ECONNREFUSED');
     checkProblem(refusing.answer, 'ECONNREFUSED');
@@ -174,7 +174,7 @@ describe('a service that misbehaves', () => {
     checkProblem(answer, code);
   });
 
-  it('and has too many requests is overloaded', async () => {
+  it('is overloaded if it has too many requests', async () => {
     const { upstream, opened } = await startMisbehaving(() => {});
     const circuitBreakers = breakersOf({ maxConnections: 1, maxPendingRequests: 0, maxRequests: 1, maxRetries: 0 });
     const clusters = createClusters();
@@ -188,7 +188,7 @@ describe('a service that misbehaves', () => {
     await first;
   });
 
-  it('in TLS is reported with a remedy in the log', async function () {
+  it('has its TLS failures logged with a remedy', async function () {
     const certificate = await makeCertificate(await writeFiles(), 'DNS:hotel');
     if (certificate === undefined) this.skip();
     const selfSigned = createTlsServer(certificate, (_req, res) => res.end('secret'));
@@ -211,12 +211,12 @@ describe('a service that misbehaves', () => {
     }
   });
 
-  it('for a hundred requests leaves no connection, no memory and no warning behind', async () => {
+  it('causes no leaks and no warnings over a hundred requests', async () => {
     const complaints: unknown[] = [];
     const complain = (complaint: unknown) => void complaints.push(complaint);
     for (const event of ['unhandledRejection', 'warning'] as const) process.on(event, complain);
     let turn = 0;
-    const quick = beforeAnswer.filter(([code]) => code !== 'ETIMEDOUT').map(([, , misbehave]) => misbehave);
+    const quick = beforeResponse.filter(([code]) => code !== 'ETIMEDOUT').map(([, , misbehave]) => misbehave);
     const ways = [...quick, ...inBody.slice(0, -1).map(([, misbehave]) => misbehave)];
     const { upstream, opened } = await startMisbehaving((socket) => {
       const misbehave = ways[turn++ % ways.length] ?? '';

@@ -1,4 +1,4 @@
-/** What a client gets from a service across HTTP, and what the service sees of the client. */
+/** Forwarding over HTTP: what the client and the service receive from each other. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request, type ServerResponse } from 'node:http';
@@ -15,7 +15,7 @@ import { rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
 
 const servers = testServers();
 
-describe('a service across HTTP', () => {
+describe('a service over HTTP', () => {
   async function setUp(answer?: (res: ServerResponse) => void, mapping: Partial<Mapping> = {}, more: EdgeOptions = {}) {
     const upstream = await startUpstream(servers, answer);
     const targets = { hotel: remote(upstream), based: remote(upstream, '/base') };
@@ -38,7 +38,7 @@ describe('a service across HTTP', () => {
   checkPath({ service: 'based', rewrite: '' }, '/v1/hotels', '/base/v1/hotels');
   checkPath({ prefix: '/', rewrite: '' }, 'http://evil.example/x?y', '/x?y');
 
-  it('gets every method but TRACE, which would echo credentials', async () => {
+  it('receives every method except TRACE, which would echo credentials', async () => {
     const { upstream, edge } = await setUp();
     const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'PROPFIND'];
     for (const method of methods)
@@ -52,7 +52,7 @@ describe('a service across HTTP', () => {
   });
 
   function checkAnswer(what: string, answer: (res: ServerResponse) => void, expected: string, method = 'GET') {
-    it(`has its response passed on: ${what}`, async () => {
+    it(`has its response forwarded: ${what}`, async () => {
       const { edge } = await setUp(answer);
       const received = await sendRaw(edge.port, rawRequest(`${method} /v1/hotels`));
       const own = /^(?:x-request-id|x-content-type-options|date|connection|via):/i;
@@ -80,7 +80,7 @@ describe('a service across HTTP', () => {
     'http/1.1 500 internal server error\ncontent-length: 2\n\noh',
   );
   checkAnswer(
-    'the headers alone for HEAD',
+    'only the headers for HEAD',
     (res) => res.writeHead(200, { 'Content-Length': '5', 'Content-Type': 'a/b' }).end(),
     'http/1.1 200 ok\ncontent-length: 5\ncontent-type: a/b\n\n',
     'HEAD',
@@ -88,7 +88,7 @@ describe('a service across HTTP', () => {
   checkAnswer('an error for HEAD', (res) => res.writeHead(404).end(), 'http/1.1 404 not found\n\n', 'HEAD');
 
   function checkLocation(location: (host?: string) => string, expected: string, mapping: Partial<Mapping> = {}) {
-    it(`redirects the client to ${expected} with ${location('the-host-that-it-got')} (${JSON.stringify(mapping)})`, async () => {
+    it(`redirects the client to ${expected} with ${location('<its Host>')} (${JSON.stringify(mapping)})`, async () => {
       const { client } = await setUp(
         (res) => res.writeHead(308, { Location: location(res.req.headers.host) }).end(),
         mapping,
@@ -104,7 +104,7 @@ describe('a service across HTTP', () => {
   checkLocation((host) => `http://${host}/new`, '/v1/hotels/new', { hostRewrite: '{service}' });
   checkLocation((host) => `http://${host}/new`, '/v1/hotels/new', { hostRewrite: 'inner.example' });
 
-  it('receives the public path as prefix where the gateway is mounted, and its redirects lead there', async () => {
+  it('receives the full public prefix from a mounted gateway, which also rewrites its redirects', async () => {
     const unmount: EdgeOptions['host'] = [
       async (ctx, next) => {
         ctx.path = ctx.path.slice('/travel'.length);
@@ -117,7 +117,7 @@ describe('a service across HTTP', () => {
     assert.equal(upstream.only().headers['x-forwarded-prefix'], '/travel/v1/hotels');
   });
 
-  it('gets the start of a request body, and the client the start of a response body, before the end is sent', async () => {
+  it('streams in both directions: each side receives the start of a body before its end is sent', async () => {
     const heard: Buffer[] = [];
     const upstream = await servers.http((req, res) => {
       req.once('data', () => res.write('heard '));
@@ -137,7 +137,7 @@ describe('a service across HTTP', () => {
     assert.equal(String(Buffer.concat(heard)), 'firstsecond');
   });
 
-  it('may respond before the request is complete: the client gets the response, and its connection ends', async () => {
+  it('may respond before the request is complete, after which the connection of the client closes', async () => {
     const upstream = await servers.http((_req, res) => {
       res.writeHead(409, { Connection: 'close' }).end('enough');
     });
@@ -147,7 +147,7 @@ describe('a service across HTTP', () => {
     assert.match(await text(socket), /^HTTP\/1\.1 409 Conflict\r\n[\s\S]*\r\nConnection: close\r\n[\s\S]*enough/i);
   });
 
-  it('has its address and its time in the log, also when it fails', async () => {
+  it('has its address and its response time recorded, even when it fails', async () => {
     const seen: unknown[] = [];
     const [upstream, refusing] = [await startUpstream(servers), await servers.refusing()];
     const edge = await startEdge(servers, {
@@ -170,15 +170,15 @@ describe('a service across HTTP', () => {
   });
 });
 
-describe('a client that leaves', () => {
-  /** Sends `bytes` and leaves when the service calls `leave`, or when the first byte of the response arrives. */
+describe('a client that disconnects', () => {
+  /** Sends `bytes`, then disconnects when the service calls `leave` or, with `onData`, when the response begins. */
   function check(
     when: string,
     bytes: string,
     serve: (res: ServerResponse, hooks: { leave: () => void; gone: () => void }) => void,
     { onData = false } = {},
   ) {
-    it(`${when} ends its requests to the service, and nothing is logged as a failure`, async () => {
+    it(`${when} aborts its requests to the service, and no failure is logged`, async () => {
       const [gone, leave] = [createSignal(), createSignal()];
       let running = 0;
       const finished = createSignal();
@@ -208,7 +208,7 @@ describe('a client that leaves', () => {
     leave();
   });
   check(
-    'in the middle of its upload',
+    'during its upload',
     rawRequest('POST /v1/hotels', ['Content-Length: 10'], 'hello'),
     ({ req }, { leave, gone }) => {
       req.on('error', gone);
@@ -216,7 +216,7 @@ describe('a client that leaves', () => {
     },
   );
   check(
-    'in the middle of the response',
+    'during the response',
     get,
     (res, { gone }) => {
       res.once('close', gone);
@@ -233,7 +233,7 @@ describe('a client that leaves', () => {
     if (open.size === 3) leave();
   });
 
-  it('before its request is sent on: the service receives nothing', async () => {
+  it('before its request is forwarded causes no request to the service', async () => {
     const upstream = await startUpstream(servers);
     const finished = createSignal();
     const edge = await startEdge(servers, {
@@ -255,10 +255,10 @@ describe('a client that leaves', () => {
   });
 
   for (const [what, answer] of [
-    ['a response that goes on', (res: ServerResponse) => void res.write('first')],
-    ['a whole response', (res: ServerResponse) => void res.end('all of it')],
+    ['an unfinished response', (res: ServerResponse) => void res.write('first')],
+    ['a complete response', (res: ServerResponse) => void res.end('all of it')],
   ] as const)
-    it(`while a host app holds ${what} back: the next client is served`, async () => {
+    it(`while a host app delays ${what} does not affect the next client`, async () => {
       const upstream = await servers.http((_req, res) => answer(res));
       const finished = createSignal();
       let leaving: Socket | undefined;

@@ -1,4 +1,4 @@
-/** Headers that a mapping adds and removes, in requests and responses. */
+/** The request headers that a mapping adds and removes. */
 import assert from 'node:assert/strict';
 import type { HeaderRules, HeaderValue } from '#config';
 import { startEdge } from '../support/edge.ts';
@@ -8,11 +8,11 @@ import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const added = (name: string, value: string, append = true): HeaderValue => ({ name, value, append });
 
-describe('header rules', () => {
+describe('header rules for requests', () => {
   const servers = testServers();
 
   function checkRequest(what: string, rules: Partial<HeaderRules>, sent: readonly string[], expected: object) {
-    it(`of requests ${what}`, async () => {
+    it(what, async () => {
       const upstream = await startUpstream(servers);
       const mapping = { requestHeaders: { add: [], remove: [], ...rules } };
       const { port } = await startEdge(servers, { upstream, mapping });
@@ -23,8 +23,8 @@ describe('header rules', () => {
   }
 
   checkRequest('append to a header', { add: [added('x-a', 'ours')] }, ['X-A: theirs'], { 'x-a': 'theirs, ours' });
-  checkRequest('replace', { add: [added('x-a', 'ours', false)] }, ['X-A: 1', 'X-A: 2'], { 'x-a': 'ours' });
-  checkRequest('remove', { remove: ['x-a', 'x-forwarded-for'] }, ['X-A: 1'], {
+  checkRequest('replace a header', { add: [added('x-a', 'ours', false)] }, ['X-A: 1', 'X-A: 2'], { 'x-a': 'ours' });
+  checkRequest('remove headers', { remove: ['x-a', 'x-forwarded-for'] }, ['X-A: 1'], {
     'x-a': undefined,
     'x-forwarded-for': undefined,
   });
@@ -32,7 +32,7 @@ describe('header rules', () => {
     'x-forwarded-proto': 'https',
   });
   checkRequest(
-    'substitute the variables that Envoy has',
+    'substitute the same variables as Envoy',
     { add: [added('x-a', '%PROTOCOL% from %DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%'), added('x-b', '100%% of %ODD%')] },
     [],
     { 'x-a': 'HTTP/1.1 from 127.0.0.1', 'x-b': '100% of %ODD%' },

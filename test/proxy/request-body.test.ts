@@ -1,4 +1,4 @@
-/** Request bodies on their way to a service, in every framing that HTTP has and in some that it does not have. */
+/** Forwarded request bodies, in every valid HTTP framing and in some invalid ones. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -36,7 +36,7 @@ function chunked(...chunks: readonly string[]): string {
 }
 
 describe('a request body', () => {
-  /** `length` is what the service gets as Content-Length; for a chunked body it may get chunks instead. */
+  /** `length` is the Content-Length that the service receives. It may receive a chunked body in chunks instead. */
   function check(line: string, headers: readonly string[], body: string, expected: string, length?: string) {
     it(`of ${line} with ${headers.join(', ') || 'no headers'} arrives as "${expected}"`, async () => {
       const { upstream, edge } = await setUp();
@@ -70,7 +70,7 @@ describe('a request body', () => {
 
   const expectContinue = ['Content-Length: 5', 'Expect: 100-continue'];
 
-  it('is requested with 100 Continue from a client that waits for it; the service does not see Expect', async () => {
+  it('is requested with 100 Continue from a client that expects it, but Expect is not forwarded', async () => {
     const { upstream, post } = await setUp();
     assert.match(await post(expectContinue, 'hello'), /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
     assert.equal(upstream.only().headers['expect'], undefined);
@@ -85,7 +85,7 @@ describe('a request body', () => {
     assert.equal(statusOf(await sendRaw(front.port, rawRequest('POST /v1/hotels', headers))), 413);
   });
 
-  it('cannot contain a second request, whichever way its framing is ambiguous or unknown', async () => {
+  it('cannot smuggle a second request by ambiguous or unknown framing', async () => {
     const { upstream, post } = await setUp();
     const smuggled = 'GET /v1/hotels/secret HTTP/1.1\r\nHost: x\r\n\r\n';
     for (const headers of [
@@ -100,7 +100,7 @@ describe('a request body', () => {
   });
 });
 
-describe('a request body that is too large', () => {
+describe('the size limit of a request body', () => {
   function checkTooLarge(answer: string, bytesMax = bodyBytesMax) {
     assert.match(answer, /^HTTP\/1\.1 413 Content Too Large\r\n/);
     assert.match(answer, /\r\nConnection: close\r\n/i);
@@ -111,14 +111,14 @@ describe('a request body that is too large', () => {
     });
   }
 
-  it('by its Content-Length never reaches the service', async () => {
+  it('rejects a Content-Length that exceeds it without calling the service', async () => {
     const { upstream, post } = await setUp();
     const body = 'x'.repeat(bodyBytesMax + 1);
     checkTooLarge(await post([`Content-Length: ${body.length}`, 'Accept: */*'], body));
     assert.equal(upstream.reached.length, 0);
   });
 
-  it('by its chunks breaks the exchange with the service', async () => {
+  it('aborts the request to the service when the chunks exceed it', async () => {
     const [reached, broken] = [createSignal(), createSignal()];
     const upstream = await servers.http((req) => {
       req.on('error', broken.give).once('data', reached.give);
@@ -133,13 +133,13 @@ describe('a request body that is too large', () => {
     await broken.given;
   });
 
-  it('is refused also when the client goes on sending', async () => {
+  it('applies even when the client keeps sending', async () => {
     const { post } = await setUp();
     const parts = Array.from({ length: 40 }, () => chunked('x'.repeat(60_000)).slice(0, -5));
     checkTooLarge(await post([isChunked], ...parts, chunked()));
   });
 
-  it('is not one of exactly the limit', async () => {
+  it('allows a body of exactly that size', async () => {
     const { upstream, post } = await setUp();
     const body = 'x'.repeat(bodyBytesMax);
     for (const [header, sent] of [
@@ -151,7 +151,7 @@ describe('a request body that is too large', () => {
   });
 });
 
-/** A request whose body the test writes, and what is made of it. */
+/** Creates a request whose body the test writes, and the RequestBody for it. */
 function openBody(length: number, options: Partial<RequestBodyOptions> = {}) {
   const req = Object.assign(new PassThrough(), { headers: { 'content-length': String(length) } });
   const body = createRequestBody({ req } as unknown as Context, { idleTimeoutMs: 0, ...options });
@@ -161,13 +161,13 @@ function openBody(length: number, options: Partial<RequestBodyOptions> = {}) {
 
 const unwatched: BodyWatcher = { onEnd() {}, onIdle() {}, onTooLarge() {}, isCrowded: () => false };
 
-it('the rest of a request body is read and dropped when the exchange is over, and the request stays whole', async () => {
+it('the rest of a request body is read and dropped after the call, without destroying the request', async () => {
   const { req, body } = openBody(200_005);
   const gathered = createSignal();
   body.gather(gathered.give);
   req.write(Buffer.alloc(200_000));
   await gathered.given;
-  assert.ok(req.isPaused(), 'no more is read than is sent');
+  assert.ok(req.isPaused(), 'reading pauses until the body is sent');
   assert.ok(body.isRepeatable() && !body.isWhole() && !body.hasArrived());
   const unsent = body.open();
   assert.ok(unsent instanceof Readable);
@@ -183,7 +183,7 @@ it('the rest of a request body is read and dropped when the exchange is over, an
 });
 
 describe('a slow request body', () => {
-  it('is refused once places are few, and may take its time until then', async () => {
+  it('is rejected only once slots are scarce', async () => {
     const { req, body } = openBody(300, { slowAfterMs: 20 });
     const [asked, refused] = [createSignal(), createSignal()];
     let checks = 0;
@@ -204,7 +204,7 @@ describe('a slow request body', () => {
     body.drop();
   });
 
-  it('is given up after a whole pause, however long it has been coming before', async () => {
+  it('times out after a full idle period, however long it has been arriving', async () => {
     const idleTimeoutMs = 60;
     const { req, body } = openBody(300, { idleTimeoutMs });
     const idle = createSignal();
@@ -224,11 +224,11 @@ describe('a slow request body', () => {
     }
     await idle.given;
     body.drop();
-    // A timer may be a millisecond early.
+    // A timer may fire a millisecond early.
     assert.ok(idleAtMs - wroteAtMs >= idleTimeoutMs - 1, `${idleAtMs - wroteAtMs} ms`);
   });
 
-  it('takes no place of the service, so that those of others are answered', async () => {
+  it('occupies no slot, so that other requests are served', async () => {
     const upstream = await startUpstream(servers);
     const circuitBreakers = { ...mappingDefaults.circuitBreakers, maxRequests: 2 };
     const edge = await startEdge(servers, { upstream, mapping: { circuitBreakers } });
@@ -247,7 +247,7 @@ describe('a slow request body', () => {
   });
 });
 
-it('a request body that comes byte by byte takes no memory for each while the service does not take it', async () => {
+it('a request body that arrives byte by byte is merged while the service does not read it', async () => {
   const { req, body } = openBody(65_000);
   body.watch(unwatched);
   const first = createSignal();
@@ -272,7 +272,7 @@ it('a request body that comes byte by byte takes no memory for each while the se
   body.drop();
 });
 
-it('a request body of up to 64 KiB is sent again as it was', async () => {
+it('a request body of up to 64 KiB is sent again unchanged', async () => {
   const reset = await servers.tcp((socket) => void socket.once('data', () => socket.resetAndDestroy()));
   const upstream = await startUpstream(servers);
   const retryPolicy = { retryOn: ['reset'] as const, numRetries: 1, perTryTimeoutMs: undefined, statusCodes: [] };
@@ -309,7 +309,7 @@ describe('a request body that a host app has read', () => {
   });
 
   function checkRefused(why: string, status: number, ...[rawBody, headers, body]: Parameters<typeof send>) {
-    it(`is answered with ${status} when the parser ${why}`, async () => {
+    it(`causes a ${status} when the parser ${why}`, async () => {
       const { answer, upstream } = await send(rawBody, headers, body);
       assert.equal(statusOf(answer), status);
       assert.equal(JSON.parse(bodyOf(answer)).code, status);

@@ -1,4 +1,4 @@
-/** Header hygiene over the wire: random headers, sent as bytes, against what a service and a client then receive. */
+/** Header filtering in both directions: compares random headers sent over the wire with those that arrive. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import Koa, { type Context } from 'koa';
@@ -11,7 +11,7 @@ import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const servers = testServers();
 
-/** `text` with `change` applied to some of its letters. */
+/** Applies `change` to random letters of `text`. */
 const changedAtRandom = (text: string, change: (letter: string) => string) =>
   fc
     .array(fc.boolean(), { minLength: text.length, maxLength: text.length })
@@ -36,7 +36,7 @@ const headerName = fc.oneof(
 );
 const unique = { maxLength: 12, selector: (name: string) => name.toLowerCase() };
 
-/** Those of the headers sent that belong to the message and are not nominated by Connection. */
+/** Returns the sent headers that should arrive: end-to-end headers that Connection does not nominate. */
 const expectedOf = (sent: readonly string[], nominated: readonly string[]) =>
   sent
     .map((name) => name.toLowerCase())
@@ -45,7 +45,7 @@ const expectedOf = (sent: readonly string[], nominated: readonly string[]) =>
 
 const utf8 = 'X-A: Zo\u00c3\u00ab';
 
-describe('headers on their way to a service', () => {
+describe('request headers for a service', () => {
   async function setUp(options: EdgeOptions = {}) {
     const upstream = await startUpstream(servers);
     const edge = await startEdge(servers, {
@@ -58,7 +58,7 @@ describe('headers on their way to a service', () => {
     return { upstream, port: edge.port, get: () => supertest(edge.origin).get('/v1/hotels') };
   }
 
-  it('lose those of the connection, those it nominates and those that only the gateway sets, in any spelling', async () => {
+  it('exclude hop-by-hop, nominated and gateway-owned headers, in any spelling', async () => {
     const { upstream, port } = await setUp();
     const nominations = fc.subarray(['x-a', 'x-b', 'x_c', 'cookie', 'host', 'x-forwarded-for']);
     await fc.assert(
@@ -81,7 +81,7 @@ describe('headers on their way to a service', () => {
 
   /** CGI turns every dash into an underscore, so `_` is one more spelling. */
   for (const header of ['x-travel-user', 'x_travel-user'])
-    it(`have the ${header} of the auth service, although the client sends and nominates it in four spellings`, async () => {
+    it(`contain the ${header} of the auth service, whatever spellings the client sends and nominates`, async () => {
       const { upstream, port } = await setUp({
         mapping: {},
         authService: authRecordOf({ allowedAuthorizationHeaders: [header, 'x-travel-role'] }),
@@ -108,7 +108,7 @@ describe('headers on their way to a service', () => {
       assert.match(String(headers['x-request-id']), /^[\w-]{36}$/);
     });
 
-  it('have the request id that the client receives, its own if that is valid', async () => {
+  it('contain the request id that the client receives, which is its own if that is valid', async () => {
     const { upstream, get } = await setUp();
     await get().set('X-Request-Id', 'abc-1').expect('X-Request-Id', 'abc-1');
     const made = await get().set('X-Request-Id', 'a b<script>');
@@ -144,29 +144,29 @@ describe('headers on their way to a service', () => {
     { for: '203.0.113.7, 127.0.0.1', proto: 'https', host: 'travel.example', prefix: '/travel/v1/hotels' },
   );
   checkForwarded(
-    'have the scheme, the host and the path of the public URL where one is set',
+    'contain the scheme, the host and the path of the public URL if one is set',
     { addresses: { publicUrl: 'https://travel.example:8443/api' } },
     {},
     { proto: 'https', host: 'travel.example:8443', prefix: '/api/v1/hotels' },
   );
   const unchanged = { mapping: { rewrite: '', bypassAuth: true } };
-  checkForwarded('have no prefix when the path is not rewritten', unchanged, {}, { prefix: undefined });
+  checkForwarded('contain no prefix when the path is not rewritten', unchanged, {}, { prefix: undefined });
 
-  it('have a plain IPv4 address for one that came over a socket for both families', () => {
+  it('contain a plain IPv4 address for an IPv4 client of a dual-stack socket', () => {
     const req = { headers: {}, socket: { remoteAddress: '::ffff:203.0.113.7' }, url: '/' };
     const ctx = new Koa().createContext(req as never, {} as never) as Context;
     const [name, value] = forwardedHeaders(ctx, { scheme: 'http', host: 'a', path: '' }, '');
     assert.deepEqual([name, value], ['x-forwarded-for', '203.0.113.7']);
   });
 
-  it('keep the bytes of a value that is not ASCII', async () => {
+  it('preserve the bytes of a non-ASCII value', async () => {
     const { upstream, port } = await setUp();
     await sendRaw(port, rawRequest('GET /v1/hotels', [utf8]));
     assert.equal(upstream.only().headers['x-a'], 'Zo\u00c3\u00ab');
   });
 });
 
-describe('headers on their way to the client', () => {
+describe('response headers for the client', () => {
   /** The service responds with the lines that `head` returns. */
   async function answering(head: () => readonly string[], options: EdgeOptions = {}) {
     const upstream = await servers.tcp((socket) => {
@@ -176,9 +176,9 @@ describe('headers on their way to the client', () => {
     return { get: () => supertest(origin).get('/v1/hotels').expect(200, 'hello'), port };
   }
 
-  it('lose those of the connection and those it nominates', async () => {
+  it('exclude hop-by-hop and nominated headers', async () => {
     const bound = spellings('keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'upgrade');
-    // No CGI reads responses, so a spelling with `_` is another header there.
+    // CGI does not read responses, so a name with `_` is a different header here.
     const dashed = bound.map((name) => name.replaceAll('_', '-'));
     const names = fc.uniqueArray(fc.oneof(dashed, plainName), unique);
     let head: readonly string[] = [];
@@ -194,7 +194,7 @@ describe('headers on their way to the client', () => {
     );
   });
 
-  it('are joined with the cookies and the Vary of a host app', async () => {
+  it('are merged with the cookies and the Vary of a host app', async () => {
     const dated = 'b=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT';
     const { get } = await answering(
       () => [`Set-Cookie: ${dated}`, 'Set-Cookie: c=3', 'Vary: Accept-Encoding', 'Vary: "odd"'],
@@ -213,14 +213,14 @@ describe('headers on their way to the client', () => {
     assert.equal(headers['vary'], 'Origin, Accept-Encoding, "odd"');
   });
 
-  it('keep what the service says of its request and its types', async () => {
+  it('contain the X-Request-Id and X-Content-Type-Options of the service', async () => {
     const { get } = await answering(() => ['X-Request-Id: theirs', 'X-Content-Type-Options: none']);
     await get().set('X-Request-Id', 'ours').expect('X-Request-Id', 'theirs').expect('X-Content-Type-Options', 'none');
     const plain = await (await answering(() => [])).get().set('X-Request-Id', 'ours').expect('X-Request-Id', 'ours');
     assert.equal(plain.headers['x-content-type-options'], undefined);
   });
 
-  it('keep the encoding, the length and the bytes of a response that is passed on', async () => {
+  it('preserve the encoding, the length and the bytes of a forwarded response', async () => {
     const lines = ['Content-Encoding: x-odd', 'Content-Length: 5', 'ETag: "1"', 'Content-Type: a/b', utf8];
     const { port } = await answering(() => lines);
     const answer = await sendRaw(port, rawRequest('GET /v1/hotels'));

@@ -1,4 +1,4 @@
-/** What waits for a client that reads slowly. */
+/** Response bodies: buffering for slow clients, idle detection and order. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import fc from 'fast-check';
@@ -7,15 +7,15 @@ import { createResponseBody } from '../../src/proxy/response-body.ts';
 
 const nothing = () => {};
 
-describe('the body of a response', () => {
-  it('is kept in a few buffers when it comes byte by byte and its client does not read', async () => {
+describe('a response body', () => {
+  it('is kept in a few buffers when it arrives byte by byte and the client does not read', async () => {
     const body = createResponseBody(nothing, nothing);
     const byte = Buffer.from('x');
     for (let count = 0; count < 100; count += 1) body.take(byte);
     const stream = body.stream(createIdleTimer(0, nothing));
     for (let count = 0; count < 60_000; count += 1) body.take(byte);
     body.end([]);
-    // As it is kept: toArray() would take all that waits as one.
+    // Reads the chunks one by one, because toArray() would read the whole buffer as one.
     const chunks: Buffer[] = [];
     await once(
       stream.on('data', (chunk: Buffer) => chunks.push(chunk)),
@@ -25,7 +25,7 @@ describe('the body of a response', () => {
     assert.ok(chunks.length < 100, `${chunks.length} chunks`);
   });
 
-  it('shows with each chunk that is taken that the client reads, until it has come whole', async () => {
+  it('restarts the idle timer with each chunk that the client reads, until it is complete', async () => {
     let touches = 0;
     const touch = () => {
       touches += 1;
@@ -42,7 +42,7 @@ describe('the body of a response', () => {
     assert.equal(touches, beforeRest);
   });
 
-  it('arrives whole and in its order, whatever its chunks, and is asked for again after a pause', () =>
+  it('arrives completely and in order, whatever its chunks, and resumes after a pause', () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 900, max: 70_000 })), { maxLength: 40 }),

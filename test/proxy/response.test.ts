@@ -1,4 +1,4 @@
-/** How the parts of a response and of a request body reach the other side: status line, interim responses, trailers, cookies, and bodies that are slow. */
+/** The details of forwarding: status lines, interim responses, trailers, cookies, Via, Host and slow bodies. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
@@ -31,7 +31,7 @@ describe('a response', () => {
   }
 
   function checkStatusLine(said: string, expected: string) {
-    it(`with the status line "${said}" has "${expected}" for the client`, async () => {
+    it(`with the status line "${said}" reaches the client as "${expected}"`, async () => {
       const { edge } = await startSaying(`HTTP/1.1 ${said}\r\nContent-Length: 0\r\n\r\n`);
       const answer = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
       assert.equal(answer.slice('HTTP/1.1 '.length, answer.indexOf('\r\n')), expected);
@@ -43,7 +43,7 @@ describe('a response', () => {
   checkStatusLine('200', '200 OK');
   checkStatusLine('404 Zo\u00eb', '404 Not Found');
 
-  it('has Via extended, lines of one name kept apart as spelled, and the paths of cookies restored', async () => {
+  it('extends Via, preserves repeated headers and their spelling, and restores cookie paths', async () => {
     const head = 'HTTP/1.1 200 OK\r\nVia: 1.0 inner\r\nSet-Cookie: a=1; Path=/x\r\n';
     const { edge } = await startSaying(
       `${head}WWW-Authenticate: A\r\nWWW-Authenticate: B\r\nContent-Length: 0\r\n\r\n`,
@@ -56,7 +56,7 @@ describe('a response', () => {
 
   const old = 'GET /v1/hotels HTTP/1.0\r\nHost: a\r\n\r\n';
 
-  it('may follow early hints, which a client of HTTP/1.0 does not get', async () => {
+  it('may follow early hints, which are not sent to an HTTP/1.0 client', async () => {
     const interim = [
       'HTTP/1.1 102 Processing\r\n\r\n',
       'HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload, </b.js>; rel=preload\r\nX-A: secret\r\n\r\n',
@@ -73,7 +73,7 @@ describe('a response', () => {
     assert.match(await sendRaw(edge.port, old), /^HTTP\/1\.1 200 OK\r\n/);
   });
 
-  it('has few early hints in memory, however many the service sends to a client that waits for another response', async () => {
+  it('has only a few early hints buffered while a pipelined client waits for an earlier response', async () => {
     const first = createSignal();
     const hint = `HTTP/1.1 103 Early Hints\r\nLink: </${'a'.repeat(1000)}>; rel=preload\r\n\r\n`;
     const upstream = await servers.tcp((socket) => {
@@ -91,7 +91,7 @@ describe('a response', () => {
     assert.ok(hints > 0 && hints < 100, `${hints} hints`);
   });
 
-  it('has its trailers passed on, but for those that concern more than the body', async () => {
+  it('keeps its trailers, except those that concern more than the body', async () => {
     const trailers = 'X-Sum: 7\r\nContent-Type: odd\r\nSet-Cookie: a=1\r\nConnection: close\r\n';
     const head = 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n';
     const { edge } = await startSaying(`${head}2\r\nok\r\n0\r\n${trailers}\r\n`);
@@ -102,7 +102,7 @@ describe('a response', () => {
     assert.match(await sendRaw(edge.port, old), /\r\n\r\nok$/);
   });
 
-  it('has its headers sent before the first byte of its body arrives', async () => {
+  it('has its headers forwarded before the first byte of its body arrives', async () => {
     const { edge, sockets } = await startSaying(
       'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n',
     );
@@ -115,7 +115,7 @@ describe('a response', () => {
     answer.destroy();
   });
 
-  it('is broken off when its body is idle for too long, unless it is an event stream', async () => {
+  it('is aborted when its body is idle for too long, unless it is an event stream', async () => {
     const endless = (type: string) => `HTTP/1.1 200 OK\r\nContent-Type: ${type}\r\nContent-Length: 10\r\n\r\nhello`;
     const plain = await startSaying(endless('text/plain'), { idleTimeoutMs: 40 });
     const strict = await startSaying(endless('text/event-stream'), { mapping: { idleTimeoutMs: 40 } });
@@ -144,7 +144,7 @@ describe('a response', () => {
       assert.equal(answer.headers['x-host'], '200');
     });
 
-  it('is not read on when a host app replaces it', async () => {
+  it('is aborted when a host app replaces it', async () => {
     const gone = createSignal();
     const upstream = await servers.http((_req, res) => {
       res.once('close', gone.give);
@@ -162,8 +162,8 @@ describe('a response', () => {
   });
 
   for (const [who, holdsBack] of [
-    ['the client does not take it', false],
-    ['a host app holds it back', true],
+    ['the client does not read it', false],
+    ['a host app delays it', true],
   ] as const)
     it(`is not read while ${who}`, async () => {
       const bytes = 32 * 1024 * 1024;
@@ -180,15 +180,15 @@ describe('a response', () => {
       const asked = get(edge.port);
       if (!holdsBack) (await asked).pause();
       for (let before = -1; before !== sent || sent === 0; await sleep(20)) before = sent;
-      assert.ok(sent < bytes / 2, `${sent} bytes were read for a client that takes none`);
+      assert.ok(sent < bytes / 2, `${sent} bytes were read for a client that reads none`);
       go.give();
       const received = Buffer.concat(await (await asked).toArray()).length;
       assert.equal(received, bytes);
     });
 });
 
-describe('a request', () => {
-  it('has Via extended, and is refused with 508 when it passed the gateway too often', async () => {
+describe('a forwarded request', () => {
+  it('extends Via, and is rejected with 508 after too many passes through the gateway', async () => {
     const upstream = await startUpstream(servers);
     const { port } = await startEdge(servers, { upstream });
     const via = (...values: string[]) =>
@@ -204,7 +204,7 @@ describe('a request', () => {
     assert.equal(upstream.reached.length, 3);
   });
 
-  it('is refused with 508 when its service is the gateway', async () => {
+  it('is rejected with 508 when its service is the gateway itself', async () => {
     let own = '';
     const edge = await startEdge(servers, {
       mapping: { rewrite: '' },
@@ -216,14 +216,14 @@ describe('a request', () => {
 
   const own = 'the address of the service';
   for (const [what, sent, hostRewrite, expected] of [
-    ['the host that the client asked for, as it wrote it', 'API.example.com:8080', undefined, 'API.example.com:8080'],
-    ['an address that the client asked for', '[::1]:8080', undefined, '[::1]:8080'],
-    ['the host of the mapping', 'front.example', 'inner.example', 'inner.example'],
-    ['the host of the service where the mapping says so', 'front.example', '{service}', own],
-    ['the host of the service in place of an empty one', '', undefined, own],
-    ['the host of the service in place of one that has no meaning in a URL', "a;b'c", undefined, own],
-    ['the host of the service in place of an address that cannot be', '1.2.3.4.5', undefined, own],
-    ['the host of the service in place of one with a port that cannot be', 'front.example:99999', undefined, own],
+    ['the host that the client requested, spelled alike', 'API.example.com:8080', undefined, 'API.example.com:8080'],
+    ['an address that the client requested', '[::1]:8080', undefined, '[::1]:8080'],
+    ['the host that the mapping sets', 'front.example', 'inner.example', 'inner.example'],
+    ['the host of the service if the mapping says so', 'front.example', '{service}', own],
+    ['the host of the service instead of an empty one', '', undefined, own],
+    ['the host of the service instead of one that is invalid in a URL', "a;b'c", undefined, own],
+    ['the host of the service instead of an invalid address', '1.2.3.4.5', undefined, own],
+    ['the host of the service instead of one with an invalid port', 'front.example:99999', undefined, own],
   ] as const)
     it(`has ${what}`, async () => {
       const upstream = await startUpstream(servers);
@@ -233,14 +233,14 @@ describe('a request', () => {
       assert.equal(upstream.only().headers.host, expected === own ? authority : expected);
     });
 
-  it('has the host of a trusted proxy in front', async () => {
+  it('has the X-Forwarded-Host of a trusted proxy as its host', async () => {
     const upstream = await startUpstream(servers);
     const edge = await startEdge(servers, { upstream, addresses: { trustedProxies: ['127.0.0.1'] } });
     await sendRaw(edge.port, rawRequest('GET /v1/hotels', ['X-Forwarded-Host: travel.example']));
     assert.equal(upstream.only().headers.host, 'travel.example');
   });
 
-  it('never arrives with two hosts or one that is none', async () => {
+  it('is rejected if it has two hosts or an invalid one', async () => {
     const upstream = await startUpstream(servers);
     const edge = await startEdge(servers, { upstream });
     for (const hosts of ['front.example/x', 'user@front.example', 'a\r\nHost: b'])
@@ -252,9 +252,9 @@ describe('a request', () => {
   });
 
   for (const [what, status, timeoutMs] of [
-    // So long that the answer comes within it, also on a busy machine.
-    ['is not timed while the client sends its body', 200, 700],
-    ['is timed from the end of its body on', 504, 50],
+    // Long enough for the response to arrive in time on a busy machine.
+    ['does not time out while the client sends its body', 200, 700],
+    ['times out when the response is late after the end of its body', 504, 50],
   ] as const)
     it(what, async () => {
       const bodies: string[] = [];
@@ -271,7 +271,7 @@ describe('a request', () => {
       assert.deepEqual(bodies, ['hello']);
     });
 
-  it('ends with 408 when the client stalls in its body', async () => {
+  it('gets a 408 when the client stalls within its body', async () => {
     const aborted = createSignal();
     const upstream = await servers.http((req) => void req.on('error', aborted.give).resume());
     const edge = await startEdge(servers, { upstream, idleTimeoutMs: 50 });
@@ -283,14 +283,14 @@ describe('a request', () => {
     await aborted.given;
   });
 
-  it('ends with 503 when the service refuses connections, although the client sends a large body', async () => {
+  it('gets a 503 when the service refuses connections, even if the client is sending a large body', async () => {
     const edge = await startEdge(servers, { upstream: await servers.refusing() });
     const body = 'x'.repeat(300_000);
     const answer = await sendRaw(edge.port, rawRequest('POST /v1/hotels', [`Content-Length: ${body.length}`], body));
     assert.equal(statusOf(answer), 503);
   });
 
-  it('ends with 504 when the service does not read its body', async () => {
+  it('gets a 504 when the service does not read its body', async () => {
     const upstream = await servers.tcp((socket) => void socket.pause());
     const bodyBytesMax = 32 * 1024 * 1024;
     const edge = await startEdge(servers, { upstream, bodyBytesMax, idleTimeoutMs: 200 });
@@ -299,7 +299,7 @@ describe('a request', () => {
     assert.equal(statusOf(answer), 504);
   });
 
-  it('may take longer than timeout_ms when the service reads its body late, and then starts to count', async () => {
+  it('may exceed timeout_ms while the service reads its body, after which the time starts again', async () => {
     const upstream = await servers.http((req, res) => {
       setTimeout(() => req.resume().once('end', () => res.end('read')), 900);
     });

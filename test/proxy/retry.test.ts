@@ -1,4 +1,4 @@
-/** Retries: after which failures, how many, how soon, and never where the first attempt may have had an effect. */
+/** Retries: which failures are retried, how often and how soon, and never after a possible side effect. */
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
@@ -29,7 +29,7 @@ describe('the rules of a retry policy', () => {
   };
 
   function check(on: RetryCondition, statuses: readonly number[], failed: readonly (keyof typeof failuresBy)[]) {
-    it(`retry on ${on} the statuses ${statuses.join(', ') || '(none)'} and the failures ${failed.join(', ') || '(none)'}`, () => {
+    it(`with ${on} retry the statuses ${statuses.join(', ') || '(none)'} and the failures ${failed.join(', ') || '(none)'}`, () => {
       const rules = createRetryRules(policyOf(on));
       const found = [200, 400, 404, 409, 418, 429, 500, 501, 502, 503, 504, 599].filter(rules.isRetriableStatus);
       assert.deepEqual(found, statuses);
@@ -46,13 +46,13 @@ describe('the rules of a retry policy', () => {
   check('retriable-4xx', [409], []);
   check('retriable-status-codes', [418], []);
 
-  it('without a policy retry nothing', () => {
+  it('retry nothing without a policy', () => {
     const rules = createRetryRules(undefined);
     assert.equal(rules.retriesMax, 0);
     assert.ok(!rules.isRetriableStatus(503) && !rules.isRetriableFailure({ code: 'ECONNREFUSED' }));
   });
 
-  it('wait for a random time that grows to a bound', () => {
+  it('wait for a random time that grows up to a maximum', () => {
     const most = [1, 2, 3, 4, 5, 60].map((retry) => backOffMs(retry, () => 1));
     assert.deepEqual(most, [25, 75, 175, 250, 250, 250]);
     const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
@@ -64,7 +64,7 @@ describe('the rules of a retry policy', () => {
     );
   });
 
-  it('accept Retry-After in seconds only', () => {
+  it('accept Retry-After only in seconds', () => {
     assert.deepEqual([retryAfterMs('2'), retryAfterMs('0')], [2000, 0]);
     for (const value of [undefined, '', '-1', '1.5', 'soon', 'Wed, 21 Oct 2026 07:28:00 GMT', '9999999'])
       assert.equal(retryAfterMs(value), undefined);
@@ -78,7 +78,7 @@ const answering = (status: number, ...headers: readonly string[]) => {
 const reset = (socket: Socket) => void socket.resetAndDestroy();
 const silent = () => {};
 
-/** Takes the next of `turns` at each request, and the last for all that follow. */
+/** Handles each request with the next of `turns`, and all further requests with the last. */
 async function startService(...turns: readonly ((socket: Socket) => void)[]) {
   const requests: string[] = [];
   const served = await servers.tcp((socket) => {
@@ -103,7 +103,7 @@ describe('a retry', () => {
     readonly requests: number;
   }
 
-  /** One request through a gateway whose service takes `turns`. */
+  /** Sends one request through a gateway to a service that handles its requests with `turns`. */
   function check(
     what: string,
     turns: readonly ((socket: Socket) => void)[],
@@ -129,34 +129,34 @@ describe('a retry', () => {
   const failing = answering(503, 'X-Turn: 1');
   const waiting = (seconds: number) => [answering(503, `Retry-After: ${seconds}`), answering(200)];
 
-  check('follows a reset, of which the client learns nothing', [reset, answering(200)], on5xx, twice);
-  check('follows a status, of which the client learns nothing', [failing, answering(200)], on5xx, twice);
-  check('is made once: its failure is the response', [reset, answering(503), answering(200)], on5xx, {
+  check('hides a reset from the client', [reset, answering(200)], on5xx, twice);
+  check('hides a retriable status from the client', [failing, answering(200)], on5xx, twice);
+  check('happens once: if it fails too, the client gets its response', [reset, answering(503), answering(200)], on5xx, {
     status: 503,
     requests: 2,
   });
-  check('is not made for a status that the policy does not name', [answering(500)], onGatewayError, {
+  check('does not happen for a status that the policy does not include', [answering(500)], onGatewayError, {
     status: 500,
     requests: 1,
   });
   for (const method of ['POST', 'PATCH'])
-    check(`is not made for ${method}`, [answering(503)], on5xx, once, rawRequest(`${method} /v1/hotels`));
-  check('is made with a small body, which is kept', [reset, answering(200)], on5xx, { status: 200, requests: 2 }, put);
+    check(`does not happen for ${method}`, [answering(503)], on5xx, once, rawRequest(`${method} /v1/hotels`));
+  check('sends a small body again, because it is buffered', [reset, answering(200)], on5xx, twice, put);
   const large = rawRequest('PUT /v1/hotels', ['Content-Length: 70000'], 'x'.repeat(70_000));
-  check('is not made when the first attempt took the body', [reset], on5xx, { status: 502, requests: 1 }, large);
-  check('waits as long as Retry-After says', waiting(0), on5xx, twice);
-  check('is not made when Retry-After ends after the deadline', waiting(2), on5xx, once);
-  check('is not made when Retry-After is more than 10 seconds', waiting(11), { ...on5xx, timeoutMs: 0 }, once);
+  check('does not happen once the body has been read', [reset], on5xx, { status: 502, requests: 1 }, large);
+  check('waits for the time in Retry-After', waiting(0), on5xx, twice);
+  check('does not happen when Retry-After exceeds the deadline', waiting(2), on5xx, once);
+  check('does not happen when Retry-After is more than 10 seconds', waiting(11), { ...on5xx, timeoutMs: 0 }, once);
   check(
-    'follows an attempt that takes too long',
+    'follows an attempt that exceeds its own time-out',
     [silent, answering(200)],
     {
-      retryPolicy: { ...policyOf('reset'), perTryTimeoutMs: 50 },
+      retryPolicy: { ...policyOf('reset'), perTryTimeoutMs: 250 },
     },
     twice,
   );
   check(
-    'needs a free place among the retries',
+    'needs a free retry slot',
     [answering(503)],
     {
       ...on5xx,
@@ -171,7 +171,7 @@ describe('a retry', () => {
     for (let turn = 0; turn < 4; turn += 1) assert.equal(statusOf(await send()), 200);
   });
 
-  it('sends the body that a refused connection left untouched', async () => {
+  it('sends the body again if the connection was refused before it was read', async () => {
     const service = await startService(answering(200));
     const to = [await servers.refusing(), service];
     const { send } = await startEdgeTo(to, { retryPolicy: policyOf('connect-failure') });
@@ -192,7 +192,7 @@ describe('a retry', () => {
     await gone.given;
   });
 
-  it('is made within the deadline of the whole request', async () => {
+  it('happens within the deadline of the whole call', async () => {
     const service = await startService(silent);
     const retryPolicy = { ...policyOf('reset'), numRetries: 50, perTryTimeoutMs: 50 };
     const { send } = await startEdgeTo([service], { timeoutMs: 500, retryPolicy });
@@ -200,7 +200,7 @@ describe('a retry', () => {
     assert.ok(service.requests.length > 1 && service.requests.length < 12);
   });
 
-  it('is not made for a client that has left', async () => {
+  it('does not happen for a client that has disconnected', async () => {
     const [reached, finished] = [createSignal(), createSignal()];
     const service = await startService(reached.give);
     const clusters = createClusters();
@@ -219,7 +219,7 @@ describe('a retry', () => {
   });
 });
 
-describe('a connection that the service closes when it is used again', () => {
+describe('a connection that the service closes as it is reused', () => {
   function check(what: string, status: number, request: string, expected: readonly string[]) {
     it(what, async () => {
       const methods: string[] = [];
@@ -239,10 +239,10 @@ describe('a connection that the service closes when it is used again', () => {
     });
   }
 
-  check('is replaced where the request has no effect', 200, rawRequest('GET /v1/hotels'), ['GET', 'GET']);
-  check('is a failure of a POST', 502, rawRequest('POST /v1/hotels'), ['POST']);
+  check('is replaced for an idempotent request', 200, rawRequest('GET /v1/hotels'), ['GET', 'GET']);
+  check('fails a POST', 502, rawRequest('POST /v1/hotels'), ['POST']);
   const put = rawRequest('PUT /v1/hotels', ['Content-Length: 5'], 'hello');
   check('is replaced for a PUT with a small body', 200, put, ['PUT', 'PUT']);
   const large = rawRequest('PUT /v1/hotels', ['Content-Length: 70000'], 'x'.repeat(70_000));
-  check('is a failure of a PUT with a body that is not kept', 502, large, ['PUT']);
+  check('fails a PUT whose body is not buffered', 502, large, ['PUT']);
 });

@@ -1,4 +1,4 @@
-/** Two replicas are restarted one after the other under load: the gateway's clients notice nothing. */
+/** A rolling restart of two replicas under load, which the gateway's clients do not notice. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import { startEdge } from '../support/edge.ts';
 import { freePort } from '../support/programs/free-port.ts';
 import { testServers } from '../support/serve.ts';
 
-/** Restarts of each replica, and the fewest requests, which go on as long as the restarts; TEST_RESTARTS=10 is the long run. */
+/** How often each replica restarts, and the minimum numbers of requests. Set TEST_RESTARTS=10 for a long run. */
 const restarts = Number(process.env['TEST_RESTARTS'] ?? 1);
 const gets = 100 * restarts;
 const posts = 40 * restarts;

@@ -1,4 +1,4 @@
-/** Copies of requests: what the second service receives, and that the client does not notice. */
+/** Shadows: what the second service receives, and that the client does not notice. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -18,11 +18,11 @@ const servers = testServers();
 interface Setup extends Partial<Pick<ShadowOptions, 'timeoutMs'>> {
   readonly mapping?: Partial<Mapping>;
   readonly path?: string;
-  /** What the service in front does besides the copy. */
+  /** Handles the original request. */
   readonly answer?: (ctx: Context) => Promise<void> | void;
 }
 
-/** A service that responds with the body of the request, with a shadow before it. */
+/** Starts a service that echoes request bodies and copies each request to a shadow at `origin`. */
 async function startShadowed(origin: string, { mapping, path = '', answer = echo, ...rest }: Setup = {}) {
   const clusters = createClusters();
   servers.later(clusters.close);
@@ -72,7 +72,7 @@ const notCopied = 'a request was not copied';
 const copyFailed = 'a copy of a request failed';
 
 describe('a shadow', () => {
-  it('gets the request as the service would, at the host with -shadow', async () => {
+  it('receives the same request as the service, with -shadow appended to the host', async () => {
     const receiver = await startReceiver();
     const front = await startShadowed(receiver.origin, { path: '/base' });
     const response = await fetch(`${front.origin}/v1/hotels/bookings?page=2`, {
@@ -89,7 +89,7 @@ describe('a shadow', () => {
     assert.equal(headers['x-forwarded-host'], `127.0.0.1:${front.port}`);
   });
 
-  it('gets its own host with -shadow where its record asks for the host of the service', async () => {
+  it('receives its own host with -shadow if its mapping asks for the host of the service', async () => {
     const receiver = await startReceiver();
     const front = await startShadowed(receiver.origin, { mapping: { hostRewrite: '{service}' } });
     await fetch(`${front.origin}/v1/hotels`);
@@ -97,7 +97,7 @@ describe('a shadow', () => {
     assert.equal(receiver.only().headers.host, `127.0.0.1-shadow:${receiver.port}`);
   });
 
-  it('gets the path, the host and the headers of its record', async () => {
+  it('receives the path, the host and the headers that its mapping sets', async () => {
     const receiver = await startReceiver();
     const requestHeaders = { add: [{ name: 'x-copy', value: 'yes', append: true }], remove: ['user-agent'] };
     const mapping = { hostRewrite: 'hotel.example', rewrite: '/new', requestHeaders };
@@ -114,7 +114,7 @@ describe('a shadow', () => {
   const post = (origin: string, sent: RequestInit['body']) =>
     fetch(`${origin}/v1/hotels`, { method: 'POST', body: sent, duplex: 'half' } as RequestInit);
 
-  it('gets the same body, sent with a length or in chunks', async () => {
+  it('receives the same body, sent with a length or in chunks', async () => {
     for (const sent of framed(body)) {
       const receiver = await startReceiver();
       const front = await startShadowed(receiver.origin);
@@ -124,7 +124,7 @@ describe('a shadow', () => {
     }
   });
 
-  it('gets nothing of a body that the service never reads', async () => {
+  it('receives no request whose body the service never reads', async () => {
     const { origin } = await startReceiver();
     const front = await startShadowed(origin, { answer: (ctx) => void Object.assign(ctx, { body: 'early' }) });
     const response = await post(front.origin, 'hello');
@@ -133,7 +133,7 @@ describe('a shadow', () => {
     assert.deepEqual(front.logged, [notCopied]);
   });
 
-  it('gets nothing of a body that is too large, sent with a length or in chunks', async () => {
+  it('receives no request whose body is too large, sent with a length or in chunks', async () => {
     const receiver = await startReceiver();
     const front = await startShadowed(receiver.origin);
     const large = 'x'.repeat(64 * 1024 + 1);
@@ -143,7 +143,7 @@ describe('a shadow', () => {
     assert.equal(receiver.reached.length, 0);
   });
 
-  it('gets nothing of a body that breaks off', async () => {
+  it('receives no request whose body breaks off', async () => {
     const receiver = await startReceiver();
     const begun = createSignal();
     const answer = async (ctx: Context) => {
@@ -160,7 +160,7 @@ describe('a shadow', () => {
     assert.equal(front.cluster.snapshot().activeRequests, 0);
   });
 
-  it('gets no more copies than its circuit breakers allow, while every client gets its response', async () => {
+  it('receives no more copies than its circuit breakers allow, while every client gets its response', async () => {
     const arrived = createSignal();
     const held: (() => void)[] = [];
     const receiver = await startUpstream(servers, (res) => {
@@ -176,7 +176,7 @@ describe('a shadow', () => {
     for (const release of held) release();
   });
 
-  it('fails unnoticed by the client, and is logged', async () => {
+  it('may fail: this is logged, but the client does not notice', async () => {
     const refusing = await servers.refusing();
     const front = await startShadowed(refusing.origin);
     const response = await fetch(`${front.origin}/v1/hotels`);
@@ -185,7 +185,7 @@ describe('a shadow', () => {
     assert.deepEqual(front.logged, [copyFailed]);
   });
 
-  it('is given up after its time-out, and no longer counts as active', async () => {
+  it('is aborted after its time-out and releases its slot', async () => {
     const arrived = createSignal();
     const closed = createSignal();
     const silent = await servers.tcp((socket) => {

@@ -1,4 +1,4 @@
-/** What a client and a service get of each other when they switch protocols through the gateway. */
+/** Protocol upgrades: what a client and a service receive from each other through the gateway. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -59,7 +59,7 @@ describe('a connection that switches protocols', () => {
     return { client, service, active, released };
   }
 
-  it('is requested from the service like any resource: rewritten, with the headers that may cross', async () => {
+  it('is requested like any other resource, with a rewritten path and filtered headers', async () => {
     const { upstream, open } = await setUp();
     const odd = ['Cookie: a=1', 'Keep-Alive: 5', 'TE: trailers', 'X-Forwarded-For: 1.2.3.4'];
     await open([...handshake, ...odd, 'Sec-WebSocket-Protocol: chat']).until('\r\n\r\n');
@@ -85,7 +85,7 @@ describe('a connection that switches protocols', () => {
     });
   });
 
-  it('carries 8 MiB both ways, as fast as the slower side reads', async () => {
+  it('carries 8 MiB both ways at the pace of the slower side', async () => {
     const { client, service } = await joined();
     for (const { socket } of [client, service]) socket.allowHalfOpen = true;
     for (const [from, to] of [
@@ -113,7 +113,7 @@ describe('a connection that switches protocols', () => {
     await Promise.all([client.closed, service.closed]);
   });
 
-  it('carries what the client sends early only once the service has switched', async () => {
+  it('forwards early data from the client only after the service has switched', async () => {
     const { upstream, open } = await setUp(() => {});
     const asked = upstream.next();
     const client = open(handshake, 'early');
@@ -130,7 +130,7 @@ describe('a connection that switches protocols', () => {
     ['client', 'service'],
     ['service', 'client'],
   ] as const)
-    it(`lets the ${first} end, and the ${last} respond after that`, async () => {
+    it(`lets the ${first} end its half and still receive data from the ${last}`, async () => {
       const sides = await joined();
       const [ending, other] = [sides[first], sides[last]];
       other.socket.allowHalfOpen = true;
@@ -142,19 +142,19 @@ describe('a connection that switches protocols', () => {
     });
 
   for (const side of ['client', 'service'] as const)
-    it(`ends for both when the ${side} resets its connection, and is released`, async () => {
+    it(`closes for both and is released when the ${side} resets its connection`, async () => {
       const { active, released, ...sides } = await joined();
       assert.equal(active(), 1);
       sides[side].socket.resetAndDestroy();
       await Promise.all([sides.client.closed, sides.service.closed, released()]);
     });
 
-  it('ends when it is idle for longer than the mapping allows', async () => {
+  it('closes when it is idle for longer than the mapping allows', async () => {
     const { client, service } = await joined({ idleTimeoutMs: 30 });
     await Promise.all([client.closed, service.closed]);
   });
 
-  it('takes no place of requests, and counts against max_upgrades until it ends', async () => {
+  it('occupies no request slot, and counts towards max_upgrades until it closes', async () => {
     const circuitBreakers = breakersOf({ maxRequests: 1, maxConnections: 1, maxPendingRequests: 0, maxUpgrades: 2 });
     const { open, released, upstream } = await setUp(undefined, { circuitBreakers });
     const clients = [open()];
@@ -168,7 +168,7 @@ describe('a connection that switches protocols', () => {
     await open().until('HTTP/1.1 101 ');
   });
 
-  it('leaves nothing behind after 50 of them', async () => {
+  it('leaves nothing behind after 50 connections', async () => {
     const { open, active, released } = await setUp((socket) => {
       socket.write(bytesOf(switching));
       socket.pipe(socket);
@@ -183,7 +183,7 @@ describe('a connection that switches protocols', () => {
 
   describe('does not switch', () => {
     function checkAnswer(status: number, lines: readonly string[], expected: RegExp) {
-      it(`when the service responds ${status}: the client gets that, and no more is carried`, async () => {
+      it(`when the service responds ${status}: the client gets that response and nothing else`, async () => {
         const { upstream, open } = await setUp((socket) => void socket.write(`${bytesOf(lines)}no!`));
         const asked = upstream.next();
         const client = open(handshake, 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -226,7 +226,7 @@ describe('a connection that switches protocols', () => {
       await Promise.all([refused.released(), late.released()]);
     });
 
-    it('when the client leaves before: the connection to the service ends at once', async () => {
+    it('when the client disconnects first: the connection to the service closes immediately', async () => {
       const { open, upstream, released } = await setUp(() => {});
       const asked = upstream.next();
       open().socket.end();
@@ -247,10 +247,10 @@ describe('a connection that switches protocols', () => {
 
     checkPlain('its mapping does not allow it', { allowUpgrade: [] });
     checkPlain('its mapping allows another protocol', { allowUpgrade: ['chat'] });
-    checkPlain('Connection does not name Upgrade', {}, rawRequest(`GET ${path}`, ['Upgrade: websocket']));
+    checkPlain('Connection does not list Upgrade', {}, rawRequest(`GET ${path}`, ['Upgrade: websocket']));
     checkPlain('it has a body', {}, `${askToSwitch(path, [...handshake, 'Content-Length: 3'])}abc`);
 
-    it('when the limits are exhausted (429), without a mapping (404), and for an unsafe path (400)', async () => {
+    it('when a limit is exhausted (429), no mapping matches (404) or the path is unsafe (400)', async () => {
       const limited = await setUp(
         undefined,
         { labels: { gateway: labelled('x-key') } },

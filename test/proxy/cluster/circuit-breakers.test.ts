@@ -1,4 +1,4 @@
-/** How many active requests and retries a cluster may have. */
+/** Circuit breakers: limits on the active requests and retries of a cluster. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { type CircuitBreakers, createCircuitBreakers } from '../../../src/proxy/cluster/circuit-breakers.ts';
@@ -33,7 +33,7 @@ function leaveModel(model: Model, address: 0 | 1): 'leave' | 'nothing' {
   return 'leave';
 }
 
-const same = {
+const operations = {
   nothing() {},
   enter: (breakers: CircuitBreakers, load: Load) => breakers.enter(load),
   leave: (breakers: CircuitBreakers, load: Load) => breakers.leave(load),
@@ -41,7 +41,7 @@ const same = {
 };
 
 describe('circuit breakers', () => {
-  it('agree with a plain model of two addresses', () => {
+  it('agree with a simple model of two addresses', () => {
     const step = fc.record({ isEnter: fc.boolean(), address: fc.constantFrom(0 as const, 1 as const) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100, size: 'max' }), (steps) => {
@@ -51,7 +51,7 @@ describe('circuit breakers', () => {
         for (const { isEnter, address } of steps) {
           const does = isEnter ? enterModel(model, address) : leaveModel(model, address);
           if (isEnter) assert.equal(breakers.refuses(loads[address]), does === 'refuse');
-          same[does](breakers, loads[address]);
+          operations[does](breakers, loads[address]);
         }
         assert.deepEqual([loads[0].activeRequests, loads[1].activeRequests], model.active);
         assert.equal(breakers.counts.overflows, model.refused);
@@ -60,7 +60,7 @@ describe('circuit breakers', () => {
   });
 
   function check(what: string, fields: Parameters<typeof breakersOf>[0], activeRequests: number, expected: number) {
-    it(`let ${expected} retries run at once ${what}`, () => {
+    it(`allow ${expected} concurrent retries ${what}`, () => {
       const breakers = createCircuitBreakers('hotel', breakersOf(fields));
       const load = { ...idle };
       for (let count = 0; count < activeRequests; count += 1) breakers.enter(load);
@@ -71,7 +71,7 @@ describe('circuit breakers', () => {
     });
   }
 
-  it('count a retry that is released twice as one', () => {
+  it('ignore a second release of a retry', () => {
     const breakers = createCircuitBreakers('hotel', breakersOf({ maxRetries: 2 }));
     const [one] = [breakers.takeRetry(), breakers.takeRetry()];
     one?.();
@@ -80,7 +80,7 @@ describe('circuit breakers', () => {
   });
 
   check('with few active requests', { maxRetries: 100 }, 4, 3);
-  check('with a fifth of the active requests', { maxRetries: 100 }, 52, 10);
-  check('with the maximum of the record', { maxRetries: 5 }, 100, 5);
-  check('with a maximum of none', { maxRetries: 0 }, 100, 0);
+  check('with many active requests, of which they are a fifth', { maxRetries: 100 }, 52, 10);
+  check('up to the configured maximum', { maxRetries: 5 }, 100, 5);
+  check('with a maximum of 0', { maxRetries: 0 }, 100, 0);
 });

@@ -1,4 +1,4 @@
-/** Services at one or several addresses: what is shared, what is bounded, and what is released. */
+/** Clusters of one or several addresses: sharing, limits, ejection and closing. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -11,7 +11,7 @@ import { createSignal } from '../../support/waiting.ts';
 
 const servers = testServers();
 
-/** A second request waits until the connection is free, instead of opening another. */
+/** Makes a second request wait for the connection instead of opening another. */
 const oneConnection = { circuitBreakers: breakersOf({ maxConnections: 1 }) };
 
 function openClusters(options?: ClusterRegistryOptions) {
@@ -22,13 +22,13 @@ function openClusters(options?: ClusterRegistryOptions) {
 
 const openCluster = (...spec: Parameters<typeof specOf>) => openClusters().acquire(specOf(...spec)).cluster;
 
-/** After this response, all that was due on other sockets has happened as well. */
+/** Makes a round trip, after which the pending events of other sockets have been handled too. */
 async function askElsewhere(): Promise<void> {
   const { origin } = await startUpstream(servers);
   await ask(openCluster([origin]));
 }
 
-/** Responds when `answerNext` is called, in the order of arrival. */
+/** Starts a service that responds when `answerNext` is called, in the order of arrival. */
 async function startPatientUpstream() {
   const waiting: ServerResponse[] = [];
   const heard: (() => void)[] = [];
@@ -55,7 +55,7 @@ async function startPatientUpstream() {
   };
 }
 
-/** `whole` with one field after the other changed. */
+/** Returns copies of `whole`, each with a different field changed. */
 function changesOf<T extends object>(whole: T): T[] {
   const changed = (value: unknown) => (typeof value === 'number' ? value + 1 : [{ min: 200, max: 204 }]);
   const text = (name: string, value: unknown) => (['path', 'hostname'].includes(name) ? '/other' : changed(value));
@@ -63,7 +63,7 @@ function changesOf<T extends object>(whole: T): T[] {
 }
 
 describe('a cluster of one address', () => {
-  it('opens nothing for a snapshot', async () => {
+  it('opens no connection for a snapshot', async () => {
     const { origin } = await startUpstream(servers);
     const cluster = openCluster([origin, origin]);
     const unused = {
@@ -81,7 +81,7 @@ describe('a cluster of one address', () => {
     assert.deepEqual(cluster.snapshot(), { ...unused, isUsed: true });
   });
 
-  it('sends as many requests as it has connections, in the order of arrival, and refuses those that may not wait', async () => {
+  it('runs one request per connection, queues others in the order of arrival, and rejects the rest', async () => {
     const upstream = await startPatientUpstream();
     const cluster = openCluster([upstream.origin], {
       circuitBreakers: breakersOf({ maxConnections: 2, maxPendingRequests: 3 }),
@@ -100,7 +100,7 @@ describe('a cluster of one address', () => {
     assert.deepEqual([cluster.snapshot().activeRequests, cluster.snapshot().circuit], [0, 'closed']);
   });
 
-  it('never sends a request that left the queue', async () => {
+  it('never sends a request that was removed from the queue', async () => {
     const upstream = await startPatientUpstream();
     const cluster = openCluster([upstream.origin], oneConnection);
     const first = ask(cluster, { path: '/first' });
@@ -115,7 +115,7 @@ describe('a cluster of one address', () => {
     assert.deepEqual(upstream.urls(), ['/first', '/last']);
   });
 
-  it('frees its connection after a refused one, and after a request that the library refuses', async () => {
+  it('frees its connection when the service refuses it and when undici rejects the request', async () => {
     const refusing = openCluster([(await servers.refusing()).origin], oneConnection);
     for (const { reason } of (await Promise.allSettled([ask(refusing), ask(refusing)])) as PromiseRejectedResult[])
       assert.equal(reason.code, 'ECONNREFUSED');
@@ -125,7 +125,7 @@ describe('a cluster of one address', () => {
     assert.equal((await ask(cluster)).isReused, true);
   });
 
-  it('opens a fresh connection where one is required, and no more than it may have', async () => {
+  it('opens a fresh connection if one is required, within its limit', async () => {
     const upstream = await startPatientUpstream();
     const cluster = openCluster([upstream.origin], oneConnection);
     const asked = [undefined, 'fresh', 'fresh'].map((connection) => {
@@ -137,7 +137,7 @@ describe('a cluster of one address', () => {
     assert.equal(upstream.sockets.size, 3);
   });
 
-  it('lets switched connections take no place of requests, and refuses those beyond max_upgrades', async () => {
+  it('does not count switched connections as requests, and rejects those beyond max_upgrades', async () => {
     const { origin } = await servers.tcp((socket) => {
       socket.once('data', () => socket.write('HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n'));
     });
@@ -171,7 +171,7 @@ describe('a cluster of one address', () => {
     assert.equal(cluster.snapshot().activeUpgrades, 2);
   });
 
-  it('forgets a connection that the service has closed', async () => {
+  it('drops a connection that the service has closed', async () => {
     const closed = createSignal();
     const { origin } = await servers.http((req, res) => {
       req.socket.once('close', closed.give);
@@ -189,7 +189,7 @@ describe('a cluster of one address', () => {
 describe('a cluster of several addresses', () => {
   const outlierDetection = { consecutive5xx: 2, baseEjectionTimeMs: 1000, maxEjectionPercent: 50 };
 
-  it('takes its addresses in turn, those first that a request has not tried', async () => {
+  it('uses its addresses in turn, preferring those that a request has not tried', async () => {
     const upstreams = [await startUpstream(servers), await startUpstream(servers), await startUpstream(servers)];
     const origins = upstreams.map(({ origin }) => origin);
     const cluster = openCluster(origins);
@@ -199,7 +199,7 @@ describe('a cluster of several addresses', () => {
     assert.equal((await ask(cluster, {}, [first, third])).origin, second);
   });
 
-  it('goes to the address with the fewest active requests', async () => {
+  it('picks the address with the fewest active requests', async () => {
     const busy = await startPatientUpstream();
     const free = await startUpstream(servers);
     const spec = specOf([busy.origin, free.origin], { loadBalancer: 'least_request' });
@@ -212,7 +212,7 @@ describe('a cluster of several addresses', () => {
     assert.equal(free.reached.length, 3);
   });
 
-  it('refuses requests beyond max_requests, counted over all addresses', async () => {
+  it('rejects requests beyond max_requests, counted over all addresses', async () => {
     const upstreams = [await startPatientUpstream(), await startPatientUpstream()];
     const origins = upstreams.map(({ origin }) => origin);
     const cluster = openCluster(origins, { circuitBreakers: breakersOf({ maxRequests: 4 }) });
@@ -222,7 +222,7 @@ describe('a cluster of several addresses', () => {
     assert.equal(cluster.snapshot().overflows, 4);
   });
 
-  it('ejects an address that fails, logs it, and uses it again when the ejection time is over', async () => {
+  it('ejects a failing address, logs that, and uses the address again after the ejection time', async () => {
     const good = await startUpstream(servers);
     const { origin: dead } = await servers.refusing();
     const time = createManualTime();
@@ -241,7 +241,7 @@ describe('a cluster of several addresses', () => {
     assert.equal(await failuresOf(2), 1);
   });
 
-  it('counts nothing against an address for a request that the library refuses to send', async () => {
+  it('does not blame an address for a request that undici refuses to send', async () => {
     const origins = [(await startUpstream(servers)).origin, (await startUpstream(servers)).origin];
     const cluster = openCluster(origins, { outlierDetection: { ...outlierDetection, consecutive5xx: 1 } });
     const refused = [{ path: '/ ' }, { headers: { 'content-length': '5' }, body: 'four', method: 'POST' }] as const;
@@ -249,7 +249,7 @@ describe('a cluster of several addresses', () => {
     for (const { health } of cluster.snapshot().addresses) assert.equal(health, 'unknown');
   });
 
-  it('counts nothing against an address that a client can provoke', () => {
+  it('does not blame an address for failures that a client can provoke', () => {
     const cluster = openCluster(['http://127.0.0.1:1', 'http://127.0.0.1:2'], {
       outlierDetection: { ...outlierDetection, consecutive5xx: 1 },
     });
@@ -267,7 +267,7 @@ describe('a cluster of several addresses', () => {
     assert.ok(cluster.snapshot().addresses.some(({ health }) => health === 'ejected'));
   });
 
-  it('counts each 5xx as a failure, by the first outcome of an attempt; an attempt without one changes nothing', () => {
+  it('counts an attempt as failed if its first outcome is a 5xx, and ignores attempts without an outcome', () => {
     const cluster = openCluster(['http://127.0.0.1:1', 'http://127.0.0.1:2'], { outlierDetection });
     const attempt = (...statuses: readonly number[]) => {
       const place = cluster.attempt(['http://127.0.0.1:2']);
@@ -279,7 +279,7 @@ describe('a cluster of several addresses', () => {
     assert.deepEqual(seen, ['unknown', 'unknown', 'unknown', 'unknown', 'ejected']);
   });
 
-  it('follows its origins as they change, and finishes requests to those that are gone', async () => {
+  it('follows its origins as they change, and finishes requests to removed ones', async () => {
     const old = await startPatientUpstream();
     let kept: Socket | null = null;
     const fresh = await startUpstream(servers, (res) => {
@@ -296,13 +296,13 @@ describe('a cluster of several addresses', () => {
     await old.answerNext();
     assert.equal((await running).body, 'late');
     await Promise.all(closed);
-    // The old one was closed because it is gone and not because it is idle: this one has been idle for longer.
+    // The old connection closed because its address is gone, not because it was idle: this one was idle for longer.
     assert.equal((kept as Socket | null)?.destroyed, false);
   });
 });
 
 describe('clusters', () => {
-  it('are shared by equal specs, in whichever order their fields are', () => {
+  it('are shared by equal specs, whatever the order of their fields', () => {
     const clusters = openClusters();
     const spec = specOf(['http://127.0.0.1:1']);
     const { cluster } = clusters.acquire(spec);
@@ -344,7 +344,7 @@ describe('clusters', () => {
     assert.equal((await ask(after.cluster)).isReused, true);
   });
 
-  it('finish running requests after the last release, serve later ones, and keep no connection', async () => {
+  it('finish running requests after the last release, and serve later ones without keeping a connection', async () => {
     const upstream = await startPatientUpstream();
     const clusters = openClusters();
     const { cluster, release } = clusters.acquire(specOf([upstream.origin], oneConnection));
@@ -365,7 +365,7 @@ describe('clusters', () => {
     }
   });
 
-  it('end idle connections at once when they close, and wait for the others, however often close is called', async () => {
+  it('close idle connections immediately and wait for the others, however often close is called', async () => {
     const upstream = await startPatientUpstream();
     const clusters = openClusters();
     const { cluster } = clusters.acquire(specOf([upstream.origin]));

@@ -1,4 +1,4 @@
-/** HTTPS services: verified by the name in the record and never by one in a request, and called over HTTP/1.1 even when they offer HTTP/2. */
+/** Connections: how long idle ones are kept, and HTTPS: verified by the configured name, always over HTTP/1.1. */
 import assert from 'node:assert/strict';
 import { createSecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -12,7 +12,7 @@ import { type Certificate, makeCertificate } from '../../support/wire/certificat
 describe('an idle connection', () => {
   const servers = testServers();
 
-  /** Whether a second request, once the first is over for 100 ms, finds its connection open. */
+  /** Returns whether a second request, 100 ms after the first, reuses the connection. */
   async function isKept(keepAlive: string | undefined, idleConnectionMs: number | undefined): Promise<boolean> {
     const sockets = new Set<unknown>();
     const { origin } = await servers.http((req, res) => {
@@ -29,7 +29,7 @@ describe('an idle connection', () => {
     return sockets.size === 1;
   }
 
-  it('is kept as long as the mapping and the Keep-Alive of the service say', async () => {
+  it('is kept as long as the mapping and the Keep-Alive of the service allow', async () => {
     assert.equal(await isKept(undefined, undefined), true);
     assert.equal(await isKept('timeout=1', undefined), false);
     assert.equal(await isKept('timeout=60', 10), false);
@@ -43,7 +43,7 @@ describe('an HTTPS service', () => {
   let certificate: Certificate | undefined;
   let origin: string;
 
-  /** Offers HTTP/2 as well; responds with the name in the TLS handshake and the version of HTTP. */
+  /** Starts a server that also offers HTTP/2. It responds with the name in the TLS handshake and the HTTP version. */
   before(async function () {
     certificate = await makeCertificate(await writeFiles(), 'DNS:hotel,IP:127.0.0.1');
     if (certificate === undefined) return this.skip();
@@ -77,7 +77,7 @@ describe('an HTTPS service', () => {
   }
 
   function check(serverName: string | undefined, expected: readonly string[]) {
-    it(`with the name ${serverName} gives ${expected.join(', ')} for two values of Host`, async () => {
+    it(`with the name ${serverName} returns ${expected.join(', ')} for two values of Host`, async () => {
       setDefaultCACertificates([...trusted, certificate?.cert ?? '']);
       assert.deepEqual(await askAs(serverName), expected);
     });
@@ -87,7 +87,7 @@ describe('an HTTPS service', () => {
   check(undefined, ['none 1.1 false', 'none 1.1 true']);
   check('car', ['ERR_TLS_CERT_ALTNAME_INVALID', 'ERR_TLS_CERT_ALTNAME_INVALID']);
 
-  it('gets no request when its certificate is not trusted', async () => {
+  it('receives no request when its certificate is not trusted', async () => {
     assert.deepEqual(await askAs('hotel'), ['DEPTH_ZERO_SELF_SIGNED_CERT', 'DEPTH_ZERO_SELF_SIGNED_CERT']);
   });
 });

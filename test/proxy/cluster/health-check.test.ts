@@ -1,4 +1,4 @@
-/** Health checks of addresses: what makes them healthy and unhealthy, and when the checks end. */
+/** Health checks: what makes an address healthy or unhealthy, and when the checks stop. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -14,7 +14,7 @@ const check = healthCheckOf();
 
 const firstMs = check.intervalMs / 2;
 
-/** With a manual clock: `next` lets time pass and waits until the check that is due then has its result. */
+/** Uses a manual clock: `next` advances it and waits for the result of the check that is then due. */
 function openClusters() {
   const time = createManualTime();
   const logged: (string | undefined)[] = [];
@@ -47,7 +47,7 @@ function healthOf(cluster: Cluster): readonly string[] {
   return cluster.snapshot().addresses.map(({ health }) => health);
 }
 
-/** Responds with one status after the other, and with the last one to all further requests. */
+/** Responds with one status after another, and repeats the last one. */
 function startService(...statuses: readonly [number, ...number[]]) {
   const left = [...statuses];
   return startUpstream(servers, (res: ServerResponse, { url }: Reached) => {
@@ -57,7 +57,7 @@ function startService(...statuses: readonly [number, ...number[]]) {
 }
 
 describe('a health check', () => {
-  it('is a GET for its path, with the Host of the record', async () => {
+  it('is a GET of its path, with the configured Host', async () => {
     const { origin, only } = await startService(204);
     const { clusters, next } = openClusters();
     const { cluster } = clusters.acquire(
@@ -70,7 +70,7 @@ describe('a health check', () => {
     assert.deepEqual(healthOf(cluster), ['healthy']);
   });
 
-  it('is decided by the first success, and after that by as many equal results in a row as the record says', async () => {
+  it('changes the health at the first success, and later after the configured number of equal results', async () => {
     const { origin } = await startService(200, 500, 200, 500, 500, 200, 200);
     const { clusters, next, logged } = openClusters();
     const { cluster } = clusters.acquire(specOf([origin], { healthCheck: check }));
@@ -83,7 +83,7 @@ describe('a health check', () => {
     assert.deepEqual(logged, ['address is healthy', 'address is unhealthy', 'address is healthy']);
   });
 
-  it('fails at once with 503, unless that is expected', async () => {
+  it('fails immediately with a 503, unless that is an expected status', async () => {
     for (const [expectedStatuses, expected] of [
       [check.expectedStatuses, 'unhealthy'],
       [[{ min: 500, max: 599 }], 'healthy'],
@@ -96,7 +96,7 @@ describe('a health check', () => {
     }
   });
 
-  it('fails without a response in time and with a refused connection', async () => {
+  it('fails after a time-out or a refused connection', async () => {
     const arrived = createSignal();
     const silent = await servers.tcp((socket) => void socket.once('data', arrived.give));
     const refusing = await servers.refusing();
@@ -111,7 +111,7 @@ describe('a health check', () => {
     assert.deepEqual(healthOf(cluster), ['unhealthy']);
   });
 
-  it('takes an unhealthy address out, unless it is the only one', async () => {
+  it('takes an unhealthy address out of use, unless it is the only one', async () => {
     const sick = await startService(503);
     const well = await startService(200);
     let origins = [sick.origin, well.origin];
@@ -125,7 +125,7 @@ describe('a health check', () => {
     assert.equal((await ask(cluster)).origin, sick.origin);
   });
 
-  it('that passes ends the ejection of its address', async () => {
+  it('ends the ejection of its address when it passes', async () => {
     const [failing, other] = [await startService(200), await startService(200)];
     const { clusters, next, logged } = openClusters();
     const outlierDetection = { consecutive5xx: 1, baseEjectionTimeMs: 60_000, maxEjectionPercent: 50 };
@@ -140,7 +140,7 @@ describe('a health check', () => {
     assert.equal(logged.at(-1), 'address ejection ended: its health check passes');
   });
 
-  it('follows the addresses of its service without traffic', async () => {
+  it('follows the addresses of its service even without traffic', async () => {
     const [first, second] = [await startService(200), await startService(200)];
     let origins = [first.origin];
     const { clusters, next } = openClusters();
@@ -151,7 +151,7 @@ describe('a health check', () => {
     assert.deepEqual([first.reached.length, second.reached.length], [1, 1]);
   });
 
-  it('ends with the last release of its cluster', async () => {
+  it('stops with the last release of its cluster', async () => {
     const arrived = createSignal();
     let isClosed: Promise<unknown> | undefined;
     const { origin } = await servers.tcp((socket) => {

@@ -1,4 +1,4 @@
-/** Ejection of addresses that fail several times in a row: longer each time, and never of all addresses. */
+/** Outlier detection: ejects failing addresses for longer each time, but never all of them. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import {
@@ -14,7 +14,7 @@ function statesOf(count: number): [OutlierState, ...OutlierState[]] {
   return Array.from({ length: count }, createOutlierState) as [OutlierState, ...OutlierState[]];
 }
 
-/** Records `times` failures; returns whether they ejected the address. */
+/** Records `times` failures and returns whether they ejected the address. */
 function fail(state: OutlierState, all: readonly OutlierState[], nowMs: number, times = rule.consecutive5xx): boolean {
   const judged = Array.from({ length: times }, () => recordOutcome(rule, state, all, true, nowMs));
   return judged.includes(true);
@@ -52,7 +52,7 @@ describe('outlier ejection', () => {
     assert.deepEqual(lasts.slice(-3), [300_000, 300_000, 300_000]);
   });
 
-  it('never happens to the only address, nor with a threshold or percentage of 0', () => {
+  it('never affects the only address, and is off with a threshold or percentage of 0', () => {
     const [alone] = statesOf(1);
     assert.equal(fail(alone, [alone], 0, 10), false);
     for (const off of [{ consecutive5xx: 0 }, { maxEjectionPercent: 0 }]) {
@@ -62,7 +62,7 @@ describe('outlier ejection', () => {
     }
   });
 
-  it('affects one address of two, and at most the percentage of several', () => {
+  it('affects one of two addresses, and at most the configured percentage of more', () => {
     for (const [count, percent, most] of [
       [2, 10, 1],
       [2, 100, 1],
@@ -79,7 +79,7 @@ describe('outlier ejection', () => {
     }
   });
 
-  it('agrees with a plain model', () => {
+  it('agrees with a simple model', () => {
     const step = fc.record({
       index: fc.nat(3),
       hasFailed: fc.boolean(),
