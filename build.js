@@ -1,4 +1,4 @@
-/** Makes dist: compiles the sources, and copies what they serve as it is, the pages' styles and scripts and Swagger UI; editors get what the table of settings says. */
+/** Builds dist: compiles the sources, copies the static files of the pages, and adds doc comments for the settings. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 
@@ -6,17 +6,17 @@ const swaggerUi = ['swagger-ui.css', 'swagger-ui-bundle.js', 'LICENSE', 'NOTICE'
 
 const began = new Date();
 rmSync('dist', { recursive: true, force: true });
-// Errors of types are for `npm run check`. Several threads would each infer the types of the libraries again.
+// `npm run check` reports type errors. With several threads, each would infer the types of the libraries again.
 execFileSync('tsc', ['-p', 'src', '--noCheck', '--singleThreaded'], { stdio: 'inherit' });
 cpSync('src', 'dist', { recursive: true, filter: (file) => !/\.(?:ts|json|md)$/.test(file) });
 for (const name of swaggerUi) cpSync(`node_modules/swagger-ui-dist/${name}`, `dist/rest/openapi/swagger-ui/${name}`);
 await documentSettings('dist/config/settings/table');
-// npm makes it executable for an install of its own alone, not when the build runs again below a link to this checkout.
-// Tests build again when main.js is older than a source, or cannot be executed.
+// npm makes main.js executable when it installs the package, but not when the build runs again in a linked checkout.
+// Tests rebuild when main.js is older than a source file or is not executable.
 utimesSync('dist/main.js', began, began);
 chmodSync('dist/main.js', 0o755);
 
-/** Puts a comment before each setting in the declaration of the table, which has kept the types alone. */
+/** Adds a doc comment to each setting in the generated declaration file, which contains only the types. */
 async function documentSettings(table) {
   const { settingTable } = await import(`./${table}.js`);
   const declared = readFileSync(`${table}.d.ts`, 'utf8');

@@ -1,4 +1,4 @@
-/** frontdesk as a library: the whole desk, and the parts that are of use alone. */
+/** The public API of the library: the whole server, and the parts that are useful on their own. */
 import './node-version.ts';
 
 export {

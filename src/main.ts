@@ -1,10 +1,11 @@
 #!/usr/bin/env node
-/** The command line starts here: checks the Node version, before anything loads that an older Node does not have. */
+/** The entry point of the command line. Checks the Node version before it loads anything that needs a recent Node. */
 import { endOnStopSignals } from './cli/stop-signals.ts';
 
 const command = process.argv[2];
 if (command === 'serve' || command === 'split') {
-  // First, since loading takes a while: by default the signal to reload ends the process, and a supervisor may send it any time.
+  // Before anything else is loaded, which takes a while: a supervisor may send SIGHUP at any time, and by default it
+  // would end the process.
   process.on('SIGHUP', () => {});
   endOnStopSignals();
 }

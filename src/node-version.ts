@@ -1,13 +1,13 @@
-/** Throws when imported by a Node that is too old; it comes first wherever frontdesk is loaded. */
+/** Throws on import when Node is too old. Every entry point imports this file first. */
 export const oldestNode = '24.16';
 
-/** What to tell the user, or undefined when that Node is new enough. `version`: as `process.versions.node`. */
+/** Returns the message for the user, or undefined when Node is recent enough. `version` is `process.versions.node`. */
 export function nodeVersionError(version: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldestMajor = 0, oldestMinor = 0] = oldestNode.split('.').map(Number);
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return undefined;
-  const what = `frontdesk needs Node.js ${oldestNode} or newer; this is v${version}`;
-  return `${what}. \`npm install node@${oldestMajor}\` puts one into a project, where npx finds it.`;
+  const fault = `frontdesk needs Node.js ${oldestNode} or newer; this is v${version}`;
+  return `${fault}. To install one in your project, where npx finds it, run: npm install node@${oldestMajor}`;
 }
 
 const error = nodeVersionError(process.versions.node);

@@ -1,16 +1,16 @@
-/** Explains one request with a server that does not listen, and prints the explanation. */
+/** The `explain` command: explains one request with a server that does not listen. */
 import { resolve } from 'node:path';
 import { formatErrors, type ModuleChoice, type Settings } from '#config';
 import { type Explanation, formatExplanation, parseHeader } from '#explain';
 import { Problem } from '#http';
 import { type Frontdesk, openFrontdesk, resolveOptions } from '#server';
 
-/** As the command line takes it. */
+/** The arguments and options of the command. */
 export interface ExplainOptions extends ModuleChoice {
   readonly method: string;
   readonly url: string;
-  /** `Name: value` */
-  readonly header: readonly string[];
+  /** Header lines: `Name: value`. */
+  readonly header?: readonly string[];
   readonly user?: string;
   readonly from?: string;
   readonly all?: boolean;
@@ -20,11 +20,11 @@ export interface ExplainOptions extends ModuleChoice {
 export interface ExplainOutput {
   /** Ends with a line break. */
   readonly text: string;
-  /** Why the request is refused before a mapping is looked for; undefined: it is not. */
-  readonly refusal: string | undefined;
+  /** Why the request is rejected before routing. Undefined when it is not. */
+  readonly rejection: string | undefined;
 }
 
-/** Listens nowhere and opens neither database nor Redis. Rejects with an Error fit for a terminal. */
+/** Opens no port, and connects to neither the database nor Redis. Rejects with a user-facing Error. */
 export async function explainOnce(
   { configDir, ...settings }: Settings,
   { only, demo, json = false, ...request }: ExplainOptions,
@@ -42,22 +42,22 @@ export async function explainOnce(
   }
 }
 
-function explain(desk: Frontdesk, { method, url, header, user, from, all }: ExplainOptions): Explanation {
+function explain(desk: Frontdesk, { method, url, header = [], user, from, all }: ExplainOptions): Explanation {
   try {
     const headers = header.map(parseHeader);
     return desk.explain({ method: method.toUpperCase(), url, headers, user, all, remoteAddress: from });
   } catch (thrown) {
     if (!(thrown instanceof Problem)) throw thrown;
     const faults = thrown.errors?.map(({ parameter, detail }) => `${parameter} ${detail}`);
-    throw new Error(`no client could send this request: ${faults?.join('; ')}`);
+    throw new Error(`this is not a valid request: ${faults?.join('; ')}`);
   }
 }
 
 function outputOf(explanation: Explanation, json: boolean): ExplainOutput {
   const { outcome } = explanation;
-  const isRefused = outcome.kind === 'refused' && outcome.stage === 'before_routing';
+  const isRejected = outcome.kind === 'refused' && outcome.stage === 'before_routing';
   return {
     text: json ? `${JSON.stringify(explanation, undefined, 2)}\n` : formatExplanation(explanation),
-    refusal: isRefused ? `the request is refused before a mapping is looked for: ${outcome.detail}` : undefined,
+    rejection: isRejected ? `the request is rejected before routing: ${outcome.detail}` : undefined,
   };
 }

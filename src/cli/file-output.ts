@@ -1,19 +1,22 @@
-/** Standard output that is a file: what its full disk does not take waits, and a line goes on where it was cut. */
+/** Writes standard output to a file without losing data: waits while the disk is full, then resumes the cut-off line. */
 import { fstatSync, writeSync } from 'node:fs';
 import { Writable } from 'node:stream';
 
-/** The stream itself where it is no file. Node's own for files drops the rest of what fits in only partly, without an error. */
-export function wholeOutput(output: Writable & { readonly fd: number }): Writable {
+/**
+ * Returns `output` itself unless it is a file. Node's own stream for files silently drops the rest of a chunk that was
+ * only partly written.
+ */
+export function losslessOutput(output: Writable & { readonly fd: number }): Writable {
   const { fd } = output;
   if (!fstatSync(fd).isFile()) return output;
   return createFileOutput({ write: (bytes) => writeSync(fd, bytes), report: (error) => output.emit('error', error) });
 }
 
 export interface FileOutputOptions {
-  /** Gives the number of bytes that it wrote. Throws when it wrote none. */
+  /** Returns the number of bytes written. Throws when none could be written. */
   readonly write: (bytes: Buffer) => number;
   readonly report: (error: unknown) => void;
-  /** How often it looks for room. @default 1 s */
+  /** How long to wait before trying again. @default 1_000 */
   readonly retryMs?: number;
 }
 

@@ -1,4 +1,4 @@
-/** Writes a first configuration, of one service, one user with a new password and one limit, and says what to type next. */
+/** The `init` command: writes a starter configuration with a service, a user and a limit, and prints the next steps. */
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { hashPassword, type Random } from '#auth';
@@ -17,7 +17,9 @@ const user = 'me';
 /** 120 bits. */
 const passwordBytes = 15;
 
-/** Gives the text to print, with a line break at its end. Rejects with an Error fit for a terminal; then nothing is written. */
+/**
+ * Resolves to the text to print, which ends with a line break. Rejects with a user-facing Error, and then writes nothing.
+ */
 export async function initialise(
   { configDir, port }: Settings,
   { directory = configDir, service }: InitOptions,
@@ -32,49 +34,49 @@ export async function initialise(
     '',
     ...programLines(service),
     `The user ${user} has the password ${password}`,
-    'It is written nowhere: the file has its hash. Start the gateway, and call it from another terminal:',
+    'Note it down: users.yaml contains only its hash. Start the gateway, then call it from another terminal:',
     `  ${setting}npx frontdesk serve`,
     `  curl -i -u ${user}:${password} http://127.0.0.1:${port}/`,
   ].join('\n')}\n`;
 }
 
-/** A bare name may be a host of this network, or a service in the process of a program, which `serve` cannot have. */
+/** A bare name is a network host, or a service that an embedding program provides. `serve` has no such services. */
 function programLines(service: string): readonly string[] {
   if (!/^[\w-]+$/.test(service)) return [];
   return [
-    `${service} means http://${service}, unless a program hands in its own service of this name:`,
+    `The service ${service} is http://${service}, unless a program provides a service with this name:`,
     `  createFrontdesk({ services: { '${service}': app } })`,
     '',
   ];
 }
 
-/** For a shell. */
+/** Quotes the text for a shell where necessary. */
 function quoted(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 export interface StarterOptions {
-  /** Where requests are sent: a service reference. */
+  /** The service that requests are sent to, as a service reference. */
   readonly service: string;
   readonly user: string;
-  /** As `hash-password` prints it. */
+  /** In the format that `hash-password` prints. */
   readonly passwordHash: string;
 }
 
 /**
- * Gives the names of the files that it has written. Rejects with an Error fit for a terminal, and then has written
- * nothing: where any part of a configuration exists already, where there is a link, where writing fails, and
- * where the directory has no name.
+ * Resolves to the names of the written files. Rejects with a user-facing Error, having written nothing, if part of a
+ * configuration already exists, if there is a symbolic link, if writing fails, or if `directory` is empty.
  */
 export async function writeStarter(directory: string, options: StarterOptions): Promise<readonly string[]> {
   requireService(options.service);
-  // A variable of a shell that is not set. An empty CONFIG_DIR is the default, and would not lead there.
-  if (directory === '') throw new Error('"" is no directory to write to: write . for the one that you are in');
-  const there = (await listNames(directory, ['services', 'ratelimit'])).filter((name) => isRead.test(name));
-  if (there.length > 0) {
-    const files = there.map((name) => join(directory, name)).join(', ');
+  // The argument may be an unset shell variable. The current directory would be a bad guess, because the suggested
+  // command would contain an empty CONFIG_DIR, which means the default.
+  if (directory === '') throw new Error('"" is not a directory: use . for the current one');
+  const existing = (await listNames(directory, ['services', 'ratelimit'])).filter((name) => isRead.test(name));
+  if (existing.length > 0) {
+    const files = existing.map((name) => join(directory, name)).join(', ');
     throw new Error(
-      `there is a configuration already, and nothing was written: ${files}. Name another directory: frontdesk init ./other`,
+      `a configuration already exists, so nothing was written: ${files}. Choose another directory: frontdesk init ./other`,
     );
   }
   const files = starterFiles(options);
@@ -82,13 +84,13 @@ export async function writeStarter(directory: string, options: StarterOptions): 
   return files.map(({ name }) => join(directory, name));
 }
 
-/** The names that a configuration directory is read for. */
+/** Matches the names of the files that are read from a configuration directory. */
 const isRead = /^(?:(?:services|ratelimit)[\\/].*\.ya?ml|(?:users|demo)\.yaml|settings\.env)$/;
 
 function requireService(service: string): void {
   const reference = parseServiceReference(service);
   if (reference !== undefined && reference.scheme !== 'grpc' && reference.path === undefined) return;
-  throw new Error(`${quote(service)} is no service to send requests to: write it as http://127.0.0.1:3000`);
+  throw new Error(`${quote(service)} is not the address of an HTTP service: write it as http://127.0.0.1:3000`);
 }
 
 function starterFiles({ service, user, passwordHash }: StarterOptions): readonly NewFile[] {
@@ -101,18 +103,19 @@ function starterFiles({ service, user, passwordHash }: StarterOptions): readonly
 }
 
 function servicesYaml(service: string): string {
-  return `# What is sent where, who is asked who is calling, and who counts. Each record is a document of this file; more of
-# them may stand here or in other files of this directory. \`frontdesk check\` lists the routes, or what is wrong.
+  return `# Routing, authentication and rate limiting. Each record is one YAML document, and can be in this file or in any other
+# file of this directory. \`frontdesk check\` lists the routes or reports the errors.
 
 apiVersion: gateway/v1
 kind: Mapping
 name: app
-# Requests for this path and everything below it go to the service. Of several mappings the longest prefix wins, so
-# that a second one with the prefix /api can lead elsewhere.
+# Requests for this path and everything below it go to the service. The mapping with the longest matching prefix wins,
+# so a second mapping with the prefix /api can send those requests to another service.
 prefix: /
 service: ${JSON.stringify(service)}
-# It has 60 s to begin its answer (timeout_ms), and a body of any size may pause for 60 s (idle_timeout_ms).
-# By what requests are counted: here by the user. The limit itself is in ../ratelimit/gateway.yaml.
+# The service has 60 s to start its response (timeout_ms). A body may have any size, and may pause for up to 60 s
+# (idle_timeout_ms).
+# The labels by which requests are counted, here the user. The limit itself is in ../ratelimit/gateway.yaml.
 labels:
   gateway:
     - by_user:
@@ -123,44 +126,45 @@ labels:
 apiVersion: gateway/v1
 kind: AuthService
 name: auth
-# "auth" is the one of this process: it asks for a name and a password of ../users.yaml. Without them the answer is 401.
+# "auth" is the auth service of this process. It checks names and passwords against ../users.yaml, and responds with 401
+# when they are missing or wrong.
 auth_service: auth
 proto: http
-# The service gets the user's name in this header; what a client sends under it is taken away.
+# The service receives the user's name in this header. The header is removed from what clients send.
 allowed_authorization_headers: [X-Travel-User]
-# The service does not get the password.
+# The password is not forwarded to the service.
 remove_authorization: true
 ---
 apiVersion: gateway/v1
 kind: RateLimitService
 name: ratelimit
-# "ratelimit" is the one of this process, too.
+# "ratelimit" is the rate limiter of this process.
 service: ratelimit
 `;
 }
 
-const limitsYaml = `# How often: limits for the labels of the domain "gateway", in the format of envoyproxy/ratelimit.
+const limitsYaml = `# Limits for the labels of the domain "gateway", in the format of envoyproxy/ratelimit.
 domain: gateway
 descriptors:
-  # No value: every user has a counter of his own.
+  # Without a value, each user is counted separately.
   - key: user
     rate_limit:
       unit: minute
       requests_per_unit: 60
 `;
 
-const settingsText = `# Settings for this directory, read at the start; variables of the process go before them. \`frontdesk --help\` lists all.
+const settingsText = `# Settings, read at startup. Environment variables take precedence. \`frontdesk --help\` lists all settings.
 
-# Refuses (400) a path that a service may read as one with other authentication, such as /ADMIN or /admin;x where a
-# mapping guards /admin.
+# Rejects (400) paths that a service could treat as a path with different authentication, such as /ADMIN or /admin;x
+# when a mapping protects /admin.
 STRICT_PATHS=true
 `;
 
 function usersYaml(user: string, passwordHash: string): string {
-  return `# Who may call. \`frontdesk users add NAME\` adds a user.
+  return `# The users who may call the gateway. \`frontdesk users add NAME\` adds a user.
 users:
   - name: ${user}
-    # Sees the diagnostics (/gateway/v0/diag/), explanations and metrics; leave the line out for other users.
+    # Grants access to diagnostics (/gateway/v0/diag/), explanations and metrics. Leave this line out for other users.
     roles: [admin]
     password_hash: "${passwordHash}"
 `;

@@ -1,7 +1,7 @@
-/** The log on standard output: in blocks, bounded while its reader takes nothing, and counted where it cannot be written. */
+/** Writes the log to standard output in blocks. Bounds what waits for a slow reader, and counts dropped lines. */
 import type { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
-import { untilTaken } from './terminal.ts';
+import { untilDrained } from './terminal.ts';
 
 export interface LogOutput {
   readonly logger: Logger & {
@@ -9,39 +9,40 @@ export interface LogOutput {
     readonly infoPlain: (fields: object, message?: string) => void;
     readonly writeLine: (line: string) => void;
   };
-  /** Hands over what has been collected. */
-  readonly pass: () => void;
-  /** Resolves when the reader has taken all of it, or after a second. */
+  /** Writes the lines that have been collected. */
+  readonly writeBlock: () => void;
+  /** Writes the collected lines. Resolves when the reader has taken all of them, or after a second. */
   readonly flush: () => Promise<void>;
 }
 
 export interface LogOptions {
   readonly level: string;
-  /** Fields of every line. */
+  /** Fields that every line contains. */
   readonly base: object | null;
-  /** To a terminal line by line; elsewhere in blocks, or after a second, and at the end. @default false */
+  /** Writes each line immediately, not in blocks once a second or when they are full. @default false */
   readonly isTerminal?: boolean;
 }
 
 const blockBytes = 64 * 1024;
-/** What waits for a reader that has stopped, or for room on a disk; a line has about 400 bytes. */
-const heldBytesMax = 8 * 1024 * 1024;
-/** The most bytes that a UTF-16 unit can take in UTF-8. */
+/** Bounds what waits for a stalled reader or for free disk space. A line has about 400 bytes. */
+const pendingBytesMax = 8 * 1024 * 1024;
+/** The maximum number of UTF-8 bytes for a UTF-16 code unit. */
 const bytesPerUnit = 3;
 
 /**
- * A pipe is written to without waiting for its reader, since a process that waits is deaf to signals. pino's own destination
- * would occupy a thread with it, for which the process waits as it ends.
+ * Never blocks on a pipe whose reader is slow, because a blocked process cannot handle signals. pino's own destination
+ * would block a thread instead, and the process could not exit before that thread.
  */
 export function openLog(output: Writable, { level, base, isTerminal = false }: LogOptions): LogOutput {
-  // Bytes, since a string of lines would be made of thousands of pieces, which each garbage collection looks at again.
+  // A buffer rather than a string: a concatenated string would consist of thousands of pieces, which the garbage
+  // collector would visit again and again.
   const block = Buffer.allocUnsafeSlow(blockBytes);
   let filled = 0;
   let linesInBlock = 0;
   let dropped = 0;
   let reported = 0;
 
-  function pass(): void {
+  function writeBlock(): void {
     if (filled > 0) writeOut(Buffer.from(block.subarray(0, filled)), linesInBlock);
     filled = 0;
     linesInBlock = 0;
@@ -54,34 +55,34 @@ export function openLog(output: Writable, { level, base, isTerminal = false }: L
     });
   }
 
-  /** Logs how many lines were dropped, once the reader takes output again. */
+  /** Logs how many lines were dropped, as soon as the output accepts data again. */
   function reportDropped(): void {
     const count = dropped - reported;
-    if (count === 0 || output.writableLength > heldBytesMax / 2) return;
+    if (count === 0 || output.writableLength > pendingBytesMax / 2) return;
     reported = dropped;
-    logger.warn({ lines: count }, 'lines of the log were dropped, because the output did not take them');
+    logger.warn({ lines: count }, 'log lines were dropped because the output was blocked or full');
   }
 
   function write(line: string): void {
     const bytesMax = line.length * bytesPerUnit;
-    if (output.writableLength + filled + bytesMax > heldBytesMax) {
+    if (output.writableLength + filled + bytesMax > pendingBytesMax) {
       dropped += 1;
       return;
     }
-    if (filled + bytesMax > blockBytes) pass();
+    if (filled + bytesMax > blockBytes) writeBlock();
     if (bytesMax > blockBytes) writeOut(line, 1);
     else {
       filled += block.write(line, filled);
       linesInBlock += 1;
     }
-    if (isTerminal) pass();
+    if (isTerminal) writeBlock();
   }
 
   const baseFields = base === null ? '' : `${JSON.stringify(base).slice(1, -1)},`;
 
   /**
-   * Writes the line that pino would write of one or more fields. pino looks at each field by itself, for its
-   * serializers, and takes twice as long.
+   * Writes the same line as pino's `info`, for at least one field. pino takes twice as long, because it looks up a
+   * serializer for each field.
    */
   function infoPlain(fields: object, message = ''): void {
     const rest = JSON.stringify(fields).slice(1, -1);
@@ -93,13 +94,13 @@ export function openLog(output: Writable, { level, base, isTerminal = false }: L
     infoPlain,
     writeLine: (line: string) => write(`${line}\n`),
   });
-  if (!isTerminal) setInterval(pass, 1000).unref();
+  if (!isTerminal) setInterval(writeBlock, 1000).unref();
   return {
     logger,
-    pass,
+    writeBlock,
     async flush() {
-      pass();
-      await untilTaken(output);
+      writeBlock();
+      await untilDrained(output);
     },
   };
 }

@@ -1,40 +1,40 @@
-/** New files on the disk: all of them or none, and never one in place of another. */
+/** Creates several files, all or none, and never overwrites an existing one. */
 import { lstat, open, readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { giveToOwnerOf, makeFolders, notWritten, systemCode } from '#config';
 
 export interface NewFile {
-  /** Within the directory, in it or one folder below. */
+  /** Relative to the directory, and at most one folder deep. */
   readonly name: string;
   readonly text: string;
-  /** Only this user may read it. */
+  /** Makes the file readable for its owner only. */
   readonly isSecret: boolean;
 }
 
-/** Makes what directories are missing. Rejects with an Error fit for a terminal, and then nothing is left behind. */
+/** Creates missing directories as well. Undoes everything before it rejects with a user-facing Error. */
 export async function writeNewFiles(directory: string, files: readonly NewFile[]): Promise<void> {
   const undo: (() => Promise<void>)[] = [];
   for (const { name, text, isSecret } of files) {
     const file = join(directory, name);
     try {
       await makeFolders(dirname(file), (folder) => undo.push(() => rmdir(folder)));
-      // `wx` follows no link, and fails where another has written meanwhile.
+      // `wx` does not follow links, and fails if another process has created the file in the meantime.
       await using created = await open(file, 'wx', isSecret ? 0o600 : 0o666);
-      // On a full disk it is there, and what it should hold is not.
+      // Before writing: on a full disk the file exists, but its content cannot be written.
       undo.push(() => rm(file));
       await created.writeFile(text);
       await giveToOwnerOf(dirname(file), created);
     } catch (cause) {
-      // A folder stays where another program has put something into it.
+      // Removing a folder fails, as it should, if another program has put something into it.
       for (const step of undo.reverse()) await step().catch(() => {});
       throw notWritten(file, cause, remedy);
     }
   }
 }
 
-const remedy = 'name a directory that this user may write to';
+const remedy = 'choose a directory that you can write to';
 
-/** The names, within the directory, of what is in it and in these folders of it; links included. */
+/** Lists the contents of the directory and these folders in it, links included. Names are relative to the directory. */
 export async function listNames(directory: string, folders: readonly string[]): Promise<readonly string[]> {
   const names: string[] = [];
   for (const folder of ['', ...folders]) {
@@ -45,10 +45,10 @@ export async function listNames(directory: string, folders: readonly string[]): 
   return names;
 }
 
-/** A link may lead to a directory of another user. With a slash behind its name, `lstat` would follow it. */
+/** A link may point to another user's directory. `lstat` would follow it if its name ended with a slash. */
 async function refuseLink(path: string): Promise<void> {
   const found = await lstat(resolve(path)).catch(() => undefined);
-  if (found?.isSymbolicLink()) throw new Error(`${path} is a link: name the directory that it leads to`);
+  if (found?.isSymbolicLink()) throw new Error(`${path} is a symbolic link: use the directory it points to`);
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {

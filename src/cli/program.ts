@@ -1,4 +1,4 @@
-/** The commands with their options: serve, split, init, check, explain, users, hash-password. */
+/** Defines the commands and their options: serve, split, init, check, explain, users, hash-password. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import {
   chooseModules,
@@ -18,145 +18,147 @@ import {
 import { listRoutes, listVersions } from '#routing';
 import type { ExplainOptions } from './explain.ts';
 import type { ServeOptions } from './serve.ts';
-import { colours, print, untilTaken } from './terminal.ts';
+import { colours, print, untilDrained, wrapFor } from './terminal.ts';
 
-/** Ends the process with 1 when the command fails, and with one message that is fit for a terminal. */
+/** When the command fails, prints one message and ends the process with exit code 1. */
 export async function runProgram(): Promise<void> {
-  surviveOutput();
+  handleOutputErrors();
   await createProgram().parseAsync().catch(fail);
 }
 
-/** Parsing arguments runs the command that they name. */
+/** `parseAsync` of the result runs the command that the arguments name. */
 export function createProgram(): Command {
   const program = new Command('frontdesk')
-    .description('An API gateway with the services behind it, in one process or many.')
-    .version(packageVersion(), '-v, --version')
-    .showHelpAfterError('frontdesk --help lists the commands and settings.')
+    .description('An API gateway and the services behind it, in one process or in several.')
+    .version(packageVersion(), '-v, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand('help [command]', 'print help for a command')
+    .showHelpAfterError('Run frontdesk --help to list the commands and settings.')
     .configureOutput({ outputError: (text, write) => write(withoutArguments(text)) })
-    .addHelpText(
-      'after',
-      `\nSettings (environment variables, or lines NAME=value of settings.env in the configuration directory):\n${formatSettings()}`,
-    );
+    .addHelpText('after', ({ error }) => wrapFor(error ? process.stderr : process.stdout, `\n${settingsHelp()}`));
   addServers(program);
   addConfigurationTools(program);
   addUserTools(program);
   return program;
 }
 
-/** Commands that run until they are stopped. */
+function settingsHelp(): string {
+  const title = 'Settings (environment variables, or NAME=value lines of settings.env in the configuration directory):';
+  return `${title}\n${formatSettings()}`;
+}
+
+/** Adds the commands that run until they are stopped. */
 function addServers(program: Command): void {
   const serving = program
     .command('serve')
-    .description('run the gateway, and those of its modules that the records name')
+    .description('run the gateway, and the modules that the configuration uses')
     .addHelpText('after', settingsHint)
-    .showHelpAfterError(hint('frontdesk serve --demo', 'PORT=9000 frontdesk serve', settingsHint));
+    .showHelpAfterError(examples('frontdesk serve --demo', 'PORT=9000 frontdesk serve', settingsHint));
   withModules(serving)
-    .addOption(new Option('--child', 'report to a parent process in place of printing').hideHelp())
+    .addOption(new Option('--child', 'report to a parent process instead of printing').hideHelp())
     .action(startServer);
 
   program
     .command('split')
-    .description('run the same as processes of their own, on this machine, one for each module')
+    .description('like serve, but run each module in a separate process on this machine')
     .addHelpText('after', settingsHint)
-    .showHelpAfterError(hint('frontdesk split --demo', 'PORT=9000 frontdesk split', settingsHint))
+    .showHelpAfterError(examples('frontdesk split --demo', 'PORT=9000 frontdesk split', settingsHint))
     .option('--demo', demoOption)
     .action(startSplit);
 }
 
-/** The text that follows an error: what to type instead. */
-function hint(example: string, other: string, more = ''): string {
-  return `Type for example: ${example}\n              or: ${other}${more}`;
+/** The text that follows a usage error. */
+function examples(first: string, second: string, hint = ''): string {
+  return `Examples:\n  ${first}\n  ${second}${hint}`;
 }
 
 const settingsHint =
-  '\nSettings such as the port are environment variables, or lines of settings.env; frontdesk --help lists them.';
+  '\nSettings such as the port are environment variables or lines in settings.env. Run frontdesk --help to list them.';
 
-/** Arguments may hold a password, and the command line that the user sees has them anyway. */
+/** Does not repeat surplus arguments, which may contain a password. */
 function withoutArguments(text: string): string {
   return text.replace(/^(error: too many arguments.*)\. Expected \d+ .* but got \d+: .*$/s, '$1\n');
 }
 
-const demoOption = "run the demo: hotels, cars, messages and the configuration's demo data";
+const demoOption = 'include the demo: hotels, cars and messages, with the demo data of the configuration';
 
 function withModules(command: Command): Command {
   return command
-    .option('--only <modules>', `only these modules: ${moduleNames.join(', ')}`, parseModules)
+    .option('--only <modules>', `use only these modules, separated by commas: ${moduleNames.join(', ')}`, parseModules)
     .option('--demo', demoOption);
 }
 
-/** Commands that write a configuration, or show what it says. */
+/** Adds the commands that write, check or explain a configuration. */
 function addConfigurationTools(program: Command): void {
   program
     .command('init')
-    .description('write a small configuration to start from: one service, one user with a new password, one limit')
-    .showHelpAfterError(hint('frontdesk init', 'frontdesk init ./config --service http://127.0.0.1:3000'))
+    .description('write a starter configuration with one service, one user and one limit')
+    .showHelpAfterError(examples('frontdesk init', 'frontdesk init ./config --service http://127.0.0.1:3000'))
     .argument('[directory]', 'where to write it (default: CONFIG_DIR)')
-    .option('--service <reference>', 'where requests are sent', 'http://127.0.0.1:3000')
+    .option('--service <address>', 'the service to send requests to', 'http://127.0.0.1:3000')
     .action(init);
 
   const checking = program
     .command('check')
-    .description(
-      'read a configuration: list its routes in the order in which they are tried, and its versions, or its errors',
-    )
-    .showHelpAfterError(hint('frontdesk check', 'frontdesk check ./config'))
-    .argument('[directory]', 'configuration directory (default: CONFIG_DIR)');
+    .description('check a configuration: list its errors, or else its routes in matching order and its versions')
+    .showHelpAfterError(examples('frontdesk check', 'frontdesk check ./config'))
+    .argument('[directory]', 'the configuration directory (default: CONFIG_DIR)');
   withModules(checking).action(check);
 
   const explaining = program
     .command('explain')
-    .description('show what would become of a request, stage by stage, without sending it')
+    .description('show how the gateway would handle a request, stage by stage, without sending it')
     .showHelpAfterError(
-      hint('frontdesk explain GET /v1/hotels', "frontdesk explain POST /v1/hotels --user ann -H 'X-Plan: gold'"),
+      examples('frontdesk explain GET /v1/hotels', "frontdesk explain POST /v1/hotels --user ann -H 'X-Plan: gold'"),
     )
     .argument('<method>', 'GET, POST, …')
-    .argument('<url>', 'a path with its query, or a URL')
-    .option('-H, --header <line>', 'a header as "Name: value"; may come several times', addLine, [])
-    .option('--user <name>', 'the user that the auth service is assumed to find')
-    .option('--from <address>', 'the IP address that it comes from [127.0.0.1]')
-    .option('--all', 'list also the mappings that the path alone rules out')
-    .option('--json', 'as JSON in place of text');
+    .argument('<url>', 'a path with an optional query, or a URL')
+    .option('-H, --header <line>', 'a header as "Name: value"; can be repeated', append)
+    .option('--user <name>', 'assume that the auth service identifies this user')
+    .option('--from <address>', 'the IP address of the client (default: 127.0.0.1)')
+    .option('--all', 'also list the mappings that do not match the path')
+    .option('--json', 'print JSON');
   withModules(explaining).action(explain);
 }
 
 const passwordHint =
-  '\nIt asks for the password, or reads it from a pipe: an argument would stay in the history of the shell.';
+  '\nThe password is prompted for or read from standard input: an argument would stay in the history of the shell.';
 
 function addUserTools(program: Command): void {
   program
     .command('users')
-    .description('change users.yaml')
-    .showHelpAfterError(hint('frontdesk users add ann', 'frontdesk users add ann --role admin', passwordHint))
+    .description('manage the users in users.yaml')
+    .showHelpAfterError(examples('frontdesk users add ann', 'frontdesk users add ann --role admin', passwordHint))
     .command('add')
-    .description('add a user, with a password that is asked for, or read from standard input')
+    .description('add a user; the password is prompted for or read from standard input')
     .argument('<name>', 'the name of the user')
-    .option('--role <name>', 'a role, such as admin; may come several times', addLine, [])
+    .option('--role <name>', 'a role, such as admin; can be repeated', append)
     .action(add);
 
   program
     .command('hash-password')
-    .description('ask for a password, or read it from standard input, and print the line for users.yaml')
-    .showHelpAfterError(hint('frontdesk hash-password', 'frontdesk hash-password < password.txt', passwordHint))
+    .description('print the line for users.yaml; the password is prompted for or read from standard input')
+    .showHelpAfterError(examples('frontdesk hash-password', 'frontdesk hash-password < password.txt', passwordHint))
     .action(async () => (await import('./users.ts')).printPasswordHash());
 }
 
 /**
- * The reader of the output may have left, as in `frontdesk check | head`, or its disk may be full: a server serves on, and
- * another command goes on and ends as it should, on a full disk with 1.
+ * Keeps the process running when the reader of its output has left, as in `frontdesk check | head`, or when the disk is
+ * full. A full disk is reported once and makes the exit code 1.
  */
-function surviveOutput(): void {
+function handleOutputErrors(): void {
   let isReported = false;
   process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     if (code === 'EPIPE' || isReported) return;
     isReported = true;
     process.exitCode = 1;
-    print(process.stderr, `frontdesk: the standard output cannot be written: ${message}\n`, colours.errors);
+    print(process.stderr, `frontdesk: cannot write to standard output: ${message}\n`, colours.errors);
   });
-  // There is no other place to report it.
+  // An error of standard error cannot be reported anywhere.
   process.stderr.on('error', () => {});
 }
 
-// What only one command needs is loaded by it alone.
+// Each command imports what only it needs.
 
 async function startServer(options: ServeOptions): Promise<void> {
   const { serve } = await import('./serve.ts');
@@ -173,7 +175,7 @@ async function startSplit({ demo = false }: ModuleChoice): Promise<void> {
     demo,
     stopMs: settings.drainMs + settings.shutdownTimeoutMs,
   });
-  await untilTaken(process.stdout);
+  await untilDrained(process.stdout);
   process.exit(exitCode);
 }
 
@@ -204,13 +206,13 @@ async function check(given: string | undefined, choice: ModuleChoice): Promise<v
 
 async function explain(method: string, url: string, options: Omit<ExplainOptions, 'method' | 'url'>): Promise<void> {
   const { explainOnce } = await import('./explain.ts');
-  const { text, refusal } = await explainOnce(requiredSettings(), { method, url, ...options });
+  const { text, rejection } = await explainOnce(requiredSettings(), { method, url, ...options });
   if (options.json) process.stdout.write(text);
   else print(process.stdout, text, colours.explanation);
-  if (refusal !== undefined) throw new Error(refusal);
+  if (rejection !== undefined) throw new Error(rejection);
 }
 
-async function add(name: string, { role }: { readonly role: readonly string[] }): Promise<void> {
+async function add(name: string, { role = [] }: { readonly role?: readonly string[] }): Promise<void> {
   const { addUser } = await import('./users.ts');
   process.stdout.write(await addUser(requiredSettings().configDir, { name, roles: role }));
 }
@@ -218,8 +220,8 @@ async function add(name: string, { role }: { readonly role: readonly string[] })
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The variables of the process win over those of the directory's file, unless they are empty, which counts as unset. A
- * child process reads no file: its parent passes it the variables that it needs.
+ * Environment variables take precedence over settings.env in the directory; an empty variable counts as unset. A child
+ * process does not read the file: its parent passes it the variables that it needs.
  */
 function environment({
   child = false,
@@ -243,11 +245,11 @@ function parseModules(text: string): ModuleName[] {
   const names = text.split(',').map((name) => name.trim());
   const known = moduleNames.filter((name) => names.includes(name));
   if (known.length === names.length && known.length > 0) return known;
-  throw new InvalidArgumentError(`Choose from ${moduleNames.join(', ')}, with commas between them.`);
+  throw new InvalidArgumentError(`Choose from ${moduleNames.join(', ')}, separated by commas.`);
 }
 
-function addLine(line: string, lines: readonly string[]): readonly string[] {
-  return [...lines, line];
+function append(value: string, values: readonly string[] = []): readonly string[] {
+  return [...values, value];
 }
 
 function fail(error: unknown): never {

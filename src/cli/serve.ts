@@ -1,24 +1,24 @@
-/** Runs the server until a signal: log output, banner, SIGINT and SIGTERM stop, SIGHUP re-reads the configuration. */
+/** The `serve` command: runs the server until SIGINT or SIGTERM, and reloads the configuration on SIGHUP. */
 import { setFlagsFromString } from 'node:v8';
 import { isDemoModule, type ModuleChoice, packageVersion, type Settings } from '#config';
 import type { CloseOptions, Frontdesk, Listeners } from '#server';
-import { wholeOutput } from './file-output.ts';
+import { losslessOutput } from './file-output.ts';
 import { type LogOutput, openLog } from './log-output.ts';
-import { takeStopSignals } from './stop-signals.ts';
+import { onStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';
 
 export interface ServeOptions extends ModuleChoice {
-  /** One of several processes that `split` has started: sends its listeners to the parent, and ends with it. */
+  /** Set in a process that `split` has started, which reports its listeners to its parent and ends together with it. */
   readonly child?: boolean;
 }
 
-/** What a child sends to its parent when it listens. */
+/** The message that a child sends to its parent when it is ready. */
 export interface ChildReport {
   readonly listeners: Listeners;
   readonly demoUsers: readonly string[];
 }
 
-/** Rejects with an Error fit for a terminal when the server cannot start. */
+/** Rejects with a user-facing Error when the server cannot start. */
 export async function serve(
   { configDir, ...settings }: Settings,
   { only, demo, child = false }: ServeOptions,
@@ -26,10 +26,10 @@ export async function serve(
   collectBuffersEarly();
   const base = child ? { module: only?.join() } : null;
   const { stdout } = process;
-  const output = openLog(wholeOutput(stdout), { level: settings.logLevel, base, isTerminal: stdout.isTTY });
+  const output = openLog(losslessOutput(stdout), { level: settings.logLevel, base, isTerminal: stdout.isTTY });
   const { logger } = output;
-  process.once('exit', output.pass);
-  // Here, because the commands that only read a configuration do without.
+  process.once('exit', output.writeBlock);
+  // Imported late, because the commands that only read a configuration do not need it.
   const { openFrontdesk, resolveOptions } = await import('#server');
   const options = { only, demo: demo ?? (!child && only?.some(isDemoModule)), config: configDir, logger };
   const desk = await openFrontdesk(await resolveOptions({ ...settings, ...options }));
@@ -37,9 +37,9 @@ export async function serve(
     await desk.close();
     throw error;
   });
-  // What changed during the start has been read at its end.
+  // Earlier signals can be ignored: the end of the startup reads every change that was made during it.
   process.on('SIGHUP', () => void reload(desk, output));
-  // Before it says that it is ready: a signal may come as soon as it has.
+  // Before it reports that it is ready, because a signal may arrive right after that.
   const stop = stopOnSignal(desk, output, child);
   if (child) {
     process.once('disconnect', () => stop()).once('message', (options) => stop(options as CloseOptions));
@@ -49,23 +49,23 @@ export async function serve(
 }
 
 /**
- * Each chunk of a body is a buffer beside V8's heap. By default V8 collects no garbage before 64 MB of them have gathered,
- * and then in the whole heap; now it collects young objects alone after each 8 MB. This saves half the CPU time of a
- * large body, and 50 MB. The heap keeps its room for young objects: only threads that start later get less. Node 26
- * has no such flag.
+ * Each chunk of a body is a buffer outside V8's heap. By default V8 lets 64 MB of them accumulate and then collects the
+ * whole heap. With this flag it collects only young objects, after every 8 MB, which saves 50 MB and half the CPU time
+ * of a large body. The young generation of this thread keeps its size: only threads that start later get a smaller one.
+ * Node 26 has no such flag.
  */
 function collectBuffersEarly(): void {
   if (process.versions.node.startsWith('24.')) setFlagsFromString('--scavenger-max-new-space-capacity-mb=2');
 }
 
-/** The first signal stops gracefully, the second at once. Returns the function that the first one calls. */
+/** The first signal stops gracefully, the second immediately. Returns the function for a graceful stop. */
 function stopOnSignal(desk: Frontdesk, output: LogOutput, silent: boolean): (options?: CloseOptions) => void {
   function onSignal(signal: NodeJS.Signals): void {
     stop();
-    if (!silent) process.stdout.write(`\n${signal}: requests in flight finish, then it stops. Again stops at once.\n`);
+    if (!silent) process.stdout.write(stopNotice(signal));
   }
   function stop(options?: CloseOptions): void {
-    takeStopSignals(() => process.exit(1), onSignal);
+    onStopSignals(() => process.exit(1), onSignal);
     desk.close(options).then(
       () => end(output, 0),
       (error: Error) => {
@@ -74,8 +74,12 @@ function stopOnSignal(desk: Frontdesk, output: LogOutput, silent: boolean): (opt
       },
     );
   }
-  takeStopSignals(onSignal);
+  onStopSignals(onSignal);
   return stop;
+}
+
+export function stopNotice(signal: NodeJS.Signals): string {
+  return `\n${signal}: waiting for requests in flight to finish. A second signal stops immediately.\n`;
 }
 
 async function end(output: LogOutput, code: number): Promise<void> {
@@ -83,10 +87,10 @@ async function end(output: LogOutput, code: number): Promise<void> {
   process.exit(code);
 }
 
-/** The result is in the log, which is passed on at once. */
+/** Writes the log immediately, because it contains the result. */
 async function reload(desk: Frontdesk, output: LogOutput): Promise<void> {
   await desk.reload();
-  output.pass();
+  output.writeBlock();
 }
 
 function banner(
@@ -94,20 +98,28 @@ function banner(
   only: ModuleChoice['only'],
   demoUsers: readonly string[],
 ): string {
-  const addresses = { [nameOfPort(only)]: gateway, 'rate limits': ratelimit, 'over HTTP': ratelimitHttp, auth, admin };
+  const addresses = {
+    [nameOfPort(only)]: gateway,
+    'rate limits': ratelimit,
+    'rate limits (HTTP)': ratelimitHttp,
+    auth,
+    admin,
+  };
   const examples = gateway && auth && ratelimit && demoUsers.includes('demo') ? formatExamples(gateway.url) : '';
   return `${formatAddresses(addresses)}${examples}\n`;
 }
 
-/** Names what listens at PORT: the gateway, or without it the modules whose apps answer there. */
+/** Names the service at PORT: the gateway, or without it the modules that are served there. */
 function nameOfPort(only: ModuleChoice['only']): string {
   if (only === undefined || only.includes('gateway')) return 'gateway';
   return only.filter(isDemoModule).join();
 }
 
-/** `gateway  http://…` a line, below the sentence that waiting programs look for. */
+/** Lines such as `gateway  http://…`, below the sentence that programs wait for. */
 export function formatAddresses(addresses: Readonly<Record<string, { readonly url: string } | undefined>>): string {
-  const lines = Object.entries(addresses).flatMap(([name, at]) => (at ? [`  ${name.padEnd(12)} ${at.url}\n`] : []));
+  const open = Object.entries(addresses).flatMap(([name, at]) => (at ? [{ name, url: at.url }] : []));
+  const width = Math.max(...open.map(({ name }) => name.length));
+  const lines = open.map(({ name, url }) => `  ${name.padEnd(width)}  ${url}\n`);
   return `frontdesk ${packageVersion()} is ready.\n${lines.join('')}`;
 }
 

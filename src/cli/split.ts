@@ -1,10 +1,10 @@
-/** Starts each module as a separate process, waits until all are ready, stops them together (`npm run start:split`). */
+/** The `split` command: runs each module in a separate process, and stops them together (`npm run start:split`). */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { ModuleName } from '#config';
 import type { CloseOptions } from '#server';
-import { type ChildReport, formatAddresses, formatExamples } from './serve.ts';
-import { takeStopSignals } from './stop-signals.ts';
+import { type ChildReport, formatAddresses, formatExamples, stopNotice } from './serve.ts';
+import { onStopSignals } from './stop-signals.ts';
 import { colours, print } from './terminal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -12,26 +12,25 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface SplitOptions {
   readonly modules: readonly ModuleName[];
   readonly demo: boolean;
-  /** How long the requests of all modules have at a stop. */
+  /** How long a stop waits for the requests in flight of all modules together. */
   readonly stopMs: number;
 }
 
 /**
- * Runs the modules with the same records until a signal comes, or until one of them ends. Resolves when all have ended,
- * with the exit code.
+ * Runs the modules, all with the same records, until a signal arrives or one of the processes exits. Resolves to the
+ * exit code when all of them have exited.
  */
 export async function split(env: Environment, { modules, demo, stopMs }: SplitOptions): Promise<number> {
   const children = createChildren(demo, stopMs);
-  /** What the gateway reaches across the network. */
   const services = modules.filter((name) => name !== 'gateway');
-  let isAgain = false;
+  let isSecond = false;
   const stop = (signal: NodeJS.Signals) => {
-    process.stdout.write(`\n${signal}: requests in flight finish, then it stops. Again stops at once.\n`);
-    if (isAgain) children.kill();
+    process.stdout.write(stopNotice(signal));
+    if (isSecond) children.kill();
     else children.stop();
-    isAgain = true;
+    isSecond = true;
   };
-  takeStopSignals(stop);
+  onStopSignals(stop);
   process.on('SIGHUP', children.reload);
   try {
     const reports = await Promise.all(services.map((name) => children.start(name, serviceEnvironment(name, env))));
@@ -39,13 +38,13 @@ export async function split(env: Environment, { modules, demo, stopMs }: SplitOp
     const gateway = await children.start('gateway', gatewayEnvironment(env, found, demo));
     print(process.stdout, banner(gateway, found, demo), colours.start);
   } catch {
-    // The child has printed why it cannot start, and ended.
+    // The child has printed why it could not start, and has exited.
     children.stop();
   }
   return children.ended();
 }
 
-/** Settings of what clients reach: a service that had them as well would take the port, or answer in another way. */
+/** Settings of the process that clients connect to. In a service they would have unwanted effects, such as a taken port. */
 const gatewayOnly = [
   'HOST',
   'PORT',
@@ -57,7 +56,7 @@ const gatewayOnly = [
   'DRAIN_MS',
 ];
 
-/** Services listen on loopback, where they believe the gateway about the client's address. */
+/** Services listen on loopback, and trust what the gateway there says about the client's address. */
 function serviceEnvironment(name: ModuleName, env: Environment): Environment {
   const isShared = (key: string) =>
     !gatewayOnly.includes(key) && (key !== 'RATELIMIT_HTTP_PORT' || name === 'ratelimit');
@@ -68,14 +67,14 @@ function serviceEnvironment(name: ModuleName, env: Environment): Environment {
 
 type Reports = ReadonlyMap<ModuleName, ChildReport | undefined>;
 
-/** Roles in users.yaml do not count where another process asks for passwords. */
+/** The demo sets ADMIN_USERS, because roles in users.yaml do not count when another process is the auth service. */
 function gatewayEnvironment(env: Environment, reports: Reports, demo: boolean): Environment {
   const found = [...reports].map(([name, report]) => `${name}=${new URL(urlOf(report)).host}`);
   const SERVICE_ADDRESSES = [...found, ...(env['SERVICE_ADDRESSES'] ? [env['SERVICE_ADDRESSES']] : [])].join();
   return { ...(demo && { ADMIN_USERS: 'demo' }), ...env, SERVICE_ADDRESSES };
 }
 
-/** A child runs one module, and that listens at one address, or beside it at the admin port or over HTTP. */
+/** The address at which the gateway reaches the module of a child. */
 function urlOf(report: ChildReport | undefined): string {
   const { gateway, auth, ratelimit } = report?.listeners ?? {};
   return (gateway ?? auth ?? ratelimit)?.url ?? '';
@@ -88,7 +87,7 @@ function banner({ listeners, demoUsers }: ChildReport, reports: Reports, demo: b
   const addresses = {
     gateway,
     'rate limits': ratelimit?.listeners.ratelimit,
-    'over HTTP': ratelimit?.listeners.ratelimitHttp,
+    'rate limits (HTTP)': ratelimit?.listeners.ratelimitHttp,
     auth: auth?.listeners.auth,
     admin,
     ...Object.fromEntries(http),
@@ -97,18 +96,21 @@ function banner({ listeners, demoUsers }: ChildReport, reports: Reports, demo: b
 }
 
 interface Children {
-  /** Resolves when it listens, and rejects when it ends before. */
+  /** Resolves when the child listens. Rejects when it exits before that. */
   readonly start: (name: ModuleName, env: Environment) => Promise<ChildReport>;
-  /** Those that are ready: one that starts reads the files as they are, and the signal could end it. */
+  /**
+   * Makes the children that are ready reload. A child that is still starting reads the current files anyway, and the
+   * signal could end it.
+   */
   readonly reload: () => void;
   /**
-   * Stops the gateway first, so that its services answer until its last request has ended, and have the rest of the time.
-   * A process that does not stop in time is killed. A second call does nothing.
+   * Stops the gateway first, so that its services respond until its last request has finished. The services get the
+   * remaining time. Kills a process that does not stop in time. A second call does nothing.
    */
   readonly stop: () => void;
-  /** Ends all at once. */
+  /** Ends all children immediately. */
   readonly kill: () => void;
-  /** 0 when all were stopped and none failed. */
+  /** Resolves when all children have exited: to 0 when they were stopped and none failed, otherwise to 1. */
   readonly ended: () => Promise<number>;
 }
 
@@ -119,7 +121,7 @@ interface Child {
   isReady: boolean;
 }
 
-/** After the time for requests: until a process has closed its database, and its reader has the last lines of the log. */
+/** How long a process may take after its last request to close its database and to write the end of its log. */
 const lastStepsMs = 3000;
 
 function createChildren(demo: boolean, stopMs: number): Children {
@@ -133,11 +135,11 @@ function createChildren(demo: boolean, stopMs: number): Children {
 
   function onEnd(child: Child, code: number | null, by: NodeJS.Signals | null): void {
     running.delete(child);
-    // One that has just begun to start does not know the signal yet.
+    // SIGTERM ends a child that has just been forked and does not handle it yet.
     if (code !== 0 && by !== 'SIGTERM') exitCode = 1;
     if (isStopping) return;
     exitCode = 1;
-    process.stderr.write(`frontdesk: the process of ${child.name} has ended, so all stop\n`);
+    process.stderr.write(`frontdesk: the ${child.name} process has exited, stopping the others\n`);
     stop();
   }
 
@@ -151,19 +153,19 @@ function createChildren(demo: boolean, stopMs: number): Children {
     void Promise.resolve(gateway?.ended).then(() => {
       const withinMs = Math.max(0, endsAtMs - performance.now());
       const options: CloseOptions = { withinMs };
-      // One that is about to end may not take it any more.
+      // The callback ignores errors: a child that is about to exit may not receive the message.
       for (const child of running) if (child.isReady) child.process.send(options, () => {});
       signal('SIGTERM', ({ isReady }) => !isReady);
       killLater(withinMs);
     });
   }
 
-  /** One that hangs would keep the others, or this process, from ending. */
+  /** Otherwise a child that hangs would keep the others and this process from ending. */
   function killLater(stopMs: number, which: (child: Child) => boolean = () => true): void {
     setTimeout(() => {
       for (const child of running) {
         if (!which(child)) continue;
-        process.stderr.write(`frontdesk: the process of ${child.name} did not stop in time, and is killed\n`);
+        process.stderr.write(`frontdesk: the ${child.name} process did not stop in time, killing it\n`);
         child.process.kill('SIGKILL');
       }
     }, stopMs + lastStepsMs).unref();
@@ -174,8 +176,8 @@ function createChildren(demo: boolean, stopMs: number): Children {
     stop,
     kill: () => signal('SIGKILL'),
     async start(name, env) {
-      if (isStopping) throw new Error('it stops already');
-      // Detached: Ctrl-C in a terminal reaches only this process, which stops the others in order.
+      if (isStopping) throw new Error('already stopping');
+      // Detached, so that Ctrl-C in a terminal reaches only this process, which stops the others in order.
       const child = fork(process.argv[1] ?? '', ['serve', '--only', name, ...(demo ? ['--demo'] : []), '--child'], {
         env: { ...env },
         detached: true,

@@ -1,17 +1,17 @@
-/** The signals that stop a server: at once while it starts, in order from then on. */
+/** The signals that stop a server: immediately during startup, gracefully afterwards. */
 type Stop = (signal: NodeJS.Signals) => void;
 
 const stopSignals = ['SIGINT', 'SIGTERM'] as const;
 
-/** The first process of a container has no default for them: it would start, and serve on until it is killed. */
+/** Node's default would do, except for the first process of a container: the kernel ignores unhandled signals to it. */
 export function endOnStopSignals(): void {
   for (const signal of stopSignals) process.on(signal, end);
 }
 
-/** `before`: what has taken them until now. @default the end of the process */
-export function takeStopSignals(stop: Stop, before: Stop = end): void {
-  // In this order: without a listener in between, Node would lose a signal that has just come.
-  for (const signal of stopSignals) process.on(signal, stop).removeListener(signal, before);
+/** Makes `stop` the handler in place of `previous`, by default the one that ends the process. */
+export function onStopSignals(stop: Stop, previous: Stop = end): void {
+  // In this order: if there were no listener for a moment, Node would lose a signal that arrives in it.
+  for (const signal of stopSignals) process.on(signal, stop).removeListener(signal, previous);
 }
 
 function end(): void {

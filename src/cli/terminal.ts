@@ -1,4 +1,4 @@
-/** Text for people at a terminal: coloured, and in lines that fit. In a pipe it is written as it is. */
+/** Prints text for people: coloured and wrapped on a terminal, unchanged in a pipe. */
 import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { WriteStream } from 'node:tty';
@@ -6,7 +6,7 @@ import { styleText } from 'node:util';
 
 type Format = Parameters<typeof styleText>[0];
 
-/** The colours of a line: each format is for what its pattern matches, and they apply in turn. */
+/** Formats for the parts of a line that match a pattern, applied in order. */
 export type Colours = readonly (readonly [pattern: RegExp, format: Format])[];
 
 const label = /(?<=^ {2})\S+(?: \S+)*(?= {2,}\S)/;
@@ -33,21 +33,26 @@ export const colours = {
   ],
 } as const satisfies Readonly<Record<string, Colours>>;
 
-/** Ends with a line break where the text does. NO_COLOR and its like are honoured. */
+/** Adds no line break. Respects NO_COLOR and similar variables. */
 export function print(stream: WriteStream, text: string, chosen: Colours): void {
-  stream.write(stream.isTTY ? paint(wrap(text, stream.columns || columnsUsual), chosen, stream) : text);
+  stream.write(stream.isTTY ? paint(wrapFor(stream, text), chosen, stream) : text);
 }
 
-const lastWordsMs = 1000;
+/** Wraps the text to the width of a terminal, and returns it unchanged for other streams. */
+export function wrapFor(stream: WriteStream, text: string): string {
+  return stream.isTTY ? wrap(text, stream.columns || defaultColumns) : text;
+}
 
-/** Resolves when the reader has taken all of it, or after a second: a reader that has stopped would keep the process for ever. */
-export async function untilTaken(output: Writable): Promise<void> {
+const drainTimeoutMs = 1000;
+
+/** Resolves when the reader has taken all output, or after a second. A stalled reader must not block the exit. */
+export async function untilDrained(output: Writable): Promise<void> {
   if (output.writableLength === 0) return;
-  const taken = new Promise((resolve) => output.write('', resolve));
-  await Promise.race([taken, delay(lastWordsMs)]);
+  const drained = new Promise((resolve) => output.write('', resolve));
+  await Promise.race([drained, delay(drainTimeoutMs)]);
 }
 
-const columnsUsual = 80;
+const defaultColumns = 80;
 
 function paint(text: string, chosen: Colours, stream: WriteStream): string {
   const painted = (line: string) =>
@@ -58,7 +63,7 @@ function paint(text: string, chosen: Colours, stream: WriteStream): string {
   return text.split('\n').map(painted).join('\n');
 }
 
-/** Breaks lines at blanks; what follows is below the last column that begins in the first half. A longer word stays whole. */
+/** Breaks lines at spaces only. A continuation line is aligned with the last column that starts in the first half. */
 export function wrap(text: string, columns: number): string {
   return text
     .split('\n')
@@ -69,7 +74,7 @@ export function wrap(text: string, columns: number): string {
 function wrapLine(line: string, columns: number): string {
   if (line.length <= columns) return line;
   const indent = line.search(/\S/);
-  // A command goes on in the next line only after a backslash.
+  // A shell command continues on the next line only after a backslash.
   const isCommand = line.startsWith('curl ', indent);
   const hang = isCommand ? indent : hangOf(line, indent, columns);
   const room = isCommand ? columns - 2 : columns;
@@ -84,7 +89,7 @@ function hangOf(line: string, indent: number, columns: number): number {
   return starts.findLast((start) => start > indent && start <= columns / 2) ?? Math.max(indent, 4);
 }
 
-/** The last blank that leaves the line within `room`, or the first one behind it. */
+/** The index of the last space at which the line fits into `room`, otherwise of the first space after that. */
 function breakOf(line: string, hang: number, room: number): number {
   const last = line.lastIndexOf(' ', room);
   return last > hang ? last : line.indexOf(' ', Math.max(hang, room));

@@ -1,13 +1,15 @@
-/** Makes users: asks for a password, and adds a user to users.yaml or prints the line with the hash. */
+/** The `users add` and `hash-password` commands: prompt for a password, then update users.yaml or print the hash. */
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { hashPassword } from '#auth';
 import { addUserToFile, type NewUser } from '#config';
 
-/** Gives the text to print, with a line break at its end. Rejects with an Error fit for a terminal; then nothing is written. */
+/**
+ * Resolves to the text to print, which ends with a line break. Rejects with a user-facing Error, and then writes nothing.
+ */
 export async function addUser(directory: string, user: NewUser): Promise<string> {
   const file = await addUserToFile(directory, user, readHash);
-  return `${file} has the user ${user.name} now; a running frontdesk takes it over.\n`;
+  return `Added the user ${user.name} to ${file}. A running frontdesk picks up the change.\n`;
 }
 
 export async function printPasswordHash(): Promise<void> {
@@ -20,20 +22,20 @@ async function readHash(): Promise<string> {
 
 export interface PasswordStreams {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean };
-  /** For the prompts. */
+  /** Where prompts are written. */
   readonly output: NodeJS.WritableStream;
 }
 
 /**
- * Reads a new password: at a terminal without echo and twice, otherwise the first line of standard input. On the command
- * line it would be in the process list and in the shell's history. Rejects with an Error fit for a terminal.
+ * Reads a new password: from a terminal twice and without echo, otherwise from the first line of standard input. An
+ * argument would show up in the process list and the shell's history. Rejects with a user-facing Error.
  */
 export async function readPassword({ input, output }: PasswordStreams): Promise<string> {
   const password = input.isTTY === true ? await askTwice(input, output) : await firstLine(input);
-  if (password === undefined || password === '') throw new Error('there was no password on standard input');
-  // Node decodes bytes that are not UTF-8 to this. The auth service refuses such bytes, so nobody could sign in.
+  if (password === undefined || password === '') throw new Error('no password was entered');
+  // Node replaces invalid UTF-8 by this character. The auth service rejects such bytes, so the user could not sign in.
   if (password.includes('\uFFFD'))
-    throw new Error('the password is not text in UTF-8: choose another, or set the terminal to UTF-8');
+    throw new Error('the password is not valid UTF-8: choose another one, or set your terminal to UTF-8');
   return password;
 }
 
@@ -42,9 +44,9 @@ async function firstLine(input: NodeJS.ReadableStream): Promise<string | undefin
   return undefined;
 }
 
-/** Undefined: the terminal was closed, or Ctrl-C pressed. */
+/** Undefined when the terminal was closed or Ctrl-C pressed. */
 async function askTwice(input: NodeJS.ReadableStream, output: NodeJS.WritableStream): Promise<string | undefined> {
-  // The editor of lines echoes into nothing; in its raw mode the terminal echoes nothing either.
+  // readline echoes into a stream that discards everything, and its raw mode turns off the terminal's own echo.
   const lines = createInterface({
     input,
     output: new Writable({ write: (_chunk, _encoding, done) => done() }),
@@ -54,10 +56,10 @@ async function askTwice(input: NodeJS.ReadableStream, output: NodeJS.WritableStr
   output.write('Password: ');
   for await (const line of lines) {
     answers.push(line);
-    output.write(answers.length === 1 && line !== '' ? '\nAgain: ' : '\n');
+    output.write(answers.length === 1 && line !== '' ? '\nRepeat password: ' : '\n');
     if (answers.length === 2 || line === '') break;
   }
   const [password, again] = answers;
-  if (answers.length === 2 && password !== again) throw new Error('the two passwords differ: nothing was written');
+  if (answers.length === 2 && password !== again) throw new Error('the passwords do not match: try again');
   return answers.length === 2 ? password : undefined;
 }

@@ -1,4 +1,4 @@
-/** `frontdesk explain` as a user meets it, and what it needs of a configuration. */
+/** `frontdesk explain`: its output, its exit code, and the configurations that it accepts. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { requireSettings } from '#config';
@@ -9,7 +9,7 @@ import { temporaryFiles } from '../support/temporary-files.ts';
 
 const readme = readFileSync(new URL('../../src/explain/README.md', import.meta.url), 'utf8');
 
-/** The command after the prompt, split as a shell would, and what the README says that it prints. */
+/** Finds the README's example: the command after the prompt, split as a shell would, and its output. */
 function shownRun(): { args: readonly string[]; output: string } {
   const [, line = '', output = ''] =
     /^```console\n\$ npx frontdesk (explain .*)\n((?:(?!```).*\n)*)```$/m.exec(readme) ?? [];
@@ -21,7 +21,7 @@ describe('frontdesk explain', () => {
   const writeFiles = temporaryFiles();
   const servers = testServers();
 
-  it("prints what the README shows, by the README's own command", async () => {
+  it('prints the output that the README shows', async () => {
     const shown = shownRun();
     const { code, stdout, stderr } = await runCommand(shown.args);
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
@@ -29,14 +29,14 @@ describe('frontdesk explain', () => {
     assert.equal(stdout, shown.output);
   });
 
-  it('ends with 1 and says why when a request is refused before a mapping is looked for', async () => {
+  it('exits with 1 and the reason when a request is rejected before routing', async () => {
     const { code, stdout, stderr } = await runCommand(['explain', 'get', '/v1/..%2fx', '--json']);
     assert.equal(code, 1);
     assert.equal(JSON.parse(stdout).outcome.problem, 'bad-path');
-    assert.match(stderr, /^frontdesk: the request is refused before a mapping is looked for: .*\n$/);
+    assert.match(stderr, /^frontdesk: the request is rejected before routing: .*\n$/);
   });
 
-  it('predicts what STRICT_PATHS refuses, and why', async () => {
+  it('predicts which paths STRICT_PATHS rejects, and why', async () => {
     const auth = { apiVersion: 'gateway/v1', kind: 'AuthService', name: 'auth', auth_service: 'auth' };
     const mapping = { apiVersion: 'gateway/v1', kind: 'Mapping', service: 'http://localhost:9' };
     const records = [
@@ -62,13 +62,13 @@ describe('frontdesk explain', () => {
     return explainOnce(requireSettings({ configDir }), { method: 'GET', url: '/v1/hotels', header: [], ...asked });
   }
 
-  it('refuses a broken configuration with file, line and remedy', async () => {
+  it('rejects a broken configuration with file, line and remedy', async () => {
     const record = 'apiVersion: gateway/v1\nkind: Mapping\nname: rooms\nprefx: /v1/rooms\nservice: hotel\n';
     const directory = await writeFiles({ 'services/rooms.yaml': record });
     await assert.rejects(explain({}, directory), /configuration has an error:\n.*rooms\.yaml:4.*prefx/s);
   });
 
-  it('says of a request that no client could send what is wrong with it', async () => {
+  it('explains why a request is invalid', async () => {
     await assert.rejects(explain({ url: 'v1', header: ['no colon'] }), /url must be a path .*; header "no colon /s);
     await assert.rejects(explain({ url: 'v1/hotels' }), /url must be a path such as \/v1\/hotels/);
     await assert.rejects(explain({ header: ['X-Plan'] }), /write it as "Name: value"/);
@@ -92,7 +92,7 @@ describe('frontdesk explain', () => {
     assert.equal(asked, 0);
   });
 
-  it('replaces control characters that a terminal would obey', async () => {
+  it('replaces control characters that a terminal would interpret', async () => {
     const { text } = await explain({ user: 'a\u001b[2Jb' });
     assert.ok(text.includes('by a\ufffd[2Jb') && !text.includes('\u001b'));
   });

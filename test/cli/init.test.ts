@@ -1,4 +1,4 @@
-/** The first minute: `frontdesk init`, what it writes, and then what it prints, word for word. The recipe runs both as processes. */
+/** `frontdesk init`: the files that it writes, and the commands that it prints. test/recipes runs them as processes. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { chown, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import { temporaryFiles } from '../support/temporary-files.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { eventually } from '../support/waiting.ts';
 
-/** The commands that are shown, by their first word. */
+/** Finds the printed commands: `curl`, and those of frontdesk by name. */
 function shownCommands(text: string): Readonly<Record<string, string>> {
   const lines = text.match(/(?<=^ {2})(?:\w+=\S+ )?(?:npx frontdesk|curl) .*$/gm) ?? [];
   return Object.fromEntries(lines.map((line) => [/(?:frontdesk (\w+)|curl)/.exec(line)?.[1] ?? 'curl', line]));
@@ -39,7 +39,7 @@ describe('frontdesk init', () => {
     gatewayUrl = gateway?.url ?? '';
   });
 
-  it('prints what it wrote, the password, and at its end the two lines to type next', async () => {
+  it('prints the written files, the password and the next two commands', async () => {
     const files = printed.match(/(?<=^ {2})config\/.*$/gm) ?? [];
     assert.deepEqual(files, [
       ...['config/services/app.yaml', 'config/ratelimit/gateway.yaml', 'config/users.yaml', 'config/settings.env'],
@@ -55,7 +55,7 @@ describe('frontdesk init', () => {
     ['tickets:8000', false],
     ['http://tickets', false],
   ] as const) {
-    it(`${isNamed ? 'says' : 'does not say'} how a program hands in the service ${service}`, async () => {
+    it(`${isNamed ? 'shows' : 'does not show'} how a program provides the service ${service}`, async () => {
       const configDir = join(await writeFiles(), 'config');
       const text = await initialise(requireSettings({ configDir }), { directory: undefined, service });
       assert.equal(text.includes("\n  createFrontdesk({ services: { 'tickets': app } })\n"), isNamed);
@@ -63,7 +63,7 @@ describe('frontdesk init', () => {
     });
   }
 
-  it('writes strict paths to the file of settings, which the server takes, and the environment goes before it', async () => {
+  it('turns on STRICT_PATHS in settings.env, which the environment overrides', async () => {
     const guarded = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'open', prefix: '/open', bypass_auth: true };
     const file = join(directory, 'config/services/open.yaml');
     await writeFile(file, JSON.stringify({ ...guarded, service: upstream.origin }));
@@ -77,7 +77,7 @@ describe('frontdesk init', () => {
     await rm(file);
   });
 
-  it('starts the gateway in front of the service, and nothing of the demo', async () => {
+  it('starts the gateway without the services of the demo', async () => {
     for (const path of ['/v1/messages/1', '/v2/', '/v1/hotels']) {
       const before = upstream.reached.length;
       assert.equal((await fetch(`${gatewayUrl}${path}`)).status, 401);
@@ -85,7 +85,7 @@ describe('frontdesk init', () => {
     }
   });
 
-  it('lets the user of its curl line through, 60 times a minute', async function () {
+  it('prints a curl command that is authenticated and limited to 60 requests a minute', async function () {
     if (!isInstalled('curl')) this.skip();
     const { curl = '' } = shownCommands(printed);
     const command = curl.replace('http://127.0.0.1:8080', gatewayUrl);
@@ -95,7 +95,7 @@ describe('frontdesk init', () => {
     assert.equal(upstream.reached.at(-1)?.headers['x-travel-user'], 'me');
   });
 
-  it('makes another password each time, and names the directory in what to type next where it is not the setting', async () => {
+  it('generates a new password each time, and sets CONFIG_DIR in the next command when necessary', async () => {
     const configDir = join(directory, 'set');
     const other = join(directory, "it's");
     const settings = requireSettings({ configDir, port: 9 });
@@ -119,7 +119,7 @@ const written = ['services/app.yaml', 'ratelimit/gateway.yaml', 'users.yaml', 's
 describe('writeStarter', () => {
   const writeFiles = temporaryFiles();
 
-  /** Every name below the directory. */
+  /** Lists everything below the directory. */
   async function namesBelow(directory: string): Promise<readonly string[]> {
     return (await readdir(directory, { recursive: true })).sort();
   }
@@ -130,7 +130,7 @@ describe('writeStarter', () => {
     assert.deepEqual(await namesBelow(top), before);
   }
 
-  it('writes what loads without error or notice under any GATEWAY_DOMAIN', async () => {
+  it('writes a configuration without errors and notices under any GATEWAY_DOMAIN', async () => {
     for (const gatewayDomain of ['gateway.local', 'getambassador.io']) {
       const directory = await writeFiles();
       const paths = written.map((name) => join(directory, name));
@@ -147,7 +147,7 @@ describe('writeStarter', () => {
     }
   });
 
-  it('makes the directories that are missing, and lets no other user read the hash', async () => {
+  it('creates missing directories, and keeps the hash unreadable for other users', async () => {
     const directory = join(await writeFiles(), 'deep/down');
     await writeStarter(directory, options);
     const modeOf = async (name: string) => (await stat(join(directory, name))).mode & 0o077;
@@ -155,79 +155,83 @@ describe('writeStarter', () => {
     assert.notEqual(await modeOf('services/app.yaml'), 0);
   });
 
-  it('writes a reference that YAML would read as a boolean so that it stays text', async () => {
+  it('quotes a service name that YAML would read as a boolean', async () => {
     const directory = await writeFiles();
     await writeStarter(directory, { ...options, service: 'true' });
     const { configuration, errors } = await loadConfiguration(directory);
     assert.deepEqual([configuration.mappings[0]?.service, errors], ['true', []]);
   });
 
-  it('refuses a service that no mapping could name, and repeats no password of it', async () => {
+  it('rejects an invalid service reference without repeating its password', async () => {
     const directory = await writeFiles();
     for (const service of ['', 'a b', 'ftp://a', 'http://a/path', 'grpc://a', 'a\nb: c', '"'])
-      await assert.rejects(writeStarter(directory, { ...options, service }), /is no service .* http:\/\/127/, service);
+      await assert.rejects(
+        writeStarter(directory, { ...options, service }),
+        /is not the address .* http:\/\/127/,
+        service,
+      );
     await assert.rejects(
       writeStarter(directory, { ...options, service: 'http://ann:hunter2@127.0.0.1:3000/x' }),
-      /^Error: "http:\/\/…@127\.0\.0\.1:3000\/x" is no service/,
+      /^Error: "http:\/\/…@127\.0\.0\.1:3000\/x" is not the address/,
     );
     assert.deepEqual(await readdir(directory), []);
   });
 
-  it('leaves a configuration alone that has any file of one, and names it', async () => {
+  it('writes nothing when any file of a configuration exists, and names the file', async () => {
     for (const name of [...written, 'services/other.yml', 'ratelimit/other.yaml', 'demo.yaml']) {
       const directory = await writeFiles({ [name]: 'mine' });
       const message = new RegExp(
-        `there is a configuration already, and nothing was written: .*/${name}\\. Name another directory: `,
+        `a configuration already exists, so nothing was written: .*/${name}\\. Choose another directory: `,
       );
       await assertRefused(directory, message);
       assert.equal(await readFile(join(directory, name), 'utf8'), 'mine');
     }
   });
 
-  it('ignores other files in the directory', async () => {
+  it('ignores unrelated files in the directory', async () => {
     const directory = await writeFiles({ 'compose.yaml': '{}', 'services/README.md': 'mine' });
     await writeStarter(directory, options);
     assert.deepEqual((await loadConfiguration(directory)).errors, []);
   });
 
-  it('writes through no link, dangling or not: not a file, not a folder, not the directory', async () => {
+  it('does not follow links, dangling or not, for a file, a folder or the directory', async () => {
     const top = await writeFiles({ 'elsewhere/kept': '' });
     const elsewhere = join(top, 'elsewhere');
     for (const [index, target] of [elsewhere, join(elsewhere, 'new')].entries()) {
       const directory = join(top, `link-${index}`);
       await symlink(target, directory);
-      await assertRefused(directory, /link-\d is a link/, top);
-      await assertRefused(`${directory}/`, /link-\d\/ is a link/, top);
+      await assertRefused(directory, /link-\d is a symbolic link/, top);
+      await assertRefused(`${directory}/`, /link-\d\/ is a symbolic link/, top);
       for (const name of ['services', 'ratelimit', 'users.yaml']) {
         const holder = join(top, `${index}-${name}`);
         await mkdir(holder);
         await symlink(target, join(holder, name));
-        await assertRefused(holder, name === 'users.yaml' ? /already.*users\.yaml\. Name/ : /is a link/, top);
+        await assertRefused(holder, name === 'users.yaml' ? /already.*users\.yaml\. Choose/ : /symbolic link/, top);
       }
     }
   });
 
-  it('says in one line what cannot be written', async () => {
+  it('reports in one line which path cannot be written', async () => {
     const directory = await writeFiles({ file: '', 'inside/services': '' });
     await assertRefused(
       join(directory, 'file'),
-      /^Error: cannot write .*file \(ENOTDIR\): name a directory [^\n]*$/,
+      /^Error: cannot write .*file \(ENOTDIR\): choose a directory [^\n]*$/,
       directory,
     );
     await assertRefused(join(directory, 'file/below'), /cannot write .* \(ENOTDIR\)/, directory);
     await assertRefused(join(directory, 'inside'), /cannot write .*services \(ENOTDIR\)/, directory);
   });
 
-  it('refuses a directory without a name, as of a variable that is not set', async () => {
-    await assert.rejects(writeStarter('', options), /^Error: "" is no directory to write to: write \. for /);
+  it('rejects an empty directory name, such as an unset variable', async () => {
+    await assert.rejects(writeStarter('', options), /^Error: "" is not a directory: use \. for /);
   });
 
-  it('gives up where the system makes no directories', async function () {
+  it('fails when the system does not allow new directories', async function () {
     if (process.platform !== 'linux') this.skip();
     await assert.rejects(writeStarter('/proc/frontdesk', options), /cannot write \/proc\/frontdesk\/.*\(ENOENT\)/);
   });
 
-  it('is written once by several at the same time, whole', async () => {
+  it('writes one complete configuration when called several times concurrently', async () => {
     const directory = join(await writeFiles(), 'config');
     const users = ['a', 'b', 'c', 'd'];
     const settled = await Promise.allSettled(users.map((user) => writeStarter(directory, { ...options, user })));
@@ -244,7 +248,7 @@ describe('writeStarter', () => {
 describe('writeNewFiles', () => {
   const writeFiles = temporaryFiles();
 
-  it('leaves nothing behind when one of several cannot be written, and keeps what was there', async () => {
+  it('removes the new files when one cannot be written, and keeps existing ones', async () => {
     const directory = await writeFiles({ 'there/kept': 'mine' });
     const file = (name: string) => ({ name, text: 'new', isSecret: false });
     const files = ['new/one', 'there/two', 'there/kept', 'three'].map(file);
@@ -253,7 +257,7 @@ describe('writeNewFiles', () => {
     assert.equal(await readFile(join(directory, 'there/kept'), 'utf8'), 'mine');
   });
 
-  it('gives what it makes to the owner of the folder, who may not be the superuser that calls it', async function () {
+  it('makes the owner of the folder the owner of the new files when run as root', async function () {
     if (process.getuid?.() !== 0) return this.skip();
     const directory = await writeFiles();
     await chown(directory, 1234, 2345);
@@ -264,10 +268,10 @@ describe('writeNewFiles', () => {
     }
   });
 
-  it('leaves nothing behind where there is no room for what it writes', async function () {
+  it('leaves nothing behind when the disk is full', async function () {
     if (process.platform !== 'linux') return this.skip();
     const directory = await writeFiles();
-    // A limit stands for the disk, with EFBIG in place of ENOSPC.
+    // A limit on the file size simulates a full disk, with EFBIG instead of ENOSPC.
     const init = `ulimit -f 0; exec ${frontdeskCommand} init ${directory}/config`;
     await assert.rejects(promisify(execFile)('sh', ['-c', init]), /cannot write .*app\.yaml \(EFBIG\)/);
     assert.deepEqual(await readdir(directory), []);

@@ -1,9 +1,9 @@
-/** What each command loads: libraries that it has no use for cost time at every start, and memory as long as it runs. */
+/** Checks which libraries each command loads: unnecessary ones cost startup time and memory. */
 import assert from 'node:assert/strict';
 import { type Ended, runFrontdesk, startServer } from '../support/programs/frontdesk-process.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
-/** Writes the names of all packages that were loaded, and of costly parts of Node, into the last line of standard error. */
+/** Writes the names of all loaded packages, and of expensive parts of Node, to the last line of standard error. */
 const report = `
   import { registerHooks } from 'node:module';
   const names = new Set();
@@ -33,16 +33,16 @@ prefix: /
 service: http://127.0.0.1:3000
 `;
 
-describe('what is loaded', () => {
+describe('the loaded packages', () => {
   const writeFiles = temporaryFiles();
 
-  it('by check is no server, no auth and no log', async () => {
+  it('exclude server, auth and log for check', async () => {
     const CONFIG_DIR = await writeFiles({ 'services/app.yaml': mapping });
     const loaded = loadedBy(await runFrontdesk(['check'], { env: { CONFIG_DIR, NODE_OPTIONS } }));
     assert.deepEqual(loaded.toSorted(), ['commander', 'koa-compose', 'negotiator', 're2js', 'yaml', 'zod']);
   });
 
-  it('by a gateway alone is no database, no API, no gRPC and no TLS', async () => {
+  it('exclude database, API, gRPC and TLS for a gateway without other modules', async () => {
     const CONFIG_DIR = await writeFiles({ 'services/app.yaml': mapping });
     const server = await startServer([], { env: { CONFIG_DIR, NODE_OPTIONS } });
     const loaded = loadedBy(await server.stop());

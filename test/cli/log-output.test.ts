@@ -1,10 +1,11 @@
+/** The log on standard output: its blocks, its bound, and what happens when the reader stalls or the disk is full. */
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { createFileOutput } from '../../src/cli/file-output.ts';
 import { openLog } from '../../src/cli/log-output.ts';
 import { eventually } from '../support/waiting.ts';
 
-/** An output whose reader takes a block when the test says so. */
+/** An output whose reader takes data only when the test says so. */
 function createReader() {
   let taken = '';
   let take: (() => void) | undefined;
@@ -21,7 +22,7 @@ function createReader() {
   return {
     output,
     taken: () => taken,
-    /** Everything that waits, and what is written because of it. */
+    /** Reads everything that waits, and everything that is then written because of it. */
     async readOn() {
       while (output.writableLength > 0 || take !== undefined) {
         take?.();
@@ -34,8 +35,8 @@ function createReader() {
 const options = { level: 'info', base: null };
 const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
 
-describe('the log on the standard output', () => {
-  it('goes out in blocks, the last at the end', async () => {
+describe('the log on standard output', () => {
+  it('is written in blocks, the last one by flush', async () => {
     const { output, taken, readOn } = createReader();
     const { logger, flush } = openLog(output, options);
     logger.info('one');
@@ -48,7 +49,7 @@ describe('the log on the standard output', () => {
     assert.equal(logger.droppedLines(), 0);
   });
 
-  it('keeps the order of lines that are longer than a block, and of those that are not JSON', async () => {
+  it('keeps the order of lines, including those longer than a block and those that are not JSON', async () => {
     const { output, taken, readOn } = createReader();
     const { logger, flush } = openLog(output, options);
     const long = 'ü'.repeat(70_000);
@@ -63,7 +64,7 @@ describe('the log on the standard output', () => {
   });
 
   for (const base of [null, { module: 'gateway' }]) {
-    it(`has the same line of plain fields from infoPlain as from info, with ${JSON.stringify(base)} in each`, async () => {
+    it(`contains the same line from infoPlain as from info, with the base fields ${JSON.stringify(base)}`, async () => {
       const { output, taken, readOn } = createReader();
       const { logger, flush } = openLog(output, { level: 'info', base });
       const fields = { path: '/"quoted"\n\\ü\u{1f600}\ud800', status: 200, tls: undefined, isLast: false, user: null };
@@ -77,16 +78,16 @@ describe('the log on the standard output', () => {
     });
   }
 
-  it('is bounded while its reader takes nothing, and says how much is missing when it reads on', async () => {
+  it('is bounded while the reader is stalled, and then reports how many lines were dropped', async () => {
     const { output, taken, readOn } = createReader();
-    const { logger, pass } = openLog(output, options);
+    const { logger, writeBlock } = openLog(output, options);
     const written = 2_000;
     for (let count = 0; count < written; count += 1) logger.info({ count }, 'x'.repeat(10_000));
     assert.ok(output.writableLength <= 8 * 1024 * 1024);
     const dropped = logger.droppedLines();
     assert.ok(dropped > 0);
     await readOn();
-    pass();
+    writeBlock();
     await readOn();
     const lines = linesOf(taken()).map((line) => JSON.parse(line));
     assert.equal(lines.filter(({ count }) => count !== undefined).length, written - dropped);
@@ -99,10 +100,10 @@ describe('the log on the standard output', () => {
     assert.equal(logger.droppedLines(), dropped);
   });
 
-  it('counts the lines that a full disk does not take, and says so when there is room again', async () => {
+  it('counts the lines that do not fit on a full disk, and reports them when there is space again', async () => {
     let isFull = true;
     let taken = '';
-    // As standard output does, which takes more after an error.
+    // Like standard output, it can be written to after an error.
     const output = Object.assign(new Writable(), {
       write(text: unknown, done: (error?: Error) => void) {
         if (!isFull) taken += text;
@@ -110,22 +111,22 @@ describe('the log on the standard output', () => {
         return true;
       },
     });
-    const { logger, pass } = openLog(output, options);
+    const { logger, writeBlock } = openLog(output, options);
     for (const line of ['one', 'two', 'three'.repeat(20_000)]) logger.info(line);
-    pass();
+    writeBlock();
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     assert.equal(logger.droppedLines(), 3);
     isFull = false;
     logger.info('four');
     for (let count = 0; count < 2; count += 1) {
-      pass();
+      writeBlock();
       await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     }
     const [four, report] = linesOf(taken).map((line) => JSON.parse(line));
     assert.deepEqual([four.msg, report.lines], ['four', 3]);
   });
 
-  it('goes on where a file was cut when its disk has room again, and loses no line', async () => {
+  it('resumes where a file was cut off when the disk has space again, without losing a line', async () => {
     let room = 100;
     let taken = '';
     const reports: unknown[] = [];
@@ -140,11 +141,11 @@ describe('the log on the standard output', () => {
       report: (error) => reports.push(Object(error).message),
       retryMs: 1,
     });
-    const { logger, pass } = openLog(output, options);
+    const { logger, writeBlock } = openLog(output, options);
     for (const line of ['one', 'two', 'three']) logger.info(line);
-    pass();
+    writeBlock();
     logger.info('four');
-    pass();
+    writeBlock();
     await eventually(() => assert.ok(reports.length > 1));
     assert.equal(taken.length, 100);
     room = 1000;
@@ -154,7 +155,7 @@ describe('the log on the standard output', () => {
     assert.deepEqual(new Set(reports), new Set(['ENOSPC']));
   });
 
-  it('does not keep the process from ending when its output is not read', async () => {
+  it('does not keep the process alive when its output is not read', async () => {
     const { output } = createReader();
     const { logger, flush } = openLog(output, options);
     logger.info('unread');

@@ -1,4 +1,4 @@
-/** The command line as a user meets it: what it prints and how it ends. */
+/** Runs the command line as a user does, and checks its output and exit code. */
 import assert from 'node:assert/strict';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,13 +9,13 @@ import { runCommand } from '../support/programs/command.ts';
 import { type Ended, knownCommands, type RunOptions, runFrontdesk } from '../support/programs/frontdesk-process.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
 
-/** The key in the fourth line has lost a letter. */
+/** The key in the fourth line is misspelt. */
 const brokenRecord = 'apiVersion: gateway/v1\nkind: Mapping\nname: rooms\nprefx: /v1/rooms\nservice: hotel\n';
 
 describe('frontdesk', () => {
   const writeFiles = temporaryFiles();
 
-  /** A run prints no errors when it ends with 0, else nothing but errors; never a stack trace. */
+  /** A run that succeeds prints no errors, one that fails prints only errors, and neither prints a stack trace. */
   function check(
     name: string,
     args: readonly string[],
@@ -33,12 +33,12 @@ describe('frontdesk', () => {
     });
   }
 
-  /** The same in a process of its own. */
+  /** Like `check`, but in a separate process. */
   function checkProcess(...[name, args, code, expected, options]: Parameters<typeof check>): void {
     check(name, args, code, expected, options, runFrontdesk);
   }
 
-  it('is a program that a shell starts, also when the build has run again below a link', async () => {
+  it('is executable, even after a rebuild of a linked checkout', async () => {
     assert.equal((await stat(built('main.js'))).mode & 0o111, 0o111);
   });
 
@@ -47,12 +47,12 @@ describe('frontdesk', () => {
     assert.match(stdout, /^ {2}RATELIMIT_PORT +.*\[8081\]$/m);
   });
 
-  checkProcess('names the command that an unknown one may mean, in three lines', ['chek'], 1, ({ stderr }) =>
-    assert.match(stderr, /^error: unknown command 'chek'\n\(Did you mean check\?\)\n+frontdesk --help lists .*\n$/),
+  checkProcess('suggests a command for a misspelt one', ['chek'], 1, ({ stderr }) =>
+    assert.match(stderr, /^error: unknown command 'chek'\n\(Did you mean check\?\)\n+Run frontdesk --help .*\n$/),
   );
 
   checkProcess(
-    'check prints file, line, record and remedy of each error of CONFIG_DIR, and ends with 1',
+    'check prints file, line, record and remedy of each error in CONFIG_DIR, and exits with 1',
     ['check'],
     1,
     ({ stderr }) => {
@@ -66,7 +66,7 @@ describe('frontdesk', () => {
   );
 
   checkProcess(
-    'hash-password turns a line of standard input into a line of users.yaml whose hash this password matches, and no other',
+    'hash-password hashes a line of standard input for users.yaml, so that exactly this password matches',
     ['hash-password'],
     0,
     async ({ stdout }) => {
@@ -81,11 +81,11 @@ describe('frontdesk', () => {
 
   let usersDirectory: string;
   check(
-    'users add writes a user with the password of standard input, and leaves the file as it was otherwise',
+    'users add adds a user with the password from standard input, and leaves the rest of the file alone',
     ['users', 'add', 'ann'],
     0,
     async ({ stdout }) => {
-      assert.equal(stdout, 'users.yaml has the user ann now; a running frontdesk takes it over.\n');
+      assert.equal(stdout, 'Added the user ann to users.yaml. A running frontdesk picks up the change.\n');
       const text = await readFile(join(usersDirectory, 'users.yaml'), 'utf8');
       const [, hash = ''] = /^# mine\nusers:\n {2}- name: ann\n {4}password_hash: "(\S+)"\n$/.exec(text) ?? [];
       assert.ok(await verifyPassword('secret', parsePasswordHash(hash) ?? assert.fail(text)));
@@ -98,11 +98,11 @@ describe('frontdesk', () => {
 
   let newDirectory: string;
   check(
-    'users add begins the configuration of an auth service alone, and --role gives the user the role',
+    'users add creates the configuration of a standalone auth service, and --role assigns a role',
     ['users', 'add', 'bob', '--role', 'admin'],
     0,
     async ({ stdout }) => {
-      assert.match(stdout, /^config\/users\.yaml has the user bob now/);
+      assert.match(stdout, /^Added the user bob to config\/users\.yaml\./);
       const text = await readFile(join(newDirectory, 'config/users.yaml'), 'utf8');
       assert.match(text, /^users:\n {2}- name: bob\n(?: {4}.*\n)* {4}roles:\s*(?:\[ ?|- )admin/m);
     },
@@ -113,7 +113,7 @@ describe('frontdesk', () => {
   );
 
   check(
-    'users add says what is wrong with a name before it asks for a password',
+    'users add rejects a bad name before it prompts for a password',
     ['users', 'add', 'ann:b'],
     1,
     ({ stderr }) => assert.match(stderr, /^frontdesk: nothing was written:\n.*users\.yaml:2 .*ann:b/),
@@ -121,16 +121,16 @@ describe('frontdesk', () => {
   );
 
   checkProcess(
-    'serve names `frontdesk init` where there is no configuration',
+    'serve suggests `frontdesk init` when there is no configuration',
     ['serve'],
     1,
     ({ stderr }) => assert.match(stderr, /^frontdesk: .*config:1 .*does not exist\n {4}.*frontdesk init/s),
     async () => ({ cwd: await writeFiles() }),
   );
 
-  // What else may be wrong: server/options.test.ts and server/listeners.test.ts.
+  // For other errors see server/options.test.ts and server/listeners.test.ts.
   check(
-    'serve says in one message which settings are bad or misspelt',
+    'serve reports all bad and misspelt settings in one message',
     ['serve'],
     1,
     ({ stderr }) => {
@@ -144,29 +144,33 @@ describe('frontdesk', () => {
     [
       'hash-password s3cret',
       "too many arguments for 'hash-password'",
-      /: frontdesk hash-password\n.* < .*\nIt asks for/,
+      /\n {2}frontdesk hash-password\n.* < .*\nThe password is prompted for/,
     ],
-    ['users add ann s3cret', "too many arguments for 'add'", /: frontdesk users add ann\n.* --role admin\nIt asks for/],
-    ['users add', "missing required argument 'name'", /: frontdesk users add ann\n/],
-    ['users list', "unknown command 'list'", /: frontdesk users add ann\n/],
-    ['serve s3cret', "too many arguments for 'serve'", /: frontdesk serve --demo\n/],
-    ['serve --port 9000', "unknown option '--port'", /: PORT=9000 frontdesk serve\n.*environment variables/],
-    ['split s3cret', "too many arguments for 'split'", /: PORT=9000 frontdesk split\n.*environment variables/],
-    ['init a s3cret', "too many arguments for 'init'", /: frontdesk init \.\/config --service http/],
-    ['check a s3cret', "too many arguments for 'check'", /: frontdesk check \.\/config\n/],
-    ['explain /v1/hotels', "missing required argument 'url'", /: frontdesk explain GET \/v1\/hotels\n/],
-    ['explain GET / s3cret', "too many arguments for 'explain'", /: frontdesk explain GET \/v1\/hotels\n/],
+    [
+      'users add ann s3cret',
+      "too many arguments for 'add'",
+      /\n {2}frontdesk users add ann\n.* --role admin\nThe password is prompted for/,
+    ],
+    ['users add', "missing required argument 'name'", /\n {2}frontdesk users add ann\n/],
+    ['users list', "unknown command 'list'", /\n {2}frontdesk users add ann\n/],
+    ['serve s3cret', "too many arguments for 'serve'", /\n {2}frontdesk serve --demo\n/],
+    ['serve --port 9000', "unknown option '--port'", /\n {2}PORT=9000 frontdesk serve\n.*environment variables/],
+    ['split s3cret', "too many arguments for 'split'", /\n {2}PORT=9000 frontdesk split\n.*environment variables/],
+    ['init a s3cret', "too many arguments for 'init'", /\n {2}frontdesk init \.\/config --service http/],
+    ['check a s3cret', "too many arguments for 'check'", /\n {2}frontdesk check \.\/config\n/],
+    ['explain /v1/hotels', "missing required argument 'url'", /\n {2}frontdesk explain GET \/v1\/hotels\n/],
+    ['explain GET / s3cret', "too many arguments for 'explain'", /\n {2}frontdesk explain GET \/v1\/hotels\n/],
     [
       'serve --only hotel,spa',
-      "option '--only <modules>' argument 'hotel,spa' is invalid. Choose from gateway, auth, ratelimit, hotel, car, api, with commas between them.",
-      /: frontdesk serve --demo\n/,
+      "option '--only <modules>' argument 'hotel,spa' is invalid. Choose from gateway, auth, ratelimit, hotel, car, api, separated by commas.",
+      /\n {2}frontdesk serve --demo\n/,
     ],
     ['explain GET / --header', "option '-H, --header <line>' argument missing", / -H 'X-Plan: gold'\n/],
   ] as const)
-    it(`${args} is an error that says what to type`, async () => {
+    it(`rejects \`${args}\` and shows examples`, async () => {
       const { code, stderr } = await runCommand(args.split(' '));
       assert.equal(code, 1);
-      assert.ok(stderr.startsWith(`error: ${error}\nType for example: frontdesk `), stderr);
+      assert.ok(stderr.startsWith(`error: ${error}\nExamples:\n  frontdesk `), stderr);
       assert.match(stderr, remedy);
       assert.doesNotMatch(stderr, /s3cret/);
     });
@@ -175,16 +179,16 @@ describe('frontdesk', () => {
     'config/services/app.yaml': 'apiVersion: gateway/v1\nkind: Mapping\nname: a\nprefix: /\nservice: a:1\n',
   };
   for (const [what, args, expected, files = {}] of [
-    ['a folder of the directory', 'check config/services', /^ {4}.* Name the directory above: config\.$/m],
+    ['a subfolder of the directory', 'check config/services', /^ {4}.* Name the directory above: config\.$/m],
     [
-      'a file in place of a directory',
+      'a file instead of a directory',
       'check config/services/app.yaml',
       /is not a directory\n {4}Name a directory\. A conf/,
     ],
     [
-      'a second start in the same directory',
+      'a directory that already contains a configuration',
       'init',
-      /^frontdesk: .*config.services.app\.yaml\. Name another directory: frontdesk init /,
+      /^frontdesk: .*config.services.app\.yaml\. Choose another directory: frontdesk init /,
     ],
     [
       'settings written as YAML',
@@ -193,32 +197,32 @@ describe('frontdesk', () => {
       { 'config/settings.env': '# mine\nPORT: 9000\n' },
     ],
     [
-      'another directory in the settings of this one',
+      'CONFIG_DIR in settings.env',
       'check',
       /^frontdesk: A setting cannot be used:\n {2}config.settings\.env:1 CONFIG_DIR says where this file is: set it in the env/,
       { 'config/settings.env': 'CONFIG_DIR=./other\n' },
     ],
     [
-      'a name of the settings that is none',
+      'an unknown name in settings.env',
       'serve',
       /^frontdesk: 2 settings cannot be used:\n {2}config.settings\.env:3 PROT2X is not a setting: remove it\n {2}config.settings\.env:4 PORTT is not a setting: did you mean PORT\?\n$/,
       { 'config/settings.env': 'ADMIN_USERS="ann,\nbob"\nPROT2X=1\nexport PORTT=9000\n' },
     ],
     [
-      'a wrong setting after a byte order mark',
+      'a bad value after a byte order mark',
       'check config',
       /PORT="nope": expected/,
       { 'config/settings.env': '\uFEFFPORT=nope\n' },
     ],
     [
-      'a wrong setting of the file whose variable is empty',
+      'a bad value in settings.env when the environment variable is empty',
       'check config',
       /STRICT_PATHS="nope": expected/,
       { 'config/settings.env': 'STRICT_PATHS=nope\n' },
     ],
   ] as const)
     check(
-      `${what} is an error that says what to do`,
+      `reports ${what} with a remedy`,
       args.split(' '),
       1,
       ({ stderr }) => assert.match(stderr, expected),

@@ -1,4 +1,4 @@
-/** `frontdesk serve` as a user meets it: what it prints, what it logs, and what each signal does. */
+/** `frontdesk serve`: what it prints, what it logs, and how it handles each signal. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
@@ -36,7 +36,7 @@ describe('frontdesk serve', () => {
     return server;
   };
 
-  it('prints curl lines that work, writes a line a request, without secrets, and ends on SIGTERM to npm start', async () => {
+  it('prints curl commands that work, logs requests without secrets, and stops on SIGTERM to npm start', async () => {
     const server = await startByNpm({ env: { DRAIN_MS: '3000', ADMIN_PORT: '0' } });
     servers.later(server.stop);
     const expectReady = (status: number) => request(server.adminUrl).get('/gateway/v0/check_ready').expect(status);
@@ -47,13 +47,13 @@ describe('frontdesk serve', () => {
 
     const answer = await request(server.gatewayUrl).get(`${path}?fields=id`).auth('demo', 'demo').expect(200);
     server.signal('SIGTERM');
-    await server.said(/^SIGTERM: requests in flight finish/m);
-    // It serves on for DRAIN_MS.
+    await server.said(/^SIGTERM: waiting for requests in flight/m);
+    // It keeps serving for DRAIN_MS.
     await expectReady(503);
     await request(server.gatewayUrl).get(path).auth('demo', 'demo').expect(200);
     const { code, stdout } = await server.ended;
     assert.equal(code, 0);
-    // A busy machine may make the limiter late, which is logged as well.
+    // On a busy machine the limiter may time out, which is logged as well.
     const lines = stdout.split('\n').filter((line) => line.includes('"msg":"request"'));
     assert.equal(lines.length, 5);
     const { level, time, durationMs, traceId, bytesIn, bytesOut, ...line } = JSON.parse(lines[3] ?? '');
@@ -70,7 +70,7 @@ describe('frontdesk serve', () => {
   const mapping = (name: string, more: string) =>
     `apiVersion: gateway/v1\nkind: Mapping\nname: ${name}\nprefix: /${name}\n${more}\n`;
 
-  /** A gateway whose `/slow` leads to a service that answers when a test does, and `/taken` to one that takes all. */
+  /** Starts a gateway: the test responds to `/slow` itself, and the service of `/taken` reads and discards bodies. */
   async function startSlow(env: RunOptions['env'] = {}) {
     const arrivals = new EventEmitter();
     const upstream = await servers.http((_request, response) => void arrivals.emit('request', response));
@@ -79,7 +79,7 @@ describe('frontdesk serve', () => {
     const taken = mapping('taken', `service: ${taker.origin}`);
     const CONFIG_DIR = join(await writeFiles(), 'config');
 
-    /** Swaps the whole directory, which no watch of it notices. */
+    /** Replaces the whole directory, which a file watcher does not notice. */
     async function configure(host: string): Promise<void> {
       const moved = mapping('moved', `host_redirect: true\nservice: ${host}`);
       await symlink(await writeFiles({ 'services/all.yaml': [slow, taken, moved].join('---\n') }), `${CONFIG_DIR}.new`);
@@ -91,7 +91,7 @@ describe('frontdesk serve', () => {
     return { server, configure, ask: () => askSlow(server, arrivals) };
   }
 
-  /** A request that has reached the service, and the response that the service has not given. */
+  /** Sends a request, and resolves when it has reached the service, with the response for the test to complete. */
   async function askSlow({ gatewayUrl }: Server, arrivals: EventEmitter) {
     const arrival = once(arrivals, 'request');
     const answered = fetch(`${gatewayUrl}/slow`);
@@ -100,7 +100,7 @@ describe('frontdesk serve', () => {
     return { answered, response };
   }
 
-  it('re-reads the configuration on SIGHUP, and on SIGINT finishes what runs, takes nothing new and ends with 0', async () => {
+  it('reloads on SIGHUP; on SIGINT finishes requests in flight, accepts no new ones and exits with 0', async () => {
     const { server, configure, ask } = await startSlow();
     const expectHost = (host: string) =>
       request(server.gatewayUrl).get('/moved').expect('Location', `http://${host}/moved`);
@@ -112,7 +112,7 @@ describe('frontdesk serve', () => {
 
     const { answered, response } = await ask();
     server.signal('SIGINT');
-    await server.said(/SIGINT: requests in flight finish/);
+    await server.said(/SIGINT: waiting for requests in flight/);
     await eventually(() => assert.rejects(request(server.gatewayUrl).get('/gateway/v0/check_alive')));
     response.end('done');
     assert.equal(await (await answered).text(), 'done');
@@ -120,8 +120,8 @@ describe('frontdesk serve', () => {
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
   });
 
-  it('goes on with its start on SIGHUP', async () => {
-    // It waits for a database that says nothing, until the connection ends.
+  it('continues starting on SIGHUP', async () => {
+    // The start waits for a database that does not respond, until the test closes the connection.
     const database = createServer();
     await once(database.listen(0, '127.0.0.1'), 'listening');
     const { port } = database.address() as AddressInfo;
@@ -136,7 +136,7 @@ describe('frontdesk serve', () => {
     assert.deepEqual(await ended, [1, null]);
   });
 
-  /** The process gets the signal while its modules load. */
+  /** Makes the process receive the signal while its modules are loading. */
   function signalledEarly(signal: NodeJS.Signals) {
     const program = pathToFileURL(built('cli/program.js'));
     const hook = `(url, context, next) => {
@@ -147,46 +147,46 @@ describe('frontdesk serve', () => {
     return { NODE_OPTIONS: `--import=data:text/javascript,${code}` };
   }
 
-  it('ends by itself on SIGTERM while its modules load, also where a signal has no default, and so does `split`', async () => {
+  it('exits with 0 on SIGTERM while its modules are loading, and so does `split`', async () => {
     const env = signalledEarly('SIGTERM');
     for (const command of ['serve', 'split'])
       assert.deepEqual(await runFrontdesk([command], { env }), { code: 0, stdout: '', stderr: '' });
   });
 
-  it('goes on with its start on SIGHUP while its modules load, as `split` does, and another command ends', async () => {
+  it('continues starting on SIGHUP while its modules are loading, like `split` and unlike other commands', async () => {
     const env = signalledEarly('SIGHUP');
     for (const starts of [startServer, startSplit]) assert.equal((await (await starts([], { env })).stop()).code, 0);
     assert.equal((await runFrontdesk(['check'], { env })).code, null);
   });
 
-  it('collects the buffers of a large body early, and stops at once on a second signal, which may be another, and ends with 1', async () => {
+  it('collects the buffers of a large body early, and on a second signal exits immediately with 1', async () => {
     const { server, ask } = await startSlow({ ADMIN_PORT: '0', LOG_LEVEL: 'error' });
     assert.deepEqual([server.authUrl, server.ratelimitUrl], ['', '']);
     const external = await externalDuring(server, 80);
-    // The flag of V8 that does it is gone from Node 26.
+    // Node 26 does not have the V8 flag for this.
     if (process.versions.node.startsWith('24.'))
       assert.ok(Math.max(...external) < 40e6, `${external.map((bytes) => Math.round(bytes / 1e6))} MB`);
 
     const { answered } = await ask();
     server.signal('SIGTERM');
-    await server.said(/SIGTERM: requests in flight finish/);
+    await server.said(/SIGTERM: waiting for requests in flight/);
     server.signal('SIGINT');
     const { code, stdout } = await server.ended;
     assert.equal(code, 1);
-    assert.doesNotMatch(stdout, /SIGINT: requests|^\{/m);
+    assert.doesNotMatch(stdout, /SIGINT: waiting|^\{/m);
     await assert.rejects(answered);
   });
 
-  it('stops on SIGTERM while the reader of its output has stopped', async () => {
+  it('stops on SIGTERM although the reader of its output is stalled', async () => {
     const { server } = await startSlow();
     server.pauseReading();
-    // More than a pipe holds, and than is read ahead.
+    // More than the buffers of the pipe and of its reader can hold.
     const path = 'x'.repeat(4000);
     await Promise.all(Array.from({ length: 60 }, () => fetch(`${server.gatewayUrl}/${path}`)));
     assert.equal((await server.stop()).code, 0);
   });
 
-  it('serves on when the disk of its output is full, and says so once', async function () {
+  it('keeps serving when the disk of its output is full, and reports it once', async function () {
     if (!existsSync('/dev/full')) return this.skip();
     const output = openSync('/dev/full', 'w');
     const child = spawn(process.execPath, [built('main.js'), 'serve'], {
@@ -199,15 +199,15 @@ describe('frontdesk serve', () => {
     child.stderr?.on('data', (text) => {
       said += text;
     });
-    // That it is ready, which it cannot print.
-    await eventually(() => assert.match(said, /cannot be written/));
+    // It fails to print that it is ready.
+    await eventually(() => assert.match(said, /cannot write/));
     child.kill('SIGHUP');
     child.kill('SIGTERM');
     assert.deepEqual(await once(child, 'close'), [0, null]);
-    assert.match(said, /^frontdesk: the standard output cannot be written: ENOSPC[^\n]*\n$/);
+    assert.match(said, /^frontdesk: cannot write to standard output: ENOSPC[^\n]*\n$/);
   });
 
-  it('goes on when its output is closed, and waits no longer than SHUTDOWN_TIMEOUT_MS for what does not end', async () => {
+  it('keeps serving when its output is closed, and stops within SHUTDOWN_TIMEOUT_MS', async () => {
     const { server, ask } = await startSlow({ SHUTDOWN_TIMEOUT_MS: '50' });
     server.stopReading();
     await request(server.gatewayUrl).get('/moved').expect(301);
@@ -218,7 +218,7 @@ describe('frontdesk serve', () => {
   });
 });
 
-/** The bytes beside V8's heap while the gateway passes on a body of so many MiB, every 16 of them. */
+/** Samples the bytes outside V8's heap after every 16 MiB while the gateway forwards a body of that many MiB. */
 async function externalDuring({ gatewayUrl, adminUrl }: Server, mebibytes: number): Promise<readonly number[]> {
   const external: number[] = [];
   async function* pieces() {
@@ -234,7 +234,7 @@ async function externalDuring({ gatewayUrl, adminUrl }: Server, mebibytes: numbe
   return external;
 }
 
-/** `-u user:password`, `-H 'Name: value'` and a URL, the first two if they are there. */
+/** Sends the request of a curl command that has a URL and optionally `-u user:password` and `-H 'Name: value'`. */
 function fetchAsCurl(line: string): Promise<Response> {
   const [, user, name, value = '', url = ''] = /^(?:-u (\S+) )?(?:-H '(.*): (.*)' )?(\S+)$/.exec(line) ?? [];
   const headers = new Headers();

@@ -1,4 +1,4 @@
-/** `frontdesk split`: modules as processes, started and stopped together; conformance/split has what they serve and SIGTERM. */
+/** `frontdesk split`: starts and stops a process for each module. conformance/split tests their responses, and SIGTERM. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { rename, symlink } from 'node:fs/promises';
@@ -17,10 +17,10 @@ describe('frontdesk split', () => {
   const servers = testServers();
   const writeFiles = temporaryFiles();
 
-  it('starts what the records name, re-reads them on SIGHUP, and leaves no process behind when it is killed', async () => {
+  it('starts the modules that records use, reloads on SIGHUP, and leaves no process behind when killed', async () => {
     const CONFIG_DIR = join(await writeFiles(), 'config');
     const { origin } = await servers.http((_req, res) => void res.end());
-    /** Swaps the whole directory, which no watch of it notices. */
+    /** Replaces the whole directory, which a file watcher does not notice. */
     const configure = async (prefix: string) => {
       await symlink(await writeFiles({ 'services/rooms.yaml': mapping(prefix, origin) + auth }), `${CONFIG_DIR}.new`);
       await rename(`${CONFIG_DIR}.new`, CONFIG_DIR);
@@ -41,16 +41,16 @@ describe('frontdesk split', () => {
     await assert.rejects(fetch(server.gatewayUrl));
   });
 
-  it('stops at once at the second signal, and ends with 1 as its modules could not finish', async () => {
+  it('exits immediately with 1 on the second signal, because its modules could not finish', async () => {
     const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms', 'http://127.0.0.1:9') });
     const server = await startSplit([], { env: { CONFIG_DIR, DRAIN_MS: '50000' } });
     server.signal('SIGTERM');
-    await server.said(/Again stops at once/);
+    await server.said(/second signal stops immediately/);
     server.signal('SIGTERM');
     assert.equal((await server.ended).code, 1);
   });
 
-  it('ends with 0 when the first signal comes while its modules start', async () => {
+  it('exits with 0 when the first signal arrives while its modules are starting', async () => {
     const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms') + auth });
     const script = `process.argv.includes('auth') && process.kill(process.ppid, 'SIGTERM')`;
     const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(script)}`;
@@ -60,7 +60,7 @@ describe('frontdesk split', () => {
     assert.match(stdout, /^\nSIGTERM: .*\n$/);
   });
 
-  it('stops within SHUTDOWN_TIMEOUT_MS, of which the services have what the gateway leaves, and ends with 0', async () => {
+  it('stops the gateway and then its services within SHUTDOWN_TIMEOUT_MS together, and exits with 0', async () => {
     const arrivals = new EventEmitter();
     const stuck = await servers.http(() => void arrivals.emit('request'));
     const limiting = '---\napiVersion: gateway/v1\nkind: RateLimitService\nname: ratelimit\nservice: ratelimit\n';
@@ -82,17 +82,17 @@ describe('frontdesk split', () => {
     await Promise.all(cutOff);
   });
 
-  it('stops while the reader of its output has stopped', async () => {
+  it('stops although the reader of its output is stalled', async () => {
     const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms', 'http://127.0.0.1:9') });
     const server = await startSplit([], { env: { CONFIG_DIR } });
     server.pauseReading();
-    // More than a pipe holds, and than is read ahead.
+    // More than the buffers of the pipe and of its reader can hold.
     const path = 'x'.repeat(4000);
     await Promise.all(Array.from({ length: 200 }, () => fetch(`${server.gatewayUrl}/${path}`)));
     assert.equal((await server.stop()).code, 0);
   });
 
-  it('kills a process that hangs, so that the others end, and ends with 1', async () => {
+  it('kills a process that hangs, so that the others can exit, and exits with 1', async () => {
     const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms') + auth });
     const sleep = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20_000)';
     const hangAtStop = `['SIGTERM', 'message'].forEach((name) => process.on(name, () => ${sleep}))`;
@@ -101,16 +101,19 @@ describe('frontdesk split', () => {
       const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(script)}`;
       const server = await startSplit([], { env: { CONFIG_DIR, NODE_OPTIONS, SHUTDOWN_TIMEOUT_MS: '100' } });
       const { code, stderr } = await server.stop();
-      assert.match(stderr, new RegExp(`^frontdesk: the process of ${module} did not stop in time, and is killed\n$`));
+      assert.match(stderr, new RegExp(`^frontdesk: the ${module} process did not stop in time, killing it\n$`));
       assert.equal(code, 1);
     };
     await Promise.all([hang('gateway'), hang('auth')]);
   });
 
-  it('says why one of them cannot start, stops the others, and ends with 1', async () => {
+  it('reports why a module cannot start, stops the others, and exits with 1', async () => {
     const { port } = await servers.tcp(() => {});
     const CONFIG_DIR = await writeFiles({ 'services/rooms.yaml': mapping('/v1/rooms') + auth });
     const starting = startSplit([], { env: { CONFIG_DIR, AUTH_PORT: String(port) } });
-    await assert.rejects(starting, /ended with 1 .*EADDRINUSE.*AUTH_PORT.*the process of auth has ended, so all stop/s);
+    await assert.rejects(
+      starting,
+      /ended with 1 .*EADDRINUSE.*AUTH_PORT.*the auth process has exited, stopping the others/s,
+    );
   });
 });

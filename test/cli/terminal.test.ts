@@ -1,4 +1,4 @@
-/** What the command line prints at a terminal, and in a pipe. */
+/** How the command line prints on a terminal and in a pipe. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { PassThrough } from 'node:stream';
@@ -11,7 +11,7 @@ import { type Colours, colours, print, wrap } from '../../src/cli/terminal.ts';
 import { built } from '../support/programs/built.ts';
 import { isInstalled } from '../support/programs/installed.ts';
 
-/** What a stream gets; `depth`: how many bits of colour it has, 1 with NO_COLOR. */
+/** Returns what is written to a stream. `depth` is its number of colour bits, 1 with NO_COLOR. */
 async function printed(text: string, chosen: Colours, { isTTY = true, depth = 8, columns = 80 } = {}): Promise<string> {
   const output = Object.assign(new PassThrough(), { isTTY, columns, getColorDepth: () => depth });
   print(output as unknown as WriteStream, text, chosen);
@@ -24,7 +24,7 @@ const always = { validateStream: false } as const;
 describe('print', () => {
   const long = `services/rooms.yaml:4  Mapping rooms: ${'unknown '.repeat(12)}key\n    Write "prefix".\n`;
 
-  it('colours at a terminal', async () => {
+  it('adds colours on a terminal', async () => {
     const text = await printed('frontdesk 1.0.0 is ready.\n  gateway      http://127.0.0.1:8080\n', colours.start);
     const [ready, name, url] = [
       styleText('green', 'frontdesk 1.0.0 is ready.', always),
@@ -36,7 +36,7 @@ describe('print', () => {
     assert.ok((await printed(long, colours.errors)).startsWith(`${place}  Mapping`));
   });
 
-  it('writes no colour where there is none, and fits the window nevertheless', async () => {
+  it('adds no colours to a terminal without them, but still wraps the text', async () => {
     const { getColorDepth } = WriteStream.prototype;
     assert.equal(getColorDepth({ TERM: 'xterm-256color', NO_COLOR: '1' }), 1);
     const text = await printed(long, colours.errors, { depth: 1 });
@@ -44,7 +44,7 @@ describe('print', () => {
     assert.ok(text.split('\n').every((line) => line.length <= 80));
   });
 
-  it('writes a text into a pipe as it is', async () => {
+  it('does not change the text in a pipe', async () => {
     assert.equal(await printed(long, colours.errors, { isTTY: false }), long);
   });
 });
@@ -54,18 +54,26 @@ describe('wrap', () => {
     it(what, () => assert.equal(wrap(text, 20), expected));
   }
 
-  check('leaves lines that fit', 'a b\n  c', 'a b\n  c');
+  check('does not change lines that fit', 'a b\n  c', 'a b\n  c');
   check(
-    'goes on below the last column of the first half',
+    'aligns a continuation line with the last column that starts in the first half',
     '  name  one two three four',
     '  name  one two\n        three four',
   );
-  check('goes on with an indent where there is no column', 'one two three four five', 'one two three four\n    five');
-  check('leaves a long word whole', '  name  a-word-that-is-too-long x', '  name  a-word-that-is-too-long\n        x');
-  check('keeps a command one command', '  curl -i http://x.test', '  curl -i \\\n  http://x.test');
+  check(
+    'indents a continuation line when there is no column',
+    'one two three four five',
+    'one two three four\n    five',
+  );
+  check(
+    'does not break a long word',
+    '  name  a-word-that-is-too-long x',
+    '  name  a-word-that-is-too-long\n        x',
+  );
+  check('continues a shell command with a backslash', '  curl -i http://x.test', '  curl -i \\\n  http://x.test');
 });
 
-describe('the commands at a terminal', () => {
+describe('the commands on a terminal', () => {
   function hasColoursAndFits(text: string): void {
     const plain = stripVTControlCharacters(text);
     assert.notEqual(text, plain);
@@ -75,7 +83,7 @@ describe('the commands at a terminal', () => {
     );
   }
 
-  it('check has colours and 80 columns', function () {
+  it('print the routes of check in colours and 80 columns', function () {
     if (!isInstalled('script')) this.skip();
     const command = `${process.execPath} ${built('main.js')} check`;
     const env = { PATH: process.env['PATH'], TERM: 'xterm-256color', CONFIG_DIR: 'config' };
@@ -84,7 +92,7 @@ describe('the commands at a terminal', () => {
     assert.match(stripVTControlCharacters(stdout), /^\/v1\/hotels +-> +hotel /m);
   });
 
-  it('explain has colours and 80 columns', async () => {
+  it('print an explanation in colours and 80 columns', async () => {
     const asked = { method: 'GET', url: '/v1/hotels', user: 'demo', header: [] };
     const { text } = await explainOnce(requireSettings({ configDir: 'config' }), asked);
     hasColoursAndFits(await printed(text, colours.explanation));

@@ -8,7 +8,7 @@ conformance(
   'separate processes',
   async (config) => {
     const server = await startSplit(['--demo'], { env: { CONFIG_DIR: config } });
-    for (const name of ['gateway', 'rate limits', 'over HTTP', 'auth', 'hotel', 'car', 'api'])
+    for (const name of ['gateway', 'rate limits', 'rate limits \\(HTTP\\)', 'auth', 'hotel', 'car', 'api'])
       assert.match(server.stdout(), new RegExp(`^ {2}${name} +(http|grpc)://127\\.0\\.0\\.1:\\d+$`, 'm'));
     return {
       ...server,

@@ -177,7 +177,7 @@ function addressesIn(
     gatewayUrl: after('(?:gateway|(?:hotel|car|api)\\S*)'),
     authUrl: after('auth'),
     ratelimitUrl: after('rate limits'),
-    ratelimitHttpUrl: after('over HTTP'),
+    ratelimitHttpUrl: after('rate limits \\(HTTP\\)'),
     adminUrl: after('admin'),
   };
 }
