@@ -1,4 +1,4 @@
-/** Writes standard output to a file without losing data: waits while the disk is full, then resumes the cut-off line. */
+/** Writes standard output to a file without losing data: waits while the disk is full, and resumes a cut-off line. */
 import { fstatSync, writeSync } from 'node:fs';
 import { Writable } from 'node:stream';
 

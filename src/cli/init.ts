@@ -18,7 +18,7 @@ const user = 'me';
 const passwordBytes = 15;
 
 /**
- * Resolves to the text to print, which ends with a line break. Rejects with a user-facing Error, and then writes nothing.
+ * Resolves to the text to print, which ends with a line break. Writes nothing when it rejects, with a user-facing Error.
  */
 export async function initialise(
   { configDir, port }: Settings,

@@ -44,7 +44,7 @@ export async function split(env: Environment, { modules, demo, stopMs }: SplitOp
   return children.ended();
 }
 
-/** Settings of the process that clients connect to. In a service they would have unwanted effects, such as a taken port. */
+/** Settings of the process that clients connect to. In services they would have side effects, such as a taken port. */
 const gatewayOnly = [
   'HOST',
   'PORT',

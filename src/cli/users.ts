@@ -5,7 +5,7 @@ import { hashPassword } from '#auth';
 import { addUserToFile, type NewUser } from '#config';
 
 /**
- * Resolves to the text to print, which ends with a line break. Rejects with a user-facing Error, and then writes nothing.
+ * Resolves to the text to print, which ends with a line break. Writes nothing when it rejects, with a user-facing Error.
  */
 export async function addUser(directory: string, user: NewUser): Promise<string> {
   const file = await addUserToFile(directory, user, readHash);

@@ -1,4 +1,4 @@
-/** `frontdesk split`: starts and stops a process for each module. conformance/split tests their responses, and SIGTERM. */
+/** `frontdesk split`: starts and stops a process for each module. See conformance/split for their responses. */
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { rename, symlink } from 'node:fs/promises';
