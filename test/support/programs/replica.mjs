@@ -14,8 +14,10 @@ const server = createServer((req, res) => {
   });
 });
 server.listen(Number(process.argv[2]), '127.0.0.1', () => process.stdout.write('ready\n'));
+/** How long it accepts connections after SIGTERM. The system resets those that it still queues when the listener closes. */
+const acceptMs = 250;
 process.once('SIGTERM', () => {
   isLeaving = true;
   // Without closing idle connections, as `close` of an HTTP server does: a request may be on its way on each of them.
-  Server.prototype.close.call(server, () => process.exit());
+  setTimeout(() => Server.prototype.close.call(server, () => process.exit()), acceptMs);
 });
