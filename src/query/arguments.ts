@@ -1,29 +1,29 @@
-/** A search string as named arguments, the rules for all of them, and arguments that a service adds. */
+/** Parses query strings into named arguments, with the rules for all of them, and the extra arguments of a service. */
 import type { z } from 'zod';
 import { describeIssue, type Fault, longQueryFault, problem, queryFault, quote } from '#http';
 
-/** Text as a value, or what is wrong with it. */
+/** The value of a text, or what is wrong with the text. */
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly detail: string };
 
-/** Longer searches are refused as a whole. */
+// Query strings beyond these limits are rejected as a whole.
 const searchLengthMax = 4096;
 const argumentsMax = 32;
 
-/** The part of a search between two `&`, decoded. */
+/** One decoded argument of a query string. */
 export interface Argument {
   readonly name: string;
   readonly value: string;
 }
 
 /**
- * The arguments of a search string, with or without its `?`. Malformed, repeated and empty ones go to `faults` and not
- * into the map.
+ * Parses a query string, with or without its `?`, into a map. Malformed, repeated and empty arguments are added to
+ * `faults` instead.
  */
 export function readArguments(search: string, faults: Fault[]): ReadonlyMap<string, string> {
   const parts = splitSearch(search);
-  const excess = excessOf(search.length - (search.startsWith('?') ? 1 : 0), parts);
-  if (excess !== undefined) {
-    faults.push(excess);
+  const sizeFault = findSizeFault(search.length - (search.startsWith('?') ? 1 : 0), parts);
+  if (sizeFault !== undefined) {
+    faults.push(sizeFault);
     return new Map();
   }
   const values = new Map<string, string>();
@@ -37,27 +37,27 @@ export function readArguments(search: string, faults: Fault[]): ReadonlyMap<stri
   return new Map([...values].filter(([name, value]) => value !== '' && !repeated.has(name)));
 }
 
-/** Throws one problem with all faults, if there are any. */
+/** Throws a `bad-argument` problem that lists all faults, if there are any. */
 export function throwFaults(faults: readonly Fault[]): void {
   if (faults.length > 0) throw problem('bad-argument', { errors: faults });
 }
 
 export function unknownArgument(name: string, known: Iterable<string>): string {
-  return `${quote(name)} is no argument here; known: ${[...known].join(', ')}`;
+  return `${quote(name)} is not an argument here; known: ${[...known].join(', ')}`;
 }
 
-/** The raw parts of a search string, in the client's order. */
+/** Splits a query string at `&`, without decoding its parts. */
 export function splitSearch(search: string): string[] {
   const text = search.startsWith('?') ? search.slice(1) : search;
   return text === '' ? [] : text.split('&').filter((part) => part !== '');
 }
 
 /**
- * `a+b=c%20d` is `a b` with value `c d` (application/x-www-form-urlencoded); without `=` the value is empty. Undefined
- * for broken percent-encoding.
+ * Decodes an argument in application/x-www-form-urlencoded: `a+b=c%20d` is `a b` with the value `c d`. Without `=` the
+ * value is empty. Undefined if the encoding is invalid.
  */
 export function parseArgument(part: string): Argument | undefined {
-  // A URL cannot carry other bytes unencoded (RFC 3986 section 2); by now it is unknown what they meant.
+  // Other bytes must be percent-encoded in a URL (RFC 3986 section 2). Their character encoding is unknown.
   if (!/^[\x21-\x7e]*$/.test(part)) return undefined;
   const equals = part.indexOf('=');
   const [name, value] = equals < 0 ? [part, ''] : [part.slice(0, equals), part.slice(equals + 1)];
@@ -71,13 +71,13 @@ export function parseArgument(part: string): Argument | undefined {
 }
 
 /**
- * Arguments that a service adds, such as the dates of a stay: a `z.object` whose fields take text and are optional, with
- * a transform after it if their value is to be something else. It may compare them with `refine`, `superRefine` or in the
- * transform; the `path` of an issue names the argument at fault.
+ * The schema of arguments that a service adds, such as the dates of a stay. It is a `z.object` whose fields accept text
+ * and are optional, and may be followed by a transform. To compare arguments with each other, use `refine`,
+ * `superRefine` or the transform, and set the `path` of each issue to the invalid argument.
  */
 export type ExtraSchema<Extra> = ObjectSchema & z.ZodType<Extra>;
 
-/** `in`: the object, where a transform follows it. */
+/** A schema with a transform has the object schema in `in`. */
 type ObjectSchema = z.ZodObject | { readonly in: z.ZodObject };
 
 export function argumentsIn(schema: ObjectSchema): z.ZodRawShape {
@@ -86,13 +86,13 @@ export function argumentsIn(schema: ObjectSchema): z.ZodRawShape {
 
 export interface ExtraArguments<Extra> {
   readonly names: readonly string[];
-  /** The schema's output for no arguments. */
+  /** The schema's output when no arguments are given. */
   readonly defaults: Extra;
-  /** Parses all of them together. Undefined if there are faults, which are added. */
+  /** Parses all extra arguments together. Adds any faults to `faults` and then returns undefined. */
   readonly read: (texts: Readonly<Record<string, string>>, faults: Fault[]) => Extra | undefined;
 }
 
-/** Throws a ZodError at once if the schema does not accept an empty object. */
+/** Call it at startup: it throws a ZodError if the schema does not accept an empty object. */
 export function createExtraArguments<Extra>(schema: ExtraSchema<Extra>): ExtraArguments<Extra> {
   return Object.freeze({
     names: Object.freeze(Object.keys(argumentsIn(schema))),
@@ -112,7 +112,7 @@ function decode(text: string): string {
   return decodeURIComponent(text.replaceAll('+', ' '));
 }
 
-function excessOf(length: number, parts: readonly string[]): Fault | undefined {
+function findSizeFault(length: number, parts: readonly string[]): Fault | undefined {
   if (length > searchLengthMax) return longQueryFault(searchLengthMax);
   if (parts.length > argumentsMax) return queryFault('', `The query has more than ${argumentsMax} arguments.`);
   return undefined;
@@ -122,7 +122,7 @@ function encodingFault(part: string): string {
   return `${quote(part)} is not percent-encoded UTF-8 text without NUL`;
 }
 
-/** Reports a repeated argument once, at its second value. */
+/** Reports a repeated argument only once, when it occurs for the second time. */
 function faultOf(
   { name, value }: Argument,
   values: ReadonlyMap<string, string>,

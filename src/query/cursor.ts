@@ -1,16 +1,16 @@
-/** The argument `after`: the place after one row of a list, as text that a client sends back. */
+/** Pagination cursors: format the position after a row as an opaque text, and parse it from the argument `after`. */
 import { quote } from '#http';
 import type { Parsed } from './arguments.ts';
 import type { Order } from './fields.ts';
 import type { Scalar, View, ViewField } from './view.ts';
 
-/** Asks for the first page. No cursor equals it, since each begins with `W`. */
+/** Requests the first page. It cannot be confused with a cursor, because every cursor begins with `W`. */
 export const cursorStart = 'start';
 
-/** A search string has room for it, and for all other arguments. */
+/** Leaves room for the other arguments in a query string. */
 const cursorLengthMax = 2048;
 
-/** Undefined where the row's values are too long for a URL. `baseUrl` is as in `Field`. */
+/** Undefined if the row's values are too long for a URL. See `Field` for `baseUrl`. */
 export function formatCursor<Row extends object>(
   view: View<Row>,
   sort: readonly Order<Row>[],
@@ -22,7 +22,7 @@ export function formatCursor<Row extends object>(
   return text.length <= cursorLengthMax ? text : undefined;
 }
 
-/** The values of the columns in `sort`; each is one that a filter by the same field accepts. */
+/** Returns the values of the columns in `sort`, validated like filters of the same fields. Empty for `start`. */
 export function parseCursor<Row extends object>(
   view: View<Row>,
   sort: readonly Order<Row>[],
@@ -31,31 +31,31 @@ export function parseCursor<Row extends object>(
 ): Parsed<readonly Scalar[]> {
   if (text === cursorStart) return { ok: true, value: Object.freeze([]) };
   const [name, ...texts] = decode(text) ?? [];
-  if (name === undefined || texts.length !== sort.length) return unreadable(text);
+  if (name === undefined || texts.length !== sort.length) return invalidCursor(text);
   if (name !== nameOf(sort))
-    return { ok: false, detail: 'is of a list in another order: begin again with after=start' };
+    return { ok: false, detail: 'belongs to a list in another order: start again with after=start' };
   const values: Scalar[] = [];
   for (const [index, { column }] of sort.entries()) {
     const parsed = parseValue(fieldOf(view, column), texts[index] ?? null, baseUrl);
-    if (!parsed?.ok) return unreadable(text);
+    if (!parsed?.ok) return invalidCursor(text);
     values.push(parsed.value);
   }
   return { ok: true, value: Object.freeze(values) };
 }
 
-function unreadable(text: string): Parsed<never> {
+function invalidCursor(text: string): Parsed<never> {
   return {
     ok: false,
-    detail: `${quote(text)} is no cursor of this list: take it from links.next, or begin with start`,
+    detail: `${quote(text)} is not a cursor of this list: use the one in links.next, or start to begin`,
   };
 }
 
-/** Part of each cursor, so that it is refused in a list with another order. */
+/** Identifies the order. It is part of each cursor, so that a list in another order rejects it. */
 function nameOf<Row extends object>(sort: readonly Order<Row>[]): string {
   return sort.map(({ column, descending }) => (descending ? `-${column}` : column)).join();
 }
 
-/** The field that shows the column as it is, or else one that computes its value from it. */
+/** Returns the field that shows the column unchanged, or else one that is computed from the column. */
 function fieldOf<Row extends object>(view: View<Row>, column: string): ViewField<Row> {
   const fields = view.list.filter((field) => field.column === column);
   const field = fields.find(({ toPublic }) => toPublic === undefined) ?? fields[0];

@@ -1,26 +1,26 @@
-/** The arguments that name fields: `fields` picks them for a partial item, `sort` orders by them. */
+/** Parses the arguments that list field names: `fields` selects the fields to show, `sort` the fields to sort by. */
 import { quote } from '#http';
 import type { Parsed } from './arguments.ts';
 import type { Column, View, ViewField } from './view.ts';
 
-/** `id,status` as names in the view's order, each once; `*`, or every name, is undefined: all of them. */
+/** Parses a list such as `id,status`. Returns the names once each, in the view's order; undefined for all fields. */
 export function parseFields<Row extends object>(view: View<Row>, text: string): Parsed<readonly string[] | undefined> {
-  const asked = new Set(text.split(','));
-  const unknown = [...asked].filter((name) => name !== '*' && !view.shown.has(name));
+  const requested = new Set(text.split(','));
+  const unknown = [...requested].filter((name) => name !== '*' && !view.shown.has(name));
   if (unknown.length > 0) return { ok: false, detail: unknownFields(view.shown, unknown) };
-  if (asked.has('*') || asked.size === view.shown.size) return { ok: true, value: undefined };
-  const names = [...view.shown.keys()].filter((name) => asked.has(name));
+  if (requested.has('*') || requested.size === view.shown.size) return { ok: true, value: undefined };
+  const names = [...view.shown.keys()].filter((name) => requested.has(name));
   return { ok: true, value: Object.freeze(names) };
 }
 
 export interface Order<Row extends object> {
   readonly column: Column<Row>;
   readonly descending: boolean;
-  /** The column may contain nulls: before everything else in SQLite, after it in PostgreSQL. @default false */
+  /** True if the column may contain nulls, which SQLite sorts first and PostgreSQL last. @default false */
   readonly isNullable?: boolean;
 }
 
-/** `city,-name` as orders of columns, with a tie-breaker. */
+/** Parses a sort order such as `city,-name` and appends a tie-breaker. */
 export function parseSort<Row extends object>(view: View<Row>, text: string): Parsed<readonly Order<Row>[]> {
   const terms = text.split(',').map((term) => ({
     name: term.replace(/^-/, ''),
@@ -30,7 +30,7 @@ export function parseSort<Row extends object>(view: View<Row>, text: string): Pa
   if (unknown.length > 0) return { ok: false, detail: unknownFields(view.fields, unknown) };
   const names = terms.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) return { ok: false, detail: `names ${twice} more than once` };
+  if (twice !== undefined) return { ok: false, detail: `lists ${twice} more than once` };
   const orders = terms.flatMap(({ name, descending }) => {
     const field = view.fields.get(name);
     return field === undefined ? [] : [orderBy(field, descending)];
@@ -38,7 +38,7 @@ export function parseSort<Row extends object>(view: View<Row>, text: string): Pa
   return { ok: true, value: withTieBreaker(orders, view.key) };
 }
 
-/** The order of a list whose client names none. Throws a TypeError for a column that no field shows. */
+/** Returns the order of a list without `sort`. Throws a TypeError for a column that no field shows. */
 export function defaultOrder<Row extends object>(
   view: View<Row>,
   orders: readonly Order<Row>[],
@@ -59,16 +59,16 @@ function orderBy<Row extends object>({ column, isNullable }: ViewField<Row>, des
   return isNullable ? { column, descending, isNullable } : { column, descending };
 }
 
-/** Ends with the unique key, unless it is there already, so that every order is total. */
+/** Appends the unique key unless it is already in the order, so that every order is total. */
 function withTieBreaker<Row extends object>(orders: readonly Order<Row>[], key: Column<Row>): readonly Order<Row>[] {
   const hasKey = orders.some(({ column }) => column === key);
   const total = hasKey ? orders : [...orders, { column: key, descending: false }];
   return Object.freeze(total.map((order) => Object.freeze(order)));
 }
 
-/** Repeats only the first five of many unknown names. */
+/** Lists at most five unknown names. */
 function unknownFields(known: ReadonlyMap<string, unknown>, unknown: readonly string[]): string {
   const named = unknown.slice(0, 5).map(quote).join(', ');
-  const noun = unknown.length === 1 ? 'is no field' : 'are no fields';
-  return `${named}${unknown.length > 5 ? ' and others' : ''} ${noun}; known: ${[...known.keys()].join(', ')}`;
+  const rest = unknown.length === 1 ? 'is not a field' : 'are not fields';
+  return `${named}${unknown.length > 5 ? ' and others' : ''} ${rest}; known: ${[...known.keys()].join(', ')}`;
 }

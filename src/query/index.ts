@@ -1,4 +1,4 @@
-/** The queries of lists and items: search strings in, plain data out; rows back to public items, and pages to links. */
+/** The query layer: parses query strings into plain data, turns rows into public items, and builds page links. */
 export { createExtraArguments, type ExtraSchema } from './arguments.ts';
 export { formatCursor } from './cursor.ts';
 export type { Order } from './fields.ts';

@@ -1,17 +1,17 @@
-/** What a client may ask of one item: `fields`, and what its service adds. */
+/** Parses the query string of a single item: `fields`, and the arguments that its service adds. */
 import { type Fault, queryFault } from '#http';
 import { type ExtraArguments, readArguments, throwFaults, unknownArgument } from './arguments.ts';
 import { parseFields } from './fields.ts';
 import type { View } from './view.ts';
 
 export interface ItemQuery<Extra = unknown> {
-  /** Public names in the view's order; undefined: all of them. */
+  /** Public names in the view's order. Undefined for all fields. */
   readonly fields: readonly string[] | undefined;
   /** The arguments that the service adds, if any. */
   readonly extra?: Extra;
 }
 
-/** Reads the search string of an item. Throws the problem `bad-argument`, which names every bad argument at once. */
+/** Parses the query string of an item. Throws a `bad-argument` problem that lists every invalid argument. */
 export function parseItemQuery<Row extends object, Extra = unknown>(
   view: View<Row>,
   search: string,

@@ -1,4 +1,4 @@
-/** What a client may ask of a collection: limit, offset, after, total, q and filters, read by one table of arguments. */
+/** Parses the query string of a collection: paging, filters, search, sort, `fields` and arguments of its service. */
 import type { z } from 'zod';
 import { type Fault, queryFault } from '#http';
 import {
@@ -14,62 +14,62 @@ import { defaultOrder, type Order, parseFields, parseSort } from './fields.ts';
 import { filterLengthMax, limitDefault, limitMax, listArguments, searchTextLengthMax } from './schemas.ts';
 import { type Column, parseWholeNumber, type Scalar, type View, type ViewField } from './view.ts';
 
-/** What a list is asked for, as plain frozen data, in columns of rows instead of public names. */
+/** A parsed list query as frozen plain data. It refers to the columns of rows, not to public names. */
 export interface ListQuery<Row extends object = Readonly<Record<string, Scalar>>, Extra = unknown> {
   /** Rows to skip: a safe integer, 0 or more. */
   readonly offset: number;
   /**
-   * Asks for the rows after this one instead: its values of the columns in `sort`, in that order. Empty: from the start.
-   * Absent where the client pages by `offset`.
+   * Selects the rows after a position, given as that row's values of the columns in `sort`. Empty for the first page.
+   * Absent when the client pages by `offset`.
    */
   readonly after?: readonly Scalar[];
   /** Whether to count the rows of all pages. @default true */
   readonly wantsTotal?: boolean;
-  /** Rows on a page: 1 to 100. */
+  /** Rows per page: 1 to 100. */
   readonly limit: number;
-  /** Public names in the view's order; undefined: all of them. */
+  /** Public names in the view's order. Undefined for all fields. */
   readonly fields: readonly string[] | undefined;
-  /** All of them must match. */
+  /** A row must match all of them. */
   readonly filters: readonly Filter<Row>[];
   readonly search: TextSearch<Row> | undefined;
-  /** Never empty: it includes a unique column, so that the order is total and pages neither repeat nor skip. */
+  /** Never empty. Includes a unique column, so that the order is total and pages neither repeat nor skip rows. */
   readonly sort: readonly Order<Row>[];
   /** The arguments that the service adds, if any. */
   readonly extra?: Extra;
 }
 
-/** Equality. */
+/** Matches rows whose column equals the value. */
 export interface Filter<Row extends object> {
   readonly column: Column<Row>;
   readonly value: Scalar;
 }
 
-/** Text to find anywhere in one of the columns, in any case. */
+/** Matches rows that contain the text in any of the columns, ignoring case. */
 export interface TextSearch<Row extends object> {
   readonly text: string;
   readonly columns: readonly Column<Row>[];
 }
 
 export interface ListOptions<Row extends object, Extra = unknown> {
-  /** The columns that `q` searches. @default none: `q` is unknown */
+  /** The columns that `q` searches. @default none, and `q` is rejected as unknown */
   readonly searchable?: readonly Column<Row>[];
-  /** Of columns that the view shows. @default the view's key, ascending */
+  /** Its columns must be shown by the view. @default the view's key, ascending */
   readonly defaultSort?: readonly Order<Row>[];
-  /** @default no arguments beside those of every list */
+  /** Additional arguments. @default none */
   readonly extra?: ExtraSchema<Extra>;
 }
 
 /**
- * Reads the search string of a list (with or without `?`). Throws the problem `bad-argument`, which names every bad
- * argument at once. `baseUrl` is the one that computed fields begin with; see `Field`.
+ * Parses the query string of a list, with or without its `?`. Throws a `bad-argument` problem that lists every invalid
+ * argument. See `Field` for `baseUrl`.
  */
 export interface ListParser<Row extends object, Extra = unknown> {
   (search: string, baseUrl: string): ListQuery<Row, Extra>;
-  /** Its arguments, for the API's description. */
+  /** Returns the schema of the arguments, for the OpenAPI document. */
   readonly schema: () => z.ZodObject;
 }
 
-/** Makes the parser of one collection, at start. Throws a TypeError if a field has the name of an argument. */
+/** Creates the parser of a collection. Throws a TypeError if a field has the same name as an argument. */
 export function createListParser<Row extends object, Extra = unknown>(
   view: View<Row>,
   { searchable = [], defaultSort = [], extra: extraSchema }: ListOptions<Row, Extra> = {},
@@ -106,7 +106,7 @@ export function createListParser<Row extends object, Extra = unknown>(
   }
 }
 
-/** A list query in the making. */
+/** A list query under construction. */
 interface Draft<Row extends object> {
   offset: number;
   limit: number;
@@ -115,14 +115,14 @@ interface Draft<Row extends object> {
   filters: Filter<Row>[];
   search: TextSearch<Row> | undefined;
   sort: readonly Order<Row>[];
-  /** Texts, by name. */
+  /** The unparsed values of the extra arguments, by name. */
   readonly extra: Record<string, string>;
 }
 
-/** Puts the value of an argument into the draft, or returns what is wrong with it. */
+/** Adds the value of an argument to the draft, or returns what is wrong with it. */
 type ArgumentReader<Row extends object> = (value: string, draft: Draft<Row>, baseUrl: string) => string | undefined;
 
-/** By the argument's name. Throws a TypeError if two have the same name. */
+/** Returns the readers by argument name. Throws a TypeError if two arguments have the same name. */
 function createReaders<Row extends object>(
   view: View<Row>,
   searchable: readonly Column<Row>[],
@@ -131,24 +131,27 @@ function createReaders<Row extends object>(
   const readers = new Map<string, ArgumentReader<Row>>([
     ['offset', readOffset],
     ['limit', readLimit],
-    ['fields', (value, draft) => take(parseFields(view, value), (fields) => Object.assign(draft, { fields }))],
-    ['sort', (value, draft) => take(parseSort(view, value), (sort) => Object.assign(draft, { sort }))],
-    // Read after all others, since a cursor belongs to an order.
+    ['fields', (value, draft) => applyParsed(parseFields(view, value), (fields) => Object.assign(draft, { fields }))],
+    ['sort', (value, draft) => applyParsed(parseSort(view, value), (sort) => Object.assign(draft, { sort }))],
+    // `readAfter` reads it after all other arguments, because a cursor depends on the order.
     ['after', () => undefined],
     ['total', readTotal],
     ...(searchable.length === 0 ? [] : [['q', createSearchReader(searchable)] as const]),
   ]);
-  for (const field of view.list) add(readers, field.name, createFilterReader(field));
-  for (const name of extraNames) add(readers, name, (value, { extra }) => void Object.assign(extra, { [name]: value }));
+  for (const field of view.list) addReader(readers, field.name, createFilterReader(field));
+  for (const name of extraNames) {
+    addReader(readers, name, (value, { extra }) => void Object.assign(extra, { [name]: value }));
+  }
   return readers;
 }
 
-function add<Row extends object>(
+function addReader<Row extends object>(
   readers: Map<string, ArgumentReader<Row>>,
   name: string,
   reader: ArgumentReader<Row>,
 ): void {
-  if (readers.has(name)) throw new TypeError(`a field named ${name} hides the argument of that name`);
+  if (readers.has(name))
+    throw new TypeError(`there is already an argument named ${name}: rename the field or argument`);
   readers.set(name, reader);
 }
 
@@ -166,9 +169,9 @@ function fillDraft<Row extends object>(
   }
 }
 
-function take<T>(parsed: Parsed<T>, use: (value: T) => void): string | undefined {
+function applyParsed<T>(parsed: Parsed<T>, apply: (value: T) => void): string | undefined {
   if (!parsed.ok) return parsed.detail;
-  use(parsed.value);
+  apply(parsed.value);
   return undefined;
 }
 
@@ -179,7 +182,7 @@ function readOffset(value: string, draft: { offset: number }): string | undefine
   return undefined;
 }
 
-/** More than the maximum counts as the maximum; the response's `limit` shows it. */
+/** Reduces a larger limit to the maximum. The response reports the limit in force. */
 function readLimit(value: string, draft: { limit: number }): string | undefined {
   const limit = parseWholeNumber(value);
   if (limit === undefined || limit === 0) return `must be a whole number from 1 to ${limitMax}`;
@@ -205,7 +208,7 @@ function createSearchReader<Row extends object>(searchable: readonly Column<Row>
 function createFilterReader<Row extends object>({ column, read }: ViewField<Row>): ArgumentReader<Row> {
   return function readFilter(text, draft, baseUrl) {
     if (text.length > filterLengthMax) return `has more than ${filterLengthMax} characters`;
-    return take(read(text, baseUrl), (value) => draft.filters.push(Object.freeze({ column, value })));
+    return applyParsed(read(text, baseUrl), (value) => draft.filters.push(Object.freeze({ column, value })));
   };
 }
 
@@ -218,7 +221,7 @@ function readAfter<Row extends object>(
 ): readonly Scalar[] | undefined {
   const text = values.get('after');
   if (text === undefined) return undefined;
-  if (values.has('offset')) faults.push(queryFault('after', 'cannot be combined with offset: send one of the two'));
+  if (values.has('offset')) faults.push(queryFault('after', 'cannot be combined with offset: send only one of them'));
   const parsed = parseCursor(view, sort, text, baseUrl);
   if (parsed.ok) return parsed.value;
   faults.push(queryFault('after', parsed.detail));

@@ -1,4 +1,4 @@
-/** What items show and what lists accept, as schemas for the API's description; and the limits of both. */
+/** The schemas of items and of query arguments for the OpenAPI documents, and the bounds of arguments. */
 import { z } from 'zod';
 import { argumentsIn, type ExtraSchema } from './arguments.ts';
 import type { Column, ItemShape, View } from './view.ts';
@@ -6,20 +6,20 @@ import type { Column, ItemShape, View } from './view.ts';
 export const limitDefault = 20;
 export const limitMax = 100;
 export const searchTextLengthMax = 200;
-/** Of any filter. Longer ones would make long links. */
+/** Limits the value of a filter, so that page links stay short. */
 export const filterLengthMax = 500;
 
-/** Of a whole item. */
+/** Returns the schema of an item with all fields. */
 export function itemSchema({ shown }: ItemShape): z.ZodObject {
   return z.object(Object.fromEntries([...shown].map(([name, { schema }]) => [name, schema])));
 }
 
-/** The arguments of an item. `extra`: those that its service adds. */
+/** Returns the schema of an item's arguments, including those that its service adds. */
 export function itemArguments(shape: ItemShape, extra: ExtraSchema<unknown> | undefined): z.ZodObject {
   return z.object({ ...(extra && argumentsIn(extra)), fields: fieldsArgument(shape) });
 }
 
-/** The arguments of a list; each field of its items that is a column is a filter. */
+/** Returns the schema of a list's arguments. Every field that is based on a column is a filter. */
 export function listArguments<Row extends object>(
   view: View<Row>,
   searchable: readonly Column<Row>[],
@@ -40,14 +40,14 @@ function pageArguments() {
   return {
     limit: argument(
       z.int().min(1).default(limitDefault),
-      `Items on a page. More than ${limitMax} counts as ${limitMax}.`,
+      `The maximum number of items per page. Values above ${limitMax} are reduced to ${limitMax}.`,
     ),
-    offset: argument(z.int().min(0).default(0), 'Items to skip. Not together with `after`.'),
+    offset: argument(z.int().min(0).default(0), 'The number of items to skip. Cannot be combined with `after`.'),
     after: argument(
       z.string().min(1).optional(),
-      'Pages by cursor in place of `offset`: `start`, then the one in `links.next`. Every page costs the same then.',
+      'Pages by cursor instead of `offset`: begin with `start`, then follow `links.next`. Every page takes the same time.',
     ),
-    total: argument(z.boolean().default(true), 'Whether the items of all pages are counted.'),
+    total: argument(z.boolean().default(true), 'Whether to count the items of all pages.'),
   };
 }
 
@@ -55,7 +55,7 @@ function filterArgument(name: string, schema: z.ZodType): z.ZodType {
   return argument(schema.optional(), `Only items with this \`${name}\`.`, {}, lengthsOf(schema));
 }
 
-/** The bounds of a text, unless its values or its format bound it already. */
+/** Returns the length bounds of a text, unless its values or its format already limit it. */
 function lengthsOf(schema: z.ZodType): object {
   const { type, enum: values, const: value, format, maxLength = filterLengthMax } = z.toJSONSchema(schema);
   const isBounded = values !== undefined || value !== undefined || (format !== undefined && format !== 'uri');
@@ -68,20 +68,20 @@ function searchArgument<Row extends object>({ list }: View<Row>, searchable: rea
   const where = names.map((name) => `\`${name}\``).join(', ');
   return argument(
     z.string().min(1).max(searchTextLengthMax).optional(),
-    `Only items with this text, in any case, in one of ${where}.`,
+    `Only items that contain this text, in either case, in any of: ${where}.`,
   );
 }
 
 function sortArgument<Row extends object>({ fields }: View<Row>): z.ZodType {
   const names = [...fields.keys()];
   const terms = z.array(z.enum([...names, ...names.map((name) => `-${name}`)])).min(1);
-  const description = 'Fields to sort by, each once, the most important first; `-` is descending.';
+  const description = 'The fields to sort by, most important first, each at most once. `-` means descending.';
   return argument(terms.optional(), description, commaSeparated, { uniqueItems: true });
 }
 
 function fieldsArgument({ shown }: ItemShape): z.ZodType {
   const names = z.array(z.enum([...shown.keys(), '*'])).min(1);
-  const description = 'Items then have only these fields.';
+  const description = 'The fields to return. By default, all are returned.';
   return argument(names.optional(), description, commaSeparated);
 }
 

@@ -1,48 +1,49 @@
-/** The public view of a row: names, schemas, computed fields, and text to typed values. */
+/** Views: define the public fields of a row, show rows as public items, and parse text as values of a field. */
 import { z } from 'zod';
 import { describeIssue } from '#http';
 import type { Parsed } from './arguments.ts';
 
 export type Column<Row extends object> = keyof Row & string;
 
-/** What a column of a row, and a field of an item, can be. */
+/** The value of a column, and of a field that is based on a column. */
 export type Scalar = string | number | boolean | null;
 
-/** What an item can show: a scalar, or plain data made of scalars, such as a price. */
+/** The value of any field: a scalar, or plain data made of scalars, such as a price. */
 export type PublicValue = Scalar | readonly PublicValue[] | { readonly [name: string]: PublicValue };
 
-/** An item as a client sees it, its names in the view's order. */
+/** An item as a client sees it, with its fields in the view's order. */
 export type PublicItem = Readonly<Record<string, PublicValue>>;
 
 /**
- * One public field over one column. With `toPublic` and `fromPublic` the public value is computed, and the two are a
- * codec: `fromPublic(String(toPublic(value, baseUrl)), baseUrl)` is `value`, so that the field works as a filter.
- * `baseUrl` is an absolute URL with a slash at the end, which the caller passes to `toPublicItem` and to the parser.
+ * A public field that is based on one column. `toPublic` and `fromPublic` convert the value. They must be inverse, so
+ * that the field works as a filter: `fromPublic(String(toPublic(value, baseUrl)), baseUrl)` is `value`. `baseUrl` is an
+ * absolute URL with a trailing slash, which the caller passes to `toPublicItem` and to the parser.
  */
 export type Field<Row extends object> = {
   readonly [C in Column<Row>]: {
     readonly column: C;
-    /** Of the public value: checks filters, and documents the field. */
+    /** Schema of the public value. Validates filters and documents the field. */
     readonly schema: z.ZodType<Scalar>;
     readonly toPublic?: (value: Row[C], baseUrl: string) => Scalar;
-    /** Gets text that the schema has accepted; undefined when no row can have it. */
+    /** Receives text that the schema has accepted. Returns undefined if no row can have the value. */
     readonly fromPublic?: (text: string, baseUrl: string) => Row[C] | undefined;
   };
 }[Column<Row>];
 
-/** A public field that is computed from the whole row: shown, but no filter and no order. Undefined: this item has none. */
+/** A public field that is computed from the whole row. It cannot be used to filter or sort. */
 export interface DerivedField<Row extends object> {
-  /** Documents the field; optional where items may have none. */
+  /** Documents the field. Make it optional if `show` may return undefined. */
   readonly schema: z.ZodType;
+  /** Returns undefined if the item does not have the field. */
   readonly show: (row: Row, baseUrl: string) => PublicValue | undefined;
 }
 
 export interface ViewDefinition<Row extends object> {
-  /** A unique column: the tie-breaker of every order. */
+  /** A unique column, which is the tie-breaker of every order. */
   readonly key: Column<Row>;
-  /** The name of an item in the API's description: `HotelBooking`. @default none */
+  /** The name of the item's schema in OpenAPI, such as `HotelBooking`. @default none */
   readonly name?: string;
-  /** By public name (`snake_case`), in the order in which items show them. */
+  /** The fields by public name (in snake_case), in the order in which items show them. */
   readonly fields: Readonly<Record<string, Field<Row> | DerivedField<Row>>>;
 }
 
@@ -51,30 +52,31 @@ export interface ViewField<Row extends object> {
   readonly column: Column<Row>;
   readonly schema: z.ZodType<Scalar>;
   readonly toPublic: ((value: Scalar, baseUrl: string) => Scalar) | undefined;
-  /** Text of a filter as the column's value. */
+  /** Parses the text of a filter as a value of the column. */
   readonly read: (text: string, baseUrl: string) => Parsed<Scalar>;
-  /** Whether a row may have null there. */
+  /** Whether the column may be null. */
   readonly isNullable: boolean;
 }
 
 export interface View<Row extends object> extends ItemShape {
   readonly key: Column<Row>;
-  /** The fields to filter and sort by, in order, by public name. */
+  /** The fields that can filter and sort, by public name, in the order of the definition. */
   readonly fields: ReadonlyMap<string, ViewField<Row>>;
+  /** The values of `fields`. */
   readonly list: readonly ViewField<Row>[];
-  /** All that an item shows, in order. */
+  /** All fields that an item shows, in the order of the definition. */
   readonly shown: ReadonlyMap<string, DerivedField<Row>>;
   /** Whether any field may depend on the base URL. */
   readonly usesBaseUrl: boolean;
 }
 
-/** The part of a view that describes its items, independent of their rows. */
+/** The part of a view that describes its items, independent of the type of its rows. */
 export interface ItemShape {
   readonly name: string | undefined;
   readonly shown: ReadonlyMap<string, Pick<DerivedField<never>, 'schema'>>;
 }
 
-/** Made once, at start. Throws a TypeError when a name or a schema cannot be used. */
+/** Throws a TypeError if the name or the schema of a field is not supported. */
 export function createView<Row extends object>({ key, name: itemName, fields }: ViewDefinition<Row>): View<Row> {
   const entries = Object.entries(fields);
   for (const [name] of entries) checkName(name);
@@ -90,7 +92,7 @@ export function createView<Row extends object>({ key, name: itemName, fields }: 
   });
 }
 
-/** A row as a client sees it: the fields asked for (undefined: all), in the view's order. */
+/** Shows a row as a public item, with the given fields or, if undefined, all of them. */
 export function toPublicItem<Row extends object>(
   view: View<Row>,
   row: Row,
@@ -108,13 +110,16 @@ export function toPublicItem<Row extends object>(
 
 export interface UrlFieldOptions<Row extends object> {
   readonly column: Column<Row>;
-  /** Of the column, so that the URL works as a filter. */
+  /** Schema of the column, so that the URL works as a filter. */
   readonly schema: z.ZodType<Scalar>;
-  /** From the base URL to the collection, such as `messages/`. @default '' */
+  /** The path from the base URL to the collection, such as `messages/`. @default '' */
   readonly path?: string;
 }
 
-/** The field with an item's URL: `url: urlField<MessageRow>({ column: 'id', schema: z.int32(), path: 'messages/' })`. */
+/**
+ * Creates a field for the URL of an item:
+ * `url: urlField<MessageRow>({ column: 'id', schema: z.int32(), path: 'messages/' })`.
+ */
 export function urlField<Row extends object>({ column, schema, path = '' }: UrlFieldOptions<Row>): Field<Row> {
   const readKey = createScalarReader(schema);
   const field = {
@@ -133,26 +138,26 @@ export function urlField<Row extends object>({ column, schema, path = '' }: UrlF
 }
 
 /**
- * An RFC 3339 time in UTC, for columns that hold what `toISOString` writes. Clients may leave out the milliseconds, which
- * a comparison of texts would not forgive.
+ * Schema of an RFC 3339 time in UTC, for columns that contain the output of `toISOString`. Clients may omit the
+ * milliseconds, so times are normalized before they are compared as text.
  */
 export const timeSchema = z.iso.datetime().overwrite((text) => {
   const ms = Date.parse(text);
-  // It runs on text that is no time, too.
+  // Zod runs this even if the text is not a time.
   return Number.isNaN(ms) ? text : new Date(ms).toISOString();
 });
 
-/** A whole number without sign, exponent or blanks; undefined if it is none. Beyond 2^53 it is approximate. */
+/** Parses digits as a whole number. Undefined for any other text, such as one with a sign. Approximate beyond 2^53. */
 export function parseWholeNumber(text: string): number | undefined {
   return /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
-/** Parses text strictly, as the schema wants it. Throws at once if the schema is of no scalar. */
+/** Creates a strict parser for the type of the schema. Throws a TypeError if the schema is not that of a scalar. */
 export function createScalarReader(schema: z.ZodType<Scalar>): (text: string) => Parsed<Scalar> {
-  const kind = kindOf(schema);
+  const type = scalarTypeOf(schema);
   return function readScalar(text) {
-    const candidate = kind.fromText(text);
-    if (candidate === undefined) return { ok: false, detail: `must be ${kind.name}` };
+    const candidate = type.fromText(text);
+    if (candidate === undefined) return { ok: false, detail: `must be ${type.name}` };
     const result = schema.safeParse(candidate, { error: describeIssue });
     if (result.success) return { ok: true, value: result.data };
     return {
@@ -162,7 +167,7 @@ export function createScalarReader(schema: z.ZodType<Scalar>): (text: string) =>
   };
 }
 
-/** Without the link between codec and column that `Field` has: inside a view the column is known by name only. */
+/** A `Field` whose column is known only by name. Its conversions accept any scalar. */
 interface LooseField<Row extends object> {
   readonly column: Column<Row>;
   readonly schema: z.ZodType<Scalar>;
@@ -170,7 +175,7 @@ interface LooseField<Row extends object> {
   readonly fromPublic?: (text: string, baseUrl: string) => Scalar | undefined;
 }
 
-/** In an object a name of digits would come before all others, and `__proto__` would vanish. */
+/** Rejects digits, which JavaScript would put before all other members of an object, and `__proto__`. */
 function checkName(name: string): void {
   if (!/^[a-z][a-z0-9_]*$/.test(name)) throw new TypeError(`a view's field cannot be named ${JSON.stringify(name)}`);
 }
@@ -188,7 +193,7 @@ function createField<Row extends object>(name: string, field: Field<Row>): ViewF
 }
 
 function shownOf<Row extends object>(field: ViewField<Row> | undefined): DerivedField<Row> {
-  if (field === undefined) throw new TypeError('a view shows only what it defines');
+  if (field === undefined) throw new TypeError('a view can show only the fields that it defines');
   const { column, schema, toPublic } = field;
   if (toPublic === undefined) return { schema, show: (row) => row[column] as Scalar };
   return { schema, show: (row, baseUrl) => toPublic(row[column] as Scalar, baseUrl) };
@@ -219,25 +224,26 @@ function decodeSegment(text: string): string | undefined {
   }
 }
 
-interface Kind {
+interface ScalarType {
   readonly name: string;
   readonly fromText: (text: string) => Scalar | undefined;
 }
 
-const kinds: ReadonlyMap<unknown, Kind> = new Map([
+const scalarTypes: ReadonlyMap<unknown, ScalarType> = new Map([
   ['string', { name: 'text', fromText: (text: string) => text }],
   ['integer', { name: 'an integer', fromText: (text: string) => parseNumber(text, /^-?\d+$/) }],
   ['number', { name: 'a number', fromText: (text: string) => parseNumber(text, /^-?\d+(?:\.\d+)?$/) }],
   ['boolean', { name: 'true or false', fromText: parseBoolean }],
 ]);
 
-/** Reads the type from the schema's JSON Schema, which sees through refinements, enums, literals and nullable. */
-function kindOf(schema: z.ZodType<Scalar>): Kind {
+/** Takes the type from JSON Schema, which has one even for refinements, enums, literals and nullable types. */
+function scalarTypeOf(schema: z.ZodType<Scalar>): ScalarType {
   const json = z.toJSONSchema(schema);
   const types = (json.anyOf ?? [json]).flatMap(({ type }) => type);
-  const kind = kinds.get(types.find((type) => type !== 'null'));
-  if (kind === undefined) throw new TypeError('a field of a view needs the schema of a string, a number or a boolean');
-  return kind;
+  const scalarType = scalarTypes.get(types.find((type) => type !== 'null'));
+  if (scalarType === undefined)
+    throw new TypeError('a field of a view needs the schema of a string, a number or a boolean');
+  return scalarType;
 }
 
 function parseNumber(text: string, pattern: RegExp): number | undefined {

@@ -41,7 +41,7 @@ const known: readonly Known[] = [
     why: 'what there is to book are rows',
   },
   { check: valid, status: 400, says: /is not a value that an item here can have/, why: 'no item could ever have it' },
-  { check: valid, status: 400, says: /"parameter":"sort","detail":"names \w+ more than once/, why: 'id is -id, too' },
+  { check: valid, status: 400, says: /"parameter":"sort","detail":"lists \w+ more than once/, why: 'id is -id, too' },
   {
     check: valid,
     status: 400,

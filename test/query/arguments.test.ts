@@ -1,4 +1,4 @@
-/** The rules for every query argument, and the arguments that a service adds to those of lists and items. */
+/** The rules for all query arguments, and the extra arguments of a service. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { z } from 'zod';
@@ -6,7 +6,7 @@ import { type Fault, Problem } from '#http';
 import { createExtraArguments, createListParser, parseItemQuery } from '#query';
 import { parseArgument, readArguments, throwFaults } from '../../src/query/arguments.ts';
 import { anyCharacter } from '../support/any-character.ts';
-import { createHotelView, place } from './hotel-view.ts';
+import { baseUrl, createHotelView } from './hotel-view.ts';
 
 function read(search: string): { readonly values: Record<string, string>; readonly faults: readonly Fault[] } {
   const faults: Fault[] = [];
@@ -26,7 +26,7 @@ describe('readArguments', () => {
     for (const [index, [, detail]] of expected.entries()) assert.match(faults[index]?.detail ?? '', detail);
   };
 
-  it('reads names and values, decoded, with or without the question mark', () => {
+  it('decodes names and values, with or without the question mark', () => {
     check('', {});
     check('?', {});
     check('a=1&b=2', { a: '1', b: '2' });
@@ -35,30 +35,30 @@ describe('readArguments', () => {
     check('?q=Z%C3%BCrich', { q: 'Zürich' });
   });
 
-  it('refuses an argument without a value and a repeated one, each once, and returns none of their values', () => {
+  it('reports an empty or repeated argument once, and does not return its value', () => {
     refuse('?limit', ['limit', /no value/]);
     refuse('?limit=', ['limit', /no value/]);
     refuse('?a=1&a=2&a=3&b=1', ['a', /more than once/]);
     assert.deepEqual(read('?limit=&a=1&a=2&b=1').values, { b: '1' });
   });
 
-  it('refuses broken percent-encoding, bare bytes and NUL', () => {
+  it('rejects invalid percent-encoding, unencoded bytes and NUL', () => {
     for (const part of ['%zz=1', 'a=%E0%A4', 'a=%', 'a=ü', 'a=b c', 'a=%00', '\u{d800}=1'])
       refuse(`?${part}`, [undefined, /percent-encoded/]);
   });
 
-  it('lists all bad arguments at once, in order', () => {
+  it('reports all invalid arguments together, in order', () => {
     refuse('?a=&%zz&b=1&b=2', ['a', /no value/], [undefined, /"%zz"/], ['b', /more than once/]);
   });
 
-  it('reads the names of object members like other names', () => {
+  it('accepts names of built-in object members like any other name', () => {
     assert.deepEqual(Object.entries(read('?__proto__=1&constructor=2').values), [
       ['__proto__', '1'],
       ['constructor', '2'],
     ]);
   });
 
-  it('refuses a search of more than 4096 characters or 32 arguments as a whole', () => {
+  it('rejects a query string of more than 4096 characters or 32 arguments as a whole', () => {
     const search = (count: number) => Array.from({ length: count }, (_, index) => `a${index}=1`).join('&');
     for (const mark of ['', '?'])
       refuse(`${mark}a=${'x'.repeat(4095)}`, [undefined, /^The query is longer than 4096 characters\.$/]);
@@ -79,7 +79,7 @@ describe('readArguments', () => {
 });
 
 describe('parseArgument', () => {
-  it('reads what URLSearchParams writes', () => {
+  it('parses the output of URLSearchParams', () => {
     const text = fc.string({ unit: anyCharacter }).filter((value) => !value.includes('\0'));
     fc.assert(
       fc.property(text, text, (name, value) => {
@@ -90,7 +90,7 @@ describe('parseArgument', () => {
 });
 
 describe('throwFaults', () => {
-  it('throws one problem with all faults, and nothing when there are none', () => {
+  it('throws one problem with all faults, if there are any', () => {
     throwFaults([]);
     const faults = [{ parameter: 'a', detail: 'x' }];
     assert.throws(
@@ -102,7 +102,7 @@ describe('throwFaults', () => {
 
 const view = createHotelView();
 
-const own = z
+const extra = z
   .object({
     check_in: z.iso.date().optional(),
     check_out: z.iso.date().optional(),
@@ -111,18 +111,18 @@ const own = z
   .superRefine(({ check_in, check_out }, context) => {
     if ((check_in === undefined) === (check_out === undefined)) return;
     const path = check_in === undefined ? ['check_in'] : ['check_out'];
-    context.addIssue({ code: 'custom', path, message: 'is missing beside the other' });
+    context.addIssue({ code: 'custom', path, message: 'is required with the other date' });
   });
 
-const parseList = createListParser(view, { extra: own });
-const reader = createExtraArguments(own);
+const parseList = createListParser(view, { extra });
+const reader = createExtraArguments(extra);
 
-const readings = {
-  'a list': (search: string) => parseList(search, place).extra,
+const parsers = {
+  'a list': (search: string) => parseList(search, baseUrl).extra,
   'an item': (search: string) => parseItemQuery(view, search, reader).extra,
 };
 
-for (const [what, read] of Object.entries(readings))
+for (const [what, read] of Object.entries(parsers))
   describe(`the extra arguments of ${what}`, () => {
     const check = (search: string, expected: object) => assert.deepEqual(read(search), expected, search);
 
@@ -139,22 +139,22 @@ for (const [what, read] of Object.entries(readings))
         },
       );
 
-    it('are what the schema makes of them', () => {
+    it('are parsed by their schema', () => {
       const stay = { check_in: '2030-01-01', check_out: '2030-01-03' };
       check('?check_in=2030-01-01&check_out=2030-01-03&guests=2&fields=id', { ...stay, guests: 2 });
       for (const search of ['', '?', '?fields=id']) check(search, {});
     });
 
-    it('are refused together with all others, each by its name, and are among the known ones', () => {
+    it('are reported together with other invalid arguments, and listed as known', () => {
       const unknown = { parameter: 'colour', detail: 'check_in, check_out, guests' };
       const invalid = ['check_in', 'guests'].map((name) => ({ parameter: name, detail: '' }));
       refuse('?check_in=soon&check_out=2030-01-02&guests=x&colour=red', unknown, ...invalid);
-      refuse('?check_in=2030-01-01', { parameter: 'check_out', detail: 'is missing beside the other' });
+      refuse('?check_in=2030-01-01', { parameter: 'check_out', detail: 'is required with the other date' });
     });
   });
 
 describe('createListParser', () => {
-  it('refuses at start an extra argument that is not optional or has the name of another', () => {
+  it('throws for an extra argument that is required, or has the name of another argument', () => {
     for (const name of ['city', 'limit', 'after'])
       assert.throws(() => createListParser(view, { extra: z.object({ [name]: z.string().optional() }) }), TypeError);
     assert.throws(() => createListParser(view, { extra: z.object({ day: z.string() }) }));

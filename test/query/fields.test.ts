@@ -1,4 +1,4 @@
-/** `fields` names the members of a partial item. */
+/** The arguments `fields` and `sort`, which list names of fields. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parseFields, parseSort } from '../../src/query/fields.ts';
@@ -13,15 +13,15 @@ describe('parseFields', () => {
 
   const refuse = (text: string, detail: string) => assert.deepEqual(parseFields(view, text), { ok: false, detail });
 
-  it('returns names in the order of the view, each once, and undefined for all of them', () => {
+  it('returns each name once, in the order of the view, and undefined for all fields', () => {
     check('city,id', ['id', 'city']);
     check('id,id,id', ['id']);
     for (const all of ['*', 'id,*', names.toReversed().join(',')]) check(all, undefined);
   });
 
-  it('names the unknown and the known fields', () => {
-    refuse('id,ctiy', '"ctiy" is no field; known: id, name, city, open, code');
-    refuse('a,b', '"a", "b" are no fields; known: id, name, city, open, code');
+  it('lists unknown and known fields', () => {
+    refuse('id,ctiy', '"ctiy" is not a field; known: id, name, city, open, code');
+    refuse('a,b', '"a", "b" are not fields; known: id, name, city, open, code');
   });
 
   it('accepts only exact public names', () => {
@@ -30,17 +30,17 @@ describe('parseFields', () => {
     }
   });
 
-  it('repeats only a few of many unknown names', () => {
-    const reading = parseFields(view, Array.from({ length: 500 }, (_, index) => `x${index}`).join(','));
-    assert.ok(!reading.ok && reading.detail.length < 200);
+  it('lists only a few of many unknown names', () => {
+    const parsed = parseFields(view, Array.from({ length: 500 }, (_, index) => `x${index}`).join(','));
+    assert.ok(!parsed.ok && parsed.detail.length < 200);
   });
 
-  it('returns exactly the names that were asked for, in any order and number', () => {
+  it('returns exactly the requested names, in whatever order and number they are given', () => {
     fc.assert(
-      fc.property(fc.array(fc.constantFrom(...names), { minLength: 1 }), (asked) => {
-        const reading = parseFields(view, asked.join(','));
-        const expected = names.filter((name) => asked.includes(name));
-        assert.deepEqual(reading.ok && (reading.value ?? names), expected);
+      fc.property(fc.array(fc.constantFrom(...names), { minLength: 1 }), (requested) => {
+        const parsed = parseFields(view, requested.join(','));
+        const expected = names.filter((name) => requested.includes(name));
+        assert.deepEqual(parsed.ok && (parsed.value ?? names), expected);
       }),
     );
   });
@@ -54,12 +54,12 @@ describe('parseSort', () => {
     });
 
   const refuse = (text: string, detail: RegExp) => {
-    const reading = parseSort(view, text);
-    assert.ok(!reading.ok, `took ${text}`);
-    assert.match(reading.detail, detail);
+    const parsed = parseSort(view, text);
+    assert.ok(!parsed.ok, `accepted ${text}`);
+    assert.match(parsed.detail, detail);
   };
 
-  it('returns columns in the given order, and the key at the end unless it is named', () => {
+  it('returns columns in the given order, followed by the key unless it is among them', () => {
     check('city', ['town', false], ['id', false]);
     check('-city,name', ['town', true], ['name', false], ['id', false]);
     check('-id', ['id', true]);
@@ -67,12 +67,12 @@ describe('parseSort', () => {
     check('code', ['stars', false], ['id', false]);
   });
 
-  it('names the unknown and the known fields', () => {
-    refuse('town', /"town" is no field; known: id, name/);
-    refuse('name,', /"" is no field/);
-    refuse('--name', /"-name" is no field/);
-    refuse('+name', /"\+name" is no field/);
+  it('lists unknown and known fields', () => {
+    refuse('town', /"town" is not a field; known: id, name/);
+    refuse('name,', /"" is not a field/);
+    refuse('--name', /"-name" is not a field/);
+    refuse('+name', /"\+name" is not a field/);
   });
 
-  it('refuses a field that is named twice', () => refuse('name,-name', /names name more than once/));
+  it('rejects a field that is listed twice', () => refuse('name,-name', /lists name more than once/));
 });

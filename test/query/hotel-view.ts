@@ -1,4 +1,4 @@
-/** The view of the tests of this folder: plain columns, a renamed one and a computed one. */
+/** The view that the tests in this folder use, with unchanged, renamed and computed columns. */
 import { z } from 'zod';
 import { createView, type Scalar, type View } from '#query';
 
@@ -10,7 +10,7 @@ export interface Hotel {
   readonly open: boolean;
 }
 
-export const place = 'https://example.test/v1/';
+export const baseUrl = 'https://example.test/v1/';
 
 export function createHotelView(): View<Hotel> {
   return createView<Hotel>({

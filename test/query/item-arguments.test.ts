@@ -1,4 +1,4 @@
-/** A single item takes `fields` and nothing else. */
+/** The query string of a single item, which accepts only `fields`. */
 import assert from 'node:assert/strict';
 import type { Problem } from '#http';
 import { parseItemQuery } from '#query';
@@ -10,14 +10,14 @@ describe('parseItemQuery', () => {
   const check = (search: string, fields: readonly string[] | undefined) =>
     assert.deepEqual(parseItemQuery(view, search), { fields });
 
-  it('returns the fields that are asked for', () => {
+  it('returns the requested fields', () => {
     check('', undefined);
     check('?', undefined);
     check('?fields=*', undefined);
     check('?fields=city,id', ['id', 'city']);
   });
 
-  it('refuses all other arguments at once, and names the known one', () => {
+  it('reports all other arguments together, and lists the known one', () => {
     assert.throws(
       () => parseItemQuery(view, '?limit=1&fields=x&city=Bern&a=&a='),
       ({ slug, errors = [] }: Problem) => {
@@ -25,7 +25,7 @@ describe('parseItemQuery', () => {
         const names = [...new Set(errors.map(({ parameter }) => parameter))];
         assert.deepEqual(names.toSorted(), ['a', 'city', 'fields', 'limit']);
         const limit = errors.find(({ parameter }) => parameter === 'limit');
-        assert.equal(limit?.detail, '"limit" is no argument here; known: fields');
+        assert.equal(limit?.detail, '"limit" is not an argument here; known: fields');
         return true;
       },
     );

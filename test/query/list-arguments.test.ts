@@ -1,11 +1,11 @@
-/** What a client can ask of a collection, and how other requests are refused. */
+/** The query string of a collection: what clients can request, and how invalid requests are rejected. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { Problem } from '#http';
 import { createListParser, createView, type ListQuery } from '#query';
 import { anyCharacter } from '../support/any-character.ts';
-import { createHotelView, type Hotel, place } from './hotel-view.ts';
+import { baseUrl, createHotelView, type Hotel } from './hotel-view.ts';
 
 const view = createHotelView();
 const parse = createListParser(view, {
@@ -13,7 +13,7 @@ const parse = createListParser(view, {
   defaultSort: [{ column: 'name', descending: false }],
 });
 
-const plain: ListQuery<Hotel> = {
+const defaults: ListQuery<Hotel> = {
   offset: 0,
   limit: 20,
   fields: undefined,
@@ -27,7 +27,7 @@ const plain: ListQuery<Hotel> = {
 
 function faultsOf(search: string): readonly (readonly [string, string])[] {
   try {
-    parse(search, place);
+    parse(search, baseUrl);
     return [];
   } catch (error) {
     assert.ok(error instanceof Problem && error.status === 400 && error.slug === 'bad-argument');
@@ -37,7 +37,7 @@ function faultsOf(search: string): readonly (readonly [string, string])[] {
 
 describe('createListParser', () => {
   const check = (search: string, expected: Partial<ListQuery<Hotel>>) =>
-    assert.deepEqual(parse(search, place), { ...plain, ...expected });
+    assert.deepEqual(parse(search, baseUrl), { ...defaults, ...expected });
 
   const refuse = (search: string, name: string, detail: RegExp) => {
     const faults = faultsOf(search);
@@ -49,17 +49,17 @@ describe('createListParser', () => {
     assert.match(faults[0]?.[1] ?? '', detail);
   };
 
-  it('returns the defaults for an empty query, always the same object', () => {
+  it('returns the same defaults object for every empty query string', () => {
     check('', {});
-    assert.equal(parse('', place), parse('?', place));
+    assert.equal(parse('', baseUrl), parse('?', baseUrl));
   });
 
   it('returns frozen data', () => {
-    for (const query of [parse('', place), parse('?city=Bern&q=a&fields=id&sort=name', place)])
+    for (const query of [parse('', baseUrl), parse('?city=Bern&q=a&fields=id&sort=name', baseUrl)])
       assert.ok(Object.values(query).every((value) => Object.isFrozen(value)) && Object.isFrozen(query));
   });
 
-  it('reads offset and limit, where a limit above 100 means 100', () => {
+  it('parses offset and limit, and reduces a limit above 100 to 100', () => {
     check('?offset=40&limit=5', { offset: 40, limit: 5 });
     check(`?offset=${Number.MAX_SAFE_INTEGER}`, { offset: Number.MAX_SAFE_INTEGER });
     for (const text of ['100', '101', '9'.repeat(30)]) check(`?limit=${text}`, { limit: 100 });
@@ -68,7 +68,7 @@ describe('createListParser', () => {
       refuse(`?offset=${text}`, 'offset', /0 to 9007199254740991/);
   });
 
-  it('filters by every public field, through its schema, as a column of the row', () => {
+  it('validates a filter by the schema of its field, and returns the value of the column', () => {
     check('?city=Bern&id=7', {
       filters: [
         { column: 'town', value: 'Bern' },
@@ -85,54 +85,54 @@ describe('createListParser', () => {
     refuse(`?city=${'x'.repeat(501)}`, 'city', /more than 500 characters/);
   });
 
-  it('returns the text to search for with the columns to search in, if there are any', () => {
+  it('returns the search text with the searchable columns, and rejects `q` if there are none', () => {
     check('?q=50%25+off', { search: { text: '50% off', columns: ['name', 'town'] } });
     refuse(`?q=${'x'.repeat(201)}`, 'q', /200/);
     const unsearchable = createListParser(view);
-    assert.throws(() => unsearchable('?q=a', place), { slug: 'bad-argument' });
-    assert.deepEqual(unsearchable('', place).sort, [{ column: 'id', descending: false }]);
+    assert.throws(() => unsearchable('?q=a', baseUrl), { slug: 'bad-argument' });
+    assert.deepEqual(unsearchable('', baseUrl).sort, [{ column: 'id', descending: false }]);
   });
 
-  it('reads fields and sort', () => {
+  it('parses fields and sort', () => {
     check('?fields=city,id', { fields: ['id', 'city'] });
     check('?sort=-id', { sort: [{ column: 'id', descending: true }] });
-    refuse('?fields=town', 'fields', /"town" is no field/);
-    refuse('?sort=town', 'sort', /"town" is no field/);
+    refuse('?fields=town', 'fields', /"town" is not a field/);
+    refuse('?sort=town', 'sort', /"town" is not a field/);
   });
 
-  it('names an unknown argument and the known ones', () => {
+  it('reports an unknown argument and lists the known ones', () => {
     refuse(
       '?pgae=2',
       'pgae',
-      /^"pgae" is no argument here; known: offset, limit, fields, sort, after, total, q, id, name, city, open, code$/,
+      /^"pgae" is not an argument here; known: offset, limit, fields, sort, after, total, q, id, name, city, open, code$/,
     );
     for (const name of ['town', 'Limit', '__proto__', 'constructor', 'toString', 'limit%5B%5D']) {
       assert.equal(faultsOf(`?${name}=1`).length, 1, name);
     }
   });
 
-  it('reports all bad arguments at once', () => {
+  it('reports all invalid arguments together', () => {
     const pointers = faultsOf('?limit=0&limits=1&offset=-1&city=&fields=x&sort=y&id=z&name=a&name=b').map(([at]) => at);
     assert.deepEqual(pointers.toSorted(), ['city', 'fields', 'id', 'limit', 'limits', 'name', 'offset', 'sort']);
   });
 
-  it('does not carry anything from one request to the next', () => {
-    parse('?city=Bern&limit=3', place);
+  it('keeps no state between requests', () => {
+    parse('?city=Bern&limit=3', baseUrl);
     check('', {});
     check('?offset=1', { offset: 1 });
   });
 
-  it('returns a list query or throws bad-argument for any search', () => {
+  it('returns a list query or throws bad-argument for any query string', () => {
     const text = fc.string({ unit: anyCharacter });
     const searches = fc.array(fc.tuple(text, text)).map((pairs) => String(new URLSearchParams(pairs)));
     fc.assert(
       fc.property(searches, (search) => {
-        assert.ok(faultsOf(search).length > 0 || Object.isFrozen(parse(search, place)));
+        assert.ok(faultsOf(search).length > 0 || Object.isFrozen(parse(search, baseUrl)));
       }),
     );
   });
 
-  it('refuses at start a view whose field would hide an argument', () => {
+  it('throws for a view with a field that is named like an argument', () => {
     const hiding = createView<{ id: number }>({ key: 'id', fields: { limit: { column: 'id', schema: z.int32() } } });
     assert.throws(() => createListParser(hiding), TypeError);
   });

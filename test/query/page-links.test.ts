@@ -1,20 +1,20 @@
-/** Links lead through a collection page by page, without repeating or skipping. */
+/** Page links, which lead through a collection without repeating or skipping items. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { createListParser, cursorLinks, formatLinkHeader, offsetLinks, type PageLinks } from '#query';
 import { anyCharacter } from '../support/any-character.ts';
-import { createHotelView, place } from './hotel-view.ts';
+import { baseUrl, createHotelView } from './hotel-view.ts';
 
 const parse = createListParser(createHotelView(), { searchable: ['name'] });
 const path = '/travel/v1/hotels/';
 const searchOf = (link: string) => link.slice(link.indexOf('?'));
 const counts = { limit: fc.integer({ min: 1, max: 100 }), total: fc.integer({ min: 0, max: 1000 }) };
 
-/** The offsets that the links lead to. */
+/** Returns the offset in each link. */
 function offsets(offset: number, limit: number, total: number): Record<string, number> {
   const links = offsetLinks({ offset, limit, total, path, search: '' });
   return Object.fromEntries(
-    Object.entries(links).map(([relation, link]) => [relation, parse(searchOf(link), place).offset]),
+    Object.entries(links).map(([relation, link]) => [relation, parse(searchOf(link), baseUrl).offset]),
   );
 }
 
@@ -22,7 +22,7 @@ describe('offsetLinks', () => {
   const check = (offset: number, limit: number, total: number, expected: Readonly<Record<string, number>>) =>
     assert.deepEqual(offsets(offset, limit, total), expected);
 
-  it('has prev and next where there are such pages, and leads back to the last page from past the end', () => {
+  it('has prev and next if such pages exist, and prev is the last page when beyond the end', () => {
     check(0, 20, 45, { self: 0, first: 0, next: 20, last: 40 });
     check(20, 20, 45, { self: 20, first: 0, prev: 0, next: 40, last: 40 });
     check(5, 20, 45, { self: 5, first: 0, prev: 0, next: 25, last: 40 });
@@ -34,7 +34,7 @@ describe('offsetLinks', () => {
     check(1000, 20, 40, { self: 1000, first: 0, prev: 20, last: 20 });
   });
 
-  it('visits every item exactly once by following next from first, and ends at last', () => {
+  it('visits every item exactly once when following next from first to last', () => {
     fc.assert(
       fc.property(counts.limit, fc.nat(200), (limit, total) => {
         const seen: number[] = [];
@@ -52,7 +52,7 @@ describe('offsetLinks', () => {
     );
   });
 
-  it('leads back with prev to where next came from', () => {
+  it('returns to the same page with next and then prev', () => {
     fc.assert(
       fc.property(counts.limit, counts.total, fc.nat(1100), (limit, total, offset) => {
         const { next } = offsets(offset, limit, total);
@@ -61,25 +61,25 @@ describe('offsetLinks', () => {
     );
   });
 
-  it('keeps the other arguments in their order, and ends with the offset and the limit in force', () => {
+  it('preserves the other arguments in their order, and appends the offset and the limit in force', () => {
     const search = '?sort=-name&limit=500&q=a+b&offset=0&city=Bern';
-    const { limit } = parse(search, place);
+    const { limit } = parse(search, baseUrl);
     const links = offsetLinks({ offset: 0, limit, total: 109, path, search });
     assert.equal(links.next, `${path}?sort=-name&q=a%20b&city=Bern&offset=100&limit=100`);
   });
 
-  it('makes links that ask for the same list at another offset', () => {
+  it('requests the same list at another offset', () => {
     const text = fc
       .string({ unit: anyCharacter, minLength: 1, maxLength: 20 })
       .filter((value) => !value.includes('\0'));
     fc.assert(
       fc.property(text, text, counts.limit, fc.nat(500), (q, city, limit, offset) => {
         const search = `?${new URLSearchParams({ q, city, limit: String(limit), offset: String(offset), fields: 'id,city' })}`;
-        const query = parse(search, place);
+        const query = parse(search, baseUrl);
         const links: PageLinks = offsetLinks({ offset, limit, total: 300, path, search });
         for (const link of Object.values<string>({ ...links })) {
           assert.ok(link.startsWith(`${path}?`));
-          assert.deepEqual({ ...parse(searchOf(link), place), offset }, query);
+          assert.deepEqual({ ...parse(searchOf(link), baseUrl), offset }, query);
         }
       }),
     );
@@ -90,7 +90,7 @@ describe('offsetLinks without a total', () => {
   const links = (offset: number, hasMore: boolean) =>
     offsetLinks({ offset, limit: 20, total: undefined, hasMore, path, search: '?total=false' });
 
-  it('has no last, and next while there is more', () => {
+  it('has no last, and has next while there are more rows', () => {
     const at = (offset: number) => `${path}?total=false&offset=${offset}&limit=20`;
     assert.deepEqual(links(20, true), { self: at(20), first: at(0), prev: at(0), next: at(40) });
     assert.deepEqual(links(0, false), { self: at(0), first: at(0) });
@@ -98,7 +98,7 @@ describe('offsetLinks without a total', () => {
 });
 
 describe('cursorLinks', () => {
-  it('continues after the last row, unless the page is the last, and starts again with start', () => {
+  it('has next unless it is the last page, and first is `start`', () => {
     const search = '?city=Bern&after=Wabc&limit=5&total=false';
     const at = (cursor: string) => `${path}?city=Bern&total=false&after=${cursor}&limit=5`;
     const [self, first] = [at('Wabc'), at('start')];
@@ -108,7 +108,7 @@ describe('cursorLinks', () => {
 });
 
 describe('formatLinkHeader', () => {
-  it('has each link with its relation', () => {
+  it('contains each link with its relation', () => {
     const links = offsetLinks({ offset: 0, limit: 20, total: 30, path: '/v1/hotels/', search: '' });
     assert.equal(
       formatLinkHeader(links),
@@ -117,7 +117,7 @@ describe('formatLinkHeader', () => {
     );
   });
 
-  it('has the same links and nothing else, for any query', () => {
+  it('contains exactly the links, for any query string', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCharacter }), fc.nat(100), (search, offset) => {
         const links = offsetLinks({ offset, limit: 20, total: 70, path: '/v1/hotels/', search });
@@ -130,7 +130,7 @@ describe('formatLinkHeader', () => {
     );
   });
 
-  it('is left out beyond 4 KiB, which a proxy in front of the gateway might refuse', () => {
+  it('omits the header beyond 4 KiB, which a proxy in front of the gateway might reject', () => {
     const headerOf = (length: number) =>
       formatLinkHeader(cursorLinks({ limit: 1, next: undefined, path: '/', search: `?name=${'x'.repeat(length)}` }));
     const empty = headerOf(0)?.length ?? 0;

@@ -1,21 +1,21 @@
-/** The documented schemas agree with the parsers: the same names, bounds and fields. */
+/** The documented schemas, which must agree with the parsers on names, bounds and fields. */
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { createListParser, itemArguments, itemSchema, type ListOptions, toPublicItem } from '#query';
-import { createHotelView, type Hotel, hotel, place } from './hotel-view.ts';
+import { baseUrl, createHotelView, type Hotel, hotel } from './hotel-view.ts';
 
 const view = createHotelView();
 const extra = z.object({ near: z.string().optional() });
 
-/** The known arguments, as a refusal lists them. */
+/** Returns the known arguments, taken from the error for an unknown one. */
 function knownTo(options: ListOptions<Hotel, { near?: string | undefined }>): string[] {
   try {
-    createListParser(view, options)('?nonsense=1', place);
+    createListParser(view, options)('?nonsense=1', baseUrl);
   } catch (problem) {
     const [{ detail }] = (problem as { errors: [{ detail: string }] }).errors;
     return detail.replace(/^.*known: /, '').split(', ');
   }
-  throw new Error('it was not refused');
+  throw new Error('the argument was not rejected');
 }
 
 describe('the schema of a list', () => {
@@ -26,15 +26,15 @@ describe('the schema of a list', () => {
     });
   }
 
-  it('has the bounds and the defaults of the parser', () => {
+  it('has the same bounds and defaults as the parser', () => {
     const parser = createListParser(view, { searchable: ['name'] });
     const schema = parser.schema();
     const { limit, offset, total } = schema.parse({}) as Record<string, unknown>;
-    const plain = parser('', place);
+    const plain = parser('', baseUrl);
     assert.deepEqual({ limit, offset, total }, { limit: plain.limit, offset: plain.offset, total: true });
     const agree = (name: string, value: string | number) => {
       const isDocumented = schema.safeParse({ [name]: value }).success;
-      const ask = () => parser(`?${name}=${value}`, place);
+      const ask = () => parser(`?${name}=${value}`, baseUrl);
       if (isDocumented) assert.doesNotThrow(ask, `${name}=${value}`);
       else assert.throws(ask, { slug: 'bad-argument' }, `${name}=${value}`);
       return isDocumented;
@@ -52,25 +52,25 @@ describe('the schema of a list', () => {
       assert.equal(agree(name, value), isValid, `${name}=${value}`);
   });
 
-  it('has the sort terms of the parser', () => {
+  it('has the same sort terms as the parser', () => {
     const parser = createListParser(view);
     const { sort } = parser.schema().shape as { sort: z.ZodType };
     for (const term of ['city', '-city']) {
       assert.ok(sort.safeParse([term]).success);
-      assert.doesNotThrow(() => parser(`?sort=${term}`, place));
+      assert.doesNotThrow(() => parser(`?sort=${term}`, baseUrl));
     }
     assert.ok(!sort.safeParse(['town']).success);
   });
 });
 
 describe('the schema of an item', () => {
-  it('accepts what the view shows, and nothing less', () => {
-    const whole = toPublicItem(view, hotel, undefined, place);
+  it('accepts the items that the view shows, and requires all fields', () => {
+    const whole = toPublicItem(view, hotel, undefined, baseUrl);
     assert.deepEqual(itemSchema(view).parse(whole), whole);
     assert.ok(!itemSchema(view).safeParse({ ...whole, id: undefined }).success);
   });
 
-  it('has the fields and the extra arguments as its arguments', () => {
+  it('has `fields` and the extra arguments as its arguments', () => {
     const { shape } = itemArguments(view, extra);
     assert.deepEqual(Object.keys(shape), ['near', 'fields']);
     const { fields } = shape as { fields: z.ZodType };

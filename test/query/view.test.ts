@@ -1,39 +1,39 @@
-/** Views: which fields of a row are shown, under which names, and how text becomes a value of a field. */
+/** Views: which fields of a row are shown, under which names, and how text is parsed as the value of a field. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { createListParser, createView, parseItemQuery, type Scalar, toPublicItem, urlField } from '#query';
 import { createScalarReader, parseWholeNumber } from '../../src/query/view.ts';
 import { anyCharacter } from '../support/any-character.ts';
-import { createHotelView, hotel, place } from './hotel-view.ts';
+import { baseUrl, createHotelView, hotel } from './hotel-view.ts';
 
 const view = createHotelView();
 
 describe('toPublicItem', () => {
   const check = (fields: readonly string[] | undefined, expected: object) => {
-    const item = toPublicItem(view, hotel, fields, place);
+    const item = toPublicItem(view, hotel, fields, baseUrl);
     assert.deepEqual(item, expected);
     assert.deepEqual(Object.keys(item), Object.keys(expected));
   };
 
-  it('shows the fields that are asked for, or all, in the order of the view', () => {
+  it('shows the requested fields, or all, in the order of the view', () => {
     check(undefined, { id: 7, name: 'Astoria', city: 'Bern', open: true, code: 's4' });
     check(['code', 'id'], { id: 7, code: 's4' });
     check([], {});
   });
 
-  it('shows no column that is not a field of the view', () => {
+  it('hides columns that are not fields of the view', () => {
     const row = { ...hotel, secret: 'x' };
-    assert.ok(!('secret' in toPublicItem(view, row, undefined, place)));
-    assert.deepEqual(toPublicItem(view, row, ['secret', 'town', '__proto__'], place), {});
+    assert.ok(!('secret' in toPublicItem(view, row, undefined, baseUrl)));
+    assert.deepEqual(toPublicItem(view, row, ['secret', 'town', '__proto__'], baseUrl), {});
   });
 
-  it('shows the same values for any choice of fields as for the whole item', () => {
-    const whole = toPublicItem(view, hotel, undefined, place);
+  it('shows the same values for a selection of fields as for the whole item', () => {
+    const whole = toPublicItem(view, hotel, undefined, baseUrl);
     fc.assert(
       fc.property(fc.subarray(Object.keys(whole)), (names) => {
         const expected = Object.fromEntries(Object.entries(whole).filter(([name]) => names.includes(name)));
-        assert.deepEqual(toPublicItem(view, hotel, names, place), expected);
+        assert.deepEqual(toPublicItem(view, hotel, names, baseUrl), expected);
       }),
     );
   });
@@ -45,7 +45,7 @@ describe('toPublicItem', () => {
   });
 });
 
-describe('a field that is only shown', () => {
+describe('a derived field', () => {
   interface Room {
     readonly id: number;
     readonly cents: number | null;
@@ -61,7 +61,7 @@ describe('a field that is only shown', () => {
     },
   });
 
-  it('has its position in the item, and is absent when it is undefined', () => {
+  it('is shown in its position, and omitted when it is undefined', () => {
     assert.deepEqual(Object.entries(toPublicItem(rooms, { id: 1, cents: 250 }, undefined, 'x/')), [
       ['price', { amount: '2.50', at: 'x/' }],
       ['id', 1],
@@ -69,16 +69,16 @@ describe('a field that is only shown', () => {
     assert.deepEqual(toPublicItem(rooms, { id: 1, cents: null }, undefined, 'x/'), { id: 1 });
   });
 
-  it('can be asked for by name, but neither filtered nor sorted by', () => {
+  it('can be selected by name, but cannot filter or sort', () => {
     assert.deepEqual(parseItemQuery(rooms, '?fields=price').fields, ['price']);
     const parse = createListParser(rooms);
     assert.throws(() => parse('?price=1', ''), { slug: 'bad-argument' });
     assert.throws(() => parse('?sort=price', ''), {
-      errors: [{ parameter: 'sort', detail: '"price" is no field; known: id' }],
+      errors: [{ parameter: 'sort', detail: '"price" is not a field; known: id' }],
     });
   });
 
-  it('makes the view depend on the base URL, as a computed field does', () => {
+  it('makes the view depend on the base URL, like a computed field', () => {
     assert.deepEqual([rooms.usesBaseUrl, view.usesBaseUrl], [true, true]);
     assert.equal(
       createView<Room>({ key: 'id', fields: { id: { column: 'id', schema: z.int32() } } }).usesBaseUrl,
@@ -88,7 +88,7 @@ describe('a field that is only shown', () => {
 });
 
 describe('createView', () => {
-  it('refuses a field whose name would change the order of an object, or whose schema is not scalar', () => {
+  it('rejects a field whose name is not in snake_case or whose schema is not scalar', () => {
     const create = (name: string, schema: z.ZodType<Scalar>) =>
       createView<{ id: number }>({ key: 'id', fields: { [name]: { column: 'id', schema } } });
     for (const name of ['0', '__proto__', 'camelCase', 'a-b', ''])
@@ -106,36 +106,36 @@ describe('urlField', () => {
     readonly id: string;
   }
 
-  const baseUrl = 'https://example.test/api/v1/';
+  const apiUrl = 'https://example.test/api/v1/';
   const url = urlField<Row>({ column: 'id', schema: z.string().min(1), path: 'things/' });
   const things = createView<Row>({ key: 'id', fields: { url } });
   const parse = createListParser(things);
-  const filterFor = (text: string) => parse(`?url=${encodeURIComponent(text)}`, baseUrl).filters[0]?.value;
+  const filterFor = (text: string) => parse(`?url=${encodeURIComponent(text)}`, apiUrl).filters[0]?.value;
 
   it('shows the base URL, the path and the encoded key', () => {
-    assert.deepEqual(toPublicItem(things, { id: 'a b/c' }, undefined, baseUrl), { url: `${baseUrl}things/a%20b%2Fc` });
+    assert.deepEqual(toPublicItem(things, { id: 'a b/c' }, undefined, apiUrl), { url: `${apiUrl}things/a%20b%2Fc` });
   });
 
-  it('reads the key from every URL that it makes', () => {
+  it('parses the key from every URL that it shows', () => {
     const key = fc.string({ unit: anyCharacter, minLength: 1, maxLength: 50 }).filter((text) => !text.includes('\0'));
     fc.assert(
       fc.property(key, (id) => {
-        assert.equal(filterFor(String(toPublicItem(things, { id }, undefined, baseUrl)['url'])), id);
+        assert.equal(filterFor(String(toPublicItem(things, { id }, undefined, apiUrl)['url'])), id);
       }),
     );
   });
 
-  it('returns the key in the type of its column', () => {
+  it('returns the key with the type of its column', () => {
     const numbered = createView<{ id: number }>({
       key: 'id',
       fields: { url: urlField({ column: 'id', schema: z.int32() }) },
     });
-    const { filters } = createListParser(numbered)(`url=${baseUrl}12`, baseUrl);
+    const { filters } = createListParser(numbered)(`url=${apiUrl}12`, apiUrl);
     assert.deepEqual(filters, [{ column: 'id', value: 12 }]);
   });
 
-  it('refuses URLs of another server, of no item and of more than an item', () => {
-    const ends = ['', '1/2', '1?a=b', '%zz'].map((end) => `${baseUrl}things/${end}`);
+  it('rejects relative URLs, URLs of other servers, and URLs that are not of an item', () => {
+    const ends = ['', '1/2', '1?a=b', '%zz'].map((end) => `${apiUrl}things/${end}`);
     for (const text of [...ends, 'https://other.test/api/v1/things/1', 'things/1', '/api/v1/things/1'])
       assert.throws(() => filterFor(text), { slug: 'bad-argument' });
   });
@@ -146,12 +146,12 @@ describe('createScalarReader', () => {
     assert.deepEqual(createScalarReader(schema)(text), { ok: true, value: expected });
 
   const refuse = (schema: z.ZodType<Scalar>, text: string, detail: RegExp) => {
-    const reading = createScalarReader(schema)(text);
-    assert.ok(!reading.ok, `took ${text}`);
-    assert.match(reading.detail, detail);
+    const parsed = createScalarReader(schema)(text);
+    assert.ok(!parsed.ok, `accepted ${text}`);
+    assert.match(parsed.detail, detail);
   };
 
-  it('returns text unchanged, checked by the schema', () => {
+  it('returns text unchanged if the schema accepts it', () => {
     check(z.string(), ' 1 ', ' 1 ');
     check(z.string().min(1).max(3), 'abc', 'abc');
     check(z.enum(['pending', 'confirmed']), 'pending', 'pending');
@@ -160,7 +160,7 @@ describe('createScalarReader', () => {
     refuse(z.enum(['pending', 'confirmed']), 'lost', /^must be "pending" or "confirmed"$/);
   });
 
-  it('reads plain decimal numbers that a column and JavaScript can hold', () => {
+  it('parses plain decimal numbers that fit the column and JavaScript', () => {
     check(z.int32(), '-12', -12);
     check(z.int32().nullable(), '7', 7);
     check(z.number(), '1.50', 1.5);
@@ -170,19 +170,19 @@ describe('createScalarReader', () => {
     for (const text of ['1e3', '9007199254740993']) refuse(z.number(), text, /must be a number/);
   });
 
-  it('reads true and false and no other spelling of them', () => {
+  it('parses only the exact words true and false', () => {
     check(z.boolean(), 'true', true);
     check(z.boolean(), 'false', false);
     for (const text of ['1', 'TRUE', 'yes', '']) refuse(z.boolean(), text, /true or false/);
   });
 
-  it('refuses at once a schema that no scalar fits', () => {
+  it('throws for a schema that is not that of a scalar', () => {
     assert.throws(() => createScalarReader(z.null()), TypeError);
   });
 });
 
 describe('parseWholeNumber', () => {
-  it('reads digits only', () => {
+  it('accepts only digits', () => {
     for (const [text, value] of Object.entries({ 0: 0, '007': 7, 9007199254740991: Number.MAX_SAFE_INTEGER }))
       assert.equal(parseWholeNumber(text), value);
     for (const text of ['', '-1', '+1', '1.0', '1e2', ' 1', '0x1', '١'])

@@ -1,4 +1,4 @@
-/** Items and indexes: their fields, their tags, and 304 for a client that has them. */
+/** Items and indexes: their fields, entity tags, and 304 responses. */
 import assert from 'node:assert/strict';
 import Koa from 'koa';
 import mount from 'koa-mount';
@@ -11,7 +11,7 @@ describe('an item', () => {
   const tagOf = async (url: string, accept = 'application/json') =>
     String((await request(library).get(url).set('Accept', accept).expect(200)).headers['etag']);
 
-  it('is its public fields and nothing else', async () => {
+  it('shows only its public fields', async () => {
     const { text } = await request(library).get('/books/2').expect(200);
     assert.equal(text, '{"id":2,"title":"Ulysses","url":"https://library.test/books/2"}');
   });
@@ -25,11 +25,11 @@ describe('an item', () => {
     ['?fields=title,id', 'application/json', '"4-id.title-json"'],
     ['?fields=*', 'application/json', '"4-json"'],
   ] as const)
-    it(`has the tag ${tag} of its version, selection and representation: ${search} ${accept}`, async () => {
+    it(`has an entity tag made of version, selected fields and representation: ${tag} for ${search} ${accept}`, async () => {
       assert.equal(await tagOf(`/books/2${search}`, accept), tag);
     });
 
-  it('has a digest as its tag when it has no version', async () => {
+  it('has a digest as its entity tag when it has no version', async () => {
     const [one, same, other] = [await tagOf('/notes/1'), await tagOf('/notes/1'), await tagOf('/notes/2')];
     assert.equal(one, same);
     assert.notEqual(one, other);
@@ -37,7 +37,7 @@ describe('an item', () => {
   });
 
   for (const collection of ['books', 'notes'])
-    it(`answers 304 to its tag until it changes: ${collection}`, async () => {
+    it(`responds 304 to its entity tag until it changes: ${collection}`, async () => {
       let shelf = books;
       const changing = serveBooks(() => shelf);
       const { headers } = await request(changing).get(`/${collection}/1`).expect(200);
@@ -48,25 +48,25 @@ describe('an item', () => {
       assert.equal((await again().expect(200)).body.title, 'Emma, revised');
     });
 
-  it('answers 200 to the tag of another representation or selection', async () => {
+  it('responds 200 to the entity tag of another representation or selection', async () => {
     const ask = (url: string) => request(library).get(url).set('If-None-Match', '"4-json"');
     await ask('/books/2').set('Accept', 'application/yaml').expect(200);
     await ask('/books/2?fields=id').expect(200);
     await ask('/books/2').expect(304);
   });
 
-  it('takes `fields` and no other argument', async () => {
+  it('accepts only the argument `fields`', async () => {
     await request(library).get('/books/2?fields=title').expect(200, { title: 'Ulysses' });
     const { body } = await request(library).get('/books/2?fields=isbn&limit=1').expect(400);
     assert.deepEqual(body.errors, [
-      { parameter: 'fields', detail: '"isbn" is no field; known: id, title, url' },
-      { parameter: 'limit', detail: '"limit" is no argument here; known: fields' },
+      { parameter: 'fields', detail: '"isbn" is not a field; known: id, title, url' },
+      { parameter: 'limit', detail: '"limit" is not an argument here; known: fields' },
     ]);
   });
 });
 
 describe('an index', () => {
-  it('has the absolute URLs of the collections, mount path included', async () => {
+  it('lists the absolute URLs of the collections, including the mount path', async () => {
     const entries = { books: 'https://library.test/books/', notes: 'https://library.test/notes/' };
     const { headers } = await request(library).get('/').expect(200, entries);
     await request(library).get('/').set('If-None-Match', String(headers['etag'])).expect(304);
@@ -75,12 +75,12 @@ describe('an index', () => {
     assert.match(body.books, /^http:\/\/127\.0\.0\.1:\d+\/travel\/books\/$/);
   });
 
-  it('takes `fields` and no other argument', async () => {
+  it('accepts only the argument `fields`', async () => {
     await request(library).get('/?fields=notes').expect(200, { notes: 'https://library.test/notes/' });
     const { body } = await request(library).get('/?limit=1&a%2Fb=2').expect(400);
     assert.deepEqual(body.errors, [
-      { parameter: 'limit', detail: '"limit" is no argument here; known: fields' },
-      { parameter: 'a/b', detail: '"a/b" is no argument here; known: fields' },
+      { parameter: 'limit', detail: '"limit" is not an argument here; known: fields' },
+      { parameter: 'a/b', detail: '"a/b" is not an argument here; known: fields' },
     ]);
   });
 });
