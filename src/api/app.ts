@@ -1,4 +1,4 @@
-/** Messages and accounts: one isolated app for each version, the same but for how it shows them. */
+/** The API of messages and accounts: one isolated app per version. Versions differ only in the fields they show. */
 import type Koa from 'koa';
 import type { Context } from 'koa';
 import { z } from 'zod';
@@ -9,9 +9,9 @@ import { createListParser, createView, type Field, urlField, type View } from '#
 import { type ApiInfo, type CollectionDefinition, collection, createResourceApp, index, item, type Route } from '#rest';
 import { type AccountRow, createPageReader, type Database, type MessageRow, type Slot } from '#storage';
 
-/** What differs between versions: what they show of a message beside its id, account and URL. */
+/** The fields of a message that differ between versions, in addition to its id, account and URL. */
 interface VersionViews {
-  /** For the API's description. */
+  /** The version in the OpenAPI document. */
   readonly version: string;
   readonly message: Readonly<Record<string, Field<MessageRow>>> & { readonly content: Field<MessageRow> };
 }
@@ -23,17 +23,17 @@ export interface ApiOptions extends ProblemResponsesOptions {
 
 const versions = { v1, v2 } satisfies Record<string, VersionViews>;
 
-/** The prefix of each is its name. */
+/** The name of a version, which is also its path prefix. */
 export type ApiVersion = keyof typeof versions;
 
-/** The apps by version, for `createVersions`. */
+/** Creates the apps by version, for `createVersions`. */
 export function createApi(options: ApiOptions): Readonly<Record<string, Koa>> {
   return Object.fromEntries(Object.entries(versions).map(([name, views]) => [name, createVersionApp(views, options)]));
 }
 
 function createVersionApp(version: VersionViews, { database, ...responses }: ApiOptions): Koa {
   const { messages, accounts } = createViews(version);
-  // Only what the version shows can be searched: otherwise `q` would reveal what it hides.
+  // Search only what the version shows. Otherwise `q` would reveal hidden text.
   const parser = createListParser(messages, { searchable: [version.message.content.column] });
   const messageList = { view: messages, parser };
   return createResourceApp({
@@ -41,7 +41,7 @@ function createVersionApp(version: VersionViews, { database, ...responses }: Api
     info: infoOf(version),
     routes: [
       index({
-        docs: { operationId: 'getIndex', summary: 'List the collections', description: 'The URL of each.' },
+        docs: { operationId: 'getIndex', summary: 'List the collections', description: 'Returns the URL of each.' },
         path: '/',
         title: 'API',
         entries: { messages: 'messages/', accounts: 'accounts/' },
@@ -52,7 +52,7 @@ function createVersionApp(version: VersionViews, { database, ...responses }: Api
   });
 }
 
-/** How messages are listed, those of all accounts or of one. */
+/** The common part of the lists of all messages and of an account's messages. */
 type MessageList = Pick<CollectionDefinition<MessageRow>, 'view' | 'parser'>;
 
 function messageRoutes(database: Database, list: MessageList): readonly Route[] {
@@ -64,7 +64,7 @@ function messageRoutes(database: Database, list: MessageList): readonly Route[] 
       docs: {
         operationId: 'listMessages',
         summary: 'List messages',
-        description: 'Those of all accounts; `account_id` chooses one.',
+        description: 'Lists the messages of all accounts. Filter by `account_id` to select one.',
       },
       path: '/messages/',
       title: 'Messages',
@@ -72,7 +72,11 @@ function messageRoutes(database: Database, list: MessageList): readonly Route[] 
       find: (_ctx, query) => readPage(undefined, query),
     }),
     item({
-      docs: { operationId: 'getMessage', summary: 'Read a message', description: 'By the number that is its `id`.' },
+      docs: {
+        operationId: 'getMessage',
+        summary: 'Read a message',
+        description: 'A message is identified by its `id`, a number.',
+      },
       path: '/messages/:id',
       title: 'Message',
       view: list.view,
@@ -95,7 +99,11 @@ function accountRoutes(database: Database, view: View<AccountRow>, messageList: 
   const findAccount = (ctx: Context) => readAccount(ctx['params'].id);
   return [
     collection({
-      docs: { operationId: 'listAccounts', summary: 'List accounts', description: 'Without their messages.' },
+      docs: {
+        operationId: 'listAccounts',
+        summary: 'List accounts',
+        description: 'The messages of an account have a list of their own.',
+      },
       path: '/accounts/',
       title: 'Accounts',
       view,
@@ -103,7 +111,11 @@ function accountRoutes(database: Database, view: View<AccountRow>, messageList: 
       find: (_ctx, query) => readPage(undefined, query),
     }),
     item({
-      docs: { operationId: 'getAccount', summary: 'Read an account', description: 'Its messages are below it.' },
+      docs: {
+        operationId: 'getAccount',
+        summary: 'Read an account',
+        description: 'Its messages are listed at `messages/` below its URL.',
+      },
       path: '/accounts/:id',
       title: 'Account',
       view,
@@ -113,7 +125,7 @@ function accountRoutes(database: Database, view: View<AccountRow>, messageList: 
       docs: {
         operationId: 'listAccountMessages',
         summary: 'List the messages of an account',
-        description: 'The same as all messages with its `account_id`.',
+        description: 'Returns the same messages as the list of all messages, filtered by `account_id`.',
         problems: { 'not-found': {} },
       },
       path: '/accounts/:id/messages/',
@@ -137,17 +149,18 @@ function infoOf({ version }: VersionViews): ApiInfo {
   return {
     title: `Messages and accounts, version ${version}`,
     version,
-    description: 'Open to everybody. Every version has the same messages and accounts, and shows them differently.',
+    description:
+      'Needs no credentials. All versions contain the same messages and accounts, but show different fields of them.',
     groups: {
-      '': 'Where to begin.',
-      messages: 'Each of an account. Its `content` is the subject in version 1, and the text in version 2.',
-      accounts: 'Who has messages.',
+      '': 'The entry point.',
+      messages: 'Every message belongs to an account. `content` is its subject in version 1 and its text in version 2.',
+      accounts: 'The owners of messages.',
     },
     problems: { 'storage-unavailable': {} },
   };
 }
 
-// The example is the id of a demo row, so that readers can try it.
+// The example is the ID of a demo row, so that readers can try it.
 const accountId = z.string().meta({ examples: ['demo'] });
 
 function createViews({ message }: VersionViews): { messages: View<MessageRow>; accounts: View<AccountRow> } {
@@ -159,7 +172,7 @@ function createViews({ message }: VersionViews): { messages: View<MessageRow>; a
         column: 'id',
         schema: z
           .string()
-          .regex(messageId, 'must be a whole number above 0, without a 0 before it')
+          .regex(messageId, 'must be a whole number above 0, without leading zeros')
           .meta({ examples: ['1'] }),
         toPublic: String,
         fromPublic: parseMessageId,
@@ -181,7 +194,7 @@ function createViews({ message }: VersionViews): { messages: View<MessageRow>; a
   return { messages, accounts };
 }
 
-/** Ids of messages are 32-bit numbers in one form: `1`, never `01` or `1.0`. */
+/** Message IDs are 32-bit numbers with a single spelling: `1`, never `01` or `1.0`. */
 const messageId = /^[1-9]\d{0,9}$/;
 
 function parseMessageId(text: string): number | undefined {

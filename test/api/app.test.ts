@@ -1,4 +1,4 @@
-/** Messages, accounts and the messages of an account, in each version. */
+/** Messages, accounts and the messages of an account, in each API version. */
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import request from 'supertest';
@@ -24,7 +24,7 @@ const base = 'http://api.example';
 const common = { id: '1', account_id: 'ann', url: `${base}/messages/1` };
 
 const versions = {
-  // `found`: the messages in which a search finds a word of their text that is not in their subject.
+  // `found` lists the messages that match a search for a word that occurs only in their text, not in the subject.
   v1: { message: { ...common, content: 'Hello' }, found: [] },
   v2: {
     message: { ...common, content: 'Hello, Ann. It rains.', created_at: '2030-01-01T00:00:00.000Z' },
@@ -54,7 +54,7 @@ for (const version of ['v1', 'v2'] as const) {
     const idsOf = async (app: RequestListener, path: string) =>
       (await get(app, path).expect(200)).body.items.map(({ id }: { id: string }) => id);
 
-    it('shows a message with the fields of its version, and filters by those', async () => {
+    it('shows the fields of its version, and filters by them', async () => {
       const app = await open();
       await get(app, '/messages/1').expect(200, message);
       const { content, ...hidden } = { ...versions.v2.message, ...message };
@@ -64,7 +64,7 @@ for (const version of ['v1', 'v2'] as const) {
       await get(app, '/messages/?created_at=yesterday').expect(400);
     });
 
-    it('lists messages in the order of their numbers', async () => {
+    it('lists messages ordered by number', async () => {
       assert.deepEqual(await idsOf(await open(), '/messages/'), ['1', '2', '3']);
       assert.deepEqual(await idsOf(await open(), '/messages/?sort=-id'), ['3', '2', '1']);
     });
@@ -77,14 +77,14 @@ for (const version of ['v1', 'v2'] as const) {
       assert.deepEqual(await idsOf(app, '/accounts/ann/messages/?account_id=bob'), []);
     });
 
-    it('answers 404 for messages of an unknown account, and lists none for an account without any', async () => {
+    it('responds 404 for the messages of an unknown account, and with an empty list for an account without messages', async () => {
       const { app, database } = await openWithDatabase();
       await get(app, '/accounts/carl/messages/').expect(404, { code: 404, message: '404: Not Found' });
       await database.kysely.insertInto('accounts').values({ id: 'carl', name: 'Carl' }).execute();
       assert.deepEqual(await idsOf(app, '/accounts/carl/messages/'), []);
     });
 
-    it('shows an account with its URL, and finds it there even when its id needs encoding', async () => {
+    it('shows the URL of an account, which works even when its id needs encoding', async () => {
       const { app, database } = await openWithDatabase();
       await database.kysely.insertInto('accounts').values({ id: 'a b/c?', name: 'Odd' }).execute();
       const { body } = await get(app, '/accounts/?name=Odd').expect(200);
@@ -99,13 +99,13 @@ for (const version of ['v1', 'v2'] as const) {
       assert.deepEqual(await idsOf(app, '/messages/?q=still'), found);
     });
 
-    it('answers 404 for a malformed id of a message', async () => {
+    it('responds 404 for a malformed message id', async () => {
       const app = await open();
       for (const id of ['0', '01', '+1', '1.0', '1e0', '2147483648', '99999999999', 'x', '%31x'])
         await get(app, `/messages/${id}`).expect(404);
     });
 
-    it('refuses a filter by an id that no message can have, in words', async () => {
+    it('rejects a filter by an id that no message can have, and explains why', async () => {
       const app = await open();
       for (const id of ['x', '01', '2147483648']) {
         const { body } = await get(app, `/messages/?id=${id}`).expect(400);
@@ -113,7 +113,7 @@ for (const version of ['v1', 'v2'] as const) {
       }
     });
 
-    it('answers 503 while the database is away', async () => {
+    it('responds 503 while the database is unavailable', async () => {
       const { app, database } = await openWithDatabase();
       await database.close();
       for (const path of ['/messages/', '/messages/1', '/accounts/ann', '/accounts/ann/messages/']) {
