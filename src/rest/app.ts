@@ -1,4 +1,4 @@
-/** A Koa app made of routes: problems, koa-router, and an answer for every other path and method. */
+/** Creates a Koa app from routes, with problem responses, OpenAPI routes, and responses for other paths and methods. */
 import { createRequire } from 'node:module';
 import type { Context, Middleware } from 'koa';
 import Koa from 'koa';
@@ -17,18 +17,18 @@ import type { ApiInfo } from './openapi/document.ts';
 import { documentRoutes, linkDocuments } from './openapi/routes.ts';
 import type { Route } from './operation.ts';
 
-// Its ES module imports node:http, which costs what node-http.ts of #http says.
+// The ES module of koa-router imports node:http, whose cost is described in node-http.ts of #http.
 const { Router } = createRequire(import.meta.url)('koa-router') as typeof import('koa-router');
 
 export interface ResourceAppOptions extends ProblemResponsesOptions {
   readonly representations: Representations;
-  /** Of several routes that match, the first answers. */
+  /** If several routes match a request, the first one handles it. */
   readonly routes: readonly Route[];
-  /** What the app says about itself at `/openapi.json` and `/docs/`. @default there are no such routes */
+  /** Adds `/openapi.json` and `/docs/`, which describe the routes. @default no such routes */
   readonly info?: ApiInfo;
 }
 
-/** The app renders its own errors, so that it is the same alone, mounted in a host, or behind the gateway. */
+/** The app renders its own errors, so it behaves the same alone, mounted in a host, or behind the gateway. */
 export function createResourceApp({ routes, representations, info, ...responses }: ResourceAppOptions): Koa {
   const documents = info === undefined ? [] : documentRoutes(info, routes);
   const all = [...documents, ...routes];
@@ -39,7 +39,7 @@ export function createResourceApp({ routes, representations, info, ...responses 
   return app;
 }
 
-/** A route as koa-router takes it. */
+/** A route in the form that koa-router expects. */
 interface Entry extends Pick<Route, 'path' | 'method'> {
   readonly handlers: Middleware[];
 }
@@ -52,7 +52,7 @@ function entryOf({ path, method, createHandler }: Route, representations: Repres
 
 type RouterOf = (path: string) => Middleware;
 
-/** A router for each first segment of a path: koa-router tries its routes one after the other, and most lead elsewhere. */
+/** Creates one router per first path segment, because koa-router tries all of its routes one by one. */
 function createRouters(entries: readonly Entry[]): RouterOf {
   const segments = new Set(entries.map(({ path }) => firstSegment(path)));
   const routers = new Map([...segments].map((segment) => [segment, createRouter(entries, segment)]));
@@ -60,9 +60,12 @@ function createRouters(entries: readonly Entry[]): RouterOf {
   return (path) => routers.get(firstSegment(path)) ?? others;
 }
 
-/** Of the routes that match paths with this first segment; undefined: with any that no route names. */
+/**
+ * Creates a router for the routes that can match paths with this first segment. Undefined stands for all segments that
+ * do not occur in any route.
+ */
 function createRouter(entries: readonly Entry[], segment: string | undefined): Middleware {
-  // Sensitive, since paths differ by case; strict, since `/x` and `/x/` differ.
+  // Paths are case-sensitive, and `strict` distinguishes `/x` from `/x/`.
   const router = new Router({ sensitive: true, strict: true });
   for (const { path, method, handlers } of entries) {
     const first = firstSegment(path);
@@ -71,27 +74,30 @@ function createRouter(entries: readonly Entry[], segment: string | undefined): M
   return router.routes() as unknown as Middleware;
 }
 
-/** `bookings` of `/bookings/1`. */
+/** Returns the first segment of a path: `bookings` in `/bookings/1`. */
 function firstSegment(path: string): string {
   const end = path.indexOf('/', 1);
   return path.slice(1, end === -1 ? undefined : end);
 }
 
-/** `/bookings` is redirected before the router sees it, since it also matches `/:id`. One middleware, since every request passes here. */
+/**
+ * Redirects a collection without its slash before routing, because `/bookings` would match `/:id`. A single middleware
+ * does both, because every request passes through it.
+ */
 function createDispatch(routerOf: RouterOf, routes: readonly Route[]): Middleware {
   const collections = routes.filter(({ path }) => path.endsWith('/') && !path.includes(':'));
   const withoutSlash = new Set(collections.map(({ path }) => path.slice(0, -1)));
-  const answerUnmatched = createFallback(routes);
+  const handleUnmatched = createFallback(routes);
   return function dispatch(ctx: Context) {
     const path = pathOf(ctx.req.url ?? '/');
-    return withoutSlash.has(path) ? redirectToSlash(ctx) : routerOf(path)(ctx, async () => answerUnmatched(ctx, path));
+    return withoutSlash.has(path) ? redirectToSlash(ctx) : routerOf(path)(ctx, async () => handleUnmatched(ctx, path));
   };
 }
 
-/** Answers another method of a known path, a collection without its slash, and what is not there. */
+/** Handles requests that match no route: other methods of a known path, collections without a slash, unknown paths. */
 function createFallback(routes: readonly Route[]): (ctx: Context, path: string) => void {
   const methodsAt = (path: string) => methodsOf(routes.filter((route) => matches(route.path, path)));
-  return function answerUnmatched(ctx, path) {
+  return function handleUnmatched(ctx, path) {
     const allowed = methodsAt(path);
     const isCollection = !path.endsWith('/') && methodsAt(`${path}/`).length > 0;
     if (allowed.length > 0) answerOtherMethod(ctx, allowed);
@@ -100,7 +106,7 @@ function createFallback(routes: readonly Route[]): (ctx: Context, path: string) 
   };
 }
 
-/** `/bookings/:id` matches `/bookings/1`. */
+/** Matches a path such as `/bookings/1` against the path of a route, such as `/bookings/:id`. */
 function matches(pattern: string, path: string): boolean {
   const parts = pattern.split('/');
   const segments = path.split('/');

@@ -1,4 +1,4 @@
-/** GET of a list: a page of items with its links. */
+/** The route of a collection: GET returns a page of items with links to other pages. */
 import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
 import { problem, publicBase, queryFault, type Representations, represent, requestContext } from '#http';
@@ -28,9 +28,12 @@ import {
 /** One page of rows. */
 export interface Rows<Row> {
   readonly items: readonly Row[];
-  /** On all pages. May be undefined where the query wants no total. */
+  /** The number of rows on all pages. May be undefined if the query does not want a total. */
   readonly total?: number | undefined;
-  /** Whether there are rows after these. Required where the query wants no total or has an `after`. @default by `total` */
+  /**
+   * Whether there are rows after this page. Required if the query has `after` or does not want a total.
+   * @default computed from `total`
+   */
   readonly hasMore?: boolean;
 }
 
@@ -38,24 +41,24 @@ export interface CollectionDefinition<Row extends object, Extra = unknown> {
   readonly docs: OperationDocs;
   /** Ends with a slash, such as `/bookings/`. */
   readonly path: string;
-  /** Of `:id` in the path, if there is one. @default any text */
+  /** Schema of `:id` in the path, if the path has it. @default any text */
   readonly id?: z.ZodType;
-  /** Heads the page for people: `Hotel bookings`. */
+  /** The heading of the HTML page, such as `Hotel bookings`. */
   readonly title: string;
   readonly view: View<Row>;
   readonly parser: ListParser<Row, Extra>;
-  /** Throws the problem of a collection that does not exist. */
+  /** Throws `not-found` if the collection does not exist. */
   readonly find: (ctx: Context, query: ListQuery<Row, Extra>) => Awaitable<Rows<Row>>;
 }
 
 /**
- * Answers `{ items, offset, limit, total, links }`, and the same links in a `Link` header. Paged by `after` it has no
- * `offset`, and with `total=false` no `total`.
+ * Creates a route that responds with `{ items, offset, limit, total, links }`, and with the same links in a `Link`
+ * header. With `after` there is no `offset`, and with `total=false` no `total`.
  */
 export function collection<Row extends object, Extra = unknown>(definition: CollectionDefinition<Row, Extra>): Route {
   const { docs, path, id, title, view, parser, find } = definition;
   const createHandler = (representations: Representations): Middleware =>
-    async function answerCollection(ctx: Context) {
+    async function handleCollection(ctx: Context) {
       const formatter = representations.choose(ctx.req.headers.accept);
       const baseUrl = `${publicBase(ctx)}/`;
       const query = parser(ctx.search, baseUrl);
@@ -79,7 +82,7 @@ export function collection<Row extends object, Extra = unknown>(definition: Coll
     returns: 'page',
     shape: view,
     responseHeaders: commonHeaders().extend({
-      Link: header(z.string().optional(), 'The links of the page (RFC 8288), unless they are longer than 4 KiB.'),
+      Link: header(z.string().optional(), 'The same links as in the body (RFC 8288). Omitted if longer than 4 KiB.'),
     }),
   });
   return { method: 'GET', path, createHandler, operation };
@@ -99,7 +102,7 @@ function linksOf<Row extends object>(
   return cursorLinks({ ...page, next: last && cursorOf(view, sort, last, baseUrl) });
 }
 
-/** Throws where there is no cursor: without a `next` link, the list would look complete. */
+/** Throws if the row has no cursor: a page without a `next` link would look like the last one. */
 function cursorOf<Row extends object>(
   view: View<Row>,
   sort: ListQuery<Row>['sort'],
@@ -108,7 +111,6 @@ function cursorOf<Row extends object>(
 ): string {
   const cursor = formatCursor(view, sort, row, baseUrl);
   if (cursor !== undefined) return cursor;
-  const detail =
-    'the next page begins after a value that is too long for a URL: sort by another field, or page by offset';
+  const detail = 'the cursor of the next page would be too long for a URL: sort by another field, or page by offset';
   throw problem('bad-argument', { errors: [queryFault('after', detail)] });
 }

@@ -1,4 +1,4 @@
-/** The conventions applied: routes as data made into apps that describe themselves, and versions of an API side by side. */
+/** Builds REST apps from routes that are data, documents them in OpenAPI, and mounts API versions side by side. */
 export { createResourceApp, type ResourceAppOptions } from './app.ts';
 export { type CollectionDefinition, collection } from './collection.ts';
 export { index, item } from './item.ts';

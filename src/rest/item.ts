@@ -1,4 +1,4 @@
-/** GET of one item, and the index that names the collections. */
+/** The routes of a single item and of an index that lists the collections. */
 import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
 import { problem, publicBase, type Representations, represent, searchOf } from '#http';
@@ -27,15 +27,15 @@ import {
 
 export interface ItemDefinition<Row extends object, Extra = unknown> {
   readonly docs: OperationDocs;
-  /** Without a slash at the end, such as `/bookings/:id`. */
+  /** Must not end with a slash: `/bookings/:id`. */
   readonly path: string;
   readonly title: string;
   readonly view: View<Row>;
-  /** Changes whenever the row does; makes the entity tag. @default a digest of the representation */
+  /** Returns a value that changes whenever the row does, for the entity tag. @default a digest of the representation */
   readonly version?: (row: Row) => string | number;
-  /** Arguments beside `fields`. @default none */
+  /** Arguments in addition to `fields`. @default none */
   readonly extra?: ExtraSchema<Extra>;
-  /** Undefined: there is no such item, or the caller may not see it. */
+  /** Returns undefined if there is no such item or the caller may not see it. */
   readonly find: (ctx: Context, extra: Extra | undefined) => Awaitable<Row | undefined>;
 }
 
@@ -43,13 +43,13 @@ export function item<Row extends object, Extra = unknown>(definition: ItemDefini
   const { docs, path, title, view, version, extra, find } = definition;
   const extraArguments = extra && createExtraArguments(extra);
   const createHandler = (representations: Representations): Middleware =>
-    async function answerItem(ctx: Context) {
+    async function handleItem(ctx: Context) {
       const formatter = representations.choose(ctx.req.headers.accept);
       const query = parseItemQuery(view, searchOf(ctx.req.url ?? '/'), extraArguments);
       const found = find(ctx, query.extra);
       const row = found instanceof Promise ? await found : found;
       if (row === undefined) throw problem('not-found');
-      // Most views have no URL in them, and need no base.
+      // Skip computing the base URL for views without URLs.
       const shown = toPublicItem(view, row, query.fields, view.usesBaseUrl ? `${publicBase(ctx)}/` : '');
       represent(ctx, formatter, shown, { title, version: version && tagOf(version(row), query.fields) });
     };
@@ -71,11 +71,11 @@ export interface IndexDefinition {
   readonly docs: OperationDocs;
   readonly path: string;
   readonly title: string;
-  /** Paths below the app's root, such as `messages/`, by name (`snake_case`). */
+  /** The paths of the collections relative to the app's root, such as `messages/`, by name (in snake_case). */
   readonly entries: Readonly<Record<string, string>>;
 }
 
-/** Names of collections with their absolute URLs: an item whose fields are the names. */
+/** Creates a route that returns an item with the absolute URL of each collection, by name. */
 export function index({ docs, path, title, entries }: IndexDefinition): Route {
   const names = Object.keys(entries);
   const urlAt = (name: string): Field<IndexDefinition['entries']> => ({

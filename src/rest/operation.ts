@@ -1,61 +1,61 @@
-/** A route as data: method, path, handler, and what the API's description says of it. */
+/** Routes as data: method, path, handler, and the OpenAPI operation. */
 import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
 import type { ProblemSlug, Representations } from '#http';
 import type { ItemShape } from '#query';
 
 export interface Route {
-  /** A route for GET answers HEAD as well. */
+  /** A GET route handles HEAD as well. */
   readonly method: 'GET' | 'POST' | 'PATCH';
-  /** Segments, of which some are parameters: `/bookings/:id`. */
+  /** May contain parameters: `/bookings/:id`. */
   readonly path: string;
-  /** Called once, when the app is made. */
+  /** Called once, when the app is created. */
   readonly createHandler: (representations: Representations) => Middleware;
-  /** Called when the description is first requested. @default the route is not described */
+  /** Called when the OpenAPI document is first requested. @default the route is not documented */
   readonly operation?: () => Operation;
 }
 
 export type Awaitable<T> = T | Promise<T>;
 
-/** Throws the problem of a caller who has no access, before anything is read or looked up. */
+/** Throws a problem if the caller may not use the route. Called before the request is read. */
 export type Guard = (ctx: Context) => void;
 
-/** What the description needs beside the rest of a definition. Texts are in CommonMark. */
+/** The documentation of a route. Texts are in CommonMark. */
 export interface OperationDocs {
   /** In camelCase, such as `listHotels`. Generated clients use it as a name, so it must not change. */
   readonly operationId: string;
   /** A few words. */
   readonly summary: string;
   readonly description?: string;
-  /** Of this route, beside those that all routes of its kind have. @default none */
+  /** Problems in addition to those that all routes of the same kind have. @default none */
   readonly problems?: Problems;
 }
 
-/** By slug, with the members that its body has beside those of every error body. */
+/** Problems by slug, each with the members that its body has in addition to the common ones. */
 export type Problems = { readonly [Slug in ProblemSlug]?: z.ZodRawShape };
 
-/** An operation of the API as plain data, from the schemas that validate it. */
+/** An OpenAPI operation as plain data, with the schemas that also validate requests. */
 export interface Operation extends OperationDocs {
   readonly problems: Problems;
-  /** Parameters in the path. */
+  /** Path parameters. */
   readonly path: z.ZodObject;
   readonly query: z.ZodObject;
   readonly headers: z.ZodObject;
   readonly body?: z.ZodType;
   readonly status: 200 | 201;
-  /** The body of a success: one item, or a page of them. */
+  /** The body of a successful response: one item, or a page of items. */
   readonly returns: 'item' | 'page';
   readonly shape: ItemShape;
-  /** Of a success. */
+  /** Headers of a successful response. */
   readonly responseHeaders: z.ZodObject;
 }
 
-/** The version part of an entity tag; a partial item has another tag than the whole one. */
+/** Returns the version part of an entity tag. A partial item has a different tag from the whole one. */
 export function tagOf(version: string | number, fields: readonly string[] | undefined): string {
   return fields === undefined ? String(version) : `${version}-${fields.join('.')}`;
 }
 
-/** `/bookings/:id` with the schema of `id`, which comes as text. */
+/** Returns the schema of the parameters in a path such as `/bookings/:id`. */
 export function pathParameters(path: string, id: z.ZodType = z.string()): z.ZodObject {
   return z.object(Object.fromEntries(Array.from(path.matchAll(/:(\w+)/g), ([, name = '']) => [name, id])));
 }
@@ -66,24 +66,25 @@ interface KeyField {
   readonly schema: z.ZodType;
 }
 
-/** The schema of the key of a view's items, as it is in their paths. */
+/** Returns the schema of a view's key, as it occurs in the paths of items. */
 export function keySchema({ key, list }: { readonly key: string; readonly list: readonly KeyField[] }): z.ZodType {
   const fields = list.filter(({ column }) => column === key);
   return (fields.find(({ name }) => name === key) ?? fields[0])?.schema ?? z.string();
 }
 
-/** Request headers of every GET. */
+/** Returns the request headers of every GET. */
 export function readHeaders(): z.ZodObject {
-  const description = 'An `ETag` that you have: if it is still current, the response is 304.';
+  const description = 'The `ETag` of a response that you have. If it is still current, the response is 304.';
   return z.object({ 'If-None-Match': z.string().optional().meta({ param: { description } }) });
 }
 
-/** Response headers of every item and every page. */
+/** Returns the response headers of every item and page. */
 export function commonHeaders(): z.ZodObject {
-  return z.object({ ETag: header(z.string().meta({ examples: ['"3-json"'] }), 'Of this representation.') });
+  const description = 'The entity tag of this representation.';
+  return z.object({ ETag: header(z.string().meta({ examples: ['"3-json"'] }), description) });
 }
 
-/** In OpenAPI the description belongs to the response header, not to its schema. */
+/** Describes a response header. In OpenAPI the description belongs to the header, not to its schema. */
 export function header(schema: z.ZodType, description: string): z.ZodType {
   return schema.meta({ header: { description } });
 }

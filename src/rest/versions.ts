@@ -1,4 +1,4 @@
-/** The dispatcher: each API version is an isolated app under its own prefix, which the app does not see. */
+/** The version dispatcher: mounts each API version as an isolated app under a prefix. */
 import type Koa from 'koa';
 import type { Context, Middleware, Next } from 'koa';
 import compose from 'koa-compose';
@@ -6,13 +6,13 @@ import mount from 'koa-mount';
 import { isolate, problem, requestContext } from '#http';
 import { redirectToSlash } from './app.ts';
 
-/** Apps by version, such as `{ v1, v2 }` for `/v1` and `/v2`. Any other prefix is `not-found`. */
+/** Mounts apps such as `{ v1, v2 }` at `/v1` and `/v2`, which the apps do not see. Any other path is `not-found`. */
 export function createVersions(apps: Readonly<Record<string, Koa>>): Middleware {
   const versions = Object.entries(apps).map(([name, app]) => mountVersion(`/${name}`, app));
   return compose([openContext, ...versions, unknownVersion]) as Middleware;
 }
 
-/** The context finds out the host's mount path, which works only before we mount a version ourselves. */
+/** Creates the request context, which detects the host's mount path. That works only before a version is mounted. */
 function openContext(ctx: Context, next: Next): Promise<void> {
   requestContext(ctx);
   return next();

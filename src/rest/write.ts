@@ -1,4 +1,4 @@
-/** POST creates an item, once for an idempotency key; PATCH changes it under `If-Match`. */
+/** The routes that write: POST creates an item, once per idempotency key, and PATCH changes it under `If-Match`. */
 import type { Context, Middleware } from 'koa';
 import { z } from 'zod';
 import {
@@ -34,51 +34,55 @@ import {
 
 export interface CreateRequest<Row extends object, Input> {
   readonly input: Input;
-  /** What recognises this request when it comes again, so that it is carried out once; undefined if the client sent no key. */
+  /** Identifies repetitions of this request, so that it is carried out once. Undefined if the client sent no key. */
   readonly identity: RequestIdentity | undefined;
-  /** The response to this request for the created row: plain data, to be stored with the row. */
+  /** Builds the response for the created row, as plain data that can be stored with the row. */
   readonly responseFor: (row: Row) => StoredResponse;
 }
 
 export interface RequestIdentity {
-  /** Unique for a user, method and path; at most 255 characters. */
+  /** The client's key, unique per user, method and path. At most 255 characters. */
   readonly key: string;
-  /** Of the body as it was sent: another body under the same key is another request. 43 characters. */
+  /** Fingerprint of the body, which must not change when the key is reused. 43 characters. */
   readonly fingerprint: string;
 }
 
 export interface CreateResult {
-  /** From `responseFor`, now or when the request came first. */
+  /** The result of `responseFor` for this request, or for the earlier one with the same key. */
   readonly response: StoredResponse;
-  /** True: this request created nothing; an earlier one with the same key did. */
+  /** True if an earlier request with the same key created the item, and this one created nothing. */
   readonly isReplayed: boolean;
 }
 
 interface WriteDefinition<Row extends object, Input> {
   readonly docs: OperationDocs;
-  /** Of the item, as is the view: the same that a GET of it has. */
+  /** Title of the item. Must be the same as in the item's GET route. */
   readonly title: string;
+  /** View of the item. Must be the same as in the item's GET route. */
   readonly view: View<Row>;
-  /** Of the body. Refuses unknown fields if it is strict. */
+  /** Schema of the request body. A strict one rejects unknown fields. */
   readonly schema: z.ZodType<Input>;
   /** @default every caller may write */
   readonly guard?: Guard;
 }
 
 export interface CreateDefinition<Row extends object, Input> extends WriteDefinition<Row, Input> {
-  /** The collection's, such as `/bookings/`; the item is below it under its view's key. */
+  /** The path of the collection, such as `/bookings/`. Items are at this path followed by their view's key. */
   readonly path: string;
-  /** As for the item's GET. */
+  /** Must be the same as in the item's GET route. */
   readonly version?: (row: Row) => string | number;
   readonly create: (ctx: Context, request: CreateRequest<Row, Input>) => Awaitable<CreateResult>;
 }
 
-/** 201 with `Location`, `ETag` and the item as a GET returns it; `Idempotent-Replayed: true` if an earlier request created it. */
+/**
+ * Creates a POST route. It responds 201 with `Location`, `ETag` and the item as a GET returns it, and with
+ * `Idempotent-Replayed: true` if an earlier request created the item.
+ */
 export function createItem<Row extends object, Input>(definition: CreateDefinition<Row, Input>): Route {
   const { docs, path, title, view, version, schema, guard, create } = definition;
   const check = createBodySchema(schema);
   const createHandler = (representations: Representations): Middleware =>
-    async function answerCreate(ctx: Context) {
+    async function handleCreate(ctx: Context) {
       guard?.(ctx);
       const formatter = representations.choose(ctx.req.headers.accept);
       const { fields } = parseItemQuery(view, searchOf(ctx.url));
@@ -114,48 +118,58 @@ export function createItem<Row extends object, Input>(definition: CreateDefiniti
 
 const keyProblems = Object.freeze({ 'bad-request': {}, 'idempotency-running': {}, 'idempotency-mismatch': {} });
 
-/** What `idempotencyKeyOf` reads: a bare word, or a quoted string. */
+/** Matches the keys that `idempotencyKeyOf` accepts: a bare word or a quoted string. */
 const keyPattern = String.raw`^(?:[!#-~]+|"(?:[ !#-\[\]-~]|\\["\\])+")$`;
 
 function keyHeaders(): z.ZodObject {
-  const description = 'Chosen by you, up to 255 characters: the same key and body get the same response for 24 hours.';
+  const description =
+    'A key of your choice, up to 255 characters. For 24 hours, the same key and body get the same response.';
   const key = z.string().min(1).max(255).optional().meta({ pattern: keyPattern, param: { description } });
   return z.object({ 'Idempotency-Key': key });
 }
 
 function createHeaders(): z.ZodObject {
   return commonHeaders().extend({
-    Location: header(z.url(), 'Of the created item.'),
-    'Idempotent-Replayed': header(z.literal('true').optional(), 'Present if an earlier request created it.'),
+    Location: header(z.url(), 'The URL of the created item.'),
+    'Idempotent-Replayed': header(
+      z.literal('true').optional(),
+      'Present if an earlier request with the same key created the item.',
+    ),
   });
 }
 
 export interface Update<Row extends object, Input> {
   readonly input: Input;
   /**
-   * Throws `precondition-failed` unless the row has the version that the client read. Call it with the row as read inside
-   * the transaction that changes it.
+   * Throws `precondition-failed` unless the row has the version that the client read. Call it inside the transaction
+   * that changes the row, with the row as read there.
    */
   readonly requireCurrent: (row: Row) => void;
 }
 
 export interface UpdateDefinition<Row extends object, Input> extends WriteDefinition<Row, Input> {
-  /** The item's, such as `/bookings/:id`. */
+  /** The path of the item, such as `/bookings/:id`. */
   readonly path: string;
-  /** As for the item's GET; a whole number, so that no version is the beginning of another one's tag. */
+  /** Must be the same as in the item's GET route. An integer, so that a tag cannot begin with another row's version. */
   readonly version: (row: Row) => number;
-  /** Called before the body and the precondition are read. Undefined: there is no such item, or the caller may not change it. */
+  /**
+   * Finds the item before the body and the precondition are read. Returns undefined if there is no such item or the
+   * caller may not change it.
+   */
   readonly find: (ctx: Context) => Awaitable<Row | undefined>;
-  /** The row after the change. Undefined: it was deleted in the meantime. */
+  /** Returns the changed row, or undefined if it was deleted in the meantime. */
   readonly update: (ctx: Context, update: Update<Row, Input>) => Awaitable<Row | undefined>;
 }
 
-/** 200 with the changed item and its new `ETag`; 428 without `If-Match`, 412 when it lists no current tag. */
+/**
+ * Creates a PATCH route. It responds 200 with the changed item and its new `ETag`, 428 without `If-Match`, and 412 if
+ * `If-Match` does not contain a current tag.
+ */
 export function updateItem<Row extends object, Input>(definition: UpdateDefinition<Row, Input>): Route {
   const { docs, path, title, view, version, schema, guard, find, update } = definition;
   const check = createBodySchema(schema);
   const createHandler = (representations: Representations): Middleware =>
-    async function answerUpdate(ctx: Context) {
+    async function handleUpdate(ctx: Context) {
       guard?.(ctx);
       const formatter = representations.choose(ctx.req.headers.accept);
       const { fields } = parseItemQuery(view, searchOf(ctx.url));
@@ -189,13 +203,13 @@ export function updateItem<Row extends object, Input>(definition: UpdateDefiniti
 const updateProblems = Object.freeze({ 'not-found': {}, 'precondition-failed': {}, 'precondition-required': {} });
 
 function updateHeaders(): z.ZodObject {
-  const param = { description: 'The `ETag` that a GET returned, or `*`.' };
+  const param = { description: 'The `ETag` that a GET returned, or `*` for any version.' };
   return z.object({ 'If-Match': z.string().meta({ param, examples: ['*'] }) });
 }
 
 /**
- * Each representation and each selection of fields has its own tag, and all of them begin with the version. A client that
- * has read any of them knows the row that it changes.
+ * The tag differs between representations and selections of fields, but always begins with the version. A client that
+ * has read any of them has seen that version of the row.
  */
 function isTagOf(opaque: string, version: number): boolean {
   return opaque.startsWith(`${version}-`);

@@ -1,4 +1,4 @@
-/** Resources as an app: the paths and methods that it knows, and its answers to all others. */
+/** An app of resources: the paths and methods that it supports, and its responses to all others. */
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import Koa from 'koa';
@@ -22,12 +22,12 @@ function serve(options?: Parameters<typeof createBookApp>[0]) {
 const library = serve();
 
 describe('createResourceApp', () => {
-  it('answers GET of each of its paths', async () => {
+  it('responds to GET on each of its paths', async () => {
     for (const path of ['/', '/books/', '/books/1', '/notes/1'])
       await request(library).get(path).expect(200).expect('Content-Type', 'application/json').expect('Vary', 'Accept');
   });
 
-  it('answers 404 with the error body to other paths, also to an item with a slash at the end', async () => {
+  it('responds 404 with the error body for other paths, including items with a trailing slash', async () => {
     const unknown = ['/nowhere', '/nowhere/', '/books/9', '/books/1/2', '/Books/', '/BOOKS/1', '/books//', '/notes'];
     const slashed = ['/books/1/', '/notes/1/', '/books/9/', '/broken/'];
     const elsewhere = ['//books', '//evil.example/books', '/\\evil.example', '//evil.example'];
@@ -41,7 +41,7 @@ describe('createResourceApp', () => {
     assert.equal((await request(library).get('/books/%31').expect(200)).body.id, 1);
   });
 
-  it('writes its errors in the representation of Accept', async () => {
+  it('renders errors in the representation that Accept prefers', async () => {
     const get = (accept: string) => request(library).get('/nowhere').set('Accept', accept).expect(404);
     assert.equal((await get('application/yaml')).text, 'code: 404\nmessage: "404: Not Found"\n');
     assert.match((await get('text/html')).text, /<h1>404: Not Found<\/h1>/);
@@ -50,7 +50,7 @@ describe('createResourceApp', () => {
     assert.deepEqual(body, { type: 'about:blank', title: 'Not Found', status: 404, ...notFound });
   });
 
-  it('answers 406 with the representations that it was given', async () => {
+  it('responds 406 and lists its configured representations', async () => {
     const check = async (handler: RequestListener, accept: string, types: string) => {
       const { body } = await request(handler).get('/books/1').set('Accept', accept).expect(406);
       assert.equal(body.detail, `This resource is available as ${types}.`);
@@ -61,7 +61,7 @@ describe('createResourceApp', () => {
     await check(plain, 'text/html', 'application/json');
   });
 
-  it('logs what broke, and shows nothing of it to the client', async () => {
+  it('logs unexpected errors and hides them from the client', async () => {
     const errors: unknown[] = [];
     const logger = { ...quiet, error: (fields: object) => void errors.push(fields) };
     const { text } = await request(serve({ logger })).get('/broken').expect(500);
@@ -95,7 +95,7 @@ describe('a collection without its slash', () => {
       await request(host.callback()).get(url).expect(308, '').expect('Location', location);
     });
 
-  it('is redirected for every method, also when an item has a path that fits', async () => {
+  it('is redirected for every method, even when its path matches that of an item', async () => {
     const found = { books: 'books/' };
     const column = { column: 'books' as const, schema: z.string() };
     const view = createView<{ books: string }>({ key: 'books', fields: { books: column } });
@@ -114,7 +114,7 @@ describe('a collection without its slash', () => {
 
 describe('methods', () => {
   for (const path of ['/', '/books/', '/books/1', '/books/9'])
-    it(`that write are answered with 405, and OPTIONS with Allow: ${path}`, async () => {
+    it(`that are not supported get 405, and OPTIONS lists those that are: ${path}`, async () => {
       const detail = `This resource supports ${allow}.`;
       const body = { code: 405, message: '405: Method Not Allowed', detail };
       for (const method of ['post', 'put', 'patch', 'delete'] as const)
@@ -123,21 +123,21 @@ describe('methods', () => {
       assert.deepEqual([text, headers['content-type']], ['', undefined]);
     });
 
-  it('of a path that does not exist are answered with 404, not 405', async () => {
+  it('get 404, not 405, on a path that does not exist', async () => {
     await request(library).post('/nowhere').expect(404, notFound);
     await request(library).delete('/books/1/').expect(404, notFound);
     await request(library).options('/nowhere').expect(404, notFound);
   });
 
   for (const path of ['/', '/books/?limit=2', '/books/1', '/notes/1', '/books/9', '/nowhere'])
-    it(`HEAD has the status and the headers of GET, and no body: ${path}`, async () => {
+    it(`include HEAD, with the status and headers of GET and no body: ${path}`, async () => {
       const [get, head] = [await request(library).get(path), await request(library).head(path)];
       assert.deepEqual([head.status, head.text], [get.status, undefined]);
       assert.deepEqual(comparable(head.headers), comparable(get.headers));
     });
 });
 
-/** supertest uses another port for each request, and a URL in the body makes it part of the digest. */
+/** Drops the ETag, which depends on URLs in the body: supertest uses a different port for each request. */
 function comparable({ date: _date, etag: _etag, ...headers }: Record<string, string>) {
   return headers;
 }

@@ -1,4 +1,4 @@
-/** A small app of resources for the tests of this folder: five books in memory. */
+/** A small read-only app for the tests in this folder: five books in memory. */
 import Koa from 'koa';
 import mount from 'koa-mount';
 import { z } from 'zod';
@@ -32,13 +32,13 @@ const view = createView<Book>({
 const parser = createListParser(view);
 
 type BookAppOptions = Partial<Omit<ResourceAppOptions, 'routes'>> & {
-  /** Called for each request. */
+  /** Returns the books. Called for each request. */
   readonly shelf?: () => readonly Book[];
 };
 
 /**
- * `/` names the collections; `/books/:id` has tags from revisions, `/notes/:id` from digests; `/broken` throws, and
- * `/closed/` is a collection that does not exist.
+ * `/` lists the collections. The entity tags of `/books/:id` come from revisions, those of `/notes/:id` from digests.
+ * `/broken` throws, and `/closed/` is a collection that does not exist.
  */
 export function createBookApp({ shelf = () => books, ...options }: BookAppOptions = {}): Koa {
   const one = (id: unknown) => shelf().find((book) => String(book.id) === id);
@@ -93,7 +93,7 @@ export function createBookApp({ shelf = () => books, ...options }: BookAppOption
   });
 }
 
-/** The app at one public URL, so that tags which depend on it are the same for each request. */
+/** Serves the app at a fixed public URL, so that entity tags that depend on it are the same for each request. */
 export function serveBooks(shelf?: () => readonly Book[]) {
   const app = new Koa().use(createRequestContext(createAddresses({ publicUrl: 'https://library.test' })));
   return app.use(mount(createBookApp(shelf === undefined ? {} : { shelf }))).callback();

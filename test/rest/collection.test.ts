@@ -1,4 +1,4 @@
-/** Collections: pages of items with links, and the arguments that clients may send. */
+/** Collections: pages of items with links, and their query arguments. */
 import assert from 'node:assert/strict';
 import Koa from 'koa';
 import mount from 'koa-mount';
@@ -9,7 +9,7 @@ describe('a collection', () => {
   const library = serveBooks();
   const read = async (url: string) => (await request(library).get(url).expect(200)).body;
 
-  it('is an envelope of items, position, total and links, which are in the Link header as well', async () => {
+  it('returns items, position, total and links, and the same links in a Link header', async () => {
     const at = (offset: number) => `/books/?offset=${offset}&limit=2`;
     const links = { self: at(1), first: at(0), prev: at(0), next: at(3), last: at(4) };
     const items = [
@@ -22,7 +22,7 @@ describe('a collection', () => {
     assert.deepEqual(found, Object.entries(links));
   });
 
-  it('has links that lead back to it where it is mounted', async () => {
+  it('includes the mount path in its links', async () => {
     const app = new Koa().use(mount('/travel', createBookApp())).callback();
     const { body, headers } = await request(app).get('/travel/books/?limit=2').expect(200);
     assert.equal(body.links.next, '/travel/books/?offset=2&limit=2');
@@ -30,7 +30,7 @@ describe('a collection', () => {
     await request(app).get(body.links.next).expect(200);
   });
 
-  it('can be followed by its links, forward and back, without a gap or a repetition', async () => {
+  it('shows every item once when following its links forward or back', async () => {
     const follow = async (from: string, relation: string) => {
       const pages: number[][] = [];
       for (let link: string | undefined = from; link !== undefined; ) {
@@ -44,7 +44,7 @@ describe('a collection', () => {
     assert.deepEqual(await follow('/books/?limit=2&offset=4', 'prev'), [[5], [3, 4], [1, 2]]);
   });
 
-  it('has 20 items on a page, and 100 for a greater limit', async () => {
+  it('has 20 items per page by default, and at most 100', async () => {
     const many = serveBooks(() => Array.from({ length: 130 }, (_, id) => ({ id, title: 'x', revision: 1 })));
     for (const [search, count] of [
       ['', 20],
@@ -55,13 +55,13 @@ describe('a collection', () => {
     }
   });
 
-  it('shows the fields that are asked for, in the order of the view, and keeps them in its links', async () => {
+  it('shows the requested fields in the order of the view, and preserves `fields` in its links', async () => {
     const { items, links } = await read('/books/?fields=title,id&limit=1');
     assert.equal(JSON.stringify(items), '[{"id":1,"title":"Emma"}]');
     assert.equal(links.next, '/books/?fields=title%2Cid&offset=1&limit=1');
   });
 
-  it('lists all bad arguments at once, and those that it knows', async () => {
+  it('reports all invalid arguments together, and lists the known ones', async () => {
     const search = '?limit=0&offset=-1&fields=isbn&colour=red&id=x&id=y';
     const { body } = await request(library).get(`/books/${search}`).expect(400);
     assert.equal(body.message, '400: Bad Request');
@@ -77,12 +77,12 @@ describe('a collection', () => {
     assert.equal(body.links.last, undefined);
   });
 
-  it('can answer 404 as a whole', async () => {
+  it('responds 404 when the collection does not exist', async () => {
     const { body } = await request(library).get('/closed/').expect(404);
     assert.equal(body.detail, 'The stacks are closed.');
   });
 
-  it('answers 304 to its tag until an item changes', async () => {
+  it('responds 304 to its entity tag until an item changes', async () => {
     let shelf = books;
     const changing = serveBooks(() => shelf);
     const { headers } = await request(changing).get('/books/').expect(200);
@@ -93,7 +93,7 @@ describe('a collection', () => {
     assert.notEqual((await again().expect(200)).headers['etag'], headers['etag']);
   });
 
-  it('is an HTML page under its title, with everything escaped', async () => {
+  it('renders an HTML page with its title as heading, and escapes all values', async () => {
     const { text } = await request(library).get('/books/').set('Accept', 'text/html').expect(200);
     assert.match(text, /<h1>Books<\/h1>/);
     assert.ok(text.includes('&#60;Tristram&#62; &#38; &#34;Shandy&#34;') && !text.includes('<Tristram>'));

@@ -1,4 +1,4 @@
-/** An app whose resources can be created and changed, for tests: notes in memory, each with a version. */
+/** A small writable app for the tests in this folder: notes in memory, each with a version. */
 import type Koa from 'koa';
 import { z } from 'zod';
 import { createRepresentations, problem, type StoredResponse } from '#http';
@@ -23,11 +23,11 @@ const view = createView<Note>({
 
 const body = z.strictObject({ text: z.string().min(1) });
 
-/** `/notes/` and `/notes/:id`; the text `full` is refused with 409, and a request with `X-Stranger` may not write. */
+/** Serves `/notes/` and `/notes/:id`. Rejects the text `full` with 409, and any write with `X-Stranger` with 401. */
 export function createNoteApp(): { readonly app: Koa; readonly notes: Map<number, Note> } {
   const notes = new Map<number, Note>();
-  /** By key: the fingerprint, and the answer as text. */
-  const kept = new Map<string, { readonly fingerprint: string; readonly answer: string }>();
+  /** Fingerprints and serialized responses by idempotency key. */
+  const stored = new Map<string, { readonly fingerprint: string; readonly response: string }>();
   const one = (id: unknown) => notes.get(Number(id));
   const guard = (ctx: { readonly req: { readonly headers: object } }) => {
     if ('x-stranger' in ctx.req.headers) throw problem('unauthorized');
@@ -59,12 +59,12 @@ export function createNoteApp(): { readonly app: Koa; readonly notes: Map<number
         guard,
         async create(_ctx, { input, identity, responseFor }) {
           const { key = '', fingerprint = '' } = identity ?? {};
-          const known = kept.get(key);
+          const known = stored.get(key);
           if (known !== undefined && known.fingerprint !== fingerprint) throw problem('idempotency-mismatch');
-          if (known !== undefined) return { response: JSON.parse(known.answer) as StoredResponse, isReplayed: true };
-          const answer = responseFor(add(input.text));
-          if (key !== '') kept.set(key, { fingerprint, answer: JSON.stringify(answer) });
-          return { response: answer, isReplayed: false };
+          if (known !== undefined) return { response: JSON.parse(known.response) as StoredResponse, isReplayed: true };
+          const response = responseFor(add(input.text));
+          if (key !== '') stored.set(key, { fingerprint, response: JSON.stringify(response) });
+          return { response, isReplayed: false };
         },
       }),
       item<Note>({

@@ -1,4 +1,4 @@
-/** Versions side by side: each alone under its prefix, wherever all of them are mounted. */
+/** API versions side by side: each isolated under its prefix, wherever they are mounted. */
 import assert from 'node:assert/strict';
 import Koa, { type Context, type Middleware } from 'koa';
 import mount from 'koa-mount';
@@ -15,7 +15,7 @@ function appOf(...middleware: readonly Middleware[]): Koa {
   return app;
 }
 
-/** A version that answers with what it sees. */
+/** A version that responds with the request as it sees it. */
 function mirror(name: string): Koa {
   return appOf((ctx) => {
     ctx.body = { version: name, path: ctx.path, query: ctx.querystring, base: requestContext(ctx).basePath };
@@ -43,7 +43,7 @@ describe('createVersions', () => {
         .get(url)
         .expect(200, { version, path, query, base: `/${version}` }));
 
-  it('answers 404 to a path of no version, without a redirect, and passes it to no other middleware', async () => {
+  it('responds 404 to a path outside all versions, without a redirect or a call of the next middleware', async () => {
     const others = ['/', '/v', '/v3/', '/v10/', '/v1x/', '/V1/', '/%76%31/', '/x/v1/', '//v1/', '/v1;a=1/'];
     for (const url of [...others, '//evil.example', '//evil.example/v1', '//v1']) {
       const answer = request(mirrors).get(url).expect(404, notFound).expect('Content-Type', 'application/json');
@@ -58,7 +58,7 @@ describe('createVersions', () => {
     ['/travel/v1?a=b', '/travel', '/travel/v1/?a=b'],
     ['/travel/desk/v1', '/travel/desk', '/travel/desk/v1/'],
   ] as const)
-    it(`redirects the root of a version without its slash from ${url} to ${location}, for every method`, async () => {
+    it(`adds the missing slash of a version's root, for every method: ${url} to ${location}`, async () => {
       const versions = createVersions({ v1: mirror('v1') });
       const outer = appOf(prefix === '' ? versions : mount(prefix, versions)).callback();
       await request(outer).get(url).expect(308).expect('Location', location);
@@ -80,7 +80,7 @@ describe('the base path of a version', () => {
     await request(outer).get('/v1/beta?a=b').expect(308).expect('Location', '/v1/beta/?a=b');
   });
 
-  it('is in the URLs and redirects of its resources, and not of paths that begin like another host', async () => {
+  it('is part of URLs and redirects, and a path that looks like another host is not redirected', async () => {
     const outer = appOf(mount('/travel', createVersions({ v1: createBookApp() }))).callback();
     const { body, headers } = await request(outer).get('/travel/v1/books/1').expect(200);
     assert.match(body.url, /^http:\/\/127\.0\.0\.1:\d+\/travel\/v1\/books\/1$/);
@@ -92,7 +92,7 @@ describe('the base path of a version', () => {
 });
 
 describe('a version', () => {
-  it('has its own state, which the host, other versions and other requests do not see', async () => {
+  it('has a separate state, which the host, other versions and other requests do not see', async () => {
     const seen: unknown[] = [];
     const leak = (name: string) =>
       appOf((ctx) => {
@@ -112,11 +112,11 @@ describe('a version', () => {
   });
 
   for (const [what, quiet] of Object.entries({
-    'answers nothing': appOf(() => {}),
+    'sends no response': appOf(() => {}),
     'calls next': appOf((_ctx, next) => next()),
     'has no middleware': appOf(),
   }))
-    it(`that ${what} is a 404, and no other middleware sees the request`, async () => {
+    it(`responds 404 when it ${what}, without calling other middleware`, async () => {
       const others: string[] = [];
       const other = appOf((ctx) => void others.push(ctx.path));
       await request(serve({ v1: quiet, v2: other }))
@@ -125,7 +125,7 @@ describe('a version', () => {
       assert.deepEqual(others, []);
     });
 
-  it('renders its own errors, and throws none to the host', async () => {
+  it('renders its own errors instead of throwing them to the host', async () => {
     const caught: unknown[] = [];
     const own = createBookApp({ logger: { info() {}, warn() {}, error() {} } });
     const host: Middleware = (_ctx, next) => Promise.resolve(next()).catch((error) => void caught.push(error));
@@ -136,24 +136,24 @@ describe('a version', () => {
     assert.deepEqual(caught, []);
   });
 
-  it('that throws leaves the path and the base path of the host as they were', async () => {
+  it('restores the path and base path of the host when it throws', async () => {
     const broken = appOf(() => {
       throw new Error('no');
     });
-    const places: unknown[] = [];
+    const recorded: unknown[] = [];
     const host = async (ctx: Context, next: () => Promise<unknown>) => {
-      const place = () => places.push([ctx.url, ctx.path, requestContext(ctx).basePath]);
-      place();
+      const record = () => recorded.push([ctx.url, ctx.path, requestContext(ctx).basePath]);
+      record();
       try {
         await next();
       } catch {
-        place();
+        record();
         ctx.body = 'the host';
       }
     };
     const outer = appOf(host, createVersions({ v1: broken }));
     await request(outer.callback()).get('/v1/x?a=b').expect(200, 'the host');
-    assert.deepEqual(places[1], places[0]);
-    assert.deepEqual(places[0], ['/v1/x?a=b', '/v1/x', '']);
+    assert.deepEqual(recorded[1], recorded[0]);
+    assert.deepEqual(recorded[0], ['/v1/x?a=b', '/v1/x', '']);
   });
 });

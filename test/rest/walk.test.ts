@@ -1,4 +1,4 @@
-/** Cursor pagination over HTTP, on rows of a database. */
+/** Cursor pagination over HTTP, with rows of a database. */
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import fc from 'fast-check';
@@ -36,11 +36,11 @@ describe('pagination by cursor', () => {
 
   const read = async (link: string): Promise<Page> => (await request(handler).get(link).expect(200)).body;
 
-  /** All pages from one on, by `next`; calls `between` after each page. */
+  /** Returns a page and all that follow it by `next`. Calls `between` after each page. */
   async function pages(from: string, between: () => Promise<unknown> = async () => {}): Promise<Page[]> {
     const found: Page[] = [];
     for (let link: string | undefined = from; link !== undefined; link = found.at(-1)?.links['next']) {
-      assert.ok(found.length < 50, 'the links lead in a circle');
+      assert.ok(found.length < 50, 'the links form a loop');
       found.push(await read(link));
       await between();
     }
@@ -49,7 +49,7 @@ describe('pagination by cursor', () => {
 
   const idsOf = (found: readonly Page[]) => found.flatMap(({ items }) => items.map(({ id }) => id));
 
-  it('finds the same items as pagination by offset, in any order', async () => {
+  it('returns the same items as pagination by offset, in any order', async () => {
     const names = fc.array(fc.constantFrom('Ann', 'Bob', 'bob', 'Zoë', 'Ann & Bob', ''), { maxLength: 12 });
     const sort = fc.constantFrom('id', '-id', 'name', '-name', 'name,-id', '-name,-id');
     await fc.assert(
@@ -64,7 +64,7 @@ describe('pagination by cursor', () => {
     );
   });
 
-  it('repeats no item when rows are inserted before its position, which offsets do', async () => {
+  it('does not repeat items when rows are inserted before its position, unlike offsets', async () => {
     const insertFirst = (id: number) =>
       database.kysely
         .insertInto('accounts')
@@ -81,7 +81,7 @@ describe('pagination by cursor', () => {
     assert.ok(repeated.length > new Set(repeated).size);
   });
 
-  it('has no offset, and links to itself, to the start and to the next page', async () => {
+  it('has no offset, and links to the current, first and next page', async () => {
     await fill(['Ann', 'Bob', 'Cid']);
     const { offset, limit, total, links } = await read('/accounts/?limit=2&after=start&sort=-name');
     assert.deepEqual([offset, limit, total, Object.keys(links)], [undefined, 2, 3, ['self', 'first', 'next']]);
@@ -98,7 +98,7 @@ describe('pagination by cursor', () => {
     assert.deepEqual(found, Object.entries(body.links));
   });
 
-  it('has no total with total=false, also in the linked pages', async () => {
+  it('has no total with total=false, including on the linked pages', async () => {
     await fill(['Ann', 'Bob', 'Cid']);
     const walked = await read('/accounts/?limit=2&after=start&total=false');
     assert.ok(!('total' in walked));
@@ -114,7 +114,7 @@ describe('pagination by cursor', () => {
     assert.deepEqual(idsOf(await pages('/accounts/?q=ann&limit=1&after=start')), ['a0', 'a2', 'a3']);
   });
 
-  it('refuses an invalid cursor, one of another order, and one beside an offset', async () => {
+  it('rejects an invalid cursor, one of another order, and one together with an offset', async () => {
     await fill(['Ann', 'Bob', 'Cid']);
     const { links } = await read('/accounts/?limit=1&after=start');
     const next = links['next'] ?? '';
@@ -123,7 +123,7 @@ describe('pagination by cursor', () => {
       await request(handler).get(link).expect(400);
   });
 
-  it('answers 400 when a cursor would be too long for a URL', async () => {
+  it('responds 400 when a cursor would be too long for a URL', async () => {
     await fill(['x'.repeat(5000), 'y'.repeat(5000)]);
     const { body } = await request(handler).get('/accounts/?sort=name&limit=1&after=start').expect(400);
     assert.match(body.errors[0].detail, /too long/);

@@ -1,4 +1,4 @@
-/** Items are created by POST, once, and changed by PATCH, by clients that have seen the current version. */
+/** Writing: POST creates an item once, and PATCH changes it for clients that have seen its current version. */
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import Koa from 'koa';
@@ -22,7 +22,7 @@ describe('writing', () => {
   describe('createItem', () => {
     const post = (path = '/v1/notes/') => request(handler).post(path);
 
-    it('answers 201 with the URL, the tag and the item as a GET returns them', async () => {
+    it('responds 201 with the URL, the entity tag and the item as a GET returns them', async () => {
       const server = new Koa().use(mount('/v1', createNoteApp().app)).listen(0, '127.0.0.1');
       const { headers, body } = await request(server).post('/v1/notes/').send({ text: 'a' }).expect(201);
       const location = String(headers['location']);
@@ -34,7 +34,7 @@ describe('writing', () => {
       server.close();
     });
 
-    it('answers in the representation of Accept, with the fields that are asked for', async () => {
+    it('responds in the representation that Accept prefers, with the requested fields', async () => {
       for (const tag of ['yaml', 'html']) {
         const accept = tag === 'html' ? 'text/html' : 'application/yaml';
         const { headers } = await post().set('Accept', accept).send({ text: 'a' }).expect(201);
@@ -44,7 +44,7 @@ describe('writing', () => {
       await post('/v1/notes/?fields=id').send({ text: 'a' }).expect(201, { id: 3 }).expect('ETag', '"1-id-json"');
     });
 
-    it('creates nothing when the request is wrong in any way', async () => {
+    it('creates nothing when any part of the request is invalid', async () => {
       await post().set('Accept', 'image/png').send({ text: 'a' }).expect(406);
       await post('/v1/notes/?fields=colour').send({ text: 'a' }).expect(400);
       await post().type('text/plain').send('{"text":"a"}').expect(415);
@@ -56,7 +56,7 @@ describe('writing', () => {
       assert.equal(notes.size, 0);
     });
 
-    it('answers a repeated request with the first answer, marked, even after the item has changed', async () => {
+    it('replays the first response to a repeated request, even after the item has changed', async () => {
       const send = () => post().set('Idempotency-Key', '"k"').set('Host', 'notes.test');
       const first = await send().send({ text: 'a' }).expect(201);
       assert.equal(first.headers['idempotent-replayed'], undefined);
@@ -88,19 +88,19 @@ describe('writing', () => {
     const tagOf = async (path: string, accept = 'application/json') =>
       String((await request(handler).get(path).set('Accept', accept).expect(200)).headers['etag']);
 
-    it('answers 200 with the item and its new tag, which a GET has as well', async () => {
+    it('responds 200 with the item and the same new entity tag as a GET', async () => {
       const { body, headers } = await patch().set('If-Match', '"1-json"').send({ text: 'b' }).expect(200);
       assert.deepEqual([body.text, headers['etag']], ['b', '"2-json"']);
       assert.equal(await tagOf('/v1/notes/1'), '"2-json"');
     });
 
-    it('answers 428 without If-Match, and changes nothing', async () => {
+    it('responds 428 without If-Match, and changes nothing', async () => {
       const { body } = await patch().send({ text: 'b' }).expect(428);
       assert.match(body.detail, /If-Match/);
       assert.equal(notes.get(1)?.text, 'a');
     });
 
-    it('answers 412 when no tag is current, and changes nothing', async () => {
+    it('responds 412 when no entity tag is current, and changes nothing', async () => {
       for (const ifMatch of ['"0-json"', '"2-json"', 'W/"1-json"', '"1"', '"11-json"', '1-json', '', '"12-json"'])
         await patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(412);
       await patch('/v1/notes/12').set('If-Match', '"1-json"').send({ text: 'b' }).expect(412);
@@ -108,7 +108,7 @@ describe('writing', () => {
     });
 
     for (const ifMatch of ['*', '"1-json"', '"9-json", "1-json"', 'W/"1-json", "1-json"'])
-      it(`changes the item when one of the tags is current: ${ifMatch}`, () =>
+      it(`changes the item when one of the entity tags is current: ${ifMatch}`, () =>
         patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(200).expect('ETag', '"2-json"'));
 
     for (const [search, accept] of [
@@ -116,28 +116,28 @@ describe('writing', () => {
       ['', 'text/html'],
       ['?fields=id,text', 'application/json'],
     ] as const)
-      it(`accepts the tag of another representation or selection: ${accept} ${search}`, async () => {
+      it(`accepts the entity tag of another representation or selection: ${accept} ${search}`, async () => {
         const ifMatch = await tagOf(`/v1/notes/1${search}`, accept);
         await patch().set('If-Match', ifMatch).send({ text: 'b' }).expect(200).expect('ETag', '"2-json"');
       });
 
-    it('answers in the representation of Accept, with the fields that are asked for', async () => {
+    it('responds in the representation that Accept prefers, with the requested fields', async () => {
       const yaml = patch('/v1/notes/1?fields=text').set({ 'If-Match': '"1-json"', Accept: 'application/yaml' });
       const { text } = await yaml.send({ text: 'b' }).expect(200).expect('ETag', '"2-text-yaml"');
       assert.equal(text, 'text: b\n');
     });
 
-    it('says that a tag needs its quotes', async () => {
+    it('explains that an entity tag needs its quotes', async () => {
       const { body } = await patch().set('If-Match', '1-json').send({ text: 'b' }).expect(412);
       assert.match(body.detail, /with the double quotes/);
     });
 
-    it('says that a tag must be strong', async () => {
+    it('explains that an entity tag must be strong', async () => {
       const { body } = await patch().set('If-Match', 'W/"1-json"').send({ text: 'b' }).expect(412);
       assert.match(body.detail, /without the leading W\//);
     });
 
-    it('lets the resource allow a change that changes nothing', () =>
+    it('lets the resource skip the precondition for a change that has no effect', () =>
       patch().set('If-Match', '"0-json"').send({ text: 'a' }).expect(200).expect('ETag', '"1-json"'));
 
     it('checks the user, then Accept, then whether the item exists, then the body', async () => {
@@ -148,14 +148,14 @@ describe('writing', () => {
       await patch('/v1/notes/9').send({ text: 'b' }).expect(404);
     });
 
-    it('refuses an invalid body', async () => {
+    it('rejects an invalid body', async () => {
       const invalid = () => patch().set('If-Match', '*');
       await invalid().expect(400);
       await invalid().type('text/plain').send('x').expect(415).expect('Accept-Patch', 'application/json');
       assert.deepEqual(pointersOf((await invalid().send({ text: 5, id: 2 }).expect(400)).body), ['/id', '/text']);
     });
 
-    it('changes an item once when several clients send the same tag', async () => {
+    it('changes an item once when several clients send the same entity tag', async () => {
       const change = async (text: string) => patch().set('If-Match', '"1-json"').send({ text });
       const answers = await Promise.all(['b', 'c', 'd', 'e'].map(change));
       assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 412, 412, 412]);
@@ -168,7 +168,7 @@ describe('writing', () => {
       ['/v1/notes/', 'GET, HEAD, OPTIONS, POST', 'patch'],
       ['/v1/notes/1', 'GET, HEAD, OPTIONS, PATCH', 'post'],
     ] as const)
-      it(`are listed by OPTIONS and 405: ${path}`, async () => {
+      it(`are listed in responses to OPTIONS and in 405: ${path}`, async () => {
         const { headers } = await request(handler).options(path).expect(204).expect('Allow', allow);
         assert.equal(headers['accept-patch'], allow.includes('PATCH') ? 'application/json' : undefined);
         for (const method of ['put', 'delete', other] as const)

@@ -1,11 +1,11 @@
-/** Schemas and problem responses that all documents share. */
+/** The schemas and problem responses of an OpenAPI document. */
 import { z } from 'zod';
 import type { ZodOpenApiResponseObject } from 'zod-openapi';
 import { type ProblemSlug, problems, type Representations } from '#http';
 import { type ItemShape, itemSchema } from '#query';
 import { header, type Problems } from '../operation.ts';
 
-/** The schemas of items (whole, or with `fields` a part) and pages, by name. Those of each view are made once, so that the document can refer to them. */
+/** The schemas of items (whole or, with `fields`, partial) and pages. Each is created once per view, to be shared. */
 export interface DocumentSchemas {
   readonly item: (shape: ItemShape) => z.ZodType;
   readonly page: (shape: ItemShape) => z.ZodObject;
@@ -16,11 +16,13 @@ export function createDocumentSchemas(): DocumentSchemas {
   const items = new Map<ItemShape, z.ZodObject>();
   const parts = new Map<ItemShape, z.ZodObject>();
   const pages = new Map<ItemShape, z.ZodObject>();
-  const whole = (shape: ItemShape) => remember(items, shape, () => itemSchema(shape));
+  const whole = (shape: ItemShape) => getOrCreate(items, shape, () => itemSchema(shape));
   const part = (shape: ItemShape) =>
-    remember(parts, shape, () => whole(shape).partial().describe('With `fields`: these alone.'));
+    getOrCreate(parts, shape, () =>
+      whole(shape).partial().describe('The selected fields only, with the argument `fields`.'),
+    );
   const item = (shape: ItemShape) => z.union([whole(shape), part(shape)]);
-  const page = (shape: ItemShape) => remember(pages, shape, () => pageOf(item(shape)));
+  const page = (shape: ItemShape) => getOrCreate(pages, shape, () => pageOf(item(shape)));
   const named = () => ({
     ...namesOf(items, ''),
     ...namesOf(parts, 'Part'),
@@ -32,15 +34,15 @@ export function createDocumentSchemas(): DocumentSchemas {
   return Object.freeze({ item, page, named });
 }
 
-function remember<Key, Value>(made: Map<Key, Value>, key: Key, make: () => Value): Value {
-  const value = made.get(key) ?? make();
-  made.set(key, value);
+function getOrCreate<Key, Value>(map: Map<Key, Value>, key: Key, create: () => Value): Value {
+  const value = map.get(key) ?? create();
+  map.set(key, value);
   return value;
 }
 
-/** The schema of a view without a name is written where it is used. */
-function namesOf(made: ReadonlyMap<ItemShape, z.ZodObject>, suffix: string): Readonly<Record<string, z.ZodObject>> {
-  const entries = [...made].flatMap(([{ name }, schema]) => (name === undefined ? [] : [[name + suffix, schema]]));
+/** Returns the schemas by name. The schema of a view without a name is inlined where it is used. */
+function namesOf(schemas: ReadonlyMap<ItemShape, z.ZodObject>, suffix: string): Readonly<Record<string, z.ZodObject>> {
+  const entries = [...schemas].flatMap(([{ name }, schema]) => (name === undefined ? [] : [[name + suffix, schema]]));
   return Object.fromEntries(entries);
 }
 
@@ -54,80 +56,80 @@ const pageLinks = z
     next: link.optional().describe('Absent on the last page.'),
     last: link.optional().describe('Absent with `after` and with `total=false`.'),
   })
-  .describe('Paths on this host, each with every argument of the request.');
+  .describe('Links to this and other pages, as absolute paths. They preserve the arguments of the request.');
 
 function pageOf(item: z.ZodType): z.ZodObject {
   return z.object({
     items: z.array(item),
     offset: z.int().min(0).optional().describe('Absent with `after`.'),
     limit: z.int().min(1),
-    total: z.int().min(0).optional().describe('On all pages. Absent with `total=false`.'),
+    total: z.int().min(0).optional().describe('The number of items on all pages. Absent with `total=false`.'),
     links: pageLinks,
   });
 }
 
-/** `ErrorBody`. */
+/** The schema of `ErrorBody`. */
 const problemSchema = z.object({
-  code: z.int().describe('The status of the response.'),
+  code: z.int().describe('The HTTP status code.'),
   message: z.string().meta({ description: 'The status and its reason phrase.', examples: ['404: Not Found'] }),
   info_url: z.url().optional().describe('A page about this kind of problem.'),
-  detail: z.string().optional().describe('What was wrong this time.'),
+  detail: z.string().optional().describe('What was wrong with this request.'),
   errors: z
     .array(
       z.object({
         pointer: z
           .string()
           .optional()
-          .meta({ description: 'A JSON pointer into the body.', examples: ['/check_in'] }),
+          .meta({ description: 'A JSON pointer to the invalid part of the body.', examples: ['/check_in'] }),
         parameter: z
           .string()
           .optional()
-          .meta({ description: 'The name of a query argument.', examples: ['limit'] }),
+          .meta({ description: 'The name of the invalid query argument.', examples: ['limit'] }),
         detail: z.string(),
       }),
     )
     .optional()
-    .describe('Each thing that was wrong.'),
+    .describe('All errors in the request.'),
 });
 
-/** RFC 9457. */
+/** The schema of problem details (RFC 9457). */
 const problemDetails = problemSchema.extend({
   type: z.string().meta({ format: 'uri-reference' }),
   title: z.string(),
   status: z.int(),
 });
 
-/** The responses of problems by status, one for all problems that share it. */
-export type ProblemAnswers = (found: Problems) => Readonly<Record<string, ZodOpenApiResponseObject>>;
+/** Returns the responses by status. Problems with the same status share a response. */
+export type ProblemResponseDocs = (found: Problems) => Readonly<Record<string, ZodOpenApiResponseObject>>;
 
-/** For one document: the same problems are the same component everywhere. */
-export function createProblemAnswers({ errorTypes }: Representations): ProblemAnswers {
-  const made = new Map<string, ZodOpenApiResponseObject>();
+/** Creates the problem responses of one document. The same set of problems always refers to the same component. */
+export function createProblemResponseDocs({ errorTypes }: Representations): ProblemResponseDocs {
+  const responses = new Map<string, ZodOpenApiResponseObject>();
   const others = responseOf(errorTypes, [], {
     id: 'OtherProblem',
-    description: 'Any other problem, of this service or of the gateway before it.',
+    description: 'Any other problem, reported by this service or by the gateway.',
   });
 
-  function answerOf(slugs: readonly ProblemSlug[], found: Problems): ZodOpenApiResponseObject {
+  function responseForSlugs(slugs: readonly ProblemSlug[], found: Problems): ZodOpenApiResponseObject {
     const extension = slugs.map((slug) => found[slug] ?? {});
-    const options = { description: describe(slugs), ...headersOf(slugs) };
+    const options = { description: describeProblems(slugs), ...headersOf(slugs) };
     if (extension.some((shape) => Object.keys(shape).length > 0)) return responseOf(errorTypes, extension, options);
     const id = slugs.map(pascalCase).join('Or');
-    return remember(made, id, () => responseOf(errorTypes, [], { id, ...options }));
+    return getOrCreate(responses, id, () => responseOf(errorTypes, [], { id, ...options }));
   }
 
-  return function answersOf(found) {
+  return function responsesOf(found) {
     const byStatus = new Map<number, ProblemSlug[]>();
     for (const slug of (Object.keys(found) as ProblemSlug[]).sort()) {
       const { status } = problems[slug];
       byStatus.set(status, [...(byStatus.get(status) ?? []), slug]);
     }
-    const answers = [...byStatus].map(([status, slugs]) => [status, answerOf(slugs, found)] as const);
-    return { ...Object.fromEntries(answers), default: others };
+    const entries = [...byStatus].map(([status, slugs]) => [status, responseForSlugs(slugs, found)] as const);
+    return { ...Object.fromEntries(entries), default: others };
   };
 }
 
-/** `extension`: shapes of the members that its body has beside the usual ones. */
+/** `extension` has the shapes of the members that the body has in addition to the common ones. */
 function responseOf(
   types: readonly string[],
   extension: readonly z.ZodRawShape[],
@@ -139,7 +141,7 @@ function responseOf(
   return { ...options, content: contentOf(types, (type) => (type === 'application/problem+json' ? details : body)) };
 }
 
-/** The schema of a page for people is that of text. */
+/** Returns the OpenAPI content for each media type. HTML is described as plain text. */
 export function contentOf(types: readonly string[], schemaOf: (type: string) => z.ZodType) {
   const entries = types.map((type) => [type, { schema: type.startsWith('text/') ? text : schemaOf(type) }] as const);
   return Object.fromEntries(entries);
@@ -147,22 +149,22 @@ export function contentOf(types: readonly string[], schemaOf: (type: string) => 
 
 const text = z.string();
 
-function describe(slugs: readonly ProblemSlug[]): string {
+function describeProblems(slugs: readonly ProblemSlug[]): string {
   const texts = slugs.map((slug) => `\`${slug}\`: ${problems[slug].meaning} ${problems[slug].remedy}`);
   return texts.length === 1 ? String(texts[0]) : texts.map((one) => `- ${one}`).join('\n');
 }
 
-const retryAfter = header(z.int().min(0), 'In seconds.');
-const optionalRetryAfter = header(z.int().min(0).optional(), 'In seconds.');
+const retryAfter = header(z.int().min(0), 'Seconds to wait before trying again.');
+const optionalRetryAfter = header(z.int().min(0).optional(), 'Seconds to wait before trying again.');
 
 const headersBySlug: { readonly [Slug in ProblemSlug]?: z.ZodRawShape } = {
-  unauthorized: { 'WWW-Authenticate': header(z.string(), 'The kind of credentials to send.') },
-  'unsupported-media-type': { Accept: header(z.string(), 'The media types that a body may have.') },
+  unauthorized: { 'WWW-Authenticate': header(z.string(), 'The authentication scheme to use.') },
+  'unsupported-media-type': { Accept: header(z.string(), 'The media types that are supported for the request body.') },
   'idempotency-running': { 'Retry-After': optionalRetryAfter },
   'storage-unavailable': { 'Retry-After': optionalRetryAfter },
   'too-many-requests': {
     'Retry-After': retryAfter,
-    RateLimit: header(z.string().optional(), 'What is left of the limit, and for how long.'),
+    RateLimit: header(z.string().optional(), 'The remaining quota, and when it resets.'),
     'RateLimit-Policy': header(z.string().optional(), 'The limits that apply.'),
   },
 };

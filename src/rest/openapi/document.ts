@@ -1,4 +1,4 @@
-/** The routes of an app as an OpenAPI 3.1 document, from the schemas that validate requests and describe responses. */
+/** Generates an app's OpenAPI 3.1 document from the schemas that validate requests and describe responses. */
 import { z } from 'zod';
 import {
   createDocument,
@@ -12,20 +12,20 @@ import { commonHeaders, type Operation, type Problems, type Route } from '../ope
 import {
   contentOf,
   createDocumentSchemas,
-  createProblemAnswers,
+  createProblemResponseDocs,
   type DocumentSchemas,
-  type ProblemAnswers,
+  type ProblemResponseDocs,
 } from './components.ts';
 
-/** What an app says about itself. Texts are in CommonMark. */
+/** Describes an app in its OpenAPI document. Texts are in CommonMark. */
 export interface ApiInfo {
   readonly title: string;
-  /** Of the interface, not of the code: it changes when clients have to. */
+  /** The version of the interface, not of the code. It changes when clients have to change. */
   readonly version: string;
   readonly description: string;
-  /** What its routes are about, by the first word of their path; `''` for those without one. @default not said */
+  /** Descriptions of route groups, by the first word of their path, or `''` if it has none. @default no descriptions */
   readonly groups?: Readonly<Record<string, string>>;
-  /** Those that any of its routes may have. */
+  /** Problems that every route may have. */
   readonly problems: Problems;
   /** Whether the gateway requires credentials. @default false */
   readonly signedIn?: boolean;
@@ -37,20 +37,20 @@ export interface DocumentOptions {
   readonly info: ApiInfo;
   readonly routes: readonly Route[];
   readonly representations: Representations;
-  /** The absolute URL of what the app calls `/`. */
+  /** The absolute URL of the app's `/`. */
   readonly server: string;
 }
 
 export function createOpenApiDocument(options: DocumentOptions): OpenApiDocument {
   const { info, routes, representations, server } = options;
   const schemas = createDocumentSchemas();
-  const answersOf = createProblemAnswers(representations);
+  const responsesOf = createProblemResponseDocs(representations);
   const paths: ZodOpenApiPathsObject = {};
   for (const { method, path, operation } of routes) {
     if (operation === undefined) continue;
     const template = path.replace(/:(\w+)/g, '{$1}');
-    const context = { info, tag: tagOf(groupOf(path), info), schemas, answersOf, representations, method };
-    paths[template] = { ...paths[template], [method.toLowerCase()]: describe(operation(), context) };
+    const context = { info, tag: tagOf(groupOf(path), info), schemas, responsesOf, representations, method };
+    paths[template] = { ...paths[template], [method.toLowerCase()]: describeOperation(operation(), context) };
   }
   const { title, version, description, signedIn = false } = info;
   return createDocument(
@@ -63,21 +63,21 @@ export function createOpenApiDocument(options: DocumentOptions): OpenApiDocument
       security: signedIn ? [{ basic: [] }] : [],
       components: { schemas: schemas.named(), ...(signedIn && { securitySchemes: { basic } }) },
     },
-    { override: tidy },
+    { override: simplifySchema },
   );
 }
 
-/** Of this package. */
+/** The license of this package. */
 const license = { name: 'MIT', identifier: 'MIT' };
 
-const basic = { type: 'http', scheme: 'basic', description: 'Required by the gateway.' } as const;
+const basic = { type: 'http', scheme: 'basic', description: 'The gateway requires these credentials.' } as const;
 
 const conventions = [
-  'Responses come as JSON, YAML or HTML, by `Accept`; what takes GET also takes HEAD and OPTIONS.',
-  'Unknown arguments and fields are refused. Later versions of the server may add fields to items.',
+  'Responses are JSON, YAML or HTML, depending on `Accept`. Every path that supports GET also supports HEAD and OPTIONS.',
+  'Unknown arguments and fields are rejected. Later versions of the server may add fields to items.',
 ].join(' ');
 
-/** Routes are grouped by the first word of their path. */
+/** Returns the group of a route, which is the first word of its path. */
 function groupOf(path: string): string {
   return /^\/(\w+)/.exec(path)?.[1] ?? '';
 }
@@ -86,7 +86,7 @@ function tagOf(group: string, { title }: ApiInfo): string {
   return group === '' ? title : group.charAt(0).toUpperCase() + group.slice(1);
 }
 
-/** The group with the app's own title comes first. */
+/** Returns the tags of the route groups. The one with the app's title comes first. */
 function tagsOf({ routes, info }: DocumentOptions): { name: string; description?: string }[] {
   const groups = [...new Set(routes.map(({ path }) => groupOf(path)))];
   groups.sort((one, other) => Number(other === '') - Number(one === ''));
@@ -100,14 +100,14 @@ interface DocumentContext {
   readonly info: ApiInfo;
   readonly tag: string;
   readonly schemas: DocumentSchemas;
-  readonly answersOf: ProblemAnswers;
+  readonly responsesOf: ProblemResponseDocs;
   readonly representations: Representations;
   readonly method: string;
 }
 
-function describe(operation: Operation, context: DocumentContext): ZodOpenApiOperationObject {
+function describeOperation(operation: Operation, context: DocumentContext): ZodOpenApiOperationObject {
   const { operationId, summary, description, path, query, headers, body, problems } = operation;
-  const { info, tag, answersOf } = context;
+  const { info, tag, responsesOf } = context;
   const found: Problems = { ...problems, ...info.problems, ...(info.signedIn === true && { unauthorized: {} }) };
   return {
     operationId,
@@ -116,11 +116,11 @@ function describe(operation: Operation, context: DocumentContext): ZodOpenApiOpe
     tags: [tag],
     requestParams: { path: prefilled(path), query, header: prefilled(headers) },
     ...(body && { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
-    responses: { ...successOf(operation, context), ...answersOf(found) },
+    responses: { ...successOf(operation, context), ...responsesOf(found) },
   };
 }
 
-/** Copies the first example of each schema to its parameter, where Swagger UI looks for what it fills into a form. */
+/** Copies the first example of each schema to its parameter, from where Swagger UI prefills its forms. */
 function prefilled({ shape }: z.ZodObject): z.ZodObject {
   const parameters = Object.entries(shape as Readonly<Record<string, z.ZodType>>).map(([name, schema]) => {
     const { examples: [example] = [], param } = schema.meta() ?? {};
@@ -144,15 +144,15 @@ function successOf(
 
 const notModified: ZodOpenApiResponseObject = {
   id: 'NotModified',
-  description: 'What you have is still current.',
+  description: 'The representation that you have is still current.',
   headers: commonHeaders(),
 };
 
 /**
- * Removes what clients learn nothing from: bounds of safe integers, and a pattern beside a format, of which it keeps that
- * a time is in UTC. Responses may have further fields, since clients must accept those that are added later.
+ * Removes noise from the schemas: the bounds of safe integers, and patterns of values with a format, except that a time
+ * must be in UTC. Allows additional fields in responses, because clients must accept fields that are added later.
  */
-const tidy: ZodOpenApiOverride = ({ jsonSchema, zodSchema, io }) => {
+const simplifySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema, io }) => {
   if (io === 'output' && zodSchema instanceof z.ZodObject) delete jsonSchema.additionalProperties;
   if (jsonSchema.format === 'date-time' && jsonSchema.pattern !== undefined) jsonSchema.pattern = 'Z$';
   else if (jsonSchema.format !== undefined) delete jsonSchema.pattern;

@@ -1,10 +1,10 @@
-/** The document as a page for people: its operations with a curl command each, which the script replaces by Swagger UI. */
+/** Renders the OpenAPI document as an HTML page with curl commands, which a script replaces by Swagger UI. */
 import { html, htmlDocument, type Markup, pageHeaders, phraseMarkup, proseMarkup } from '#http';
 import type { OpenApiDocument } from './document.ts';
 
 export const documentPageHeaders = pageHeaders({ ownFiles: true });
 
-/** Beside the page. */
+// Files in the same directory as the page.
 export const scripts = ['swagger-ui-bundle.js', 'docs.js'] as const;
 export const stylesheets = ['swagger-ui.css', 'docs.css'] as const;
 
@@ -20,7 +20,7 @@ export function documentPage(document: OpenApiDocument): string {
   const main = html`<div class="docs"><nav aria-label="Operations">${groups.map(contents)}</nav>
 <h2 class="unseen">Operations</h2>
 <div id="api">${proseMarkup(info.description ?? '')}
-<p>At <code>${context.server}</code>. The examples work unchanged against the demo data.</p>
+<p>The base URL is <code>${context.server}</code>. The examples work unchanged with the demo data.</p>
 ${groups.map(
   (group) => html`<section><h2>${group.name}</h2>
 ${group.operations.map((operation) => operationSection(operation, context))}</section>
@@ -52,13 +52,13 @@ interface Parameter {
 
 type Content = Readonly<Record<string, { readonly schema: Schema }>>;
 
-/** The part of JSON Schema that examples are in. */
+/** The part of a JSON Schema that is needed to find examples. */
 interface Schema {
   readonly $ref?: string;
   readonly examples?: readonly unknown[];
 }
 
-/** The components that an operation can refer to. */
+/** The components that operations can refer to. */
 interface PageComponents {
   readonly schemas: Readonly<Record<string, Schema>>;
 }
@@ -98,7 +98,7 @@ ${proseMarkup(description)}
 `;
 }
 
-/** Uses the examples of the schemas, which are rows of the demo data. */
+/** Builds a curl command from the examples of the schemas, which are rows of the demo data. */
 function curlOf(operation: PageOperation, { components, server, signedIn }: PageContext): string {
   const { method, path, parameters, requestBody } = operation;
   const required = parameters.filter((parameter) => parameter.required === true);
@@ -131,7 +131,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** The last part of a reference to a component. */
+/** Returns the component's name, which is the last part of a reference. */
 function nameOf($ref: string): string {
   return $ref.slice($ref.lastIndexOf('/') + 1);
 }

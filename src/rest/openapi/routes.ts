@@ -1,4 +1,4 @@
-/** Serves the document at /openapi.json and as a page at /docs/ with its files, made when they are first asked for. */
+/** The routes that serve the OpenAPI document at /openapi.json, and the documentation page with its files at /docs/. */
 import type { Context, Next } from 'koa';
 import {
   createRepresentations,
@@ -18,21 +18,21 @@ import {
 import type { Route } from '../operation.ts';
 import type { ApiInfo, DocumentOptions } from './document.ts';
 
-/** The routes that describe the others. */
+/** Returns the routes that document the given ones. The documents are created when first requested. */
 export function documentRoutes(info: ApiInfo, routes: readonly Route[]): readonly Route[] {
-  let made: Promise<Documents> | undefined;
-  /** The next request tries again. */
+  let documents: Promise<Documents> | undefined;
+  /** Lets the next request try again. */
   function forget(cause: unknown): never {
-    made = undefined;
+    documents = undefined;
     throw cause;
   }
   const route = (path: string, kind: keyof Documents): Route => ({
     method: 'GET',
     path,
     createHandler: (representations) =>
-      async function answerDocument(ctx: Context) {
-        made ??= createDocuments({ info, routes, representations }).catch(forget);
-        const { choose } = (await made)[kind];
+      async function handleDocument(ctx: Context) {
+        documents ??= createDocuments({ info, routes, representations }).catch(forget);
+        const { choose } = (await documents)[kind];
         represent(ctx, choose(ctx.req.headers.accept), publicBase(ctx), { title: info.title });
       },
   });
@@ -46,7 +46,7 @@ export function documentRoutes(info: ApiInfo, routes: readonly Route[]): readonl
   return [route('/openapi.json', 'document'), route('/docs/', 'page'), ...files];
 }
 
-/** Of the page, read when they are first asked for. Swagger UI is a package here, and copied by the build. */
+/** The files of the page, read when first requested. Swagger UI comes from its package, or is copied by the build. */
 const pageFiles: Readonly<Record<string, () => PageFile>> = {
   ...fileOf('swagger-ui.css', import.meta.resolve('#swagger-ui/swagger-ui.css')),
   ...fileOf('swagger-ui-bundle.js', import.meta.resolve('#swagger-ui/swagger-ui-bundle.js')),
@@ -58,38 +58,41 @@ function fileOf(name: string, url: string) {
   return { [name]: once(() => readPageFile(new URL(url, import.meta.url))) };
 }
 
-/** Adds links to the two to a response of GET `/` (RFC 8631). */
+/** Adds links to the document and the page to the response of GET `/` (RFC 8631). */
 export async function linkDocuments(ctx: Context, next: Next): Promise<void> {
   await next();
   const { basePath } = requestContext(ctx);
   ctx.append('Link', `<${basePath}/openapi.json>; rel="service-desc", <${basePath}/docs/>; rel="service-doc"`);
 }
 
-/** Both contain the absolute URL of a server; the rest of the document is always the same. */
+/** The representations of the document and the page. Both are rendered for the absolute URL of the server. */
 interface Documents {
   readonly document: Representations;
   readonly page: Representations;
 }
 
-/** In place of the server's URL, in texts that are written once. YAML must quote it as JSON does. */
+/** Stands for the server's URL in texts that are rendered once. It is chosen so that YAML quotes it like JSON does. */
 const placeholder = ': server :';
 
-/** Loads what makes a document only now: most processes are never asked for one. */
+/** Loads the generator on demand, because most processes never serve a document. */
 async function createDocuments(options: Omit<DocumentOptions, 'server'>): Promise<Documents> {
   const { createOpenApiDocument } = await import('./document.ts');
   const { documentPage, documentPageHeaders } = await import('./page.ts');
   const document = createOpenApiDocument({ ...options, server: placeholder });
   const written = (formatter: Formatter): Formatter => {
     const text = once(() => formatter.format(document, ''));
-    return { ...formatter, format: (server) => fill(text(), JSON.stringify(placeholder), JSON.stringify(server)) };
+    return {
+      ...formatter,
+      format: (server) => replaceLiteral(text(), JSON.stringify(placeholder), JSON.stringify(server)),
+    };
   };
   const [json, openApi, yaml] = [written(jsonFormatter), written(openApiFormatter), written(yamlFormatter)];
   const text = once(() => documentPage(document));
   const page: Formatter = {
     ...htmlFormatter,
     headers: documentPageHeaders,
-    // The page also shows it inside a shell's single quotes.
-    format: (server) => fill(text(), placeholder, escapeHtml(String(server).replaceAll("'", '%27'))),
+    // Single quotes are encoded because the page shows the URL in shell commands, inside single quotes.
+    format: (server) => replaceLiteral(text(), placeholder, escapeHtml(String(server).replaceAll("'", '%27'))),
   };
   return {
     document: createRepresentations([json, openApi, yaml]),
@@ -105,15 +108,15 @@ const openApiFormatter: Formatter = {
   tag: 'openapi',
 };
 
-function once<Made>(make: () => Made): () => Made {
-  let made: Made | undefined;
+function once<Value>(create: () => Value): () => Value {
+  let value: Value | undefined;
   return () => {
-    made ??= make();
-    return made;
+    value ??= create();
+    return value;
   };
 }
 
-/** The value comes from a function, since `replaceAll` would interpret `$&` in a string. */
-function fill(text: string, part: string, value: string): string {
+/** Passes a function to `replaceAll`, which would interpret patterns such as `$&` in a string. */
+function replaceLiteral(text: string, part: string, value: string): string {
   return text.replaceAll(part, () => value);
 }

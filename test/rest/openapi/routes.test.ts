@@ -1,4 +1,4 @@
-/** The routes of an app's OpenAPI document and of its documentation page. */
+/** The routes that serve an app's OpenAPI document and documentation page. */
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import Koa from 'koa';
@@ -41,7 +41,7 @@ describe('documentation routes', () => {
   const documentOf = async (handler: RequestListener, path = '/openapi.json') =>
     (await request(handler).get(path).expect(200).expect('Content-Type', 'application/json')).body;
 
-  it('come before other routes that match their paths', async () => {
+  it('take precedence over other routes that match their paths', async () => {
     const { openapi, info } = await documentOf(shelves);
     assert.equal(openapi, '3.1.1');
     assert.equal(info.version, '7');
@@ -49,7 +49,7 @@ describe('documentation routes', () => {
     await request(shelves).get('/other').expect(200, { id: 'other' });
   });
 
-  it('list paths with their parameters and responses', async () => {
+  it('document paths with their parameters and responses', async () => {
     const { paths } = await documentOf(shelves);
     assert.deepEqual(Object.keys(paths), ['/{id}']);
     const { operationId, parameters, responses } = paths['/{id}'].get;
@@ -61,7 +61,7 @@ describe('documentation routes', () => {
     assert.deepEqual(Object.keys(responses), ['200', '304', '400', '404', '406', 'default']);
   });
 
-  it('give the URL of the app, for each host and mount path', async () => {
+  it('contain the URL of the app, for each host and mount path', async () => {
     const [{ url }] = (await documentOf(shelves)).servers;
     assert.equal(url, 'https://shelves.test');
     const host = new Koa().use(mount('/a/b', createShelves())).callback();
@@ -71,7 +71,7 @@ describe('documentation routes', () => {
     assert.equal(again.body.servers[0].url, 'http://two.test:81/a/b');
   });
 
-  it('write any URL into the document as text', async () => {
+  it('escape any URL in the document', async () => {
     const odd = `https://x.test/$&'"<i>`;
     const handler = createShelves(odd).callback();
     assert.equal((await documentOf(handler)).servers[0].url, odd);
@@ -82,13 +82,13 @@ describe('documentation routes', () => {
     assert.ok(!text.includes('<i>'));
   });
 
-  it('quote URLs in the shell lines of the page', async () => {
+  it('quote URLs in the shell commands of the page', async () => {
     const handler = createShelves("https://x.test/a';id;'").callback();
     const { text } = await request(handler).get('/docs/');
     assert.ok(text.includes('curl -i &#39;https://x.test/a%27;id;%27/it&#39;\\&#39;&#39;s%20%3Cb%3E&#39;'), text);
   });
 
-  it('escape everything on the page', async () => {
+  it('escape all texts on the page', async () => {
     const { text } = await request(shelves).get('/docs/');
     assert.doesNotMatch(text, /<script(?! (?:defer|type="module") src=)|<b>it/);
     assert.ok(text.includes('&#60;script&#62;&#34;x&#34;&#60;/script&#62; &#38; <code>code</code>'));
@@ -96,7 +96,7 @@ describe('documentation routes', () => {
     assert.ok(text.includes('<li>first</li>'));
   });
 
-  it('answer 304 to their tag, and 406 to other media types', async () => {
+  it('respond 304 to their entity tag, and 406 to other media types', async () => {
     for (const path of ['/openapi.json', '/docs/']) {
       const { headers } = await request(shelves).get(path).expect(200).expect('Vary', 'Accept');
       await request(shelves).get(path).set('If-None-Match', String(headers['etag'])).expect(304);
@@ -107,13 +107,13 @@ describe('documentation routes', () => {
     assert.match(body.detail, /application\/json, application\/vnd\.oai\.openapi\+json, application\/yaml/);
   });
 
-  it('build the document again after a failure', async () => {
-    let asked = 0;
+  it('retry building the document after a failure', async () => {
+    let attempts = 0;
     const info = {
       ...{ title: 'Shelves', version: '7', problems: {} },
       get description() {
-        asked += 1;
-        if (asked === 1) throw new Error('not now');
+        attempts += 1;
+        if (attempts === 1) throw new Error('not now');
         return 'One.';
       },
     };
@@ -125,10 +125,10 @@ describe('documentation routes', () => {
         .expect(path === '/docs/' ? 200 : 500);
       await request(handler).get(path).expect(200);
     }
-    assert.equal(asked, 2);
+    assert.equal(attempts, 2);
   });
 
-  it('refuse methods that write, and answer HEAD without a body', async () => {
+  it('reject POST, and respond to HEAD without a body', async () => {
     for (const path of ['/openapi.json', '/docs/']) {
       await request(shelves).post(path).expect(405).expect('Allow', 'GET, HEAD, OPTIONS');
       const { text } = await request(shelves).head(path).expect(200);

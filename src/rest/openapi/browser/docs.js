@@ -1,4 +1,4 @@
-/** Shows the description of the API with Swagger UI, in the colours that the reader prefers. */
+/** Shows the OpenAPI document in Swagger UI, in the light or dark mode that the reader prefers. */
 
 /** Set by swagger-ui-bundle.js. @type {(options: object) => object} */
 const createSwaggerUi = Reflect.get(globalThis, 'SwaggerUIBundle');
@@ -15,7 +15,7 @@ prefersDark.addEventListener('change', followColours);
 createSwaggerUi({
   url: '../openapi.json',
   dom_id: '#api',
-  // Its own links are inside of buttons; those beside it name operations in the URL.
+  // Swagger UI nests its links in buttons. Our list of operations has links instead.
   deepLinking: false,
   defaultModelsExpandDepth: 0,
   displayRequestDuration: true,
@@ -23,7 +23,7 @@ createSwaggerUi({
   onComplete: () => openOperation(location.hash.slice(1)),
 });
 
-/** The links beside it name operations. @param {string} operationId */
+/** Expands an operation and scrolls to it. @param {string} operationId */
 function openOperation(operationId) {
   const blocks = [...document.querySelectorAll('.opblock')];
   const block = blocks.find(({ id }) => operationId !== '' && id.endsWith(`-${operationId}`));
@@ -32,15 +32,15 @@ function openOperation(operationId) {
   block?.scrollIntoView();
 }
 
-/** Also when the URL names the operation already. */
+/** Handles clicks as well as `hashchange`, which is not fired when the URL already has the fragment. */
 document.querySelector('.docs nav')?.addEventListener('click', (event) => {
   const link = event.target instanceof Element ? event.target.closest('a') : null;
   if (link !== null) openOperation(link.hash.slice(1));
 });
 addEventListener('hashchange', () => openOperation(location.hash.slice(1)));
 
-/** What Swagger UI leaves out: names of its lists, and the keyboard for texts that scroll. */
-function completeAccess() {
+/** Fixes the accessibility of Swagger UI: labels drop-down lists, and lets the keyboard reach texts that scroll. */
+function improveAccessibility() {
   for (const text of document.querySelectorAll('#api pre:not([tabindex])')) text.setAttribute('tabindex', '0');
   for (const list of document.querySelectorAll('#api select:not([aria-label])')) {
     const argument = list.closest('[data-param-name]')?.getAttribute('data-param-name');
@@ -49,4 +49,4 @@ function completeAccess() {
 }
 
 const api = document.querySelector('#api');
-if (api !== null) new MutationObserver(completeAccess).observe(api, { childList: true, subtree: true });
+if (api !== null) new MutationObserver(improveAccessibility).observe(api, { childList: true, subtree: true });
