@@ -1,6 +1,6 @@
 /** Explains a request with the gateway's own functions in the gateway's own order, without sending or counting it. */
 import type { Context } from 'koa';
-import { attributesOf, type Gateway, headerPairs, type Route, refuseMethod, type VersionLifecycle } from '#gateway';
+import { attributesOf, type Gateway, headerPairs, type Route, rejectMethod, type VersionLifecycle } from '#gateway';
 import {
   type Addresses,
   createAddresses,
@@ -43,7 +43,7 @@ export interface EntrySettings {
 
 /** @default entry: trusts no proxy and permits no origin */
 export function createExplain({ parts }: Gateway, entry: EntrySettings = closedEntry()): Explain {
-  const { table, preflightRoute, identity, identityHeaders, versionOf, checkReading } = parts;
+  const { table, preflightRoute, identity, identityHeaders, versionOf, checkAmbiguity } = parts;
   const checkHost = createHostCheck();
   const checkPath = createSafePath();
 
@@ -54,7 +54,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
       return { cors: site, outcome: preflightOutcome };
     checkHost(ctx, nothing);
     checkPath(ctx, nothing);
-    refuseMethod(ctx.method);
+    rejectMethod(ctx.method);
     identity.strip(ctx.req);
     return undefined;
   }
@@ -85,7 +85,7 @@ export function createExplain({ parts }: Gateway, entry: EntrySettings = closedE
 
   function otherReading(attributes: RequestAttributes, route: Route): unknown {
     try {
-      checkReading?.(attributes, route);
+      checkAmbiguity?.(attributes, route);
       return undefined;
     } catch (thrown) {
       return thrown;

@@ -1,18 +1,18 @@
-/** Keeps the resources that WebDAV's headers name behind the mapping of the request, which has the authentication and limits for them. */
+/** Rejects WebDAV requests whose headers refer to a resource behind another mapping, whose checks they would bypass. */
 import type { Context } from 'koa';
 import { problem } from '#http';
 import { referenceBase } from '#proxy';
 import { editReferences, firstShare, type RequestAttributes, readReference, type Table } from '#routing';
-import type { CheckReading } from './check-reading.ts';
+import type { CheckAmbiguity } from './check-ambiguity.ts';
 import type { Route } from './route.ts';
 
-/** Throws `bad-path`, `bad-request` and `destination-elsewhere`. Looks at a request, its attributes and the route that it has met. */
+/** Throws `bad-path`, `bad-request` or `destination-elsewhere`. `route` is the route that the request matched. */
 export type CheckReferences = (ctx: Context, attributes: RequestAttributes, route: Route) => void;
 
-/** More than the locks of one change; each is matched like a request. */
+/** Bounds the work, because each reference is matched like a request. One change involves far fewer locks. */
 const referencesMax = 32;
 
-export function createCheckReferences({ match }: Table<Route>, checkReading?: CheckReading): CheckReferences {
+export function createCheckReferences({ match }: Table<Route>, checkAmbiguity?: CheckAmbiguity): CheckReferences {
   return function checkReferences(ctx, attributes, route) {
     const { method, headers } = ctx.req;
     let count = 0;
@@ -20,17 +20,17 @@ export function createCheckReferences({ match }: Table<Route>, checkReading?: Ch
       count += 1;
       if (count > referencesMax)
         throw problem('bad-request', {
-          detail: `\`Destination\` and \`If\` name more than ${referencesMax} resources.`,
+          detail: `\`Destination\` and \`If\` refer to more than ${referencesMax} resources.`,
         });
       const found = readReference(text, referenceBase(ctx));
       if (found === 'ambiguous')
-        throw problem('bad-path', { detail: 'The path in `Destination` or `If` cannot be read in one way only.' });
+        throw problem('bad-path', { detail: 'The path in `Destination` or `If` is ambiguous.' });
       if (found === 'elsewhere') throw problem('destination-elsewhere');
       const { path, search } = found;
-      const there: RequestAttributes = Object.assign(Object.create(attributes), { path, search });
-      if (match(there, firstShare)?.route !== match(attributes, firstShare)?.route)
+      const target: RequestAttributes = Object.assign(Object.create(attributes), { path, search });
+      if (match(target, firstShare)?.route !== match(attributes, firstShare)?.route)
         throw problem('destination-elsewhere');
-      checkReading?.(there, route);
+      checkAmbiguity?.(target, route);
       return text;
     });
   };

@@ -1,13 +1,15 @@
-/** A mapping's CORS headers and its answers to preflights (the CORS protocol of the Fetch standard). */
+/** Sets a mapping's CORS headers and responds to preflights (Fetch standard, section "CORS protocol"). */
 import type { Context } from 'koa';
 import type { CorsRule } from '#config';
 
 export interface Cors {
-  /** Sets the headers on every outcome, so that scripts can read refusals and errors too; they replace those of the service. */
+  /**
+   * Sets the headers on every response, so that scripts can also read errors. Replaces the CORS headers of the service.
+   */
   readonly around: (ctx: Context, run: () => Promise<unknown>) => Promise<void>;
-  /** Answers the preflight, with or without permission. */
+  /** Responds to a preflight, whether or not the rule permits the request. */
   readonly answerPreflight: (ctx: Context) => void;
-  /** The headers of a response to this origin; of a preflight those that permit the request. Pure. */
+  /** Returns the headers of a response to this origin, or of a response to its preflight. Pure. */
   readonly headersFor: (origin: string | undefined, preflight: boolean) => CorsHeaders;
 }
 
@@ -36,7 +38,7 @@ export function createCors(rule: CorsRule): Cors {
     const headers = headersFor(ctx.req.headers.origin, preflight);
     for (const name of res.getHeaderNames()) if (isCors(name)) res.removeHeader(name);
     for (const name in headers) res.setHeader(name, headers[name] ?? '');
-    // A shared cache must not hand one origin's permission, or the lack of it, to another.
+    // A shared cache must not serve the response for one origin to another.
     ctx.vary('Origin');
   }
 
@@ -62,7 +64,7 @@ export function createCors(rule: CorsRule): Cors {
 
 const none: CorsHeaders = Object.freeze({});
 
-/** With `*`, scripts of any origin may read responses, but send no credentials. */
+/** With `*`, scripts of any origin may read responses, but must not send credentials. */
 function commonHeaders({ credentials, origins }: CorsRule): CorsHeaders {
   return credentials && !origins.includes('*') ? { 'Access-Control-Allow-Credentials': 'true' } : none;
 }
@@ -75,7 +77,7 @@ function isCors(name: string): boolean {
   return name.toLowerCase().startsWith('access-control-');
 }
 
-/** @koa/cors, in a service of this process, adds its headers to errors that pass through it. */
+/** When a service in this process uses @koa/cors, that adds its own headers to errors passing through it. */
 function removeCors(thrown: unknown): void {
   if (!(thrown instanceof Error) || !('headers' in thrown)) return;
   const others = Object.entries(Object(thrown.headers)).filter(([name]) => !isCors(name));

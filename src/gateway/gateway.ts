@@ -1,4 +1,4 @@
-/** Creates a gateway from records and the server's own routes; acquires the clusters and counts that it shares, and releases them. */
+/** Creates a gateway from records and built-in routes, and manages the resources that it shares with other gateways. */
 import type { Context, Middleware } from 'koa';
 import {
   finish,
@@ -16,12 +16,12 @@ import { type Cluster, type ClusterRegistry, type ClusterSpec, createClusters } 
 import type { Limiter } from '#ratelimit';
 import { createTable, type Table } from '#routing';
 import { type AuthCounts, type AuthStage, type ConfiguredAuthService, createAuthStages } from './auth/stage.ts';
-import { type CheckReading, createCheckReading } from './check-reading.ts';
+import { type CheckAmbiguity, createCheckAmbiguity } from './check-ambiguity.ts';
 import { type CheckReferences, createCheckReferences } from './check-references.ts';
+import { guardAuthPort, guardLimiter } from './guard-ports.ts';
 import { createHandle, createPreflightRoute, type PreflightRoute } from './handle.ts';
 import { createIdentity, type Identity } from './identity.ts';
 import { createLimitStage, type LimitCounts } from './limits/stage.ts';
-import { boundAuth, boundLimiter } from './own-parts.ts';
 import { createInternalRoute, createRoute, type InternalRoute, type Route } from './route.ts';
 import { describeTarget, type Resolve, resolveLimiter, type Target } from './target.ts';
 import { createTraffic, type Traffic } from './traffic/traffic.ts';
@@ -30,36 +30,39 @@ import { createVersionLifecycles, type VersionOf } from './version-lifecycle.ts'
 
 export interface GatewayOptions {
   readonly mappings: readonly Mapping[];
-  /** Without auth services every mapping is open; without a default one, internal routes that need it are not served. @default [] */
+  /**
+   * If empty, every mapping is open. Without a default auth service, internal routes for administrators are not served.
+   * @default []
+   */
   readonly authServices?: readonly ConfiguredAuthService[];
   readonly rateLimitService?: RateLimitService | undefined;
-  /** Required with `rateLimitService`: the limiter in this process or across gRPC. */
+  /** The limiter, in this process or across gRPC. Required with `rateLimitService`. */
   readonly limiter?: Limiter | undefined;
   readonly resolve: Resolve;
-  /** The isolated app of each module in this process. */
+  /** The isolated apps of the services in this process, by name. */
   readonly services: Readonly<Record<string, Handler>>;
   readonly internalRoutes?: readonly InternalRoute[];
-  /** Versions of the API that are deprecated or have an end. @default [] */
+  /** API versions that are deprecated or have a sunset date. @default [] */
   readonly versions?: readonly Version[];
   /** Milliseconds since the epoch. @default Date.now */
   readonly clock?: () => number;
-  /** Refuses a path that a service may read as one with other authentication. @default false */
+  /** Rejects a path that a service could interpret as one with different authentication. @default false */
   readonly strictPaths?: boolean;
-  /** Users of auth services who may see the internal routes for administrators. @default [] */
+  /** Names of users who may access the internal routes for administrators. @default [] */
   readonly adminUsers?: readonly string[] | undefined;
   /** Lower-case names of headers that no client may send, besides those of the auth services. @default [] */
   readonly identityHeaders?: readonly string[];
-  /** Until an upstream's response headers, in milliseconds, for mappings that do not set it. @default 60_000 */
+  /** Time-out for an upstream's response headers, in milliseconds, for mappings that do not set it. @default 60_000 */
   readonly timeoutMs?: number;
   /** @default 3000 */
   readonly connectTimeoutMs?: number;
-  /** The longest pause in a body, in milliseconds; 0: no limit. @default 60_000 */
+  /** The longest pause in a body, in milliseconds; 0 means no limit. @default 60_000 */
   readonly idleTimeoutMs?: number;
-  /** Of a body to a service across HTTP, where its mapping has no bound. @default no limit */
+  /** The largest request body for a service across HTTP, for mappings that do not set it. @default no limit */
   readonly bodyBytesMax?: number | undefined;
   /** Shared with earlier and later gateways; the caller closes it. @default one that this gateway closes */
   readonly clusters?: ClusterRegistry | undefined;
-  /** Counted up, across the gateways that share it. @default new counts */
+  /** Counters to increment, shared with earlier and later gateways. @default new counts */
   readonly counts?: GatewayCounts | undefined;
   /** Shared with earlier and later gateways. @default a new one */
   readonly traffic?: Traffic | undefined;
@@ -68,14 +71,14 @@ export interface GatewayOptions {
   readonly logger?: Logger;
 }
 
-/** The decisions of auth and rate-limit services since the start. */
+/** Counts the decisions of the auth services and the rate-limit service since the start. */
 export interface GatewayCounts {
   readonly auth: AuthCounts;
   readonly ratelimit: LimitCounts;
   readonly lastUnanswered: LastUnanswered;
 }
 
-/** When each service last gave no answer, in milliseconds since the epoch. */
+/** When a service last failed to return a decision, in milliseconds since the epoch. */
 export interface LastUnanswered {
   auth: number | undefined;
   ratelimit: number | undefined;
@@ -89,12 +92,12 @@ export function createGatewayCounts(): GatewayCounts {
   };
 }
 
-/** The state of the gateway, for the diagnostics. Reading it changes nothing. */
+/** The state of the gateway, for the diagnostics. */
 export interface GatewaySnapshot {
   /** In the order in which they are tried. */
   readonly routes: readonly RouteSnapshot[];
   readonly versions: readonly Version[];
-  /** The services that records name, and where each reference leads. */
+  /** The services that records refer to, with their resolved targets. */
   readonly services: readonly { readonly role: string; readonly service: string; readonly target: () => string }[];
   readonly auth: Readonly<AuthCounts> | undefined;
   readonly ratelimit: Readonly<LimitCounts> | undefined;
@@ -118,7 +121,7 @@ type RouteField =
   | 'conditions'
   | 'labels';
 
-/** The parts that requests run through. Read-only, for explanations. */
+/** The parts that process requests. Used by #explain to predict what the gateway would do. */
 export interface GatewayParts {
   readonly table: Table<Route>;
   readonly preflightRoute: PreflightRoute;
@@ -128,7 +131,7 @@ export interface GatewayParts {
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
   /** Undefined unless paths are strict. */
-  readonly checkReading: CheckReading | undefined;
+  readonly checkAmbiguity: CheckAmbiguity | undefined;
   readonly checkReferences: CheckReferences;
   readonly authServices: readonly ConfiguredAuthService[];
   readonly rateLimitService: RateLimitService | undefined;
@@ -138,30 +141,33 @@ export interface GatewayParts {
 }
 
 export interface Gateway {
-  /** Answers every request: one without a route gets `not-found`. Requires `createSafePath` in front. */
+  /** Handles every request: without a matching route it throws `not-found`. Requires `createSafePath` before it. */
   readonly middleware: Middleware;
-  /** True for a preflight that a mapping's CORS rule answers; no middleware in front may answer it. */
+  /** True for a preflight that a mapping's CORS rule handles. Middleware before the gateway must leave it alone. */
   readonly answersPreflight: (ctx: Context) => boolean;
   readonly parts: GatewayParts;
   readonly snapshot: () => GatewaySnapshot;
-  /** Releases what it shares with other gateways. Call it when no request is left on this one. */
+  /** Releases the shared resources. Call it when this gateway has no requests in flight. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * Throws TypeError when a part is missing without which requests would pass unchecked. The auth services and the limiter
- * that it gets have the `timeout_ms` of their records.
+ * Throws TypeError when a part is missing that the records require, because requests would pass unchecked. Applies the
+ * `timeout_ms` of their records to the auth services and the limiter.
  */
 export function createGateway(options: GatewayOptions): Gateway {
   const { authServices = [], rateLimitService, limiter } = options;
-  const bound = {
-    authServices: authServices.map(({ record, port }) => ({ record, port: port && boundAuth(port, record) })),
-    limiter: limiter && rateLimitService && boundLimiter(limiter, rateLimitService),
+  const guarded = {
+    authServices: authServices.map(({ record, port }) => ({ record, port: port && guardAuthPort(port, record) })),
+    limiter: limiter && rateLimitService && guardLimiter(limiter, rateLimitService),
   };
-  return finish(createGatewayInParts({ ...options, ...bound }));
+  return finish(createGatewayInParts({ ...options, ...guarded }));
 }
 
-/** The same for a reload, which lets requests run in between, and with parts of frontdesk alone, which need no bounds. */
+/**
+ * Creates a gateway in small steps, so that requests can run in between during a reload. Trusts the auth services and
+ * the limiter: only frontdesk's own implementations may be passed.
+ */
 export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const { authServices = [], rateLimitService, limiter, resolve, versions = [], clock = Date.now } = options;
   const { logger = silentLogger, counts = createGatewayCounts(), traffic = createTraffic() } = options;
@@ -169,7 +175,7 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const { clusters = createClusters({ logger }), bodyBytesMax, strictPaths = false } = options;
   const releases: (() => void)[] = [];
   const releaseAll = () => forEachInParts(releases.splice(0), (release) => release());
-  // Releases on an error what was acquired before; `move` leaves it to `close`.
+  // Releases everything acquired so far if creation fails. After `move`, that is up to `close`.
   using acquired = new DisposableStack();
   acquired.defer(() => finish(releaseAll()));
   const identityHeaders = [...new Set(strippedNames(options))];
@@ -180,9 +186,9 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   const table = yield* createTable(routes);
   const preflightRoute = createPreflightRoute(table);
   const versionOf = versions.length === 0 ? undefined : createVersionLifecycles(versions, clock);
-  const checkReading = strictPaths ? yield* createCheckReading(routes) : undefined;
-  const checkReferences = createCheckReferences(table, checkReading);
-  const checks = { versionOf, checkReading, checkReferences };
+  const checkAmbiguity = strictPaths ? yield* createCheckAmbiguity(routes) : undefined;
+  const checkReferences = createCheckReferences(table, checkAmbiguity);
+  const checks = { versionOf, checkAmbiguity, checkReferences };
   acquired.move();
   let services: GatewaySnapshot['services'] | undefined;
   return Object.freeze({
@@ -205,41 +211,44 @@ export function* createGatewayInParts(options: GatewayOptions): Work<Gateway> {
   });
 }
 
-/** The identity headers of all auth services are stripped on every route, open ones too. */
+/** The identity headers of all auth services, which are stripped on every route, including open ones. */
 function strippedNames({ authServices = [], identityHeaders = [] }: GatewayOptions): string[] {
   return [...authServices.flatMap(({ record }) => record.allowedAuthorizationHeaders), ...identityHeaders];
 }
 
-/** What gateways share, with the defaults filled in. */
+/** The options that gateways share, with the defaults filled in. */
 type Shared = Required<Pick<GatewayOptions, 'clusters' | 'counts' | 'traffic' | 'outages'>>;
 type SharingOptions = GatewayOptions & { readonly [Name in keyof Shared]: NonNullable<Shared[Name]> };
 
-/** Acquires the outage log, and adds how it is released. */
+/** Acquires the outage log, and adds its release to `releases`. */
 function limitStageOptions(
   record: RateLimitService,
   { limiter, clock = Date.now, counts: { ratelimit: counts, lastUnanswered }, outages }: SharingOptions,
   releases: (() => void)[],
 ) {
   if (limiter === undefined)
-    throw new TypeError(`the rate-limit service "${record.service}" is named but no limiter was handed in`);
+    throw new TypeError(`the rate-limit service "${record.service}" has a record, but no \`limiter\` was passed`);
   const onUnanswered = () => {
     lastUnanswered.ratelimit = clock();
   };
   const { log: outage, release } = outages.acquire(
     `ratelimit ${record.service}`,
-    'the rate-limit service answers again',
+    'the rate-limit service is responding again',
   );
   releases.push(release);
   return { record, limiter, counts, onUnanswered, outage };
 }
 
-/** Acquires clusters, outage logs and traffic counts, and adds how each is released. Throws TypeError for a service that is not there. */
+/**
+ * Acquires clusters, outage logs and traffic counts, and adds their release to `releases`. Throws TypeError for a
+ * service that does not exist.
+ */
 function* createRoutes(options: SharingOptions, identity: Identity, releases: (() => void)[]): Work<Route[]> {
   const { mappings, services, authServices = [], internalRoutes = [], resolve, clusters, counts, traffic } = options;
   const { timeoutMs = 60_000, connectTimeoutMs = 3000, idleTimeoutMs = 60_000, bodyBytesMax } = options;
   const { logger = silentLogger, clock = Date.now } = options;
 
-  function holdCluster(spec: ClusterSpec): Cluster {
+  function acquireCluster(spec: ClusterSpec): Cluster {
     const { cluster, release } = clusters.acquire(spec);
     releases.push(release);
     return cluster;
@@ -247,10 +256,10 @@ function* createRoutes(options: SharingOptions, identity: Identity, releases: ((
 
   const auth = createAuthStages(authServices, {
     resolve,
-    holdCluster: (record, target) =>
-      holdCluster(clusterSpec(record.authService, target, record.timeoutMs, mappingDefaults)),
-    holdOutageLog({ authService }) {
-      const { log, release } = options.outages.acquire(`auth ${authService}`, 'the auth service answers again');
+    acquireCluster: (record, target) =>
+      acquireCluster(clusterSpec(record.authService, target, record.timeoutMs, mappingDefaults)),
+    acquireOutageLog({ authService }) {
+      const { log, release } = options.outages.acquire(`auth ${authService}`, 'the auth service is responding again');
       releases.push(release);
       return log;
     },
@@ -261,16 +270,17 @@ function* createRoutes(options: SharingOptions, identity: Identity, releases: ((
     },
   });
   const parts = {
-    ...{ resolve, holdCluster, auth, identity, logger, timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax },
+    ...{ resolve, acquireCluster, auth, identity, logger, timeoutMs, connectTimeoutMs, idleTimeoutMs, bodyBytesMax },
     appOf(name: string) {
       const app = services[name];
-      if (app === undefined) throw new TypeError(`no service "${name}" in this process`);
-      if (typeof app !== 'function') throw new TypeError(`the service "${name}" is no function that takes a context`);
+      if (app === undefined) throw new TypeError(`there is no service "${name}" in this process`);
+      if (typeof app !== 'function')
+        throw new TypeError(`the service "${name}" is not a function that accepts a Koa context`);
       return app;
     },
-    holdTraffic(name: string) {
+    acquireTraffic(name: string) {
       releases.push(() => traffic.release(name));
-      return traffic.hold(name);
+      return traffic.acquire(name);
     },
     domain: options.rateLimitService?.domain,
   };
@@ -281,7 +291,7 @@ function* createRoutes(options: SharingOptions, identity: Identity, releases: ((
   ];
 }
 
-/** In the order of the records. */
+/** Lists the services in the order of the records. */
 function servicesOf(
   routes: readonly Route[],
   { authServices = [], rateLimitService, resolve }: GatewayOptions,

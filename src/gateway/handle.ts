@@ -1,9 +1,9 @@
-/** Takes a request through the gateway: its mapping, then the stages in order, then the mapping's response headers. */
+/** Handles a request: finds its mapping, runs the stages in order, and applies the mapping's response headers. */
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { type Addresses, pathOf, problem, requestContext, sanitisePath, searchOf } from '#http';
 import type { Match, RequestAttributes, Table } from '#routing';
-import type { CheckReading } from './check-reading.ts';
+import type { CheckAmbiguity } from './check-ambiguity.ts';
 import type { CheckReferences } from './check-references.ts';
 import type { Identity } from './identity.ts';
 import type { AskLimiter } from './limits/stage.ts';
@@ -14,79 +14,83 @@ import type { VersionLifecycle, VersionOf } from './version-lifecycle.ts';
 export interface HandleParts {
   readonly table: Table<Route>;
   readonly preflightRoute: PreflightRoute;
-  /** Of every header that only an auth service may set. */
+  /** Strips the headers that only an auth service may set. */
   readonly identity: Identity;
-  /** Undefined: nothing is limited. */
+  /** Undefined when there is no rate-limit service. */
   readonly askLimiter: AskLimiter | undefined;
   readonly traffic: Traffic;
   /** Undefined without Version records. */
   readonly versionOf: VersionOf | undefined;
   /** Undefined unless paths are strict. */
-  readonly checkReading: CheckReading | undefined;
+  readonly checkAmbiguity: CheckAmbiguity | undefined;
   readonly checkReferences: CheckReferences;
 }
 
-/** A request, its route, and the route that gets a copy: what the stages read. */
-interface Handled extends Match<Route> {
+/** A request with its route and the optional shadow that receives a copy: the input of the stages. */
+interface RoutedRequest extends Match<Route> {
   readonly request: InFlightRequest;
   readonly attributes: RequestAttributes;
   readonly version: VersionLifecycle | undefined;
 }
 
-/** Ends the request with `false`: the client has its answer, or is gone. Returns a promise only where another process decides. */
-type Stage = (handled: Handled) => unknown;
+/**
+ * Returns `false` to skip the remaining stages, when the response was already set or the client disconnected. Returns a
+ * promise only when another process decides.
+ */
+type Stage = (routed: RoutedRequest) => unknown;
 
 export function createHandle(parts: HandleParts): Middleware {
-  const { table, preflightRoute, identity, askLimiter, traffic, versionOf, checkReading, checkReferences } = parts;
+  const { table, preflightRoute, identity, askLimiter, traffic, versionOf, checkAmbiguity, checkReferences } = parts;
 
   const stages: readonly Stage[] = [
-    refuseEndedVersion,
-    refuseOtherReading,
+    rejectEndedVersion,
+    rejectAmbiguousPath,
     limitByAddress,
     authenticate,
     limitOthers,
-    refuseOtherReferences,
+    rejectForeignReferences,
     removeAuthorization,
     copyToShadow,
     forward,
   ];
 
-  function refuseOtherReading({ attributes, route }: Handled): void {
-    checkReading?.(attributes, route);
+  function rejectAmbiguousPath({ attributes, route }: RoutedRequest): void {
+    checkAmbiguity?.(attributes, route);
   }
 
-  function limitByAddress({ request, attributes, route }: Handled) {
+  function limitByAddress({ request, attributes, route }: RoutedRequest) {
     const { beforeAuth } = route.descriptors;
     if (beforeAuth === undefined) return undefined;
     request.stage = 'limit';
     return askLimiter?.(request, beforeAuth(attributes));
   }
 
-  function limitOthers({ request, attributes, route }: Handled) {
+  function limitOthers({ request, attributes, route }: RoutedRequest) {
     const { afterAuth } = route.descriptors;
     if (afterAuth === undefined) return undefined;
     request.stage = 'limit';
     return askLimiter?.(request, afterAuth(attributes));
   }
 
-  function refuseOtherReferences({ request, attributes, route }: Handled): void {
+  function rejectForeignReferences({ request, attributes, route }: RoutedRequest): void {
     checkReferences(request.ctx, attributes, route);
   }
 
-  async function runStages(handled: Handled): Promise<void> {
+  async function runStages(routed: RoutedRequest): Promise<void> {
     for (const stage of stages) {
-      const result = stage(handled);
+      const result = stage(routed);
+      // Awaits only promises, because each await would delay the request by a microtask.
       if ((result instanceof Promise ? await result : result) === false) return;
     }
   }
 
-  /** Refusals and errors get the mapping's response headers too. */
-  async function withResponseHeaders(handled: Handled): Promise<void> {
-    const { ctx } = handled.request;
+  /** Applies the mapping's response headers, also to errors. */
+  async function withResponseHeaders(routed: RoutedRequest): Promise<void> {
+    const { ctx } = routed.request;
     try {
-      await runStages(handled);
+      await runStages(routed);
     } finally {
-      if (!ctx.headerSent) handled.route.editResponse?.(ctx);
+      if (!ctx.headerSent) routed.route.editResponse?.(ctx);
     }
   }
 
@@ -96,13 +100,13 @@ export function createHandle(parts: HandleParts): Middleware {
     context.mapping = route.name;
     context.route = route.prefix;
     context.service = route.service;
-    const handled = { request: traffic.begin(ctx, route.traffic), attributes, route, shadow, version };
+    const routed = { request: traffic.begin(ctx, route.traffic), attributes, route, shadow, version };
     const run = route.editResponse === undefined ? runStages : withResponseHeaders;
-    return route.cors === undefined ? run(handled) : route.cors.around(ctx, () => run(handled));
+    return route.cors === undefined ? run(routed) : route.cors.around(ctx, () => run(routed));
   }
 
-  function refuseUnmatched({ method, path }: RequestAttributes, version: VersionLifecycle | undefined): never {
-    refuseEndedVersion({ version });
+  function rejectUnmatched({ method, path }: RequestAttributes, version: VersionLifecycle | undefined): never {
+    rejectEndedVersion({ version });
     traffic.addUnmatched(method, path);
     throw problem('not-found');
   }
@@ -114,52 +118,55 @@ export function createHandle(parts: HandleParts): Middleware {
     const match = preflight === undefined ? table.match(attributes) : undefined;
     const version = versionOf?.(attributes.path, preflight ?? match?.route);
     version?.announce(ctx);
-    refuseMethod(ctx.method);
+    rejectMethod(ctx.method);
     if (preflight !== undefined) return answerPreflight(ctx, preflight);
     if (match !== undefined) return respond(ctx, attributes, match, version);
     traffic.begin(ctx, traffic.unmatched);
-    return refuseUnmatched(attributes, version);
+    return rejectUnmatched(attributes, version);
   };
 }
 
-function refuseEndedVersion({ version }: Pick<Handled, 'version'>): void {
+function rejectEndedVersion({ version }: Pick<RoutedRequest, 'version'>): void {
   const ended = version?.ended();
   if (ended !== undefined) throw ended;
 }
 
-function authenticate({ request, attributes, route }: Handled) {
+function authenticate({ request, attributes, route }: RoutedRequest) {
   if (route.auth === undefined) return true;
   request.stage = 'auth';
   return route.auth.authenticate(request.ctx, attributes);
 }
 
-/** After the limits, which may count by it. */
-function removeAuthorization({ request, route }: Handled): void {
+/** Runs after the limits, which may count requests by this header. */
+function removeAuthorization({ request, route }: RoutedRequest): void {
   if (route.auth?.record.removeAuthorization === true) delete request.ctx.req.headers.authorization;
 }
 
-function copyToShadow({ request, shadow }: Handled): void {
+function copyToShadow({ request, shadow }: RoutedRequest): void {
   request.stage = 'service';
   shadow?.transport.shadow?.(request.ctx);
 }
 
-function forward({ request, route }: Handled): Promise<void> {
+function forward({ request, route }: RoutedRequest): Promise<void> {
   return route.transport.forward(request.ctx);
 }
 
 const allowed = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 
 /** TRACE would echo credentials back (RFC 9110 section 9.3.8), and CONNECT is for forward proxies. */
-export function refuseMethod(method: string): void {
+export function rejectMethod(method: string): void {
   if (method === 'TRACE' || method === 'CONNECT') throw problem('method-not-allowed', { headers: { Allow: allowed } });
 }
 
-/** The route whose CORS rule answers this preflight; undefined for any other request. May be asked before the path is checked. */
+/**
+ * Returns the route whose CORS rule handles this preflight, or undefined for any other request. Safe to call before the
+ * path is sanitised.
+ */
 export type PreflightRoute = (ctx: Context) => Route | undefined;
 
 /**
- * Finds the route of the request that the preflight announces. A preflight has none of that request's headers, so it
- * never matches a mapping with conditions on headers.
+ * Finds the route of the request that the preflight announces. A preflight does not carry that request's headers, so it
+ * never matches a mapping with header conditions.
  */
 export function createPreflightRoute({ match, routes }: Table<Route>): PreflightRoute {
   const hasCors = routes.some(({ cors }) => cors !== undefined);
@@ -178,17 +185,19 @@ function answerPreflight(ctx: Context, { name, cors }: Route): void {
   cors?.answerPreflight(ctx);
 }
 
-/** In place of the request's own: method and path of the request that a preflight announces. */
-interface Announced {
+/** Overrides for a CORS preflight: the method and path of the request that it announces. */
+interface PreflightOverrides {
   readonly method?: string | undefined;
   readonly path?: string | undefined;
 }
 
-/** What routing and labels read of a request. Host and client are computed when they are read: most mappings need neither. */
-export function attributesOf(ctx: Context, { method, path }: Announced = {}): RequestAttributes {
+/**
+ * Collects the request attributes that routing and labels use. Host and client are lazy: most mappings need neither.
+ */
+export function attributesOf(ctx: Context, { method, path }: PreflightOverrides = {}): RequestAttributes {
   const { req } = ctx;
   const url = req.url ?? '/';
-  const attributes = Object.create(lateAttributes) as Writable<RequestAttributes & Source>;
+  const attributes = Object.create(lazyAttributes) as Writable<RequestAttributes & Source>;
   attributes.method = method ?? req.method ?? 'GET';
   attributes.path = path ?? pathOf(url);
   attributes.search = searchOf(url);
@@ -205,8 +214,8 @@ interface Source {
   readonly addresses: Addresses;
 }
 
-/** A prototype: getters in each object would cost most of a microsecond per request, read or not. */
-const lateAttributes: Pick<RequestAttributes, 'host' | 'client'> & ThisType<Source> = Object.freeze({
+/** The prototype of the attributes: defining getters on each object would take nearly a microsecond per request. */
+const lazyAttributes: Pick<RequestAttributes, 'host' | 'client'> & ThisType<Source> = Object.freeze({
   get host() {
     return this.addresses.host(this.req);
   },

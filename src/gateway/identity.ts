@@ -1,21 +1,21 @@
-/** Headers that say who the caller is: removed from what clients send, set from an auth service's answer. */
+/** Identity headers, which name the caller: stripped from client requests, and set from the auth service's response. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { IdentityNames } from '#proxy';
 
 export interface Identity extends IdentityNames {
-  /** Removes the client's headers of these names in every form that Node has of them, before anything else reads them. */
+  /** Removes the identity headers that a client sent, from every representation of the headers that Node offers. */
   readonly strip: (request: RequestHeaders) => void;
-  /** Copies the headers of these names from an auth service's answer. */
+  /** Copies the identity headers from an auth service's response. */
   readonly set: (headers: IncomingHttpHeaders, answered: Readonly<Record<string, string>>) => void;
-  /** The user, for the log: the value of the first of these headers. */
+  /** Returns the user for the log: the value of the first identity header. */
   readonly userOf: (headers: IncomingHttpHeaders) => string | undefined;
 }
 
 type RequestHeaders = Pick<IncomingMessage, 'headers' | 'headersDistinct' | 'rawHeaders'>;
 
 /**
- * `names`: in lower case, as `allowed_authorization_headers` lists them. `reserved`: names that services of this process
- * trust, and that no client may send even where no auth service sets them.
+ * `names`: the lower-case names in `allowed_authorization_headers`. `reserved`: further names that services in this
+ * process trust, which clients must not send even if no auth service sets them.
  */
 export function createIdentity(names: readonly string[], reserved: readonly string[] = []): Identity {
   const [userHeader] = names;
@@ -41,7 +41,7 @@ export function createIdentity(names: readonly string[], reserved: readonly stri
   });
 }
 
-/** Node makes `headersDistinct` of the raw headers when it is first read, which must be before these are fewer. */
+/** Node builds `headersDistinct` from `rawHeaders` on the first access, so the order of these lines matters. */
 function removeHeader(request: RequestHeaders, name: string): void {
   delete request.headers[name];
   delete request.headersDistinct[name];

@@ -1,4 +1,4 @@
-/** The gateway: finds the mapping of a request, asks the auth service and the limiter, and forwards the request. */
+/** The gateway: finds the mapping of a request, consults the auth service and the limiter, and forwards the request. */
 export { headerPairs } from './auth/check-request.ts';
 export type { ConfiguredAuthService } from './auth/stage.ts';
 export {
@@ -12,7 +12,7 @@ export {
   type GatewaySnapshot,
   type RouteSnapshot,
 } from './gateway.ts';
-export { attributesOf, refuseMethod } from './handle.ts';
+export { attributesOf, rejectMethod } from './handle.ts';
 export { createIdentity } from './identity.ts';
 export { sourceCluster } from './limits/descriptors.ts';
 export type { InternalRoute, Route } from './route.ts';

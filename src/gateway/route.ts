@@ -1,4 +1,4 @@
-/** A mapping made ready: everything that a request needs of it, computed once; the same for the server's own routes. */
+/** Prepares mappings and built-in routes for requests: everything that can be computed in advance. */
 import { foldsCase, type LabelGroup, type Mapping, mappingDefaults, type RequestMatch, type Source } from '#config';
 import { createHeaderRules, type HeaderEdits } from '#proxy';
 import { describeConditions, type Rule } from '#routing';
@@ -17,53 +17,53 @@ import {
 } from './transport.ts';
 
 export interface Route extends Rule {
-  /** The record; of a route of the server, what a record for it would say. */
+  /** The record, or an equivalent one for a built-in route. */
   readonly mapping: Omit<Mapping, 'kind' | 'source'>;
-  /** Where it leads, the same for all routes that lead there: `hotel`, `10.0.0.5:9001`. */
+  /** The normalised service, equal for all routes to the same service: `hotel`, `10.0.0.5:9001`. */
   readonly service: string;
-  /** The place of the record; undefined for a route of the server. */
+  /** The location of the record. Undefined for a built-in route. */
   readonly source: Source | undefined;
-  /** For people: what it asks of a request besides its prefix, and its share of the requests. */
+  /** Human-readable conditions besides the prefix, and the share of the requests. */
   readonly conditions: () => readonly string[];
   readonly cors: Cors | undefined;
-  /** Undefined: the route is open. */
+  /** Undefined when the route is open. */
   readonly auth: AuthStage | undefined;
   readonly descriptors: RouteDescriptors;
-  /** The label groups that the descriptors are made of. */
+  /** The label groups from which the descriptors are built. */
   readonly labels: readonly LabelGroup[];
   readonly transport: Transport;
-  /** Applies the mapping's rules for response headers; undefined: it has none. */
+  /** Applies the mapping's response header rules. Undefined when it has none. */
   readonly editResponse: HeaderEdits['editResponse'] | undefined;
-  /** Counts of its requests, across configurations. */
+  /** The request counts of the route, which survive a reload. */
   readonly traffic: RouteTraffic;
 }
 
-/** A route of the server itself: an app of this process that no record names. */
+/** A built-in route of the server: an app in this process that is not configured by a record. */
 export interface InternalRoute extends Partial<RequestMatch> {
   readonly name: string;
   readonly prefix: string;
-  /** True: only for administrators, behind the default auth service; without one the route is not served at all. */
+  /** Restricts the route to administrators, through the default auth service. Without one, the route is not served. */
   readonly forAdmins: boolean;
-  /** As in a mapping. @default '': the path stays */
+  /** Same as in a mapping. @default '' (the path is unchanged) */
   readonly rewrite?: string;
-  /** True: its responses last as long as a client watches, so they are left out of the traffic counts. */
+  /** Excludes the route from the traffic counts, because its responses last as long as a client watches. */
   readonly isLongLived?: boolean | undefined;
-  /** As in a rule. @default false */
+  /** Same as in a rule. @default false */
   readonly isBlock?: boolean | undefined;
   readonly run: Handler;
 }
 
 export interface RouteParts extends TransportParts {
   readonly auth: AuthStages;
-  /** The counts of the route of that name. */
-  readonly holdTraffic: (name: string) => RouteTraffic;
-  /** The domain of the rate-limit service; undefined without one. */
+  /** Acquires the counts of the route with this name. */
+  readonly acquireTraffic: (name: string) => RouteTraffic;
+  /** The domain of the rate-limit service. Undefined when there is none. */
   readonly domain: string | undefined;
 }
 
-/** Throws TypeError for a service or an auth service that is not there. */
+/** Throws TypeError for a service or an auth service that does not exist. */
 export function createRoute(mapping: Mapping, parts: RouteParts): Route {
-  const traffic = parts.holdTraffic(mapping.name);
+  const traffic = parts.acquireTraffic(mapping.name);
   const transport = createTransport(mapping, traffic.upstream, parts);
   const isRedirect = mapping.redirect !== undefined;
   const labels = isRedirect || parts.domain === undefined ? none : (mapping.labels[parts.domain] ?? none);
@@ -81,13 +81,18 @@ export function createRoute(mapping: Mapping, parts: RouteParts): Route {
   });
 }
 
-/** Also by a regex that says so at its start, as the remedy for `case_sensitive: false` beside a regex has it. */
+/**
+ * Also true for a regex that starts with `(?i)`, which the remedy for `case_sensitive: false` with a regex recommends.
+ */
 function ignoresCase(mapping: Mapping): boolean {
   return foldsCase(mapping) || (mapping.prefixMatch === 'regex' && /^\^?\(\?[a-zA-Z]*i/.test(mapping.prefix));
 }
 
-/** Its authentication fails closed: the gateway's own pages must not open when an auth service fails. */
-export function createInternalRoute(internal: InternalRoute, parts: Pick<RouteParts, 'auth' | 'holdTraffic'>): Route {
+/** Authentication fails closed here: the gateway's own pages must not become public when an auth service fails. */
+export function createInternalRoute(
+  internal: InternalRoute,
+  parts: Pick<RouteParts, 'auth' | 'acquireTraffic'>,
+): Route {
   const { name, forAdmins, run, isLongLived = false, isBlock, ...rule } = internal;
   const mapping = { ...mappingDefaults, rewrite: '', ...rule, name, service: name };
   return Object.freeze({
@@ -101,11 +106,11 @@ export function createInternalRoute(internal: InternalRoute, parts: Pick<RoutePa
     descriptors: noDescriptors,
     labels: none,
     transport: inProcess(mapping, run),
-    traffic: isLongLived ? createRouteTraffic(name) : parts.holdTraffic(name),
+    traffic: isLongLived ? createRouteTraffic(name) : parts.acquireTraffic(name),
   });
 }
 
-/** The parts that mappings and routes of the server have in common. */
+/** The fields that mappings and built-in routes have in common. */
 function ruleOf(mapping: Route['mapping']) {
   const { name, prefix, prefixMatch, caseSensitive, host, method, headers, queryParameters } = mapping;
   const { precedence, weight, shadow, cors, responseHeaders } = mapping;

@@ -1,12 +1,13 @@
-/** Where a service reference leads: to a module of this process, or to addresses on the network. */
+/** Resolves service references to modules in this process or to network addresses. */
 import { parseServiceReference, type ServiceReference } from '#config';
 
 export type Target =
   | { readonly kind: 'local'; readonly name: string }
   /**
-   * `origins` returns scheme, host and port of each address, at least one. It is a function because a listener's port may
-   * be known late; it returns the same array until an address changes. `path` comes before every path that is sent there:
-   * `''`, or `/base`. `serverName` is the name that the certificate of an HTTPS address must show; without one its host.
+   * `origins` returns scheme, host and port of each address, at least one. It is a function because a listener's port
+   * may become known late, and it returns the same array until an address changes. `path` is the base path of the
+   * service: `''` or `/base`. `serverName` is the name that the certificate of an HTTPS address must contain, by
+   * default its host.
    */
   | {
       readonly kind: 'remote';
@@ -17,7 +18,7 @@ export type Target =
 
 export type RemoteTarget = Extract<Target, { kind: 'remote' }>;
 
-/** For people: `in this process`, `http://10.0.0.1:9001/base`. */
+/** Describes a target for humans: `in this process`, `http://10.0.0.1:9001/base`. */
 export function describeTarget(target: Target): string {
   if (target.kind === 'local') return 'in this process';
   return target
@@ -26,16 +27,16 @@ export function describeTarget(target: Target): string {
     .join(', ');
 }
 
-/** Host and port of a service reference, whatever its spelling. */
+/** Returns host and port of a service reference, so that different spellings of the same address are equal. */
 export function authorityOf(reference: string): string {
   const parsed = parseServiceReference(reference);
   return parsed === undefined ? reference : authorityAt(parsed);
 }
 
 export interface ResolverOptions {
-  /** Whether a module or service of that name runs in this process. */
+  /** Whether a module or service with this name runs in this process. */
   readonly isLocal: (name: string) => boolean;
-  /** The address where a module of this process listens, as `host:port`; undefined before it listens. */
+  /** Returns the address where a module of this process listens, as `host:port`. Undefined before it listens. */
   readonly listenerOf: (name: string) => string | undefined;
   /** Addresses of services in other processes, by name, as one `host:port` or several. */
   readonly addresses: Readonly<Record<string, string | readonly string[]>>;
@@ -44,9 +45,10 @@ export interface ResolverOptions {
 export type Resolve = (reference: string) => Target;
 
 /**
- * A bare `name` is the module of that name if it runs in this process, otherwise `http://name`. A reference with a port
- * or a scheme always leads to the network; there a name means, in this order, this process's own listener of that name,
- * the addresses from the settings, a host name. In each case a certificate must show the name of the reference.
+ * A bare `name` refers to the module with that name if it runs in this process, or else to `http://name`. A reference
+ * with a port or a scheme always refers to the network. There, a name is looked up first among this process's own
+ * listeners, then among the addresses from the settings, and is otherwise a host name. In all cases, the certificate
+ * must match the name in the reference.
  */
 export function createResolve({ isLocal, listenerOf, addresses }: ResolverOptions): Resolve {
   return (reference) => {
@@ -64,19 +66,23 @@ export function createResolve({ isLocal, listenerOf, addresses }: ResolverOption
   };
 }
 
-/** Where a RateLimitService leads: a reference that names no module of this process and no scheme is asked over gRPC. */
+/**
+ * Resolves the reference of a RateLimitService. Without a scheme, a service outside this process is called over gRPC.
+ */
 export function resolveLimiter(resolve: Resolve, reference: string): Target {
   const target = resolve(reference);
   return target.kind === 'local' || reference.includes('://') ? target : resolve(`grpc://${reference}`);
 }
 
-/** As a socket takes them. `port` is 0 where the origin has none. */
+/** The form that sockets expect: an IPv6 host has no brackets. `port` is 0 if the origin has no port. */
 export interface HostAndPort {
   readonly host: string;
   readonly port: number;
 }
 
-/** Of an origin, also of `grpc://host:port`: URL leaves out the default port of a scheme, and knows none for grpc. */
+/**
+ * Splits an origin such as `grpc://host:port`. The default ports of http and https are lost, because URL drops them.
+ */
 export function hostAndPort(origin: string): HostAndPort {
   const { hostname, port } = new URL(origin);
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };

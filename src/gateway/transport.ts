@@ -1,4 +1,4 @@
-/** How a request reaches its service: in this process, across HTTP, or as a redirect. */
+/** Transports, which deliver requests: to an app in this process, to a service across HTTP, or as a redirect. */
 import type { Context } from 'koa';
 import type { HeaderRules, Mapping, Redirect } from '#config';
 import { hasBody, type Logger, pathOf, problem, publicBase, requestContext, searchOf } from '#http';
@@ -19,32 +19,32 @@ import { describeTarget, type RemoteTarget, type Resolve } from './target.ts';
 
 export type Handler = (ctx: Context) => Promise<void>;
 
-/** How one mapping reaches its service; the rest of the gateway does not know which of the three it is. */
+/** Delivers the requests of one mapping. The rest of the gateway does not depend on the kind of transport. */
 export interface Transport {
-  /** Puts the response on `ctx`, or throws a Problem. */
+  /** Sets the response on `ctx`, or throws a Problem. */
   readonly forward: Handler;
-  /** The request that the service would get. Pure; throws the Problem of a request that cannot be forwarded. */
+  /** Returns the request that the service would receive. Pure. Throws a Problem if the request cannot be forwarded. */
   readonly preview: (ctx: Context) => ServiceRequest;
-  /** For people: `in this process`, `http://10.0.0.1:9001`, `redirect (308)`. */
+  /** Describes the target for humans: `in this process`, `http://10.0.0.1:9001`, `redirect (308)`. */
   readonly describe: () => string;
-  /** The `Location` of a redirect; throws a Problem as `preview` does. */
+  /** Returns the `Location` of a redirect. Throws a Problem like `preview`. Undefined for other transports. */
   readonly location: ((ctx: Context) => string) | undefined;
-  /** These only across HTTP. */
+  /** `origins`, `cluster` and `timeouts` are undefined except for a service across HTTP. */
   readonly origins: (() => readonly string[]) | undefined;
   readonly cluster: Cluster | undefined;
   readonly timeouts: Timeouts | undefined;
-  /** Of a mapping that gets copies of requests. */
+  /** Sends a copy of a request. Undefined unless the mapping is a shadow. */
   readonly shadow: CopyRequest | undefined;
 }
 
 export interface ServiceRequest {
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: readonly string[];
 }
 
-/** In milliseconds; 0: no limit. */
+/** In milliseconds; 0 means no limit. */
 export interface Timeouts {
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
@@ -53,30 +53,33 @@ export interface Timeouts {
 
 export interface TransportParts extends Timeouts {
   readonly resolve: Resolve;
-  /** The isolated app of a module in this process. Throws TypeError for a name without one. */
+  /** Returns the isolated app of a service in this process. Throws TypeError if there is none. */
   readonly appOf: (name: string) => Handler;
-  readonly holdCluster: (spec: ClusterSpec) => Cluster;
+  readonly acquireCluster: (spec: ClusterSpec) => Cluster;
   readonly identity: Identity;
-  /** Of a body to a service across HTTP, where the mapping has no bound; undefined: no limit. */
+  /** The largest request body for a service across HTTP, if the mapping does not set it. Undefined for no limit. */
   readonly bodyBytesMax: number | undefined;
   readonly logger: Logger;
 }
 
-/** `counts`: of calls across HTTP. Throws TypeError for a service that is not there. */
+/** `counts`: counts calls across HTTP. Throws TypeError for a service that does not exist. */
 export function createTransport(mapping: Mapping, counts: UpstreamCounts, parts: TransportParts): Transport {
   if (mapping.redirect !== undefined) return createRedirect(mapping, mapping.redirect);
   const target = parts.resolve(mapping.service);
   if (target.kind === 'remote') return overHttp(mapping, target, counts, parts);
   if (mapping.shadow)
     throw new TypeError(
-      `Mapping ${mapping.name}: "${target.name}" is in this process, and copies are sent across HTTP`,
+      `Mapping ${mapping.name} is a shadow, which must be across HTTP, but "${target.name}" runs in this process`,
     );
   return inProcess(mapping, parts.appOf(target.name));
 }
 
 type LocalRule = PathRule & Pick<Mapping, 'requestHeaders'>;
 
-/** `app` must be isolated: it answers every request, and what it throws is rendered in front of the gateway. */
+/**
+ * `app` must be isolated: it responds to every request, and what it throws is rendered by middleware before the
+ * gateway.
+ */
 export function inProcess(rule: LocalRule, app: Handler): Transport {
   const rewrite = createRewrite(rule);
   const { editList } = createHeaderRules(rule.requestHeaders);
@@ -92,7 +95,7 @@ export function inProcess(rule: LocalRule, app: Handler): Transport {
   };
 }
 
-/** Nothing of another server. */
+/** The fields of a transport that involves no other server. */
 const local = {
   location: undefined,
   origins: undefined,
@@ -101,7 +104,7 @@ const local = {
   shadow: undefined,
 } as const;
 
-/** Runs the app on the same context with the path that it expects, and restores the path afterwards. */
+/** Runs the app on the same context with the rewritten path, and restores the path afterwards. */
 function rewritten(rule: PathRule, app: Handler): Handler {
   if (rule.rewrite === '' && rule.regexRewrite === undefined) return app;
   const rewrite = createRewrite(rule);
@@ -110,12 +113,12 @@ function rewritten(rule: PathRule, app: Handler): Handler {
     const { req } = ctx;
     const context = requestContext(ctx);
     const { basePath } = context;
-    // Koa's own `path` and `search` would parse the whole URL again, and once more after the change.
+    // Avoids Koa's `path` and `search`, which would parse the whole URL again, and once more after the change.
     const { url = '/' } = req;
     const path = pathOf(url);
     const inner = rewrite(path);
-    if (inner === undefined) throw problem('bad-path', { detail: 'The path is ambiguous once it is rewritten.' });
-    // Links keep the spelling of the client where case is ignored.
+    if (inner === undefined) throw problem('bad-path', { detail: 'The path is ambiguous after the rewrite.' });
+    // With a prefix that ignores case, links keep the client's spelling.
     context.basePath = basePath + path.slice(0, matchedPrefix.length);
     req.url = inner + searchOf(url);
     try {
@@ -141,7 +144,7 @@ export function hasRules({ add, remove }: HeaderRules): boolean {
 }
 
 function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts, parts: TransportParts): Transport {
-  const { identity, logger, holdCluster } = parts;
+  const { identity, logger, acquireCluster } = parts;
   const bodyBytesMax = mapping.maxRequestBytes ?? parts.bodyBytesMax;
   const { path } = target;
   const timeouts = {
@@ -150,7 +153,7 @@ function overHttp(mapping: Mapping, target: RemoteTarget, counts: UpstreamCounts
     idleTimeoutMs: mapping.idleTimeoutMs ?? parts.idleTimeoutMs,
   };
   const { timeoutMs, idleTimeoutMs } = timeouts;
-  const cluster = holdCluster(clusterSpec(mapping.service, target, timeouts.connectTimeoutMs, mapping));
+  const cluster = acquireCluster(clusterSpec(mapping.service, target, timeouts.connectTimeoutMs, mapping));
   const { origins } = target;
   const requestHead = createRequestHead({ mapping, path, origins, identity });
   return {
@@ -185,7 +188,7 @@ type ClusterRules = Pick<
   'circuitBreakers' | 'healthCheck' | 'outlierDetection' | 'loadBalancer' | 'idleConnectionMs'
 >;
 
-/** For a service at this target, under the rules of its mapping. */
+/** Describes the cluster for a service, following the rules of its mapping. */
 export function clusterSpec(
   service: string,
   { origins, serverName }: RemoteTarget,
@@ -205,20 +208,20 @@ export function clusterSpec(
   };
 }
 
-/** Of several addresses the first one's. */
+/** Returns the host of the first address. */
 function ownHost({ origins }: RemoteTarget): string {
   const [origin = ''] = origins();
   return origin.slice(origin.indexOf('//') + 2);
 }
 
-/** Answered in the gateway, without authentication and without limits. */
+/** The gateway itself sends redirects, without authentication and limits. */
 function createRedirect(mapping: Mapping, redirect: Redirect): Transport {
   const { status } = redirect;
   const redirection = createRedirection(redirect, mapping);
   function location(ctx: Context): string {
     const { url } = ctx;
     const found = redirection({ path: pathOf(url), search: searchOf(url) }, publicBase(ctx));
-    if (found === undefined) throw problem('bad-path', { detail: 'The path is ambiguous after it is redirected.' });
+    if (found === undefined) throw problem('bad-path', { detail: 'The path is ambiguous after the redirect.' });
     return found;
   }
   return {

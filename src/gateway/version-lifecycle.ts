@@ -1,21 +1,21 @@
-/** Deprecation, Sunset and Link on each response of an API version whose record announces its end; 410 after the end. */
+/** The end of an API version: Deprecation, Sunset and Link headers before the sunset, and 410 from then on. */
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import { compilePattern, foldsCase, type Mapping, type Version } from '#config';
 import { beforeHead, type Problem, problem, requestContext } from '#http';
 
-/** A version with a Version record. */
+/** An API version with a Version record. */
 export interface VersionLifecycle {
   readonly record: Version;
-  /** `root`: the public path of the gateway, without a slash at the end. */
+  /** `root`: the public path of the gateway, without a trailing slash. */
   readonly headers: (root: string) => VersionHeaders;
-  /** Sets them on the response when its head is written, also past Koa. */
+  /** Sets the headers when the response head is written, even if that bypasses Koa. */
   readonly announce: (ctx: Context) => void;
-  /** The Problem of every request from the sunset on. */
+  /** Returns a Problem for every request from the sunset on, and undefined before. */
   readonly ended: () => Problem | undefined;
 }
 
-/** `link` is added to the links of the response; the others replace those of the response. */
+/** `link` is added to the service's links. The other headers replace the service's own. */
 export interface VersionHeaders {
   /** RFC 9745 section 2.1: `@1688169599`. */
   readonly deprecation: string | undefined;
@@ -26,19 +26,19 @@ export interface VersionHeaders {
 }
 
 /**
- * The version that a path belongs to, by whole segments, the longest first. `/V1` belongs to `/v1` where the route of
- * the path ignores case, as `(?i)/v1/.*` does, unless there is a version named `/V1`.
+ * Finds the version of a path: the one with the longest prefix, in whole segments. `/V1` belongs to `/v1` if the route
+ * ignores case, as `(?i)/v1/.*` does, unless there is also a version with the prefix `/V1`.
  */
 export type VersionOf = (path: string, route: PathRule | undefined) => VersionLifecycle | undefined;
 
 type PathRule = Pick<Mapping, 'prefix' | 'caseSensitive' | 'prefixMatch'>;
 
-/** `clock`: milliseconds since the epoch. */
+/** `clock` returns milliseconds since the epoch. */
 export function createVersionLifecycles(records: readonly Version[], clock: () => number): VersionOf {
   const versions = new Map(records.map((record) => [record.prefix, createLifecycle(record, clock)]));
   const folded = new Map([...versions].map(([prefix, version]) => [prefix.toLowerCase(), version]));
   const depths = [...new Set(records.map(({ prefix }) => prefix.split('/').length - 1))].sort((a, b) => b - a);
-  const takesAlike = createTakesAlike();
+  const matchesCanonicalPath = createMatchesCanonicalPath();
   return function versionOf(path, route) {
     for (const depth of depths) {
       const prefix = firstSegments(path, depth);
@@ -46,16 +46,18 @@ export function createVersionLifecycles(records: readonly Version[], clock: () =
       if (exact !== undefined) return exact;
       const other = folded.get(prefix.toLowerCase());
       if (other === undefined || route === undefined) continue;
-      if (takesAlike(route, other.record.prefix + path.slice(prefix.length))) return other;
+      if (matchesCanonicalPath(route, other.record.prefix + path.slice(prefix.length))) return other;
     }
     return undefined;
   };
 }
 
-/** Whether a route that matches a path also matches it with the version in its own case. */
-function createTakesAlike(): (route: PathRule, path: string) => boolean {
+/**
+ * Whether a route also matches a path in which the version prefix has the case of its record. Compiles patterns once.
+ */
+function createMatchesCanonicalPath(): (route: PathRule, path: string) => boolean {
   const patterns = new WeakMap<PathRule, (path: string) => boolean>();
-  return function takesAlike(route, path) {
+  return function matchesCanonicalPath(route, path) {
     if (route.prefixMatch !== 'regex') return foldsCase(route);
     const matches = patterns.get(route) ?? matcherOf(route.prefix);
     patterns.set(route, matches);
@@ -96,14 +98,14 @@ function headersOf({ deprecatedAtMs, endsAtMs, successor, info }: Version, root:
   });
 }
 
-/** The record wins over the headers of the service. */
+/** Replaces the headers of the service, except for links. */
 function writeHeaders(res: ServerResponse, { deprecation, sunset, link }: VersionHeaders): void {
   if (deprecation !== undefined) res.setHeader('Deprecation', deprecation);
   if (sunset !== undefined) res.setHeader('Sunset', sunset);
   if (link !== undefined) res.appendHeader('Link', link);
 }
 
-/** `/v1` of `/v1/hotels` where `count` is 1. */
+/** Returns the first segments of a path: `/v1` for one segment of `/v1/hotels`. */
 function firstSegments(path: string, count: number): string {
   let end = 0;
   for (let segment = 0; segment < count && end !== -1; segment += 1) end = path.indexOf('/', end + 1);

@@ -60,7 +60,7 @@ describe('an open mapping beside a guarded one of the same service', () => {
       assert.ok(passed.includes(`seen: ${sanitisePath(path)}`), passed);
       const refused = await send(urls.strict, path);
       assert.match(refused, /^HTTP\/1\.1 400 /);
-      assert.match(refused, /\/gateway\/v0\/problems\/bad-path.*has other authentication/s);
+      assert.match(refused, /\/gateway\/v0\/problems\/bad-path.*requires different authentication/s);
     });
 
   for (const name of ['usual', 'strict'] as const)

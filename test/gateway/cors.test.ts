@@ -1,4 +1,4 @@
-/** A mapping's CORS rule: its answers to preflights, and what scripts of other origins may read of its responses. */
+/** The CORS rule of a mapping: responses to preflights, and responses that scripts of other origins may read. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import cors from '@koa/cors';
@@ -31,7 +31,7 @@ function ruleOf(fields: Partial<CorsRule> = {}): CorsRule {
   };
 }
 
-/** The CORS headers of a response. */
+/** Returns the CORS headers of a response. */
 function permissions({ headers }: Response): Record<string, string> {
   return Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control-')));
 }
@@ -74,7 +74,7 @@ describe('a mapping with cors', () => {
     return { upstream, edge, ask, preflight };
   }
 
-  it('answers preflights without authentication and without counting them', async () => {
+  it('responds to preflights without authentication and without counting them', async () => {
     const { preflight, upstream, edge } = await setUp(
       {},
       {
@@ -91,10 +91,10 @@ describe('a mapping with cors', () => {
     assert.deepEqual(edge.log, []);
   });
 
-  it('permits nothing to other origins, and says Vary: Origin for shared caches', async () => {
+  it('denies other origins, and sends Vary: Origin for shared caches', async () => {
     const { preflight, ask } = await setUp();
-    const refused = await preflight('https://evil.example');
-    assert.deepEqual([refused.status, permissions(refused)], [204, {}]);
+    const denied = await preflight('https://evil.example');
+    assert.deepEqual([denied.status, permissions(denied)], [204, {}]);
     const origins = ['https://evil.example', 'null', 'https://app.example.evil.example', 'http://app.example'];
     for (const headers of [{}, ...origins.map((origin) => ({ Origin: origin }))]) {
       const answer = await ask(headers);
@@ -118,7 +118,7 @@ describe('a mapping with cors', () => {
     assert.deepEqual(permissions(await ask({ Origin: 'https://evil.example' })), {});
   });
 
-  it('replaces those of @koa/cors in a service of this process, also on errors', async () => {
+  it('replaces the headers of @koa/cors in a service in this process, even on errors', async () => {
     const inner = new Koa();
     inner.use(cors({ origin: () => 'https://theirs.example', credentials: true, exposeHeaders: 'X-Theirs' }));
     inner.use((ctx) => {
@@ -141,18 +141,22 @@ describe('a mapping with cors', () => {
   const limited = { rateLimitService: limitRecordOf(), limiter: over };
   const authenticated = { authService: authRecordOf() };
   const html = { 'content-type': 'text/html' };
-  const unread: readonly (readonly [status: number, what: string, options: () => Promise<EdgeOptions>])[] = [
-    [401, 'of the auth service', async () => ({ ...authenticated, authPort: () => denied(401) })],
-    [403, 'with a body', async () => ({ ...authenticated, authPort: () => ({ ...denied(403, html), body }) })],
-    [503, 'without an auth service', async () => ({ ...authenticated, authPort: () => failed })],
-    [429, 'after authentication', async () => ({ ...limited, mappings: [limitedBy(labelled('x-key'))] })],
-    [429, 'before authentication', async () => ({ ...limited, mappings: [limitedBy([byAddress])] })],
-    [200, 'of the service', async () => ({})],
-    [404, 'of the service', async () => ({ targets: { hotel: remote(await startUpstream(servers, missing)) } })],
-    [503, 'without the service', async () => ({ targets: { hotel: remote(await servers.refusing()) } })],
+  const responses: readonly (readonly [status: number, what: string, options: () => Promise<EdgeOptions>])[] = [
+    [401, 'from the auth service', async () => ({ ...authenticated, authPort: () => denied(401) })],
+    [
+      403,
+      'with a body from the auth service',
+      async () => ({ ...authenticated, authPort: () => ({ ...denied(403, html), body }) }),
+    ],
+    [503, 'when the auth service fails', async () => ({ ...authenticated, authPort: () => failed })],
+    [429, 'from a limit after authentication', async () => ({ ...limited, mappings: [limitedBy(labelled('x-key'))] })],
+    [429, 'from a limit before authentication', async () => ({ ...limited, mappings: [limitedBy([byAddress])] })],
+    [200, 'from the service', async () => ({})],
+    [404, 'from the service', async () => ({ targets: { hotel: remote(await startUpstream(servers, missing)) } })],
+    [503, 'when the service is down', async () => ({ targets: { hotel: remote(await servers.refusing()) } })],
   ];
 
-  for (const [status, what, options] of unread) {
+  for (const [status, what, options] of responses) {
     it(`lets scripts read a ${status} ${what}`, async () => {
       const { ask } = await setUp({}, await options());
       const answer = await ask({ Origin: app, 'X-Key': 'a' });
@@ -161,7 +165,7 @@ describe('a mapping with cors', () => {
     });
   }
 
-  it('with any origin permits no credentials, even if the rule does', async () => {
+  it('never permits credentials for any origin, even if the rule does', async () => {
     const { ask, preflight } = await setUp({ origins: ['*'] });
     for (const answer of [await ask({ Origin: 'https://any.example' }), await preflight('https://any.example')]) {
       assert.equal(answer.headers.get('access-control-allow-origin'), '*');
@@ -169,12 +173,12 @@ describe('a mapping with cors', () => {
     }
   });
 
-  it('leaves out of a preflight what the rule does not set', async () => {
+  it('omits headers that the rule does not set from a preflight response', async () => {
     const { preflight } = await setUp({ methods: [], headers: [], maxAgeSeconds: undefined, credentials: false });
     assert.deepEqual(permissions(await preflight(app)), { 'access-control-allow-origin': app });
   });
 
-  it('answers a preflight by the rule of the mapping that the announced method matches', async () => {
+  it('responds to a preflight with the rule of the mapping that matches the announced method', async () => {
     const put = { kind: 'exact', value: 'PUT' } as const;
     const read = mappingOf({ name: 'read', cors: ruleOf({ methods: ['GET'], credentials: false }) });
     const mappings = [mappingOf({ name: 'write', method: put, cors: ruleOf() }), read];
@@ -185,7 +189,7 @@ describe('a mapping with cors', () => {
     assert.equal(upstream.reached.length, 0);
   });
 
-  it('leaves other OPTIONS requests, and preflights of mappings without a rule, to the service', async () => {
+  it('forwards other OPTIONS requests, and preflights for mappings without a rule, to the service', async () => {
     const mappings = [mappingOf({ cors: ruleOf() }), mappingOf({ name: 'car', prefix: '/v1/cars' })];
     const { ask, preflight, upstream } = await setUp({}, { mappings });
     assert.equal((await ask({ Origin: app }, 'OPTIONS')).status, 200);

@@ -1,4 +1,4 @@
-/** A gateway as a whole: its routes, its counts, and what it shares with other gateways. */
+/** The gateway as a whole: its routes, its counts, and the resources that it shares with other gateways. */
 import assert from 'node:assert/strict';
 import Koa from 'koa';
 import supertest from 'supertest';
@@ -27,7 +27,7 @@ describe('the gateway', () => {
     ctx.body = `${ctx.path} by ${ctx.get('x-travel-user')}`;
   });
 
-  it('tries the routes of the server after mappings of the same prefix', async () => {
+  it('tries built-in routes after mappings with the same prefix', async () => {
     const internal = { name: 'api', prefix: '/v1', forAdmins: false };
     const run = isolate(async (ctx) => {
       ctx.body = 'internal';
@@ -48,7 +48,7 @@ describe('the gateway', () => {
     assert.deepEqual(listed, ['/v1/hotels hotel', '/v2 mine', '/v1 api', '/v2 api']);
   });
 
-  it('gives a service of this process its own path and base, and restores the path afterwards, also after a failure', async () => {
+  it('calls a service in this process with its own path and base, and restores them, even after an error', async () => {
     const seen: unknown[] = [];
     const edge = await startEdge(servers, {
       inside: [(ctx, next) => next().finally(() => seen.push(ctx.url, requestContext(ctx).basePath))],
@@ -71,7 +71,7 @@ describe('the gateway', () => {
     }
   });
 
-  it('lists its routes, the services that records name, and the counts of their decisions', async () => {
+  it('lists its routes, the services in its records, and the counts of their decisions', async () => {
     const moved = { host: undefined, path: { kind: 'prefix', value: '/v1/hotels' }, status: 308 } as const;
     const edge = await startEdge(servers, {
       services: { hotel: local },
@@ -97,20 +97,20 @@ describe('the gateway', () => {
     assert.deepEqual(ratelimit, { ok: 0, over: 0, error: 0 });
   });
 
-  it('can be made of many mappings in small parts, so that it does not hold up other work', async () => {
+  it('can be created in small steps from many mappings, so that it does not block the event loop', async () => {
     const mappings = Array.from({ length: 1000 }, (_, index) => mappingOf({ name: `m${index}`, prefix: `/m${index}` }));
     const resolve = () => ({ kind: 'local', name: 'hotel' }) as const;
     const work = createGatewayInParts({ mappings, services: { hotel: local }, resolve });
-    let parts = 1;
+    let steps = 1;
     let step = work.next();
-    for (; step.done !== true; step = work.next()) parts += 1;
+    for (; step.done !== true; step = work.next()) steps += 1;
     const gateway = step.value;
     assert.equal(gateway.snapshot().routes.length, 1000);
-    assert.ok(parts >= 50, `${parts} parts`);
+    assert.ok(steps >= 50, `${steps} steps`);
     await gateway.close();
   });
 
-  it('has no counts of an auth or a rate-limit service without a record', async () => {
+  it('reports no counts for auth and rate-limit services without records', async () => {
     const edge = await startEdge(servers, { services: { hotel: local } });
     assert.equal(edge.gateway.snapshot().auth, undefined);
     assert.equal(edge.gateway.snapshot().ratelimit, undefined);
@@ -119,7 +119,7 @@ describe('the gateway', () => {
 
   const exactly = (value: string) => ({ kind: 'exact', value }) as const;
 
-  it('matches host, method, headers and query too, and answers 404 where none matches', async () => {
+  it('also matches host, method, headers and query, and responds with 404 when nothing matches', async () => {
     const upstream = await startUpstream(servers, (res, { headers }) => res.end(headers['x-mapping']));
     const marked = (name: string, fields: Partial<Mapping>) =>
       mappingOf({
@@ -147,7 +147,7 @@ describe('the gateway', () => {
     await check('GET /v1/hotels', ['Host: api.test', 'X-Forwarded-Host: api.example'], '404');
   });
 
-  it('takes the host from a trusted proxy, and not from a client', async () => {
+  it('trusts X-Forwarded-Host from a trusted proxy, but not from a client', async () => {
     for (const [trustedProxies, status] of [
       [['127.0.0.1'], 200],
       [[], 404],
@@ -161,8 +161,8 @@ describe('the gateway', () => {
     }
   });
 
-  it('sends the limiter the client, the request line and headers, as the labels say', async () => {
-    const asked: unknown[] = [];
+  it('sends the client, the request line and headers to the limiter, as the labels define', async () => {
+    const counted: unknown[] = [];
     const kinds = ['remote_address', 'method', 'path', 'destination_cluster'] as const;
     const [byUser] = labelled('x-travel-user', 'user');
     const all = [...kinds.map((kind) => ({ kind, name: kind })), ...(byUser?.labels ?? [])];
@@ -176,35 +176,35 @@ describe('the gateway', () => {
       rateLimitService: limitRecordOf(),
       limiter: {
         shouldRateLimit({ descriptors }) {
-          asked.push(...descriptors.map(({ entries }) => entries.map(({ value }) => value)));
+          counted.push(...descriptors.map(({ entries }) => entries.map(({ value }) => value)));
           return { overallCode: 'OK', statuses: [] };
         },
       },
     });
     const forwarded = { 'X-Forwarded-For': '10.0.0.1, 203.0.113.7' };
     await supertest(edge.origin).delete('/v1/hotels/x?y').set(forwarded).expect(200);
-    assert.deepEqual(asked, [['203.0.113.7', 'DELETE', '/v1/hotels/x', 'hotel', 'demo']]);
+    assert.deepEqual(counted, [['203.0.113.7', 'DELETE', '/v1/hotels/x', 'hotel', 'demo']]);
   });
 
-  it('releases the clusters that it shares with other gateways, also when it cannot be made', async () => {
+  it('releases the clusters that it shares with other gateways, even when its creation fails', async () => {
     const clusters = createClusters();
     servers.later(clusters.close);
     const resolve = () => ({ kind: 'remote', origins: () => ['http://127.0.0.1:9'], path: '' }) as const;
     const authServices = [{ record: authRecordOf() }];
-    const held = () => clusters.snapshot().map(({ service }) => service);
-    const make = (mappings: readonly Mapping[]) =>
+    const acquired = () => clusters.snapshot().map(({ service }) => service);
+    const create = (mappings: readonly Mapping[]) =>
       createGateway({ mappings, authServices, services: {}, resolve, clusters });
-    const [one, two] = [make([mappingOf()]), make([mappingOf()])];
-    assert.deepEqual(held(), ['auth', 'hotel']);
+    const [one, two] = [create([mappingOf()]), create([mappingOf()])];
+    assert.deepEqual(acquired(), ['auth', 'hotel']);
     await one.close();
-    assert.deepEqual(held(), ['auth', 'hotel']);
+    assert.deepEqual(acquired(), ['auth', 'hotel']);
     await two.close();
-    assert.deepEqual(held(), []);
-    assert.throws(() => make([mappingOf(), mappingOf({ name: 'x', authService: 'none' })]), /"none"/);
-    assert.deepEqual(held(), []);
+    assert.deepEqual(acquired(), []);
+    assert.throws(() => create([mappingOf(), mappingOf({ name: 'x', authService: 'none' })]), /"none"/);
+    assert.deepEqual(acquired(), []);
   });
 
-  it('continues the counts of the gateway before it', async () => {
+  it('continues the counts of the previous gateway', async () => {
     const counts = createGatewayCounts();
     const options: EdgeOptions = {
       services: { hotel: local },
@@ -218,10 +218,10 @@ describe('the gateway', () => {
   });
 
   for (const [what, failureModeAllow, status] of [
-    ['goes on', true, 200],
-    ['is refused', false, 403],
+    ['is forwarded', true, 200],
+    ['is rejected', false, 403],
   ] as const) {
-    it(`keeps the time when a service last gave no answer for a request that ${what}`, async () => {
+    it(`records when a service last returned no decision, for a request that ${what}`, async () => {
       const edge = await startEdge(servers, {
         services: { hotel: local },
         authService: authRecordOf({ failureModeAllow, statusOnError: 403 }),
@@ -243,31 +243,31 @@ describe('the gateway', () => {
   }
 
   for (const [what, options, message] of [
-    ['with a mapping to a module that is not in this process', { mappings: [mappingOf()] }, /no service "hotel"/],
+    ['with a mapping to a missing service in this process', { mappings: [mappingOf()] }, /no service "hotel"/],
     [
       'with a service that is a Koa app',
       { mappings: [mappingOf()], services: { hotel: new Koa() as unknown as Handler } },
-      /the service "hotel" is no function that takes a context/,
+      /the service "hotel" is not a function that accepts a Koa context/,
     ],
-    ['without an auth service of a record', { authServices: [{ record: authRecordOf() }] }, /auth service "auth"/],
+    ['without the auth service of a record', { authServices: [{ record: authRecordOf() }] }, /auth service "auth"/],
     [
-      'with a copy of requests to a service of this process',
+      'with a shadow in this process',
       { mappings: [mappingOf({ shadow: true })], services: { hotel: local } },
-      /^TypeError: Mapping hotel: .*"hotel" is in this process/,
+      /^TypeError: Mapping hotel is a shadow, .*"hotel" runs in this process/,
     ],
-    ['without the limiter of a record', { rateLimitService: limitRecordOf() }, /no limiter/],
+    ['without the limiter of a record', { rateLimitService: limitRecordOf() }, /no `limiter` was passed/],
     [
-      'with a limiter that is none',
+      'with an object that is not a limiter',
       { rateLimitService: limitRecordOf(), limiter: {} as Limiter },
       /no function `shouldRateLimit`/,
     ],
     [
-      'with an auth service that is none',
+      'with an object that is not an auth service',
       { authServices: [{ record: authRecordOf(), port: {} as AuthCheck }] },
-      /port of the auth service "auth" is no function/,
+      /port of the auth service "auth" is not a function/,
     ],
   ] as const) {
-    it(`cannot be made ${what}`, () => {
+    it(`cannot be created ${what}`, () => {
       const resolve = (name: string) => ({ kind: 'local', name }) as const;
       assert.throws(() => createGateway({ mappings: [], services: {}, resolve, ...options }), message);
     });

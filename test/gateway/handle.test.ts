@@ -1,4 +1,4 @@
-/** A request's way through the gateway: its stages in order, and none after the first that refuses. */
+/** The stages of the gateway: they run in order, and the first one that rejects the request is the last. */
 import assert from 'node:assert/strict';
 import supertest from 'supertest';
 import type { AuthDecision } from '#auth';
@@ -15,7 +15,7 @@ const byAddress: LabelGroup = { name: 'address', labels: [{ kind: 'remote_addres
 
 interface Script {
   readonly auth?: AuthDecision;
-  /** The decision about each label. */
+  /** Decides about each label. */
   readonly limit?: (label: string) => Decision['overallCode'];
 }
 
@@ -24,7 +24,7 @@ const denied: AuthDecision = { outcome: 'deny', status: 401, headers: {} };
 describe('the stages of a request', () => {
   const servers = testServers();
 
-  /** Each service that is asked adds a line. */
+  /** `asked` has a line for each call to a service. */
   async function setUp({ auth, limit = () => 'OK' }: Script = {}) {
     const asked: string[] = [];
     const upstream = await startUpstream(servers, (res, { url, headers }) => {
@@ -59,7 +59,7 @@ describe('the stages of a request', () => {
     return { asked, edge, upstream, shadow, copied, client: supertest(edge.origin) };
   }
 
-  it('are: limits by address, the auth service on the original path, other limits, the copy, the service on its own path', async () => {
+  it('run in order: limits by address, authentication, other limits, the shadow, and the service', async () => {
     const { asked, client, upstream, shadow, copied } = await setUp();
     await client.post('/v1/hotels/bookings/1?a=1').set('X-Travel-User', 'admin').send('hello').expect(200, 'ok');
     assert.deepEqual(asked, [
@@ -81,10 +81,10 @@ describe('the stages of a request', () => {
     ['an ambiguous path', {}, '/v1/hotels/%2e%2e/cars', 400, []],
     ['a path without a route', {}, '/v1/hotelsx', 404, []],
     ['an exhausted limit by address', { limit: overFor('from') }, '/v1/hotels', 429, [address]],
-    ['a refusal of the auth service', { auth: denied, limit: overFor('user') }, '/v1/hotels', 401, [address, auth]],
+    ['a denial by the auth service', { auth: denied, limit: overFor('user') }, '/v1/hotels', 401, [address, auth]],
     ['another exhausted limit', { limit: overFor('user') }, '/v1/hotels', 429, [address, auth, 'limit user=demo']],
   ] as const) {
-    it(`end with ${what}, before any other service is asked`, async () => {
+    it(`end with ${what}, before any further service is called`, async () => {
       const { asked, client, shadow } = await setUp(script);
       const { body } = await client.get(path).expect(status);
       assert.equal(body.code, status);
@@ -92,7 +92,7 @@ describe('the stages of a request', () => {
     });
   }
 
-  it('count by an Authorization that remove_authorization keeps from the service', async () => {
+  it('count requests by Authorization before remove_authorization removes it', async () => {
     const counted: unknown[] = [];
     const upstream = await startUpstream(servers);
     const edge = await startEdge(servers, {
@@ -113,7 +113,7 @@ describe('the stages of a request', () => {
     assert.equal(upstream.only().headers.authorization, undefined);
   });
 
-  it('leave the mapping and the user for the access log', async () => {
+  it('record the mapping and the user for the access log', async () => {
     const seen: unknown[] = [];
     const edge = await startEdge(servers, {
       authService: authRecordOf(),

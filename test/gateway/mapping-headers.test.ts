@@ -1,4 +1,4 @@
-/** add_… and remove_… headers: on the request to the service, and on every response. */
+/** The add_… and remove_… header fields, for the request to the service and for every response. */
 import assert from 'node:assert/strict';
 import type { HeaderRules } from '#config';
 import { isolate } from '#http';
@@ -68,9 +68,9 @@ describe('the header rules of a mapping', () => {
   });
 
   for (const [status, what, options] of [
-    [401, 'a refusal', { authService, authPort: () => refusal }],
-    [403, 'a refusal with a body', { authService, authPort: () => ({ ...refusal, status: 403, body }) }],
-    [503, 'a response without the service', {}],
+    [401, 'a denial', { authService, authPort: () => refusal }],
+    [403, 'a denial with a body', { authService, authPort: () => ({ ...refusal, status: 403, body }) }],
+    [503, 'an error when the service is down', {}],
     [500, 'a failure of the service', { targets: {}, services: { hotel: broken } }],
     [302, 'a redirect', { mappings: [mappingOf({ responseHeaders, redirect })] }],
   ] as const) {

@@ -1,4 +1,4 @@
-/** Mappings that are redirects: answered without authentication. */
+/** Mappings that redirect, which need no authentication. */
 import assert from 'node:assert/strict';
 import type { Middleware } from 'koa';
 import type { Redirect } from '#config';
@@ -18,7 +18,7 @@ describe('a mapping that is a redirect', () => {
       ...options,
     });
 
-  it('answers with status and Location and without a body, for every method, unauthenticated', async () => {
+  it('responds to every method with status and Location, without a body and without authentication', async () => {
     const seen: unknown[] = [];
     const edge = await setUp(
       { host: 'new.example', status: 308 },
@@ -34,13 +34,13 @@ describe('a mapping that is a redirect', () => {
     assert.deepEqual(new Set(seen), new Set(['hotel']));
   });
 
-  it('keeps the host of the client, and ignores forwarded headers of a client', async () => {
+  it('keeps the host of the request, and ignores X-Forwarded-Host from a client', async () => {
     const edge = await setUp({ path: { kind: 'prefix', value: '/v2/hotels' } });
     const answer = await sendRaw(edge.port, rawRequest('GET /v1/hotels/x', ['X-Forwarded-Host: evil.example']));
     assert.match(answer, /\r\nLocation: http:\/\/front\.example\/v2\/hotels\/x\r\n/i);
   });
 
-  it('keeps the path where a host app mounts the gateway', async () => {
+  it('keeps the path where a host app has mounted the gateway', async () => {
     const unmount: Middleware = (ctx, next) => {
       ctx.url = ctx.url.slice('/travel'.length);
       return next();

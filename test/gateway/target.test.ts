@@ -1,4 +1,4 @@
-/** Service references lead to a module of this process or to addresses on the network. */
+/** Resolving service references to modules in this process or to network addresses. */
 import assert from 'node:assert/strict';
 import { createResolve, describeTarget } from '#gateway';
 
@@ -11,7 +11,7 @@ describe('resolving a service reference', () => {
   });
 
   function check(reference: string, expected: string) {
-    it(`leads ${reference} to ${expected}`, () => assert.equal(describeTarget(resolve(reference)), expected));
+    it(`resolves ${reference} to ${expected}`, () => assert.equal(describeTarget(resolve(reference)), expected));
   }
 
   check('hotel', 'in this process');
@@ -27,7 +27,7 @@ describe('resolving a service reference', () => {
   check('elsewhere', 'http://elsewhere:80');
   check('constructor', 'http://constructor:80');
 
-  it('looks up the listener at each request, since it may open later', () => {
+  it('looks up the listener for each request, because it may open later', () => {
     const later = createResolve({ isLocal: () => false, listenerOf: (name) => listening.get(name), addresses: {} });
     const target = later('late');
     assert.equal(describeTarget(target), 'http://late:80');
@@ -43,7 +43,7 @@ describe('resolving a service reference', () => {
     }
   });
 
-  it('expects the name of the reference in the certificate, at any address', () => {
+  it('expects the name in the reference on the certificate, whatever the address', () => {
     for (const [reference, name] of [
       ['https://bus', 'bus'],
       ['https://auth:8443', 'auth'],
@@ -53,7 +53,7 @@ describe('resolving a service reference', () => {
     }
   });
 
-  it('refuses an invalid reference', () => {
+  it('throws for an invalid reference', () => {
     assert.throws(() => resolve('no such thing'), /"no such thing" is not a service reference/);
   });
 });

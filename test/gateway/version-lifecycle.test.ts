@@ -1,4 +1,4 @@
-/** Deprecated versions of the API through a whole desk: headers on every response, and 410 from the sunset on. */
+/** API versions with an end, through a whole desk: headers on every response, and 410 from the sunset on. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -149,34 +149,34 @@ describe('a Version', () => {
   const preflight = { Origin: page, 'Access-Control-Request-Method': 'GET' };
 
   const requests: readonly (readonly [status: number, what: string, ...request: Parameters<typeof ask>])[] = [
-    [200, 'a path that is written otherwise', '/%761/messages/1'],
-    [308, 'the root without its slash', '/v1'],
+    [200, 'a percent-encoded path', '/%761/messages/1'],
+    [308, 'the root without a trailing slash', '/v1'],
     [304, 'an unchanged message', '/v1/messages/1', { 'If-None-Match': '*' }],
     [200, 'a HEAD request', '/v1/messages/1', {}, 'head'],
     [204, 'an OPTIONS request', '/v1/messages/1', {}, 'options'],
-    [405, 'a method that the API lacks', '/v1/messages/1', {}, 'delete'],
-    [405, 'a method that the gateway refuses', '/v1/messages/1', {}, 'trace'],
-    [406, 'a representation that the API lacks', '/v1/messages/1', { Accept: 'image/png' }],
-    [400, 'a query that the API refuses', '/v1/messages/?x=1'],
+    [405, 'a method that the API does not support', '/v1/messages/1', {}, 'delete'],
+    [405, 'a method that the gateway rejects', '/v1/messages/1', {}, 'trace'],
+    [406, 'a representation that the API does not offer', '/v1/messages/1', { Accept: 'image/png' }],
+    [400, 'a query that the API rejects', '/v1/messages/?x=1'],
     [404, 'a path without a route', '/v1/nowhere'],
     [404, 'a missing hotel', '/v1/hotels/nowhere', asDemo],
     [401, 'a request without credentials', '/v1/hotels'],
     [200, 'a request within a limit', '/v1/limited', asDemo],
     [429, 'a request beyond a limit', '/v1/limited', asDemo],
-    [502, 'a service that talks nonsense', '/v1/nonsense'],
+    [502, 'a service that sends an invalid response', '/v1/nonsense'],
     [503, 'a service that is down', '/v1/down'],
     [500, 'a service that fails', '/v1/broken'],
     [301, 'a redirect', '/v1/moved'],
-    [200, 'a response past Koa', '/v1/raw'],
-    [200, 'a service and a mapping with other announcements', '/v1/own'],
+    [200, 'a response that bypasses Koa', '/v1/raw'],
+    [200, 'a service and a mapping with contradicting headers', '/v1/own'],
     [200, 'a mapping that ignores case', '/V1/any/x'],
-    [200, 'its prefix alone', '/V1/ANY'],
-    [200, 'its prefix written otherwise', '/%561/Any'],
+    [200, 'the prefix of the mapping alone', '/V1/ANY'],
+    [200, 'the percent-encoded prefix of the mapping', '/%561/Any'],
     [200, 'a regex that ignores case', '/V1/Pattern/x'],
-    [200, 'a regex that takes both cases of a letter', '/V1/letters'],
+    [200, 'a regex that matches both cases of a letter', '/V1/letters'],
   ];
 
-  /** Neither a challenge nor a redirect. */
+  /** Checks the body, and that the response has neither a challenge nor a redirect. */
   function checkGone({ headers, text }: Response) {
     if (text) assert.deepEqual(JSON.parse(text), gone);
     assert.deepEqual([headers['www-authenticate'], headers['location']], [undefined, undefined]);
@@ -184,7 +184,7 @@ describe('a Version', () => {
   const gone = { code: 410, message: '410: Gone', info_url: 'http://desk.test/gateway/v0/problems/gone' };
 
   for (const [status, what, ...sent] of requests) {
-    it(`announces its end on the ${status} to ${what}, and answers 410 from its sunset on`, async () => {
+    it(`announces its end on the ${status} for ${what}, and responds with 410 from its sunset on`, async () => {
       for (const [now, expected] of [
         [sunset - 1, status] as const,
         [sunset, sent[2] === 'trace' ? status : 410] as const,
@@ -197,7 +197,7 @@ describe('a Version', () => {
     });
   }
 
-  it('asks no service and counts no limit from its sunset on', async () => {
+  it('calls no service and counts no limit from its sunset on', async () => {
     time.now = sunset - 1;
     const isCounted = async () => 'ratelimit' in (await ask('/v1/guarded')).headers;
     assert.equal(await isCounted(), true);
@@ -210,7 +210,7 @@ describe('a Version', () => {
     assert.deepEqual(reached(), before);
   });
 
-  it('answers preflights, and 410 with the CORS and response headers of the mapping', async () => {
+  it('announces its end on preflights, and sends a 410 with the CORS and response headers of the mapping', async () => {
     time.now = sunset - 1;
     const answer = await ask('/V1/any/x', preflight, 'options').expect(204);
     assert.deepEqual([answer.headers['access-control-allow-origin'], announcedBy(answer)], [page, firstAnnounced()]);
@@ -226,7 +226,7 @@ describe('a Version', () => {
     for (const name of ['Deprecation', 'Sunset', 'Link']) assert.ok(exposed.includes(name), name);
   });
 
-  it('adds its links behind those of a list and those of a service across HTTP', async () => {
+  it('appends its links to those of a list and of a service across HTTP', async () => {
     time.now = sunset - 1;
     const list = await ask('/v1/messages/?limit=1').expect(200);
     assert.match(list.headers['link'] ?? '', /^<\/v1\/messages\/[^>]*>; rel="self", .*rel="successor-version"/);
@@ -235,7 +235,7 @@ describe('a Version', () => {
     assert.deepEqual(announcedBy(remote), firstAnnounced(`${theirs.Link}, ${linksOfFirst()}`));
   });
 
-  it('links below the path where the desk is mounted, or where a trusted proxy has it', async () => {
+  it('prefixes its links with the path where the desk is mounted, here or by a trusted proxy', async () => {
     time.now = sunset - 1;
     const mounted = request(new Koa().use(mount('/travel', desk.middleware)).callback());
     const answer = await mounted.get('/travel/v1/messages/1').expect(200);
@@ -244,7 +244,7 @@ describe('a Version', () => {
     assert.deepEqual(announcedBy(proxied), firstAnnounced(linksOfFirst('/eu')));
   });
 
-  it('announces its end on a 101, and switches no protocol from its sunset on', async () => {
+  it('announces its end on a 101, and rejects upgrades from its sunset on', async () => {
     time.now = sunset - 1;
     const peer = speak(port, askToSwitch('/v1/chat'));
     await peer.until('\r\n\r\n');
@@ -264,7 +264,7 @@ describe('a Version', () => {
     assert.deepEqual([answer.status, announcedBy(answer)], [status, expected], path);
   }
 
-  it('changes nothing outside of its prefix', async () => {
+  it('does not affect paths outside its prefix', async () => {
     time.now = sunset;
     await check('/v2/messages/1', 200, nothing);
     await check('/v10/x', 200, nothing);
@@ -283,7 +283,7 @@ describe('a Version', () => {
     await check('/v3/x', 404, [deprecated, undefined, `</v2/>; rel="successor-version", ${help}`]);
   });
 
-  it('ends without a deprecation, and also where no mapping is left', async () => {
+  it('ends without a deprecation date, even when no mapping matches', async () => {
     const info = `<${announcement.info}>; rel="sunset"; type="text/html"`;
     const expected = [undefined, endsIn2027, `<https://next.example/>; rel="successor-version", ${info}`] as const;
     time.now = sunset - 1;
@@ -292,23 +292,23 @@ describe('a Version', () => {
     await check('/v4/x', 410, expected);
   });
 
-  it('keeps the headers of the service that the record does not set', async () => {
+  it('leaves the headers of the service alone if the record does not set them', async () => {
     time.now = sunset - 1;
     await check('/v5/remote', 200, [theirs.Deprecation, endsIn2027, theirs.Link]);
   });
 
-  it('with a longer prefix wins over the version around it', async () => {
+  it('with a longer prefix takes precedence over the version around it', async () => {
     time.now = Date.UTC(2026, 11, 31);
     await check('/v4/inner/x', 410, [undefined, 'Thu, 31 Dec 2026 00:00:00 GMT', undefined]);
     assert.equal((await ask('/v4/x').expect(404)).headers['sunset'], endsIn2027);
   });
 
-  it('has a prefix whose percent-encoding may be in any case, as that of its mapping', async () => {
+  it('matches percent-encoding in its prefix in any case, as its mapping does', async () => {
     for (const path of ['/caf%c3%a9/v1/x', '/caf%C3%A9/v1/x'])
       await call(desk, path).expect(200, '/v1/x').expect('Sunset', endsIn2027);
   });
 
-  it('of a mapping that ignores case loses to one written like the path, and to one with a longer prefix', async () => {
+  it('in another case loses to a version in the case of the path, and to one with a longer prefix', async () => {
     const versionOf = (url: string) => explain(url).version?.name;
     assert.deepEqual(['/v6/own', '/V6/own', '/v6/OWN/PART/x'].map(versionOf), ['lower', 'upper', 'part']);
     await check('/v6/own/PART/x', 200, [undefined, 'Mon, 01 Jan 2029 00:00:00 GMT', undefined]);
@@ -338,7 +338,7 @@ describe('a Version', () => {
     assert.match(text, /answer has +Sunset: Wed, 30 Jun 2027/);
   });
 
-  it('is announced once where the same records serve several processes', async () => {
+  it('is announced only once when the same records serve several processes', async () => {
     time.now = sunset - 1;
     const options = { clock: () => time.now, config };
     const hotels = await (await openDesk({ ...options, only: ['hotel'], trustedProxies: ['127.0.0.1'] })).listen();
@@ -352,12 +352,12 @@ describe('a Version', () => {
     await call(gateway, '/v1/hotels/').expect(410);
   });
 
-  it('does not concern a process without the gateway', async () => {
+  it('has no effect in a process without the gateway', async () => {
     const api = await openDesk({ clock: () => sunset, config, only: ['api'] });
     assert.deepEqual(announcedBy(await call(api, '/v1/messages/1').expect(200)), nothing);
   });
 
-  it('that changes applies from the next request on, and the last valid one stays when it becomes invalid', async () => {
+  it('applies changes from the next request on, and keeps the last valid record when a change is invalid', async () => {
     const directory = await writeFiles({
       'services/auth.yaml': JSON.stringify(authRecord),
       'users.yaml': await readFile('config/users.yaml', 'utf8'),

@@ -1,4 +1,4 @@
-/** WebDAV behind a prefix: what a client moves and copies is where it says, and stays behind the mapping. */
+/** WebDAV behind a prefix: MOVE and COPY reach the intended destination, and only behind the same mapping. */
 import assert from 'node:assert/strict';
 import type { Mapping } from '#config';
 import type { EdgeOptions } from '../support/edge.ts';
@@ -9,7 +9,9 @@ import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
 const servers = testServers();
 
-/** Files by path. As wsgidav does, it refuses a destination that is not on the host and in the scheme that it is asked by. */
+/**
+ * A minimal WebDAV server. Like wsgidav, it rejects a destination whose scheme and host are not those of the request.
+ */
 async function startWebdav(): Promise<Upstream & { readonly files: Map<string, string> }> {
   const files = new Map<string, string>();
   const upstream = await startUpstream(servers, (res, { method, url, headers: { host, destination } }) => {
@@ -17,9 +19,9 @@ async function startWebdav(): Promise<Upstream & { readonly files: Map<string, s
     const content = files.get(url);
     if (content === undefined) return end(404);
     if (method !== 'MOVE' && method !== 'COPY') return end(200, content);
-    const there = new URL(String(destination), `http://${host}`);
-    if (there.origin !== `http://${host}`) return end(502, 'the service itself');
-    files.set(there.pathname, content);
+    const target = new URL(String(destination), `http://${host}`);
+    if (target.origin !== `http://${host}`) return end(502, 'the service itself');
+    files.set(target.pathname, content);
     if (method === 'MOVE') files.delete(url);
     return end(201);
   });
@@ -40,7 +42,7 @@ async function setUp(fields: Partial<Mapping> = {}, options: EdgeOptions = {}, b
 
 describe('WebDAV', () => {
   for (const method of ['MOVE', 'COPY'])
-    it(`${method} puts a file where the client says, by path and by URL, in either scheme`, async () => {
+    it(`${method} accepts a destination as a path or as a URL with either scheme`, async () => {
       const { webdav, ask } = await setUp();
       for (const destination of ['/dav/b', 'http://front.example/dav/b', 'https://front.example/dav/b']) {
         webdav.files.clear();
@@ -50,33 +52,33 @@ describe('WebDAV', () => {
       }
     });
 
-  function checkSent(what: string, fields: Partial<Mapping>, expected: (service: Served) => string, base?: string) {
-    it(`has a destination as the service knows it: ${what}`, async () => {
-      const { webdav, ask, sent } = await setUp(fields, {}, base);
+  function checkSent(what: string, fields: Partial<Mapping>, expected: (service: Served) => string, path?: string) {
+    it(`rewrites the destination for the service ${what}`, async () => {
+      const { webdav, ask, sent } = await setUp(fields, {}, path);
       await ask(
         'COPY /dav/a',
         'Destination: http://front.example/dav/b%20c?d',
         'If: <http://front.example/dav/a> (<urn:a>)',
       );
-      const there = expected(webdav);
-      assert.equal(sent().destination, `${there}b%20c?d`);
-      assert.equal(sent()['if'], `<${there}a> (<urn:a>)`);
+      const base = expected(webdav);
+      assert.equal(sent().destination, `${base}b%20c?d`);
+      assert.equal(sent()['if'], `<${base}a> (<urn:a>)`);
     });
   }
 
   checkSent('without the prefix', {}, () => 'http://front.example/');
-  checkSent('with another', { rewrite: '/files/' }, () => 'http://front.example/files/');
-  checkSent('below the path of its address', { rewrite: '/x' }, () => 'http://front.example/base/x/', '/base');
-  checkSent('with the prefix that stays', { rewrite: '' }, () => 'http://front.example/dav/');
+  checkSent('with another prefix', { rewrite: '/files/' }, () => 'http://front.example/files/');
+  checkSent('with the base path of its address', { rewrite: '/x' }, () => 'http://front.example/base/x/', '/base');
+  checkSent('with the same prefix', { rewrite: '' }, () => 'http://front.example/dav/');
   checkSent(
-    'by a regular expression',
+    'with a regular expression',
     { regexRewrite: { pattern: '^/dav', substitution: '/d' } },
     () => 'http://front.example/d/',
   );
-  checkSent('on the host of host_rewrite', { hostRewrite: 'dav.local:81' }, () => 'http://dav.local:81/');
-  checkSent('on its own host', { hostRewrite: '{service}' }, ({ origin }) => `${origin}/`);
+  checkSent('with the host of host_rewrite', { hostRewrite: 'dav.local:81' }, () => 'http://dav.local:81/');
+  checkSent('with its own host', { hostRewrite: '{service}' }, ({ origin }) => `${origin}/`);
 
-  it('has a destination without a host where the address is not known yet', async () => {
+  it('sends the destination as a path when the address of the service is not yet chosen', async () => {
     const webdav = await startWebdav();
     const origins = () => [webdav.origin, webdav.origin.replace('127.0.0.1', 'localhost')];
     const targets = { hotel: { kind: 'remote' as const, origins, path: '' } };
@@ -85,13 +87,13 @@ describe('WebDAV', () => {
     assert.equal(webdav.only().headers.destination, '/b');
   });
 
-  it('keeps the Destination of other methods, and no New-URI', async () => {
+  it('leaves the Destination of other methods alone, and drops New-URI', async () => {
     const { ask, sent } = await setUp();
     await ask('GET /dav/a', 'Destination: LAX', 'New-URI: /secret');
     assert.deepEqual([sent().destination, sent()['new-uri']], ['LAX', undefined]);
   });
 
-  describe('is refused, before the service hears of it, where the destination is', () => {
+  describe('rejects a request without calling the service when the destination is', () => {
     const guarded = { allowedAuthorizationHeaders: ['x-user'] };
     const mappings = [
       mappingOf({ name: 'dav', prefix: '/dav', bypassAuth: true }),
@@ -117,17 +119,22 @@ describe('WebDAV', () => {
     check('on another server', 502, 'Destination: http://elsewhere.example/dav/b');
     check('on another port', 502, 'Destination: http://front.example:81/dav/b');
     check('behind another mapping', 502, 'Destination: /dav/guarded/b');
-    check('behind another mapping, spelt otherwise', 502, 'Destination: /dav/%67uarded/b');
+    check('behind another mapping, percent-encoded', 502, 'Destination: /dav/%67uarded/b');
     check('behind no mapping', 502, 'Destination: http://front.example/other');
-    check('beside the prefix', 502, 'Destination: /davx');
-    check('perhaps behind another mapping', 400, 'Destination: /dav/GUARDED/b');
+    check('outside the prefix, at a path that starts with the same letters', 502, 'Destination: /davx');
+    check('behind another mapping for a lenient service', 400, 'Destination: /dav/GUARDED/b');
     check('above the prefix', 400, 'Destination: /dav/../b');
     check('above the prefix, encoded', 400, 'Destination: http://front.example/dav/%2e%2e/guarded/b');
-    check('two places', 400, 'Destination: /dav/b', 'Destination: /dav/c');
-    check('another resource of If', 502, 'Destination: /dav/b', 'If: </dav/guarded/b> (["a"])');
-    check('one of too many of If', 400, `If: ${'</dav/b> (["a"])'.repeat(33)}`);
+    check('sent twice', 400, 'Destination: /dav/b', 'Destination: /dav/c');
+    check(
+      'fine, but If refers to a resource behind another mapping',
+      502,
+      'Destination: /dav/b',
+      'If: </dav/guarded/b> (["a"])',
+    );
+    check('fine, but If refers to too many resources', 400, `If: ${'</dav/b> (["a"])'.repeat(33)}`);
 
-    it('but not for a share of the same requests, nor for 32 resources', async () => {
+    it('but not behind mappings that share requests by weight, and not for 32 resources', async () => {
       const { ask } = await setUp({}, options);
       for (let count = 0; count < 8; count += 1)
         assert.equal(await ask('COPY /shared/a', 'Destination: /shared/b'), 201);

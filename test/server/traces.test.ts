@@ -124,14 +124,14 @@ describe('the trace of a request', () => {
         (away: string) => ({ auth: { auth_service: away } }),
         '/rooms',
         503,
-        /auth service gave no answer/,
+        /auth service returned no decision/,
       ],
       [
         'a rate-limit service',
         (away: string) => ({ mapping: { labels }, records: [{ ...limitRecord, service: away }] }),
         '/rooms',
         200,
-        /rate-limit service gave no answer/,
+        /rate-limit service returned no decision/,
       ],
     ] as const;
 

@@ -1,4 +1,4 @@
-/** The beginning of a request's body, read ahead for the auth service and put back for the next reader. */
+/** Reads the beginning of a request body for the auth service, and puts it back for the next reader. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthService } from '#config';
@@ -6,13 +6,13 @@ import { createByteQueue, markBodyRestored, problem } from '#http';
 
 export interface AuthBody {
   readonly bytes: Buffer;
-  /** False: the body has more bytes, which the auth service does not see. */
+  /** False when the body has more bytes, which the auth service does not see. */
   readonly isWhole: boolean;
 }
 
 const noBody: AuthBody = Object.freeze({ bytes: Buffer.alloc(0), isWhole: true });
 
-/** Leaves the body readable. Undefined when the client disconnects; throws `body-too-large`. */
+/** Leaves the body readable. Returns undefined when the client disconnects. Throws `body-too-large`. */
 export async function readAuthBody(
   { req, res }: Context,
   { maxBytes, allowPartial }: NonNullable<AuthService['includeBody']>,
@@ -28,12 +28,15 @@ export async function readAuthBody(
 
 function tooLarge(maxBytes: number) {
   return problem('body-too-large', {
-    detail: `The body may have ${maxBytes} bytes at most, since it is shown to the auth service.`,
+    detail: `The body must not exceed ${maxBytes} bytes, because the auth service inspects it.`,
     headers: { Connection: 'close' },
   });
 }
 
-/** Reads until the body ends or exceeds `bytesMax`, so `bytes` may be longer by one chunk. Undefined when the client disconnects. */
+/**
+ * Reads until the body ends or exceeds `bytesMax`, so `bytes` may be longer by up to one chunk. Returns undefined when
+ * the client disconnects.
+ */
 async function peekBody(req: IncomingMessage, res: ServerResponse, bytesMax: number): Promise<AuthBody | undefined> {
   const queue = createByteQueue();
   while (queue.length() <= bytesMax) {
@@ -47,14 +50,17 @@ async function peekBody(req: IncomingMessage, res: ServerResponse, bytesMax: num
   return { bytes, isWhole: bytes.length <= bytesMax };
 }
 
-/** Node drops an unread body, but not one that was partly read: the rest would block the next request on the connection. */
+/**
+ * Drains the rest after the response: Node discards a body that nobody has read, but not one that was read in part,
+ * which would block the next request on the connection.
+ */
 function putBack(req: IncomingMessage, res: ServerResponse, bytes: Buffer): void {
   if (bytes.length > 0) req.unshift(bytes);
   markBodyRestored(req);
   res.once('finish', () => req.resume());
 }
 
-/** Waits for more bytes or the end; false when neither will come. */
+/** Waits for more bytes or the end of the body. Resolves to false when the connection closes first. */
 function hasMore(req: IncomingMessage): Promise<boolean> {
   if (req.destroyed) return Promise.resolve(false);
   return new Promise((resolve) => {

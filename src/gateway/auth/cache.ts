@@ -1,4 +1,4 @@
-/** Positive decisions of an auth service, kept for a short while and bounded in number. */
+/** A bounded, short-lived cache of an auth service's positive decisions. */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AuthDecision } from '#auth';
@@ -6,7 +6,7 @@ import { withoutNames } from '#proxy';
 import type { CheckRequest } from './check-request.ts';
 
 export interface AuthCache {
-  /** The decision about exactly this request, while it is valid. */
+  /** Returns the decision for an identical request, unless it has expired. */
   readonly recall: (request: CheckRequest) => AuthDecision | undefined;
   readonly remember: (request: CheckRequest, decision: AuthDecision) => void;
 }
@@ -14,7 +14,7 @@ export interface AuthCache {
 export interface AuthCacheOptions {
   /** How long a decision is valid, in milliseconds. */
   readonly ttlMs: number;
-  /** When there are more, the least recently used decision is dropped. @default 10_000 */
+  /** Beyond this number, the least recently used decision is evicted. @default 10_000 */
   readonly entriesMax?: number;
   /** Monotonic milliseconds. @default performance.now */
   readonly clock?: () => number;
@@ -25,7 +25,7 @@ interface Entry {
   readonly expiresAt: number;
 }
 
-/** For one AuthService: another one may decide differently about the same request. */
+/** Use one cache for each AuthService, because another one may decide differently about the same request. */
 export function createAuthCache(options: AuthCacheOptions): AuthCache {
   const { ttlMs, entriesMax = 10_000, clock = () => performance.now() } = options;
   const entries = new Map<string, Entry>();
@@ -52,8 +52,8 @@ export function createAuthCache(options: AuthCacheOptions): AuthCache {
 }
 
 /**
- * A digest of everything that is sent but the request's ids: the decision can depend on method, path, address and any
- * header. Credentials are not kept in clear text.
+ * Hashes everything that is sent except request ids, because the decision may depend on the method, the path, the
+ * address and any header. A hash also avoids keeping credentials in memory in clear text.
  */
 function keyOf({ method, path, headers }: CheckRequest): string {
   const relevant = withoutNames(headers, ids);
@@ -64,7 +64,7 @@ function keyOf({ method, path, headers }: CheckRequest): string {
 
 const ids: ReadonlySet<string> = new Set(['x-request-id', 'traceparent', 'tracestate']);
 
-/** Not a response that sets a cookie or forbids caching. */
+/** False for a response that sets a cookie or forbids caching. */
 export function mayBeCached(headers: IncomingHttpHeaders): boolean {
   if (headers['set-cookie'] !== undefined) return false;
   return !/\b(?:no-store|no-cache|max-age=0)\b/i.test(String(headers['cache-control'] ?? ''));

@@ -1,4 +1,4 @@
-/** What an auth service is asked about a request, in this process and across HTTP. */
+/** Builds the check request for an auth service, in this process or across HTTP. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthDecision, AuthRequest } from '#auth';
@@ -9,8 +9,8 @@ import type { RequestAttributes } from '#routing';
 import type { AuthBody } from './body.ts';
 
 /**
- * Asks the auth service about a request; returns the decision at once where it is known, and never throws. `body`: for a
- * record with `include_body`.
+ * Asks the auth service for a decision. Returns it synchronously when no I/O is needed, and never throws. `body` is set
+ * only for a record with `include_body`.
  */
 export type Ask = (
   ctx: Context,
@@ -21,35 +21,37 @@ export type Ask = (
 /** An auth service, in this process or across HTTP. */
 export interface AuthClient {
   readonly ask: Ask;
-  /** What `ask` sends. Pure. */
+  /** Returns the request that `ask` would send. Pure. */
   readonly preview: (ctx: Context, attributes: RequestAttributes) => CheckRequest;
 }
 
 /** A request to an auth service. */
 export interface CheckRequest {
   readonly method: string;
-  /** With `path_prefix` in front, verbatim, and with the query. */
+  /** Starts with `path_prefix`, verbatim, and includes the query. */
   readonly path: string;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: readonly string[];
 }
 
-/** `forwarded`: the headers that the gateway adds (`x-forwarded-…`, `x-request-id`, `traceparent`), names and values in turn. */
+/** `forwarded`: alternating names and values of the headers that the gateway adds, such as `x-forwarded-for`. */
 export type CreateCheckRequest = (attributes: RequestAttributes, forwarded: readonly string[]) => CheckRequest;
 
-/** Every auth service gets these; `accept`, since its refusal goes to the client unchanged. */
+/** Sent to every auth service. `accept` is included because its denial response is sent to the client unchanged. */
 const alwaysSent = ['accept', 'authorization', 'cookie', 'from', 'proxy-authorization', 'user-agent'];
 
 /** Sent together with the body that they describe. */
 const bodyHeaders = ['content-encoding', 'content-type'];
 
-/** Headers of the client's connection, or written by the gateway itself. */
+/** Connection-specific headers, and headers that the gateway itself sets. */
 const neverSent = new Set([
   ...['connection', 'content-length', 'expect', 'host', 'keep-alive', 'proxy-connection', 'te', 'trailer'],
   ...['traceparent', 'tracestate', 'transfer-encoding', 'upgrade', 'x-envoy-auth-partial-body', 'x-request-id'],
 ]);
 
-/** Joins a repeated header with commas (RFC 9110 section 5.3). Headers of the connection are not sent, listed or not. */
+/**
+ * Joins repeated headers with commas (RFC 9110 section 5.3). Never sends connection-specific headers, even if listed.
+ */
 export function createCheckRequest(
   record: Pick<AuthService, 'pathPrefix' | 'allowedRequestHeaders' | 'addAuthHeaders' | 'includeBody'>,
 ): CreateCheckRequest {
@@ -67,7 +69,7 @@ export function createCheckRequest(
   });
 }
 
-/** The same question for a service in this process, which reads the headers of the request itself. Pure. */
+/** Builds the check request for a service in this process, which reads the original headers. Pure. */
 export function createPortRequest({ pathPrefix, addAuthHeaders }: Pick<AuthService, 'pathPrefix' | 'addAuthHeaders'>) {
   const added = Object.fromEntries(addAuthHeaders.map(({ name, value }) => [name.toLowerCase(), value]));
   const withAdded = (headers: IncomingHttpHeaders) =>
@@ -83,7 +85,7 @@ export function createPortRequest({ pathPrefix, addAuthHeaders }: Pick<AuthServi
   };
 }
 
-/** Headers as names and values in turn. */
+/** Flattens headers into alternating names and values. */
 export function headerPairs(headers: IncomingHttpHeaders): string[] {
   return Object.entries(headers).flatMap(([name, value]) => [value ?? []].flat().flatMap((one) => [name, one]));
 }

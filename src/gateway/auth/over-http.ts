@@ -1,4 +1,4 @@
-/** An auth service across HTTP: one call on the request's own path, its response read as a decision (Envoy's ext_authz over HTTP). */
+/** An auth service across HTTP, called with the request's own path like Envoy's ext_authz filter does. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context } from 'koa';
 import type { AuthDecision } from '#auth';
@@ -25,10 +25,12 @@ export interface AuthOverHttpOptions {
   readonly path: string;
 }
 
-/** A refusal may carry these to the client, besides those that the record lists; spelt as the gateway spells its own. */
+/** Headers of a denial that reach the client in addition to those that the record lists. */
 const refusalHeaders = ['Location', 'Proxy-Authenticate', 'Retry-After', 'Set-Cookie', 'WWW-Authenticate'];
 
-/** Asks for a refusal without a body: the gateway writes its own, the same wherever the auth service runs. */
+/**
+ * Requests denials without a body, so that the gateway can write its own error body, wherever the auth service runs.
+ */
 const withoutBody = ['prefer', 'return=minimal'];
 
 export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOptions): AuthClient {
@@ -36,7 +38,7 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
   const checkRequestOf = createCheckRequest(record);
   const callOptions: CallOptions = { timeoutMs, repeat: 'failover' };
   const passed = [...refusalHeaders, ...allowedAuthorizationHeaders];
-  // A decision that depends on a body is not cached: the gateway may know only the beginning of the body.
+  // A decision that may depend on the body is not cached, because the gateway may know only the beginning of the body.
   const cache = cacheMs > 0 && includeBody === undefined ? createAuthCache({ ttlMs: cacheMs }) : undefined;
 
   function checkRequestFor(ctx: Context, attributes: RequestAttributes): CheckRequest {
@@ -79,8 +81,8 @@ export function createAuthOverHttp({ record, cluster, path }: AuthOverHttpOption
 }
 
 /**
- * What the client asked for, by which an auth service leads a browser back after its login: `Host` as Envoy sends it, and
- * the headers of Traefik's and Caddy's forward-auth. `root`: where the gateway is mounted.
+ * Headers that describe the original request, so that an auth service can send a browser back after login: `Host` as
+ * Envoy sends it, and the headers of forward auth in Traefik and Caddy. `root`: the path where the gateway is mounted.
  */
 function originalRequest(ctx: Context, { method, path, search }: RequestAttributes, root: string): string[] {
   const original = ['x-forwarded-method', method, 'x-forwarded-uri', root + path + search];
@@ -98,14 +100,14 @@ function onTheWire(check: CheckRequest, path: string, body: Pick<AuthBody, 'isWh
   };
 }
 
-/** Before a body is read, only its length is known. */
+/** Predicts from `Content-Length` whether the body will be sent whole. */
 function announcedBody({ req }: Context, maxBytes: number): Pick<AuthBody, 'isWhole'> {
   return { isWhole: Number(req.headers['content-length'] ?? 0) <= maxBytes };
 }
 
 const bodyBytesMax = 64 * 1024;
 
-/** Undefined for a body that is too large, breaks off or comes too late: the status alone is the decision. */
+/** Returns undefined for a body that is too large, incomplete or late. The status alone then is the decision. */
 async function bodyOf({ body }: UpstreamResponse, deadlineMs: number): Promise<Buffer | undefined> {
   try {
     return await body.read({ bytesMax: bodyBytesMax, timeoutMs: Math.max(1, deadlineMs - performance.now()) });
@@ -116,7 +118,9 @@ async function bodyOf({ body }: UpstreamResponse, deadlineMs: number): Promise<B
 
 const throttled = { slug: 'login-throttled' } as const;
 
-/** An auth service of ours leaves out the body, as it is asked to; from any other service 429 is that service's own limit. */
+/**
+ * True for a 429 from frontdesk's own auth service, which honours `Prefer`. Any other 429 is that service's own limit.
+ */
 function isThrottled(status: number, headers: IncomingHttpHeaders): boolean {
   return status === 429 && headers['preference-applied'] === 'return=minimal';
 }
@@ -128,7 +132,7 @@ function decisionOf(
   passed: readonly string[],
 ): AuthDecision {
   if (status === 200) return { outcome: 'allow', headers: joined(headers, allowed) };
-  if (status >= 500) return { outcome: 'error', reason: `the auth service answered ${status}` };
+  if (status >= 500) return { outcome: 'error', reason: `the auth service responded with ${status}` };
   const denial = {
     outcome: 'deny',
     status,
@@ -148,7 +152,7 @@ function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<st
   return picked;
 }
 
-/** Repeated headers joined with commas (RFC 9110 section 5.3). */
+/** Picks headers and joins repeated ones with commas (RFC 9110 section 5.3). */
 function joined(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {
   const entries = Object.entries(pick(headers, names));
   return Object.fromEntries(entries.map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]));

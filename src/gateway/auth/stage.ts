@@ -1,4 +1,4 @@
-/** Which auth service a mapping asks, and what its decision means: go on, refuse, or 503. */
+/** The authentication stage: calls the auth service of a mapping, then continues or rejects the request. */
 import type { Context } from 'koa';
 import type { AuthCheck, AuthDecision } from '#auth';
 import type { AuthService, Mapping } from '#config';
@@ -11,14 +11,14 @@ import { readAuthBody } from './body.ts';
 import { type AuthClient, createPortRequest, headerPairs } from './check-request.ts';
 import { createAuthOverHttp } from './over-http.ts';
 
-/** An AuthService record, and the service itself where it runs in this process. */
+/** An AuthService record, and the service itself if it runs in this process. */
 export interface ConfiguredAuthService {
   readonly record: AuthService;
-  /** Undefined: the service is asked across HTTP. */
+  /** Undefined when the service is called across HTTP. */
   readonly port?: AuthCheck | undefined;
 }
 
-/** How often each decision was made since the start; `error`: there was none. */
+/** Counts decisions by outcome since the start. `error` counts calls without a decision. */
 export interface AuthCounts {
   allowed: number;
   denied: number;
@@ -31,15 +31,19 @@ export interface AuthStage {
   readonly preview: AuthClient['preview'];
 }
 
-/** True: the request goes on. False: the client has its answer, or is gone. Throws the Problem of a refusal without a body. */
+/**
+ * True when the request may continue. False when the auth service's response was already sent, or the client
+ * disconnected. Throws a Problem for a denial without a body.
+ */
 type Authenticate = (ctx: Context, attributes: RequestAttributes) => boolean | Promise<boolean>;
 
 export interface AuthStages {
-  /** Whether a mapping that names no auth service has one. */
+  /** Whether there is an auth service for mappings that do not name one. */
   readonly hasDefault: boolean;
   /**
-   * Undefined: the mapping is open. `forAdmins`: refuses other users, and refuses all whenever the auth service gives no
-   * answer, with `failure_mode_allow` too. Throws TypeError for a mapping without an auth service that is not open.
+   * Returns undefined when the mapping is open. `forAdmins` rejects other users, and rejects everyone when the auth
+   * service fails, even with `failure_mode_allow`. Throws TypeError when a mapping needs an auth service and there is
+   * none.
    */
   readonly of: (
     mapping: Pick<Mapping, 'name' | 'bypassAuth' | 'authService'>,
@@ -49,29 +53,31 @@ export interface AuthStages {
 
 export interface AuthStagesParts {
   readonly resolve: Resolve;
-  readonly holdCluster: (record: AuthService, target: RemoteTarget) => Cluster;
-  readonly holdOutageLog: (record: AuthService) => OutageLog;
-  /** Counted up, for all auth services together. */
+  readonly acquireCluster: (record: AuthService, target: RemoteTarget) => Cluster;
+  readonly acquireOutageLog: (record: AuthService) => OutageLog;
+  /** Counters to increment, for all auth services together. */
   readonly counts: AuthCounts;
-  /** Names that an auth service gives to administrators. */
+  /** The names of administrators. */
   readonly adminUsers: readonly string[];
-  /** Called for each request that an auth service gave no answer to. */
+  /** Called for each request for which an auth service returned no decision. */
   readonly onUnanswered: () => void;
 }
 
-/** Throws TypeError for services that have the same name, or that cannot be asked. */
+/** Throws TypeError for services with the same name, or for a service that cannot be called. */
 export function createAuthStages(services: readonly ConfiguredAuthService[], parts: AuthStagesParts): AuthStages {
   const stages = new Map(services.map((service) => [service.record.name, createPair(service, parts)]));
   if (stages.size < services.length) throw new TypeError('two auth services have the same name');
   const defaults = services.filter(({ record }) => record.isDefault);
   if (defaults.length > 1)
-    throw new TypeError(`${defaults.length} of ${services.length} auth services are the default: make it one`);
+    throw new TypeError(`${defaults.length} of ${services.length} auth services are the default: only one may be`);
   return Object.freeze({
     hasDefault: defaults.length === 1,
     of({ name, bypassAuth, authService = defaults[0]?.record.name }: Parameters<AuthStages['of']>[0], options) {
       if (bypassAuth || (authService === undefined && services.length === 0)) return undefined;
       if (authService === undefined)
-        throw new TypeError(`Mapping ${name} names no auth service, and none of ${services.length} is the default`);
+        throw new TypeError(
+          `Mapping ${name} does not name an auth service, and none of the ${services.length} is the default`,
+        );
       const pair = stages.get(authService);
       if (pair === undefined) throw new TypeError(`Mapping ${name}: there is no auth service "${authService}"`);
       return options?.forAdmins ? pair.forAdmins : pair.asConfigured;
@@ -81,7 +87,7 @@ export function createAuthStages(services: readonly ConfiguredAuthService[], par
 
 function createPair({ record, port }: ConfiguredAuthService, parts: AuthStagesParts) {
   const client = port === undefined ? createRemoteClient(record, parts) : createPortClient(port, record);
-  const outage = parts.holdOutageLog(record);
+  const outage = parts.acquireOutageLog(record);
   const stageOf = (stageRecord: StageRecord, requireRole?: RequireRole): AuthStage =>
     Object.freeze({
       record,
@@ -95,7 +101,7 @@ function createPair({ record, port }: ConfiguredAuthService, parts: AuthStagesPa
   };
 }
 
-/** Throws the Problem of a user who may not pass. */
+/** Throws a Problem for a user without the required role. */
 type RequireRole = (ctx: Context, isAdmin: boolean | undefined) => void;
 
 function createRequireAdmin(adminUsers: readonly string[]): RequireRole {
@@ -105,11 +111,11 @@ function createRequireAdmin(adminUsers: readonly string[]): RequireRole {
   };
 }
 
-function createRemoteClient(record: AuthService, { resolve, holdCluster }: AuthStagesParts): AuthClient {
+function createRemoteClient(record: AuthService, { resolve, acquireCluster }: AuthStagesParts): AuthClient {
   const target = resolve(record.authService);
   if (target.kind === 'local')
-    throw new TypeError(`the auth service "${target.name}" is in this process but was not handed in`);
-  return createAuthOverHttp({ record, cluster: holdCluster(record, target), path: target.path });
+    throw new TypeError(`the auth service "${target.name}" runs in this process, but its \`port\` was not passed`);
+  return createAuthOverHttp({ record, cluster: acquireCluster(record, target), path: target.path });
 }
 
 function createPortClient(port: AuthCheck, record: AuthService): AuthClient {
@@ -153,12 +159,14 @@ function createAuthenticate(
     return settleUnanswered(ctx, decision.reason);
   }
 
-  /** Ends the request of a client that is gone: otherwise disconnecting early would get a request past `failure_mode_allow`. */
+  /**
+   * Stops when the client has disconnected. Otherwise, with `failure_mode_allow`, disconnecting would bypass the check.
+   */
   const settleLater = (ctx: Context, decision: AuthDecision) => !clientIsGone(ctx) && settle(ctx, decision);
 
   function settleUnanswered(ctx: Context, reason: string): boolean {
     const fields = { reason, allowed: record.failureModeAllow };
-    outage.failed({ ...requestLogFields(ctx), ...fields }, 'the auth service gave no answer');
+    outage.failed({ ...requestLogFields(ctx), ...fields }, 'the auth service returned no decision');
     if (record.failureModeAllow) return true;
     throw problem('auth-unavailable', {
       status: record.statusOnError,
@@ -185,12 +193,12 @@ function setIdentity(ctx: Context, identity: Identity, headers: Readonly<Record<
   requestContext(ctx).user = identity.userOf(ctx.req.headers);
 }
 
-/** Sends a refusal with a body as it is; a refusal without one becomes the error body of its status. */
+/** Sends a denial that has a body unchanged. A denial without a body becomes a Problem with its status. */
 function refuse(ctx: Context, decision: Extract<AuthDecision, { outcome: 'deny' }>): false {
   const { status, headers, body } = decision;
   const { slug = slugOfStatus[status] ?? 'access-denied' } = decision;
   if (body === undefined) throw problem(slug, { status, headers });
-  // Koa refuses a second `Content-Type`, which the auth service may have sent.
+  // Bypasses Koa, which rejects a repeated `Content-Type`, as the auth service may have sent it.
   for (const [name, value] of Object.entries(headers)) ctx.res.setHeader(name, value);
   ctx.set('Cache-Control', 'no-store');
   ctx.status = status;

@@ -1,4 +1,4 @@
-/** A mapping's labels as descriptors for the limiter, and which of them count before authentication. */
+/** Turns a mapping's labels into descriptors for the limiter, and decides which ones count before authentication. */
 import { createHash } from 'node:crypto';
 import { type Label, type LabelGroup, requestBounds, requestBytesMax } from '#config';
 import { maskAddress } from '#http';
@@ -7,15 +7,17 @@ import type { RequestAttributes } from '#routing';
 
 export type DescriptorsOf = (attributes: RequestAttributes) => readonly Descriptor[];
 
-/** Undefined: no label group of the mapping belongs there. */
+/** Each is undefined if the mapping has no label groups for it. */
 export interface RouteDescriptors {
-  /** Of groups that count every request from an address, with wrong credentials or without any. */
+  /** For groups that limit by address, which count every request, even with wrong credentials or without any. */
   readonly beforeAuth: DescriptorsOf | undefined;
-  /** Of all others: a client without credentials must not use up another client's quota. */
+  /** For all other groups: a client without credentials must not use up another client's quota. */
   readonly afterAuth: DescriptorsOf | undefined;
 }
 
-/** `destination`: the mapping's service reference. `ignoresCase`: the mapping matches paths in any case, and so do its limits. */
+/**
+ * `destination`: the mapping's service reference. `ignoresCase`: limits ignore the case of paths, as the mapping does.
+ */
 export function createRouteDescriptors(
   groups: readonly LabelGroup[],
   destination: string,
@@ -29,24 +31,25 @@ export function createRouteDescriptors(
   };
 }
 
-/** Headers are left to after authentication, since the auth service may set them. */
+/** Groups with headers count after authentication, because the auth service may set these headers. */
 export function countsBeforeAuth({ labels }: LabelGroup): boolean {
   const kinds = new Set(labels.map(({ kind }) => kind));
   return (kinds.has('remote_address') || kinds.has('masked_remote_address')) && !kinds.has('header');
 }
 
-/** Reads the value of one label; undefined: the label is left out. */
+/** Reads the value of one label. Undefined omits the label. */
 interface Reader {
   readonly key: string;
   readonly read: (attributes: RequestAttributes) => string | undefined;
 }
 
-/** The value of `source_cluster`: the sender of the request. */
+/** The value of `source_cluster`, which names the proxy that sends the request. */
 export const sourceCluster = 'frontdesk';
 
 /**
- * One descriptor for each group. A label whose header is missing is left out with `omitIfNotPresent`, and sent with its
- * default otherwise; a group without a label left is dropped. (Emissary drops the whole group as soon as one is missing.)
+ * Creates one descriptor for each group. If the header of a label is missing, the label is omitted with
+ * `omitIfNotPresent`, and has its default value otherwise. A group whose labels are all omitted is dropped. (Emissary
+ * drops a group as soon as one of its labels is missing.)
  */
 export function createDescriptors(
   groups: readonly LabelGroup[],
@@ -72,12 +75,14 @@ function entriesOf(group: readonly Reader[], attributes: RequestAttributes, leng
   const entries: Entry[] = [];
   for (const { key, read } of group) {
     const value = read(attributes);
-    if (value !== undefined) entries.push({ key, value: bounded(value, lengthMax) });
+    if (value !== undefined) entries.push({ key, value: shorten(value, lengthMax) });
   }
   return entries;
 }
 
-/** What labels read of a mapping. A path has no query: a client could get around a limit on it by adding `?1`, `?2`, … */
+/**
+ * Label values that depend on the mapping. The path has no query, or clients could evade its limit with `?1`, `?2`, …
+ */
 interface MappingValues {
   readonly destination: string;
   readonly pathOf: (attributes: RequestAttributes) => string;
@@ -101,7 +106,7 @@ function readHeader({
   };
 }
 
-/** As mappings compare it: they take a host with any port, in capitals and with a dot at its end, and a limit must count them all. */
+/** Returns the normalised host that mappings match, so that a limit counts all spellings of a host together. */
 function readHost({ host, headers }: RequestAttributes): string | undefined {
   return host === '' ? headers.host : host;
 }
@@ -129,8 +134,9 @@ function readAttribute(
 }
 
 /**
- * Of each of so many labels, so that a rate-limit service takes them all in one request: a client whose request it refuses
- * would pass every limit. A character has up to 3 bytes of UTF-8, and a quarter of the request is for the keys.
+ * Returns the maximum length of each value when there are so many labels that a rate-limit service must accept in one
+ * request. If it rejected the request as too large, the client would pass every limit. A character takes up to 3 bytes
+ * of UTF-8, and the remaining quarter of the request is for the keys.
  */
 function valueLengthMax(labels: number): number {
   return Math.min(requestBounds.value, Math.floor(requestBytesMax / 4 / labels));
@@ -139,10 +145,10 @@ function valueLengthMax(labels: number): number {
 const digestLength = 'sha256:'.length + 64;
 
 /**
- * A longer value keeps its beginning and its end, so that a client cannot make it too long for a limit with a wildcard.
- * The digest keeps two values apart that differ in between.
+ * Replaces the middle of a long value with a digest, which keeps different values distinct. The beginning and the end
+ * remain, so that a client cannot evade a limit with a wildcard by making the value too long.
  */
-function bounded(value: string, lengthMax: number): string {
+function shorten(value: string, lengthMax: number): string {
   if (value.length <= lengthMax) return value;
   const digest = createHash('sha256').update(value).digest('hex');
   const keptLength = Math.floor((lengthMax - digestLength) / 2);

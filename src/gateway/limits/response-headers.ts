@@ -1,4 +1,4 @@
-/** RateLimit headers in both styles, Retry-After, and the headers that a rate-limit service sends along. */
+/** Response headers of rate limiting: RateLimit in two styles, Retry-After, and headers from the rate-limit service. */
 import type { ServerResponse } from 'node:http';
 import type { RateLimitHeaderStyle } from '#config';
 import type { CurrentLimit, Decision, Descriptor, DescriptorStatus, ResponseHeader } from '#ratelimit';
@@ -6,7 +6,7 @@ import type { InFlightRequest } from '../traffic/traffic.ts';
 
 type Limited = Pick<InFlightRequest, 'statuses' | 'descriptors'>;
 
-/** Header values by name; none when no limit counted the request. */
+/** Returns header values by name. Empty when no limit counted the request. */
 type HeadersOf = (limited: Limited) => Readonly<Record<string, string>>;
 
 export const rateLimitHeaders: Readonly<Record<RateLimitHeaderStyle, HeadersOf>> = Object.freeze({
@@ -18,9 +18,9 @@ export const rateLimitHeaders: Readonly<Record<RateLimitHeaderStyle, HeadersOf>>
 const none = Object.freeze({});
 
 /**
- * draft-ietf-httpapi-ratelimit-headers-10: `RateLimit-Policy: "x-key";q=10;w=60` is a name, the quota and the window in
- * seconds; `RateLimit: "x-key";r=9;t=30` is what is left, and the seconds until there is more. One item for each limit
- * that counted, in the order of the descriptors.
+ * Follows draft-ietf-httpapi-ratelimit-headers-10. `RateLimit-Policy: "x-key";q=10;w=60` has a name, the quota and the
+ * window in seconds. `RateLimit: "x-key";r=9;t=30` has the remaining quota and the seconds until the reset. There is
+ * one item for each limit that counted the request, in the order of the descriptors.
  */
 function ietfHeaders({ statuses, descriptors }: Limited): ReturnType<HeadersOf> {
   let policies = '';
@@ -39,9 +39,10 @@ function ietfHeaders({ statuses, descriptors }: Limited): ReturnType<HeadersOf> 
 }
 
 /**
- * As Envoy writes them with `enable_x_ratelimit_headers: DRAFT_VERSION_03`: the limit with the least left, the first of
- * equals, followed by the list of all. Where the service does not say when the window ends, Envoy writes 0 and this the
- * whole window. Source: source/extensions/filters/http/ratelimit/ratelimit_headers.cc of envoyproxy/envoy.
+ * Matches the headers that Envoy writes with `enable_x_ratelimit_headers: DRAFT_VERSION_03`: the limit with the
+ * smallest remaining quota, the first one of equals, followed by the list of all limits. If the service does not report
+ * when the window ends, Envoy writes 0, but this writes the whole window. Source:
+ * source/extensions/filters/http/ratelimit/ratelimit_headers.cc of envoyproxy/envoy.
  */
 function draft03Headers({ statuses }: Limited): ReturnType<HeadersOf> {
   let least: Counted | undefined;
@@ -74,19 +75,19 @@ function nameOf(descriptor: Descriptor | undefined): string {
   return name || 'default';
 }
 
-/** Characters that need no escape in a String: nearly every name has only these. */
+/** Matches text that needs no escaping in a String, which nearly every name is. */
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
-/** A String of structured fields (RFC 9651 section 3.3.3): printable ASCII, with quotes and backslashes escaped. */
+/** Formats a structured-field String (RFC 9651 section 3.3.3): printable ASCII with escaped quotes and backslashes. */
 function quoted(text: string): string {
   if (plain.test(text)) return `"${text}"`;
   return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** The largest Integer of structured fields (RFC 9651 section 3.3.1). */
+/** The largest structured-field Integer (RFC 9651 section 3.3.1). */
 const secondsMax = 999_999_999_999_999;
 
-/** Seconds until no limit refuses the request; 1 when the service does not say. */
+/** Returns the seconds until no limit rejects the request, or 1 if the service does not report them. */
 export function retryAfterSeconds({ statuses }: Pick<Decision, 'statuses'>): number {
   let seconds = 1;
   for (const status of statuses) {
@@ -95,12 +96,17 @@ export function retryAfterSeconds({ statuses }: Pick<Decision, 'statuses'>): num
   return seconds;
 }
 
-/** Bounded, since a distant service may send any number. A service of the older protocol does not say when the window ends: then the whole window. */
+/**
+ * Bounds the seconds, because a remote service may send any number. Services of the older protocol do not report when
+ * the window ends, so this returns the length of the window for them.
+ */
 function waitSeconds({ resetSeconds, currentLimit }: DescriptorStatus): number {
   return Math.min(secondsMax, Math.max(0, resetSeconds ?? currentLimit?.windowSeconds ?? 0));
 }
 
-/** Writes the allowed headers of a rate-limit service in place of those that are there; a repeated name keeps all its values. */
+/**
+ * Sets the allowed headers of a rate-limit service, replacing existing ones. A repeated header keeps all its values.
+ */
 type WriteServiceHeaders = (res: ServerResponse, headers: readonly ResponseHeader[] | undefined) => void;
 
 /** `allowed`: lower-case names. */
@@ -119,7 +125,7 @@ export function createServiceHeaders(allowed: readonly string[]): WriteServiceHe
   };
 }
 
-/** RFC 9110 section 5.5; Node would fail the whole response for any other character. */
+/** Checks a value against RFC 9110 section 5.5, because Node throws for any other character. */
 function isFieldValue(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 }

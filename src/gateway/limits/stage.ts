@@ -1,4 +1,4 @@
-/** Asks the limiter before and after authentication, writes its headers, and refuses with 429. */
+/** The rate-limit stage: asks the limiter before and after authentication, sets its headers, and rejects with 429. */
 import type { Context } from 'koa';
 import type { RateLimitService } from '#config';
 import { type OutageLog, problem, requestContext, requestLogFields } from '#http';
@@ -6,27 +6,27 @@ import type { Decision, Descriptor, Limiter } from '#ratelimit';
 import type { InFlightRequest } from '../traffic/traffic.ts';
 import { createServiceHeaders, rateLimitHeaders, retryAfterSeconds } from './response-headers.ts';
 
-/** How often each decision was made since the start; `error`: there was none. */
+/** Counts decisions by outcome since the start. `error` counts calls without a decision. */
 export interface LimitCounts {
   ok: number;
   over: number;
   error: number;
 }
 
-/** Throws `too-many-requests` when a limit is exhausted. Asks nothing without descriptors. */
+/** Throws `too-many-requests` when a limit is exhausted. Does not call the limiter without descriptors. */
 export type AskLimiter = (request: InFlightRequest, descriptors: readonly Descriptor[]) => void | Promise<void>;
 
 export interface LimitStageOptions {
   readonly record: Pick<RateLimitService, 'domain' | 'failureModeDeny' | 'headers' | 'allowedResponseHeaders'>;
   readonly limiter: Limiter;
-  /** Counted up. */
+  /** Counters to increment. */
   readonly counts: LimitCounts;
-  /** Called for each request that the limiter gave no answer to. */
+  /** Called for each request for which the limiter returned no decision. */
   readonly onUnanswered: () => void;
   readonly outage: OutageLog;
 }
 
-/** May be asked twice about one request: the response then carries one list of the limits of both decisions. */
+/** The result may be called twice for one request. The response headers then list the limits of both decisions. */
 export function createLimitStage(options: LimitStageOptions): AskLimiter {
   const { record, limiter, counts, onUnanswered, outage } = options;
   const { domain } = record;
@@ -36,7 +36,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
   function settle(request: InFlightRequest, decision: Decision, descriptors: readonly Descriptor[]): void {
     outage.answered();
     const { res } = request.ctx;
-    // Before ours: where both speak of the limits, the client reads the style that the record asks for.
+    // Written first, so that our own RateLimit headers, in the style of the record, replace the service's.
     writeServiceHeaders(res, decision.responseHeaders);
     addTo(request, decision, descriptors);
     const headers = headersOf(request);
@@ -57,7 +57,7 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
     const { mapping } = requestContext(ctx);
     const fields = { mapping, denied: record.failureModeDeny, err: cause };
     if (!isLogged(cause))
-      outage.failed({ ...requestLogFields(ctx), ...fields }, 'the rate-limit service gave no answer');
+      outage.failed({ ...requestLogFields(ctx), ...fields }, 'the rate-limit service returned no decision');
     if (record.failureModeDeny)
       throw problem('ratelimit-unavailable', {
         headers: { 'Retry-After': '1' },
@@ -93,12 +93,12 @@ export function createLimitStage(options: LimitStageOptions): AskLimiter {
   };
 }
 
-/** The counters of this process log an outage of their own server. */
+/** True for failures of the counters in this process, which log an outage of their server themselves. */
 function isLogged(cause: unknown): boolean {
   return cause instanceof Error && cause.name === 'CountersUnavailable';
 }
 
-/** Keeps each status beside its own descriptor: a service may leave out the last statuses, or send more than there are descriptors. */
+/** Keeps statuses and descriptors aligned, because a service may return fewer or more statuses than descriptors. */
 function addTo(request: InFlightRequest, { statuses }: Decision, descriptors: readonly Descriptor[]): void {
   const before = request.statuses;
   request.statuses = before.length === 0 ? statuses : [...before, ...statuses];

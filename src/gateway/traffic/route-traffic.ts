@@ -1,24 +1,24 @@
-/** The counts of one route: totals since the start, the last five minutes in slots, and quantiles. */
+/** The traffic counts of one route: totals since the start, and the last five minutes in slots with quantiles. */
 import { createUpstreamCounts, type UpstreamCounts } from '#proxy';
 
-/** The upper bounds of the histogram's buckets, in milliseconds; one more bucket takes slower requests. */
+/** The upper bounds of the histogram's buckets, in milliseconds. One more bucket counts slower requests. */
 export const durationBoundsMs: readonly number[] = Object.freeze([
   ...[0.5, 1, 2, 3, 5, 7.5, 10, 15, 25, 50, 75, 100, 150, 250, 500, 750],
   ...[1_000, 2_500, 5_000, 10_000, 30_000],
 ]);
 
-/** One request that has ended. */
+/** The outcome of a request. */
 export interface Outcome {
-  /** 499: the client disconnected, or the response broke off. */
+  /** 499 when the client disconnected or the response was aborted. */
   readonly status: number;
   readonly durationMs: number;
-  /** The stage that refused it; undefined: it reached its service, or failed otherwise. */
+  /** The stage that rejected the request. Undefined when it reached its service or failed otherwise. */
   readonly refusedBy: 'auth' | 'limit' | undefined;
 }
 
 export interface Figures {
   requests: number;
-  /** Answered with 500 or more. */
+  /** Responses with a status of 500 or above. */
   errors: number;
   refusedByAuth: number;
   refusedByLimit: number;
@@ -27,20 +27,20 @@ export interface Figures {
 export type StatusClass = 1 | 2 | 3 | 4 | 5;
 
 export interface Totals extends Figures {
-  /** By the first digit of the status, 1 to 5; without abandoned requests. */
+  /** By the first digit of the status, 1 to 5. Excludes abandoned requests. */
   readonly byClass: Record<StatusClass, number>;
-  /** The client disconnected, or the response broke off. */
+  /** Requests whose client disconnected or whose response was aborted. */
   abandoned: number;
   durationMsSum: number;
-  /** One bucket for each of `durationBoundsMs` and one more; not cumulative. */
+  /** One bucket for each of `durationBoundsMs`, and one more. Not cumulative. */
   readonly durations: Float64Array;
 }
 
 export interface RecentTraffic {
   readonly slotMs: number;
-  /** The oldest first; the last one is not full yet. */
+  /** Oldest first. The last slot is still in progress. */
   readonly slots: readonly Readonly<Figures>[];
-  /** Over all slots, interpolated within a bucket; undefined without requests. */
+  /** Over all slots, interpolated within a bucket. Undefined without requests. */
   readonly p50Ms: number | undefined;
   readonly p99Ms: number | undefined;
 }
@@ -49,9 +49,9 @@ export interface RouteTraffic {
   readonly name: string;
   /** Requests that have not ended. */
   inFlight: number;
-  /** Undefined until the first request has ended: an idle route takes no 10 KB of memory. */
+  /** Undefined until the first request has ended, so that an idle route does not take 10 KB of memory. */
   totals: Totals | undefined;
-  /** Calls of a service across HTTP. */
+  /** Counts of the calls to a service across HTTP. */
   readonly upstream: UpstreamCounts;
   readonly recent: (nowMs: number) => RecentTraffic;
   readonly count: (outcome: Outcome, nowMs: number) => void;
@@ -63,18 +63,18 @@ const bucketCount = durationBoundsMs.length + 1;
 
 interface Slots {
   readonly all: readonly Slot[];
-  /** The buckets of all slots in one array: an array for each slot takes five times the memory. */
+  /** The buckets of all slots in one array. One array for each slot would take five times the memory. */
   readonly durations: Uint32Array;
 }
 
 interface Slot extends Figures {
-  /** The time that it counts: the clock divided by `slotMs`. */
+  /** Identifies the time span that the slot counts: the clock divided by `slotMs`. */
   number: number;
-  /** Where its `bucketCount` durations begin. */
+  /** The index of the slot's first bucket in `Slots.durations`. */
   readonly firstBucket: number;
 }
 
-/** Times are monotonic milliseconds. */
+/** All times are monotonic milliseconds. */
 export function createRouteTraffic(name: string): RouteTraffic {
   let slots: Slots | undefined;
   const traffic: RouteTraffic = {
@@ -111,7 +111,7 @@ function addToTotals(totals: Totals, { status, durationMs }: Outcome, bucket: nu
   else totals.byClass[classOf(status)] += 1;
 }
 
-/** A status beyond the classes counts as 500 (RFC 9110 section 15). */
+/** Counts a status of 600 or above as a server error (RFC 9110 section 15). */
 function classOf(status: number): StatusClass {
   return Math.min(Math.floor(status / 100), 5) as StatusClass;
 }
@@ -126,7 +126,7 @@ function bucketOf(durationMs: number): number {
   return bucket;
 }
 
-/** The slot of that number, cleared if it counted an earlier time. */
+/** Returns the slot for a number, after clearing it if it still counts an earlier time span. */
 function slotAt({ all, durations }: Slots, number: number): Slot {
   const slot = all[number % slotCount] as Slot;
   if (slot.number !== number) {
@@ -137,10 +137,10 @@ function slotAt({ all, durations }: Slots, number: number): Slot {
 }
 
 function recentOf(slots: Slots | undefined, current: number): RecentTraffic {
-  const young = slots?.all.filter(({ number }) => number > current - slotCount && number <= current) ?? [];
-  const byNumber = new Map(young.map((slot) => [slot.number, slot]));
+  const recent = slots?.all.filter(({ number }) => number > current - slotCount && number <= current) ?? [];
+  const byNumber = new Map(recent.map((slot) => [slot.number, slot]));
   const durations = new Float64Array(bucketCount);
-  for (const { firstBucket } of young)
+  for (const { firstBucket } of recent)
     for (let bucket = 0; bucket < bucketCount; bucket += 1)
       increase(durations, bucket, slots?.durations[firstBucket + bucket] ?? 0);
   return {
@@ -156,7 +156,10 @@ function figuresOf(slot: Slot | undefined): Figures {
   return { requests, errors, refusedByAuth, refusedByLimit };
 }
 
-/** As Prometheus computes it: requests are spread evenly within a bucket; the last bucket, which has no end, gives its beginning. */
+/**
+ * Computes a quantile like Prometheus does: requests are assumed to be evenly distributed within a bucket, and the last
+ * bucket, which has no upper bound, counts as its lower bound.
+ */
 function quantileMs(durations: Float64Array, share: number): number | undefined {
   const total = durations.reduce((sum, count) => sum + count, 0);
   if (total === 0) return undefined;
@@ -182,7 +185,7 @@ function emptySlots(): Slots {
   return { all, durations: new Uint32Array(slotCount * bucketCount) };
 }
 
-/** Every field in one literal: an object that is copied and extended takes four times the memory. */
+/** Sets every field in one literal. Spreading an object here would take four times the memory. */
 function emptySlot(firstBucket: number): Slot {
   return { requests: 0, errors: 0, refusedByAuth: 0, refusedByLimit: 0, number: -1, firstBucket };
 }

@@ -1,38 +1,38 @@
-/** Counts requests route by route, across configurations, and keeps the last failures with their reasons and the last paths without a route. */
+/** Counts requests for each route across reloads, and retains the latest failures and the latest unmatched paths. */
 import type { Context } from 'koa';
 import { endedStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
 import type { Descriptor, DescriptorStatus } from '#ratelimit';
 import { createRouteTraffic, type RouteTraffic } from './route-traffic.ts';
 
-/** A request on its way through the stages of the gateway. */
+/** A request that is passing through the stages of the gateway. */
 export interface InFlightRequest {
   readonly ctx: Context;
-  /** The stage that it has reached, for the count of refusals. */
+  /** The stage that the request has reached, for counting rejections. */
   stage: 'auth' | 'limit' | 'service';
-  /** The limiter's decisions about it, and the descriptors that they are about, in the same order; undefined for a status too many. */
+  /** The limiter's statuses, and their descriptors in the same order. Undefined for a status without a descriptor. */
   statuses: readonly DescriptorStatus[];
   descriptors: readonly (Descriptor | undefined)[];
 }
 
-/** A request that was answered with 500 or more. Without its query, which may hold secrets. */
+/** A request that failed with a status of 500 or above. Excludes the query, which may contain secrets. */
 export interface FailedRequest {
   /** Milliseconds since the epoch. */
   readonly atMs: number;
   readonly requestId: string;
   readonly method: string;
   readonly path: string;
-  /** Undefined: no route matched. */
+  /** Undefined when no route matched. */
   readonly mapping: string | undefined;
   readonly status: number;
-  /** Undefined: the status is the service's own. */
+  /** Undefined when the service itself sent the status. */
   readonly problem: string | undefined;
-  /** For operators, never for clients. */
+  /** For operators. Never sent to clients. */
   readonly reason: string | undefined;
 }
 
-/** Requests of one method and path that met no route. */
+/** Requests with the same method and path that matched no route. */
 export interface UnmatchedRequests {
-  /** Of the last one, in milliseconds since the epoch. */
+  /** The time of the latest request, in milliseconds since the epoch. */
   readonly atMs: number;
   readonly method: string;
   readonly path: string;
@@ -40,22 +40,23 @@ export interface UnmatchedRequests {
 }
 
 export interface Traffic {
-  /** The counts of the route of that name, which last until each holder has released them. */
-  readonly hold: (name: string) => RouteTraffic;
-  /** Once for each `hold`. */
+  /** Returns the counts of the route with this name. They are retained until every `acquire` has been released. */
+  readonly acquire: (name: string) => RouteTraffic;
+  /** Call it once for every `acquire`. */
   readonly release: (name: string) => void;
-  /** Those of all held routes, and those of requests without a route, under the name `''`. */
+  /** Returns the counts of all acquired routes, and those of unmatched requests under the name `''`. */
   readonly routes: () => readonly RouteTraffic[];
-  /** Undefined: the route is not held. */
+  /** Returns undefined if the route is not acquired. */
   readonly of: (name: string) => RouteTraffic | undefined;
   /** Counts the request when its response has ended. */
   readonly begin: (ctx: Context, route: RouteTraffic) => InFlightRequest;
+  /** The counts of requests that matched no route. */
   readonly unmatched: RouteTraffic;
-  /** A request that no route meets, with the path that routes were compared with. */
+  /** Records a request that matched no route. `path` is the sanitised path. */
   readonly addUnmatched: (method: string, path: string) => void;
-  /** The latest first, at most a hundred. */
+  /** Latest first, at most a hundred. */
   readonly failures: () => readonly FailedRequest[];
-  /** The latest first, at most twenty; what has not come for the longest time is forgotten, with its count. */
+  /** Latest first, at most twenty. The least recent one is evicted together with its count. */
   readonly unmatchedRequests: () => readonly UnmatchedRequests[];
   /** The clock of `RouteTraffic.recent`. */
   readonly nowMs: () => number;
@@ -71,18 +72,19 @@ export interface TrafficOptions {
 const none: readonly never[] = Object.freeze([]);
 
 const failuresMax = 100;
-/** Apart from the failures, so that a client that tries many paths pushes out none of them. */
+/** Stored separately from failures, so that a client that probes many paths does not evict them. */
 const unmatchedMax = 20;
-/** Enough to recognise a path or a reason. */
+/** Long enough to recognise a path or a reason. */
 const textLengthMax = 500;
 
 interface Counted {
   readonly traffic: RouteTraffic;
+  /** How many callers have acquired the counts and not released them. */
   holders: number;
 }
 
 export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOptions = {}): Traffic {
-  const held = new Map<string, Counted>();
+  const acquired = new Map<string, Counted>();
   const unmatched = createRouteTraffic('');
   const failed: FailedRequest[] = [];
   const unmatchedByTarget = new Map<string, UnmatchedRequests>();
@@ -98,7 +100,7 @@ export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOpti
     if (failed.length > failuresMax) failed.shift();
   }
 
-  /** Moves the target behind the others, so that the first is the one that has not come for the longest time. */
+  /** Reinserts the target at the end of the map, so that the first entry is always the least recent one. */
   function addUnmatched(method: string, fullPath: string): void {
     const path = truncate(fullPath);
     const target = `${method} ${path}`;
@@ -110,25 +112,25 @@ export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOpti
   }
 
   return Object.freeze({
-    hold(name: string) {
-      const known = held.get(name) ?? { traffic: createRouteTraffic(name), holders: 0 };
+    acquire(name: string) {
+      const known = acquired.get(name) ?? { traffic: createRouteTraffic(name), holders: 0 };
       known.holders += 1;
-      held.set(name, known);
+      acquired.set(name, known);
       return known.traffic;
     },
     release(name: string) {
-      const known = held.get(name);
+      const known = acquired.get(name);
       if (known === undefined) return;
       known.holders -= 1;
-      if (known.holders === 0) held.delete(name);
+      if (known.holders === 0) acquired.delete(name);
     },
-    routes: () => [...[...held.values()].map(({ traffic }) => traffic), unmatched],
-    of: (name: string) => held.get(name)?.traffic,
+    routes: () => [...[...acquired.values()].map(({ traffic }) => traffic), unmatched],
+    of: (name: string) => acquired.get(name)?.traffic,
     begin(ctx: Context, route: RouteTraffic) {
       const request: InFlightRequest = { ctx, stage: 'service', statuses: none, descriptors: none };
       const startedAtMs = stopwatch();
       route.inFlight += 1;
-      // Comes once; `once` would cost a wrapper and its removal.
+      // The event fires only once, and `on` is cheaper than `once`.
       ctx.res.on('close', () => end(route, request, startedAtMs));
       return request;
     },
@@ -140,7 +142,7 @@ export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOpti
   });
 }
 
-/** A stage that got no answer did not refuse. */
+/** A stage rejects requests only with a status below 500. From 500 on, the stage itself failed. */
 function refusalOf({ stage }: InFlightRequest, status: number): 'auth' | 'limit' | undefined {
   return stage === 'service' || status === 499 || status >= 500 ? undefined : stage;
 }
@@ -163,7 +165,7 @@ function reasonOf({ cause, message }: Problem): string {
   return cause === undefined ? message : cause instanceof Error ? cause.message : String(cause);
 }
 
-/** With a mark where it is truncated. */
+/** Marks truncated text with an ellipsis. */
 function truncate(text: string): string {
   return text.length > textLengthMax ? `${text.slice(0, textLengthMax)}…` : text;
 }

@@ -1,4 +1,4 @@
-/** include_body: the auth service gets the beginning of the body, and the service gets all of it. */
+/** include_body: the auth service receives the beginning of the body, and the service receives all of it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -29,7 +29,7 @@ describe('an auth service with include_body', () => {
 
   const upTo = (maxBytes: number, allowPartial = false) => ({ maxBytes, allowPartial });
 
-  /** `expected`: the body that the auth service gets, whether it is only a part, and the body that the service gets. */
+  /** `expected`: the auth service's body, whether it is only a part, and the service's body. Empty for a 413. */
   function check(what: string, include: AuthService['includeBody'], send: string, ...expected: string[]) {
     it(what, async () => {
       const { auth, upstream, edge } = await setUp(include);
@@ -48,23 +48,23 @@ describe('an auth service with include_body', () => {
     );
   const announced = (body: string) => rawRequest('POST /v1/hotels', ['Content-Length: 5'], body);
 
-  check('gets the whole body, and so does the service', upTo(5), announced('hello'), 'hello', 'false', 'hello');
-  check('gets the beginning of a larger body', upTo(3, true), announced('hello'), 'hel', 'true', 'hello');
-  check('is not asked about a larger body without allow_partial', upTo(4), announced('hello'));
-  check('is not asked about a body announced as larger, which is not awaited', upTo(4), announced(''));
-  check('is asked about a request without a body', upTo(4), rawRequest('GET /v1/hotels'), '', 'false', '');
-  check('gets a body of unknown length', upTo(10), chunked('hel', 'lo'), 'hello', 'false', 'hello');
-  check('gets an empty body of unknown length', upTo(10), chunked(), '', 'false', '');
-  check('is not asked about a body of unknown length that proves larger', upTo(4), chunked('hel', 'lo'));
+  check('receives the whole body, and so does the service', upTo(5), announced('hello'), 'hello', 'false', 'hello');
+  check('receives the beginning of a larger body', upTo(3, true), announced('hello'), 'hel', 'true', 'hello');
+  check('is not called for a larger body without allow_partial', upTo(4), announced('hello'));
+  check('is not called for a larger Content-Length, without waiting for the body', upTo(4), announced(''));
+  check('is called for a request without a body', upTo(4), rawRequest('GET /v1/hotels'), '', 'false', '');
+  check('receives a body of unknown length', upTo(10), chunked('hel', 'lo'), 'hello', 'false', 'hello');
+  check('receives an empty body of unknown length', upTo(10), chunked(), '', 'false', '');
+  check('is not called for a body of unknown length that turns out to be larger', upTo(4), chunked('hel', 'lo'));
 
-  it('gets the type of the body, and the service gets no header about the part', async () => {
+  it('receives the type of the body, and the service receives no header about a partial body', async () => {
     const { auth, upstream, post } = await setUp(upTo(5));
     await post('hello', { 'Content-Type': 'a/b' });
     assert.equal(auth.only().headers['content-type'], 'a/b');
     assert.equal(upstream.only().headers['x-envoy-auth-partial-body'], undefined);
   });
 
-  it('has its bound in the detail of a 413', async () => {
+  it('reports its bound in the detail of a 413', async () => {
     const { post } = await setUp(upTo(4));
     assert.match(String(Object(await (await post('hello')).json()).detail), /\b4 bytes\b/);
   });
@@ -89,7 +89,7 @@ describe('an auth service with include_body', () => {
     client.destroy();
   });
 
-  it('keeps few buffers of a body that comes byte by byte', async () => {
+  it('retains few buffers for a body that arrives byte by byte', async () => {
     const chunks = createReadChunks();
     const { auth, edge } = await setUp(upTo(300), 200, {
       host: [
@@ -102,14 +102,14 @@ describe('an auth service with include_body', () => {
     const body = 'x'.repeat(300);
     const head = rawRequest('POST /v1/hotels', ['Content-Length: 300']);
     const client = await sendByteByByte(edge.port, head, body, chunks);
-    assert.ok(chunks.kept() < 30, `${chunks.kept()} are kept`);
+    assert.ok(chunks.kept() < 30, `${chunks.kept()} buffers are retained`);
     client.write('x');
     await once(client, 'data');
     assert.equal(auth.only().body, body);
     client.destroy();
   });
 
-  it('leaves the body for a service of this process', async () => {
+  it('leaves the body for a service in this process', async () => {
     const read = isolate(async (ctx) => {
       const chunks: Buffer[] = [];
       for await (const chunk of ctx.req) chunks.push(chunk as Buffer);
@@ -121,14 +121,14 @@ describe('an auth service with include_body', () => {
     assert.equal(await (await post('')).text(), '');
   });
 
-  it('leaves the connection usable after a refusal', async () => {
+  it('leaves the connection usable after a denial', async () => {
     const { edge } = await setUp(upTo(3, true), 401);
     const post = rawRequest('POST /v1/hotels', ['Content-Length: 400000'], 'x'.repeat(400_000));
     const answers = await sendRaw(edge.port, post.replace('Connection: close\r\n', '') + post);
     assert.equal(answers.match(/HTTP\/1\.1 401 /g)?.length, 2);
   });
 
-  it('has the same bound in this process', async () => {
+  it('applies the same bound in this process', async () => {
     const asked: string[] = [];
     const { upstream, edge, post } = await setUp(upTo(4), 200, {
       authPort({ method }) {
@@ -146,7 +146,7 @@ describe('an auth service with include_body', () => {
     );
   });
 
-  it('is not asked when the client disconnects', async () => {
+  it('is not called when the client disconnects', async () => {
     const finished = createSignal();
     const { auth, upstream, edge } = await setUp(upTo(10), 200, {
       host: [(_ctx, next) => next().finally(finished.give)],

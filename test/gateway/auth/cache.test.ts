@@ -1,4 +1,4 @@
-/** Cached decisions of an auth service: for exactly the same request, for a bounded time. */
+/** The cache of an auth service's decisions, which apply only to identical requests and expire. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { AuthDecision } from '#auth';
@@ -21,7 +21,7 @@ describe('cached decisions', () => {
     assert.equal(cache.recall(question), undefined);
   });
 
-  it('do not live longer when they are used', () => {
+  it('do not live longer when used', () => {
     let nowMs = 0;
     const cache = createAuthCache({ ttlMs: 100, clock: () => nowMs });
     cache.remember(question, allow);
@@ -29,7 +29,7 @@ describe('cached decisions', () => {
     assert.equal(cache.recall(question), undefined);
   });
 
-  it('are bounded in number, and the least recently used one is dropped', () => {
+  it('are bounded in number, and the least recently used one is evicted', () => {
     const cache = createAuthCache({ ttlMs: 100, entriesMax: 2, clock: () => 0 });
     const at = (path: string) => ({ ...question, path });
     cache.remember(at('/a'), allow);
@@ -42,7 +42,7 @@ describe('cached decisions', () => {
     );
   });
 
-  it('ignore the ids of a request', () => {
+  it('ignore the request and trace ids', () => {
     const cache = createAuthCache({ ttlMs: 100, clock: () => 0 });
     const withId = (id: string) => {
       const ids = ['x-request-id', id, 'traceparent', id, ...(id === '2' ? ['tracestate', id] : [])];
@@ -52,7 +52,7 @@ describe('cached decisions', () => {
     assert.equal(cache.recall(withId('2')), allow);
   });
 
-  it('apply to exactly one request', () => {
+  it('apply only to identical requests', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', ',', '"', '\n', '[') });
     const pairs = fc.array(fc.tuple(fc.constantFrom('cookie', 'authorization', 'x-a'), text)).map((all) => all.flat());
     const questions = fc.record({ method: fc.constantFrom('GET', 'PUT'), path: text, headers: pairs });
@@ -67,9 +67,9 @@ describe('cached decisions', () => {
   });
 });
 
-describe('a response', () => {
+describe('a positive response', () => {
   function check(headers: Parameters<typeof mayBeCached>[0], expected: boolean) {
-    it(`${expected ? 'may' : 'may not'} be kept with ${JSON.stringify(headers)}`, () =>
+    it(`${expected ? 'may' : 'must not'} be cached with ${JSON.stringify(headers)}`, () =>
       assert.equal(mayBeCached(headers), expected));
   }
 

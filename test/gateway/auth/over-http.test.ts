@@ -1,4 +1,4 @@
-/** An auth service across HTTP: the request it gets, and what its response means for the client and the service. */
+/** An auth service across HTTP: the request that it receives, and the effects of its response. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -33,14 +33,14 @@ describe('an auth service across HTTP', () => {
     return { auth, ...(await behind(auth, record, more)) };
   }
 
-  it('gets the method, the original path and query, the credentials, and no header that the client made up', async () => {
+  it('receives the method, the original path and query, the credentials, and no spoofed headers', async () => {
     const { auth, edge } = await setUp();
     const credentials = ['Authorization: Basic ZGVtbzpkZW1v', 'Cookie: a=1'];
-    const lies = ['X-Travel-User: admin', 'X_Travel_User: admin', 'X-Forwarded-Uri: /open', 'X-Other: 1'];
+    const spoofed = ['X-Travel-User: admin', 'X_Travel_User: admin', 'X-Forwarded-Uri: /open', 'X-Other: 1'];
     const ofBody = ['Content-Length: 5', 'Expect: 100-continue'];
     await sendRaw(
       edge.port,
-      rawRequest('DELETE /v1/hotels/bookings/1?a=%20&b', [...credentials, ...lies, ...ofBody], 'hello'),
+      rawRequest('DELETE /v1/hotels/bookings/1?a=%20&b', [...credentials, ...spoofed, ...ofBody], 'hello'),
     );
     const { method, url, headers, names, body } = auth.only();
     assert.deepEqual([method, url, body], ['DELETE', '/v1/hotels/bookings/1?a=%20&b', '']);
@@ -61,14 +61,14 @@ describe('an auth service across HTTP', () => {
     assert.ok(connection !== undefined && traceparent !== undefined && names.length === new Set(names).size);
   });
 
-  it('gets the routed path, however the client writes it', async () => {
+  it('receives the normalised path, however the client writes it', async () => {
     const { auth, edge } = await setUp();
     for (const target of ['http://evil.example/v1/hotels/x?y', '/v1/%68otels/x?y'])
       assert.match(await sendRaw(edge.port, rawRequest(`GET ${target}`)), /^HTTP\/1\.1 200 /, target);
     assert.deepEqual(new Set(auth.reached.map(({ url }) => url)), new Set(['/v1/hotels/x?y']));
   });
 
-  it('is asked below its base path and path_prefix, verbatim', async () => {
+  it('is called below its base path and path_prefix, verbatim', async () => {
     const auth = await startUpstream(servers, allow);
     const upstream = await startUpstream(servers);
     for (const [pathPrefix, path, expected] of [
@@ -86,11 +86,11 @@ describe('an auth service across HTTP', () => {
     assert.deepEqual(new Set(upstream.reached.map(({ url }) => url)), new Set(['/?a']));
   });
 
-  it('gets the headers that the record lists, but none of the connection and none that the gateway sets', async () => {
+  it('receives the headers that the record lists, except for those of the connection and of the gateway', async () => {
     const allowedRequestHeaders = ['x-tenant', 'connection', 'content-length', 'x-forwarded-for', 'x-request-id', 'te'];
     const { auth, edge } = await setUp(allow, { allowedRequestHeaders });
-    const lies = ['X-Forwarded-For: 10.0.0.1', 'X-Request-Id: mine', 'TE: trailers', 'Content-Length: 5'];
-    await sendRaw(edge.port, rawRequest('POST /v1/hotels', ['X-Tenant: 7', ...lies], 'hello'));
+    const others = ['X-Forwarded-For: 10.0.0.1', 'X-Request-Id: mine', 'TE: trailers', 'Content-Length: 5'];
+    await sendRaw(edge.port, rawRequest('POST /v1/hotels', ['X-Tenant: 7', ...others], 'hello'));
     const { headers, body } = auth.only();
     assert.equal(headers['x-tenant'], '7');
     assert.deepEqual(
@@ -100,7 +100,7 @@ describe('an auth service across HTTP', () => {
     assert.deepEqual([headers['content-length'], body], ['0', '']);
   });
 
-  it('gets add_auth_headers in place of the headers of the client, which the service still gets', async () => {
+  it("receives add_auth_headers in place of the client's headers, which the service still receives", async () => {
     const { auth, upstream, client } = await setUp(allow, {
       allowedRequestHeaders: ['x-tenant'],
       addAuthHeaders: [
@@ -119,7 +119,7 @@ describe('an auth service across HTTP', () => {
     assert.deepEqual([sent['x-tenant'], sent.authorization], ['theirs', 'Basic eA==']);
   });
 
-  it('is asked at another address when one is down', async () => {
+  it('is called at another address when one is down', async () => {
     const auth = await startUpstream(servers, allow);
     const down = await servers.refusing();
     const upstream = await startUpstream(servers);
@@ -136,39 +136,39 @@ describe('an auth service across HTTP', () => {
     assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 4, denied: 0, error: 0 });
   });
 
-  /** Answers the first `answered` requests of each connection, and resets the connection at the next. */
+  /** Responds to the first `answered` requests on each connection, and resets the connection at the next one. */
   async function behindResetting(answered: number) {
     const seen = { requests: 0 };
     const auth = await servers.tcp((socket) => {
-      let heard = 0;
+      let received = 0;
       socket.on('data', () => {
         seen.requests += 1;
-        heard += 1;
-        if (heard > answered) socket.destroy();
+        received += 1;
+        if (received > answered) socket.destroy();
         else socket.write('HTTP/1.1 200 OK\r\nX-Travel-User: demo\r\nContent-Length: 0\r\n\r\n');
       });
     });
     return { seen, ...(await behind(auth)) };
   }
 
-  it('is asked once more when it closes an idle connection as the request arrives', async () => {
+  it('is called again when it closes an idle connection just as the request arrives', async () => {
     const { client, seen, upstream } = await behindResetting(1);
     await client.get('/v1/hotels').expect(200);
     await client.post('/v1/hotels').expect(200);
     assert.deepEqual([seen.requests, upstream.reached.length], [3, 2]);
   });
 
-  it('is not asked again when it resets a new connection', async () => {
+  it('is not called again when it resets a new connection', async () => {
     const { client, seen } = await behindResetting(0);
     await client.get('/v1/hotels').expect(503);
     assert.equal(seen.requests, 1);
   });
 
   describe('with a cache', () => {
-    const kept = { cacheMs: 60_000, allowedRequestHeaders: ['x-tenant'] };
+    const cached = { cacheMs: 60_000, allowedRequestHeaders: ['x-tenant'] };
 
-    it('is asked once about equal requests, each of which gets the identity, and again about any other', async () => {
-      const { auth, upstream, edge } = await setUp(allow, kept);
+    it('is called once for equal requests, each of which receives the identity, and again for any other', async () => {
+      const { auth, upstream, edge } = await setUp(allow, cached);
       const same = { method: 'GET', path: '/v1/hotels?a', headers: { authorization: 'Basic eA==' } };
       const others: Readonly<Record<string, object>> = {
         'the same': {},
@@ -191,22 +191,22 @@ describe('an auth service across HTTP', () => {
     });
 
     const always: readonly (readonly [what: string, answer: Answer, record?: Partial<AuthService>])[] = [
-      ['says no-store', (res) => res.writeHead(200, { 'Cache-Control': 'no-store' }).end()],
+      ['sends no-store', (res) => res.writeHead(200, { 'Cache-Control': 'no-store' }).end()],
       ['sets a cookie', (res) => res.writeHead(200, { 'Set-Cookie': 'a=1' }).end()],
-      ['refuses', (res) => res.writeHead(403).end()],
+      ['denies the request', (res) => res.writeHead(403).end()],
       ['fails', (res) => res.writeHead(500).end()],
-      ['gets bodies', allow, { includeBody: { maxBytes: 10, allowPartial: false } }],
+      ['receives bodies', allow, { includeBody: { maxBytes: 10, allowPartial: false } }],
     ];
     for (const [what, answer, record] of always) {
-      it(`is asked each time when it ${what}`, async () => {
-        const { auth, client } = await setUp(answer, { ...kept, failureModeAllow: true, ...record });
+      it(`is called each time when it ${what}`, async () => {
+        const { auth, client } = await setUp(answer, { ...cached, failureModeAllow: true, ...record });
         for (let time = 0; time < 2; time += 1) await client.get('/v1/hotels');
         assert.equal(auth.reached.length, 2);
       });
     }
   });
 
-  it('sets the listed headers of a 200 on the request, all values of a repeated one, and no others', async () => {
+  it('sets only the listed headers of a 200 on the request, with all values of a repeated one', async () => {
     const answered = ['X-Travel-User', 'demo', 'X-Travel-User', 'admin', 'X-Other', 'theirs', 'Set-Cookie', 'a=1'];
     const { upstream, client } = await setUp((res) =>
       res.writeHead(200, [...answered, 'Accept', 'b/c']).end('ignored'),
@@ -217,7 +217,7 @@ describe('an auth service across HTTP', () => {
     assert.deepEqual([answer.headers['set-cookie'], answer.headers['x-travel-user']], [undefined, undefined]);
   });
 
-  it('refuses with any other status below 500, and its body reaches the client unchanged', async () => {
+  it('denies the request with any other status below 500, and its body reaches the client unchanged', async () => {
     let status = 0;
     const { upstream, edge } = await setUp((res) => res.writeHead(status, { 'Content-Type': 'a/b' }).end('<no>'));
     for (status of [201, 204, 302, 400, 401, 403, 404, 429, 499]) {
@@ -229,7 +229,7 @@ describe('an auth service across HTTP', () => {
     assert.equal(upstream.reached.length, 0);
   });
 
-  it('may add a challenge, cookies and a redirect to a refusal, and no header that is not listed', async () => {
+  it('can add a challenge, cookies, a redirect and the listed headers to a denial, and nothing else', async () => {
     const listed = {
       'www-authenticate': 'Basic realm="x"',
       'set-cookie': ['a=1', 'b=2'],
@@ -244,7 +244,7 @@ describe('an auth service across HTTP', () => {
   });
 
   for (const body of ['', 'no'])
-    it(`has the headers of its refusal passed on byte for byte, ${body === '' ? 'without' : 'with'} a body`, async () => {
+    it(`has its denial headers forwarded byte for byte, ${body === '' ? 'without' : 'with'} a body`, async () => {
       const headers = ['WWW-Authenticate: Basic realm="Z\xc3\xbcrich"', 'Set-Cookie: a=\xe9', 'Set-Cookie: b=2'];
       const types = ['Content-Type: a/b', 'Content-Type: c/d', `Content-Length: ${body.length}`, '', body];
       const auth = await servers.tcp((socket) => {
@@ -262,10 +262,10 @@ describe('an auth service across HTTP', () => {
     ['it has no body', (res) => unauthorized(res).end()],
     ['the request is a HEAD', (res) => unauthorized(res).end(), 'head'],
     ['its body is too large', (res) => unauthorized(res).end('x'.repeat(70_000))],
-    ['its body breaks off', (res) => unauthorized(res).write('half', () => res.socket?.end())],
+    ['its body is incomplete', (res) => unauthorized(res).write('half', () => res.socket?.end())],
   ];
   for (const [what, answer, method] of bodiless) {
-    it(`gives the error body to the client of a refusal when ${what}, also with failure_mode_allow`, async () => {
+    it(`has its denial sent with our error body when ${what}, even with failure_mode_allow`, async () => {
       const { upstream, client } = await setUp(answer, { failureModeAllow: true });
       const { status, headers, body } = await client[method ?? 'get']('/v1/hotels');
       const seen = [status, headers['content-type'], headers['www-authenticate']];
@@ -275,18 +275,18 @@ describe('an auth service across HTTP', () => {
     });
   }
 
-  describe('without an answer', () => {
+  describe('without a decision', () => {
     const failing: Readonly<Record<string, () => Promise<Served>>> = {
       'a refused connection': servers.refusing,
       'a reset': () => servers.tcp((socket) => void socket.once('data', () => socket.resetAndDestroy())),
       'no response in time': () => servers.tcp(() => {}),
       'a 500': () => startUpstream(servers, (res) => res.writeHead(500).end('at Object.<anonymous>')),
       'a 503': () => startUpstream(servers, (res) => res.writeHead(503).end()),
-      nonsense: () => servers.tcp((socket) => void socket.once('data', () => socket.end('hello\r\n'))),
+      'an invalid response': () => servers.tcp((socket) => void socket.once('data', () => socket.end('hello\r\n'))),
     };
 
     for (const [how, start] of Object.entries(failing)) {
-      it(`after ${how}: 503, or without an identity with failure_mode_allow`, async () => {
+      it(`causes 503 after ${how}, or lets the request pass without an identity with failure_mode_allow`, async () => {
         const service = await start();
         const closed = await behind(service, { timeoutMs: 100 });
         const { body, headers } = await closed.client.get('/v1/hotels').expect(503);
@@ -300,13 +300,13 @@ describe('an auth service across HTTP', () => {
       });
     }
 
-    it('makes the status of status_on_error', async () => {
+    it('causes the status in status_on_error', async () => {
       const { client } = await behind(await servers.refusing(), { statusOnError: 403 });
       await client.get('/v1/hotels').expect(403, { code: 403, message: '403: Forbidden' });
     });
   });
 
-  it('is no longer asked when the client disconnects, and the service gets nothing, also with failure_mode_allow', async () => {
+  it('is abandoned when the client disconnects, without calling the service, even with failure_mode_allow', async () => {
     const asked = createSignal();
     const dropped = createSignal();
     const finished = createSignal();

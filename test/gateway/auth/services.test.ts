@@ -1,4 +1,4 @@
-/** Several auth services: each mapping asks its own, and each sets only its own identity headers. */
+/** Several auth services: each mapping has its own, and each service sets only its own identity headers. */
 import assert from 'node:assert/strict';
 import supertest from 'supertest';
 import type { AuthService } from '#config';
@@ -36,7 +36,7 @@ describe('several auth services', () => {
     return { users, staff, upstream, edge, get };
   }
 
-  it('are asked as the mapping says, or the default one; each sets only its own identity headers', async () => {
+  it('are called as the mapping specifies, or else the default, and set only their own identity headers', async () => {
     const { users, staff, upstream, edge, get } = await setUp();
     for (const [path, asked, expected] of [
       ['/v1/hotels', [1, 0], ['by users', undefined, undefined]],
@@ -51,7 +51,7 @@ describe('several auth services', () => {
     assert.deepEqual(edge.gateway.snapshot().auth, { allowed: 2, denied: 0, error: 0 });
   });
 
-  it('get no identity header of another auth service from the client', async () => {
+  it('receive no identity header of another auth service from the client', async () => {
     const { staff, get } = await setUp({
       authServices: [
         { record: authRecordOf({ authService: 'users' }) },
@@ -67,13 +67,13 @@ describe('several auth services', () => {
     run,
   });
 
-  it("guard the server's own pages by the default one", async () => {
+  it("protect the server's own pages with the default auth service", async () => {
     const { users, staff, get } = await setUp({ internalRoutes: [pageRunning(async () => {})] });
     await get('/gateway/v0/diag/');
     assert.deepEqual([users.reached.length, staff.reached.length], [1, 0]);
   });
 
-  it("need no default where each mapping names one; then the server's own pages are not served", async () => {
+  it("need no default if every mapping names one, but then the server's own pages are not served", async () => {
     const { get, users, staff } = await setUp({
       authServices: ['users', 'staff'].map((name) => ({
         record: authRecordOf({ name, authService: name, isDefault: false }),
@@ -90,26 +90,31 @@ describe('several auth services', () => {
     assert.deepEqual([users.reached.length, staff.reached.length], [1, 1]);
   });
 
-  function checkRefused(what: string, message: RegExp, records: readonly Partial<AuthService>[], mapping = {}) {
+  function checkRejected(what: string, message: RegExp, records: readonly Partial<AuthService>[], mapping = {}) {
     it(`cannot be used ${what}`, () => {
       const authServices = records.map((one) => ({ record: authRecordOf(one), port: () => assert.fail('asked') }));
       const resolve = (name: string) => ({ kind: 'local', name }) as const;
       const services = { hotel: async () => {} };
-      const make = () => createGateway({ mappings: [mappingOf(mapping)], authServices, services, resolve });
-      assert.throws(make, message);
+      const create = () => createGateway({ mappings: [mappingOf(mapping)], authServices, services, resolve });
+      assert.throws(create, message);
     });
   }
 
   const [a, b, other] = [{ name: 'a' }, { name: 'b' }, { isDefault: false }];
-  const noDefault = /Mapping hotel names no auth service, and none of 2 is the default/;
-  checkRefused('with two defaults', /2 of 2 auth services are the default/, [a, b]);
-  checkRefused('with no default for a mapping that names none', noDefault, [
+  const noDefault = /Mapping hotel does not name an auth service, and none of the 2 is the default/;
+  checkRejected('with two defaults', /2 of 2 auth services are the default/, [a, b]);
+  checkRejected('without a default for a mapping that does not name one', noDefault, [
     { ...a, ...other },
     { ...b, ...other },
   ]);
-  checkRefused('with two of the same name', /same name/, [a, { ...a, ...other }]);
+  checkRejected('with two of the same name', /same name/, [a, { ...a, ...other }]);
   for (const records of [[], [a]])
-    checkRefused(`by a mapping that names another than these ${records.length}`, /no auth service "x"/, records, {
-      authService: 'x',
-    });
+    checkRejected(
+      `by a mapping that names an unknown one, with ${records.length} records`,
+      /no auth service "x"/,
+      records,
+      {
+        authService: 'x',
+      },
+    );
 });

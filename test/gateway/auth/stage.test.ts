@@ -1,4 +1,4 @@
-/** Authentication without a decision, and by a decision that comes after its client has left. */
+/** Authentication without a decision, or with a decision that arrives after the client has disconnected. */
 import assert from 'node:assert/strict';
 import Koa, { type Context } from 'koa';
 import type { AuthCheck, AuthDecision } from '#auth';
@@ -16,12 +16,12 @@ describe('authentication without a decision', () => {
   const servers = testServers();
 
   for (const [when, authPort] of [
-    ['at once', () => failed],
-    ['later', async () => failed],
+    ['synchronously', () => failed],
+    ['asynchronously', async () => failed],
   ] as const) {
     /** `expected`: the status, Retry-After, and how many requests reach the service. */
     function check(what: string, failureModeAllow: boolean, ...expected: readonly unknown[]) {
-      it(`${what}, ${when}; its reason is only in the log`, async () => {
+      it(`${what}, and logs the reason of a service that fails ${when}`, async () => {
         const upstream = await startUpstream(servers);
         const authService = authRecordOf({ failureModeAllow });
         const edge = await startEdge(servers, { authService, authPort, upstream });
@@ -35,31 +35,27 @@ describe('authentication without a decision', () => {
       });
     }
 
-    check('refuses with 503', false, 503, '1', 0);
-    check('goes on without an identity with failure_mode_allow', true, 200, null, 1);
+    check('rejects with 503', false, 503, '1', 0);
+    check('continues without an identity with failure_mode_allow', true, 200, null, 1);
   }
 
   const user = (name: unknown) => ({ outcome: 'allow', headers: { 'x-travel-user': name } });
   for (const [what, answer, reason] of [
-    ['is silent', () => new Promise(() => {}), 'it did not answer within 20 ms'],
+    ['does not respond', () => new Promise(() => {}), 'it did not respond within 20 ms'],
     ['throws', () => assert.fail('out of memory'), 'out of memory'],
     ['rejects', () => Promise.reject({ code: 7 }), '{ code: 7 }'],
-    ['answers undefined', () => undefined, 'it answered undefined, which is no decision that HTTP can carry'],
-    ['answers true', async () => true, 'it answered a boolean, which is no decision that HTTP can carry'],
-    [
-      'allows without headers',
-      () => ({ outcome: 'allow' }),
-      'it answered { outcome }, which is no decision that HTTP can carry',
-    ],
-    ['names no user', () => user(undefined), /which is no decision that HTTP can carry$/],
+    ['returns undefined', () => undefined, 'it returned undefined, which is not a valid decision'],
+    ['returns true', async () => true, 'it returned a boolean, which is not a valid decision'],
+    ['allows without headers', () => ({ outcome: 'allow' }), 'it returned { outcome }, which is not a valid decision'],
+    ['names no user', () => user(undefined), /which is not a valid decision$/],
     [
       'names a user that HTTP cannot carry',
       async () => user('secret\r\nx-role: admin'),
-      'it answered { outcome, headers }, which is no decision that HTTP can carry',
+      'it returned { outcome, headers }, which is not a valid decision',
     ],
-    ['denies without a status', () => ({ outcome: 'deny', headers: {} }), /which is no decision that HTTP can carry$/],
+    ['denies without a status', () => ({ outcome: 'deny', headers: {} }), /which is not a valid decision$/],
   ] as const)
-    it(`refuses with 503 when an auth service of a program ${what}`, async () => {
+    it(`rejects with 503 when a custom auth service ${what}`, async () => {
       const upstream = await startUpstream(servers);
       const authService = authRecordOf({ timeoutMs: 20 });
       const edge = await startEdge(servers, { authService, authPort: answer as AuthCheck, upstream });
@@ -70,7 +66,7 @@ describe('authentication without a decision', () => {
       else assert.match(String(reasons[0]), reason);
     });
 
-  it('keeps the password from the service with remove_authorization, but for mappings without auth', async () => {
+  it('hides the password from the service with remove_authorization, except on mappings without auth', async () => {
     for (const [removeAuthorization, bypassAuth, expected] of [
       [true, false, undefined],
       [false, false, 'Basic ZGVtbzpkZW1v'],
@@ -89,7 +85,7 @@ describe('authentication without a decision', () => {
     }
   });
 
-  it('refuses requests for routes of the server, with failure_mode_allow too', async () => {
+  it('rejects requests for built-in routes, even with failure_mode_allow', async () => {
     const run = async () => assert.fail('opened');
     const edge = await startEdge(servers, {
       authService: authRecordOf({ failureModeAllow: true }),
@@ -109,11 +105,11 @@ describe('the authentication stage', () => {
     const counts = { allowed: 0, denied: 0, error: 0 };
     const stages = createAuthStages([{ record: authRecordOf(), port }], {
       resolve: () => assert.fail('resolved'),
-      holdCluster: () => assert.fail('opened'),
+      acquireCluster: () => assert.fail('opened'),
       counts,
       adminUsers: [],
       onUnanswered() {},
-      holdOutageLog: () => createOutageLog({ logger: recordingLogger(log), ended: 'it answers again' }),
+      acquireOutageLog: () => createOutageLog({ logger: recordingLogger(log), ended: 'it is responding again' }),
     });
     const ctx = new Koa().createContext(
       { headers: {}, url: '/', method: 'GET', socket: {} } as never,
@@ -122,11 +118,11 @@ describe('the authentication stage', () => {
     return { ctx, counts, log, authenticate: () => stages.of(mappingOf())?.authenticate(ctx, attributesOf(ctx)) };
   }
 
-  it('returns a decision of this process at once, without a promise', () => {
+  it('returns a decision from this process without a promise', () => {
     assert.equal(setUp(() => allowed).authenticate(), true);
   });
 
-  it('ends the request of a client that has disconnected', async () => {
+  it('stops the request when the client has disconnected', async () => {
     const { authenticate, ctx, counts, log } = setUp(async () => failed);
     const decision = authenticate();
     Object.assign(ctx.res, { destroyed: true });

@@ -1,4 +1,4 @@
-/** Limits by address count every request, before the auth service is asked; all other limits only requests that it lets through. */
+/** Limits by address, which count all requests before authentication. Other limits count only authenticated ones. */
 import assert from 'node:assert/strict';
 import type { LabelGroup } from '#config';
 import { createLimiter, type RateLimitRequest } from '#ratelimit';
@@ -64,7 +64,7 @@ describe('a limit by address', () => {
     ['an address', byAddress],
     ['a network', byNetwork],
   ] as const)
-    it(`counts requests of ${whose} with wrong credentials, and refuses the guesses beyond it with 429`, async () => {
+    it(`counts requests from ${whose} with wrong credentials, and rejects further guesses with 429`, async () => {
       const { statuses, edge } = await setUp([group]);
       assert.deepEqual(await statuses(undefined, undefined, undefined, undefined, 'ann'), [401, 401, 401, 429, 429]);
       const { refusedByAuth, refusedByLimit } = edge.gateway.parts.table.routes[0]?.traffic.totals ?? assert.fail();
@@ -72,8 +72,8 @@ describe('a limit by address', () => {
     });
 
   for (const later of [undefined, true] as const) {
-    const when = later ? 'a limiter elsewhere' : 'the limiter of this process';
-    it(`is decided apart from the other limits of the mapping, by ${when}`, async () => {
+    const where = later ? 'in another process' : 'in this process';
+    it(`is checked separately from the other limits of the mapping, by a limiter ${where}`, async () => {
       const at: LabelGroup = { name: 'path', labels: [{ kind: 'path', name: 'at' }] };
       const { asked, statuses } = await setUp([...byUser, byAddress, at], later && { later });
       assert.deepEqual(await statuses(undefined, 'ann'), [401, 200]);
@@ -81,18 +81,18 @@ describe('a limit by address', () => {
     });
   }
 
-  it('is no limit by address with a header in its group: a client must not use up the quota of another', async () => {
+  it("counts after authentication with a header in its group, to protect other clients' quotas", async () => {
     const { asked, statuses } = await setUp([byAddressAndKey]);
     assert.deepEqual(await statuses(undefined, 'ann'), [401, 200]);
     assert.deepEqual(asked, [['from+x-key']]);
   });
 
-  it('has counted a request that a later limit refuses', async () => {
+  it('counts a request that a later limit rejects', async () => {
     const { statuses } = await setUp([byAddress, ...byUser]);
     assert.deepEqual(await statuses('ann', 'ann', 'ann', 'bob'), [200, 200, 429, 429]);
   });
 
-  it('shares one list of headers with the other limits, and is alone on a 401', async () => {
+  it('is listed in the headers together with the other limits, and alone on a 401', async () => {
     const { get } = await setUp([...byUser, byAddress]);
     const policyOf = ({ headers }: Response) => headers.get('ratelimit-policy');
     assert.equal(policyOf(await get()), '"from";q=3;w=60');
@@ -105,10 +105,10 @@ describe('a limit by address', () => {
   });
 
   for (const [what, answers, expected] of [
-    ['leaves out the status of another', [1, 1], '"from";q=9;w=60, "user";q=9;w=60'],
-    ['sends a status too many', [3, 1], '"from";q=9;w=60, "network";q=9;w=60, "default";q=9;w=60, "user";q=9;w=60'],
+    ['omits the last status', [1, 1], '"from";q=9;w=60, "user";q=9;w=60'],
+    ['returns one status too many', [3, 1], '"from";q=9;w=60, "network";q=9;w=60, "default";q=9;w=60, "user";q=9;w=60'],
   ] as const)
-    it(`keeps its name beside later limits, also of a service that ${what}`, async () => {
+    it(`keeps its name among later limits, even if the service ${what}`, async () => {
       const currentLimit = { requestsPerUnit: 9, unit: 'minute', windowSeconds: 60, name: undefined } as const;
       const status = { code: 'OK', currentLimit, limitRemaining: 8, resetSeconds: 60 } as const;
       const network: LabelGroup = { name: 'network', labels: [{ kind: 'remote_address', name: 'network' }] };
@@ -126,7 +126,7 @@ describe('a limit by address', () => {
       assert.equal(headers.get('ratelimit-policy'), expected);
     });
 
-  it('counts for the header of the limit with the least left', async () => {
+  it('is considered for the headers that describe the limit with the smallest remaining quota', async () => {
     const { get } = await setUp([...byUser, byAddress], { headers: 'draft_03' });
     const { headers } = await get('ann');
     assert.deepEqual(

@@ -1,4 +1,4 @@
-/** Labels of a mapping as descriptors of a request. */
+/** Turning the labels of a mapping into descriptors. */
 import assert from 'node:assert/strict';
 import { type Label, type LabelGroup, requestBounds, requestBytesMax } from '#config';
 import type { RequestAttributes } from '#routing';
@@ -26,7 +26,7 @@ const attributes: RequestAttributes = {
   headers: {},
 };
 
-/** Each descriptor as text: `a=1,b=2`. */
+/** Formats each descriptor as text: `a=1,b=2`. */
 const describing =
   (groups: readonly LabelGroup[], ...folds: [boolean?]) =>
   (request: Partial<RequestAttributes> = {}) =>
@@ -46,17 +46,23 @@ describe('labels to descriptors', () => {
   const withDefault = group(label('a', { ...always, default: 'none' }), label('b', always));
   const user = group(label('user', { header: 'x-travel-user' }));
 
-  check('makes one descriptor for each group, in their order', [ab, c], { a: '1', b: '2', c: '3' }, 'a=1,b=2', 'c=3');
-  check('takes the value from the header of the label', [user], { 'x-travel-user': 'demo', user: 'me' }, 'user=demo');
-  check('leaves out a label whose header is missing, and a group without labels', [ab, c], { b: '2' }, 'b=2');
-  check('may leave out all', [ab, c], {});
+  check(
+    'creates one descriptor for each group, in the same order',
+    [ab, c],
+    { a: '1', b: '2', c: '3' },
+    'a=1,b=2',
+    'c=3',
+  );
+  check('reads the value from the header of the label', [user], { 'x-travel-user': 'demo', user: 'me' }, 'user=demo');
+  check('omits a label whose header is missing, and a group without labels', [ab, c], { b: '2' }, 'b=2');
+  check('returns no descriptors when all groups are omitted', [ab, c], {});
   check('sends the default, or an empty value, without omit_if_not_present', [withDefault], {}, 'a=none,b=');
   check('keeps a header that is present but empty', [c], { c: '' }, 'c=');
-  check('joins a header that came several times', [c], { c: ['a', 'b'] } as never, 'c=a, b');
+  check('joins a repeated header', [c], { c: ['a', 'b'] } as never, 'c=a, b');
 
   const site = group(label('site', { header: 'host' }));
-  check('takes the host as mappings compare it', [site], { host: 'API.example.com.:81' }, 'site=api.example.com');
-  it('takes a host that no mapping can name as it was sent', () => {
+  check('normalises the host like mappings do', [site], { host: 'API.example.com.:81' }, 'site=api.example.com');
+  it('sends an invalid host unchanged', () => {
     assert.deepEqual(describing([site])({ host: '', headers: { host: "it's" } }), ["site=it's"]);
     assert.deepEqual(describing([site])({ host: '' }), []);
   });
@@ -76,14 +82,14 @@ describe('labels to descriptors', () => {
   ] as const)
     check(`sends ${what}`, [group(one)], {}, `${one.name}=${value}`);
 
-  it('writes paths in lower case where the mapping ignores case, so that all spellings share a counter', () => {
+  it('lower-cases paths when the mapping ignores case, so that all spellings share a counter', () => {
     const groups = [group({ kind: 'path', name: 'at' })];
     const path = '/V1/hOtels/x';
     assert.deepEqual(describing(groups, true)({ path }), ['at=/v1/hotels/x']);
     assert.deepEqual(describing(groups, false)({ path }), [`at=${path}`]);
   });
 
-  it('bounds each of many values, so that they fit into one request', () => {
+  it('shortens each of many long values, so that they fit into one request', () => {
     const { descriptors, entries } = requestBounds;
     const labels = Array.from({ length: entries }, () => label('c'));
     const describe = describing(Array.from({ length: descriptors }, () => group(...labels)));
@@ -91,7 +97,7 @@ describe('labels to descriptors', () => {
     for (const c of ['x', 'é', '語']) assert.ok(bytes(c.repeat(16_000)) < requestBytesMax);
   });
 
-  it('bounds a value, and keeps long ones distinct', () => {
+  it('shortens long values, and keeps them distinct', () => {
     const describe = (c: string) => describing([group(label('c'))])({ headers: { c } })[0] ?? '';
     const bound = 65_536;
     const long = 'x'.repeat(bound);

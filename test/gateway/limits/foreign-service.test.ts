@@ -1,4 +1,4 @@
-/** Limits decided by a rate-limit service of another vendor, which may leave out most fields. */
+/** Limits by another vendor's rate-limit service, which may omit most fields of its response. */
 import assert from 'node:assert/strict';
 import type { RateLimitService } from '#config';
 import { connectRateLimit } from '#ratelimit';
@@ -10,7 +10,7 @@ import { startRateLimitStranger } from '../../support/wire/rate-limit-stranger.t
 const [OK, OVER_LIMIT, MINUTE] = [1, 2, 2];
 const tenAMinute = { requestsPerUnit: 10, unit: MINUTE };
 
-describe('a rate-limit service by another vendor', () => {
+describe("another vendor's rate-limit service", () => {
   const servers = testServers(after);
   let decision: object = {};
   let limiter: ReturnType<typeof connectRateLimit>;
@@ -39,7 +39,7 @@ describe('a rate-limit service by another vendor', () => {
 
   const valuesOf = ({ headers }: Response, ...names: string[]) => names.map((name) => headers.get(name));
 
-  /** `expected`: of the response of the gateway. */
+  /** `expected`: status and headers of the gateway's response. */
   function check(
     what: string,
     answer: object,
@@ -59,28 +59,38 @@ describe('a rate-limit service by another vendor', () => {
   const nine = { currentLimit: tenAMinute, limitRemaining: 9 };
   const nineFor30 = { ...nine, durationUntilReset: { seconds: 30 } };
   const unknownUnit = { currentLimit: { requestsPerUnit: 5, unit: 42 }, limitRemaining: 4 };
-  const later = { tomorrow: 'more', quota: { requests: 1, id: 'q' }, statuses: [{ quota: { requests: 2 } }] };
+  const unknownFields = { tomorrow: 'more', quota: { requests: 1, id: 'q' }, statuses: [{ quota: { requests: 2 } }] };
   const after7 = { durationUntilReset: { seconds: 7, nanos: 1 } };
 
-  check('that says only OK causes no headers', { overallCode: OK }, 200);
-  check('may use fields that this version does not know', { overallCode: OK, ...later }, 200);
-  check('that does not say when the window ends causes no reset', ok(nine), 200, '"x-key";r=9', policy);
+  check('causes no headers when it returns only OK', { overallCode: OK }, 200);
+  check('may send unknown fields', { overallCode: OK, ...unknownFields }, 200);
+  check('causes no reset when it does not report the end of the window', ok(nine), 200, '"x-key";r=9', policy);
   check(
-    'has its limits in unknown units left out, and the others reported',
+    'may use unknown units, whose limits are omitted from the headers',
     ok(unknownUnit, { ...nineFor30, code: 77 }),
     ...([200, '"default";r=9;t=30', '"default";q=10;w=60'] as const),
   );
   const exhausted = over({ currentLimit: tenAMinute });
-  check('that refuses without a time causes a wait of the window', exhausted, 429, '"x-key";r=0', policy, '60');
-  check('that refuses without a limit causes a wait of a second', over({}), 429, null, null, '1');
-  check('that refuses without a status causes a wait of a second', { overallCode: OVER_LIMIT }, 429, null, null, '1');
-  check('that gives a time causes that wait, rounded up', over(after7), 429, null, null, '8');
-  check('that decides something unknown counts as down', { overallCode: 77 }, 503, null, null, '1');
+  check(
+    'makes clients wait for the window when it rejects without a time',
+    exhausted,
+    429,
+    '"x-key";r=0',
+    policy,
+    '60',
+  );
+  check('makes clients wait for a second when it rejects without a limit', over({}), 429, null, null, '1');
+  check(
+    'makes clients wait for a second when it rejects without a status',
+    ...([{ overallCode: OVER_LIMIT }, 429, null, null, '1'] as const),
+  );
+  check('makes clients wait for the time that it reports, rounded up', over(after7), 429, null, null, '8');
+  check('counts as down when it returns an unknown code', { overallCode: 77 }, 503, null, null, '1');
 
-  it('that decides something unknown lets requests pass with failure_mode_deny: false', async () =>
+  it('lets requests pass when it returns an unknown code with failure_mode_deny: false', async () =>
     assert.equal((await ask({ overallCode: 77 }, { failureModeDeny: false })).status, 200));
 
-  it('sets the headers that the record allows, also on refusals and as bytes, and no others', async () => {
+  it('can set only the headers that the record allows, as text or bytes, even on a 429', async () => {
     const plan = { key: 'RateLimit-Limit', value: '10' };
     const responseHeadersToAdd = [plan, { key: 'Set-Cookie', value: 'a=1' }];
     const bytes = [{ key: 'ratelimit-limit', rawValue: Buffer.from('10') }];
@@ -92,7 +102,7 @@ describe('a rate-limit service by another vendor', () => {
       assert.deepEqual(valuesOf(await ask(answer), 'ratelimit-limit', 'set-cookie'), ['10', null]);
   });
 
-  it("does not replace the gateway's own headers", async () => {
+  it("cannot replace the gateway's own headers", async () => {
     const answer = { ...ok(nineFor30), responseHeadersToAdd: [{ key: 'x-ratelimit-limit', value: '10' }] };
     const response = await ask(answer, { headers: 'draft_03', allowedResponseHeaders: ['x-ratelimit-limit'] });
     assert.deepEqual(valuesOf(response, 'x-ratelimit-limit'), ['10, 10;w=60']);

@@ -1,4 +1,4 @@
-/** Rate-limit headers of responses, beyond those that foreign-service.test.ts shows. */
+/** Edge cases of the rate-limit response headers. foreign-service.test.ts covers the common ones. */
 import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
@@ -26,7 +26,7 @@ const endless = status({ resetSeconds: undefined });
 const named = (name: string) => status({ currentLimit: { ...perMinute, name } });
 const entriesOf = (...keys: string[]) => ({ entries: keys.map((key) => ({ key, value: '1' })) });
 
-/** Of descriptors with the keys `x-key`, `user`, and both of them. */
+/** Returns the headers for three descriptors, with the keys `x-key`, `user`, and both. */
 const headersOf = (style: RateLimitHeaderStyle, ...statuses: readonly DescriptorStatus[]) =>
   rateLimitHeaders[style]({
     statuses,
@@ -40,9 +40,9 @@ describe("the IETF's rate-limit headers", () => {
       [status(), status({ limitRemaining: 99 })],
       ...['"x-key";q=10;w=60, "user";q=10;w=60', '"x-key";r=9;t=30, "user";r=99;t=30'],
     ],
-    ['leave out labels without a limit', [uncounted, status()], '"user";q=10;w=60', '"user";r=9;t=30'],
+    ['omit labels without a limit', [uncounted, status()], '"user";q=10;w=60', '"user";r=9;t=30'],
     [
-      'name a limit without a name by all its labels',
+      'name an unnamed limit after all its labels',
       [uncounted, uncounted, status()],
       ...['"x-key.user";q=10;w=60', '"x-key.user";r=9;t=30'],
     ],
@@ -53,7 +53,7 @@ describe("the IETF's rate-limit headers", () => {
     ],
     ['have a reset of at least 0', [status({ resetSeconds: -5 })], '"x-key";q=10;w=60', '"x-key";r=9;t=0'],
     [
-      'have a reset that a structured field can hold',
+      'have a reset that fits into a structured field',
       [status({ resetSeconds: 2 ** 63 })],
       ...['"x-key";q=10;w=60', '"x-key";r=9;t=999999999999999'],
     ],
@@ -65,11 +65,17 @@ describe('the rate-limit headers of draft 03', () => {
   const all = '10;w=60, 1000;w=3600;name="hourly"';
   const left = (limitRemaining: number) => status({ currentLimit: hourly, limitRemaining, resetSeconds: 7 });
   for (const [what, statuses, limit, remaining, reset] of [
-    ['give the name of a limit that has one', [named('per "ip"')], '10, 10;w=60;name="per \\"ip\\""', '9', '30'],
-    ['describe the limit with the least left, and list all', [status(), left(4)], `1000, ${all}`, '4', '7'],
+    ['include the name of a limit that has one', [named('per "ip"')], '10, 10;w=60;name="per \\"ip\\""', '9', '30'],
+    [
+      'describe the limit with the smallest remaining quota, and list all limits',
+      [status(), left(4)],
+      `1000, ${all}`,
+      '4',
+      '7',
+    ],
     ['describe the first of equals', [status(), left(9)], `10, ${all}`, '9', '30'],
-    ['leave out labels without a limit', [uncounted, status()], '10, 10;w=60', '9', '30'],
-    ['give the whole window when the service does not say when it ends', [endless], '10, 10;w=60', '9', '60'],
+    ['omit labels without a limit', [uncounted, status()], '10, 10;w=60', '9', '30'],
+    ['report the whole window when the service does not report its end', [endless], '10, 10;w=60', '9', '60'],
   ] as const)
     it(what, () => {
       const [one, two, three] = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const;
@@ -77,7 +83,7 @@ describe('the rate-limit headers of draft 03', () => {
     });
 });
 
-it('rate-limit headers are missing when no limit counted, and when they are switched off', () => {
+it('rate-limit headers are absent when no limit counted the request, and when they are disabled', () => {
   for (const style of ['ietf', 'draft_03'] as const) assert.deepEqual(headersOf(style, uncounted), {});
   assert.deepEqual(headersOf('none', status()), {});
 });
@@ -90,13 +96,13 @@ describe('Retry-After', () => {
     ['only the exhausted limits', [over({ resetSeconds: 5 }), status({ resetSeconds: 40 })], 5],
     ['at least a second', [over({ resetSeconds: -3 })], 1],
   ] as const)
-    it(`is ${what}`, () => assert.equal(retryAfterSeconds({ statuses }), seconds));
+    it(`covers ${what}`, () => assert.equal(retryAfterSeconds({ statuses }), seconds));
 });
 
 describe("a rate-limit service's own headers", () => {
   for (const [what, values, expected] of [
     ['replace a header of the same name, in any case', ['gold'], 'gold'],
-    ['keep all values of a repeated name', ['gold', 'silver'], ['gold', 'silver']],
+    ['keep all values of a repeated header', ['gold', 'silver'], ['gold', 'silver']],
     ['are dropped when they would break the response', ['a\r\nSet-Cookie: b=1', 'nul\0', '名'], 'before'],
   ] as const)
     it(what, () => {

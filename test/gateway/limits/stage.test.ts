@@ -1,4 +1,4 @@
-/** The limit stage, with a limiter that decides at once or later. */
+/** The rate-limit stage, with a limiter that decides synchronously or asynchronously. */
 import assert from 'node:assert/strict';
 import type { Label, Mapping } from '#config';
 import {
@@ -40,7 +40,7 @@ describe('rate limiting', () => {
     return { upstream, edge, get };
   }
 
-  it('does not ask the limiter about a request without a label, or with labels of another domain', async () => {
+  it('does not call the limiter for a request without labels, or with labels of another domain', async () => {
     const other = { mappings: [mappingOf({ labels: { other: labelled('x-key') } })] };
     for (const [headers, options] of [[{}], [undefined, other]] as const) {
       const { get, edge } = await setUp(() => assert.fail('asked'), options);
@@ -88,7 +88,7 @@ describe('rate limiting', () => {
       assert.deepEqual(statuses, ['200', '429', '429', '429']);
     });
 
-  it('counts values that are long where the limit has a wildcard', async () => {
+  it('counts long values against a limit with a wildcard', async () => {
     const limits = [domain('gateway', { ...node('x-key=*bot*', limit(2)), shareThreshold: true })];
     const { get } = await setUp(createLimiter({ limits }).shouldRateLimit);
     const statuses: number[] = [];
@@ -97,7 +97,7 @@ describe('rate limiting', () => {
     assert.deepEqual(statuses, [200, 200, 429, 429]);
   });
 
-  it('counts long values of many labels, all of which a rate-limit service takes in one request', async () => {
+  it('counts long values of many labels, which a rate-limit service accepts in one request', async () => {
     const service = await serveRateLimit({
       limiter: createLimiter({ limits: [domain('gateway', node('k0', limit(2)))] }),
       port: 0,
@@ -125,38 +125,40 @@ describe('rate limiting', () => {
   const refused = '{"code":429,"message":"429: Too Many Requests"}';
   const unavailable = '{"code":503,"message":"503: Service Unavailable"}';
 
-  /** The response's status, body, policy, state and Retry-After; the counts of decisions; whether the log says `denied`. */
+  /**
+   * `expected`: status, body, policy, state and Retry-After of the response, the counts of decisions, and the log line.
+   */
   for (const [what, decide, rateLimitService, ...expected] of [
     [
-      'replaces the limit headers of the service with its own',
+      'replaces the RateLimit headers of the service',
       () => ok,
       limitRecordOf(),
       ...[200, 'ok', policy, '"x-key";r=9;t=30', null, { ...none, ok: 1 }],
     ],
     [
-      'refuses with 429 and Retry-After beyond the limit',
+      'rejects with 429 and Retry-After beyond the limit',
       () => over,
       limitRecordOf(),
       ...[429, refused, policy, '"x-key";r=0;t=30', '30', { ...none, over: 1 }],
     ],
     [
-      'goes on without an answer, counts it and logs it',
+      'continues without a decision, and counts and logs the failure',
       broken,
       limitRecordOf(),
       ...[200, 'ok', null, 'theirs', null, { ...none, error: 1 }, ['warn', 'hotel', false]],
     ],
     [
-      'refuses without an answer with failure_mode_deny, and does not show the reason',
+      'rejects without a decision with failure_mode_deny, and does not expose the reason',
       broken,
       deny,
       ...[503, unavailable, null, null, '1', { ...none, error: 1 }, ['warn', 'hotel', true]],
     ],
   ] as const)
     for (const [when, limiter] of [
-      ['at once', () => decide()],
-      ['later', async () => decide()],
+      ['synchronously', () => decide()],
+      ['asynchronously', async () => decide()],
     ] as const)
-      it(`${what}: a limiter that decides ${when}`, async () => {
+      it(`${what}, with a limiter that decides ${when}`, async () => {
         const { get, edge, upstream } = await setUp(limiter, { rateLimitService });
         const answer = await get();
         const headers = ['ratelimit-policy', 'ratelimit', 'retry-after'].map((name) => answer.headers.get(name));
@@ -169,20 +171,20 @@ describe('rate limiting', () => {
 
   const soon = limitRecordOf({ timeoutMs: 20 });
   for (const [what, returned, reason] of [
-    ['is silent', new Promise(() => {}), /^it did not answer within 20 ms$/],
-    ['answers undefined', undefined, /^the limiter answered undefined, which is no decision$/],
-    ['answers without statuses', { overallCode: 'OK' }, /answered \{ overallCode \}, which is no decision$/],
+    ['does not respond', new Promise(() => {}), /^it did not respond within 20 ms$/],
+    ['returns undefined', undefined, /^the limiter returned undefined, which is not a valid decision$/],
+    ['returns no statuses', { overallCode: 'OK' }, /returned \{ overallCode \}, which is not a valid decision$/],
     [
-      'answers with NaN',
+      'returns NaN',
       { ...ok, statuses: [{ ...status, limitRemaining: Number.NaN }] },
-      /\{ overallCode, statuses \}, which is no decision$/,
+      /\{ overallCode, statuses \}, which is not a valid decision$/,
     ],
   ] as const)
     for (const [when, limiter] of [
-      ['at once', () => returned],
-      ['later', async () => returned],
+      ['synchronously', () => returned],
+      ['asynchronously', async () => returned],
     ] as const)
-      it(`has no answer when a limiter of a program ${what}, ${when}`, async () => {
+      it(`has no decision when a custom limiter ${what}, ${when}`, async () => {
         for (const [rateLimitService, expected] of [
           [soon, 200],
           [{ ...soon, failureModeDeny: true }, 503],

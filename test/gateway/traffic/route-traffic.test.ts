@@ -1,4 +1,4 @@
-/** The counts of one route, in total and over the last minutes. */
+/** The traffic counts of one route, in total and over the last minutes. */
 import assert from 'node:assert/strict';
 import { durationBoundsMs } from '#gateway';
 import { createRouteTraffic, type Outcome } from '../../../src/gateway/traffic/route-traffic.ts';
@@ -15,7 +15,7 @@ describe('the traffic of a route', () => {
       { ...ok, status: 429, refusedBy: 'limit' },
       { ...ok, status: 503 },
       { ...ok, status: 499 },
-      // Unknown to HTTP: a failure of the service.
+      // Not a valid HTTP status, so it counts as a failure of the service.
       { ...ok, status: 999 },
     ];
     for (const outcome of outcomes) traffic.count(outcome, 0);
@@ -38,7 +38,7 @@ describe('the traffic of a route', () => {
     assert.deepEqual([...(traffic.totals?.durations ?? [])], [2, ...durationBoundsMs.slice(1).map(() => 1), 1]);
   });
 
-  it('drops what is older than its slots, and keeps the totals', () => {
+  it('drops counts that are older than its slots, and keeps the totals', () => {
     const traffic = createRouteTraffic('hotel');
     const at = (ms: number) => traffic.recent(ms).slots.map(({ requests }) => requests);
     const { slotMs, slots } = traffic.recent(0);
@@ -62,7 +62,7 @@ describe('the traffic of a route', () => {
     assert.equal(p99Ms, 25 + 25 / 2);
   });
 
-  it('leaves out durations that are older than its slots, also once their slot counts again', () => {
+  it('drops durations that are older than its slots when their slot is reused', () => {
     const traffic = createRouteTraffic('hotel');
     traffic.count({ ...ok, durationMs: 1e9 }, 0);
     const { slotMs, slots } = traffic.recent(0);
@@ -71,7 +71,7 @@ describe('the traffic of a route', () => {
     assert.equal(traffic.recent(laterMs).p99Ms, 1 + 0.99);
   });
 
-  it('gives the last bound for slower requests', () => {
+  it('reports the last bound for slower requests', () => {
     const traffic = createRouteTraffic('hotel');
     traffic.count({ ...ok, durationMs: 1e9 }, 0);
     assert.equal(traffic.recent(0).p99Ms, durationBoundsMs.at(-1));

@@ -1,4 +1,4 @@
-/** Counts of requests through a gateway, and the list of those that failed. */
+/** The traffic counts of a gateway, its recent failures, and its unmatched requests. */
 import assert from 'node:assert/strict';
 import type { Context } from 'koa';
 import { createTraffic, type Traffic } from '#gateway';
@@ -17,7 +17,7 @@ describe('the traffic of a gateway', () => {
     return { traffic, edge, get };
   }
 
-  /** A request is counted when its connection is free again, which the client may see first. */
+  /** Waits until the requests are counted, which can happen after the client has received the response. */
   const counted = (traffic: Traffic, requests: number, name = 'hotel') =>
     eventually(() => {
       const route = name === '' ? traffic.unmatched : (traffic.of(name) ?? assert.fail(`no route ${name}`));
@@ -26,7 +26,7 @@ describe('the traffic of a gateway', () => {
       return route.totals ?? assert.fail();
     });
 
-  it('counts every status of the service', async () => {
+  it('counts every status from the service', async () => {
     let status = 200;
     const upstream = await startUpstream(servers, (res) => res.writeHead(status).end());
     const { traffic, get } = await setUp({ targets: { hotel: remote(upstream) } });
@@ -47,7 +47,7 @@ describe('the traffic of a gateway', () => {
     ]);
   });
 
-  it('separates refusals of the auth service from missing decisions', async () => {
+  it('distinguishes denials by the auth service from missing decisions', async () => {
     const answers = [
       { outcome: 'deny', status: 401, headers: {} },
       { outcome: 'deny', status: 403, headers: {}, body: Buffer.from('no') },
@@ -57,7 +57,7 @@ describe('the traffic of a gateway', () => {
     const { traffic, get } = await setUp({
       authService: authRecordOf(),
       authPort: () => answers[asked++] ?? assert.fail(),
-      services: { hotel: async () => assert.fail('came through') },
+      services: { hotel: async () => assert.fail('the service was called') },
     });
     for (const _ of answers) await get();
     const { refusedByAuth, errors } = await counted(traffic, 3);
@@ -75,13 +75,13 @@ describe('the traffic of a gateway', () => {
     },
   });
 
-  it('does not count the 429 of a service as a limit', async () => {
+  it('does not count a 429 from a service as an exhausted limit', async () => {
     const { traffic, get } = await setUp(failing(429));
     await get();
     assert.equal((await counted(traffic, 1)).refusedByLimit, 0);
   });
 
-  it('keeps the reason of a failed service and the path without its query', async () => {
+  it('records why a service failed, and the path without its query', async () => {
     const { traffic, get } = await setUp({ targets: { hotel: remote(await servers.refusing()) } });
     await get('/v1/hotels?token=secret');
     await counted(traffic, 1);
@@ -98,7 +98,7 @@ describe('the traffic of a gateway', () => {
     assert.match(failure?.reason ?? '', /ECONNREFUSED/);
   });
 
-  it('counts a running request as in flight, and as abandoned when its client disconnects', async () => {
+  it('counts an open request as in flight, and as abandoned when its client disconnects', async () => {
     const upstream = await startUpstream(servers, (res) => void res.writeHead(200).write('some'));
     const { traffic, get } = await setUp({ targets: { hotel: remote(upstream) } });
     const controller = new AbortController();
@@ -109,7 +109,7 @@ describe('the traffic of a gateway', () => {
     assert.deepEqual([abandoned, byClass[2]], [1, 0]);
   });
 
-  it('keeps the last hundred failures, and truncates and marks long paths', async () => {
+  it('retains the last hundred failures, and truncates long paths with an ellipsis', async () => {
     const { traffic, get } = await setUp(failing(500));
     const long = `/v1/hotels/${'x'.repeat(489)}`;
     for (const path of ['/v1/hotels/first', long, `${long}x`, ...Array(98).fill('/v1/hotels/last')]) await get(path);
@@ -118,7 +118,7 @@ describe('the traffic of a gateway', () => {
     assert.deepEqual([paths.length, paths[0], ...paths.slice(-2)], [100, '/v1/hotels/last', `${long}…`, long]);
   });
 
-  it('counts the last twenty paths without a route, each once, and leaves the failures alone', async () => {
+  it('retains the last twenty unmatched paths with their counts, separately from failures', async () => {
     const { traffic, get } = await setUp(failing(500));
     await get('/v1/hotels');
     for (let index = 0; index < 25; index += 1) await get(index % 2 === 0 ? '/hotels?secret' : `/scan/${index}`);
@@ -136,14 +136,14 @@ describe('the traffic of a gateway', () => {
     );
   });
 
-  it('does not list the 404 of a service', async () => {
+  it('does not list a 404 from a service as unmatched', async () => {
     const { traffic, get } = await setUp(failing(404));
     await get();
     await counted(traffic, 1);
     assert.deepEqual(traffic.unmatchedRequests(), []);
   });
 
-  it('keeps the counts of a route across gateways, and drops those of removed routes', async () => {
+  it('retains the counts of a route across gateways, and drops those of removed routes', async () => {
     const services = { hotel: async () => {} };
     const { traffic, edge, get } = await setUp({
       mappings: [mappingOf(), mappingOf({ name: 'old', prefix: '/old' })],

@@ -106,7 +106,10 @@ describe('requests of one outage', () => {
       await call(desk, '/one').expect(200);
       return lines;
     };
-    const first = ['the rate-limit service gave no answer one', 'the auth service gave no answer undefined'];
+    const first = [
+      'the rate-limit service returned no decision one',
+      'the auth service returned no decision undefined',
+    ];
     assert.deepEqual(await meet(mapping('/a'), ...askers), first);
     assert.deepEqual(await meet(mapping('/b'), ...askers), []);
     assert.deepEqual(await meet(mapping('/b')), []);

@@ -1,61 +1,68 @@
-/** Holds the auth services and the limiter that a program hands in to what records promise: a late, broken or odd answer is none. */
+/** Wraps auth services and limiters passed in by a program, so that a late or malformed result counts as a failure. */
 import { inspect } from 'node:util';
 import type { AuthCheck, AuthDecision } from '#auth';
 import type { AuthService, RateLimitService } from '#config';
 import { nodeHttp } from '#http';
 import type { Decision, DescriptorStatus, Limiter } from '#ratelimit';
 
-/** Throws TypeError for what is no `check` of an auth service. */
-export function boundAuth(port: AuthCheck, { name, timeoutMs }: Pick<AuthService, 'name' | 'timeoutMs'>): AuthCheck {
+/** Throws TypeError if `port` is not a function. */
+export function guardAuthPort(
+  port: AuthCheck,
+  { name, timeoutMs }: Pick<AuthService, 'name' | 'timeoutMs'>,
+): AuthCheck {
   if (typeof port !== 'function')
-    throw new TypeError(`the port of the auth service "${name}" is no function: hand in the \`check\` of a service`);
+    throw new TypeError(
+      `the port of the auth service "${name}" is not a function: pass the \`check\` function of an auth service`,
+    );
   return function check(request) {
     try {
       const answer = port(request);
       if (!(answer instanceof Promise)) return requireAuthDecision(answer);
-      return inTime(answer, timeoutMs).then(requireAuthDecision).catch(failed);
+      return withTimeout(answer, timeoutMs).then(requireAuthDecision).catch(errorDecision);
     } catch (thrown) {
-      return failed(thrown);
+      return errorDecision(thrown);
     }
   };
 }
 
-/** Throws TypeError for what is no limiter. */
-export function boundLimiter(limiter: Limiter, { timeoutMs }: Pick<RateLimitService, 'timeoutMs'>): Limiter {
+/** Throws TypeError if `limiter` has no function `shouldRateLimit`. */
+export function guardLimiter(limiter: Limiter, { timeoutMs }: Pick<RateLimitService, 'timeoutMs'>): Limiter {
   if (typeof limiter.shouldRateLimit !== 'function')
-    throw new TypeError('the limiter has no function `shouldRateLimit`: createLimiter and connectRateLimit make one');
+    throw new TypeError('the limiter has no function `shouldRateLimit`: use createLimiter or connectRateLimit');
   return Object.freeze({
     ...(limiter.explain && { explain: limiter.explain.bind(limiter) }),
     shouldRateLimit(request) {
       const answer = limiter.shouldRateLimit(request);
       if (!(answer instanceof Promise)) return requireDecision(answer);
-      return inTime(answer, timeoutMs).then(requireDecision);
+      return withTimeout(answer, timeoutMs).then(requireDecision);
     },
   } satisfies Limiter);
 }
 
-/** Rejects when the answer has not come in time. */
-async function inTime<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
+/** Rejects when the promise does not settle in time. */
+async function withTimeout<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    // One turn later: what arrived while the process was busy still counts.
-    const end = () => setImmediate(reject, new Error(`it did not answer within ${timeoutMs} ms`));
+    // Waits for one more turn of the event loop, so that a response that arrived while the process was busy counts.
+    const end = () => setImmediate(reject, new Error(`it did not respond within ${timeoutMs} ms`));
     timer = setTimeout(end, timeoutMs);
   });
   return Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }
 
-function failed(thrown: unknown): AuthDecision {
+function errorDecision(thrown: unknown): AuthDecision {
   return { outcome: 'error', reason: thrown instanceof Error ? thrown.message : inspect(thrown) };
 }
 
-/** A user without a name, or with one that HTTP cannot carry, would reach the service without a user. */
+/**
+ * Also checks the headers: a request whose user header is missing or malformed would reach the service without a user.
+ */
 function requireAuthDecision(answer: AuthDecision): AuthDecision {
   const { outcome, headers, status }: Record<string, unknown> = Object(answer);
   const isAllowed = outcome === 'allow' && isMap(headers) && Object.values(headers).every(isFieldValue);
   const isDenied = outcome === 'deny' && isMap(headers) && Number.isInteger(status);
   if (isAllowed || isDenied || outcome === 'error') return answer;
-  throw new Error(`it answered ${shapeOf(answer)}, which is no decision that HTTP can carry`);
+  throw new Error(`it returned ${shapeOf(answer)}, which is not a valid decision`);
 }
 
 function isFieldValue(value: unknown): boolean {
@@ -72,7 +79,7 @@ function requireDecision(answer: Decision): Decision {
   const { overallCode, statuses }: Partial<Decision> = Object(answer);
   const isCode = overallCode === 'OK' || overallCode === 'OVER_LIMIT';
   if (isCode && Array.isArray(statuses) && statuses.every(isStatus)) return answer;
-  throw new TypeError(`the limiter answered ${shapeOf(answer)}, which is no decision`);
+  throw new TypeError(`the limiter returned ${shapeOf(answer)}, which is not a valid decision`);
 }
 
 function isStatus(status: unknown): boolean {
@@ -80,7 +87,7 @@ function isStatus(status: unknown): boolean {
   return Number.isFinite(limitRemaining) && Number.isFinite(resetSeconds);
 }
 
-/** Without its values, which may be credentials. */
+/** Describes a value by its keys or type, because the values themselves may be credentials. */
 function shapeOf(value: unknown): string {
   if (isMap(value)) return `{ ${Object.keys(value).join(', ')} }`;
   return value === undefined || value === null ? String(value) : `a ${typeof value}`;

@@ -1,0 +1,61 @@
+/** Strict paths: rejects a path that a service could interpret as another one with different authentication. */
+import { compilePattern, mapInParts, type Work } from '#config';
+import { lenientReading, problem } from '#http';
+import { createTable, firstShare, type RequestAttributes, type Rule } from '#routing';
+import type { Route } from './route.ts';
+
+/** Throws `bad-path` when the path of a request is ambiguous. `route` is the route that the request matched. */
+export type CheckAmbiguity = (attributes: RequestAttributes, route: Route) => void;
+
+/**
+ * Compares the route of a path with the route of its most lenient interpretation. Undefined when all routes have the
+ * same authentication.
+ */
+export function* createCheckAmbiguity(routes: readonly Route[]): Work<CheckAmbiguity | undefined> {
+  // The server itself handles its built-in routes, so no service can misinterpret their paths.
+  const compared = routes.filter(isCompared);
+  if (new Set(compared.map(authenticationOf)).size < 2) return undefined;
+  const table = yield* createTable(yield* mapInParts(compared, lenientRule));
+  return function checkAmbiguity(attributes, route) {
+    const path = lenientReading(attributes.path);
+    if (path === attributes.path || !isCompared(route)) return;
+    // The first route is enough, because mappings that share requests by weight have the same authentication.
+    const other = table.match(withPath(attributes, path), firstShare)?.route.original;
+    if (other === undefined || authenticationOf(other) === authenticationOf(route)) return;
+    throw problem('bad-path', {
+      detail: 'A service could interpret the path as another one, which requires different authentication.',
+    });
+  };
+}
+
+function isCompared({ internal, isBlock }: Route): boolean {
+  return internal !== true || isBlock === true;
+}
+
+/** Returns the same text for routes with the same authentication. */
+function authenticationOf({ auth, isBlock }: Route): string {
+  if (isBlock === true) return 'block';
+  return auth === undefined ? 'open' : `auth ${auth.record.name}`;
+}
+
+interface LenientRule extends Rule {
+  readonly original: Route;
+}
+
+/** Converts the rule of a route so that it matches lenient interpretations. */
+function lenientRule(route: Route): LenientRule {
+  const { name, prefix, prefixMatch, host, method, headers, queryParameters, precedence, weight, shadow } = route;
+  const match = { name, host, method, headers, queryParameters, precedence, weight, shadow, isBlock: route.isBlock };
+  const path = prefixMatch === 'regex' ? anyCase(prefix) : lenientReading(prefix);
+  return { ...match, prefixMatch, prefix: path, caseSensitive: false, original: route };
+}
+
+/** Makes a pattern ignore case, or returns it unchanged when the result would exceed the size limit. */
+function anyCase(pattern: string): string {
+  const folded = `(?i)${pattern}`;
+  return compilePattern(folded).ok ? folded : pattern;
+}
+
+function withPath(attributes: RequestAttributes, path: string): RequestAttributes {
+  return Object.assign(Object.create(attributes), { path });
+}
