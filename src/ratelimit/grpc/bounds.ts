@@ -1,22 +1,22 @@
-/** Bounds what clients of the rate-limit port hold open: connections, calls that do not end, and messages that do not arrive. */
+/** Bounds on the connections, unfinished calls and incomplete messages of clients of the rate-limit port. */
 import type { Socket } from 'node:net';
 import type { Responder, ServerInterceptor } from '@grpc/grpc-js';
 import type { PortRefusal, ReportRefusal } from './refusals.ts';
 
 export interface PortBounds {
-  /** Connections at once. Beyond, the newest without a call makes room for the next. @default 1_000 */
+  /** Concurrent connections. Beyond this, the newest one without a call is closed to admit another. @default 1_000 */
   readonly connectionsMax: number;
-  /** Calls of one connection at once; HTTP/2 announces the number to the client. @default 256 */
+  /** Concurrent calls of a connection, announced in the HTTP/2 settings. @default 256 */
   readonly callsMax: number;
-  /** For the first bytes of a connection, which every HTTP/2 client sends at once. @default 10_000 */
+  /** How long a new connection may take to send the HTTP/2 preface. @default 10_000 */
   readonly silentMs: number;
-  /** For a connection without a call. @default 300_000 */
+  /** How long a connection may stay open without a call. @default 300_000 */
   readonly idleMs: number;
-  /** For a call, until its client has taken the whole answer; watches of the health may last. @default 30_000 */
+  /** How long a call may last until the client has read the response. Health watches are exempt. @default 30_000 */
   readonly callMs: number;
-  /** Calls at once whose message has not arrived, over all connections: each may hold a whole message. @default 256 */
+  /** Concurrent calls with an incomplete message, over all connections. Each may buffer a message. @default 256 */
   readonly arrivingMax: number;
-  /** For a message: one that comes byte by byte makes us keep an object of 150 bytes for each. @default 5_000 */
+  /** How long a message may take to arrive. Sent byte by byte, it costs an object of 150 bytes each. @default 5_000 */
   readonly arrivingMs: number;
 }
 
@@ -30,16 +30,16 @@ export const portBounds: PortBounds = Object.freeze({
   arrivingMs: 5_000,
 });
 
-/** A reflection client sends a message for each symbol it looks up, and grpc-js queues every answer that it does not take. */
+/** A reflection client sends a message for every symbol it looks up. grpc-js queues responses that it does not read. */
 const reflectionsMax = 16;
 const messagesMax = 100;
 
 export interface BoundedPort {
-  /** False: there is no room for the connection, and it is destroyed. */
+  /** Registers a connection. If there is no room, destroys it and returns false. */
   readonly admit: (socket: Socket) => boolean;
-  /** Watches every call of the server. */
+  /** Tracks every call of the server. */
   readonly interceptor: ServerInterceptor;
-  /** Those that are open. */
+  /** Returns the open connections. */
   readonly sockets: () => Iterable<Socket>;
   readonly close: () => void;
 }
@@ -54,7 +54,7 @@ interface OpenCall {
 
 export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: ReportRefusal): BoundedPort {
   const openedMs = new Map<Socket, number>();
-  // In the order of their start: the first is the oldest.
+  // Both sets are in order of start time, oldest first.
   const calls = new Set<OpenCall>();
   const arriving = new Set<OpenCall>();
   let lastSweepMs = performance.now();
@@ -70,10 +70,10 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
     return true;
   }
 
-  /** Closes the newest connection without a call, so that those who open many close their own. */
+  /** Closes the newest connection without a call, so that a client that opens many loses its own. */
   function makeRoom(): boolean {
-    const busy = new Set([...calls].map(({ peer }) => nameOf(peer)));
-    const idle = [...openedMs.keys()].findLast((socket) => !busy.has(nameOf(socket)));
+    const busy = new Set([...calls].map(({ peer }) => addressOf(peer)));
+    const idle = [...openedMs.keys()].findLast((socket) => !busy.has(addressOf(socket)));
     if (idle !== undefined) closeSocket(idle, 'too_many');
     return idle !== undefined;
   }
@@ -86,8 +86,8 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
 
   function disconnect(call: OpenCall): void {
     end(call);
-    const name = nameOf(call.peer);
-    for (const socket of openedMs.keys()) if (nameOf(socket) === name) closeSocket(socket, 'unfinished');
+    const address = addressOf(call.peer);
+    for (const socket of openedMs.keys()) if (addressOf(socket) === address) closeSocket(socket, 'unfinished');
   }
 
   function begin(peer: Peer): OpenCall {
@@ -113,7 +113,7 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
 
   function sweep(): void {
     const nowMs = performance.now();
-    // What arrived while this process was busy has been read since the sweep before, not before this one.
+    // Data that arrived while this process was busy may not have been read yet, so measure up to the previous sweep.
     disconnectFrom(calls, lastSweepMs - bounds.callMs);
     disconnectFrom(arriving, lastSweepMs - bounds.arrivingMs);
     lastSweepMs = nowMs;
@@ -130,10 +130,10 @@ export function createBoundedPort(grpc: Grpc, bounds: PortBounds, report: Report
   });
 }
 
-/** `PRI * HTTP/2.0` and what follows it (RFC 9113 section 3.4). */
+/** The length of the HTTP/2 connection preface, `PRI * HTTP/2.0…` (RFC 9113 section 3.4). */
 const prefaceBytes = 24;
 
-function nameOf({ remoteAddress, remotePort }: Peer): string {
+function addressOf({ remoteAddress, remotePort }: Peer): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
@@ -145,14 +145,17 @@ interface CallEvents {
 }
 
 function createInterceptor({ ServerInterceptingCall, status }: Grpc, events: CallEvents): ServerInterceptor {
-  const tooMany = { code: status.RESOURCE_EXHAUSTED, details: `there are ${reflectionsMax} reflections already` };
+  const tooMany = {
+    code: status.RESOURCE_EXHAUSTED,
+    details: `there are already ${reflectionsMax} reflection streams`,
+  };
   let reflections = 0;
   return ({ requestStream: isReflection, responseStream }, call) => {
     const isWatch = responseStream && !isReflection;
     let messages = 0;
     let open: OpenCall | undefined;
 
-    // From here on `cancel` is certain, which grpc-js calls at the end of every call.
+    // grpc-js calls `onCancel` at the end of every call, so `end` is certain to follow.
     function begin(): boolean {
       if (isReflection && reflections >= reflectionsMax) {
         call.sendStatus(tooMany);

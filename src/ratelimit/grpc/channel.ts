@@ -1,4 +1,4 @@
-/** One address of a distant limiter: one HTTP/2 session at a time, its breaker, and the outcome of each call. */
+/** A gRPC channel to one address of a remote limiter, with a single HTTP/2 session and a circuit breaker. */
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -16,25 +16,31 @@ export interface Target {
 }
 
 export interface Channel {
-  /** Settles at the latest after `timeoutMs`, and never rejects; at once while the address is known to be down. */
+  /**
+   * Resolves after `timeoutMs` at the latest, and immediately while the address is known to be down. Never rejects.
+   */
   call(path: string, message: Buffer, timeoutMs: number): Promise<CallResult>;
-  /** Ends the connection, and with it the calls that run. */
+  /** Closes the connection and aborts running calls. */
   close(): Promise<void>;
 }
 
 /**
- * `message` and `status` are answers of the service; `invalid` is an answer that is not gRPC: it is alive, but of no use.
- * `timedOut`: no answer by the deadline. `disconnected`: the connection failed or could not be made.
+ * The outcome of a call:
+ *
+ * - `message` and `status`: a gRPC response of the service
+ * - `invalid`: a response that is not valid gRPC, from a server that is up
+ * - `timedOut`: no response by the deadline
+ * - `disconnected`: the connection broke or could not be established
  */
 export type CallResult =
   | { readonly kind: 'message'; readonly message: Buffer }
   | { readonly kind: 'status'; readonly code: number; readonly message: string }
   | { readonly kind: 'invalid' | 'timedOut' | 'disconnected'; readonly reason: string };
 
-/** A connect may take longer than the first call waits for it. */
+/** A connection attempt may outlast the deadline of the call that started it. */
 const connectMsMax = 1_000;
 
-/** Connects at the first call, and again when the connection is gone; reads its address at each connect. */
+/** Connects on the first call, and reconnects after a lost connection. Calls `target` for every attempt. */
 export function createChannel(target: () => Target, breakerOptions: BreakerOptions): Channel {
   const breaker = createBreaker(breakerOptions);
   let session: ClientHttp2Session | undefined;
@@ -44,7 +50,7 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
   async function call(path: string, message: Buffer, timeoutMs: number): Promise<CallResult> {
     if (closed) return disconnected('the client is closed');
     const admission = breaker.admit();
-    if (admission === 'rejected') return disconnected(`it is down, and asked again in a while (${lastFailure})`);
+    if (admission === 'rejected') return disconnected(`it is down and will be retried shortly (${lastFailure})`);
     let used: ClientHttp2Session;
     let stream: ClientHttp2Stream;
     try {
@@ -66,8 +72,8 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
   function reportTimeout(reason: string, admission: Admission, used: ClientHttp2Session | undefined): void {
     if (!breaker.timedOut(admission)) return;
     lastFailure = reason;
-    // A connect has its own deadline, which may be longer than a call's.
-    if (used?.connecting === false) drop(used, 'it does not answer');
+    // A connection attempt has a separate deadline, which may be longer than that of a call.
+    if (used?.connecting === false) drop(used, 'it does not respond');
   }
 
   function reportLoss(reason: string, admission: Admission, used: ClientHttp2Session | undefined): void {
@@ -100,7 +106,7 @@ export function createChannel(target: () => Target, breakerOptions: BreakerOptio
   });
 }
 
-/** Does not keep the process alive. */
+/** Opens a session that does not keep the process alive. */
 function openSession({ host, port }: Target): ClientHttp2Session {
   const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const session = connectHttp2(`http://${authority}`, {
@@ -113,14 +119,14 @@ function openSession({ host, port }: Target): ClientHttp2Session {
   session.unref();
   session.once('connect', stopDeadline);
   session.once('close', stopDeadline);
-  // Each call reports what became of it; without a listener the process would end.
+  // Every call reports its own outcome. Without a listener, an error would crash the process.
   session.on('error', () => {});
   return session;
 }
 
 /**
- * Names and values in turn: Node turns an object into such a list at each call, for an eighth of its time. It adds the
- * scheme and the authority of the session.
+ * Lists names and values alternately, because converting an object in each call would take Node an eighth of its time.
+ * Node adds `:scheme` and `:authority` from the session.
  */
 function callHeaders(path: string, timeoutMs: number): readonly string[] {
   const timeout = Math.min(Math.max(1, Math.ceil(timeoutMs * serviceDeadlineFactor)), 99_999_999);
@@ -131,13 +137,13 @@ function callHeaders(path: string, timeoutMs: number): readonly string[] {
   ];
 }
 
-/** The service gets a longer deadline than our own: when it is busy, it must not end a call whose answer we still wait for. */
+/** The deadline sent to the service is longer than ours, so that it never ends a call while we are still waiting. */
 const serviceDeadlineFactor = 10;
 
-/** An answer has a hundred bytes for each descriptor. */
-const answerBytesMax = 65_536;
+/** Ample: a response has about a hundred bytes for each descriptor. */
+const responseBytesMax = 65_536;
 
-/** What has arrived of an answer. */
+/** The parts of a response that have arrived. */
 interface Reply {
   headers?: IncomingHttpHeaders & IncomingHttpStatusHeader;
   trailers?: IncomingHttpHeaders;
@@ -145,7 +151,7 @@ interface Reply {
   error?: Error;
 }
 
-/** Always settles, at the latest at the deadline, and never rejects. */
+/** Resolves by the deadline at the latest and never rejects. */
 function readResult(
   session: ClientHttp2Session,
   stream: ClientHttp2Stream,
@@ -158,12 +164,12 @@ function readResult(
     const abandon = (kind: 'invalid' | 'timedOut', reason: string): void => {
       stopDeadline();
       resolve({ kind, reason });
-      // A stream that waits for the connect has sent nothing yet, and must not do so later.
+      // A stream that is waiting for the connection has sent nothing yet. Destroy it so that it never does.
       if (stream.pending) stream.destroy();
       else stream.close(constants.NGHTTP2_CANCEL);
     };
     const stopDeadline = startDeadline(timeoutMs, () =>
-      abandon('timedOut', `it did not answer within ${timeoutMs} ms`),
+      abandon('timedOut', `it did not respond within ${timeoutMs} ms`),
     );
     stream.on('response', (headers) => {
       reply.headers = headers;
@@ -174,7 +180,7 @@ function readResult(
     stream.on('data', (chunk: Buffer) => {
       reply.chunks.push(chunk);
       bytes += chunk.length;
-      if (bytes > answerBytesMax) abandon('invalid', `its answer is longer than ${answerBytesMax} bytes`);
+      if (bytes > responseBytesMax) abandon('invalid', `its response is longer than ${responseBytesMax} bytes`);
     });
     stream.on('error', (error) => {
       reply.error = error;
@@ -193,24 +199,29 @@ function resultOf(reply: Reply, resetCode: number, isDisconnected: boolean): Cal
   if (code === undefined) return resultWithoutStatus(reply, resetCode, isDisconnected);
   if (code !== 0) return { kind: 'status', code, message: grpcMessageOf(reply) };
   const message = parseFrame(Buffer.concat(reply.chunks));
-  return message === undefined ? invalid('its answer is not one uncompressed message') : { kind: 'message', message };
+  return message === undefined
+    ? invalid('its response is not a single uncompressed message')
+    : { kind: 'message', message };
 }
 
-/** The service knows our deadline, and may end the call as well; grpc-go then resets the stream with CANCEL. */
+/** The service may end the call at the deadline we sent. grpc-go resets the stream with CANCEL in that case. */
 const deadlineExceeded = 4;
 const timedOut: CallResult = Object.freeze({ kind: 'timedOut', reason: 'it ended the call at its deadline' });
 
-/** Any error but a reset of this one stream ends the whole session, or shows that it has ended. */
+/** Any error other than a reset of this stream means that the whole session has ended or is about to. */
 function resultWithoutStatus({ headers, error }: Reply, resetCode: number, isDisconnected: boolean): CallResult {
   const isSessionError = error !== undefined && (error as NodeJS.ErrnoException).code !== 'ERR_HTTP2_STREAM_ERROR';
   if (isDisconnected || isSessionError) return disconnected(error?.message ?? 'the connection ended');
   if (resetCode === constants.NGHTTP2_CANCEL) return timedOut;
   if (headers === undefined) return invalid(`it reset the stream (${resetCode})`);
-  if (headers[':status'] !== 200) return invalid(`it answered with HTTP status ${headers[':status']}`);
-  return invalid(isGrpc(headers) ? 'its answer has no grpc-status' : 'its answer is not gRPC');
+  if (headers[':status'] !== 200) return invalid(`it responded with HTTP status ${headers[':status']}`);
+  return invalid(isGrpc(headers) ? 'its response has no grpc-status' : 'its response is not gRPC');
 }
 
-/** From the trailers, or from the headers of an answer without a body; undefined if the answer is not gRPC, or cut short. */
+/**
+ * Reads the status from the trailers, or from the headers of a response without a body. Returns undefined if the
+ * response is not gRPC or was truncated.
+ */
 function grpcStatusOf({ headers, trailers }: Reply): number | undefined {
   if (headers?.[':status'] !== 200 || !isGrpc(headers)) return undefined;
   const text = String((trailers ?? headers)['grpc-status']);
@@ -221,7 +232,7 @@ function isGrpc(headers: IncomingHttpHeaders): boolean {
   return headers['content-type']?.startsWith('application/grpc') === true;
 }
 
-/** `grpc-message` is percent-encoded; invalid encoding is kept as it is. */
+/** `grpc-message` is percent-encoded. Invalid encoding is returned unchanged. */
 function grpcMessageOf({ headers, trailers }: Reply): string {
   const text = String((trailers ?? headers)?.['grpc-message'] ?? '');
   try {
@@ -245,7 +256,10 @@ function messageOf(error: unknown): string {
 
 const frameHeaderBytes = 5;
 
-/** A byte for the compression, the length in four bytes, and the message (PROTOCOL-HTTP2.md of grpc/grpc, Length-Prefixed-Message). */
+/**
+ * Formats a Length-Prefixed-Message: a byte for the compression flag, four for the length, and the message
+ * (PROTOCOL-HTTP2.md in grpc/grpc).
+ */
 function formatFrame(message: Buffer): Buffer {
   const frame = Buffer.allocUnsafe(frameHeaderBytes + message.length);
   frame.writeUInt8(0, 0);
@@ -254,7 +268,7 @@ function formatFrame(message: Buffer): Buffer {
   return frame;
 }
 
-/** The one uncompressed message that `frame` holds; undefined if it is compressed, cut short or not alone. */
+/** Parses a single uncompressed message. Returns undefined if it is compressed, truncated, or followed by another. */
 function parseFrame(frame: Buffer): Buffer | undefined {
   if (frame.length < frameHeaderBytes || frame.readUInt8(0) !== 0) return undefined;
   if (frame.readUInt32BE(1) !== frame.length - frameHeaderBytes) return undefined;

@@ -1,4 +1,4 @@
-/** `connectRateLimit`: the distant limiter over HTTP/2, at one address or at the next when one fails. */
+/** `connectRateLimit`: the client of a remote limiter, with failover between several addresses. */
 import type { BreakerOptions } from '../breaker.ts';
 import { checkRequest } from '../check-request.ts';
 import { type Decision, InvalidRequest, type Limiter, type RateLimitRequest } from '../limiter.ts';
@@ -7,36 +7,40 @@ import { type Codec, loadCodec, type ProtocolName } from './codec.ts';
 
 export interface RateLimitClientOptions {
   /**
-   * Where the service is; read at each connect, because the port may be known only later. Of several addresses the first is
-   * asked, and the next when it fails and there is time left: a request that the first has counted may count twice.
+   * Returns the address of the service. It is called for every connection attempt, because the port may not be known
+   * earlier. If there are several addresses, a call that fails at one is retried at the next while time is left. Its
+   * hits may then be counted twice.
    */
   readonly target: () => Target | readonly Target[];
-  /** For a whole call, the connect included; time in which this process is busy does not count. @default 100 */
+  /**
+   * Deadline of a call, including the time to connect. Time during which this process is busy does not count.
+   * @default 100
+   */
   readonly timeoutMs?: number;
-  /** The package that the service speaks. @default 'v3' */
+  /** The version of the protocol that the service implements. @default 'v3' */
   readonly protocol?: ProtocolName;
-  /** Milliseconds from any fixed point; must not go back. @default performance.now */
+  /** A monotonic clock, in milliseconds. @default performance.now */
   readonly clock?: () => number;
-  /** From 0 up to 1, for the jitter of the back-off. @default Math.random */
+  /** Returns a number from 0 up to, but not including, 1, for the jitter of the back-off. @default Math.random */
   readonly random?: () => number;
 }
 
 export interface RateLimitClient extends Limiter {
-  /** Rejects with an `InvalidRequest`, or with an error whose message is for the log. */
+  /** Rejects with an `InvalidRequest`, or with another error whose message is meant for the log. */
   shouldRateLimit(request: RateLimitRequest): Promise<Decision>;
-  /** Ends the connections, and with them the calls that run. */
+  /** Closes the connections and aborts running calls. */
   close(): Promise<void>;
 }
 
 /**
- * Connects at the first call, and again when the connection is gone. No call outlives its deadline; an address that is
- * known to be down is not asked, but for one call now and then that tries it again.
+ * Connects on the first call, and reconnects after a lost connection. No call exceeds its deadline. An address that is
+ * known to be down is skipped, except for an occasional call that probes it.
  */
 export function connectRateLimit(options: RateLimitClientOptions): RateLimitClient {
   const { target, timeoutMs = 100, clock = () => performance.now(), random = Math.random } = options;
   const channels: Channel[] = [];
   const loading = loadLibrary(options.protocol ?? 'v3');
-  // A failure is reported by the first call.
+  // The first call reports a failure.
   loading.catch(() => undefined);
   let library: Library | undefined;
 
@@ -45,7 +49,7 @@ export function connectRateLimit(options: RateLimitClientOptions): RateLimitClie
     return 'host' in found ? [found] : found;
   }
 
-  /** A channel belongs to a place in the list: it looks its address up at each connect. */
+  /** Returns the channel for a position in the list of addresses, which it looks up for every connection attempt. */
   function channelAt(index: number, { createChannel }: Library): Channel {
     const channel = channels[index] ?? createChannel(() => targets()[index] ?? nowhere, { clock, random });
     channels[index] = channel;
@@ -70,11 +74,11 @@ export function connectRateLimit(options: RateLimitClientOptions): RateLimitClie
       checkRequest(request);
       library ??= await loading;
       const { codec } = library;
-      return judge(await call(codec.encodeRequest(request), library), codec);
+      return decisionFrom(await call(codec.encodeRequest(request), library), codec);
     },
     async close(): Promise<void> {
       const loaded = library ?? (await loading.catch(() => undefined));
-      // Of an address that was never asked as well: calls after this have no connection.
+      // Also close channels that were never used, so that later calls cannot connect.
       if (loaded !== undefined) await Promise.all(targets().map((_, index) => channelAt(index, loaded).close()));
     },
   });
@@ -85,7 +89,7 @@ interface Library {
   readonly createChannel: (target: () => Target, options: BreakerOptions) => Channel;
 }
 
-/** Late, since HTTP/2 takes 11 MB, and most processes ask no distant limiter. */
+/** Loads HTTP/2 on demand, because it takes 11 MB and most processes do not use a remote limiter. */
 async function loadLibrary(protocol: ProtocolName): Promise<Library> {
   const [codec, { createChannel }] = await Promise.all([loadCodec(protocol), import('./channel.ts')]);
   return { codec, createChannel };
@@ -95,28 +99,28 @@ const nowhere: Target = Object.freeze({ host: '', port: 0 });
 
 const unavailable = 14;
 
-/** Another address would say the same. */
+/** Reports whether another address would give the same result. */
 function isDecisive(result: CallResult): boolean {
   return result.kind === 'message' || (result.kind === 'status' && result.code !== unavailable);
 }
 
 const invalidArgument = 3;
 
-function judge(result: CallResult, codec: Codec): Decision {
+function decisionFrom(result: CallResult, codec: Codec): Decision {
   if (result.kind === 'message') return decode(result.message, codec);
-  if (result.kind !== 'status') throw noAnswer(result.reason);
+  if (result.kind !== 'status') throw noDecision(result.reason);
   if (result.code === invalidArgument) throw new InvalidRequest(result.message);
-  throw noAnswer(`it answered with gRPC status ${result.code}: ${result.message}`);
+  throw noDecision(`it responded with gRPC status ${result.code}: ${result.message}`);
 }
 
 function decode(message: Buffer, codec: Codec): Decision {
   try {
     return codec.decodeDecision(message);
   } catch (cause) {
-    throw noAnswer('its answer cannot be read', cause);
+    throw noDecision('its response cannot be parsed', cause);
   }
 }
 
-function noAnswer(reason: string, cause?: unknown): Error {
-  return new Error(`no answer from the rate-limit service: ${reason}`, { cause });
+function noDecision(reason: string, cause?: unknown): Error {
+  return new Error(`no decision from the rate-limit service: ${reason}`, { cause });
 }

@@ -1,4 +1,4 @@
-/** Both packages of the gRPC protocol: the service definition that proto-loader compiles, and its messages to and from our types. */
+/** Encodes and decodes requests and decisions in both versions of the gRPC protocol. */
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/proto-loader';
 import { type Unit, windowSeconds } from '#config';
@@ -14,7 +14,10 @@ import {
   type ResponseHeader,
 } from '../limiter.ts';
 
-/** `lyft` is the older one: it has no limit or hits of a descriptor, and no names, waits and headers in a decision. */
+/**
+ * The version of the protocol. `lyft` is the older one: its descriptors have no limits or hits, and its decisions have
+ * no names of limits, reset times or headers.
+ */
 export type ProtocolName = 'v3' | 'lyft';
 
 export interface Codec {
@@ -22,14 +25,14 @@ export interface Codec {
   readonly service: string;
   /** The `:path` of a call: `/<service>/ShouldRateLimit`. */
   readonly path: string;
-  /** For a grpc-js server: its handler gets a `RateLimitRequest` and answers with a `Decision`. */
+  /** For a grpc-js server whose handler takes a `RateLimitRequest` and returns a `Decision`. */
   readonly definition: ServiceDefinition;
   /** Throws an `InvalidRequest` for a limit that the protocol has no field for. */
   encodeRequest(request: RateLimitRequest): Buffer;
-  /** Throws for bytes that are no request. */
+  /** Throws if the bytes are not a request. */
   decodeRequest(bytes: Buffer): RateLimitRequest;
   encodeDecision(decision: Decision): Buffer;
-  /** Throws for bytes that are no decision. */
+  /** Throws if the bytes are not a decision. */
   decodeDecision(bytes: Buffer): Decision;
 }
 
@@ -38,11 +41,11 @@ const packages = {
   lyft: { file: 'ratelimit.proto', service: 'pb.lyft.ratelimit.RateLimitService' },
 } as const satisfies Record<ProtocolName, object>;
 
-/** Loads the library, and compiles the package's files: some tens of milliseconds. */
+/** Loads the library and compiles the protocol files, which takes some tens of milliseconds. */
 export async function loadCodec(name: ProtocolName): Promise<Codec> {
   const { load } = await import('@grpc/proto-loader');
   const { file, service } = packages[name];
-  // Three levels up from src/ratelimit/grpc, and from dist/ratelimit/grpc as well.
+  // The path is the same from src/ratelimit/grpc and from dist/ratelimit/grpc.
   const includeDirs = [fileURLToPath(new URL('../../../proto', import.meta.url))];
   const definitions = await load(file, { includeDirs, longs: Number });
   const method = methodOf(definitions[service], service);
@@ -69,11 +72,11 @@ export async function loadCodec(name: ProtocolName): Promise<Codec> {
 
 function methodOf(definition: object | undefined, service: string): MethodDefinition<object, object> {
   const method = (definition as ServiceDefinition | undefined)?.['ShouldRateLimit'];
-  if (method === undefined) throw new Error(`proto: no ${service}.ShouldRateLimit`);
+  if (method === undefined) throw new Error(`the proto files do not define ${service}.ShouldRateLimit`);
   return method;
 }
 
-/** The units by their numbers in envoy.type.v3.RateLimitUnit and in both packages; 0 is unknown. */
+/** The units by their number in envoy.type.v3.RateLimitUnit and in both protocol versions. 0 is unknown. */
 export const unitsByNumber: readonly (Unit | undefined)[] = Object.freeze([
   undefined,
   'second',
@@ -89,7 +92,7 @@ function unitNumber(unit: Unit): number {
   return unitsByNumber.indexOf(unit);
 }
 
-/** As proto-loader reads a message: a field that is not there, or has its default, may be absent. */
+/** The messages as proto-loader decodes them. A field that was not sent, or has its default value, may be absent. */
 interface WireRequest {
   readonly domain?: string;
   readonly descriptors?: readonly WireDescriptor[];
@@ -139,7 +142,7 @@ function wireDescriptor({ entries, limit, hitsAddend }: Descriptor): WireDescrip
   };
 }
 
-/** protobufjs writes a lone surrogate as invalid UTF-8, which other runtimes refuse with the whole request. */
+/** Replaces lone surrogates. protobufjs would encode them as invalid UTF-8, and other runtimes reject the request. */
 function wireEntry({ key, value }: Entry): Entry {
   return { key: key.toWellFormed(), value: value.toWellFormed() };
 }
@@ -172,7 +175,7 @@ interface WireHeader {
 
 const codes = Object.freeze({ OK: 1, OVER_LIMIT: 2 });
 
-/** An empty message is a valid one of this protocol, but it decides nothing. */
+/** Throws for an empty message, which is valid in this protocol but contains no decision. */
 function decisionOf({ overallCode = 0, statuses = [], responseHeadersToAdd }: WireDecision): Decision {
   if (overallCode !== codes.OK && overallCode !== codes.OVER_LIMIT)
     throw new Error(`overall_code is ${overallCode === 0 ? 'UNKNOWN' : overallCode}`);
@@ -188,12 +191,12 @@ function statusOf({ code, currentLimit, limitRemaining = 0, durationUntilReset: 
     code: code === codes.OVER_LIMIT ? 'OVER_LIMIT' : 'OK',
     currentLimit: currentLimit && currentLimitOf(currentLimit),
     limitRemaining,
-    // In whole seconds, rounded away from 0.
+    // Round to whole seconds, away from 0.
     resetSeconds: wait && (wait.seconds ?? 0) + Math.sign(wait.nanos ?? 0),
   };
 }
 
-/** Undefined for an unknown unit: a limit without a window means nothing. */
+/** Returns undefined for an unknown unit, because a limit without a window is meaningless. */
 function currentLimitOf(limit: WireLimit): CurrentLimit | undefined {
   const { requestsPerUnit = 0, name } = limit;
   const unit = unitsByNumber[limit.unit ?? 0];
@@ -208,7 +211,7 @@ function currentLimitOf(limit: WireLimit): CurrentLimit | undefined {
   };
 }
 
-/** One of the two values is set; the raw one is bytes, as headers are. */
+/** Only one of the two values is set. The raw one contains the bytes of the header. */
 function headerOf({ key = '', value = '', rawValue }: WireHeader): ResponseHeader {
   return { name: key, value: value || (rawValue?.toString('latin1') ?? '') };
 }

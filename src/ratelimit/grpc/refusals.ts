@@ -1,24 +1,24 @@
-/** Why the rate-limit port closes connections and refuses calls, and how refused calls are seen. */
+/** Reasons why the rate-limit port closes connections and rejects calls, and the detection of rejected calls. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerHttp2Stream } from 'node:http2';
 
-/** In words. */
+/** Each reason with its text in the log. */
 export const portRefusals = Object.freeze({
-  too_many: 'there are too many',
-  silent: 'clients that send nothing',
+  too_many: 'too many connections',
+  silent: 'connections that send nothing',
   unfinished: 'calls that do not end',
-  invalid: 'requests without a domain, with a wrong number, or beyond the bounds',
-  exhausted: 'messages that are too large, too many reflections or too many watches',
-  unimplemented: 'methods or compressions that it does not know',
-  unreadable: 'messages that cannot be read',
+  invalid: 'requests without a domain, with a number out of range, or beyond the bounds',
+  exhausted: 'messages that are too large, or too many reflection streams or watches',
+  unimplemented: 'unknown methods or compressions',
+  unreadable: 'malformed messages',
 });
 
 export type PortRefusal = keyof typeof portRefusals;
 
-/** Called for each connection that is closed, and each call that is refused. */
+/** Called for every connection that the port closes and every call that it rejects. */
 export type ReportRefusal = (reason: PortRefusal) => void;
 
-/** By the status of gRPC. */
+/** The reasons by gRPC status code. */
 const refusalsByStatus: Readonly<Record<string, PortRefusal>> = Object.freeze({
   3: 'invalid',
   8: 'exhausted',
@@ -32,19 +32,19 @@ interface SentHeaders {
 }
 
 /**
- * Reports each call at this port that is refused, until the function that it returns is called. grpc-js refuses many of
- * them itself, past every interceptor. Node shows all of them, as responses whose first headers have a status.
+ * Reports every call that is rejected on this port, until the returned function is called. grpc-js rejects many calls
+ * without running interceptors, but Node publishes all of them, as responses whose initial headers have a gRPC status.
  */
 export function watchRefusedCalls(port: number, report: ReportRefusal): () => void {
-  function see(message: unknown): void {
+  function onResponse(message: unknown): void {
     const { stream, headers } = message as SentHeaders;
     const status = headers['grpc-status'];
     if (status === undefined || stream.session?.socket.localPort !== port) return;
     const reason = refusalsByStatus[String(status)];
     if (reason !== undefined) report(reason);
   }
-  subscribe(channel, see);
-  return () => void unsubscribe(channel, see);
+  subscribe(channel, onResponse);
+  return () => void unsubscribe(channel, onResponse);
 }
 
 const channel = 'http2.server.stream.finish';

@@ -1,4 +1,4 @@
-/** `serveRateLimit`: the gRPC server of rate limiting on its port, loaded late, and stopped by a deadline. */
+/** `serveRateLimit`: the gRPC server for rate limiting, loaded on demand and stopped gracefully. */
 import { createServer, type Server as Listener, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ServerInterceptor, ServerOptions } from '@grpc/grpc-js';
@@ -12,31 +12,34 @@ export interface RateLimitServerOptions {
   readonly limiter: Limiter;
   /** @default '127.0.0.1' */
   readonly host?: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
   readonly logger: Pick<Logger, 'error'>;
   /** @default portBounds */
   readonly bounds?: Partial<PortBounds>;
-  /** Called for each connection that is closed, and each call that is refused. @default nothing is called */
+  /** Called for every connection that the port closes and every call that it rejects. */
   readonly onRefused?: ReportRefusal;
-  /** Whether to take one more connection. @default all */
+  /** Decides whether to accept a connection. @default all are accepted */
   readonly admit?: (socket: Socket) => boolean;
 }
 
 export interface RateLimitServer {
   readonly port: number;
-  /** The answer of the health service, SERVING at first. */
+  /** Sets the status that the health service reports, initially SERVING. */
   setServing(serving: boolean): void;
-  /** Takes no more calls, and ends those that still run after `deadlineMs`. May be called again. @default 5_000 */
+  /**
+   * Stops accepting calls, and aborts those still running after `deadlineMs`. Safe to call more than once.
+   * @default 5_000
+   */
   close(deadlineMs?: number): Promise<void>;
 }
 
-/** Rejects with an error that has the system's `code` (such as EADDRINUSE) and says what to do about it. */
+/** If it cannot listen, rejects with an error that has the system's `code` (such as EADDRINUSE) and names a remedy. */
 export async function serveRateLimit(options: RateLimitServerOptions): Promise<RateLimitServer> {
   if (typeof options.limiter?.shouldRateLimit !== 'function')
-    throw new TypeError('the limiter has no function `shouldRateLimit`: createLimiter makes one that has');
+    throw new TypeError('the limiter has no `shouldRateLimit` function: pass a limiter from createLimiter()');
   if (typeof options.logger?.error !== 'function')
-    throw new TypeError('the logger has no function `error`: hand in a logger like that of pino');
+    throw new TypeError('the logger has no `error` function: pass a logger like that of pino');
   const library = await loadGrpc();
   const { Server, ServerCredentials } = library.grpc;
   const bounds = { ...portBounds, ...options.bounds };
@@ -44,15 +47,17 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
   const bounded = createBoundedPort(library.grpc, bounds, onRefused);
   const server = new Server(serverOptions(bounds, bounded.interceptor));
   const health = await addServices(server, library, options);
-  // The library's own listening hides the system's error code and prints to the console.
+  // We listen ourselves, because the library would hide the system's error code and print to the console.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = createServer((socket) => {
     if (options.admit?.(socket) === false) socket.destroy();
     else if (bounded.admit(socket)) injector.injectConnection(socket);
   });
   const port = await listen(listener, options.host ?? '127.0.0.1', options.port);
-  // For example too many open files: the service continues with the connections it has.
-  listener.on('error', (error) => options.logger.error({ err: error }, 'the rate-limit server could not accept'));
+  // For example, when too many files are open. The server continues with the connections it has.
+  listener.on('error', (error) =>
+    options.logger.error({ err: error }, 'the rate-limit server could not accept a connection'),
+  );
   const stopWatching = watchRefusedCalls(port, onRefused);
   health.setServing(true);
 
@@ -60,7 +65,7 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
     health.setServing(false);
     health.endWatches();
     const closed = new Promise<void>((resolve) => listener.close(() => resolve()));
-    // On Node 24 its callback does not wait for running calls; `closed` does, as each connection ends with its last call.
+    // On Node 24, its callback does not wait for running calls. `closed` does: each connection ends with its last call.
     server.tryShutdown(() => {});
     for (const socket of bounded.sockets()) if (socket.bytesRead === 0) socket.destroy();
     const deadline = new AbortController();
@@ -90,13 +95,13 @@ export async function serveRateLimit(options: RateLimitServerOptions): Promise<R
 function serverOptions({ callsMax, idleMs }: PortBounds, interceptor: ServerInterceptor): ServerOptions {
   return {
     interceptors: [interceptor],
-    // Headers have node:http2's bound of 64 KiB.
+    // Headers are bounded by node:http2, to 64 KiB.
     'grpc.max_receive_message_length': requestBytesMax,
     'grpc.max_concurrent_streams': callsMax,
     'grpc.max_connection_idle_ms': idleMs,
-    // In megabytes, for frames and headers of a connection that its client does not take; grpc-js has no bound.
+    // In megabytes, for frames and headers that the client of a connection does not read. grpc-js sets no bound.
     'grpc-node.max_session_memory': 16,
-    // The connection of a client that has vanished is closed within a minute and a half.
+    // These close the connection of a vanished client within a minute and a half.
     'grpc.keepalive_time_ms': 60_000,
     'grpc.keepalive_timeout_ms': 20_000,
     'grpc.enable_channelz': 0,
@@ -116,10 +121,9 @@ function listen(listener: Listener, host: string, port: number): Promise<number>
 function listenError(cause: NodeJS.ErrnoException, host: string, port: number): Error {
   const where = `The rate-limit server cannot listen on ${host}:${port} (${cause.code ?? cause.message})`;
   const remedies: Readonly<Record<string, string>> = {
-    EADDRINUSE: 'another process has the port; stop it or choose another port (0 picks a free one)',
-    EMFILE: 'this process has as many open files as it may; raise the limit (ulimit -n)',
+    EADDRINUSE: 'another process uses the port; stop it or choose another port (0 picks a free one)',
+    EMFILE: 'this process has too many open files; raise the limit (ulimit -n)',
   };
-  const remedy =
-    remedies[cause.code ?? ''] ?? 'choose another port, or another host that is an address of this machine';
+  const remedy = remedies[cause.code ?? ''] ?? 'choose another port, or a host that is an address of this machine';
   return Object.assign(new Error(`${where}: ${remedy}.`, { cause }), { code: cause.code });
 }

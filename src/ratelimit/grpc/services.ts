@@ -1,4 +1,4 @@
-/** What the rate-limit port serves: ShouldRateLimit in both packages, health, and reflection over all of it. */
+/** The gRPC services of the rate-limit port: rate limiting in both protocol versions, health checks and reflection. */
 import { readFileSync } from 'node:fs';
 import type {
   handleServerStreamingCall,
@@ -18,7 +18,10 @@ import {
 } from '../limiter.ts';
 import { loadCodec } from './codec.ts';
 
-/** The libraries of a gRPC server, loaded late: they take a sixth of a process's start, and most processes have no such server. */
+/**
+ * The libraries of a gRPC server. They are loaded on demand, because they take a sixth of start-up time and most
+ * processes have no such server.
+ */
 export interface GrpcLibrary {
   readonly grpc: typeof import('@grpc/grpc-js');
   readonly reflection: typeof import('@grpc/reflection');
@@ -34,12 +37,13 @@ export async function loadGrpc(): Promise<GrpcLibrary> {
 }
 
 /**
- * The library prints to the console, with the value of each header that is not ASCII. Its other lines go to our log; the
- * library has one logger for the whole process.
+ * Redirects the library's console output to our log. It drops the lines that contain the value of a non-ASCII header,
+ * which may be secret. The library has a single logger for the whole process.
  */
 function logLibrary({ setLogger }: GrpcLibrary['grpc'], logger: Pick<Logger, 'error'>): void {
   const error = (line: unknown): void => {
-    if (!String(line).startsWith('Failed to add metadata entry')) logger.error({ line }, 'the gRPC library reports');
+    if (!String(line).startsWith('Failed to add metadata entry'))
+      logger.error({ line }, 'the gRPC library reported an error');
   };
   setLogger({ error });
 }
@@ -68,14 +72,14 @@ export async function addServices(
 
 type Status = GrpcLibrary['grpc']['status'];
 
-/** Answers without a promise when the limiter does: a promise would cost as much as the decision. */
+/** Responds synchronously if the limiter does, because a promise would cost as much as the decision. */
 function shouldRateLimit(
   { limiter, logger }: GrpcServicesOptions,
   status: Status,
 ): handleUnaryCall<RateLimitRequest, Decision> {
   return ({ request }, callback) => {
     const fail = (error: unknown) => callback(statusOf(error, status, logger));
-    const answer = (decision: Decision) =>
+    const respond = (decision: Decision) =>
       Array.isArray(decision?.statuses) ? callback(null, decision) : fail(new TypeError(noDecision));
     let decision: Decision | Promise<Decision>;
     try {
@@ -85,15 +89,15 @@ function shouldRateLimit(
       fail(error);
       return;
     }
-    if (decision instanceof Promise) decision.then(answer, fail);
-    else answer(decision);
+    if (decision instanceof Promise) decision.then(respond, fail);
+    else respond(decision);
   };
 }
 
-/** Of a program's own limiter: the library would answer with an error that no log has. */
-const noDecision = 'the limiter answered without statuses, which is no decision';
+/** A limiter of the embedding program may return this. The library would respond with an error and not log it. */
+const noDecision = 'the limiter returned no decision: its result has no statuses';
 
-/** The client learns only what is wrong with its request. */
+/** Reveals only errors in the request to the client. */
 function statusOf(error: unknown, status: Status, logger: Pick<Logger, 'error'>): Partial<ServiceError> {
   if (error instanceof InvalidRequest) return { code: status.INVALID_ARGUMENT, details: error.message };
   if (error instanceof CountersUnavailable) return { code: status.UNAVAILABLE, details: 'hits cannot be counted now' };
@@ -103,7 +107,7 @@ function statusOf(error: unknown, status: Status, logger: Pick<Logger, 'error'>)
 
 export interface HealthService {
   setServing(serving: boolean): void;
-  /** Ends all watches: a server that stops would wait for them. */
+  /** Ends all watches, which would otherwise keep the server from stopping. */
   endWatches(): void;
 }
 
@@ -117,37 +121,37 @@ interface HealthResponse {
 
 type WatchCall = ServerWritableStream<HealthRequest, HealthResponse>;
 
-/** Each costs memory for as long as its client likes. */
+/** Every watch uses memory until its client ends it. */
 const watchesMax = 100;
 
-/** Each watch remembers its name. */
+/** Every watch stores the name of its service. */
 const serviceNameMax = 256;
 
 /**
- * `grpc.health.v1` for the server itself (`''`, `ratelimit`) and each of its services, which are ready together or not;
- * starts with NOT_SERVING. Only the definition is the library's: its service remembers every name that a client ever
- * watched, repeats what has not changed, and ends no watch.
+ * Serves `grpc.health.v1` for the server itself (`''`, `ratelimit`) and each of its services, which always share one
+ * status, initially NOT_SERVING. It uses only the definition of the library. The library's implementation never forgets
+ * a watched name, repeats unchanged statuses, and never ends a watch.
  */
 function addHealth(server: Server, { grpc, health }: GrpcLibrary, services: readonly string[]): HealthService {
-  // envoyproxy/ratelimit calls itself that, so that health checks which were made for it find the server healthy.
+  // envoyproxy/ratelimit uses the name `ratelimit`. Health checks configured for it work with this server too.
   const names = new Set(['', 'ratelimit', ...services]);
   const watches = new Set<WatchCall>();
   let status: HealthResponse['status'] = 'NOT_SERVING';
 
   const check: handleUnaryCall<HealthRequest, HealthResponse> = ({ request: { service } }, callback) => {
     if (names.has(service)) callback(null, { status });
-    else callback({ code: grpc.status.NOT_FOUND, details: 'there is no such service here' });
+    else callback({ code: grpc.status.NOT_FOUND, details: 'unknown service' });
   };
 
   const watch: handleServerStreamingCall<HealthRequest, HealthResponse> = (call) => {
     if (watches.size >= watchesMax) {
-      call.emit('error', { code: grpc.status.RESOURCE_EXHAUSTED, details: `there are ${watchesMax} watches already` });
+      call.emit('error', { code: grpc.status.RESOURCE_EXHAUSTED, details: `there are already ${watchesMax} watches` });
       return;
     }
     if (call.request.service.length > serviceNameMax) {
       call.emit('error', {
         code: grpc.status.INVALID_ARGUMENT,
-        details: `a name has up to ${serviceNameMax} characters`,
+        details: `the name of a service has at most ${serviceNameMax} characters`,
       });
       return;
     }
@@ -177,9 +181,9 @@ function addHealth(server: Server, { grpc, health }: GrpcLibrary, services: read
 }
 
 /**
- * Serves both versions of reflection, from files that protoc has compiled: what proto-loader makes of them has no imports
- * and the JavaScript names of fields, which standard runtimes refuse. The path leads three levels up, from
- * src/ratelimit/grpc as from dist/ratelimit/grpc. After a change of a file, with protoc 3.21 or newer:
+ * Serves both versions of reflection from descriptors compiled by protoc. The descriptors of proto-loader lack imports
+ * and use JavaScript field names, so standard runtimes reject them. The path is the same from src/ratelimit/grpc and
+ * from dist/ratelimit/grpc. After changing a proto file, run protoc 3.21 or newer:
  *
  *     protoc -Iproto -Igrpc=node_modules/grpc-health-check/proto -Inode_modules/@grpc/reflection/build/proto \
  *       --include_imports --descriptor_set_out=proto/descriptors.binpb \
@@ -188,13 +192,13 @@ function addHealth(server: Server, { grpc, health }: GrpcLibrary, services: read
  */
 function addReflection(server: Server, { reflection }: GrpcLibrary): void {
   const bytes = readFileSync(new URL('../../../proto/descriptors.binpb', import.meta.url));
-  // The service reads only the files, and ignores the kind of definition around them.
+  // The service uses only the file descriptors and ignores the other members of a definition.
   const format = 'Protocol Buffer 3 EnumDescriptorProto';
   const files = { format, type: {}, fileDescriptorProtos: filesOf(bytes) } as const;
   new reflection.ReflectionService({ files }).addToServer(server);
 }
 
-/** A FileDescriptorSet is a list of files: a tag (`0x0a`), the length as a varint, and the file's bytes. */
+/** Splits a FileDescriptorSet, where each file is a tag (`0x0a`), its length as a varint, and its bytes. */
 function filesOf(bytes: Buffer): Buffer[] {
   const files: Buffer[] = [];
   let at = 0;

@@ -1,4 +1,4 @@
-/** Requests and decisions in the JSON mapping of proto3 (protobuf.dev, ProtoJSON format). */
+/** Parses requests and formats decisions in the JSON mapping of proto3 (protobuf.dev, ProtoJSON format). */
 import * as z from 'zod';
 import { requestBounds } from '#config';
 import { ownHitsMax } from '../check-request.ts';
@@ -6,26 +6,26 @@ import { unitsByNumber } from '../grpc/codec.ts';
 import { type Decision, type DescriptorStatus, InvalidRequest, type RateLimitRequest } from '../limiter.ts';
 
 /**
- * Names in camelCase or as the protocol's files have them, numbers as numbers or text, enums by name or number, null for
- * what is absent. Throws an `InvalidRequest` that names the place of what cannot be read, unknown fields included.
+ * Accepts field names in camelCase or snake_case, numbers as numbers or strings, enums by name or number, and null for
+ * absent fields. Throws an `InvalidRequest` that names the location of an invalid value or unknown field.
  */
 export function parseJsonRequest(text: string): RateLimitRequest {
-  const read = request.safeParse(parsed(text));
-  if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  throw new InvalidRequest(`${placeOf(issue?.path ?? []) || 'the body'} ${issue?.message}`);
+  const result = request.safeParse(parseJson(text));
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw new InvalidRequest(`${formatPath(issue?.path ?? []) || 'the body'} ${issue?.message}`);
 }
 
-/** Fields with their default are left out, as the mapping does it. */
+/** Omits fields that have their default value, as the mapping prescribes. */
 export function formatJsonDecision({ overallCode, statuses, responseHeaders = [] }: Decision): string {
   return JSON.stringify({
     overallCode,
-    statuses: present(statuses.map(statusFields)),
-    responseHeadersToAdd: present(responseHeaders.map(({ name, value }) => ({ key: name, value }))),
+    statuses: unlessEmpty(statuses.map(statusFields)),
+    responseHeadersToAdd: unlessEmpty(responseHeaders.map(({ name, value }) => ({ key: name, value }))),
   });
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
@@ -33,15 +33,15 @@ function parsed(text: string): unknown {
   }
 }
 
-/** `descriptors[0].entries`. */
-function placeOf(path: readonly PropertyKey[]): string {
+/** Formats a path such as `descriptors[0].entries`. */
+function formatPath(path: readonly PropertyKey[]): string {
   return path
     .map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
     .join('')
     .slice(1);
 }
 
-/** An object with these fields and no others, each by either of its names. */
+/** Accepts an object with only these fields, in camelCase or snake_case. */
 function message<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   const names = Object.keys(shape);
   return z
@@ -65,8 +65,8 @@ function message<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
 }
 
 function fieldFault(name: string | undefined, earlier: object, names: readonly string[]): string | undefined {
-  if (name === undefined) return `is not a field; there are ${names.join(', ')}`;
-  return name in earlier ? 'is there twice, by both of its names' : undefined;
+  if (name === undefined) return `is not a known field; use one of ${names.join(', ')}`;
+  return name in earlier ? 'appears twice, under both of its names' : undefined;
 }
 
 function snakeCase(name: string): string {
@@ -78,7 +78,7 @@ const text = z
   .nullish()
   .transform((value) => value ?? '');
 
-/** Its length is checked first: many items would take seconds to read. */
+/** Checks the length first, because parsing a great many items would take seconds. */
 function list<Item extends z.ZodType>(item: Item, name: 'descriptors' | 'entries') {
   const max = requestBounds[name];
   return z
@@ -149,6 +149,6 @@ function statusFields({ code, currentLimit, limitRemaining, resetSeconds }: Desc
   };
 }
 
-function present<T>(list: readonly T[]): readonly T[] | undefined {
+function unlessEmpty<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length === 0 ? undefined : list;
 }

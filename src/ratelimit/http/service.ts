@@ -1,4 +1,4 @@
-/** The rate-limit service over HTTP: `POST /json`, `/healthcheck`, `/rlconfig` and `/metrics`, as envoyproxy/ratelimit has them. */
+/** The HTTP interface of envoyproxy/ratelimit: `POST /json`, `/healthcheck`, `/rlconfig` and `/metrics`. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { type Limit, type LimitDescriptor, type LimitDomain, requestBytesMax } from '#config';
 import { checkBounds } from '../check-request.ts';
@@ -9,20 +9,20 @@ export interface RateLimitHttpOptions {
   readonly limiter: Limiter;
   /** Whether the service can decide now. */
   readonly isReady: () => boolean;
-  /** The limits in force. */
+  /** Returns the current limits. */
   readonly limits: () => readonly LimitDomain[];
-  /** Undefined: no `/metrics`. */
+  /** Undefined when there is no `/metrics`. */
   readonly metrics?: (() => Promise<{ readonly contentType: string; readonly text: string }>) | undefined;
   readonly logger: Pick<Logger, 'error'>;
 }
 
-/** `POST /json` answers 200, or 429 for OVER_LIMIT. Errors are `{ code, message, detail }`. */
+/** `POST /json` responds with 200, or 429 for OVER_LIMIT. The body of an error is `{ code, message, detail }`. */
 export function createRateLimitHttp(options: RateLimitHttpOptions): RequestListener {
   const resources = new Map(Object.entries(resourcesOf(options)));
-  return function answerRateLimitHttp(request, response) {
+  return function handleRateLimitHttp(request, response) {
     const resource = resources.get(request.url?.split('?')[0] ?? '');
     void replyTo(resource, request)
-      // When the client has left while it was still sending, that is no failure of the service.
+      // If the client disconnected while sending its request, the service has not failed.
       .catch((error: unknown) => (request.complete ? faultOf(error, options.logger) : fault(400)))
       .then((reply) => send(response, reply, request.method === 'HEAD'));
   };
@@ -79,29 +79,34 @@ async function decide(limiter: Limiter, request: IncomingMessage): Promise<HttpR
 }
 
 /**
- * Refuses requests of pages, which could use up quota. A browser sends some types, such as text/plain, without a
- * preflight. This port has no pages, so each Origin is that of another site, also one whose name leads here.
+ * Rejects requests from web pages, which could use up quota. Browsers send some content types, such as text/plain,
+ * without a preflight. This port serves no pages, so a request with an Origin always comes from another site, even if
+ * the name of that site resolves to this server.
  */
 function refusalOf({ headers }: IncomingMessage): HttpReply | undefined {
-  if (headers.origin !== undefined) return fault(403, 'Pages in a browser may not ask.', { Connection: 'close' });
+  if (headers.origin !== undefined)
+    return fault(403, 'Requests from web pages are not allowed.', { Connection: 'close' });
   const [mediaType = ''] = (headers['content-type'] ?? '').split(';');
   if (mediaType.trim().toLowerCase() === 'application/json') return undefined;
   return fault(415, 'Send Content-Type: application/json.', { Accept: 'application/json', Connection: 'close' });
 }
 
-/** Undefined when it is too long; the rest is read and dropped, because a client may not read the answer before it has sent all. */
+/**
+ * Returns undefined if the body is too long. The rest is still read and dropped, because some clients do not read the
+ * response before they have sent everything.
+ */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
-  // One buffer: a client that sends single bytes would make us keep an object of 200 bytes for each.
+  // Copy into one buffer, because every chunk costs an object of 200 bytes, even if clients send single bytes.
   let body = Buffer.allocUnsafe(4096);
   let length = 0;
-  // Without the option, leaving the loop would destroy the request and its connection before the answer.
+  // Without the option, leaving the loop would destroy the request and its connection before the response is sent.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     const end = length + chunk.length;
     if (end > requestBytesMax) {
       request.resume();
       return undefined;
     }
-    // Doubled, so that copies are few.
+    // Double the size to keep the number of copies low.
     if (end > body.length) body = Buffer.concat([body], 2 * end);
     body.set(chunk, length);
     length = end;
@@ -128,7 +133,7 @@ function fault(code: keyof typeof reasons, detail?: string, headers: HttpReply['
   return { status: code, contentType: 'application/json', body, headers };
 }
 
-/** The client learns only what is wrong with its request. */
+/** Reveals only errors in the request to the client. */
 function faultOf(error: unknown, logger: Pick<Logger, 'error'>): HttpReply {
   if (error instanceof InvalidRequest) return fault(400, error.message);
   if (!(error instanceof CountersUnavailable)) logger.error({ err: error }, 'the rate-limit service could not decide');
@@ -146,7 +151,7 @@ function send(response: ServerResponse, { status, contentType, body, headers }: 
   response.end(isHead ? undefined : body);
 }
 
-/** For `/rlconfig`, as envoyproxy/ratelimit writes it: `domain.key_value.key: unit=MINUTE requests_per_unit=10`. */
+/** Formats `/rlconfig` like envoyproxy/ratelimit: `domain.key_value.key: unit=MINUTE requests_per_unit=10`. */
 function formatLimits(domains: readonly LimitDomain[]): string {
   const lines = domains.flatMap(({ domain, descriptors }) => linesBelow(domain, descriptors));
   return lines.map((line) => `${line}\n`).join('');
@@ -180,7 +185,7 @@ function details({ name, replaces, shadowMode, quotaMode, algorithm, burst }: Li
   ];
 }
 
-/** A line break in a value must not look like another limit. */
+/** Replaces line breaks, so that a value cannot look like another limit. */
 function onOneLine(text: string): string {
   return text.replace(/[\r\n\u2028\u2029]/g, ' ');
 }

@@ -1,4 +1,4 @@
-/** What clients may hold open on the rate-limit port: connections, calls and messages. */
+/** Bounds of the rate-limit port on connections, calls and messages. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2';
@@ -13,7 +13,7 @@ const watch = '/grpc.health.v1.Health/Watch';
 const frame = (hex: string) => Buffer.concat([Buffer.from([0, 0, 0, 0, hex.length / 2]), Buffer.from(hex, 'hex')]);
 const onlyDomain = frame('0a0164');
 const listServices = frame('3a00');
-/** The calls that follow keep it on a busy machine, too. */
+/** Long enough for the calls of a test to complete on a busy machine. */
 const shortMs = 500;
 
 describe('the rate-limit port', () => {
@@ -62,7 +62,7 @@ describe('the rate-limit port', () => {
     return stream.on('error', () => {});
   }
 
-  /** The `grpc-status` of a call that is answered; undefined when it is not. */
+  /** Resolves with the `grpc-status` of a call, or undefined if it gets no response. */
   function status(stream: ClientHttp2Stream): Promise<string | undefined> {
     return new Promise((resolve) => {
       const read = (headers: Record<string, unknown>) => {
@@ -79,7 +79,7 @@ describe('the rate-limit port', () => {
     return status(stream);
   };
 
-  it('closes connections that send nothing, or not even the first line, and reports each', async () => {
+  it('closes and reports connections that send nothing or only part of the preface', async () => {
     await open({ silentMs: shortMs });
     const [silent, slow] = [socket(), socket()];
     slow.write('PRI * HTTP/2.0\r\n');
@@ -88,7 +88,7 @@ describe('the rate-limit port', () => {
     assert.deepEqual(refused, ['silent', 'silent']);
   });
 
-  it('closes a connection without a call after a while, and announces it to its client first', async () => {
+  it('closes a connection without calls after a while, and sends GOAWAY first', async () => {
     await open({ idleMs: shortMs });
     const idle = session();
     assert.equal(await decide(idle), '0');
@@ -96,7 +96,7 @@ describe('the rate-limit port', () => {
     assert.deepEqual(refused, []);
   });
 
-  it('closes the connection of a call whose message never arrives whole', async () => {
+  it('closes the connection of a call whose message never arrives completely', async () => {
     await open({ arrivingMs: shortMs });
     const slow = session();
     begin(slow).write(onlyDomain.subarray(0, 3));
@@ -105,7 +105,7 @@ describe('the rate-limit port', () => {
     assert.equal(await decide(), '0');
   });
 
-  it('closes the connection of a client that takes no answers', async () => {
+  it('closes the connection of a client that does not read responses', async () => {
     await open({ callMs: shortMs });
     const deaf = session(0);
     for (let index = 0; index < 50; index += 1) begin(deaf).end(onlyDomain);
@@ -113,7 +113,7 @@ describe('the rate-limit port', () => {
     assert.equal(await decide(), '0');
   });
 
-  it('lets a watch of the health last', async () => {
+  it('does not limit the duration of a health watch', async () => {
     await open({ callMs: shortMs });
     const stream = begin(session(), watch);
     stream.end(frame(''));
@@ -125,7 +125,7 @@ describe('the rate-limit port', () => {
     await once(stream, 'data');
   });
 
-  it('closes the oldest of too many calls whose message has not arrived', async () => {
+  it('closes the oldest call when too many have an incomplete message', async () => {
     await open({ arrivingMax: 3 });
     const attacker = session();
     const closed = closeOf(attacker);
@@ -134,14 +134,14 @@ describe('the rate-limit port', () => {
     assert.equal(await decide(), '0');
   });
 
-  it('takes no more than its number of calls of a connection', async () => {
+  it('announces the maximum number of concurrent calls to clients', async () => {
     await open({ callsMax: 3 });
     const client = session();
     assert.equal(await decide(client), '0');
     assert.equal(client.remoteSettings.maxConcurrentStreams, 3);
   });
 
-  it('makes room for a new connection by closing the newest without a call', async () => {
+  it('makes room for a new connection by closing the newest one without a call', async () => {
     await open({ connectionsMax: 3 });
     const [busy, idle] = [session(), session()];
     const pending = begin(busy);
@@ -157,7 +157,7 @@ describe('the rate-limit port', () => {
     assert.deepEqual(refused, ['too_many']);
   });
 
-  it('closes the connection of a reflection that asks without end, and refuses the seventeenth at once', async () => {
+  it('closes the connection of an endless reflection stream, and rejects the 17th concurrent one', async () => {
     await open();
     const attacker = session();
     const endless = begin(attacker, reflection);
@@ -178,24 +178,24 @@ describe('the rate-limit port', () => {
       () => begin(session(), rateLimit, { 'grpc-encoding': 'br' }).end(Buffer.from([1, 0, 0, 0, 1, 0])),
     ],
     [
-      'a message that is not compressed as it says',
+      'a message that is not compressed as announced',
       '13',
       'unreadable',
       () => begin(session(), rateLimit, { 'grpc-encoding': 'gzip' }).end(Buffer.from([1, 0, 0, 0, 1, 0])),
     ],
-    ['a message that is none', '13', 'unreadable', () => begin(session()).end(frame('ffff'))],
+    ['a malformed message', '13', 'unreadable', () => begin(session()).end(frame('ffff'))],
     ['a message of more than 1 MiB', '8', 'exhausted', () => begin(session()).end(Buffer.from([0, 0, 0x10, 0, 1]))],
     ['a request without a domain', '3', 'invalid', () => begin(session()).end(frame(''))],
   ];
-  for (const [what, code, reason, call] of refusals)
-    it(`refuses ${what}, and reports it as ${reason}`, async () => {
+  for (const [name, code, reason, call] of refusals)
+    it(`rejects ${name} and reports it as ${reason}`, async () => {
       await open();
       assert.equal(await status(call()), code);
       assert.equal(await decide(), '0');
       assert.deepEqual(refused, [reason]);
     });
 
-  it('reports what another server of this process refuses to that server alone', async () => {
+  it('reports rejected calls only for the server that received them, even if a process has several', async () => {
     await open();
     const elsewhere: string[] = [];
     const onRefused = (reason: string) => void elsewhere.push(reason);
@@ -205,7 +205,7 @@ describe('the rate-limit port', () => {
     assert.deepEqual([refused, elsewhere], [['unimplemented'], []]);
   });
 
-  it('refuses to watch a service whose name is longer than 256 characters', async () => {
+  it('rejects a watch of a service whose name is longer than 256 characters', async () => {
     await open();
     const stream = begin(session(), watch);
     const name = Buffer.alloc(257, 'x');
@@ -214,7 +214,7 @@ describe('the rate-limit port', () => {
     assert.equal(await status(stream), '3');
   });
 
-  it('refuses headers of more than 64 KiB, and serves the connection on', async () => {
+  it('rejects headers of more than 64 KiB', async () => {
     await open();
     const client = session();
     const many = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`x-${index}`, 'v'.repeat(4_000)]));
@@ -222,7 +222,7 @@ describe('the rate-limit port', () => {
     assert.equal(await decide(), '0');
   });
 
-  it('prints no header value that its client sends', async () => {
+  it('never prints header values from clients', async () => {
     await open();
     const printed: unknown[] = [];
     const { error } = console;

@@ -1,4 +1,4 @@
-/** Bytes on the wire: the field numbers of the public protocol, written by hand. */
+/** Encoding and decoding of messages, compared with bytes written by hand from the public protocol. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { CurrentLimit, Decision, Descriptor } from '#ratelimit';
@@ -7,7 +7,7 @@ import { descriptor } from '../../support/limits.ts';
 
 const hex = (text: string) => Buffer.from(text, 'hex');
 
-describe('the protocol', () => {
+describe('the codec of the gRPC protocol', () => {
   let codecs: Readonly<Record<ProtocolName, Codec>>;
 
   before(async () => {
@@ -17,7 +17,7 @@ describe('the protocol', () => {
   const plain = descriptor('k=v');
   const own = { ...plain, limit: { requestsPerUnit: 5, unit: 'week' }, hitsAddend: 0 } as const;
 
-  it('writes a request with the fields that the package has', () => {
+  it('encodes a request with the fields of each version', () => {
     const check = (name: ProtocolName, descriptors: readonly Descriptor[], bytes: string) => {
       const request = { domain: 'd', descriptors, hitsAddend: 3 };
       assert.equal(codecs[name].encodeRequest(request).toString('hex'), `0a0164${bytes}1803`);
@@ -27,7 +27,7 @@ describe('the protocol', () => {
     check('lyft', [own], '1208' + '0a060a016b120176');
   });
 
-  it('writes a decision with the fields that the package has', () => {
+  it('encodes a decision with the fields of each version', () => {
     const check = (name: ProtocolName, more: Partial<CurrentLimit>, bytes: string) => {
       const currentLimit: CurrentLimit = {
         requestsPerUnit: 5,
@@ -46,13 +46,13 @@ describe('the protocol', () => {
     check('v3', thirtySeconds, '1215' + '0802' + '120b' + '08051001' + '1a016e' + '2202081e' + '1804' + '22020809');
   });
 
-  it('writes the headers for the client', () => {
+  it('encodes the response headers of a decision', () => {
     const responseHeaders = [{ name: 'a', value: 'b' }];
     const bytes = codecs.v3.encodeDecision({ overallCode: 'OK', statuses: [], responseHeaders });
     assert.equal(bytes.toString('hex'), '0801' + '1a06' + '0a0161' + '120162');
   });
 
-  it('reads a request with its defaults, and a limit with an unknown unit as one without', () => {
+  it('decodes a request with its defaults, and treats an unknown unit as absent', () => {
     const check = (name: ProtocolName, bytes: string, descriptors: readonly Descriptor[]) =>
       assert.deepEqual(codecs[name].decodeRequest(hex(`0a0164${bytes}`)), { domain: 'd', descriptors, hitsAddend: 0 });
     check('lyft', '', []);
@@ -60,13 +60,13 @@ describe('the protocol', () => {
     check('v3', '120e' + '0a060a016b120176' + '1204' + '08051063', [{ ...plain, limit }]);
   });
 
-  it('refuses to send a limit whose window has no field', () => {
+  it('cannot encode a limit with a unit_multiplier', () => {
     const limit = { requestsPerUnit: 5, unit: 'second' as const, unitMultiplier: 30 };
     const request = { domain: 'd', descriptors: [{ ...plain, limit }] };
     assert.throws(() => codecs.v3.encodeRequest(request), /unit_multiplier cannot be sent/);
   });
 
-  it('reads a status with absent fields, unknown units and fractions of seconds', () => {
+  it('decodes a status with absent fields, unknown units and fractions of a second', () => {
     const check = (bytes: string, resetSeconds?: number) =>
       assert.deepEqual(codecs.v3.decodeDecision(hex(`0801${bytes}`)).statuses, [
         { code: 'OK', currentLimit: undefined, limitRemaining: 0, resetSeconds },
@@ -78,23 +78,23 @@ describe('the protocol', () => {
     check('1202' + '2200', 0);
   });
 
-  it('refuses an answer without a decision', () => {
+  it('rejects a response without a decision', () => {
     assert.throws(() => codecs.v3.decodeDecision(hex('')), /overall_code is UNKNOWN/);
     assert.throws(() => codecs.v3.decodeDecision(hex('0a')));
   });
 
-  it('writes lone surrogates as replacement characters: other runtimes refuse invalid UTF-8', () => {
+  it('encodes lone surrogates as replacement characters, because other runtimes reject invalid UTF-8', () => {
     const bytes = codecs.v3.encodeRequest({ domain: 'd', descriptors: [descriptor('k=\ud800')] });
     assert.deepEqual(codecs.v3.decodeRequest(bytes).descriptors, [descriptor('k=\ufffd')]);
     assert.ok(bytes.includes('\ufffd'));
   });
 
-  it('reads the bytes of a raw header value as Latin-1', () => {
+  it('decodes a raw header value as Latin-1', () => {
     const { responseHeaders } = codecs.v3.decodeDecision(hex('0801' + '1a07' + '0a0161' + '1a02' + 'e462'));
     assert.deepEqual(responseHeaders, [{ name: 'a', value: 'äb' }]);
   });
 
-  it('reads any bytes, or throws an Error', () => {
+  it('decodes arbitrary bytes or throws an Error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (noise) => {
         for (const decode of [codecs.v3.decodeRequest, codecs.v3.decodeDecision]) {

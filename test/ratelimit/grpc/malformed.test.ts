@@ -1,4 +1,4 @@
-/** Malformed, truncated and excessive HTTP/2 on the rate-limit port: it ends the connection that sends it, and serves all others. */
+/** Malformed, truncated and excessive HTTP/2 on the rate-limit port never affects other clients. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -17,7 +17,7 @@ const types = { data: 0, headers: 1, priority: 2, reset: 3, settings: 4, push: 5
 const endStream = 1;
 const endHeaders = 4;
 
-/** RFC 9113 section 4.1. */
+/** Encodes a frame (RFC 9113 section 4.1). */
 function frame(type: keyof typeof types, flags: number, stream: number, payload: Buffer | string = ''): Buffer {
   const bytes = Buffer.from(payload);
   const head = Buffer.alloc(9);
@@ -28,7 +28,7 @@ function frame(type: keyof typeof types, flags: number, stream: number, payload:
   return Buffer.concat([head, bytes]);
 }
 
-/** Literal fields without Huffman code and without indexing (RFC 7541 section 6.2.2). */
+/** Encodes literal fields without indexing or Huffman coding (RFC 7541 section 6.2.2). */
 function block(fields: readonly (readonly [string, string])[]): Buffer {
   const text = (one: string) => Buffer.concat([length(Buffer.byteLength(one, 'latin1')), Buffer.from(one, 'latin1')]);
   return Buffer.concat(fields.flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
@@ -80,7 +80,10 @@ describe('malformed HTTP/2 on the rate-limit port', () => {
     await server.close(100);
   });
 
-  /** Sends all of it, reads nothing of what `deaf` clients are sent, and resolves when the server has closed or served another. */
+  /**
+   * Sends the bytes, then checks that the server serves another client and, with `mustClose`, closes the connection. A
+   * deaf client reads no responses.
+   */
   async function attack(bytes: Buffer, mustClose: boolean, isDeaf = false): Promise<void> {
     const socket = connect(server.port, '127.0.0.1');
     const closed = once(socket, 'close').catch(() => {});
@@ -97,16 +100,16 @@ describe('malformed HTTP/2 on the rate-limit port', () => {
 
   const flood = 5_000;
   const closing: Record<string, Buffer> = {
-    'CONTINUATION without end': Buffer.concat([
+    'endless CONTINUATION': Buffer.concat([
       open(1, 0),
       repeat(flood, () => frame('continuation', 0, 1, block([['x', 'y']]))),
     ]),
-    'empty CONTINUATION without end': Buffer.concat([open(1, 0), repeat(flood, () => frame('continuation', 0, 1))]),
-    'HEADERS without end': repeat(flood, (index) => open(stream(index))),
+    'endless empty CONTINUATION': Buffer.concat([open(1, 0), repeat(flood, () => frame('continuation', 0, 1))]),
+    'endless HEADERS': repeat(flood, (index) => open(stream(index))),
     'rapid reset': repeat(flood, (index) =>
       Buffer.concat([open(stream(index)), frame('reset', 0, stream(index), uint32(8))]),
     ),
-    'SETTINGS without end': repeat(flood, () => setting(3, 100)),
+    'endless SETTINGS': repeat(flood, () => setting(3, 100)),
     'a window beyond 2^31': frame('window', 0, 0, uint32(0x7fffffff)),
     'a window of 0': frame('window', 0, 0, uint32(0)),
     'an initial window beyond 2^31': setting(4, 0x80000000),
@@ -114,22 +117,22 @@ describe('malformed HTTP/2 on the rate-limit port', () => {
     'DATA without a stream': frame('data', 0, 0, 'x'),
     'DATA with more padding than bytes': Buffer.concat([open(1), frame('data', 8, 1, Buffer.from([255, 0]))]),
     'a frame of 16 MiB': Buffer.from([0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1]),
-    'PUSH_PROMISE of a client': frame('push', endHeaders, 1, Buffer.concat([uint32(2), request])),
+    'PUSH_PROMISE from a client': frame('push', endHeaders, 1, Buffer.concat([uint32(2), request])),
     'an even stream': open(2),
     'a broken header block': frame('headers', endHeaders, 1, Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff])),
-    'a PING of a wrong length': frame('ping', 0, 0, 'x'),
+    'a PING of the wrong length': frame('ping', 0, 0, 'x'),
     'no preface': Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n'),
   };
 
   for (const [name, bytes] of Object.entries(closing))
-    it(`ends the connection: ${name}`, () =>
+    it(`closes the connection: ${name}`, () =>
       attack(name === 'no preface' ? bytes : Buffer.concat([start, bytes]), true));
 
   const single = (fields: readonly (readonly [string, string])[]) =>
     frame('headers', endHeaders + endStream, 1, block(fields));
   const harmless: Record<string, Buffer> = {
-    'a stream that goes back': Buffer.concat([open(5), open(3)]),
-    'a path with bytes that are no ASCII': single([...pseudo('/ü\xff'), grpc]),
+    'a decreasing stream id': Buffer.concat([open(5), open(3)]),
+    'a path with non-ASCII bytes': single([...pseudo('/ü\xff'), grpc]),
     'a path with a line break': single([...pseudo('/a\r\nb'), grpc]),
     'no path': single([[':method', 'POST'], grpc]),
     CONNECT: single([[':method', 'CONNECT'], [':authority', 'x'], grpc]),
@@ -137,21 +140,21 @@ describe('malformed HTTP/2 on the rate-limit port', () => {
     'a bad time-out': single([...pseudo(path), grpc, ['grpc-timeout', '\u00e4'.repeat(100)]]),
     'an unknown encoding': single([...pseudo(path), grpc, ['grpc-encoding', 'x']]),
     'a second message': Buffer.concat([open(1), frame('data', endStream, 1, Buffer.alloc(10))]),
-    'a compressed message that is none': Buffer.concat([
+    'a message that is not actually compressed': Buffer.concat([
       frame('headers', endHeaders, 1, block([...pseudo(path), grpc, ['grpc-encoding', 'gzip']])),
       frame('data', endStream, 1, Buffer.from([1, 0, 0, 0, 3, 1, 2, 3])),
     ]),
-    'a message of 4 GiB that never comes': Buffer.concat([
+    'a message of 4 GiB that never arrives': Buffer.concat([
       open(1),
       frame('data', 0, 1, Buffer.from([0, 255, 255, 255, 255])),
     ]),
-    'no window for answers': Buffer.concat([
+    'no window for responses': Buffer.concat([
       setting(4, 0),
       repeat(200, (index) =>
         Buffer.concat([open(stream(index)), frame('data', endStream, stream(index), Buffer.alloc(5))]),
       ),
     ]),
-    'windows of a byte': Buffer.concat([
+    'windows of one byte': Buffer.concat([
       setting(4, 1),
       repeat(100, (index) =>
         Buffer.concat([open(stream(index)), frame('data', endStream, stream(index), Buffer.alloc(5))]),
@@ -161,12 +164,12 @@ describe('malformed HTTP/2 on the rate-limit port', () => {
   };
 
   for (const [name, bytes] of Object.entries(harmless))
-    it(`serves others beside it: ${name}`, () => attack(Buffer.concat([start, bytes]), false));
+    it(`keeps serving others: ${name}`, () => attack(Buffer.concat([start, bytes]), false));
 
-  it('serves others beside clients that ask without end and read nothing', () =>
+  it('keeps serving others while a client sends endless frames and reads nothing', () =>
     attack(Buffer.concat([start, repeat(flood, () => frame('ping', 0, 0, Buffer.alloc(8)))]), false, true));
 
-  it('serves other clients after any frames, whole or cut short', async function survive() {
+  it('keeps serving others after arbitrary frames, complete or truncated', async function survive() {
     const type = fc.constantFrom(...(Object.keys(types) as (keyof typeof types)[]));
     const payload = fc.oneof(
       fc.uint8Array({ maxLength: 40 }).map(Buffer.from),

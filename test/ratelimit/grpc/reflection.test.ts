@@ -1,4 +1,4 @@
-/** Reflection on the rate-limit port, read as strictly as the standard runtimes do. */
+/** Reflection on the rate-limit port, validated as strictly as by the standard runtimes. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,9 @@ import { createStranger } from '../../support/wire/grpc-stranger.ts';
 
 const inProto = (name: string) => fileURLToPath(new URL(`../../../proto/${name}`, import.meta.url));
 
-/** Name and imports of a FileDescriptorProto, its fields 1 and 3; all that it has are texts and messages, with their length before them. */
+/**
+ * Reads the name and the imports of a FileDescriptorProto, its fields 1 and 3. All of its fields are length-delimited.
+ */
 function headOf(file: Buffer): { readonly name: string; readonly imports: readonly string[] } {
   const texts = new Map<number, string[]>();
   for (let at = 0; at < file.length; ) {
@@ -23,7 +25,7 @@ function headOf(file: Buffer): { readonly name: string; readonly imports: readon
   return { name: texts.get(1)?.[0] ?? '', imports: texts.get(3) ?? [] };
 }
 
-/** The messages and enums of the rate-limit protocol, by name. */
+/** Returns the messages and enums of the rate-limit protocol by name. */
 function typesOf(definitions: PackageDefinition): Readonly<Record<string, object>> {
   const ours = Object.entries(definitions).filter(([name]) => /^(envoy|pb)\./.test(name));
   return Object.fromEntries(ours.flatMap(([name, one]) => ('type' in one ? [[name, one.type as object]] : [])));
@@ -31,7 +33,7 @@ function typesOf(definitions: PackageDefinition): Readonly<Record<string, object
 
 describe('reflection on the rate-limit port', () => {
   for (const version of ['v1', 'v1alpha'] as const)
-    it(`${version}: has each file under its own name, and every file that it imports`, async () => {
+    it(`${version}: serves every file by name, and all files that it imports`, async () => {
       const server = await serveRateLimit({ limiter: createLimiter({ limits: [] }), port: 0, logger: { error() {} } });
       const stranger = createStranger(`grpc://127.0.0.1:${server.port}`);
       try {
@@ -69,7 +71,7 @@ describe('reflection on the rate-limit port', () => {
       }
     });
 
-  it('describes the files as they are, with the names of their fields', () => {
+  it('serves descriptors that match the proto files, with the original field names', () => {
     const files = ['envoy/service/ratelimit/v3/rls.proto', 'ratelimit.proto'];
     const written = typesOf(loadSync(files, { includeDirs: [inProto('')], keepCase: true }));
     assert.ok('envoy.service.ratelimit.v3.RateLimitRequest' in written);

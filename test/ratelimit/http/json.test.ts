@@ -1,11 +1,11 @@
-/** Requests and decisions as JSON: what is accepted, what is refused and why, and how a decision is written. */
+/** Parsing requests from JSON, with error messages for invalid ones, and formatting decisions. */
 import assert from 'node:assert/strict';
 import { type Decision, InvalidRequest } from '#ratelimit';
 import { formatJsonDecision, parseJsonRequest } from '../../../src/ratelimit/http/json.ts';
 
 describe('a request as JSON', () => {
   function check(text: string, expected: object): void {
-    it(`is read: ${text}`, () => {
+    it(`is parsed: ${text}`, () => {
       assert.deepEqual(JSON.parse(JSON.stringify(parseJsonRequest(text))), {
         descriptors: [],
         hitsAddend: 0,
@@ -44,7 +44,7 @@ describe('a request as JSON', () => {
   });
 
   function refuses(text: string, message: RegExp): void {
-    it(`is refused: ${text}`, () => {
+    it(`is rejected: ${text}`, () => {
       assert.throws(
         () => parseJsonRequest(text),
         (error) => error instanceof InvalidRequest && message.test(error.message),
@@ -57,21 +57,21 @@ describe('a request as JSON', () => {
   refuses('[]', /^the body must be an object$/);
   refuses('null', /^the body must be an object$/);
   refuses('{"domain":1}', /^domain must be text$/);
-  refuses('{"domian":"d"}', /^domian is not a field; there are domain, descriptors, hitsAddend$/);
-  refuses('{"__proto__":{}}', /^__proto__ is not a field/);
-  refuses('{"hitsAddend":1,"hits_addend":1}', /^hits_addend is there twice, by both of its names$/);
+  refuses('{"domian":"d"}', /^domian is not a known field; use one of domain, descriptors, hitsAddend$/);
+  refuses('{"__proto__":{}}', /^__proto__ is not a known field/);
+  refuses('{"hitsAddend":1,"hits_addend":1}', /^hits_addend appears twice, under both of its names$/);
   refuses('{"descriptors":{}}', /^descriptors must be a list$/);
   refuses('{"descriptors":[null]}', /^descriptors\[0\] must be an object$/);
   refuses(
     '{"descriptors":[{},{"entries":[{"key":"k","val":"v"}]}]}',
-    /^descriptors\[1\]\.entries\[0\]\.val is not a field/,
+    /^descriptors\[1\]\.entries\[0\]\.val is not a known field/,
   );
   refuses(
     '{"descriptors":[{"hitsAddend":"18446744073709551617000"}]}',
     /^descriptors\[0\]\.hitsAddend must be a whole/,
   );
 
-  // To read all of a body of 1 MiB takes seconds.
+  // Parsing all items of a body of 1 MiB would take seconds.
   const zeros = JSON.stringify(Array.from({ length: 100 }, () => 0));
   refuses(`{"descriptors":${zeros}}`, /^descriptors has 100 descriptors, more than the maximum of 64$/);
   refuses(
@@ -94,10 +94,10 @@ describe('a decision as JSON', () => {
 
   const currentLimit = { requestsPerUnit: 10, unit: 'week', windowSeconds: 604_800, name: undefined } as const;
 
-  check('has only its code without descriptors', { overallCode: 'OK', statuses: [] }, { overallCode: 'OK' });
+  check('has only its code if there are no descriptors', { overallCode: 'OK', statuses: [] }, { overallCode: 'OK' });
 
   check(
-    'leaves out defaults, and writes durations as text',
+    'omits defaults and formats durations as strings',
     {
       overallCode: 'OVER_LIMIT',
       statuses: [
@@ -127,7 +127,7 @@ describe('a decision as JSON', () => {
   );
 
   check(
-    'has the headers for the client under the names of the protocol',
+    'has the response headers under the names of the protocol',
     { overallCode: 'OK', statuses: [], responseHeaders: [{ name: 'RateLimit-Limit', value: '10' }] },
     { overallCode: 'OK', responseHeadersToAdd: [{ key: 'RateLimit-Limit', value: '10' }] },
   );

@@ -1,4 +1,4 @@
-/** The rate-limit service over HTTP. */
+/** The HTTP interface of the rate-limit service. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -10,7 +10,7 @@ import { createReadChunks, sendByteByByte } from '../../support/wire/byte-by-byt
 import { rawRequest } from '../../support/wire/raw-client.ts';
 
 const limits = [domain('d', node('k', limit(1, 'year')))];
-const asked = { domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] };
+const limitedRequest = { domain: 'd', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] };
 
 describe('the rate-limit service over HTTP', () => {
   const servers = testServers();
@@ -32,25 +32,25 @@ describe('the rate-limit service over HTTP', () => {
       .send(typeof body === 'string' ? body : JSON.stringify(body));
   }
 
-  it('answers 400 with the reason to a request that it cannot read, or that exceeds a bound', async () => {
+  it('responds with 400 and the reason if a request is malformed or exceeds a bound', async () => {
     await start();
     for (const [body, detail] of [
       ['{', /^the body is not JSON: /],
       [{}, /^domain must not be empty$/],
-      [{ domain: 'd', hits: 1 }, /^hits is not a field/],
+      [{ domain: 'd', hits: 1 }, /^hits is not a known field/],
       [{ domain: 'd'.repeat(257) }, /^domain has 257 characters, more than the maximum of 256$/],
     ] as const) {
-      const { body: answer } = await ask(body).expect(400);
-      assert.deepEqual([answer.code, answer.message], [400, '400: Bad Request']);
-      assert.match(answer.detail, detail);
+      const { body: error } = await ask(body).expect(400);
+      assert.deepEqual([error.code, error.message], [400, '400: Bad Request']);
+      assert.match(error.detail, detail);
     }
     assert.deepEqual(logged, []);
   });
 
-  it('takes only application/json, and nothing from a page in a browser, so that no site uses up quota', async () => {
+  it('accepts only application/json and no requests from web pages, so that no site can use up quota', async () => {
     await start();
     const send = (headers: Record<string, string>) =>
-      request(served.origin).post('/json').set(headers).send(JSON.stringify(asked));
+      request(served.origin).post('/json').set(headers).send(JSON.stringify(limitedRequest));
     for (const type of [
       'text/plain',
       'application/x-www-form-urlencoded',
@@ -65,25 +65,25 @@ describe('the rate-limit service over HTTP', () => {
     await send({ 'Content-Type': 'application/json' }).expect(429);
   });
 
-  it('accepts a body of 1 MiB and answers 413 to a longer one', async () => {
+  it('accepts a body of 1 MiB and rejects a longer one with 413', async () => {
     await start();
-    const body = JSON.stringify(asked);
+    const body = JSON.stringify(limitedRequest);
     await ask(body.padEnd(1_048_576)).expect(200);
-    const { body: answer } = await ask(body.padEnd(1_048_577)).expect(413);
-    assert.equal(answer.detail, 'The body is longer than 1048576 bytes.');
+    const { body: error } = await ask(body.padEnd(1_048_577)).expect(413);
+    assert.equal(error.detail, 'The body is longer than 1048576 bytes.');
   });
 
-  it('keeps few buffers of a body that comes byte by byte', async () => {
+  it('retains few buffers of a body that arrives byte by byte', async () => {
     const chunks = createReadChunks();
-    const answer = createRateLimitHttp({
+    const handle = createRateLimitHttp({
       ...{ limiter: createLimiter({ limits }), isReady: () => true, limits: () => limits },
       logger: { error: assert.fail },
     });
     const { port } = await servers.http((req, res) => {
       chunks.watch(req);
-      answer(req, res);
+      handle(req, res);
     });
-    const body = JSON.stringify(asked).padEnd(300);
+    const body = JSON.stringify(limitedRequest).padEnd(300);
     const head = rawRequest('POST /json', ['Content-Type: application/json', 'Content-Length: 300']);
     const client = await sendByteByByte(port, head, body, chunks);
     assert.ok(chunks.kept() < 30, `${chunks.kept()} are kept`);
@@ -92,30 +92,30 @@ describe('the rate-limit service over HTTP', () => {
     client.destroy();
   });
 
-  it('answers 500 without the cause when the limiter fails, and logs it', async () => {
+  it('responds with 500 when the limiter fails, and gives the cause only in the log', async () => {
     for (const shouldRateLimit of [() => Promise.reject(new Error('secret')), () => assert.fail('secret')]) {
       await start({ limiter: { shouldRateLimit } });
-      const { text } = await ask(asked).expect(500);
+      const { text } = await ask(limitedRequest).expect(500);
       assert.ok(!text.includes('secret'));
       assert.equal(logged.length, 1);
     }
     await start({ limiter: { shouldRateLimit: () => Promise.reject(new CountersUnavailable('away')) } });
-    await ask(asked).expect(500);
+    await ask(limitedRequest).expect(500);
     assert.deepEqual(logged, [], 'the counters log their outage');
   });
 
-  it('does not log a client that leaves in the middle of its request', async () => {
+  it('does not log a client that disconnects while sending its request', async () => {
     await start();
     const socket = connect(served.port, '127.0.0.1');
     await once(socket, 'connect');
     socket.end('POST /json HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{');
     socket.resume();
     await once(socket, 'close');
-    await ask(asked).expect(200);
+    await ask(limitedRequest).expect(200);
     assert.deepEqual(logged, []);
   });
 
-  it('answers 405 with the allowed methods, and 404 to other paths and to /metrics without metrics', async () => {
+  it('responds with 405 and the allowed methods, and with 404 for other paths and disabled /metrics', async () => {
     await start();
     for (const path of ['/', '/json/', '/metrics', '/constructor', '/JSON'])
       await request(served.origin).get(path).expect(404, { code: 404, message: '404: Not Found' });
@@ -130,7 +130,7 @@ describe('the rate-limit service over HTTP', () => {
       await request(served.origin)[method](path).expect(405).expect('Allow', allow);
   });
 
-  it('is healthy while it can decide', async () => {
+  it('reports itself healthy while it can decide', async () => {
     let ready = true;
     await start({ isReady: () => ready });
     await request(served.origin).get('/healthcheck').expect(200, 'OK');
@@ -146,7 +146,7 @@ describe('the rate-limit service over HTTP', () => {
     burst: 9,
     shadowMode: true,
   });
-  it('shows the limits in force at /rlconfig, and only headers to HEAD', async () => {
+  it('lists the current limits at /rlconfig, and sends only headers for HEAD', async () => {
     for (const [descriptor, ...lines] of [
       [node('k')],
       [
