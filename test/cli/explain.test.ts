@@ -54,7 +54,7 @@ describe('frontdesk explain', () => {
     };
     const { problem, detail } = await outcomeOf(true);
     assert.equal(problem, 'bad-path');
-    assert.match(detail, /has other authentication/);
+    assert.match(detail, /requires different authentication/);
     assert.equal((await outcomeOf(false)).kind, 'forwarded');
   });
 

@@ -69,11 +69,11 @@ describe('frontdesk init', () => {
     await writeFile(file, JSON.stringify({ ...guarded, service: upstream.origin }));
     await eventually(async () => assert.equal((await fetch(`${gatewayUrl}/open`)).status, 200));
     const refused = await fetch(`${gatewayUrl}/open%2Fx`);
-    assert.match(await refused.text(), /other authentication/);
+    assert.match(await refused.text(), /different authentication/);
     const lenient = { cwd: directory, env: { STRICT_PATHS: 'false' } };
     const { stdout } = await runCommand(['explain', 'GET', '/open%2Fx'], lenient);
     assert.match(stdout, /open/);
-    assert.doesNotMatch(stdout, /other authentication/);
+    assert.doesNotMatch(stdout, /different authentication/);
     await rm(file);
   });
 

@@ -1,4 +1,4 @@
-/** Paths that services may read as one with other authentication, with `STRICT_PATHS` and without it. */
+/** Paths that a service could interpret as others with different authentication, with and without `STRICT_PATHS`. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import request from 'supertest';
