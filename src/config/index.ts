@@ -1,4 +1,4 @@
-/** Settings, records, limits and users, read once into plain frozen data: the names that other modules may use. */
+/** Reads settings, records, limits and users into plain frozen data. */
 
 export { giveToOwnerOf, makeFolders } from './directory.ts';
 export { type ConfigurationError, formatErrors, notWritten, type Source, systemCode } from './errors.ts';
@@ -13,7 +13,7 @@ export {
 export { credentialHeaders, type HeaderRules, type HeaderValue, type HeaderVariable } from './fields/headers.ts';
 export { compilePattern, type Pattern } from './fields/pattern.ts';
 export { delayMsMax } from './fields/values.ts';
-export { genericKey, type LimitDescriptor, type LimitDomain, shownEntry } from './limits/descriptors.ts';
+export { genericKey, type LimitDescriptor, type LimitDomain, redactedEntry } from './limits/descriptors.ts';
 export { type Algorithm, type Limit, type Unit, windowSeconds } from './limits/limit.ts';
 export { requestBounds, requestBytesMax } from './limits/request-bounds.ts';
 export { type ConfigurationRecords, configurationFrom, loadConfiguration } from './load.ts';

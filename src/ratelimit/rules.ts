@@ -5,7 +5,7 @@ import {
   type Limit,
   type LimitDescriptor,
   type LimitDomain,
-  shownEntry,
+  redactedEntry,
   type Unit,
   windowSeconds,
 } from '#config';
@@ -186,7 +186,7 @@ function compileNode(descriptor: LimitDescriptor, above: Place): Node {
     domain: above.domain,
     splitsMetrics,
     descriptor: below(above.descriptor, configured),
-    shownDescriptor: below(above.shownDescriptor, shownEntry(key, value)),
+    shownDescriptor: below(above.shownDescriptor, redactedEntry(key, value)),
     path: `${above.path}${withLength(key)}${value === undefined ? '*' : `=${withLength(value)}`}`,
   };
   return {

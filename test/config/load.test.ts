@@ -72,7 +72,7 @@ describe('loadConfiguration', () => {
     const { places, report } = await load({ 'services/a.yaml': mappingYaml('a'), 'services/b.yaml': mappingYaml('a') });
     assert.deepEqual(places, ['a services/a.yaml:1']);
     assert.deepEqual(report, [
-      'services/b.yaml:1  Mapping a: another Mapping has this name already (services/a.yaml:1)',
+      'services/b.yaml:1  Mapping a: another Mapping already has this name (services/a.yaml:1)',
       '    Rename one of the two, or remove it.',
     ]);
   });

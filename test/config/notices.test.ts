@@ -91,23 +91,23 @@ describe('processNotices', () => {
         ...minute,
         descriptors: [{ key: 'a', ...minute }],
       }),
-    /domain d \| no Mapping has labels that lead to b › a \| Compare/,
+    /domain d \| no Mapping has labels that reach b › a \| Compare/,
   );
   check(
     'a mistyped key, in the limits and in the labels',
     () => unreachable({ d: [{ g: [header('user')] }] }, { key: 'usr', ...minute }),
     /Mapping own \| no limit of the domain "d" has the key "user", did you mean "usr"\?/,
-    /domain d \| no Mapping has labels that lead to usr/,
+    /domain d \| no Mapping has labels that reach usr/,
   );
   check(
     'a mistyped value of a fixed label',
     () => unreachable({ d: [{ g: [{ generic_key: 'free' }] }] }, { key: 'generic_key', value: 'fre', ...minute }),
-    /no Mapping has labels that lead to generic_key \|/,
+    /no Mapping has labels that reach generic_key \|/,
   );
   check(
     'a host with a port, which the label of a host never has',
     () => unreachable({ d: [{ g: [header(':authority')] }] }, { key: ':authority', value: 'a.example:81', ...minute }),
-    /no Mapping has labels that lead to :authority \|/,
+    /no Mapping has labels that reach :authority \|/,
   );
   check('a host, in the spelling that its label has', () =>
     unreachable({ d: [{ g: [header(':authority')] }] }, { key: ':authority', value: 'a.example', ...minute }),
@@ -119,7 +119,7 @@ describe('processNotices', () => {
         limits: [{ domain: 'e', descriptors: [inner] }],
       }),
     /labels are for the domain "dd", which has no limits here/,
-    /domain e \| the gateway asks for the domain "d", never for this one/,
+    /domain e \| the gateway uses the domain "d", never this one/,
   );
   check('limits in a process without the gateway', () =>
     noticesOf(labelled({}), ['ratelimit'], true, { limits: [{ domain: 'e', descriptors: [inner] }] }),

@@ -1,4 +1,4 @@
-/** Limit domains with nested descriptors, as envoyproxy/ratelimit writes them. */
+/** Limit domains with nested descriptors, in the format of envoyproxy/ratelimit. */
 import * as z from 'zod';
 import {
   type ConfigDocument,
@@ -13,7 +13,7 @@ import {
 import { reportFault, strict } from '../fields/field.ts';
 import { notEmpty } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
-import { type Limit, leftOut, limitsSchema } from './limit.ts';
+import { type Limit, limitsSchema, nullishAsMissing } from './limit.ts';
 
 export interface LimitDomain {
   readonly domain: string;
@@ -21,17 +21,17 @@ export interface LimitDomain {
   readonly source: Source;
 }
 
-/** One level of a limits file; `value` undefined matches any value of `key`, and `*` in it any text. */
+/** One level of a limits file. Without a `value` it matches any value of `key`. A `*` in the value matches any text. */
 export interface LimitDescriptor {
   readonly key: string;
   readonly value: string | undefined;
-  /** All of them count; without any, requests pass. */
+  /** Every limit applies. Without limits, requests pass. */
   readonly limits: readonly Limit[];
-  /** One counter for all values that match the wildcard. */
+  /** Uses one counter for all values that match the wildcard. */
   readonly shareThreshold: boolean;
-  /** Metrics are split by value, all values of the request. */
+  /** Splits metrics by the values of the request's entries. */
   readonly detailedMetric: boolean;
-  /** Metrics of the limits here and below are split by the value of this key. */
+  /** Splits the metrics of the limits here and below by the value of this key. */
   readonly valueToMetric: boolean;
   readonly descriptors: readonly LimitDescriptor[];
   readonly source: Source;
@@ -41,7 +41,7 @@ export type LimitsResult =
   | { readonly ok: true; readonly domain: LimitDomain }
   | { readonly ok: false; readonly errors: readonly ConfigurationError[] };
 
-/** One document is one domain. */
+/** Reads a document, which defines one domain. */
 export function readLimits(document: ConfigDocument): LimitsResult {
   const read = domainSchema.safeParse(document.value);
   const faults = read.success
@@ -71,10 +71,10 @@ interface DescriptorFields {
   readonly descriptors?: readonly DescriptorFields[] | undefined;
 }
 
-/** What envoyproxy/ratelimit reads as text, numbers and truth values as they are spelled. */
+/** The keys whose values are read as text, even if they look like numbers or booleans, as in envoyproxy/ratelimit. */
 export const limitTextKeys: readonly string[] = Object.freeze(['domain', 'key', 'value', 'name']);
 
-/** A program may pass a number or a truth value; of a file it is text already. */
+/** Accepts numbers and booleans, which a program may pass. Values from a file are text already. */
 const spelled = z.preprocess(
   (value) => (['number', 'boolean'].includes(typeof value) ? String(value) : value),
   z.string(),
@@ -83,20 +83,20 @@ const spelled = z.preprocess(
 const descriptorSchema: z.ZodType<DescriptorFields> = strict({
   key: notEmpty('Write the name of a label, for example key: x-travel-user'),
   value: spelled.nullish(),
-  rate_limit: leftOut(limitsSchema),
-  shadow_mode: leftOut(z.boolean()),
-  quota_mode: leftOut(z.boolean()),
-  detailed_metric: leftOut(z.boolean()),
-  value_to_metric: leftOut(z.boolean()),
-  share_threshold: leftOut(z.boolean()),
-  descriptors: leftOut(z.lazy(() => z.array(descriptorSchema))),
-  // For the answers of envoyproxy/ratelimit, which can carry it as dynamic metadata; ours do not.
-  metadata: leftOut(z.record(z.string(), z.unknown())),
+  rate_limit: nullishAsMissing(limitsSchema),
+  shadow_mode: nullishAsMissing(z.boolean()),
+  quota_mode: nullishAsMissing(z.boolean()),
+  detailed_metric: nullishAsMissing(z.boolean()),
+  value_to_metric: nullishAsMissing(z.boolean()),
+  share_threshold: nullishAsMissing(z.boolean()),
+  descriptors: nullishAsMissing(z.lazy(() => z.array(descriptorSchema))),
+  // Accepted but not used: envoyproxy/ratelimit can return it as dynamic metadata.
+  metadata: nullishAsMissing(z.record(z.string(), z.unknown())),
 }).check((payload) => reportFault(payload, ['share_threshold'], shareFault(payload.value)));
 
 const domainSchema = strict({
   domain: notEmpty('For example: domain: gateway'),
-  descriptors: leftOut(z.array(descriptorSchema)).transform((descriptors) => descriptors ?? []),
+  descriptors: nullishAsMissing(z.array(descriptorSchema)).transform((descriptors) => descriptors ?? []),
 });
 
 const examples = {
@@ -124,8 +124,8 @@ const examples = {
 function shareFault({ value, share_threshold: shares }: DescriptorFields): Fault | undefined {
   if (!shares || value?.includes('*')) return undefined;
   return {
-    message: 'needs a value with a "*" in it',
-    remedy: 'Write value: "a*" to count all values that begin with an "a" together, or remove share_threshold.',
+    message: 'requires a value that contains a "*"',
+    remedy: 'Write value: "a*" to count all values that start with "a" together, or remove share_threshold.',
   };
 }
 
@@ -151,8 +151,8 @@ function limitsOf({ rate_limit: limits = [], shadow_mode, quota_mode }: Descript
 }
 
 /**
- * Compares key and value separately: joined by an underscore, as in envoyproxy/ratelimit, `a_b` + `c` and `a` + `b_c`
- * would clash.
+ * Finds descriptors with the same key and value. Compares the two separately: joining them with an underscore, like
+ * envoyproxy/ratelimit, would confuse `a_b` + `c` with `a` + `b_c`.
  */
 function repeatedDescriptors(
   fields: readonly DescriptorFields[],
@@ -172,12 +172,12 @@ function repeatedDescriptors(
 }
 
 /**
- * The key of Envoy's labels whose value is a word of the configuration; it names a kind of request, and is no secret.
+ * The key of Envoy's labels whose value is fixed in the configuration. It names a kind of request and is not a secret.
  */
 export const genericKey = 'generic_key';
 
-/** An entry of a descriptor for people who may not read the files: `user`, or `user=…` for one user. */
-export function shownEntry(key: string, value: string | undefined): string {
+/** Formats a descriptor entry for people who may not read the files: `user`, or `user=…` if it has a value. */
+export function redactedEntry(key: string, value: string | undefined): string {
   if (value === undefined) return key;
   return `${key}=${key === genericKey ? value : '…'}`;
 }

@@ -1,4 +1,4 @@
-/** One limit of a descriptor, or several: unit, window, algorithm and burst, and what of these cannot be combined. */
+/** The limits of a descriptor: unit, window, algorithm and burst, and which of these cannot be combined. */
 import * as z from 'zod';
 import { didYouMean, type Fault } from '../errors.ts';
 import { lengthFault, reportFault, strict, text } from '../fields/field.ts';
@@ -7,28 +7,28 @@ import { quote } from '../quote.ts';
 
 export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
 
-/** How a limit counts; src/ratelimit describes each exactly. */
+/** The algorithm by which a limit counts. src/ratelimit describes each in detail. */
 export type Algorithm = 'fixed_window' | 'sliding_window' | 'token_bucket';
 
 /**
- * So many requests per `unitMultiplier` × `unit`. `unlimited` has no unit and no number (they read `'second'` and 0).
+ * Allows `requestsPerUnit` requests per `unitMultiplier` × `unit`. If `unlimited`, they have no meaning.
  */
 export interface Limit {
   readonly unit: Unit;
-  /** 30 with `'second'` is half a minute. @default 1 */
+  /** Multiplies the unit: 30 with `'second'` is half a minute. @default 1 */
   readonly unitMultiplier: number;
   readonly requestsPerUnit: number;
   readonly unlimited: boolean;
   readonly name: string | undefined;
   /** Names of the limits that this one replaces when both apply to the same request. */
   readonly replaces: readonly string[];
-  /** Counts, and never denies. */
+  /** Counts requests but never denies them. */
   readonly shadowMode: boolean;
-  /** An exhausted limit denies a request only with all other limits of the request that are in quota mode. */
+  /** Denies a request only if all limits in quota mode that apply to the request are exhausted. */
   readonly quotaMode: boolean;
   /** @default 'fixed_window' */
   readonly algorithm: Algorithm;
-  /** The capacity of a token bucket; undefined: `requestsPerUnit`. */
+  /** The capacity of a token bucket. @default requestsPerUnit */
   readonly burst: number | undefined;
 }
 
@@ -45,25 +45,25 @@ const unitSeconds: Readonly<Record<Unit, number>> = Object.freeze({
 const units = Object.keys(unitSeconds);
 const algorithms: readonly Algorithm[] = ['fixed_window', 'sliding_window', 'token_bucket'];
 
-/** A century: microseconds since the epoch stay exact numbers for longer than that. */
+/** A century, which is short enough for microseconds since the epoch to remain exact numbers. */
 const secondsMax = 100 * unitSeconds.year;
 
-// uint32 on the wire.
+/** The maximum of a uint32, which the protocol uses. */
 const numberMax = 4_294_967_295;
 
-/** A name is written into two headers of each response. */
+/** Bounds the name because it appears in two headers of each response. */
 const nameLengthMax = 128;
 
 const replacedRemedy = 'Write the name of the limit to replace, for example replaces: [{ name: per user }].';
 
-/** `rate_limit` as in the file, but for `shadowMode` and `quotaMode`, which belong to the descriptor. */
+/** `rate_limit` in a file. It lacks `shadow_mode` and `quota_mode`, which are fields of the descriptor. */
 const fieldsSchema = strict({
-  unit: leftOut(text(unitFault)),
+  unit: nullishAsMissing(text(unitFault)),
   unit_multiplier: wholeNumber(1, numberMax).optional(),
-  requests_per_unit: leftOut(wholeNumber(0, numberMax)),
-  unlimited: leftOut(z.boolean()),
-  name: leftOut(text((name) => lengthFault(name, nameLengthMax))),
-  replaces: leftOut(z.array(strict({ name: notEmpty(replacedRemedy) }))),
+  requests_per_unit: nullishAsMissing(wholeNumber(0, numberMax)),
+  unlimited: nullishAsMissing(z.boolean()),
+  name: nullishAsMissing(text((name) => lengthFault(name, nameLengthMax))),
+  replaces: nullishAsMissing(z.array(strict({ name: notEmpty(replacedRemedy) }))),
   algorithm: text(algorithmFault).optional(),
   burst: wholeNumber(1, numberMax).optional(),
 });
@@ -79,13 +79,13 @@ const listSchema = z
   .array(limitSchema)
   .check((payload) => reportFault(payload, [], payload.value.length === 0 ? emptyList : clashFault(payload.value)));
 
-/** One map or a list of maps. */
+/** A map, or a list of maps. */
 export const limitsSchema = either<readonly Limit[]>((value) =>
   Array.isArray(value) ? listSchema : limitSchema.transform((limit) => [limit]),
 );
 
-/** A key without a value is as good as none, as in envoyproxy/ratelimit. */
-export function leftOut<Schema extends z.ZodType>(schema: Schema) {
+/** Makes a field optional and treats a key without a value as missing, like envoyproxy/ratelimit. */
+export function nullishAsMissing<Schema extends z.ZodType>(schema: Schema) {
   return z.preprocess((value) => value ?? undefined, schema.optional());
 }
 
@@ -108,7 +108,7 @@ function unitOf(name: string | undefined): Unit | undefined {
   return units.find((unit) => unit === name?.toLowerCase()) as Unit | undefined;
 }
 
-/** The first fault of a limit whose fields are valid on their own. */
+/** Returns the first fault of a limit whose fields are valid individually. */
 function limitFault(given: LimitFields, limit: Limit): Fault | undefined {
   if (limit.unlimited) return unlimitedFault(given) ?? selfFault(limit);
   return incompleteFault(given) ?? burstFault(limit) ?? windowFault(limit) ?? selfFault(limit);
@@ -119,7 +119,7 @@ function unlimitedFault(given: LimitFields): Fault | undefined {
   const counting = Object.entries({ unit, unit_multiplier, algorithm, burst });
   const others = counting.filter(([, value]) => value !== undefined).map(([key]) => key);
   if (others.length === 0) return undefined;
-  return { message: `is unlimited and has ${others.join(' and ')} as well`, remedy: keepUnlimited };
+  return { message: `combines unlimited with ${others.join(' and ')}`, remedy: keepUnlimited };
 }
 
 const keepUnlimited = 'Keep unlimited: true alone, or remove it.';
@@ -150,25 +150,24 @@ function burstFault({ algorithm, burst, requestsPerUnit }: Limit): Fault | undef
 function windowFault(limit: Limit): Fault | undefined {
   if (memorySeconds(limit) <= secondsMax) return undefined;
   return {
-    message: 'counts over more than a hundred years',
-    remedy: 'Give it a shorter window; a token bucket needs burst / requests_per_unit windows to fill up.',
+    message: 'has a window of more than a hundred years',
+    remedy: 'Use a shorter window. A token bucket takes burst / requests_per_unit windows to fill up.',
   };
 }
 
-/** The window of a limit in seconds; as in envoyproxy/ratelimit a month is 30 days, a year 365. */
+/** Returns the window of a limit in seconds. A month has 30 days and a year 365, as in envoyproxy/ratelimit. */
 export function windowSeconds({ unit, unitMultiplier }: Pick<Limit, 'unit' | 'unitMultiplier'>): number {
   return unitSeconds[unit] * unitMultiplier;
 }
 
 /**
- * How long a counter of the limit matters: its window, or the time in which an empty token bucket fills up, whichever
- * is longer.
+ * Returns how long a counter must be remembered: the window, or the time to fill an empty token bucket if that is longer.
  */
 function memorySeconds(limit: Limit): number {
   const window = windowSeconds(limit);
   const { algorithm, requestsPerUnit } = limit;
   if (algorithm !== 'token_bucket' || requestsPerUnit === 0) return window;
-  // Each request's part is rounded up to a microsecond.
+  // The limiter rounds the time for each request up to a microsecond.
   return Math.max(window, (limit.burst ?? requestsPerUnit) * Math.max(window / requestsPerUnit, 1e-6));
 }
 
@@ -176,24 +175,24 @@ function selfFault({ name, replaces }: Limit): Fault | undefined {
   if (name === undefined || !replaces.includes(name)) return undefined;
   return {
     message: `replaces ${quote(name)}, which is its own name`,
-    remedy: 'Name the limit that it replaces, or remove replaces.',
+    remedy: 'Write the name of the limit to replace, or remove replaces.',
   };
 }
 
 const emptyList: Fault = {
   message: 'is an empty list',
-  remedy: 'Leave rate_limit out to let pass, or write rate_limit: { unit: minute, requests_per_unit: 10 }.',
+  remedy: 'Remove rate_limit to allow all requests, or write rate_limit: { unit: minute, requests_per_unit: 10 }.',
 };
 
-/** What is wrong with the limits of one descriptor together. */
+/** Returns the conflict between the limits of one descriptor, if there is one. */
 function clashFault(limits: readonly Limit[]): Fault | undefined {
   if (limits.length > 1 && limits.some(({ unlimited }) => unlimited))
-    return { message: 'is unlimited and has other limits as well', remedy: keepUnlimited };
+    return { message: 'combines an unlimited entry with other limits', remedy: keepUnlimited };
   const counters = limits.map((limit) => `${limit.algorithm} of ${windowSeconds(limit)} s`);
   const repeated = counters.find((counter, index) => counters.indexOf(counter) !== index);
   if (repeated === undefined) return undefined;
   return {
-    message: `has two limits that count alike (${repeated.replace('_', ' ')})`,
+    message: `has two limits with the same algorithm and window (${repeated.replace('_', ' ')})`,
     remedy: 'Keep the stricter one, or give one of them another unit, unit_multiplier or algorithm.',
   };
 }
@@ -208,9 +207,9 @@ function algorithmFault(name: string): Fault | undefined {
     : notAmong(algorithms, ['an algorithm', 'algorithms'], name);
 }
 
-function notAmong(known: readonly string[], [one, all]: readonly [string, string], word: string): Fault {
+function notAmong(known: readonly string[], [singular, plural]: readonly [string, string], word: string): Fault {
   return {
-    message: `${quote(word)} is not ${one}${didYouMean(word, known)}`,
-    remedy: `The ${all} are ${known.join(', ')}.`,
+    message: `${quote(word)} is not ${singular}${didYouMean(word, known)}`,
+    remedy: `The ${plural} are ${known.join(', ')}.`,
   };
 }

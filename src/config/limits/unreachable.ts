@@ -1,4 +1,4 @@
-/** Limits that no label can reach, and labels that no limit names: a typing mistake must not be silent. */
+/** Notices about limits that no label can reach and labels without a limit, which may be typing mistakes. */
 import { type ConfigurationError, didYouMean } from '../errors.ts';
 import type { Configuration } from '../model.ts';
 import { quote } from '../quote.ts';
@@ -8,25 +8,25 @@ import type { Mapping } from '../records/mapping.ts';
 import { flatMapInParts, forEachInParts, type Work } from '../work.ts';
 import type { LimitDescriptor, LimitDomain } from './descriptors.ts';
 
-/** For a gateway and a limiter in one process, `domain` being the one that the gateway asks for. */
+/** Compares the labels and limits of a gateway and limiter in the same process. The gateway uses `domain`. */
 export function* unreachableNotices({ mappings, limits }: Configuration, domain: string): Work<ConfigurationError[]> {
   const labelled = mappings.filter(({ redirect }) => redirect === undefined);
   const reached = new Set<Place>();
-  const asked = limits.find((one) => one.domain === domain);
+  const used = limits.find((one) => one.domain === domain);
   yield* forEachInParts(labelled, (mapping) => {
     for (const group of mapping.labels[domain] ?? [])
-      for (const place of placesAfter(group, mapping, asked?.descriptors ?? [])) reached.add(place);
+      for (const place of placesAfter(group, mapping, used?.descriptors ?? [])) reached.add(place);
   });
-  const keys = asked && keysOf(asked.descriptors);
+  const keys = used && keysOf(used.descriptors);
   return [
     ...(yield* flatMapInParts(labelled, (mapping) => labelNotices(mapping, domain, keys, limits))),
-    ...limits.flatMap((one) => (one === asked ? limitNotices(one, reached) : [domainNotice(one, domain)])),
+    ...limits.flatMap((one) => (one === used ? limitNotices(one, reached) : [domainNotice(one, domain)])),
   ];
 }
 
 type Place = Pick<LimitDescriptor, 'descriptors'>;
 
-/** The descriptors that a request with the labels of the group can end at. */
+/** Returns the descriptors that a request with the labels of the group can reach. */
 function placesAfter({ labels }: LabelGroup, mapping: Mapping, descriptors: LimitDescriptor['descriptors']) {
   let places: readonly Place[] = [{ descriptors }];
   for (const label of labels) {
@@ -44,7 +44,7 @@ function canMatch({ key, value }: LimitDescriptor, label: Label, { service }: Ma
   if (key !== label.name) return false;
   if (value === undefined || value.includes('*')) return true;
   if (label.kind === 'generic_key') return value === label.value;
-  // As the label has it: in lower case, and without port and dot at the end.
+  // The label sends the host in lower case, without a port or trailing dot.
   if (label.kind === 'header' && label.header === 'host') return !/[A-Z]|:\d+$|\.$/.test(value);
   return label.kind !== 'destination_cluster' || value === service;
 }
@@ -53,12 +53,12 @@ function limitNotices({ domain, descriptors }: LimitDomain, reached: ReadonlySet
   const walk = (some: readonly LimitDescriptor[], above: string): ConfigurationError[] =>
     some.flatMap((descriptor) => {
       const { key, limits, descriptors: below, source } = descriptor;
-      // Without values, which may be secrets; the line says which descriptor it is.
+      // Omits values, which may be secrets. The line number identifies the descriptor.
       const path = `${above}${key}`;
       const isMissed = (limits.length > 0 || below.length === 0) && !reached.has(descriptor);
       return [
         ...(isMissed
-          ? [notice(source, `domain ${domain}`, `no Mapping has labels that lead to ${path}`, checkKeys)]
+          ? [notice(source, `domain ${domain}`, `no Mapping has labels that reach ${path}`, checkKeys)]
           : []),
         ...walk(below, `${path} › `),
       ];
@@ -66,37 +66,32 @@ function limitNotices({ domain, descriptors }: LimitDomain, reached: ReadonlySet
   return walk(descriptors, '');
 }
 
-const checkKeys = 'Compare its keys, values and their order with the labels of the mappings; or remove it.';
+const checkKeys = 'Compare its keys, values and their order with the labels of the mappings, or remove it.';
 
-function domainNotice({ domain, source }: LimitDomain, asked: string): ConfigurationError {
-  const remedy = 'Rename one of the two, or keep these limits for other proxies that ask here.';
-  return notice(
-    source,
-    `domain ${domain}`,
-    `the gateway asks for the domain ${quote(asked)}, never for this one`,
-    remedy,
-  );
+function domainNotice({ domain, source }: LimitDomain, used: string): ConfigurationError {
+  const remedy = 'Rename one of the two, or ignore this if other proxies use these limits.';
+  return notice(source, `domain ${domain}`, `the gateway uses the domain ${quote(used)}, never this one`, remedy);
 }
 
-/** `keys`: of the limits of the domain that is asked for, if it has any. */
+/** `keys` are those of the limits in the domain that the gateway uses, if it has limits. */
 function labelNotices(
   mapping: Mapping,
-  asked: string,
+  used: string,
   keys: ReadonlySet<string> | undefined,
   limits: readonly LimitDomain[],
 ): ConfigurationError[] {
   return Object.entries(mapping.labels).flatMap(([domain, groups]) => {
-    const say = (message: string, remedy: string) => notice(mapping.source, fullName(mapping), message, remedy);
-    if (keys === undefined || domain !== asked) {
+    const noticeOf = (message: string, remedy: string) => notice(mapping.source, fullName(mapping), message, remedy);
+    if (keys === undefined || domain !== used) {
       const names = limits.map((one) => one.domain);
       const message = `labels are for the domain ${quote(domain)}, which has no limits here${didYouMean(domain, names)}`;
-      return [say(message, `The gateway asks for ${quote(asked)}; its limits are in ratelimit/*.yaml.`)];
+      return [noticeOf(message, `The gateway uses ${quote(used)}, whose limits are in ratelimit/*.yaml.`)];
     }
     const unknown = new Set(
       groups.flatMap(({ labels }) => labels.map(({ name }) => name)).filter((key) => !keys.has(key)),
     );
     return [...unknown].map((key) =>
-      say(
+      noticeOf(
         `no limit of the domain ${quote(domain)} has the key ${quote(key)}${didYouMean(key, [...keys])}`,
         'Correct the label, add a limit for it, or remove it.',
       ),

@@ -1,4 +1,4 @@
-/** The rows of an AuthService: which service says who a client is, and what it may read and set. */
+/** The fields of an AuthService: the service that authenticates clients, and the headers that it may read and set. */
 import * as z from 'zod';
 import { identityHeaders, secured } from '../ambassador/readers.ts';
 import type { Fault } from '../errors.ts';
@@ -14,7 +14,7 @@ const cacheMsMax = 60_000;
 
 const realmLengthMax = 100;
 
-/** The body is in memory while the auth service is asked. */
+/** The body is buffered in memory while the auth service is called. */
 const bodyBytesMax = 10_485_760;
 
 const bodyFields = {
@@ -34,7 +34,7 @@ export const authServiceFields = {
     name: 'auth_service',
     schema: serviceReference(['http', 'https']),
     type: 'service reference',
-    docs: 'The service that is asked.',
+    docs: 'The service to call.',
     example: 'auth',
     ambassador: secured('auth_service'),
   }),
@@ -43,14 +43,14 @@ export const authServiceFields = {
     schema: z.literal('http'),
     type: '`http`',
     default: 'http',
-    docs: 'The only protocol.',
+    docs: 'The only supported protocol.',
     example: 'http',
   }),
   isDefault: field({
     name: 'default',
     ...flag,
     default: true,
-    docs: "Asked for mappings that name no `auth_service`. At most one may be; without one, each mapping names one or bypasses auth, and the gateway's own pages behind auth are not served.",
+    docs: "Whether mappings without an `auth_service` use this one. At most one AuthService can be the default. Without a default, each mapping must name one or bypass auth, and the gateway's own pages that require auth are not served.",
     example: 'false',
   }),
   pathPrefix: field({
@@ -59,7 +59,7 @@ export const authServiceFields = {
     type: 'path',
     default: '',
     shownDefault: 'none',
-    docs: 'Put before the path that is asked about.',
+    docs: "Prepended to the request's path.",
     example: '/extauth',
   }),
   allowedRequestHeaders: field({
@@ -67,7 +67,7 @@ export const authServiceFields = {
     schema: z.array(headerName(framingFault)),
     type: 'list',
     default: [],
-    docs: 'Headers of the client that the service gets, beside the usual ones.',
+    docs: 'Request headers to send to the auth service, in addition to the usual ones.',
     example: '[X-Api-Key]',
   }),
   allowedAuthorizationHeaders: field({
@@ -75,7 +75,7 @@ export const authServiceFields = {
     schema: z.array(headerName(identityFault)),
     type: 'list',
     default: [],
-    docs: 'Headers of its answer that go to the service of the mapping. Only it can set them: they are removed from what clients send.',
+    docs: "Headers of its response to forward to the mapping's service. No one else can set them: they are removed from clients' requests.",
     example: '[X-Travel-User]',
     ambassador: identityHeaders,
   }),
@@ -83,7 +83,7 @@ export const authServiceFields = {
     name: 'remove_authorization',
     ...flag,
     default: false,
-    docs: 'Services do not get the `Authorization` that it was asked about.',
+    docs: "Removes the client's `Authorization` from requests to services.",
     example: 'true',
   }),
   addAuthHeaders: field({
@@ -92,21 +92,21 @@ export const authServiceFields = {
     type: 'map',
     default: [],
     shownDefault: '`{}`',
-    docs: 'Sent in place of what the client sent under these names, `Host` among them.',
+    docs: "Headers to send to the auth service instead of the client's; may include `Host`.",
     example: '{ X-Asked-By: gateway }',
   }),
   includeBody: optional({
     name: 'include_body',
     schema: mapOf(bodyFields),
     type: 'map',
-    docs: '`max_bytes` (at most 10 MiB) of the body are sent; without `allow_partial` a larger one is 413.',
+    docs: 'Sends up to `max_bytes` (at most 10 MiB) of the body. Without `allow_partial`, a larger body gets a 413.',
     example: '{ max_bytes: 4096, allow_partial: true }',
   }),
   timeoutMs: field({
     name: 'timeout_ms',
     ...milliseconds(),
     default: 5000,
-    docs: 'Until its whole answer.',
+    docs: 'How long to wait for its whole response.',
     example: '5000',
   }),
   statusOnError: field({
@@ -115,21 +115,21 @@ export const authServiceFields = {
     type: 'map',
     default: 503,
     shownDefault: '`{ code: 503 }`',
-    docs: 'The status when it is down, slow or answers 5xx.',
+    docs: 'The response status when it is down, too slow or responds with 5xx.',
     example: '{ code: 503 }',
   }),
   failureModeAllow: field({
     name: 'failure_mode_allow',
     ...flag,
     default: false,
-    docs: 'Lets such requests through without an identity.',
+    docs: 'Lets requests through without an identity when it is down, too slow or responds with 5xx.',
   }),
   realm: optional({
     name: 'realm',
     schema: text(realmFault),
     type: 'text',
     shownDefault: '`api`; `travel` in the demo',
-    docs: "What browsers show when they ask for a password of this process's users.",
+    docs: "The realm that browsers show in the password prompt for this process's users.",
     example: 'orders',
   }),
   cacheMs: field({
@@ -137,7 +137,7 @@ export const authServiceFields = {
     schema: wholeNumber(0, cacheMsMax),
     type: 'milliseconds',
     default: 0,
-    docs: 'How long a positive answer is reused for the same request by the same client; at most 60000.',
+    docs: 'How long a positive response is cached for the same request by the same client; at most 60000.',
     example: '1000',
   }),
 };
@@ -152,25 +152,28 @@ function cacheFault({ includeBody, cacheMs = 0 }: Given<typeof authServiceFields
   if (includeBody === undefined || cacheMs === 0) return undefined;
   return {
     message: 'cannot be combined with include_body',
-    remedy: 'Keep one of the two: an answer that depends on the body is right for that body alone.',
+    remedy: 'Keep one of the two: a response that depends on the body cannot be reused for another body.',
   };
 }
 
-/** Clients cannot send the listed headers: without some of them no request would work, without others no client could log in. */
+/**
+ * Rejects framing and credential headers: listed headers are removed from requests, and clients could not log in
+ * without these.
+ */
 function identityFault(name: string): Fault | undefined {
-  const remedy = 'Remove it: each listed header is removed from what clients send.';
+  const remedy = "Remove it: listed headers are removed from clients' requests.";
   if (framingFault(name) !== undefined) return { message: `${quote(name)} frames the request`, remedy };
   return credentialHeaders.includes(name)
-    ? { message: `${quote(name)} is what the auth service checks`, remedy }
+    ? { message: `${quote(name)} carries the credentials that the auth service checks`, remedy }
     : undefined;
 }
 
-/** A public auth service may know itself by its own `Host` alone. */
+/** Allows `Host`, because a public auth service may only accept requests with its own. */
 function sentFault(name: string): Fault | undefined {
   return name === 'host' ? undefined : framingFault(name);
 }
 
-/** It is part of a header. */
+/** Restricts the realm to text that fits in a header. */
 function realmFault(realm: string): Fault | undefined {
   if (/^[ -~]+$/.test(realm) && realm.length <= realmLengthMax) return undefined;
   return {

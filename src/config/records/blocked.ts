@@ -1,26 +1,28 @@
-/** The requests of a broken Mapping, which are blocked so that none falls through to a mapping that may be open. */
+/** Blocks the requests of a broken Mapping, so that they do not fall through to another mapping that may be open. */
 import { type PlacedFault, type Source, suggestion } from '../errors.ts';
 import { mapInParts, type Work } from '../work.ts';
 import type { Mapping } from './mapping.ts';
 import { mappingFields } from './mapping-fields.ts';
 import { type MatchFields, matchKey, type RequestMatch, requestMatchOf } from './match.ts';
 
-/** Which requests a broken Mapping was for, in its own place in the order of trial. */
+/** The requests that a broken Mapping would match. It has the same place in the matching order as the Mapping. */
 export interface BlockedMatch extends RequestMatch {
   readonly name: string;
-  /** False: the Mapping asks for no credentials. */
+  /** False when the Mapping requires no credentials. */
   readonly isGuard: boolean;
   readonly source: Source;
 }
 
-/** What follows from a Mapping that cannot be read. */
+/** The consequences of a Mapping that cannot be read. */
 export interface Containment {
   readonly blocked: readonly BlockedMatch[];
-  /** False: which requests it guarded is unknown, so the rest cannot be served safely. */
+  /** False when the requests that it guarded are unknown, so that the rest cannot be served safely. */
   readonly isContained: boolean;
 }
 
-/** For a Mapping with these faults. A fault in its match, or a key that may be part of it, makes the match unknown. */
+/**
+ * Finds the requests to block for a Mapping with these faults. They are unknown if a fault may affect its conditions.
+ */
 export function containMapping(
   fields: Readonly<Record<string, unknown>>,
   faults: readonly PlacedFault[],
@@ -43,13 +45,13 @@ const matchKeys = [
 const matchNames = new Set(matchKeys.map((key) => mappingFields[key].name));
 const names = ['apiVersion', 'kind', ...Object.values(mappingFields).map(({ name }) => name)];
 
-/** A mistyped key counts as the field that it is near to, and as part of the match when it is near to none. */
+/** Treats a mistyped key as the most similar field, and as part of the match if no field is similar. */
 function isOfMatch({ path: [key] }: PlacedFault): boolean {
   const name = typeof key === 'string' ? suggestion(key, names) : undefined;
   return name === undefined || matchNames.has(name);
 }
 
-/** Undefined when a field of the match is missing or cannot be read. */
+/** Returns undefined when a field of the match is missing or invalid. */
 function readMatch(fields: Readonly<Record<string, unknown>>): RequestMatch | undefined {
   const match: Record<string, unknown> = {};
   for (const key of matchKeys) {
@@ -60,11 +62,11 @@ function readMatch(fields: Readonly<Record<string, unknown>>): RequestMatch | un
     if (!read.success) return undefined;
     match[key] = read.data;
   }
-  // Every key is filled in, which the loop cannot prove to the compiler.
+  // The loop fills in every key, but the compiler cannot verify that.
   return requestMatchOf(match as unknown as MatchFields);
 }
 
-/** The requests of a mapping that cannot be served beside another record. */
+/** Returns the requests to block for a valid mapping that is in conflict with another record. */
 export function blockedByMapping(mapping: Mapping): readonly BlockedMatch[] {
   if (mapping.shadow) return [];
   const { name, prefix, prefixMatch, caseSensitive, host, method, headers, queryParameters, precedence } = mapping;
@@ -73,8 +75,8 @@ export function blockedByMapping(mapping: Mapping): readonly BlockedMatch[] {
 }
 
 /**
- * Leaves out the blocks whose requests a mapping of the same match may take: a good canary goes on without the broken
- * one. An open mapping never takes what the broken one guarded.
+ * Removes the blocks whose requests a valid mapping with the same match may serve: a good canary continues without the
+ * broken one. An open mapping never serves requests that the broken one guarded.
  */
 export function* blocksBeside(
   mappings: readonly Mapping[],
@@ -94,7 +96,7 @@ export function* keysOf(matches: readonly RequestMatch[]): Work<ReadonlySet<stri
   return new Set(yield* mapInParts(matches, matchKey));
 }
 
-/** A redirect asks no auth service either. */
+/** Reports whether the mapping requires no authentication. A redirect never does. */
 export function isOpen({ bypassAuth, redirect }: Mapping): boolean {
   return bypassAuth || redirect !== undefined;
 }

@@ -1,4 +1,4 @@
-/** Rules between records: unique names, one default, known auth services, protected identity headers, weights and shadows of the same match. */
+/** Rules between records: unique names, one default, known auth services, identity headers, weights and shadows. */
 import { type ConfigurationError, didYouMean, type Fault } from '../errors.ts';
 import { quote } from '../quote.ts';
 import { flatMapInParts, forEachInParts, type Work } from '../work.ts';
@@ -15,11 +15,14 @@ export interface Kept<T> {
 }
 
 export interface Compatible extends Kept<GatewayRecord> {
-  /** The requests of mappings that are not kept. */
+  /** The requests to block because their mappings were dropped. */
   readonly blocked: readonly BlockedMatch[];
 }
 
-/** Of records that clash the first stays, so that a later mistake neither moves a route nor opens a guarded one. */
+/**
+ * Keeps the first of several records in conflict, so that a later mistake neither moves a route nor opens a guarded
+ * one.
+ */
 export function* keepCompatible(records: readonly GatewayRecord[]): Work<Compatible> {
   const named = yield* keepFirst(records, fullName, sameName);
   const single = yield* keepFirst(named.kept, singleKey, notSingle);
@@ -36,7 +39,7 @@ export function* keepCompatible(records: readonly GatewayRecord[]): Work<Compati
   };
 }
 
-/** The requests of mappings that are not kept, but for those that an earlier one of the same match takes. */
+/** Returns the requests of dropped mappings, except those that an earlier mapping with the same match serves. */
 function* blockedAmong(
   records: readonly GatewayRecord[],
   kept: ReadonlySet<GatewayRecord>,
@@ -54,7 +57,7 @@ function* blockedAmong(
   );
 }
 
-/** The first record of each key, and an error for every later one. Records without a key all stay. */
+/** Keeps the first record of each key, with an error for every later one. Keeps all records without a key. */
 export function* keepFirst<T>(
   records: readonly T[],
   keyOf: (record: T) => string | undefined,
@@ -76,7 +79,7 @@ export function* keepFirst<T>(
   return { kept, errors };
 }
 
-/** `Mapping hotel`, as errors name it. */
+/** Returns the name that errors show, such as `Mapping hotel`. */
 export function fullName({ kind, name }: Pick<GatewayRecord, 'kind' | 'name'>): string {
   return `${kind} ${name}`;
 }
@@ -87,11 +90,14 @@ function errorOf(record: GatewayRecord, fault: Fault, other?: GatewayRecord): Co
 }
 
 function sameName(later: GatewayRecord, first: GatewayRecord): ConfigurationError {
-  const message = `another ${first.kind} has this name already`;
+  const message = `another ${first.kind} already has this name`;
   return errorOf(later, { message, remedy: 'Rename one of the two, or remove it.' }, first);
 }
 
-/** The same key for records of which there can be one: the default auth service, the rate-limit service, the version of a prefix. */
+/**
+ * Returns equal keys for records that exclude each other: default auth services, rate-limit services, versions of a
+ * prefix.
+ */
 function singleKey(record: GatewayRecord): string | undefined {
   if (record.kind === 'Version') return `${record.kind} ${record.prefix}`;
   const isSingle = record.kind === 'RateLimitService' || (record.kind === 'AuthService' && record.isDefault);
@@ -105,20 +111,20 @@ function notSingle(later: GatewayRecord, first: GatewayRecord): ConfigurationErr
 function notSingleFault(later: GatewayRecord, first: string): Fault {
   switch (later.kind) {
     case 'AuthService': {
-      const remedy = `Set default: false, and auth_service: ${later.name} in the mappings that it is for.`;
-      return { message: `${first} is the default already`, remedy };
+      const remedy = `Set default: false here, and auth_service: ${later.name} in the mappings that use it.`;
+      return { message: `${first} is already the default`, remedy };
     }
     case 'Version':
       return { message: `${first} already has the prefix ${later.prefix}`, remedy: 'Keep one of the two.' };
     default:
       return {
-        message: `there is already ${first}, and only one is supported`,
+        message: `${first} already exists, and only one ${later.kind} is supported`,
         remedy: `Keep one ${later.kind}.`,
       };
   }
 }
 
-/** Leaves out a mapping whose auth service is missing: it would be open, or ask another one. */
+/** Drops mappings whose auth service is missing: they would be open, or would use another one. */
 function* keepAuthenticated(mappings: readonly Mapping[], services: readonly AuthService[]): Work<Kept<Mapping>> {
   const identity = new Map(
     services.flatMap((service) => service.allowedAuthorizationHeaders.map((name) => [name, service.name])),
@@ -142,17 +148,20 @@ function serviceFault(mapping: Mapping, names: ReadonlySet<string>, hasDefault: 
     if (names.has(authService)) return undefined;
     return {
       message: `there is no AuthService ${quote(authService)}${didYouMean(authService, names)}`,
-      remedy: `Write an AuthService of this name${names.size === 0 ? '' : `, or name one of ${[...names].join(', ')}`}.`,
+      remedy: `Add an AuthService with this name${names.size === 0 ? '' : `, or use one of ${[...names].join(', ')}`}.`,
     };
   }
   if (hasDefault || bypassAuth || redirect !== undefined) return undefined;
   return {
-    message: 'names no auth_service, and no AuthService is the default',
-    remedy: `Name one: auth_service: ${[...names][0]}; or set default: true in one AuthService.`,
+    message: 'has no auth_service, and no AuthService is the default',
+    remedy: `Set auth_service: ${[...names][0]} here, or default: true in one AuthService.`,
   };
 }
 
-/** Identity headers come from the auth service alone: they are removed from requests, and must reach the service unchanged. */
+/**
+ * Identity headers come from the auth service only. They are removed from clients' requests and must reach the service
+ * unchanged.
+ */
 function identityFault(
   mapping: Mapping,
   identity: ReadonlyMap<string, string>,
@@ -161,7 +170,7 @@ function identityFault(
   if (added !== undefined) {
     return {
       message: `add_request_headers sets ${quote(added.name)}, which only AuthService ${identity.get(added.name)} can set`,
-      remedy: 'Choose another name: services rely on this header for who the client is.',
+      remedy: 'Choose another name: services rely on this header to identify the client.',
     };
   }
   const matched = mapping.headers.find(({ name }) => identity.has(name));
@@ -169,12 +178,15 @@ function identityFault(
   return {
     message: `matches the header ${quote(matched.name)}, which is removed before mappings are matched`,
     remedy: `Remove it: AuthService ${identity.get(matched.name)} sets it after the mapping is chosen.`,
-    // No request has the header, so a block with this match would hold none back.
+    // No request has the header at this point, so blocking this match would have no effect.
     isContained: mapping.bypassAuth,
   };
 }
 
-/** Mappings with the same match are canaries with weights, or a shadow; anything else is a mistake. The first ones that fit stay. */
+/**
+ * Allows several mappings with the same match only as weighted canaries and a shadow. Keeps the first ones that fit
+ * together.
+ */
 function* keepGroups(mappings: readonly Mapping[]): Work<Kept<Mapping>> {
   const groups = new Map<string, Mapping[]>();
   yield* forEachInParts(mappings, (mapping) => {
@@ -189,7 +201,7 @@ function* keepGroups(mappings: readonly Mapping[]): Work<Kept<Mapping>> {
   return { kept: mappings.filter((mapping) => !dropped.has(fullName(mapping))), errors };
 }
 
-/** At most one error for each mapping. */
+/** Returns at most one error for each mapping. */
 function groupErrors(group: readonly Mapping[]): readonly ConfigurationError[] {
   const errors: ConfigurationError[] = [];
   const members: Mapping[] = [];
@@ -200,7 +212,7 @@ function groupErrors(group: readonly Mapping[]): readonly ConfigurationError[] {
     else if (mapping.shadow) shadow = mapping;
     else members.push(mapping);
   }
-  return [...errors, ...(errors.length === 0 ? missingWeight(members) : []), ...shadowOfNothing(shadow, members)];
+  return [...errors, ...(errors.length === 0 ? missingWeight(members) : []), ...shadowWithoutTarget(shadow, members)];
 }
 
 interface Clash {
@@ -210,8 +222,8 @@ interface Clash {
 
 function shadowClash(shadow: Mapping | undefined): Clash | undefined {
   if (shadow === undefined) return undefined;
-  const message = `Mapping ${shadow.name} is the shadow of these requests already`;
-  return { fault: { message, remedy: 'Keep one shadow: it gets copies of what the others get.' }, other: shadow };
+  const message = `Mapping ${shadow.name} already is the shadow for these requests`;
+  return { fault: { message, remedy: 'Keep only one shadow for the same match.' }, other: shadow };
 }
 
 function memberClash(mapping: Mapping, members: readonly Mapping[]): Clash | undefined {
@@ -220,32 +232,32 @@ function memberClash(mapping: Mapping, members: readonly Mapping[]): Clash | und
   return secondWithoutWeight(mapping, members) ?? overweight(mapping, members, first) ?? disagreement(mapping, first);
 }
 
-/** One mapping may be without a weight: it gets what the others leave. */
+/** Allows one mapping without a weight, which gets the rest of the requests. */
 function secondWithoutWeight(mapping: Mapping, members: readonly Mapping[]): Clash | undefined {
   const other = members.find(({ weight }) => weight === undefined);
   if (mapping.weight !== undefined || other === undefined) return undefined;
   const message = isPathAlone(mapping)
     ? `the prefix ${quote(mapping.prefix)} already belongs to Mapping ${other.name}`
     : `Mapping ${other.name} matches the same requests under ${quote(mapping.prefix)}`;
-  const remedy = 'Give the two mappings different conditions; or one of them a weight, which shares the requests.';
+  const remedy = 'Give the two mappings different conditions, or split the requests by giving one of them a weight.';
   return { fault: { message, remedy }, other };
 }
 
 function overweight(mapping: Mapping, members: readonly Mapping[], first: Mapping): Clash | undefined {
   const sum = weightOf([...members, mapping]);
   if (sum <= 100) return undefined;
-  const message = `with its weight ${mapping.weight} the mappings of these requests have ${sum} of 100`;
+  const message = `its weight of ${mapping.weight} raises the total for these requests to ${sum}, above 100`;
   return { fault: { message, remedy: 'Make the weights add up to 100.' }, other: first };
 }
 
-/** Chance decides which mapping of a group gets a request, and it must not decide who is let in or how often. */
+/** Requires the same access rules in all mappings of a group, because chance decides which of them gets a request. */
 function disagreement(mapping: Mapping, first: Mapping): Clash | undefined {
   const key = groupKeys.find((one) => !isSame(Reflect.get(mapping, one), Reflect.get(first, one)));
   if (key === undefined) return undefined;
   const { name } = mappingFields[key];
   const message = `does not have the same ${name} as Mapping ${first.name}, with which it shares requests`;
   return {
-    fault: { message, remedy: `Write the same ${name} in both: chance decides which of the two gets a request.` },
+    fault: { message, remedy: `Set the same ${name} in both: chance decides which of the two gets a request.` },
     other: first,
   };
 }
@@ -254,20 +266,20 @@ function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** Reported at the last mapping, where a reader from the top finds that something is missing. */
+/** Reports weights that do not add up at the last mapping, where a person reading from the top would notice it. */
 function missingWeight(members: readonly Mapping[]): readonly ConfigurationError[] {
   const last = members.at(-1);
   const sum = weightOf(members);
   if (last === undefined || sum === 100 || members.some(({ weight }) => weight === undefined)) return [];
-  const message = `the weights of the mappings of these requests add up to ${sum}, not 100`;
-  const remedy = 'Raise one of them, or remove the weight of the one that gets the rest.';
+  const message = `the weights of the mappings for these requests add up to ${sum}, not 100`;
+  const remedy = 'Raise one of them, or remove the weight of the mapping that should get the rest.';
   return [errorOf(last, { message, remedy }, members.length > 1 ? members[0] : undefined)];
 }
 
-function shadowOfNothing(shadow: Mapping | undefined, members: readonly Mapping[]): readonly ConfigurationError[] {
+function shadowWithoutTarget(shadow: Mapping | undefined, members: readonly Mapping[]): readonly ConfigurationError[] {
   if (shadow === undefined || members.some(({ redirect }) => redirect === undefined)) return [];
   const message = 'no mapping matches the same requests, so there is nothing to copy';
-  return [errorOf(shadow, { message, remedy: 'Write the mapping whose requests it should get, with the same match.' })];
+  return [errorOf(shadow, { message, remedy: 'Add the mapping whose requests it should copy, with the same match.' })];
 }
 
 function weightOf(members: readonly Mapping[]): number {

@@ -1,4 +1,4 @@
-/** `cors`: which origins may use a Mapping from a browser, and how. */
+/** `cors`: the origins that may use a Mapping from a browser, and what they may send and read. */
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { field, type Given, mapOf, optional, type Rule, text, type ValuesOf } from '../fields/field.ts';
@@ -36,24 +36,29 @@ const fields = {
     schema: joinedList(commaList(text(methodFault))),
     type: 'list',
     default: ['GET', 'HEAD', 'POST'],
-    docs: 'That a script may use.',
+    docs: 'Methods that a script may use.',
     example: '[GET, POST]',
   }),
-  headers: headerList('headers', 'That a script may send; empty: the safelisted ones.'),
-  exposedHeaders: headerList('exposed_headers', 'That a script may read; empty: the safelisted ones.'),
-  credentials: field({ name: 'credentials', ...flag, default: false, docs: 'Cookies and Authorization are sent.' }),
+  headers: headerList('headers', 'Headers that a script may send in addition to the safelisted ones.'),
+  exposedHeaders: headerList('exposed_headers', 'Headers that a script may read in addition to the safelisted ones.'),
+  credentials: field({
+    name: 'credentials',
+    ...flag,
+    default: false,
+    docs: 'Whether browsers send cookies and `Authorization`.',
+  }),
   maxAgeSeconds: optional({
     name: 'max_age',
     schema: either<number>((value) => (typeof value === 'string' ? secondsText : seconds)),
     type: 'seconds',
-    docs: "How long a preflight's answer may be remembered; undefined: the browser's own default.",
+    docs: "How long browsers may cache the response to a preflight. The browser's own default applies if it is not set.",
     example: '600',
   }),
 };
 
 export type CorsRule = ValuesOf<typeof fields>;
 
-/** With credentials a star means an origin, method or header of that name (Fetch standard, section 3.3.4), and never any. */
+/** With credentials, browsers take a star literally and not as a wildcard (Fetch standard, section 3.3.4). */
 const starRules = (['origins', 'methods', 'headers', 'exposedHeaders'] as const).map(
   (key): Rule<typeof fields> => ({
     at: key,
@@ -62,7 +67,7 @@ const starRules = (['origins', 'methods', 'headers', 'exposedHeaders'] as const)
       given.credentials && given[key]?.includes('*')
         ? {
             message: 'is "*", which cannot be combined with credentials: true',
-            remedy: 'Browsers refuse that: list them one by one.',
+            remedy: 'Browsers do not accept that: list the values one by one.',
           }
         : undefined,
   }),
@@ -72,15 +77,16 @@ export const cors: z.ZodType<CorsRule> = mapOf(fields, [{ at: 'origins', faultOf
 
 function starBesideOthers({ origins = [] }: Given<typeof fields>): Fault | undefined {
   if (!origins.includes('*') || origins.length === 1) return undefined;
-  return { message: 'holds "*" beside others', remedy: 'Write "*" alone, or list the origins.' };
+  return { message: 'combines "*" with other origins', remedy: 'Write "*" alone, or list the origins.' };
 }
 
-/** RFC 6454 section 6.2, as browsers write it in `Origin`. */
+/** Accepts `*`, or an origin as browsers send it in `Origin` (RFC 6454 section 6.2). */
 function originFault(origin: string): Fault | undefined {
   if (origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin)) return undefined;
   const meant = URL.canParse(origin) && !mayHoldSecret(origin) ? new URL(origin).origin : 'null';
   return {
     message: `${quote(origin)} is not an origin`,
-    remedy: meant === 'null' ? 'Write scheme and host: "https://app.example.com".' : `Write it as ${quote(meant)}.`,
+    remedy:
+      meant === 'null' ? 'Write scheme and host, such as "https://app.example.com".' : `Write it as ${quote(meant)}.`,
   };
 }

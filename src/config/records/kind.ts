@@ -1,10 +1,10 @@
-/** What every kind of record shares: the fields at its head, and how a table of rows becomes a reader of records. */
+/** The parts common to all kinds of records: apiVersion, kind and name, and readers made from field tables. */
 import { type Examples, type Fault, faultsOf, type PlacedFault, type Source } from '../errors.ts';
 import { examplesOf, type FieldTable, field, mapOf, type Rule, text, type ValuesOf } from '../fields/field.ts';
 import { label } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 
-/** The fields at the head of every record. `kind` is already known when the others are read. */
+/** The fields that every record starts with. `kind` has been checked before the others are read. */
 const head = {
   apiVersion: field({
     name: 'apiVersion',
@@ -17,12 +17,12 @@ const head = {
     name: 'kind',
     schema: text(() => undefined),
     type: 'text',
-    docs: 'Of the record.',
+    docs: 'The kind of the record.',
     example: 'Mapping',
   }),
 };
 
-/** The name, unique among the records of a kind. Each kind has its own example. */
+/** The `name` field of a kind, with the kind's own example. */
 export function recordName(example: string) {
   return field({
     name: 'name',
@@ -33,40 +33,40 @@ export function recordName(example: string) {
   });
 }
 
-/** Errors, logs and diagnostics show names. */
+/** Rejects names that may contain a secret, because errors, logs and diagnostics show names. */
 function nameFault(name: string): Fault | undefined {
   if (!mayHoldSecret(name)) return undefined;
-  return { message: 'holds what may be a password', remedy: 'Give it a name without an address.' };
+  return { message: 'may contain a password', remedy: 'Choose a name that is not a URL or address.' };
 }
 
 export type ReadRecord<T> =
   | { readonly ok: true; readonly record: T }
   | { readonly ok: false; readonly faults: readonly PlacedFault[] };
 
-/** Turns a plain value into the record at `source`, or lists everything that is wrong with it. */
+/** Reads a plain value as the record at `source`, or returns all its faults. */
 export type RecordReader<T> = (value: unknown, source: Source) => ReadRecord<T>;
 
 export interface KindOptions<Table extends FieldTable, T> {
   readonly fields: Table;
   readonly rules?: readonly Rule<Table>[];
-  /** Of nested fields. */
+  /** Examples for nested fields. */
   readonly innerExamples?: Examples;
-  readonly become: (fields: ValuesOf<Table>, source: Source) => T;
+  readonly toRecord: (fields: ValuesOf<Table>, source: Source) => T;
 }
 
 export function recordReader<const Table extends FieldTable, T>(options: KindOptions<Table, T>): RecordReader<T> {
-  const { fields, rules, innerExamples, become } = options;
+  const { fields, rules, innerExamples, toRecord } = options;
   const schema = mapOf(fields, rules, head);
   const examples = { ...examplesOf({ ...head, ...fields }), ...innerExamples };
   return (value, source) => {
     const read = schema.safeParse(value);
     return read.success
-      ? { ok: true, record: become(read.data, source) }
+      ? { ok: true, record: toRecord(read.data, source) }
       : { ok: false, faults: faultsOf(read.error, value, examples) };
   };
 }
 
-/** A record that is its fields as they are. */
+/** A record with the fields of its table as they are. */
 export type PlainRecord<Kind extends string, Table> = ValuesOf<Table> & {
   readonly kind: Kind;
   readonly source: Source;
@@ -77,15 +77,15 @@ export function plainReader<const Kind extends string, const Table extends Field
   fields: Table,
   rules: readonly Rule<Table>[] = [],
 ): RecordReader<PlainRecord<Kind, Table>> {
-  return recordReader({ fields, rules, become: (values, source) => ({ kind, ...values, source }) });
+  return recordReader({ fields, rules, toRecord: (values, source) => ({ kind, ...values, source }) });
 }
 
 function versionFault(version: string): Fault | undefined {
   if (version === 'gateway/v1') return undefined;
   return {
-    message: `${quote(version)} is not known`,
+    message: `${quote(version)} is not supported`,
     remedy: isAmbassadors(version)
-      ? "Write apiVersion: gateway/v1; with GATEWAY_DOMAIN=getambassador.io records of Ambassador's v0 to v3alpha1 are read."
+      ? 'Write apiVersion: gateway/v1. GATEWAY_DOMAIN=getambassador.io reads Ambassador records of v0 to v3alpha1.'
       : 'Write apiVersion: gateway/v1',
   };
 }

@@ -1,4 +1,4 @@
-/** `labels`: every way to write one, and the descriptor entry that it becomes. */
+/** `labels`: the forms in which records write a label, and the descriptor entry that each becomes. */
 import * as z from 'zod';
 import { lengthFault, reportFault, strict, text } from '../fields/field.ts';
 import { headerNameFault } from '../fields/headers.ts';
@@ -7,8 +7,8 @@ import { requestBounds } from '../limits/request-bounds.ts';
 import { quote } from '../quote.ts';
 
 /**
- * `name` is the key of the entry. A `header` is lower-case; `default` is sent when it is missing and `omitIfNotPresent`
- * is false.
+ * A label becomes a descriptor entry with the key `name`. `header` is lower-case. `default` is sent when the header is
+ * missing and `omitIfNotPresent` is false.
  */
 export type Label =
   | {
@@ -20,23 +20,23 @@ export type Label =
     }
   | { readonly kind: 'generic_key'; readonly name: string; readonly value: string }
   /**
-   * The client's address as trusted proxies report it; the names of the gateway and of the mapping's service; method
-   * and path.
+   * The client's address as reported by trusted proxies, the name of the gateway or the mapping's service, the method
+   * or the path.
    */
   | {
       readonly kind: 'remote_address' | 'source_cluster' | 'destination_cluster' | 'method' | 'path';
       readonly name: string;
     }
-  /** The network of the client's address, so long in bits. */
+  /** The network of the client's address, with these prefix lengths in bits. */
   | { readonly kind: 'masked_remote_address'; readonly name: string; readonly ipv4: number; readonly ipv6: number };
 
-/** The labels of one descriptor. The group's name is for people. */
+/** The labels of one descriptor. The name of the group is only for readers of the configuration. */
 export interface LabelGroup {
   readonly name: string;
   readonly labels: readonly Label[];
 }
 
-/** How the fields of a label are written, for error messages. */
+/** Examples of a label's fields, for error messages. */
 export const labelExamples = {
   ...{ header: 'X-Travel-User', omit_if_not_present: 'true', default: '"none"' },
   ...{ v4_prefix_mask_len: '32', v6_prefix_mask_len: '64' },
@@ -50,13 +50,13 @@ const headerFields = strict({
   default: z.string().default(''),
 });
 
-/** Labels that have nothing but a key, which is their kind by default. */
+/** The labels without any field but the key, which defaults to their kind. */
 const keyed = ['source_cluster', 'destination_cluster', 'remote_address', 'method', 'path'] as const;
 type Keyed = (typeof keyed)[number];
 
-const remedy = 'Name a label: "- x-allow:" and below it, one level further, "header: X-Allow".';
+const remedy = 'Name a label: write "- x-allow:" and below it, indented, "header: X-Allow".';
 
-/** `- x-allow:` with its fields below it. */
+/** The long form: `- x-allow:` with its fields below. */
 const headerLabels = z
   .preprocess(refuseOutdented, z.record(key(), headerFields))
   .check(refuseEmpty(remedy))
@@ -83,7 +83,7 @@ const genericKey = strict({
   generic_key: either<Generic>((value) => (typeof value === 'object' ? longGeneric : bareGeneric)),
 }).transform(({ generic_key: { key = 'generic_key', value } }): Label[] => [{ kind: 'generic_key', name: key, value }]);
 
-/** Envoy's: the whole address. */
+/** The default prefix lengths, which cover the whole address as in Envoy. */
 const lengths = { ipv4: 32, ipv6: 128 } as const;
 
 const maskedAddress = strict({
@@ -102,7 +102,7 @@ const bareText = label().transform((written): Label[] => {
   return [{ kind: 'generic_key', name: 'generic_key', value: written }];
 });
 
-/** Maps by their one key, such as `{remote_address: {key: client}}`. */
+/** Schemas of labels that are maps with a single key, such as `{remote_address: {key: client}}`, by that key. */
 const maps = new Map<string, z.ZodType<readonly Label[]>>([
   ...keyed.map(
     (kind) =>
@@ -119,8 +119,7 @@ const maps = new Map<string, z.ZodType<readonly Label[]>>([
 ]);
 
 /**
- * Ambassador's ways of writing a label, and the long form otherwise. A label in the long form may have any of these
- * names.
+ * A label in any of Ambassador's forms, or else in the long form. In the long form its name may be that of another form.
  */
 const definition = either<readonly Label[]>((value) => {
   if (typeof value === 'string') return bareText;
@@ -135,20 +134,22 @@ const group = z
   .transform((definitions) => definitions.flat())
   .check(refuseMore('labels', requestBounds.entries));
 
-/** A list of entries, each with one group or several by name. */
+/** A list of maps, each with one or more groups by name. */
 const groups = z
   .array(z.record(label(), group))
   .transform((entries) => entries.flatMap(groupsOf))
   .check(refuseMore('groups', requestBounds.descriptors));
 
-/** By domain. */
+/** The groups of labels by domain. */
 export const labels = z.record(label(), groups) satisfies z.ZodType<Readonly<Record<string, readonly LabelGroup[]>>>;
 
 function groupsOf(entry: Readonly<Record<string, readonly Label[]>>): readonly LabelGroup[] {
   return Object.entries(entry).map(([name, labels]) => ({ name, labels }));
 }
 
-/** A request with more would pass all limits, because a rate-limit service refuses it. */
+/**
+ * Rejects lists that are too long: a rate-limit service would reject the request, which would then bypass all limits.
+ */
 function refuseMore(what: string, max: number) {
   return (payload: z.core.ParsePayload<readonly unknown[]>): void => {
     const message = `has ${payload.value.length} ${what}, and at most ${max} are allowed`;
@@ -156,7 +157,7 @@ function refuseMore(what: string, max: number) {
   };
 }
 
-/** The key of an entry. */
+/** The key of a descriptor entry. */
 function key() {
   return label((name) => lengthFault(name, requestBounds.key));
 }
@@ -165,7 +166,7 @@ function isKeyed(written: string): written is Keyed {
   return keyed.some((kind) => kind === written);
 }
 
-/** HTTP/2's names for the parts of a request (RFC 9113 section 8.3.1) are accepted as headers. */
+/** A header name, or one of HTTP/2's pseudo-header names (RFC 9113 section 8.3.1). */
 function labelledHeader() {
   return text((name) => (pseudoHeaders.includes(name) ? undefined : headerNameFault(name))).transform((name) =>
     name.toLowerCase(),
@@ -185,15 +186,16 @@ function headerLabel(name: string, fields: z.infer<typeof headerFields>): Label 
 }
 
 /**
- * A mistake in Ambassador's own documentation: `header:` at the same indent as the label's name is a label of its own.
+ * Rejects a mistake found in Ambassador's own documentation: `header:` at the same indentation as the label's name,
+ * which makes it a separate label.
  */
 function refuseOutdented(value: unknown, context: z.core.$RefinementCtx): unknown {
   if (typeof value !== 'object' || value === null || !('header' in value)) return value;
   const name = Object.entries(value).find(([, fields]) => fields === null)?.[0];
   if (name === undefined) return value;
   reportFault({ value, issues: context.issues }, ['header'], {
-    message: `is beside the label ${quote(name)} instead of below it, did you mean to indent it?`,
-    remedy: `Indent "header" and what follows it one level further than ${quote(name)}.`,
+    message: `has the same indentation as the label ${quote(name)}, did you mean to indent it?`,
+    remedy: `Indent "header" and the fields after it one level deeper than ${quote(name)}.`,
   });
   return z.NEVER;
 }

@@ -1,4 +1,4 @@
-/** The table of a Mapping's fields, one row each: schema, default, documentation, and how each behaves beside others. */
+/** The table of a Mapping's fields: schema, default, documentation, and whether redirects and canaries may use them. */
 import * as z from 'zod';
 import {
   exactPrefix,
@@ -13,7 +13,7 @@ import {
   outlierDetection as translateOutliers,
   rewrite as translateRewrite,
 } from '../ambassador/readers.ts';
-import { field, optional, strict, text, type ValuesOf } from '../fields/field.ts';
+import { type Field, field, optional, strict, text, type ValuesOf } from '../fields/field.ts';
 import { addedHeaders, removedHeaders } from '../fields/headers.ts';
 import { commaList, flag, label, milliseconds, serviceReference, upgradeFault, wholeNumber } from '../fields/values.ts';
 import { type CorsRule, cors } from './cors.ts';
@@ -30,7 +30,7 @@ import {
 } from './resilience.ts';
 import { hostRewrite, path, prefix, redirectStatuses, regexRewrite, rewrittenPrefix } from './rewrite.ts';
 
-/** A row of a map by name, empty by default. */
+/** The common part of a row for a map that is empty by default. */
 const map = { type: 'map', shownDefault: '`{}`' } as const;
 
 export const mappingFields = {
@@ -39,24 +39,30 @@ export const mappingFields = {
     name: 'prefix',
     schema: z.string(),
     type: 'path',
-    docs: 'Whole segments of the path: `/v1/hotels` matches `/v1/hotels/x` and never `/v1/hotelsx`.',
+    docs: 'Matches whole segments of the path: `/v1/hotels` matches `/v1/hotels/x` but never `/v1/hotelsx`.',
     example: '/v1/hotels',
     ambassador: exactPrefix,
   }),
-  prefixExact: field({ name: 'prefix_exact', ...flag, default: false, docs: 'The path alone, and nothing below it.' }),
+  prefixExact: field({ name: 'prefix_exact', ...flag, default: false, docs: 'Matches only the path itself.' }),
   prefixRegex: field({
     name: 'prefix_regex',
     ...flag,
     default: false,
-    docs: '`prefix` is a regular expression of the whole path, which stays as it is unless `regex_rewrite` is set.',
+    docs: '`prefix` is a regular expression for the whole path. The path is not rewritten unless `regex_rewrite` is set.',
   }),
-  caseSensitive: field({ name: 'case_sensitive', ...flag, default: true, docs: 'Of the prefix.', example: 'false' }),
+  caseSensitive: field({
+    name: 'case_sensitive',
+    ...flag,
+    default: true,
+    docs: 'Whether the prefix is case-sensitive.',
+    example: 'false',
+  }),
   host: optional({
     name: 'host',
     schema: z.string(),
     type: 'host name',
     shownDefault: 'any',
-    docs: 'The host that the client asked for, without port.',
+    docs: 'The host that the client requests, without port.',
     example: 'api.example.com',
     ambassador: hostOrHostname,
   }),
@@ -66,7 +72,7 @@ export const mappingFields = {
     schema: hostGlob,
     type: 'host name',
     shownDefault: '`"*"`',
-    docs: 'As `host`, with a `*` at one end: `*.example.com`, `api.*`.',
+    docs: 'Like `host`, but may have a `*` at one end: `*.example.com`, `api.*`.',
     example: '"*.example.com"',
   }),
   method: optional({
@@ -87,28 +93,28 @@ export const mappingFields = {
     name: 'headers',
     schema: headerValues,
     ...map,
-    docs: 'By name a value, or `true` where the header need only be present; all must match.',
+    docs: 'The value of each header, or `true` if it only has to be present. All must match.',
     example: '{ X-Plan: gold, X-Trial: true }',
   }),
   regexHeaders: optional({
     name: 'regex_headers',
     schema: headerPatterns,
     ...map,
-    docs: 'By name a regular expression.',
+    docs: 'A regular expression for each header.',
     example: '{ X-Plan: "gold|silver" }',
   }),
   queryParameters: optional({
     name: 'query_parameters',
     schema: parameterValues,
     ...map,
-    docs: 'As `headers`; of a repeated parameter the first counts.',
+    docs: 'Like `headers`, for query parameters. Only the first value of a repeated parameter counts.',
     example: '{ plan: gold, trial: true }',
   }),
   regexQueryParameters: optional({
     name: 'regex_query_parameters',
     schema: parameterPatterns,
     ...map,
-    docs: 'By name a regular expression.',
+    docs: 'A regular expression for each parameter.',
     example: '{ plan: "gold|silver" }',
   }),
   precedence: field({
@@ -116,14 +122,14 @@ export const mappingFields = {
     schema: wholeNumber(-1_000_000, 1_000_000),
     type: 'number',
     default: 0,
-    docs: 'Higher is tried first, whatever the prefix.',
+    docs: 'Mappings with a higher precedence are tried first, whatever their prefix.',
     example: '10',
   }),
   service: field({
     name: 'service',
     schema: serviceReference(['http', 'https']),
     type: 'service reference',
-    docs: 'The service that is called; the target of a `host_redirect`.',
+    docs: 'The service to call, or the target of a `host_redirect`.',
     example: 'hotel',
     ambassador: secured('service'),
   }),
@@ -132,7 +138,7 @@ export const mappingFields = {
     schema: rewrittenPrefix,
     type: 'path',
     shownDefault: '`/`',
-    docs: 'What the prefix becomes; `""` leaves the path alone.',
+    docs: 'Replaces the matched prefix; `""` leaves the path unchanged.',
     example: '/ (or "" to leave the path alone)',
     allowedWithRedirect: false,
     ambassador: translateRewrite,
@@ -141,7 +147,7 @@ export const mappingFields = {
     name: 'regex_rewrite',
     schema: regexRewrite,
     type: 'map',
-    docs: '`pattern` and `substitution` on the path, in place of `rewrite`; `\\1` is the first group.',
+    docs: 'Rewrites the path with `pattern` and `substitution` instead of `rewrite`; `\\1` is the first group.',
     example: '{ pattern: "^/v1/([a-z]+)", substitution: "/\\\\1" }',
     allowedWithRedirect: false,
   }),
@@ -150,7 +156,7 @@ export const mappingFields = {
     schema: hostRewrite,
     type: 'host name',
     shownDefault: "the client's",
-    docs: 'The `Host` that the service sees; `"{service}"` is the service\'s own. Its certificate is checked for its own name in any case.',
+    docs: 'The `Host` header sent to the service; `"{service}"` is the service\'s own name. Its certificate must match the service\'s own name in either case.',
     example: 'hotel.example.com',
     allowedWithRedirect: false,
   }),
@@ -158,13 +164,13 @@ export const mappingFields = {
     name: 'host_redirect',
     ...flag,
     default: false,
-    docs: 'Sends the client to the host of `service`, by https where that says so. A redirect asks no auth service and calls no service.',
+    docs: 'Redirects the client to the host of `service`, over https if it says so. A redirect calls neither the auth service nor the service.',
   }),
   pathRedirect: optional({
     name: 'path_redirect',
     schema: path,
     type: 'path',
-    docs: 'Sends the client to this path.',
+    docs: 'Redirects the client to this path.',
     example: '/v2/hotels',
     ambassador: onlyWithHostRedirect('path_redirect'),
   }),
@@ -172,7 +178,7 @@ export const mappingFields = {
     name: 'prefix_redirect',
     schema: prefix,
     type: 'path',
-    docs: "Sends the client to the path with this prefix in place of the mapping's.",
+    docs: 'Redirects the client to the path with the matched prefix replaced by this one.',
     example: '/v2/hotels',
     ambassador: onlyWithHostRedirect('prefix_redirect'),
   }),
@@ -180,7 +186,7 @@ export const mappingFields = {
     name: 'regex_redirect',
     schema: regexRewrite,
     type: 'map',
-    docs: 'Sends the client to the path that `pattern` and `substitution` produce.',
+    docs: 'Redirects the client to the path that `pattern` and `substitution` produce.',
     example: '{ pattern: "^/v1/", substitution: "/v2/" }',
     ambassador: onlyWithHostRedirect('regex_redirect'),
   }),
@@ -189,7 +195,7 @@ export const mappingFields = {
     schema: z.literal(redirectStatuses),
     type: 'number',
     shownDefault: '`301`',
-    docs: '301, 302, 303, 307 or 308.',
+    docs: 'The status of the redirect: 301, 302, 303, 307 or 308.',
     example: '308',
     ambassador: onlyWithHostRedirect('redirect_response_code'),
   }),
@@ -198,7 +204,7 @@ export const mappingFields = {
     schema: wholeNumber(0, 100),
     type: '0 to 100',
     shownDefault: 'the rest',
-    docs: 'Percent of the requests that mappings with the same match share; of a shadow, percent that is copied.',
+    docs: 'The percentage of requests that this mapping gets when several have the same match. For a shadow, the percentage to copy.',
     example: '10',
     allowedWithRedirect: false,
   }),
@@ -206,28 +212,28 @@ export const mappingFields = {
     name: 'shadow',
     ...flag,
     default: false,
-    docs: 'Gets copies of the requests of the mapping with the same match; its answers are dropped.',
+    docs: 'Gets copies of the requests of the mapping with the same match. Its responses are discarded.',
     allowedWithRedirect: false,
   }),
   timeoutMs: optional({
     name: 'timeout_ms',
     ...milliseconds(0),
     shownDefault: '`UPSTREAM_TIMEOUT_MS`',
-    docs: "Until the service's response headers, retries included; 0 is without end.",
+    docs: "How long to wait for the service's response headers, including retries; 0 means no limit.",
     allowedWithRedirect: false,
   }),
   connectTimeoutMs: optional({
     name: 'connect_timeout_ms',
     ...milliseconds(),
     shownDefault: '`UPSTREAM_CONNECT_TIMEOUT_MS`',
-    docs: 'Until a connection to the service is made.',
+    docs: 'How long to wait for a connection to the service.',
     allowedWithRedirect: false,
   }),
   idleTimeoutMs: optional({
     name: 'idle_timeout_ms',
     ...milliseconds(0),
     shownDefault: '`UPSTREAM_IDLE_TIMEOUT_MS`',
-    docs: 'How long a body may pause, either way; 0 is without end.',
+    docs: 'How long a request or response body may pause; 0 means no limit.',
     example: '60000',
     allowedWithRedirect: false,
   }),
@@ -235,7 +241,7 @@ export const mappingFields = {
     name: 'idle_connection_ms',
     ...milliseconds(),
     shownDefault: '`1500`',
-    docs: "How long an idle connection to the service is kept; less where the service's `Keep-Alive` says so, and up to 60000 where it says more and this is left out.",
+    docs: "How long an idle connection to the service is kept open. A shorter time in the service's `Keep-Alive` header wins; a longer one, up to 60000, applies only if this field is not set.",
     example: '1500',
     allowedWithRedirect: false,
   }),
@@ -244,7 +250,7 @@ export const mappingFields = {
     schema: wholeNumber(1, Number.MAX_SAFE_INTEGER),
     type: 'bytes',
     shownDefault: '`BODY_BYTES_MAX`',
-    docs: 'The largest body of a request to a service across HTTP; beyond it 413.',
+    docs: 'The maximum request body to a service over HTTP; larger ones get a 413.',
     example: '104857600',
     allowedWithRedirect: false,
   }),
@@ -262,7 +268,7 @@ export const mappingFields = {
     type: 'map',
     default: circuitBreakersDefault,
     shownDefault: '1024, 1024, 1024, 3, 10000',
-    docs: '`max_connections` to each address, `max_pending_requests`, `max_requests`, `max_retries`, and `max_upgrades` for connections that have switched protocols; beyond them 503 at once.',
+    docs: '`max_connections` to each address, `max_pending_requests`, `max_requests`, `max_retries`, and `max_upgrades` for connections that have switched protocols. Requests over a limit get an immediate 503.',
     example: '{ max_requests: 100 }',
     allowedWithRedirect: false,
     ambassador: translateBreakers,
@@ -282,7 +288,7 @@ export const mappingFields = {
     type: 'map',
     default: outlierDetectionDefault,
     shownDefault: '5, 30000, 50',
-    docs: '`consecutive_5xx` (0 is off) after which an address is ejected, `base_ejection_time_ms`, `max_ejection_percent`.',
+    docs: '`consecutive_5xx` failures that eject an address (0 turns it off), `base_ejection_time_ms`, `max_ejection_percent`.',
     example: '{ consecutive_5xx: 5, base_ejection_time_ms: 30000, max_ejection_percent: 50 }',
     allowedWithRedirect: false,
     ambassador: translateOutliers,
@@ -301,7 +307,7 @@ export const mappingFields = {
     name: 'cors',
     schema: cors,
     type: 'map',
-    docs: '`origins` (or `*` alone), `methods` (default GET, HEAD, POST), `headers`, `exposed_headers`, `credentials`, `max_age` in seconds.',
+    docs: '`origins` (a list, or `*`), `methods` (default GET, HEAD, POST), `headers`, `exposed_headers`, `credentials`, `max_age` in seconds.',
     example: '{ origins: [https://app.example.com], methods: [GET, POST] }',
     sameInGroup: true,
   }),
@@ -309,7 +315,7 @@ export const mappingFields = {
     name: 'add_request_headers',
     schema: addedHeaders,
     ...map,
-    docs: 'By name a value that is appended, or `{ value, append: false }`, which replaces what the header had.',
+    docs: 'The value to append to each header, or `{ value, append: false }` to replace its existing values.',
     example: '{ X-Served-By: { value: gateway, append: false } }',
     allowedWithRedirect: false,
     ambassador: knownCommands('add_request_headers'),
@@ -319,7 +325,7 @@ export const mappingFields = {
     schema: removedHeaders,
     type: 'list',
     shownDefault: '`[]`',
-    docs: 'Removed before others are added.',
+    docs: 'Headers to remove before others are added.',
     example: '[X-Debug]',
     allowedWithRedirect: false,
   }),
@@ -327,7 +333,7 @@ export const mappingFields = {
     name: 'add_response_headers',
     schema: addedHeaders,
     ...map,
-    docs: 'As for requests.',
+    docs: 'Like `add_request_headers`, for responses.',
     example: '{ X-Served-By: { value: gateway, append: false } }',
     ambassador: knownCommands('add_response_headers'),
   }),
@@ -336,7 +342,7 @@ export const mappingFields = {
     schema: removedHeaders,
     type: 'list',
     shownDefault: '`[]`',
-    docs: 'As for requests.',
+    docs: 'Like `remove_request_headers`, for responses.',
     example: '[X-Powered-By]',
   }),
   allowUpgrade: field({
@@ -344,7 +350,7 @@ export const mappingFields = {
     schema: commaList(text(upgradeFault).transform((protocol) => protocol.toLowerCase())),
     type: 'list',
     default: [],
-    docs: 'Protocols to which a client may switch its connection: `websocket`.',
+    docs: 'Protocols that a client may switch its connection to, such as `websocket`.',
     example: '[websocket]',
     allowedWithRedirect: false,
   }),
@@ -353,7 +359,7 @@ export const mappingFields = {
     schema: labels,
     type: 'map',
     default: {},
-    docs: 'By domain a list of groups; see below.',
+    docs: 'A list of label groups for each domain; see below.',
     example: '{ gateway: [{ user: [{ x-travel-user: { header: X-Travel-User } }] }] }',
     allowedWithRedirect: false,
     sameInGroup: true,
@@ -363,7 +369,7 @@ export const mappingFields = {
     name: 'bypass_auth',
     ...flag,
     default: false,
-    docs: 'No auth service is asked.',
+    docs: 'Skips authentication: no auth service is called.',
     allowedWithRedirect: false,
     sameInGroup: true,
   }),
@@ -372,7 +378,7 @@ export const mappingFields = {
     schema: label(),
     type: 'name',
     shownDefault: 'the default one',
-    docs: 'The AuthService that is asked.',
+    docs: 'The AuthService to call.',
     example: 'auth',
     allowedWithRedirect: false,
     sameInGroup: true,
@@ -381,15 +387,12 @@ export const mappingFields = {
 
 export type MappingFields = ValuesOf<typeof mappingFields>;
 
-/** The keys of fields that are for a service that is called, and so not for a redirect. */
-export const callKeys = keysWhere(({ allowedWithRedirect }) => allowedWithRedirect === false);
+const keys = Object.keys(mappingFields) as (keyof MappingFields)[];
+const rowOf = (key: keyof MappingFields): Pick<Field<unknown>, 'allowedWithRedirect' | 'sameInGroup'> =>
+  mappingFields[key];
 
-/** The keys of fields that must be the same in all mappings that share requests by weight. */
-export const groupKeys = keysWhere(({ sameInGroup }) => sameInGroup === true);
+/** The keys of fields that only apply when a service is called, so a redirect cannot have them. */
+export const callKeys = keys.filter((key) => rowOf(key).allowedWithRedirect === false);
 
-function keysWhere(
-  accepts: (row: { readonly allowedWithRedirect?: false; readonly sameInGroup?: true }) => boolean,
-): readonly (keyof MappingFields)[] {
-  const keys = Object.keys(mappingFields) as (keyof MappingFields)[];
-  return keys.filter((key) => accepts(mappingFields[key]));
-}
+/** The keys of fields that must have the same value in all mappings that share requests by weight. */
+export const groupKeys = keys.filter((key) => rowOf(key).sameInGroup === true);

@@ -1,4 +1,4 @@
-/** Rules between the fields of one Mapping: which of them exclude or need each other. */
+/** Rules between the fields of one Mapping: which of them exclude or require each other. */
 import type { Fault } from '../errors.ts';
 import type { Given, Rule } from '../fields/field.ts';
 import { prefixFault } from '../fields/paths.ts';
@@ -76,8 +76,8 @@ export const mappingRules: readonly MappingRule[] = [
       const each = retryPolicy?.perTryTimeoutMs ?? 0;
       return whole > 0 && each > whole
         ? {
-            message: `gives each attempt ${each} ms, and timeout_ms all of them ${whole} ms`,
-            remedy: 'Make per_try_timeout shorter: timeout_ms is for all attempts together.',
+            message: `allows each attempt ${each} ms, but timeout_ms allows all of them ${whole} ms`,
+            remedy: 'Make per_try_timeout shorter: timeout_ms covers all attempts together.',
           }
         : undefined;
     },
@@ -113,16 +113,18 @@ export const mappingRules: readonly MappingRule[] = [
   ...callKeys.map((key): MappingRule => ({ at: key, reads: redirects, faultOf: (given) => callFault(key, given) })),
 ];
 
-/** Flags and anchors, behind which the pattern begins. */
+/** The flags and anchors before the actual start of a pattern. */
 const beginning = /^(?:\(\?[a-zA-Z]+\)|\^|\\A)*/;
 
-/** Nothing, or a first character that is there and is no slash: a letter, `\d`, `[a-z]+` or `(one|other)`. */
+/**
+ * A pattern that is empty or must start with something other than a slash: a letter, `\d`, `[a-z]+` or `(one|other)`.
+ */
 const withoutSlash = /^\$?$|^(?:\w|\\[.dws]|\[(?:\w(?:-\w)?)+\]|\((?:\?:)?\w+(?:\|\w+)*\))(?![*?{]|.*\(\?\w+\))[^|]*$/;
 
-/** What every match begins with, in a pattern that has no alternatives. */
+/** The literal text that every match starts with, in a pattern without alternatives. */
 const literal = /^[^\\.()[\]|?*+{}$]*(?![?*{])(?=[^|]*$)/;
 
-/** A pattern that matches no path is an error, since what it was meant to guard would be open. */
+/** Rejects a pattern that cannot match any path: the routes it was meant to protect would be open. */
 function pathPatternFault(pattern: string): Fault | undefined {
   const [before = ''] = beginning.exec(pattern) ?? [];
   const rest = pattern.slice(before.length);
@@ -133,7 +135,7 @@ function pathPatternFault(pattern: string): Fault | undefined {
   const inCapitals = start.replace(/%[\da-f]{2}/gi, (encoded) => encoded.toUpperCase());
   return inCapitals === start
     ? undefined
-    : noPath(pattern, 'percent-encoding arrives in capitals', before + inCapitals + rest.slice(start.length));
+    : noPath(pattern, 'percent-encoding is always in upper case', before + inCapitals + rest.slice(start.length));
 }
 
 function noPath(pattern: string, why: string, remedy: string): Fault {
@@ -156,18 +158,18 @@ function secondPathFault(
     const other = others.find((earlier) => given[earlier] !== undefined);
     return given[key] === undefined || other === undefined
       ? undefined
-      : combined(mappingFields[other].name, 'Keep one of the two: a redirect leads to one path.');
+      : combined(mappingFields[other].name, 'Keep one of the two: a redirect has only one target path.');
   };
 }
 
 function callFault(key: (typeof callKeys)[number], given: GivenFields): Fault | undefined {
   const redirect = isSet(given[key]) ? redirectName(given) : undefined;
   if (redirect === undefined) return undefined;
-  const message = `is for a service that is called, and ${redirect} sends the client elsewhere`;
-  return { message, remedy: `Remove ${mappingFields[key].name}, or ${redirect}.` };
+  const message = `has no effect with ${redirect}, because a redirect calls no service`;
+  return { message, remedy: `Remove ${mappingFields[key].name} or ${redirect}.` };
 }
 
-/** The name of the field that makes the mapping a redirect. */
+/** Returns the name of the field that makes the mapping a redirect, if there is one. */
 function redirectName(given: GivenFields): string | undefined {
   const key = redirects.find((one) => isSet(given[one]));
   return key && mappingFields[key].name;
@@ -182,5 +184,5 @@ function combined(other: string, remedy: string): Fault {
 }
 
 function without(other: string): Fault {
-  return { message: `has no effect without ${other}`, remedy: `Write ${other}, or remove it.` };
+  return { message: `has no effect without ${other}`, remedy: `Add ${other}, or remove this field.` };
 }

@@ -1,4 +1,4 @@
-/** `Mapping`: from the fields of its record to what the gateway reads. */
+/** `Mapping`, the record of a route, built from the fields of its document. */
 import type { Source } from '../errors.ts';
 import { defaultsOf } from '../fields/field.ts';
 import type { HeaderRules, HeaderValue } from '../fields/headers.ts';
@@ -9,7 +9,7 @@ import { mappingRules } from './mapping-rules.ts';
 import { type RequestMatch, requestMatchOf } from './match.ts';
 import { type Redirect, redirectOf } from './rewrite.ts';
 
-/** Fields that become something else, alone or together. */
+/** Fields that a Mapping does not contain as they are, but converted or combined with others. */
 const combined = [
   ...(['prefix', 'prefixExact', 'prefixRegex', 'caseSensitive', 'host', 'hostRegex', 'hostname'] as const),
   ...(['method', 'methodRegex', 'headers', 'regexHeaders', 'queryParameters', 'regexQueryParameters'] as const),
@@ -22,10 +22,10 @@ type PlainFields = Omit<MappingFields, (typeof combined)[number]>;
 
 const plainKeys = Object.keys(mappingFields).filter((key) => !combined.some((one) => one === key));
 
-/** The requests that match go to `service`. mapping-fields.ts describes the fields. */
+/** Routes matching requests to `service`. mapping-fields.ts describes the fields. */
 export interface Mapping extends RequestMatch, PlainFields {
   readonly kind: 'Mapping';
-  /** Replaces the matched prefix; `''` leaves the path alone. */
+  /** Replaces the matched prefix. `''` leaves the path unchanged. */
   readonly rewrite: string;
   readonly redirect: Redirect | undefined;
   readonly requestHeaders: HeaderRules;
@@ -37,10 +37,10 @@ export const readMapping = recordReader({
   fields: mappingFields,
   rules: mappingRules,
   innerExamples: labelExamples,
-  become: toMapping,
+  toRecord: toMapping,
 });
 
-/** Names what becomes of the fields that are combined, and passes on the others. */
+/** Converts the combined fields and copies the others. */
 function toMapping(fields: MappingFields, source: Source): Mapping {
   return {
     kind: 'Mapping',
@@ -54,7 +54,9 @@ function toMapping(fields: MappingFields, source: Source): Mapping {
   };
 }
 
-/** By a loop over known keys, which is several times as fast as leaving the others out with a rest pattern. */
+/**
+ * Copies the fields in a loop over known keys, which is several times as fast as a rest pattern that omits the others.
+ */
 function plainFields(fields: MappingFields): PlainFields {
   const plain: Record<string, unknown> = {};
   for (const key of plainKeys) plain[key] = Reflect.get(fields, key);
@@ -69,7 +71,7 @@ function headerRulesOf(add: readonly HeaderValue[] = [], remove: readonly string
 
 type Required = 'kind' | 'name' | 'prefix' | 'service' | 'source';
 
-/** A Mapping without its required fields: the values of a record that gives no others. */
+/** The values of the optional fields in a Mapping that sets none of them. */
 export const mappingDefaults: Omit<Mapping, Required> = defaultMapping();
 
 function defaultMapping(): Omit<Mapping, Required> {

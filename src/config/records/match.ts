@@ -1,4 +1,4 @@
-/** Which requests a Mapping matches: types and schemas of its conditions, and `matchKey`, which says when two mappings match the same requests. */
+/** The conditions by which a Mapping matches requests, and `matchKey` to compare the conditions of two mappings. */
 import { isIPv6 } from 'node:net';
 import { domainToASCII } from 'node:url';
 import * as z from 'zod';
@@ -11,44 +11,50 @@ import { secretPatternFault } from '../fields/pattern.ts';
 import { either } from '../fields/values.ts';
 import { mayHoldSecret, quote } from '../quote.ts';
 
-/** The conditions of a Mapping, and its rank among those that match. */
+/** The conditions of a Mapping, and its precedence over others that match. */
 export interface RequestMatch {
-  /** A path that starts with `/`, without a slash at the end (but for `/` itself); a pattern where `prefixMatch` is `regex`. */
+  /**
+   * A path that starts with `/` and has no trailing slash (except `/` itself), or a pattern if `prefixMatch` is
+   * `regex`.
+   */
   readonly prefix: string;
-  /** `segments`: the path or anything below it; `exact`: the path alone; `regex`: the whole path. */
+  /** `segments` matches the path and everything below it, `exact` only the path itself, `regex` the whole path. */
   readonly prefixMatch: 'segments' | 'exact' | 'regex';
-  /** Of the prefix. */
+  /** Applies to the prefix. */
   readonly caseSensitive: boolean;
   readonly host: HostMatch | undefined;
   readonly method: TextMatch | undefined;
-  /** All must match. */
+  /** All of them must match. */
   readonly headers: readonly NamedMatch[];
-  /** All must match, each by its first value. */
+  /** All of them must match. Only the first value of a parameter counts. */
   readonly queryParameters: readonly NamedMatch[];
-  /** Higher is tried first, whatever the prefix. */
+  /** Mappings with a higher precedence are tried first, whatever their prefix. */
   readonly precedence: number;
 }
 
-/** What one part of a request must be. A `regex` is in RE2's syntax and must match the whole text. */
+/** A condition on one part of a request. A `regex` is in RE2 syntax and must match the whole text. */
 export type TextMatch =
   | { readonly kind: 'exact'; readonly value: string }
   | { readonly kind: 'regex'; readonly pattern: string }
   | { readonly kind: 'present' };
 
-/** A request header (lower-case name) or a query parameter that must be there and match. */
+/** A condition on a request header (with a lower-case name) or query parameter, which must be present. */
 export interface NamedMatch {
   readonly name: string;
   readonly match: TextMatch;
 }
 
-/** Lower-case, without port. `suffix` is `*.example.com` (its value `.example.com`), `prefix` is `api.*` (its value `api.`). */
+/**
+ * A condition on the lower-case host without port. `*.example.com` is the suffix `.example.com`, `api.*` the prefix
+ * `api.`.
+ */
 export type HostMatch =
   | { readonly kind: 'exact' | 'suffix' | 'prefix'; readonly value: string }
   | { readonly kind: 'regex'; readonly pattern: string };
 
 const pattern = text(secretPatternFault);
 
-/** The value, or `true` where the name need only be present. */
+/** The expected value, or `true` if the header or parameter only has to be present. */
 const textOrTrue = either<string | true>((value) => (value === true ? z.literal(true) : z.string()));
 
 export const headerValues = headerMap(textOrTrue);
@@ -57,7 +63,7 @@ export const parameterValues = z.record(z.string(), textOrTrue);
 export const parameterPatterns = z.record(z.string(), pattern);
 export const hostGlob = text(globFault);
 
-/** The fields of a record that `requestMatchOf` combines. */
+/** The fields of a record from which `requestMatchOf` builds the conditions. */
 export interface MatchFields extends Pick<RequestMatch, 'prefix' | 'caseSensitive' | 'precedence'> {
   readonly prefixExact: boolean;
   readonly prefixRegex: boolean;
@@ -102,7 +108,7 @@ function methodMatchOf({ method, methodRegex }: MatchFields): TextMatch | undefi
 
 const noMatches: readonly NamedMatch[] = Object.freeze([]);
 
-/** The same empty list for all mappings without such conditions. */
+/** Returns the same empty list for all mappings without such conditions. */
 function namedMatches(
   exact: readonly Named<string | true>[] = [],
   regex: readonly Named<string>[] = [],
@@ -123,23 +129,23 @@ function listed<T>(map: Readonly<Record<string, T>> | undefined): Named<T>[] | u
   return map && Object.entries(map).map(([name, value]) => ({ name, value }));
 }
 
-/** What is wrong with a `host` that is no regular expression. */
+/** Returns the fault of a `host` that is not a regular expression. */
 export function hostFault(host: string): Fault | undefined {
   if (isHostName(host)) return undefined;
   if (host.includes('*') && globFault(host) === undefined) {
-    return { message: `${quote(host)} holds a "*"`, remedy: `Write hostname: ${quote(host)}` };
+    return { message: `${quote(host)} contains a "*"`, remedy: `Write hostname: ${quote(host)}` };
   }
   return notAHost(host);
 }
 
-/** What is wrong with a `hostname`. */
+/** Returns the fault of a `hostname`. */
 function globFault(hostname: string): Fault | undefined {
   const fixed = hostname.replace(/^\*|\*$/, '');
   if (fixed === '' ? hostname === '*' : isHostName(fixed.replace(/^[.-]|[.-]$/g, ''))) return undefined;
   if (!fixed.includes('*')) return notAHost(hostname);
   return {
-    message: `${quote(hostname)} holds a "*" elsewhere than at one end`,
-    remedy: 'Write "*.example.com", "api.*" or "*"; or host with host_regex: true.',
+    message: `${quote(hostname)} may contain a "*" at one end only`,
+    remedy: 'Write "*.example.com", "api.*" or "*", or use host with host_regex: true.',
   };
 }
 
@@ -148,7 +154,7 @@ function isHostName(host: string): boolean {
   return literal === undefined ? !host.includes(':') && isHost(asciiHost(host)) : isIPv6(literal);
 }
 
-/** In lower case and as clients send it: `bücher.example` is `xn--bcher-kva.example` (RFC 5891). */
+/** Converts to lower case and to the form that clients send: `bücher.example` is `xn--bcher-kva.example` (RFC 5891). */
 function asciiHost(host: string): string {
   const labels = host.split('.').map((label) => (/[^\0-\x7f]/.test(label) ? domainToASCII(label) || label : label));
   return labels.join('.').toLowerCase();
@@ -165,7 +171,7 @@ function notAHost(host: string): Fault {
   };
 }
 
-/** Whether the prefix matches in any case; a pattern never does. */
+/** Reports whether the prefix is matched case-insensitively. Always false for patterns, which use `(?i)` instead. */
 export function foldsCase({
   caseSensitive,
   prefixMatch,
@@ -173,12 +179,12 @@ export function foldsCase({
   return !caseSensitive && prefixMatch !== 'regex';
 }
 
-/** The same text for mappings that match the same requests, in whichever order they list their conditions, and for no others. */
+/** Returns equal keys exactly for mappings with the same conditions, in whatever order they list them. */
 export function matchKey(match: RequestMatch): string {
   const { prefix, prefixMatch, host, method, headers, queryParameters, precedence } = match;
   const folds = foldsCase(match);
   const path = folds ? prefix.toLowerCase() : prefix;
-  // A path begins with a slash, and the list with a bracket.
+  // The two forms cannot collide: a path starts with a slash, and the JSON list with a bracket.
   const conditions =
     prefixMatch !== 'regex' && isPathAlone(match)
       ? path
@@ -186,7 +192,7 @@ export function matchKey(match: RequestMatch): string {
   return `${prefixMatch} ${folds} ${precedence} ${conditions}`;
 }
 
-/** Whether the path is the only condition. */
+/** Reports whether the path is the only condition. */
 export function isPathAlone({ host, method, headers, queryParameters }: RequestMatch): boolean {
   return host === undefined && method === undefined && headers.length + queryParameters.length === 0;
 }

@@ -1,4 +1,4 @@
-/** The rows of a RateLimitService: which service decides about labelled requests, over gRPC or in this process. */
+/** The fields of a RateLimitService: the service that limits labelled requests, over gRPC or in this process. */
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { field, lengthFault } from '../fields/field.ts';
@@ -8,7 +8,7 @@ import { requestBounds } from '../limits/request-bounds.ts';
 import { quote } from '../quote.ts';
 import { type PlainRecord, plainReader, recordName } from './kind.ts';
 
-/** The names that envoyproxy/ratelimit and Envoy use. */
+/** The header names that envoyproxy/ratelimit and Envoy use. */
 const limitHeaders = ['ratelimit', 'x-ratelimit'].flatMap((start) =>
   ['limit', 'remaining', 'reset'].map((end) => `${start}-${end}`),
 );
@@ -19,7 +19,7 @@ export const rateLimitServiceFields = {
     name: 'service',
     schema: serviceReference(['grpc']),
     type: 'service reference',
-    docs: '`ratelimit` is the limiter of this process, `grpc://name` one across the network.',
+    docs: '`ratelimit` is the limiter in this process, `grpc://name` a remote one.',
     example: 'ratelimit',
   }),
   domain: field({
@@ -27,22 +27,28 @@ export const rateLimitServiceFields = {
     schema: label((domain) => lengthFault(domain, requestBounds.domain)),
     type: 'text',
     default: 'gateway',
-    docs: 'Labels of this domain are sent.',
+    docs: 'The domain whose labels are sent.',
     example: 'gateway',
   }),
-  timeoutMs: field({ name: 'timeout_ms', ...milliseconds(), default: 100, docs: 'Until its answer.', example: '100' }),
+  timeoutMs: field({
+    name: 'timeout_ms',
+    ...milliseconds(),
+    default: 100,
+    docs: 'How long to wait for its response.',
+    example: '100',
+  }),
   failureModeDeny: field({
     name: 'failure_mode_deny',
     ...flag,
     default: false,
-    docs: 'Answers 503 when it gives no answer.',
+    docs: 'Rejects requests with a 503 when the rate-limit service does not respond.',
   }),
   headers: field({
     name: 'headers',
     schema: z.enum(['ietf', 'draft_03', 'none']),
     type: 'text',
     default: 'ietf',
-    docs: '`ietf`: `RateLimit` and `RateLimit-Policy`; `draft_03`: `X-RateLimit-*`, as Envoy has them; `none`.',
+    docs: 'The headers that report limits to clients: `RateLimit` and `RateLimit-Policy` (`ietf`), `X-RateLimit-*` as in Envoy (`draft_03`), or `none`.',
     example: 'draft_03',
   }),
   allowedResponseHeaders: field({
@@ -50,22 +56,25 @@ export const rateLimitServiceFields = {
     schema: z.array(headerName(framingFault)),
     type: 'list',
     default: limitHeaders,
-    shownDefault: 'what Envoy and envoyproxy/ratelimit write',
-    docs: 'Headers that it may add to an answer.',
+    shownDefault: 'those of Envoy and envoyproxy/ratelimit',
+    docs: 'Headers that it may add to a response.',
     example: '[RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset]',
   }),
 };
 
 export type RateLimitService = PlainRecord<'RateLimitService', typeof rateLimitServiceFields>;
 
-/** `ietf`: `RateLimit` and `RateLimit-Policy`; `draft_03`: `X-RateLimit-Limit`, `-Remaining`, `-Reset` as Envoy writes them. */
+/**
+ * `ietf` stands for `RateLimit` and `RateLimit-Policy`, `draft_03` for Envoy's `X-RateLimit-Limit`, `-Remaining` and
+ * `-Reset`.
+ */
 export type RateLimitHeaderStyle = RateLimitService['headers'];
 
 export const readRateLimitService = plainReader('RateLimitService', rateLimitServiceFields);
 
-/** With another value in one of these the client could not read the answer. */
+/** Rejects headers that clients need to read the response correctly. */
 function framingFault(name: string): Fault | undefined {
   if (!['connection', 'content-encoding', 'content-length', 'transfer-encoding'].includes(name)) return undefined;
-  const remedy = 'Remove it: the service can add headers that describe the request, not the answer.';
-  return { message: `${quote(name)} frames the answer`, remedy };
+  const remedy = 'Remove it: the service may only add headers that do not change how the response is read.';
+  return { message: `${quote(name)} frames the response`, remedy };
 }

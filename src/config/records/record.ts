@@ -1,4 +1,4 @@
-/** One document of `services/` becomes a record of its `kind`, or the list of its errors. */
+/** Reads a document of `services/` as a record of its `kind`, or returns its errors. */
 import {
   type ConfigDocument,
   type ConfigurationError,
@@ -35,7 +35,7 @@ const kinds = {
 
 const kindNames = [...Object.keys(kinds), 'Service'];
 
-/** The fields of a kind in their order, but for those at its head, as config/README.md lists them. */
+/** Lists the fields of a kind in the order of config/README.md, without apiVersion, kind and name. */
 export function listFields(kind: GatewayRecord['kind']): readonly FieldDocs[] {
   const { name: _name, ...fields } = kinds[kind].fields as FieldTable;
   return docsOf(fields);
@@ -48,7 +48,7 @@ interface RecordLists {
   readonly versions: readonly Version[];
 }
 
-/** The records by their kinds, as a Configuration has them. */
+/** Groups records by kind, like the lists of a Configuration. */
 export function* recordLists(records: readonly GatewayRecord[]): Work<RecordLists> {
   const mappings: Mapping[] = [];
   const others: Exclude<GatewayRecord, Mapping>[] = [];
@@ -68,7 +68,7 @@ export type RecordResult =
   | { readonly ok: true; readonly record: GatewayRecord }
   | { readonly ok: false; readonly errors: readonly ConfigurationError[]; readonly blocked: readonly BlockedMatch[] };
 
-/** Every fault of the record is a separate error on its own line. */
+/** Reads one record. Each of its faults becomes a separate error with its own line. */
 export function readRecord(document: ConfigDocument): RecordResult {
   const { value } = document;
   if (nameOf(value) !== 'a map') return refused(document, [notARecord(value)]);
@@ -84,7 +84,7 @@ function kindOf(name: unknown): Kind | undefined {
   return typeof name === 'string' && Object.hasOwn(known, name) ? known[name] : undefined;
 }
 
-/** `Mapping hotel`, as far as the value has kind and name. */
+/** Returns the name for messages, such as `Mapping hotel`, or as much of it as the value has. */
 function recordName(value: unknown): string | undefined {
   const parts = [valueAt(value, ['kind']), valueAt(value, ['name'])];
   return parts.filter((part) => typeof part === 'string' && part !== '' && !mayHoldSecret(part)).join(' ') || undefined;
@@ -103,7 +103,7 @@ function notARecord(value: unknown): PlacedFault {
   return {
     path: [],
     message: `this is ${nameOf(value)}, not a record`,
-    remedy: 'A record is a map with apiVersion, kind and name; put --- between records.',
+    remedy: 'A record is a map with apiVersion, kind and name. Separate records with ---.',
   };
 }
 

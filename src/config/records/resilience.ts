@@ -1,4 +1,4 @@
-/** `retry_policy`, `circuit_breakers`, `health_checks` and `outlier_detection`: what happens when a service fails. */
+/** The fields for failing services: `retry_policy`, `circuit_breakers`, `health_checks` and `outlier_detection`. */
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import {
@@ -17,12 +17,12 @@ import { commaList, duration, listOfOne, milliseconds, refuseEmpty, wholeNumber 
 import { quote } from '../quote.ts';
 import { hostFault } from './match.ts';
 
-/** A whole number from `min` to `max` that is `value` by default. */
+/** A whole number from `min` to `max` with the default `value`. */
 function count(name: string, [min, max]: readonly [number, number], value: number, docs: string) {
   return field({ name, schema: wholeNumber(min, max), type: 'number', default: value, docs, example: String(value) });
 }
 
-/** A time that may be written as a duration (`timeout`) or in milliseconds (`timeout_ms`). */
+/** A time that records give as a duration (`timeout`) or, with `timeMs`, in milliseconds (`timeout_ms`). */
 function time(name: string, docs: string) {
   return optional({ name, schema: duration(), type: 'duration', docs, example: '5s' });
 }
@@ -56,16 +56,16 @@ const conditions = [
   'retriable-status-codes',
 ] as const;
 
-/** Conditions on which a failed attempt may be followed by another. */
+/** A condition under which a failed attempt is retried. */
 export type RetryCondition = (typeof conditions)[number];
 
 export interface RetryPolicy {
   readonly retryOn: readonly RetryCondition[];
-  /** Beside the first attempt. */
+  /** Does not include the first attempt. */
   readonly numRetries: number;
-  /** Until the response headers of one attempt, in milliseconds; undefined: what is left of the whole. */
+  /** How long one attempt waits for response headers. Undefined to use the rest of the mapping's `timeout_ms`. */
   readonly perTryTimeoutMs: number | undefined;
-  /** For `retriable-status-codes`. */
+  /** The statuses to retry under `retriable-status-codes`. */
   readonly statusCodes: readonly number[];
 }
 
@@ -74,18 +74,18 @@ const retryFields = {
     name: 'retry_on',
     schema: commaList(z.enum(conditions)).check(refuseEmpty('Name a condition: retry_on: connect-failure')),
     type: 'list',
-    docs: 'Conditions.',
+    docs: 'The conditions under which to retry.',
     example: 'connect-failure',
   }),
-  numRetries: count('num_retries', [0, 10], 1, 'Beside the first attempt.'),
-  perTryTimeout: time('per_try_timeout', 'Until the response headers of one attempt.'),
+  numRetries: count('num_retries', [0, 10], 1, 'The number of retries after the first attempt.'),
+  perTryTimeout: time('per_try_timeout', 'How long one attempt waits for response headers.'),
   perTryTimeoutMs: timeMs('per_try_timeout_ms', 'The same in milliseconds.'),
   statusCodes: field({
     name: 'retriable_status_codes',
     schema: z.array(wholeNumber(400, 599)),
     type: 'list',
     default: [],
-    docs: 'For `retriable-status-codes`.',
+    docs: 'The statuses to retry under `retriable-status-codes`.',
     example: '[503]',
   }),
 };
@@ -103,19 +103,19 @@ export const retryPolicy = mapOf(retryFields, [
 function statusCodesFault({ retryOn = [], statusCodes: codes = [] }: Given<typeof retryFields>): Fault | undefined {
   if (retryOn.includes('retriable-status-codes') === codes.length > 0) return undefined;
   return {
-    message: `${codes.length > 0 ? 'lists codes, but' : 'is empty, and'} retry_on ${codes.length > 0 ? 'does not hold' : 'holds'} retriable-status-codes`,
-    remedy: 'Write both: retry_on: [retriable-status-codes] and retriable_status_codes: [503]',
+    message: `${codes.length > 0 ? 'lists codes' : 'is empty'}, but retry_on ${codes.length > 0 ? 'does not contain' : 'contains'} retriable-status-codes`,
+    remedy: 'Set both: retry_on: [retriable-status-codes] and retriable_status_codes: [503]',
   };
 }
 
 const most = 1_000_000;
 
-/** The numbers are Envoy's where it has the bound, so that a team that comes from there has the same ones. */
+/** The defaults are Envoy's where it has the same limit, so that teams that migrate from it keep their limits. */
 const breakerFields = {
-  maxConnections: count('max_connections', [1, most], 1024, 'To each address of the service.'),
-  maxPendingRequests: count('max_pending_requests', [0, most], 1024, 'Waiting for a connection.'),
-  maxRequests: count('max_requests', [1, most], 1024, 'At the same time.'),
-  maxRetries: count('max_retries', [0, most], 3, 'At the same time.'),
+  maxConnections: count('max_connections', [1, most], 1024, 'Connections to each address of the service.'),
+  maxPendingRequests: count('max_pending_requests', [0, most], 1024, 'Requests that wait for a connection.'),
+  maxRequests: count('max_requests', [1, most], 1024, 'Concurrent requests.'),
+  maxRetries: count('max_retries', [0, most], 3, 'Concurrent retries.'),
   maxUpgrades: count(
     'max_upgrades',
     [1, most],
@@ -124,7 +124,7 @@ const breakerFields = {
   ),
 };
 
-/** Bounds on a mapping's concurrent work at its service. Beyond them a request is refused at once with 503. */
+/** Limits on a mapping's concurrent use of its service. Requests over a limit get an immediate 503. */
 export type CircuitBreakers = ValuesOf<typeof breakerFields>;
 
 export const circuitBreakersDefault = defaultsOf(breakerFields);
@@ -136,23 +136,23 @@ export const circuitBreakers = listOfOne(
       name: 'priority',
       schema: z.literal('default'),
       type: 'text',
-      docs: 'As in Envoy; the only one.',
+      docs: 'Accepted for compatibility with Envoy. `default` is the only priority.',
       example: 'default',
     }),
-  }).transform(({ priority: _priority, ...bounds }): CircuitBreakers => bounds),
+  }).transform(({ priority: _priority, ...limits }): CircuitBreakers => limits),
 );
 
 /** Each address of the service is checked at this interval, with or without traffic. */
 export interface HealthCheck {
-  /** On the service itself. */
+  /** The path on the service, which is not rewritten. */
   readonly path: string;
-  /** The `Host` of the check; undefined: the address. */
+  /** The `Host` header of the check. Undefined to use the address. */
   readonly hostname: string | undefined;
   readonly timeoutMs: number;
   readonly intervalMs: number;
-  /** Failures in a row that make an address unhealthy. */
+  /** Consecutive failures that make an address unhealthy. */
   readonly unhealthyThreshold: number;
-  /** Successes in a row that make it healthy again. */
+  /** Consecutive successes that make it healthy again. */
   readonly healthyThreshold: number;
   readonly expectedStatuses: readonly { readonly min: number; readonly max: number }[];
 }
@@ -170,12 +170,12 @@ const http = strict({
 });
 
 const healthCheckFields = {
-  timeout: time('timeout', 'Until the answer.'),
+  timeout: time('timeout', 'How long to wait for the response.'),
   timeoutMs: timeMs('timeout_ms', 'The same in milliseconds.'),
-  interval: time('interval', 'Between two checks.'),
+  interval: time('interval', 'The time between two checks.'),
   intervalMs: timeMs('interval_ms', 'The same in milliseconds.'),
-  unhealthyThreshold: count('unhealthy_threshold', [1, 100], 2, 'Failures in a row.'),
-  healthyThreshold: count('healthy_threshold', [1, 100], 1, 'Successes in a row.'),
+  unhealthyThreshold: count('unhealthy_threshold', [1, 100], 2, 'Consecutive failures.'),
+  healthyThreshold: count('healthy_threshold', [1, 100], 1, 'Consecutive successes.'),
   healthCheck: field({
     name: 'health_check',
     schema: strict({ http }),
@@ -202,22 +202,22 @@ function pathFault(path: string): Fault | undefined {
   if (/^\/[\x21-\x22\x24-\x7e]*$/.test(path)) return undefined;
   return {
     message: `${quote(path)} is not a path`,
-    remedy: 'Write it as the service has it, for example "/health".',
+    remedy: 'Write a path on the service, for example "/health".',
   };
 }
 
 const outlierFields = {
-  consecutive5xx: count('consecutive_5xx', [0, 1000], 5, 'Failures in a row; 0 turns it off.'),
+  consecutive5xx: count('consecutive_5xx', [0, 1000], 5, 'Consecutive failures; 0 turns it off.'),
   baseEjectionTimeMs: field({
     name: 'base_ejection_time_ms',
     ...milliseconds(),
     default: 30_000,
-    docs: 'Times the number of ejections in a row.',
+    docs: 'Multiplied by the number of consecutive ejections.',
   }),
-  maxEjectionPercent: count('max_ejection_percent', [0, 100], 50, 'Of the addresses of the service.'),
+  maxEjectionPercent: count('max_ejection_percent', [0, 100], 50, 'The share of the addresses of the service.'),
 };
 
-/** An address with this many failures in a row is ejected for a while, unless too many already are. */
+/** Ejects an address for a while after consecutive failures, unless too many addresses are ejected already. */
 export type OutlierDetection = ValuesOf<typeof outlierFields>;
 
 export const outlierDetectionDefault = defaultsOf(outlierFields);

@@ -1,4 +1,4 @@
-/** What a Mapping does with the path: `rewrite` and `regex_rewrite` for its service, redirects for the client. */
+/** Path rewrites of a Mapping for its service (`rewrite`, `regex_rewrite`), and redirects for the client. */
 import type { Fault } from '../errors.ts';
 import { isHostAndPort, parseServiceReference } from '../fields/addresses.ts';
 import { field, mapOf, text } from '../fields/field.ts';
@@ -7,17 +7,19 @@ import { patternFault, substitutionFault } from '../fields/pattern.ts';
 import { quote } from '../quote.ts';
 import { hostFault } from './match.ts';
 
-/** RE2's syntax on the whole path; `\1` in the substitution is the first group. */
+/** Replaces matches of an RE2 pattern in the path. `\1` in the substitution is the first group. */
 export interface RegexRewrite {
   readonly pattern: string;
   readonly substitution: string;
 }
 
-/** The answer is a redirect: no auth service is asked, and no service is called. */
+/** Responds with a redirect, without calling the auth service or the service. */
 export interface Redirect {
-  /** Host and port of the `Location`, after `https://` where the record says so; undefined: the request's own. */
+  /**
+   * The host and port of the `Location`, after `https://` if the record says so. Undefined to keep the request's own.
+   */
   readonly host: string | undefined;
-  /** `path`: the whole path; `prefix`: in place of the mapping's prefix; `regex`: as a rewrite; undefined: the path stays. */
+  /** Replaces the whole path, the mapping's prefix, or matches of a pattern. Undefined to keep the path. */
   readonly path:
     | { readonly kind: 'path' | 'prefix'; readonly value: string }
     | ({ readonly kind: 'regex' } & RegexRewrite)
@@ -31,7 +33,7 @@ type RedirectStatus = (typeof redirectStatuses)[number];
 export const path = text(prefixFault);
 export const prefix = path.transform(withoutTrailingSlash);
 export const rewrittenPrefix = text(rewriteFault).transform(withoutTrailingSlash);
-/** A `host_rewrite` to the host of the address that is called. */
+/** The `host_rewrite` that stands for the host of the called address. */
 export const serviceHost = '{service}';
 export const hostRewrite = text((given) =>
   given === serviceHost || isHostAndPort(given) ? undefined : hostFault(given),
@@ -56,18 +58,18 @@ export const regexRewrite = mapOf(regexRewriteFields, [
   },
 ]);
 
-/** Only the path is rewritten, and its groups match parts of a plain path: this checks the text around them. */
+/** Checks the text around the groups of a substitution. The groups themselves match parts of a valid path. */
 function substitutionTextFault(substitution: string): Fault | undefined {
   if (/^[\x21-\x22\x24-\x3e\x40-\x7e]*$/.test(substitution)) return undefined;
   return {
-    message: `${quote(substitution)} holds a query, a fragment or what no path can hold`,
+    message: `${quote(substitution)} contains a query, a fragment or characters that are not allowed in a path`,
     remedy: 'Only the path is rewritten: percent-encode "?" and "#", or leave them out.',
   };
 }
 
-/** The fields of a record that `redirectOf` combines. */
+/** The fields of a record from which `redirectOf` builds the redirect. */
 export interface RedirectFields {
-  /** Names the host of a `host_redirect`. */
+  /** The target host of a `host_redirect`. */
   readonly service: string;
   readonly hostRedirect: boolean;
   readonly pathRedirect: string | undefined;
@@ -76,7 +78,7 @@ export interface RedirectFields {
   readonly redirectResponseCode: RedirectStatus | undefined;
 }
 
-/** Undefined where the service is called. */
+/** Returns undefined for a mapping that calls its service. */
 export function redirectOf(fields: RedirectFields): Redirect | undefined {
   const target = redirectPathOf(fields);
   if (!fields.hostRedirect && target === undefined) return undefined;
@@ -95,6 +97,6 @@ function authorityOf(service: string): string | undefined {
   const reference = parseServiceReference(service);
   if (reference === undefined) return undefined;
   const { scheme, host, port } = reference;
-  // With http the client's scheme stays: no client is led from https to http.
+  // Other schemes keep the client's own scheme, so that no client is redirected from https to http.
   return `${scheme === 'https' ? 'https://' : ''}${host}${port === undefined ? '' : `:${port}`}`;
 }

@@ -1,4 +1,4 @@
-/** The rows of a Version: a part of the API that is deprecated, when it ends, and what replaces it. */
+/** The fields of a Version: a deprecated part of the API, when it ends, and what replaces it. */
 import * as z from 'zod';
 import type { Fault } from '../errors.ts';
 import { field, type Given, lengthFault, optional, text } from '../fields/field.ts';
@@ -9,47 +9,47 @@ import { type PlainRecord, plainReader, recordName } from './kind.ts';
 const dateTime = z.iso.datetime({ offset: true });
 const date = z.iso.date();
 
-/** RFC 3339; a date alone is its midnight in UTC. Becomes milliseconds since the epoch. */
+/** A time in RFC 3339 format, or a date, which means midnight UTC. Converted to milliseconds since the epoch. */
 const instant = text((value) =>
-  dateTime.safeParse(value).success || date.safeParse(value).success ? undefined : noInstant(value),
+  dateTime.safeParse(value).success || date.safeParse(value).success ? undefined : notATime(value),
 ).transform((value) => Date.parse(value));
 
 const link = { schema: text(linkFault), type: 'path or URL' } as const;
 
-/** `deprecatedAtMs` and `endsAtMs` are milliseconds since the epoch; at least one of them is there. */
+/** `deprecatedAtMs` and `endsAtMs` are in milliseconds since the epoch. At least one of them is set. */
 export const versionFields = {
   name: recordName('v1'),
   prefix: field({
     name: 'prefix',
     schema: text((path) => prefixFault(path) ?? ownPagesFault(path)).transform(requestedPrefix),
     type: 'path',
-    docs: 'Whole segments of the path, case-sensitive; of several that match the longest. Never `/` or `/gateway/v0`.',
+    docs: 'Matches whole segments of the path, case-sensitive; the longest match wins. Cannot be `/` or below `/gateway/v0`.',
     example: '/v1',
   }),
   deprecatedAtMs: optional({
     name: 'deprecation',
     schema: instant,
     type: 'date or date and time',
-    docs: 'When it is deprecated, past or future. A date is its midnight in UTC; one of the two times is required.',
+    docs: 'When it is deprecated, in the past or future. A date means midnight UTC. This or `sunset` is required.',
     example: '2026-06-30T00:00:00Z',
   }),
   endsAtMs: optional({
     name: 'sunset',
     schema: instant,
     type: 'date or date and time',
-    docs: 'From when it is gone; not before `deprecation`.',
+    docs: 'When it ends; not before `deprecation`.',
     example: '2027-06-30T00:00:00Z',
   }),
   successor: optional({
     name: 'successor',
     ...link,
-    docs: 'What to use instead: a path of the gateway, or an absolute `http` or `https` URL.',
+    docs: 'The replacement: a path of the gateway, or an absolute `http` or `https` URL.',
     example: '/v2/',
   }),
   info: optional({
     name: 'info',
     ...link,
-    docs: 'A page for people about it.',
+    docs: 'A page that informs users about the deprecation.',
     example: 'https://example.com/v1-is-leaving',
   }),
 };
@@ -62,31 +62,30 @@ export const readVersion = plainReader('Version', versionFields, [
 
 function timesFault({ deprecatedAtMs, endsAtMs }: Given<typeof versionFields>): Fault | undefined {
   if (deprecatedAtMs === undefined && endsAtMs === undefined) {
-    const remedy = 'Write deprecation, sunset or both, for example sunset: 2027-06-30';
+    const remedy = 'Set deprecation, sunset or both, for example sunset: 2027-06-30';
     return { message: 'is missing, and so is deprecation', remedy };
   }
   if (deprecatedAtMs === undefined || endsAtMs === undefined || deprecatedAtMs <= endsAtMs) return undefined;
-  const remedy = 'A version ends after it is deprecated, or at the same time (RFC 9745 section 4).';
+  const remedy = 'A version cannot end before it is deprecated (RFC 9745 section 4).';
   return { message: 'is before deprecation', remedy };
 }
 
-function noInstant(value: string): Fault {
-  const remedy =
-    'Write a date (midnight in UTC), or date and time with their zone: 2027-06-30, 2027-06-30T12:00:00+02:00';
-  return { message: `${quote(value)} is no time`, remedy };
+function notATime(value: string): Fault {
+  const remedy = 'Write a date (midnight UTC), or a date and time with a zone: 2027-06-30, 2027-06-30T12:00:00+02:00';
+  return { message: `${quote(value)} is not a valid date or time`, remedy };
 }
 
-/** Without the gateway's own pages the operator could not see what is wrong. */
+/** Rejects prefixes of the gateway's own pages, which operators need to see what is wrong. */
 function ownPagesFault(path: string): Fault | undefined {
   if (!['/', '/gateway', '/gateway/v0'].includes(withoutTrailingSlash(path)) && !path.startsWith('/gateway/v0/'))
     return undefined;
-  const remedy = 'Write the path of the version, for example /v1: the pages below /gateway/v0 belong to no version.';
+  const remedy = 'Write the path of the version, for example /v1. The pages below /gateway/v0 are not versioned.';
   return { message: `${quote(path)} contains pages of the gateway itself`, remedy };
 }
 
-/** What a `Link` header can hold as it is (RFC 8288 section 3). */
 const linkLengthMax = 2048;
 
+/** Accepts targets that a `Link` header can contain without escaping (RFC 8288 section 3). */
 function linkFault(given: string): Fault | undefined {
   const isPath = /^\/(?!\/)/.test(given);
   const isUrl = /^https?:\/\/[^@]+$/i.test(given) && URL.canParse(given);
@@ -94,5 +93,5 @@ function linkFault(given: string): Fault | undefined {
     return lengthFault(given, linkLengthMax);
   const remedy =
     'Write a path of this gateway (/v2/) or an http or https URL, percent-encoded and without credentials.';
-  return { message: 'cannot be linked to', remedy };
+  return { message: 'is not a valid link', remedy };
 }

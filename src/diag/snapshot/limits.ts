@@ -1,5 +1,5 @@
 /** Limits as rows, outermost descriptor first, with how often they were hit and how full they are. */
-import { type Limit, type LimitDescriptor, type LimitDomain, shownEntry } from '#config';
+import { type Limit, type LimitDescriptor, type LimitDomain, redactedEntry } from '#config';
 import type { UsageOf } from '#ratelimit';
 import type { LimitRow } from '../diagnostics.ts';
 
@@ -35,7 +35,7 @@ function* rowsOf(above: Place, descriptors: readonly LimitDescriptor[], usageOf:
   const { domain } = above;
   for (const { key, value, limits, descriptors: below, source } of descriptors) {
     const path = above.path + entryText(key, value);
-    const shown = above.shown + shownEntry(key, value);
+    const shown = above.shown + redactedEntry(key, value);
     for (const limit of limits) {
       const usage = usageOf(domain, path, limit);
       yield {

@@ -1,4 +1,4 @@
-/** Limits in the format of envoyproxy/ratelimit, and what they become; the golden files have those that are refused. */
+/** Tests that limits in the format of envoyproxy/ratelimit are read correctly. The golden files cover invalid ones. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,11 +21,11 @@ const writeFiles = temporaryFiles();
 const source = { file: '<options>', line: 1 };
 
 describe('a domain of limits', () => {
-  it('may be empty', () => {
+  it('can be empty', () => {
     assert.deepEqual(read({ domain: 'gateway' }), [{ domain: 'gateway', descriptors: [], source }]);
   });
 
-  it('has descriptors in descriptors, with a value or without', () => {
+  it('can nest descriptors, with and without a value', () => {
     const rate_limit = { unit: 'hour', requests_per_unit: 5, name: 'slow' };
     const user = { key: 'user', value: 'demo', rate_limit, descriptors: [{ key: 'path' }] };
     const limits = [{ ...plain, unit: 'hour', requestsPerUnit: 5, name: 'slow' }];
@@ -35,7 +35,7 @@ describe('a domain of limits', () => {
     assert.deepEqual(read({ domain: 'gateway', descriptors: [user] }), [{ domain: 'gateway', descriptors, source }]);
   });
 
-  it('may be in shadow mode, share a counter and count its values apart in metrics', () => {
+  it('can use shadow mode, share a counter, and split metrics by value', () => {
     const rate_limit = ['minute', 'hour'].map((unit) => ({ unit, requests_per_unit: 5 }));
     const flags = { shadow_mode: true, share_threshold: true, detailed_metric: true };
     const [domain] = read({ domain: 'a', descriptors: [{ key: 'k', value: 'a*b', rate_limit, ...flags }] });
@@ -44,7 +44,7 @@ describe('a domain of limits', () => {
     assert.deepEqual([value, shareThreshold, detailedMetric, ...shadows], ['a*b', true, true, true, true]);
   });
 
-  it('may be what envoyproxy/ratelimit reads: numbers as text, keys without a value, metadata, quotas and metrics by value', () => {
+  it('accepts what envoyproxy/ratelimit accepts: numbers as text, keys without a value, metadata, quotas, metrics by value', () => {
     const [domain] = configurationFrom({
       records: [],
       limits: [
@@ -68,7 +68,7 @@ describe('a domain of limits', () => {
     );
   });
 
-  it('has the values that its file spells, also where YAML reads another number', async () => {
+  it('keeps the spelling of values, even if YAML would read a different number', async () => {
     const spelled = ['1.10', '1.1', '010', '0x1F', '9007199254740993', 'True', '.inf'];
     const lines = [...spelled, '"1.100"', '*one'].map((value) => `  - { key: 1.0, value: ${value} }\n`).join('');
     const text = `domain: 1e3\ndescriptors:\n  - { key: anchored, value: &one 1.0 }\n${lines}`;
@@ -83,19 +83,19 @@ describe('a domain of limits', () => {
   });
 
   for (const name of readdirSync(examples))
-    it(`may be a file of envoyproxy/ratelimit: ${name}`, async () => {
+    it(`can be read from a file of envoyproxy/ratelimit: ${name}`, async () => {
       const directory = await writeFiles({ 'ratelimit/a.yaml': readFileSync(join(examples, name), 'utf8') });
       const { configuration, errors } = await loadConfiguration(directory);
       assert.deepEqual([errors, configuration.limits.length], [[], 1]);
     });
 
-  it('may have one key with several values and without one', () => {
+  it('can have the same key with several values and without one', () => {
     const values = [{}, { value: 'b' }, { value: 'c' }, { value: 'b_c' }].map((fields) => ({ key: 'a', ...fields }));
     const descriptors = [...values, { key: 'a_b', value: 'c' }];
     assert.equal(read({ domain: 'gateway', descriptors })[0]?.descriptors.length, 5);
   });
 
-  it('is refused alone: the other domains stay', () => {
+  it('does not affect other domains if it is invalid', () => {
     const limits = [{ domain: 'a' }, { domain: 'b', descriptors: [{}] }, { domain: 'a' }, 'c'];
     const { configuration, errors } = configurationFrom({ records: [], limits });
     const found = errors.map(({ source: { line }, record, message }) => `${line} ${record}: ${message}`);
@@ -109,7 +109,7 @@ describe('a domain of limits', () => {
 });
 
 describe('a limit', () => {
-  /** Each line has what is written and, behind the arrow, the limits that it becomes: both in YAML. */
+  /** Each line has the input and, after the arrow, the limits that it is read as, both in YAML. */
   function check(lines: string): void {
     for (const line of lines.trim().split('\n')) {
       const [written = '', expected = ''] = line.trim().split(/ +-> +/);
@@ -121,7 +121,7 @@ describe('a limit', () => {
     }
   }
 
-  // The golden files have those that count over more than a century.
+  // The golden files cover windows of more than a century.
   check(`
     { unit: MINUTE, requests_per_unit: 0 }             -> { unit: minute, requestsPerUnit: 0 }
     { unit: day, requests_per_unit: 4294967295 }       -> { unit: day, requestsPerUnit: 4294967295 }
@@ -141,7 +141,7 @@ describe('a limit', () => {
     [{ unit: minute, requests_per_unit: 5 }, { unit: second, requests_per_unit: 5 }] -> { unit: minute, requestsPerUnit: 5 }, { unit: second, requestsPerUnit: 5 }
   `);
 
-  it('counts over the same windows as envoyproxy/ratelimit', () => {
+  it('has the same windows as in envoyproxy/ratelimit', () => {
     const seconds = { second: 2, minute: 120, hour: 7200, day: 172_800, week: 1_209_600, month: 5_184_000 };
     for (const [unit, expected] of Object.entries({ ...seconds, year: 63_072_000 })) {
       assert.equal(windowSeconds({ unit: unit as Unit, unitMultiplier: 2 }), expected);

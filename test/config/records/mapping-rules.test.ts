@@ -1,9 +1,9 @@
-/** A prefix_regex that matches no path, which would leave open what it was meant to guard. */
+/** Tests that a prefix_regex that cannot match any path is rejected, because it would not protect anything. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { compilePattern, configurationFrom } from '#config';
 
-/** What is wrong with a Mapping with this pattern. */
+/** Returns the error of a Mapping with this pattern. */
 function faultOf(prefix: string) {
   const mapping = { apiVersion: 'gateway/v1', kind: 'Mapping', name: 'one', service: 'hotel' };
   const { errors } = configurationFrom({ records: [{ ...mapping, prefix, prefix_regex: true }] });
@@ -12,11 +12,11 @@ function faultOf(prefix: string) {
 
 describe('a prefix_regex', () => {
   for (const pattern of ['foo', '^foo', '^$', '', '$', '(foo|bar)/.*', '(?:v1)', '[a-z0-9_]+/x', '\\.php', '(?i)^foo'])
-    it(`is refused as ${JSON.stringify(pattern)}: no path begins like it`, () =>
+    it(`cannot be ${JSON.stringify(pattern)} because no path starts like it`, () =>
       assert.match(faultOf(pattern) ?? '', /matches no path: a path starts with "\/": Write it as "/));
 
-  it('is refused with percent-encoding in small letters, in which no path has it', () => {
-    const capitals = 'percent-encoding arrives in capitals';
+  it('cannot contain percent-encoding in lower case, because no path does', () => {
+    const capitals = 'percent-encoding is always in upper case';
     assert.equal(
       faultOf('/caf%c3%a9(/.*)?'),
       `prefix "/caf%c3%a9(/.*)?" matches no path: ${capitals}: Write it as "/caf%C3%A9(/.*)?".`,
@@ -37,9 +37,9 @@ describe('a prefix_regex', () => {
     '[^a]+',
     '\\x2f',
   ])
-    it(`is accepted as ${JSON.stringify(pattern)}`, () => assert.equal(faultOf(pattern), undefined));
+    it(`can be ${JSON.stringify(pattern)}`, () => assert.equal(faultOf(pattern), undefined));
 
-  it('is never refused so when it matches a path, and the remedy is no such pattern', () => {
+  it('is never rejected if it matches a path, and a suggested pattern is valid', () => {
     const piece = fc.constantFrom(...'a / . * ? + | ( ) [a-z] [+-9] [^a] ^ $ \\d \\. (?i) (?: {0} {1} a|b'.split(' '));
     const pattern = fc.array(piece, { maxLength: 7 }).map((pieces) => pieces.join(''));
     const path = fc.string({ unit: fc.constantFrom('a', 'b', '1', '.', '/'), maxLength: 4 }).map((text) => `/${text}`);

@@ -1,4 +1,4 @@
-/** Gateway records as people write them, and what they become; the golden files have those that are refused. */
+/** Tests that valid records are read correctly. The golden files cover invalid ones. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { configurationFrom, mappingDefaults } from '#config';
@@ -16,7 +16,7 @@ function read(...records: readonly object[]) {
   return configuration;
 }
 
-/** The one record that `record` becomes. */
+/** Reads `record`, which must be valid. */
 function recordFrom(record: object): object {
   const { mappings, authServices, rateLimitServices, versions } = read(record);
   const [first, ...others] = [...mappings, ...authServices, ...rateLimitServices, ...versions];
@@ -24,7 +24,7 @@ function recordFrom(record: object): object {
   return first;
 }
 
-/** Each line has the fields that are written and, behind the arrow, those of the record that they decide: all in YAML. */
+/** Each line has the given fields and, after the arrow, the resulting fields of the record, both in YAML. */
 function check(base: object, lines: string): void {
   for (const line of lines.trim().split('\n')) {
     const [written = '', decided = ''] = line.trim().split(/ +-> +/);
@@ -38,7 +38,7 @@ function check(base: object, lines: string): void {
 }
 
 describe('a Mapping', () => {
-  it('has the default of every field that is not written', () => {
+  it('has defaults for all optional fields', () => {
     const { kind, name, prefix, service } = mapping;
     assert.deepEqual(recordFrom(mapping), { ...mappingDefaults, kind, name, prefix, service, source });
   });
@@ -112,7 +112,7 @@ describe('a Mapping', () => {
     plan: { header: X-Plan, omit_if_not_present: true } -> kind: header, name: plan, header: x-plan, omitIfNotPresent: true, default: ''
     request_headers: { key: plan, header_name: X-Plan, omit_if_not_present: true } -> kind: header, name: plan, header: x-plan, omitIfNotPresent: true, default: ''
   `;
-  // In the words of any release of Ambassador.
+  // The forms of all Ambassador releases.
   check(
     mapping,
     labels
@@ -125,7 +125,7 @@ describe('a Mapping', () => {
 });
 
 describe('an AuthService', () => {
-  it('has these defaults: it fails closed', () => {
+  it('has defaults with which it fails closed', () => {
     assert.deepEqual(recordFrom(authService), {
       ...{
         kind: 'AuthService',
@@ -164,12 +164,12 @@ describe('an AuthService', () => {
   const staff = { ...authService, name: 'staff', default: false };
   const named = { ...mapping, auth_service: 'staff' };
 
-  it('may be beside the default one, for the mappings that name it', () => {
+  it('can be defined in addition to the default one, for the mappings that name it', () => {
     const { authServices, mappings } = read(authService, staff, named);
     assert.deepEqual([authServices.map(({ name }) => name), mappings[0]?.authService], [['one', 'staff'], 'staff']);
   });
 
-  it('does not replace one that is broken or missing: the mapping is left out', () => {
+  it('does not replace a broken or missing one, and the mapping that names it is dropped', () => {
     const other = { ...mapping, name: 'two', prefix: '/v2', auth_service: 'one' };
     const records = [{ ...authService, timeout_ms: 'soon' }, staff, mapping, other];
     const { configuration, errors } = configurationFrom({ records });
@@ -177,12 +177,12 @@ describe('an AuthService', () => {
     assert.deepEqual(configuration.mappings, []);
     assert.deepEqual(found, [
       'AuthService one: timeout_ms must be a number, not a string',
-      'Mapping one: names no auth_service, and no AuthService is the default',
+      'Mapping one: has no auth_service, and no AuthService is the default',
       'Mapping two: there is no AuthService "one"',
     ]);
   });
 
-  it('needs no default where each mapping names one, bypasses it or redirects', () => {
+  it('does not have to be the default if each mapping names one, bypasses auth or redirects', () => {
     const open = { ...mapping, name: 'two', prefix: '/v2', bypass_auth: true };
     const gone = { ...mapping, name: 'three', prefix: '/v3', path_redirect: '/v2' };
     assert.equal(read(staff, named, open, gone).mappings.length, 3);
@@ -190,7 +190,7 @@ describe('an AuthService', () => {
 });
 
 describe('a RateLimitService', () => {
-  it('has these defaults: it fails open', () => {
+  it('has defaults with which it fails open', () => {
     const names = 'ratelimit-limit ratelimit-remaining ratelimit-reset';
     const allowedResponseHeaders = `${names} ${names.replace(/ratelimit/g, 'x-ratelimit')}`.split(' ');
     assert.deepEqual(recordFrom(rateLimitService), {
@@ -227,7 +227,7 @@ describe('a Version', () => {
   for (const successor of ['/v2', '/v2/?from=v1', '/caf%C3%A9/', 'http://next.example', 'HTTPS://next.example/v2/'])
     check(version, `sunset: '2027-06-30', successor: '${successor}' -> successor: '${successor}'`);
 
-  it('may be of a part of another', () => {
+  it('can cover a part of another', () => {
     const [all, part] = ['/v1', '/v1/messages'].map((prefix) => ({
       ...version,
       name: prefix,
