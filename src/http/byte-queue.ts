@@ -1,4 +1,4 @@
-/** A byte queue that merges tiny chunks, because every chunk that a client sends would cost 200 bytes of overhead. */
+/** A byte queue that merges tiny chunks: kept separately, each would cost 200 bytes of overhead. */
 
 export interface ByteQueue {
   readonly add: (chunk: Buffer) => void;

@@ -1,4 +1,4 @@
-/** The middleware that turns every thrown error into a response. */
+/** The middleware that renders every thrown error as a response. */
 import { inspect } from 'node:util';
 import type { Context, Middleware, Next } from 'koa';
 import { gatewayRoot, requestContext } from './context.ts';
@@ -7,24 +7,24 @@ import { createOutageLogs, type Logger, logRequest, type OutageLogs, requestLogF
 import { errorBody, Problem, problem, problemOf, reasonOf } from './problem.ts';
 import { problems, problemTitle } from './problems.ts';
 import { createRepresentations, type Formatter, type Representations } from './representations.ts';
-import { bodyOfHead } from './server/request-bodies.ts';
+import { parseBufferedBody } from './server/request-bodies.ts';
 
 export interface ProblemResponsesOptions {
   readonly representations?: Representations;
-  /** @default the `error` event of the app, which Koa prints */
+  /** @default errors are emitted as `error` events of the app, which Koa prints */
   readonly logger?: Logger;
-  /** Shared with the apps behind it. @default those of `logger` alone */
+  /** Outage logs to share with inner apps. @default new ones that use `logger` */
   readonly outages?: OutageLogs;
-  /** Turns an error of another module into a problem; undefined leaves it to the default. */
+  /** Converts an error of another module to a problem. Return undefined for the default conversion. */
   readonly toProblem?: ((thrown: unknown) => Problem | undefined) | undefined;
   /**
-   * The path of the pages about problems below the root of the server, or of the gateway in front, with a slash at the end; each page has the name of its
-   * problem. @default no pages: errors have no `info_url`
+   * The path of the problem pages, relative to the root of the server or of the gateway in front, with a trailing
+   * slash. The slug of a problem is appended. @default no pages: errors have no `info_url`
    */
   readonly problemPagesPath?: string | undefined;
 }
 
-/** Headers that describe the representation which the error replaces. */
+/** Headers that describe the representation that the error replaces. */
 const staleHeaders = [
   'Content-Encoding',
   'Content-Disposition',
@@ -42,8 +42,8 @@ const staleHeaders = [
 ];
 
 /**
- * Renders a thrown error as the error body, in the representation that `Accept` asks for. A `Problem` is shown to the
- * client; any other error reads 500, and its cause goes to the log and the diagnostics alone.
+ * Renders a thrown error as the error body, in the representation that `Accept` selects. A `Problem` is shown to the
+ * client. Any other error becomes a 500 whose cause appears only in the log and the diagnostics.
  */
 export function createProblemResponses(options: ProblemResponsesOptions = {}): Middleware {
   const { representations = createRepresentations(), logger, toProblem, problemPagesPath } = options;
@@ -53,10 +53,10 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
       await next();
       outages?.answered(requestContext(ctx).service);
     } catch (raw) {
-      const thrown = readable(raw);
+      const thrown = makeReadable(raw);
       const found = toProblem?.(thrown) ?? problemOf(thrown);
       if (!isClientGone(ctx, thrown)) report(ctx, found, thrown, logger, outages);
-      await bodyOfHead(ctx.req);
+      await parseBufferedBody(ctx.req);
       if (ctx.headerSent) ctx.res.destroy();
       else write(ctx, found);
     }
@@ -67,7 +67,7 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
     try {
       writeProblem(ctx, found, formatter, problemPagesPath);
     } catch (cause) {
-      // A problem of a service may have what no header or body can carry.
+      // A problem thrown by a service may have headers or members that cannot be sent.
       const unsendable = problem('internal', { cause });
       report(ctx, unsendable, cause, logger, outages);
       writeProblem(ctx, unsendable, formatter, problemPagesPath);
@@ -76,24 +76,24 @@ export function createProblemResponses(options: ProblemResponsesOptions = {}): M
 }
 
 /**
- * What was thrown, in a form that the error body, loggers and tracers can read without throwing again. pino marks an error
- * while it writes it, so a frozen one gets an heir that reads the same.
+ * Makes the thrown value safe to read for the error body, loggers and tracers. pino sets a property on errors that it
+ * serialises, so a frozen error is wrapped in an object that inherits from it.
  */
-function readable(thrown: unknown): unknown {
+function makeReadable(thrown: unknown): unknown {
   if (Object(thrown) !== thrown) return thrown;
   try {
-    // Readable as it is, and in a flood of refusals its stack would cost the most.
+    // A problem is safe to read. Skipping it saves its stack trace, the most expensive part of a flood of rejections.
     if (thrown instanceof Problem) return thrown;
-    if (!(thrown instanceof Error)) return new Error(`what was thrown is no error: ${inspect(thrown)}`);
-    readAll(thrown);
+    if (!(thrown instanceof Error)) return new Error(`the thrown value is not an Error: ${inspect(thrown)}`);
+    readProperties(thrown);
     return Object.isExtensible(thrown) ? thrown : Object.create(thrown);
   } catch {
-    return new TypeError('what was thrown cannot be read: one of its properties throws');
+    return new TypeError('the thrown value cannot be read: one of its properties throws');
   }
 }
 
-/** The properties that loggers and tracers read. */
-function readAll(thrown: Error): void {
+/** Reads the properties that loggers and tracers read, and throws if one of them does. */
+function readProperties(thrown: Error): void {
   String(thrown);
   void thrown.stack;
   void thrown.cause;
@@ -109,29 +109,31 @@ function writeProblem(ctx: Context, found: Problem, formatter: Formatter, pagesP
   for (const [name, value] of Object.entries(found.headers ?? {})) setHeader(ctx, name, value);
   ctx.vary('Accept');
   ctx.set('Content-Type', formatter.contentType);
-  // Bytes: with a text Node would write the headers as UTF-8 too, those of an auth service among them.
+  // A Buffer, because with a string Node would also encode the headers as UTF-8, including those of an auth service.
   ctx.body = Buffer.from(formatter.format(body, body.message, notesOn(ctx, found)));
-  // A handler may have turned this off to write to the socket itself; it has not begun, or the headers would have been sent.
+  // A handler may have set this to false to write to the socket itself. Headers are unsent, so it has not started.
   ctx.respond = true;
 }
 
-/** Undefined for a status that another party chose. */
+/** Undefined if another party chose the status. */
 function infoUrlOf(ctx: Context, found: Problem, pagesPath: string): string | undefined {
-  if (!isAsInTable(found)) return undefined;
+  if (!hasTableStatus(found)) return undefined;
   return requestContext(ctx).addresses.origin(ctx.req) + gatewayRoot(ctx) + pagesPath + found.slug;
 }
 
 function notesOn(ctx: Context, found: Problem): ProblemNotes {
-  const { meaning, remedy } = isAsInTable(found) ? problems[found.slug] : { meaning: undefined, remedy: undefined };
+  const { meaning, remedy } = hasTableStatus(found) ? problems[found.slug] : { meaning: undefined, remedy: undefined };
   return { title: problemTitle(found.slug), meaning, remedy, requestId: requestContext(ctx).requestId };
 }
 
-/** False for a status that another party chose, such as an auth service that prefers 404: the table describes its own. */
-function isAsInTable({ slug, status }: Problem): boolean {
+/**
+ * False if another party chose the status, such as an auth service that prefers 404: the table's text would not fit.
+ */
+function hasTableStatus({ slug, status }: Problem): boolean {
   return status === problems[slug].status;
 }
 
-/** Adds to `Vary`, since @koa/cors attaches its own to the error. */
+/** Appends to `Vary` instead of replacing it, because @koa/cors attaches its own `Vary` to the error. */
 function setHeader(ctx: Context, name: string, value: string | readonly string[]): void {
   const copy = typeof value === 'string' ? value : [...value];
   if (name.toLowerCase() === 'vary') ctx.vary(copy);
@@ -154,21 +156,21 @@ function report(
   }
   const fields = { mapping: context.mapping, problem: found.slug, err: found.cause ?? thrown };
   if (found.slug === 'internal') logRequest(logger, 'error', ctx, fields, 'a request failed unexpectedly');
-  else if (!isLogged(found)) {
+  else if (!isAlreadyLogged(found)) {
     const { service } = context;
     const upstream = found.slug === 'storage-unavailable' ? 'the database' : (service ?? 'this server');
     outages?.failed(service, upstream, { ...requestLogFields(ctx), ...fields }, found.message);
   }
 }
 
-/** The stage that asked has logged the outage of an auth or rate-limit service, with its cause. */
-function isLogged({ slug, cause }: Problem): boolean {
+/** True for outages of an auth or rate-limit service, which the stage that called it has already logged. */
+function isAlreadyLogged({ slug, cause }: Problem): boolean {
   return cause !== undefined && (slug === 'auth-unavailable' || slug === 'ratelimit-unavailable');
 }
 
 const lostConnection = new Set<unknown>(['ECONNRESET', 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE']);
 
-/** A client that leaves breaks the streams from and to it. That is no fault, and the access log has it. */
+/** True if the error is only a stream broken by a client that disconnected. The access log records that as 499. */
 function isClientGone(ctx: Context, thrown: unknown): boolean {
   const { code } = Object(thrown) as { code?: unknown };
   return ctx.res.destroyed && lostConnection.has(code);

@@ -1,10 +1,10 @@
-/** The one error that a client may read, its body, and pointers to what was wrong. */
+/** The error class that clients may see, its response body, and pointers to the faults in a request. */
 import { type ProblemSlug, problems } from './problems.ts';
 import { nodeHttp } from './server/node-http.ts';
 
 /**
- * One fault among several: of the part of the body at a JSON pointer (RFC 6901) such as `/check_in`, or of the query
- * argument with a name; with neither, of the whole query.
+ * One fault of a request. `pointer` is a JSON pointer into the body (RFC 6901), such as `/check_in`, and `parameter` is
+ * the name of a query argument. With neither, the fault concerns the query as a whole.
  */
 export interface Fault {
   readonly pointer?: string;
@@ -13,20 +13,22 @@ export interface Fault {
 }
 
 export interface ProblemOptions {
-  /** For the client: what was wrong this time. */
+  /** Tells the client what was wrong with this request. */
   readonly detail?: string;
   readonly errors?: readonly Fault[];
-  /** More members of the error body, such as `alternatives` (RFC 9457 section 3.2). */
+  /** Additional members of the error body, such as `alternatives` (RFC 9457 section 3.2). */
   readonly extension?: Readonly<Record<string, unknown>>;
-  /** Response headers of the error, such as `Allow` or `Retry-After`. */
+  /** Headers of the error response, such as `Allow` or `Retry-After`. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  /** For the log, never for the client. */
+  /** Logged, but never shown to the client. */
   readonly cause?: unknown;
-  /** For a status that another party chose, such as an auth service. @default that of the table of problems */
+  /** A status chosen by another party, such as an auth service. @default the status in the table of problems */
   readonly status?: number;
 }
 
-/** The error body of the API: `code` equals the HTTP status, `message` is `<status>: <reason phrase>`; members of `extension` follow. */
+/**
+ * The error body. `code` is the HTTP status, `message` is `<status>: <reason phrase>`. Members of `extension` follow.
+ */
 export interface ErrorBody {
   readonly code: number;
   readonly message: string;
@@ -35,7 +37,7 @@ export interface ErrorBody {
   readonly errors?: readonly Fault[];
 }
 
-/** Thrown anywhere; problem-responses.ts makes it a response. */
+/** An error that can be thrown anywhere. problem-responses.ts turns it into a response. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly slug: ProblemSlug;
@@ -60,17 +62,17 @@ export function problem(slug: ProblemSlug, options?: ProblemOptions): Problem {
   return new Problem(slug, options);
 }
 
-/** Of a server that stops, for clients. */
+/** The `detail` of responses during shutdown. */
 export const stopping = 'The server is stopping.';
 
-/** `detail`: why, for clients. */
+/** `detail` tells the client the reason. */
 export function notReady(detail: string): Problem {
   return problem('not-ready', { detail, headers: { 'Retry-After': '1' } });
 }
 
 type BodyParts = Pick<Problem, 'status' | 'detail' | 'errors'> & Partial<Pick<Problem, 'extension'>>;
 
-/** `infoUrl`: of the page about the problem. */
+/** `infoUrl` is the URL of the page about the problem. */
 export function errorBody({ status, detail, errors, extension }: BodyParts, infoUrl?: string): ErrorBody {
   const standard = {
     code: status,
@@ -79,11 +81,11 @@ export function errorBody({ status, detail, errors, extension }: BodyParts, info
     ...(detail === undefined ? {} : { detail }),
     ...(errors === undefined ? {} : { errors }),
   };
-  // Spread twice: the standard members come first, and an extension cannot replace them.
+  // Spread twice, so that standard members come first and cannot be overridden by the extension.
   return { ...standard, ...extension, ...standard };
 }
 
-/** Where Node's reason phrases are older than RFC 9110. */
+/** The reason phrases of RFC 9110 where Node still has the older ones. */
 const newReasons: Readonly<Record<number, string>> = { 413: 'Content Too Large', 422: 'Unprocessable Content' };
 
 const { STATUS_CODES, validateHeaderName, validateHeaderValue } = nodeHttp;
@@ -92,7 +94,7 @@ export function reasonOf(status: number): string {
   return newReasons[status] ?? STATUS_CODES[status] ?? 'Unknown';
 }
 
-/** Anything thrown, as a problem: an error that is not meant for clients is a bug, and reads 500. */
+/** Converts anything thrown to a problem. An error that is not meant for clients is a bug and becomes a 500. */
 export function problemOf(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
   if (isProblemOfCopy(thrown)) return new Problem(thrown.slug, thrown as ProblemOptions);
@@ -106,18 +108,18 @@ export function problemOf(thrown: unknown): Problem {
       headers: sendableHeaders(thrown.headers ?? {}),
     });
   } catch (fault) {
-    const why = `HTTP cannot carry the headers of a thrown error: ${(fault as Error).message}`;
+    const why = `a thrown error has headers that HTTP does not allow: ${(fault as Error).message}`;
     return problem('internal', { cause: new TypeError(why, { cause: thrown }) });
   }
 }
 
-/** They describe the body, which is the error body, or how it is sent. */
-const ownHeaders = new Set(['content-length', 'content-type', 'trailer', 'transfer-encoding']);
+/** Headers of a thrown error that must not be copied, because they describe a body or its framing. */
+const bodyHeaders = new Set(['content-length', 'content-type', 'trailer', 'transfer-encoding']);
 
-/** Without those of the body itself. Throws TypeError for what HTTP cannot carry. */
+/** Removes the headers that describe a body. Throws a TypeError for names and values that HTTP does not allow. */
 function sendableHeaders(headers: object): Readonly<Record<string, string | readonly string[]>> {
   const others = Object.entries(headers).filter(
-    ([name, value]) => value !== undefined && !ownHeaders.has(name.toLowerCase()),
+    ([name, value]) => value !== undefined && !bodyHeaders.has(name.toLowerCase()),
   );
   return Object.fromEntries(others.map(([name, value]) => [name, sendable(name, value)]));
 }
@@ -130,34 +132,34 @@ function sendable(name: string, value: unknown): string | string[] {
 
 function sendableText(name: string, value: unknown): string {
   if (typeof value !== 'string' && typeof value !== 'number')
-    throw new TypeError(`"${name}" is ${typeof value}, no text`);
+    throw new TypeError(`the value of "${name}" must be text, not ${typeof value}`);
   validateHeaderValue(name, String(value));
   return String(value);
 }
 
-/** `/room/0`: points into a request body; the whole body is `''`. */
+/** Formats a JSON pointer into the request body: `/room/0`, or `''` for the whole body. */
 export function bodyPointer(path: readonly PropertyKey[]): string {
   return path.map((step) => `/${escapePointer(String(step))}`).join('');
 }
 
-/** A fault of a query argument; of the whole query where `name` is empty. */
+/** A fault of a query argument, or of the whole query if `name` is empty. */
 export function queryFault(name: string, detail: string): Fault {
   return name === '' ? { detail } : { parameter: shorten(name), detail };
 }
 
-/** Of the whole query, where it may have so many characters. */
+/** The fault of a query longer than `lengthMax` characters. */
 export function longQueryFault(lengthMax: number): Fault {
   return queryFault('', `The query is longer than ${lengthMax} characters.`);
 }
 
-/** A client's own text, made short enough to be repeated to it. */
+/** Quotes text from the client, shortened, for use in a message. */
 export function quote(text: string): string {
   return JSON.stringify(shorten(text));
 }
 
 const shortLengthMax = 40;
 
-/** At most 40 whole characters: half a surrogate pair could not be percent-encoded. */
+/** Cuts to 40 characters and never splits a surrogate pair, because half of one cannot be percent-encoded. */
 function shorten(text: string): string {
   const characters = [...text.slice(0, 2 * shortLengthMax + 2)];
   return characters.length <= shortLengthMax ? text : `${characters.slice(0, shortLengthMax).join('')}…`;
@@ -168,7 +170,7 @@ function escapePointer(name: string): string {
   return shorten(name).replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
-/** Of another copy of this package in the process, such as one that a service brings along. */
+/** Recognises a `Problem` from another copy of this package, such as one that a service depends on. */
 function isProblemOfCopy(thrown: unknown): thrown is Problem {
   return thrown instanceof Error && thrown.name === 'Problem' && Object.hasOwn(problems, (thrown as Problem).slug);
 }
@@ -178,7 +180,7 @@ interface ExposedHttpError extends Error {
   readonly headers?: object | null;
 }
 
-/** Koa and its libraries mark errors whose message a client may read with `expose` (http-errors). */
+/** Koa and its libraries set `expose` on errors whose message clients may see (http-errors). */
 function isExposedHttpError(thrown: unknown): thrown is ExposedHttpError {
   if (!(thrown instanceof Error)) return false;
   const { status, message, expose } = thrown as { status?: unknown; message: unknown; expose?: unknown };
@@ -186,11 +188,11 @@ function isExposedHttpError(thrown: unknown): thrown is ExposedHttpError {
   return Number.isInteger(status) && Number(status) >= 400 && Number(status) < 500;
 }
 
-/** The problems with these statuses mean something narrower than the status: an error from elsewhere becomes `bad-request`. */
-const narrowStatuses = [400, 409, 410, 422];
+/** Our problems with these statuses are too specific for errors from other libraries, which become `bad-request`. */
+const specificStatuses = [400, 409, 410, 422];
 
 function slugOfStatus(status: number): ProblemSlug {
   const slugs = Object.keys(problems) as ProblemSlug[];
-  const found = narrowStatuses.includes(status) ? undefined : slugs.find((slug) => problems[slug].status === status);
+  const found = specificStatuses.includes(status) ? undefined : slugs.find((slug) => problems[slug].status === status);
   return found ?? 'bad-request';
 }

@@ -1,8 +1,8 @@
-/** The table of problems: every error that a client may read, with its status, its meaning and the way out. */
+/** The table of problems: every error that a client may see, with its status, meaning and remedy. */
 
 export interface ProblemKind {
   readonly status: number;
-  /** @default the slug in words */
+  /** @default the slug with spaces instead of hyphens */
   readonly title?: string;
   /** What happened, in one sentence for the client's developer. */
   readonly meaning: string;
@@ -34,12 +34,12 @@ export const problems = {
   },
   unauthorized: {
     status: 401,
-    meaning: 'The request has no credentials, or wrong ones.',
+    meaning: 'The request has no credentials, or they are not valid.',
     remedy: 'Send an `Authorization` header as `WWW-Authenticate` describes.',
   },
   'access-denied': {
     status: 403,
-    meaning: 'The auth service refused the request.',
+    meaning: 'The auth service denied the request.',
     remedy: 'Ask for access, or use other credentials.',
   },
   'admins-only': {
@@ -66,22 +66,22 @@ export const problems = {
   'request-timeout': {
     status: 408,
     meaning: 'The request did not arrive in time.',
-    remedy: 'Send it again, faster.',
+    remedy: 'Send the request again without long pauses.',
   },
   'sold-out': {
     status: 409,
-    meaning: 'What the request wants to book is sold out.',
+    meaning: 'The requested room or car is sold out.',
     remedy: 'Book one of `alternatives`, or other dates.',
   },
   'too-many-holds': {
     status: 409,
-    meaning: 'You hold as many bookings as one user may hold at once.',
+    meaning: 'You already have as many unconfirmed bookings as one user may hold.',
     remedy:
       'Confirm or cancel one of them, or try again after the number of seconds in `Retry-After`, when one expires.',
   },
   'too-many-units': {
     status: 409,
-    meaning: 'Your bookings take as many rooms or cars on a day as those of one user may.',
+    meaning: 'Your bookings already include as many rooms or cars on that day as one user may book.',
     remedy: 'Book other days, or cancel a booking; `detail` names the day.',
   },
   'forbidden-transition': {
@@ -98,7 +98,7 @@ export const problems = {
   gone: {
     status: 410,
     meaning: 'This version of the API has ended.',
-    remedy: 'Use its successor, which `Link` names.',
+    remedy: 'Use the successor version that the `Link` header names.',
   },
   'precondition-failed': {
     status: 412,
@@ -113,7 +113,7 @@ export const problems = {
   'unsupported-media-type': {
     status: 415,
     meaning: 'The media type, the charset or the content coding of the body is not supported here.',
-    remedy: 'Send what the `Accept` header of the response lists.',
+    remedy: 'Correct the body as `detail` says; the `Accept` header of the response lists the supported types.',
   },
   'idempotency-mismatch': {
     status: 422,
@@ -122,7 +122,7 @@ export const problems = {
   },
   'precondition-required': {
     status: 428,
-    meaning: 'A change needs `If-Match`, so that it does not overwrite a version that the client has not seen.',
+    meaning: 'This change requires `If-Match`, so that it does not overwrite a version that the client has not seen.',
     remedy: 'Read the resource and send its `ETag` in `If-Match`.',
   },
   'too-many-requests': {
@@ -145,8 +145,8 @@ export const problems = {
   internal: {
     status: 500,
     title: 'Internal error',
-    meaning: 'An unexpected error occurred. It is in the log under the request id.',
-    remedy: 'Report the `X-Request-Id`.',
+    meaning: 'An unexpected error occurred. It is logged under the request id.',
+    remedy: 'Report the error with the `X-Request-Id` of the response.',
   },
   'body-consumed': {
     status: 500,
@@ -155,8 +155,8 @@ export const problems = {
   },
   'unknown-method': {
     status: 501,
-    meaning: 'The server does not know the method of the request, on any path.',
-    remedy: 'Use a registered method, in upper case.',
+    meaning: 'The server does not support the method of the request on any path.',
+    remedy: 'Use a registered HTTP method, in upper case.',
   },
   'upstream-failed': {
     status: 502,
@@ -170,12 +170,13 @@ export const problems = {
   },
   'auth-unavailable': {
     status: 503,
-    meaning: 'The auth service gave no valid answer, so the request was refused.',
+    meaning: 'The auth service did not return a valid response, so the request was rejected.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'ratelimit-unavailable': {
     status: 503,
-    meaning: 'The rate-limit service gave no valid answer, and the configuration says to refuse requests then.',
+    meaning:
+      'The rate-limit service did not return a valid response, and the configuration rejects requests in that case.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'upstream-unavailable': {
@@ -200,18 +201,18 @@ export const problems = {
   },
   overloaded: {
     status: 503,
-    meaning: 'The server has as many connections as its configuration allows.',
+    meaning: 'The server already has as many connections as its configuration allows.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'not-ready': {
     status: 503,
     meaning:
-      'The server is stopping, cannot use its database or rate limiter, or sends as many event streams as it may; `detail` says which.',
+      'The server is stopping, cannot use its database or rate limiter, or already has as many event streams as it supports; `detail` says which.',
     remedy: 'Try again after the number of seconds in `Retry-After`.',
   },
   'upstream-timeout': {
     status: 504,
-    meaning: 'The service behind the gateway did not answer in time.',
+    meaning: 'The service behind the gateway did not respond in time.',
     remedy: 'Try again later, or ask for less.',
   },
   'loop-detected': {
@@ -223,7 +224,7 @@ export const problems = {
 
 export type ProblemSlug = keyof typeof problems;
 
-/** The same whenever the problem comes up (RFC 9457 section 3.1.3): `Not found`. */
+/** A title that is the same for every occurrence of the problem (RFC 9457 section 3.1.3): `Not found`. */
 export function problemTitle(slug: ProblemSlug): string {
   const { title }: ProblemKind = problems[slug];
   return title ?? slug.charAt(0).toUpperCase() + slug.slice(1).replaceAll('-', ' ');

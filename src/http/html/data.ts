@@ -1,7 +1,10 @@
-/** Values as pages for people: lists of objects as tables, objects as names and values, and the JSON one click away. */
+/** Renders values as HTML: lists of objects as tables, objects as name-value lists, and the JSON one click away. */
 import { html, htmlDocument, type Markup } from './html.ts';
 
-/** A resource, or a page of a collection with links to its items and the other pages; with a link to docs below it where it has some. */
+/**
+ * Renders a resource, or a page of a collection with links to its items and to other pages. `hasDocs` links to the
+ * docs.
+ */
 export function resourcePage(value: unknown, title: string, hasDocs = false): string {
   const path = isPage(value) ? pathOf(value) : './';
   return htmlDocument({
@@ -11,7 +14,7 @@ ${isItem(value) && html`<p><a href="./">Back to the list</a></p>\n`}${hasDocs &&
   });
 }
 
-/** Any plain value. */
+/** Renders any plain value. */
 export function dataMarkup(value: unknown): Markup {
   if (Array.isArray(value))
     return value.length > 0 && value.every(isRecord) ? table(value, urlOf) : list(value, dataMarkup);
@@ -22,12 +25,12 @@ export function fields(entries: readonly (readonly [name: string, value: unknown
   return html`<dl class="fields">${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${isPair(value) ? compact(value) : dataMarkup(value)}</dd></div>\n`)}</dl>`;
 }
 
-/** The same value for a program, folded. */
+/** The value as JSON, collapsed. */
 export function rawJson(value: unknown): Markup {
   return html`<details class="raw"><summary>JSON</summary><pre><code>${JSON.stringify(value, undefined, 2)}</code></pre></details>`;
 }
 
-/** Its path is one segment below that of its collection. */
+/** An item has an `id`, and its path is one segment below its collection. */
 function isItem(value: unknown): boolean {
   return isRecord(value) && 'id' in value;
 }
@@ -38,7 +41,7 @@ function isRecord(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What `#rest` answers for a collection. */
+/** One page of a collection, as `#rest` returns it. */
 interface Page extends Fields {
   readonly items: readonly unknown[];
   readonly links: Fields;
@@ -48,7 +51,7 @@ function isPage(value: unknown): value is Page {
   return isRecord(value) && Array.isArray(value['items']) && isRecord(value['links']);
 }
 
-/** Of the collection, with the slash at its end, which the address in the browser may lack. */
+/** The path of the collection with a trailing slash, which the address in the browser may lack. */
 function pathOf({ links }: Page): string {
   return String(links['self']).replace(/\/?(?:\?.*)?$/s, '/');
 }
@@ -66,7 +69,7 @@ ${items.length > 0 && (items.every(isRecord) ? table(items, urlOfItem) : dataMar
 ${others.length > 0 && html`<nav class="pages" aria-label="Pages">${others.map(([name, text]) => html`<a rel="${name}" href="${hrefOf(links[name])}">${text}</a>`)}</nav>`}`;
 }
 
-/** `1 to 20 of 34`; pages after a cursor have no offset, and a list may have no total. */
+/** `1 to 20 of 34`. A page after a cursor has no offset, and a list may have no total. */
 function countOf(count: number, offset: unknown, total: unknown): string {
   if (count === 0) return total === 0 ? 'There are none.' : 'There are none here.';
   const range = typeof offset === 'number' ? `${offset + 1} to ${offset + count}` : String(count);
@@ -77,7 +80,7 @@ function urlOf({ url }: Fields): string | undefined {
   return hrefOf(url);
 }
 
-/** `hrefOfRow`: where the first cell of a row leads. */
+/** `hrefOfRow` returns the link for the first cell of a row. */
 function table(rows: readonly Fields[], hrefOfRow: (row: Fields) => string | undefined): Markup {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const areLinked = names.length > 1 && rows.every((row) => hrefOfRow(row) !== undefined);
@@ -92,7 +95,7 @@ ${rows.map((row) => html`<tr><th scope="row">${firstCell(row)}</th>${columns.sli
 </table></div>`;
 }
 
-/** A date or an amount stays in one line. */
+/** Keeps short values, such as dates and amounts, on one line. */
 function cell(name: string, row: Fields): Markup {
   const value = row[name];
   const isShort = JSON.stringify(value ?? '').length <= shortMax;
@@ -101,7 +104,7 @@ function cell(name: string, row: Fields): Markup {
 
 const shortMax = 34;
 
-/** In a cell: the members of an object in a row. Two values, such as an amount and its currency, say enough without their names. */
+/** Renders a value on one line, for a table cell. A pair, such as an amount and its currency, needs no names. */
 function compact(value: unknown): Markup {
   if (Array.isArray(value)) return list(value, compact);
   if (!isRecord(value)) return scalar(value);
@@ -127,7 +130,7 @@ function scalar(value: unknown): Markup {
   return href === undefined ? html`${String(value)}` : html`<a href="${href}">${href}</a>`;
 }
 
-/** Only an http URL or a path of this host becomes a link: never `javascript:`, never `//elsewhere`. */
+/** Links only to http URLs and paths on this host, never to `javascript:` or `//elsewhere`. */
 function hrefOf(value: unknown): string | undefined {
   return typeof value === 'string' && /^(?:https?:\/\/|\/(?!\/))[^\s\\]*$/.test(value) ? value : undefined;
 }

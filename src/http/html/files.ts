@@ -1,4 +1,4 @@
-/** The files of our pages, which are read once. */
+/** Reads the scripts and styles of HTML pages from disk. */
 import { readFileSync } from 'node:fs';
 import { digestTag } from '../precondition.ts';
 
@@ -9,16 +9,16 @@ export type PageFileName = `${string}.${keyof typeof contentTypes}`;
 export interface PageFile {
   readonly contentType: string;
   readonly body: string;
-  /** A digest. */
+  /** A digest of the body. */
   readonly version: string;
 }
 
-/** `directory`: beside the file that asks, both in the sources and in the build. */
+/** `directory` is next to the calling file, both in the sources and in the build. */
 export function readPageFiles(directory: URL, names: readonly PageFileName[]): ReadonlyMap<string, PageFile> {
   return new Map(names.map((name) => [name, readPageFile(new URL(name, directory))]));
 }
 
-/** `url`: of a local file whose name ends with its type. */
+/** `url` points to a local file with the extension `.css` or `.js`. */
 export function readPageFile(url: URL): PageFile {
   const body = readFileSync(url, 'utf8');
   const contentType = contentTypes[url.pathname.endsWith('.css') ? 'css' : 'js'];

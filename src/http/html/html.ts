@@ -1,42 +1,42 @@
-/** How all HTML is written: an escaping template, a whole document in the shared style, prose, and security headers. */
+/** HTML generation: an escaping template, the document with the shared style, prose, and security headers. */
 import { createHash } from 'node:crypto';
 import { readPageFile } from './files.ts';
 
 const markupKey = Symbol('markup');
 
-/** HTML that is finished. Only this file makes it: the key is a private symbol, so nothing that was read as JSON passes for it. */
+/** Safe HTML. The key is a symbol private to this file, so parsed JSON cannot pass for it. */
 export interface Markup {
   readonly [markupKey]: string;
 }
 
-/** Undefined and false are written as nothing. */
+/** Undefined and false render as nothing. */
 type Content = Markup | string | number | undefined | false | readonly Content[];
 
-/** A template whose literal parts are HTML, and whose values are escaped unless they are markup. */
+/** A template tag: literal parts are HTML, and values are escaped unless they are markup. */
 export function html(literals: TemplateStringsArray, ...values: readonly Content[]): Markup {
   return markupOf(literals.reduce((whole, literal, index) => whole + textOf(values[index - 1]) + literal));
 }
 
 export interface HtmlPage {
-  /** Of the window. */
+  /** The title of the browser window. */
   readonly title: string;
   /** @default the title */
   readonly heading?: string;
-  /** URLs of CSS files beside the one look. */
+  /** URLs of CSS files in addition to the shared style. */
   readonly stylesheets?: readonly string[];
-  /** URLs of classic scripts, which run in this order once the page is there. */
+  /** URLs of classic scripts, which run in this order once the document is parsed. */
   readonly classicScripts?: readonly string[];
   /** URL of an ECMAScript module. */
   readonly script?: string;
-  /** Beside the heading, in a bar above the content. @default no bar: the heading is the first of the content */
+  /** Shown next to the heading, in a bar above the content. @default no bar: the heading starts the content */
   readonly header?: Markup;
   readonly main: Markup;
 }
 
-/** In each page itself, so that an error looks the same wherever it comes from; without comments and line breaks. */
+/** The shared style, minified. It is inlined into every page, so that errors look the same on every host and path. */
 const style = readPageFile(new URL('page.css', import.meta.url)).body.replace(/\s+|\/\*.*?\*\//gs, ' ');
 
-/** A whole page. */
+/** Renders a complete page. */
 export function htmlDocument({ title, heading = title, header, main, ...files }: HtmlPage): string {
   const { stylesheets = [], classicScripts = [], script } = files;
   const document = html`<!doctype html>
@@ -57,20 +57,20 @@ ${header === undefined ? plainBody(heading, main) : bodyWithBar(heading, header,
   return document[markupKey];
 }
 
-/** A text in the little of CommonMark that ours use: paragraphs, lists of `- `, code in backticks. */
+/** Renders a small subset of CommonMark: paragraphs, lists with `- `, code in backticks. */
 export function proseMarkup(text: string): Markup {
   const blocks = text.split(/\n{2,}/).filter((block) => block !== '');
   return markupOf(blocks.map(blockText).join('\n'));
 }
 
-/** A text without paragraphs, for the middle of a line: code in backticks. */
+/** Renders inline text, with code in backticks. */
 export function phraseMarkup(text: string): Markup {
   return markupOf(phraseText(text));
 }
 
 /**
- * The security headers of a page: the style by its digest, and nothing else. With `ownFiles`, scripts, styles, connections
- * and forms of this server too, and nothing inline.
+ * The security headers of a page. By default they allow only the shared style, by its digest. `ownFiles` also allows
+ * scripts, styles, connections and forms of this server, but nothing else inline.
  */
 export function pageHeaders({ ownFiles = false } = {}): Readonly<Record<string, string>> {
   const policy = { 'Content-Security-Policy': [...common, ...(ownFiles ? withOwnFiles : withStyle)].join('; ') };
@@ -80,9 +80,7 @@ export function pageHeaders({ ownFiles = false } = {}): Readonly<Record<string, 
 const digest = `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
 const common = ["default-src 'none'", 'img-src data:', "base-uri 'none'", "frame-ancestors 'none'"];
 const withStyle = [`style-src ${digest}`, "form-action 'none'"];
-const withOwnFiles = [
-  ...[`style-src 'self' ${digest}`, "script-src 'self'", "connect-src 'self'", "form-action 'self'"],
-];
+const withOwnFiles = [`style-src 'self' ${digest}`, "script-src 'self'", "connect-src 'self'", "form-action 'self'"];
 
 function markupOf(text: string): Markup {
   return { [markupKey]: text };

@@ -1,12 +1,12 @@
-/** An error as a page for people: what happened, what to do, and the id to report. */
+/** Renders an error as an HTML page: what happened, what to do, and the request id to report. */
 import type { ErrorBody } from '../problem.ts';
 import { dataMarkup, fields, rawJson } from './data.ts';
 import { html, htmlDocument, phraseMarkup } from './html.ts';
 
-/** What the body of an error leaves to its page. */
+/** Details for the HTML page of an error that are not part of the error body. */
 export interface ProblemNotes {
   readonly title: string;
-  /** Undefined, as is the remedy, for a status that another party chose: the table of problems describes its own. */
+  /** Undefined, like the remedy, if another party chose the status: the text in the table would not fit. */
   readonly meaning: string | undefined;
   readonly remedy: string | undefined;
   readonly requestId: string;
