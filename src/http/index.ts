@@ -41,7 +41,7 @@ export {
   createOutageLog,
   createOutageLogs,
   createOutageRegistry,
-  endedStatus,
+  finalStatus,
   type Logger,
   logRequest,
   type OutageLog,
@@ -95,7 +95,7 @@ export { type ConnectionCounts, type ConnectionLimit, createConnectionLimit } fr
 export { type HttpServer, type HttpServerOptions, listenError, serveHttp } from './server/listen.ts';
 export { beforeHead } from './server/node-fixes.ts';
 export { nodeHttp } from './server/node-http.ts';
-export { announcesBody, takeOnBodyTimeout } from './server/request-bodies.ts';
+export { announcesBody, disableBodyTimeout } from './server/request-bodies.ts';
 export { createUpgrades, type Upgrade, type UpgradeListener, type Upgrades, upgradeOf } from './server/upgrades.ts';
 export { createHostCheck } from './target/host.ts';
 export { createSafePath, lenientReading, originForm, pathOf, sanitisePath, searchOf } from './target/paths.ts';

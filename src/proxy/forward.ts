@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Context } from 'koa';
 import type { Mapping } from '#config';
-import { type Logger, Problem, requestContext, type TracedCall, takeOnBodyTimeout, traceOf } from '#http';
+import { disableBodyTimeout, type Logger, Problem, requestContext, type TracedCall, traceOf } from '#http';
 import { rewritePrefixes } from '#routing';
 import { type CallOptions, callUpstream, clientIsGone, type UpstreamRequest, type UpstreamResponse } from './call.ts';
 import type { Cluster } from './cluster/cluster.ts';
@@ -85,7 +85,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
       const { path, headers, host, publicPrefix, publicScheme, publicHost } = headOf(ctx, span?.trace);
       if (host !== undefined) headers.push('host', host);
       const body = createRequestBody(ctx, bodyOptions);
-      takeOnBodyTimeout(ctx.req);
+      disableBodyTimeout(ctx.req);
       const handshake = handshakeOf(ctx.req, mapping.allowUpgrade);
       const request: UpstreamRequest = {
         method: ctx.req.method ?? 'GET',

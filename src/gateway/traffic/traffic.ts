@@ -1,6 +1,6 @@
 /** Counts requests for each route across reloads, and retains the latest failures and the latest unmatched paths. */
 import type { Context } from 'koa';
-import { endedStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
+import { finalStatus, type Problem, pathOf, type RequestContext, requestContext } from '#http';
 import type { Descriptor, DescriptorStatus } from '#ratelimit';
 import { createRouteTraffic, type RouteTraffic } from './route-traffic.ts';
 
@@ -91,7 +91,7 @@ export function createTraffic({ clock = Date.now, stopwatch = now }: TrafficOpti
 
   function end(route: RouteTraffic, request: InFlightRequest, startedAtMs: number): void {
     const { ctx } = request;
-    const status = endedStatus(ctx.res);
+    const status = finalStatus(ctx.res);
     const nowMs = stopwatch();
     route.inFlight -= 1;
     route.count({ status, durationMs: nowMs - startedAtMs, refusedBy: refusalOf(request, status) }, nowMs);

@@ -1,34 +1,34 @@
-/** The access log: one line for each request, as fields of a line of JSON or in Apache's combined format. */
+/** The access log: one line per request, as JSON or in Apache's combined format. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Context, Middleware, Next } from 'koa';
 import { type RequestContext, requestContext, traceOf } from '../context.ts';
 import { pathOf } from '../target/paths.ts';
-import { endedStatus, type Logger } from './log.ts';
+import { finalStatus, type Logger } from './log.ts';
 
 export type AccessLogFormat = 'json' | 'combined';
 
-/** What is known when the request has come: stages change the path and the headers, and a closed socket has no address. */
-interface Begun {
+/** Data captured when the request arrives: stages rewrite the path and headers, and a closed socket has no address. */
+interface StartedRequest {
   readonly ctx: Context;
   readonly context: RequestContext;
   readonly connection: Connection;
   readonly startedAtMs: number;
   readonly client: string;
-  /** As the client sent it, without the query, which may have secrets in it. */
+  /** As the client sent it, but without the query, which may contain secrets. */
   readonly path: string;
   readonly referer: string | undefined;
   readonly userAgent: string | undefined;
 }
 
-/** Writes the line when the response has ended, or its client has gone. */
+/** Writes the line when the response has ended or the client has disconnected. */
 export function createAccessLog(logger: Logger, format: AccessLogFormat = 'json'): Middleware {
   const write = format === 'json' ? createJsonWriter(logger) : createCombinedWriter(logger);
   return function accessLog(ctx: Context, next: Next) {
     const { req, res, url } = ctx;
     const context = requestContext(ctx);
-    const begun: Begun = {
+    const started: StartedRequest = {
       ctx,
       context,
       connection: connectionOf(req.socket),
@@ -38,18 +38,20 @@ export function createAccessLog(logger: Logger, format: AccessLogFormat = 'json'
       referer: req.headers.referer,
       userAgent: req.headers['user-agent'],
     };
-    res.on('close', () => write(begun));
+    res.on('close', () => write(started));
     return next();
   };
 }
 
-/** One literal for all lines, since JSON.stringify is slower for objects of many shapes. A line leaves out what is undefined. */
+/**
+ * Uses one literal for all lines, because JSON.stringify is slower with varying shapes. Undefined fields are omitted.
+ */
 function createJsonWriter(logger: Logger) {
   const info = logger.infoPlain ?? logger.info.bind(logger);
-  return function writeJson({ ctx, context, connection, startedAtMs, client, path }: Begun): void {
+  return function writeJson({ ctx, context, connection, startedAtMs, client, path }: StartedRequest): void {
     const { req, res } = ctx;
     const { requestId, user, mapping, upstream, upstreamMs } = context;
-    const { bytesIn, bytesOut } = takeBytes(connection, req.socket);
+    const { bytesIn, bytesOut } = countNewBytes(connection, req.socket);
     const fields = {
       requestId,
       traceId: traceOf(ctx).traceId,
@@ -60,7 +62,7 @@ function createJsonWriter(logger: Logger) {
       path,
       protocol: protocolOf(req),
       tls: connection.tls,
-      status: endedStatus(res),
+      status: finalStatus(res),
       bytesIn,
       bytesOut,
       durationMs: roundToTenths(performance.now() - startedAtMs),
@@ -71,41 +73,43 @@ function createJsonWriter(logger: Logger) {
   };
 }
 
-/** `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i"` of Apache's mod_log_config; URLs are without their queries. */
+/**
+ * Apache's `%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-agent}i"` (mod_log_config), with queries left out of URLs.
+ */
 function createCombinedWriter(logger: Logger) {
   const formatTime = createTimeFormat();
   const writeLine = logger.writeLine ?? ((line: string) => logger.info({}, line));
-  return function writeCombined(begun: Begun): void {
-    const { ctx, context, connection, startedAtMs, client, path, referer, userAgent } = begun;
+  return function writeCombined(started: StartedRequest): void {
+    const { ctx, context, connection, startedAtMs, client, path, referer, userAgent } = started;
     const { req, res } = ctx;
-    const { bytesOut } = takeBytes(connection, req.socket);
+    const { bytesOut } = countNewBytes(connection, req.socket);
     const at = formatTime(Date.now() - (performance.now() - startedAtMs));
     const bodyBytes = Math.max(0, bytesOut - headLength(res));
     const line =
       `${client || '-'} - ${escapeWord(context.user)} [${at}] "${escapeQuoted(`${req.method} ${path} ${protocolOf(req)}`)}" ` +
-      `${endedStatus(res)} ${bodyBytes || '-'} "${escapeQuoted(referer?.replace(/[?#].*/, ''))}" "${escapeQuoted(userAgent)}"`;
+      `${finalStatus(res)} ${bodyBytes || '-'} "${escapeQuoted(referer?.replace(/[?#].*/, ''))}" "${escapeQuoted(userAgent)}"`;
     writeLine(line);
   };
 }
 
-/** Apache's escapes: a client can neither close the quotes nor begin a line. */
+/** Escapes like Apache, so that a client can neither close the quotes nor start a new line. */
 function escapeQuoted(text = ''): string {
   return text === '' ? '-' : text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/gu, escapeCharacter);
 }
 
-/** A name that is not in quotes has no blanks either. */
+/** Escapes blanks as well, for a field without quotes. */
 function escapeWord(text: string | undefined): string {
   return escapeQuoted(text).replaceAll(' ', '\\x20');
 }
 
-/** Node reads headers as Latin-1, so a character up to U+00FF is the byte that was sent. */
+/** Node decodes headers as Latin-1, so each character up to U+00FF is one byte as sent. */
 function escapeCharacter(character: string): string {
   if (character === '"' || character === '\\') return `\\${character}`;
   const bytes = Buffer.from(character, character <= '\xff' ? 'latin1' : 'utf8');
   return bytes.toString('hex').replace(/../g, '\\x$&');
 }
 
-/** `22/Nov/2026:10:15:37 +0000`, formatted once a second. */
+/** Formats times as `22/Nov/2026:10:15:37 +0000`, at most once per second. */
 function createTimeFormat(): (timeMs: number) => string {
   let [second, text] = [-1, ''];
   return function formatTime(timeMs) {
@@ -119,14 +123,14 @@ function createTimeFormat(): (timeMs: number) => string {
   };
 }
 
-/** The length of the head of the response, in bytes; 0: none was sent. */
+/** The length of the response head in bytes, or 0 if none was sent. */
 function headLength(res: ServerResponse & { readonly _header?: string | null }): number {
   return res._header?.length ?? 0;
 }
 
-/** How many bytes of a connection are in lines of the log already. */
+/** The bytes of a connection that earlier log lines have already counted. */
 interface Connection {
-  /** `TLSv1.3`; undefined: plain TCP. */
+  /** `TLSv1.3`, for example. Undefined for plain TCP. */
   readonly tls: string | undefined;
   bytesRead: number;
   bytesWritten: number;
@@ -147,12 +151,15 @@ function tlsVersionOf(socket: Socket & { readonly getProtocol?: TLSSocket['getPr
   return socket.getProtocol?.() ?? undefined;
 }
 
-/** What the connection has carried since the line before, heads included. Of pipelined requests the first line has what came with it. */
-function takeBytes(connection: Connection, { bytesRead, bytesWritten }: Socket) {
-  const taken = { bytesIn: bytesRead - connection.bytesRead, bytesOut: bytesWritten - connection.bytesWritten };
+/**
+ * Counts the bytes on the connection since its last log line, including heads. For pipelined requests that arrive in
+ * one packet, the first line gets the bytes of all of them.
+ */
+function countNewBytes(connection: Connection, { bytesRead, bytesWritten }: Socket) {
+  const counted = { bytesIn: bytesRead - connection.bytesRead, bytesOut: bytesWritten - connection.bytesWritten };
   connection.bytesRead = bytesRead;
   connection.bytesWritten = bytesWritten;
-  return taken;
+  return counted;
 }
 
 function protocolOf({ httpVersion }: IncomingMessage): string {

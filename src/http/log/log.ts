@@ -1,28 +1,32 @@
-/** The logger's interface, log lines about a request, and outages in a few lines. */
+/** The logger interface, log fields of a request, and rate-limited logging of outages. */
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import { requestContext, traceOf } from '../context.ts';
 import { sentStatusOf } from '../server/client-errors.ts';
 import { upgradeOf } from '../server/upgrades.ts';
 
-/** The shape of pino's, so that a host can pass in its own. */
+/** A subset of pino's interface, so that a host application can pass in its own logger. */
 export interface Logger {
   readonly info: LogLine;
   readonly warn: LogLine;
   readonly error: LogLine;
-  /** Absent: nothing is logged at that level. */
+  /** Without it, nothing is logged at this level. */
   readonly debug?: LogLine;
-  /** Absent: every level is on. */
+  /** Without it, every level counts as enabled. */
   readonly isLevelEnabled?: (level: string) => boolean;
-  /** As `info`, for fields that are plain strings, numbers and booleans, and cheaper; for the access log. Absent: `info` does. */
+  /** A faster `info` for plain strings, numbers and booleans, used by the access log. Without it, `info` is used. */
   readonly infoPlain?: LogLine;
-  /** Takes a line that is not JSON, as it is, for the access log. Absent: the text is the message of a line at info. */
+  /**
+   * Writes a line verbatim instead of as JSON, for the access log. Without it, the line is logged as a message at info.
+   */
   readonly writeLine?: (line: string) => void;
 }
 
-/** As the command line has it. Apart: TypeScript infers levels of pino from the names in the type that a host's logger must have. */
+/**
+ * The logger of the command line. Separate from `Logger`, whose names TypeScript would take for custom levels of pino.
+ */
 export interface CountingLogger extends Logger {
-  /** How many lines it could not write. Absent: none. */
+  /** The number of lines that could not be written. Without it, none are lost. */
   readonly droppedLines?: () => number;
 }
 
@@ -40,7 +44,7 @@ export interface RequestLogFields {
   readonly traceId: string;
 }
 
-/** The first fields of each line about a request, by which all of them can be found. */
+/** The leading fields of every log line about a request, which tie its lines together. */
 export function requestLogFields(ctx: Context): RequestLogFields {
   return { requestId: requestContext(ctx).requestId, traceId: traceOf(ctx).traceId };
 }
@@ -56,47 +60,52 @@ export function logRequest(
   if (logger.isLevelEnabled?.(level) !== false) logger[level]({ ...requestLogFields(ctx), ...fields }, message);
 }
 
-/** The status of a response that has closed; 499 when its client left before the system had taken all of it. */
-export function endedStatus(res: ServerResponse): number {
+/**
+ * The status of a closed response, or 499 if the client disconnected before the operating system had taken all of it.
+ */
+export function finalStatus(res: ServerResponse): number {
   const sent = sentStatusOf(res);
   if (sent !== undefined) return sent;
-  // Node counts as written what still waits for a connection that was cut off. A switched connection always ends by a cut.
+  // Node counts data as written even if it was still buffered when the connection was destroyed. An upgraded connection
+  // always ends by being destroyed.
   const isCutOff = res.req.socket.destroyed && upgradeOf(res.req) === undefined;
   return res.writableFinished && !isCutOff ? res.statusCode : 499;
 }
 
-const everyMs = 60_000;
+const intervalMs = 60_000;
 
-/** For a line that may be due very often: true when it is due for the first time, and then at most once a minute. */
+/** Throttles a frequent log line. Returns true on the first call, and then at most once a minute. */
 export function createOncePerMinute(clock = () => performance.now()): () => boolean {
   let silentUntilMs = Number.NEGATIVE_INFINITY;
   return () => {
     const nowMs = clock();
     if (nowMs < silentUntilMs) return false;
-    silentUntilMs = nowMs + everyMs;
+    silentUntilMs = nowMs + intervalMs;
     return true;
   };
 }
 
 export interface OutageLogOptions {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  /** Of the line when it has ended: `the auth service answers again`. */
+  /** The message when the outage has ended: `the auth service is responding again`. */
   readonly ended: string;
   /** Milliseconds from any fixed point. @default performance.now */
   readonly clock?: () => number;
 }
 
 export interface OutageLog {
-  /** A request that met the outage. `fields` and `message` are those of the first line and, with counts, of each later one. */
+  /**
+   * Call it for a request that failed. `fields` and `message` go into the first line and, with counts, into later ones.
+   */
   readonly failed: (fields: object, message: string) => void;
-  /** A request that did not. */
+  /** Call it for a request that succeeded. */
   readonly answered: () => void;
 }
 
-/** An answer so long after the last failure ends an outage. Sooner, one that comes and goes would log each time. */
-const calmMs = 5_000;
+/** A success this long after the last failure ends an outage. With less, an intermittent fault would log every time. */
+const recoveryMs = 5_000;
 
-/** Of one upstream. Counts and times are those of the outage so far. */
+/** Logs the outages of one upstream. Counts and durations cover the current outage so far. */
 export function createOutageLog({ logger, ended, clock = () => performance.now() }: OutageLogOptions): OutageLog {
   let failures = 0;
   let [beganMs, failedMs, loggedMs] = [0, 0, 0];
@@ -106,37 +115,37 @@ export function createOutageLog({ logger, ended, clock = () => performance.now()
       const nowMs = clock();
       failures += 1;
       failedMs = nowMs;
-      if (failures > 1 && nowMs - loggedMs < everyMs) return;
+      if (failures > 1 && nowMs - loggedMs < intervalMs) return;
       if (failures === 1) beganMs = nowMs;
       loggedMs = nowMs;
       logger.warn(failures === 1 ? fields : { ...fields, failures, forMs: Math.round(nowMs - beganMs) }, message);
     },
     answered() {
-      if (failures === 0 || clock() - failedMs < calmMs) return;
+      if (failures === 0 || clock() - failedMs < recoveryMs) return;
       logger.info({ failures, forMs: Math.round(failedMs - beganMs) }, ended);
       failures = 0;
     },
   });
 }
 
-/** Outage logs by upstream, for gateways that follow one another: an outage is the same after a reload. */
+/** Outage logs by upstream, shared by successive gateways so that an outage continues across a reload. */
 export interface OutageRegistry {
-  /** All holders share one log, which is forgotten when all have released it. */
+  /** All holders of an upstream share one log, which is dropped when the last one releases it. */
   readonly acquire: (upstream: string, ended: string) => { readonly log: OutageLog; readonly release: () => void };
 }
 
 export function createOutageRegistry(options: Omit<OutageLogOptions, 'ended'>): OutageRegistry {
-  const held = new Map<string, { readonly log: OutageLog; holders: number }>();
+  const shared = new Map<string, { readonly log: OutageLog; holders: number }>();
   return Object.freeze({
     acquire(upstream: string, ended: string) {
-      const known = held.get(upstream) ?? { log: createOutageLog({ ...options, ended }), holders: 0 };
-      known.holders += 1;
-      held.set(upstream, known);
+      const entry = shared.get(upstream) ?? { log: createOutageLog({ ...options, ended }), holders: 0 };
+      entry.holders += 1;
+      shared.set(upstream, entry);
       return {
-        log: known.log,
+        log: entry.log,
         release() {
-          known.holders -= 1;
-          if (known.holders === 0) held.delete(upstream);
+          entry.holders -= 1;
+          if (entry.holders === 0) shared.delete(upstream);
         },
       };
     },
@@ -144,41 +153,45 @@ export function createOutageRegistry(options: Omit<OutageLogOptions, 'ended'>): 
 }
 
 /**
- * An outage log for each upstream, made when it first fails. Services of this process share the logs of what they
+ * One outage log per upstream, created on its first failure. In-process services share the log of an upstream that they
  * depend on, such as the database.
  */
 export interface OutageLogs {
-  /** A request to the service met an outage, of `upstream`. A service is undefined where the server itself answers. */
+  /**
+   * Call it when a request to `service` failed because of `upstream`. `service` is undefined for the server's own
+   * pages.
+   */
   readonly failed: (service: string | undefined, upstream: string, fields: object, message: string) => void;
+  /** Call it when a request to `service` succeeded. */
   readonly answered: (service: string | undefined) => void;
-  /** Forgets all other services. */
+  /** Drops the logs of all other services. */
   readonly keepOnly: (services: ReadonlySet<string>) => void;
 }
 
 export function createOutageLogs(options: Omit<OutageLogOptions, 'ended'>): OutageLogs {
-  const ofUpstreams = new Map<string, OutageLog>();
-  const ofServices = new Map<string | undefined, OutageLog>();
+  const byUpstream = new Map<string, OutageLog>();
+  const byService = new Map<string | undefined, OutageLog>();
 
   function logOf(upstream: string): OutageLog {
-    const log = ofUpstreams.get(upstream) ?? createOutageLog({ ...options, ended: `${upstream} answers again` });
-    ofUpstreams.set(upstream, log);
+    const log = byUpstream.get(upstream) ?? createOutageLog({ ...options, ended: `${upstream} is responding again` });
+    byUpstream.set(upstream, log);
     return log;
   }
 
   return Object.freeze({
     failed(service: string | undefined, upstream: string, fields: object, message: string) {
       const log = logOf(upstream);
-      ofServices.set(service, log);
+      byService.set(service, log);
       log.failed(fields, message);
     },
     answered(service: string | undefined) {
-      if (ofServices.size > 0) ofServices.get(service)?.answered();
+      if (byService.size > 0) byService.get(service)?.answered();
     },
     keepOnly(services: ReadonlySet<string>) {
-      for (const service of ofServices.keys())
-        if (service !== undefined && !services.has(service)) ofServices.delete(service);
-      const kept = new Set(ofServices.values());
-      for (const [upstream, log] of ofUpstreams) if (!kept.has(log)) ofUpstreams.delete(upstream);
+      for (const service of byService.keys())
+        if (service !== undefined && !services.has(service)) byService.delete(service);
+      const kept = new Set(byService.values());
+      for (const [upstream, log] of byUpstream) if (!kept.has(log)) byUpstream.delete(upstream);
     },
   });
 }

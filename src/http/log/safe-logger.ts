@@ -1,13 +1,13 @@
-/** A logger of a program that may fail: no line that it cannot write ends a request, or the process. */
+/** Wraps a logger so that a line that it fails to write cannot break a request or crash the process. */
 import type { CountingLogger, LogLine } from './log.ts';
 
 /**
- * The same logger. Where it throws, for example over a field that JSON cannot hold, it gets the message again with the
- * reason alone; a line that it cannot write then either is lost.
+ * If the logger throws, for example because a field cannot be serialised, the message is logged again with only the
+ * reason. If that fails too, the line is lost.
  */
 export function createSafeLogger(logger: CountingLogger): CountingLogger {
   const { debug, isLevelEnabled, droppedLines, infoPlain, writeLine } = logger;
-  // Looked up at each line: pino puts others in their place when its level changes.
+  // Looks the methods up for every line, because pino replaces them when its level changes.
   return Object.freeze({
     info: safe((fields, message) => logger.info(fields, message)),
     warn: safe((fields, message) => logger.warn(fields, message)),
@@ -20,7 +20,7 @@ export function createSafeLogger(logger: CountingLogger): CountingLogger {
   });
 }
 
-/** A function that is async rejects later, and nothing else would handle that. */
+/** Handles the rejections of an asynchronous logger too, because nothing else would. */
 function safe(write: (...line: Parameters<LogLine>) => unknown): LogLine {
   function writeReason(thrown: unknown, message?: string): void {
     const loggerFailed = thrown instanceof Error ? thrown.message : typeof thrown;

@@ -1,41 +1,41 @@
-/** What a listener accepts from the network: connections within the limit, a bounded number of TLS handshakes. */
+/** Admission of new connections: enforces the connection limit and bounds the number of concurrent TLS handshakes. */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { problem } from '../problem.ts';
 import { problemResponse } from './client-errors.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 
-export interface Accepted {
-  /** Closes the connections whose TLS handshake has not ended. */
+export interface Admission {
+  /** Closes the connections that are still in a TLS handshake. */
   readonly closeHandshakes: () => void;
 }
 
-export interface AcceptOptions {
-  /** Undefined: every connection is taken. */
+export interface AdmissionOptions {
+  /** Undefined if connections are not limited. */
   readonly limit: Pick<ConnectionLimit, 'admit'> | undefined;
   readonly isTls: boolean;
 }
 
-/** Node's own listener comes first, so this takes its place. */
-export function acceptWithin(server: Server, { limit, isTls }: AcceptOptions): Accepted {
-  const refuse = isTls ? (socket: Socket) => socket.destroy() : createRefusals();
+/** Replaces Node's `connection` listener, which would otherwise run first, and calls it for admitted connections. */
+export function limitAdmission(server: Server, { limit, isTls }: AdmissionOptions): Admission {
+  const reject = isTls ? (socket: Socket) => socket.destroy() : createRejecter();
   const handshakes = isTls ? boundHandshakes(server) : undefined;
   const listeners = server.listeners('connection') as ((socket: Socket) => void)[];
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
-    if (limit !== undefined && !limit.admit(socket)) return refuse(socket);
+    if (limit !== undefined && !limit.admit(socket)) return reject(socket);
     handshakes?.begin(socket);
     for (const accept of listeners) accept.call(server, socket);
   });
   return { closeHandshakes: () => handshakes?.close() };
 }
 
-/** Each costs memory, and the time of the processor for a signature. */
+/** Each handshake costs memory, and CPU time for a signature. */
 const handshakesMax = 1000;
 
-/** Beyond the bound the oldest is closed, since an honest client finishes its handshake within a moment. */
+/** Closes the oldest handshake beyond the bound, because an honest client completes its handshake quickly. */
 function boundHandshakes(server: Server) {
   const running = new Map<string, Socket>();
-  // The socket of `secureConnection` is another object for the same connection.
+  // `secureConnection` passes a different socket object for the same connection, so they are matched by peer.
   server.on('secureConnection', (socket: Socket) => running.delete(peerOf(socket)));
   return {
     begin(socket: Socket) {
@@ -58,20 +58,20 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** How many refused connections get an answer at once; the others are closed without one. */
-const refusalsMax = 100;
+/** The number of rejected connections that may receive a response concurrently. Further ones are closed without one. */
+const rejectionsMax = 100;
 /**
- * Time for a refused client to send its request and read the answer: closing before would reset the connection, and the
- * answer could be lost.
+ * Time for a rejected client to send its request and read the response. Closing earlier would reset the connection, and
+ * the response could be lost.
  */
-const refusalMs = 1000;
+const rejectionMs = 1000;
 
-function createRefusals(): (socket: Socket) => void {
+function createRejecter(): (socket: Socket) => void {
   let open = 0;
-  return function refuse(socket) {
-    if (open >= refusalsMax) return void socket.destroy();
+  return function reject(socket) {
+    if (open >= rejectionsMax) return void socket.destroy();
     open += 1;
-    const deadline = setTimeout(() => socket.destroy(), refusalMs).unref();
+    const deadline = setTimeout(() => socket.destroy(), rejectionMs).unref();
     socket.once('close', () => {
       open -= 1;
       clearTimeout(deadline);

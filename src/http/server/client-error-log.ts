@@ -1,41 +1,41 @@
-/** Log lines about bytes that never became a request: where they came from, what was wrong, and the request line. */
+/** Logs input that could not be parsed as a request: its source, the error and, if available, the request line. */
 import type { Logger } from '../log/log.ts';
 import { type LogClientError, requestLineOf } from './refused-request.ts';
 
-/** Anybody can send garbage as fast as the network takes it. */
-const everyMs = 1000;
+/** At most one line per interval, because anyone can send garbage at the full speed of the network. */
+const intervalMs = 1000;
 
-/** One line a second: the first error at once, then the first of each second with how many others are left out. */
+/** Logs the first error immediately, then the first of each second with the number of others that were left out. */
 export function createClientErrorLog(logger: Pick<Logger, 'warn'>): LogClientError {
-  let isResting = false;
+  let isThrottled = false;
   let leftOut = 0;
-  let held: object = {};
+  let pending: object = {};
 
   function write(fields: object): void {
-    logger.warn(fields, 'what a client sent is no request');
-    isResting = true;
-    setTimeout(goOn, everyMs).unref();
+    logger.warn(fields, 'a client sent something that is not a valid HTTP request');
+    isThrottled = true;
+    setTimeout(flush, intervalMs).unref();
   }
 
-  function goOn(): void {
-    isResting = false;
+  function flush(): void {
+    isThrottled = false;
     if (leftOut === 0) return;
-    const fields = leftOut === 1 ? held : { ...held, leftOut: leftOut - 1 };
+    const fields = leftOut === 1 ? pending : { ...pending, leftOut: leftOut - 1 };
     leftOut = 0;
     write(fields);
   }
 
   return function logClientError(error, socket, status) {
-    // A connection that was only opened, as browsers do ahead of time, and load balancers to see whether a port is open.
+    // Ignores connections without data: browsers open them ahead of time, and load balancers for TCP health checks.
     if (socket.bytesRead === 0) return;
-    if (isResting && leftOut > 0) {
+    if (isThrottled && leftOut > 0) {
       leftOut += 1;
       return;
     }
     const { code, reason = error.message } = error;
     const fields = { client: socket.remoteAddress, status, code, reason, ...requestLineOf(error, socket) };
-    if (!isResting) return write(fields);
-    held = fields;
+    if (!isThrottled) return write(fields);
+    pending = fields;
     leftOut = 1;
   };
 }

@@ -1,11 +1,11 @@
-/** A bound on the connections of all listeners together: near it idle ones make room, beyond it new ones are refused. */
+/** The connection limit of all listeners: closes idle connections near the limit and rejects new ones beyond it. */
 import type { Socket } from 'node:net';
 import { createOncePerMinute, type Logger } from '../log/log.ts';
 
 export interface ConnectionLimit {
-  /** Takes a place until the connection closes. False: there is none. */
+  /** Counts the connection until it closes. Returns false if the limit is reached. */
   readonly admit: (socket: Socket) => boolean;
-  /** An idle connection may be closed to make room. */
+  /** Marks a connection as idle or busy. Idle ones may be closed to make room. */
   readonly setIdle: (socket: Socket, isIdle: boolean) => void;
   readonly counts: () => ConnectionCounts;
 }
@@ -13,9 +13,9 @@ export interface ConnectionLimit {
 export interface ConnectionCounts {
   readonly open: number;
   readonly max: number;
-  /** Since the start. */
+  /** Connections rejected since the start. */
   readonly refused: number;
-  /** Since the start, to make room. */
+  /** Idle connections closed to make room since the start. */
   readonly idleClosed: number;
 }
 
@@ -24,11 +24,11 @@ export interface ConnectionLimitOptions {
   readonly logger: Pick<Logger, 'warn'>;
 }
 
-/** From this part of the places on, each new connection closes the one that has been idle for longest. */
-const nearShare = 0.9;
+/** Above this share of the limit, each new connection closes the one that has been idle the longest. */
+const nearLimitShare = 0.9;
 
 export function createConnectionLimit({ max, logger }: ConnectionLimitOptions): ConnectionLimit {
-  /** The longest idle first. */
+  /** In order of idle time, longest first. */
   const idle = new Set<Socket>();
   const counts = { open: 0, max, refused: 0, idleClosed: 0 };
   const mayWarn = createOncePerMinute();
@@ -37,7 +37,7 @@ export function createConnectionLimit({ max, logger }: ConnectionLimitOptions): 
     if (!mayWarn()) return;
     logger.warn(
       { ...counts },
-      'connections are near CONNECTIONS_MAX: idle ones are closed, beyond it new ones refused',
+      'connections are near CONNECTIONS_MAX: closing idle ones, and rejecting new ones beyond the limit',
     );
   }
 
@@ -52,7 +52,7 @@ export function createConnectionLimit({ max, logger }: ConnectionLimitOptions): 
 
   return Object.freeze({
     admit(socket: Socket) {
-      if (counts.open + 1 > max * nearShare) makeRoom();
+      if (counts.open + 1 > max * nearLimitShare) makeRoom();
       if (counts.open >= max) {
         counts.refused += 1;
         return false;

@@ -1,59 +1,62 @@
-/** The connections of a server: the requests that are open on each, a few at a time, and which of them are idle. */
+/** Tracks the connections of a server, bounds the pipelined requests on each, and knows which ones are idle. */
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 export interface Connection {
   readonly socket: Socket;
-  /** The responses to requests that have been read, as long as the client has not taken them. */
+  /** Responses that are queued, in progress, or not yet fully received by the client. */
   readonly responses: ReadonlySet<ServerResponse>;
-  /** By `performance.now()`: when the last of them was gone, or the connection came. */
+  /** When the last response was finished or, before any request, the connection was opened (`performance.now()`). */
   readonly idleSinceMs: number;
 }
 
 export interface Connections {
   /** For the `request` event. */
   readonly serve: RequestListener;
-  /** Adds a connection, once it speaks HTTP. */
+  /** Adds a connection when it is ready for HTTP, so after a TLS handshake. */
   readonly add: (socket: Socket) => void;
   readonly all: () => Iterable<Connection>;
-  /** Takes no other request. Calls `end` when those before the faulty one are answered, unless that closes the connection. */
+  /**
+   * Accepts no further requests. Calls `end` after the responses before the faulty request, unless the connection
+   * closes.
+   */
   readonly refuse: (socket: Duplex, end: () => void) => void;
-  /** From now on the last answer of each connection says that it is the last. */
-  readonly leave: () => void;
+  /** Starts shutdown: from now on, the last response of each connection carries `Connection: close`. */
+  readonly drain: () => void;
 }
 
 export interface ConnectionsOptions {
   readonly handler: RequestListener;
-  /** How many requests of a connection are open at once. */
+  /** The number of requests of one connection that are processed concurrently. */
   readonly pipelineMax: number;
-  /** How many requests wait, over all connections. @default 10_000 */
+  /** The number of pipelined requests that may wait, over all connections. @default 10_000 */
   readonly waitingMax?: number | undefined;
-  /** Called when a connection becomes idle, and when it no longer is. */
+  /** Called when a connection becomes idle or busy. */
   readonly setIdle?: ((socket: Socket, isIdle: boolean) => void) | undefined;
 }
 
-/** Each takes about 1.5 KB, and a client may send 2,500 in what is read at once. */
+/** A waiting request takes about 1.5 KB, and a single read may contain 2,500 of them. */
 const defaultWaitingMax = 10_000;
 
 /**
- * Node serves all pipelined requests of a connection at once, and their answers wait in memory for their turn. Here a
- * request waits until fewer than `pipelineMax` are open before it; an answer that the client does not take stays open. The
- * connection is paused meanwhile, but Node may read on where a message ends. What it reads waits as requests: a
- * connection that brings one beyond `waitingMax` ends.
+ * Node handles all pipelined requests of a connection concurrently and buffers their responses in memory. Here, a
+ * request waits until fewer than `pipelineMax` before it are open, counting responses that the client has not read. The
+ * connection is paused meanwhile, but Node may still parse requests that it has already read. They wait too, and a
+ * connection that exceeds `waitingMax` is closed.
  */
 export function createConnections(server: Server, options: ConnectionsOptions): Connections {
   const { handler, pipelineMax, waitingMax = defaultWaitingMax, setIdle } = options;
   const connections = new Map<Socket, Pipeline>();
   let waitingCount = 0;
-  let isLeaving = false;
+  let isDraining = false;
 
   function openPipeline(socket: Pausable): Pipeline {
     const responses = new Set<ServerResponse>();
     const waiting: (() => void)[] = [];
     let refusal: Refusal | undefined;
     let idleSinceMs = performance.now();
-    let isGoingOn = false;
+    let isResumeScheduled = false;
 
     function wait(begin: () => void): void {
       if (waitingCount >= waitingMax) return void socket.destroy();
@@ -62,16 +65,16 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
       socket.pause();
     }
 
-    function leave(response: ServerResponse): void {
+    function removeResponse(response: ServerResponse): void {
       responses.delete(response);
       if (responses.size === 0) {
         idleSinceMs = performance.now();
         setIdle?.(socket, true);
       }
       endInTurn();
-      if (waiting.length === 0 || isGoingOn) return;
-      isGoingOn = true;
-      setImmediate(goOn);
+      if (waiting.length === 0 || isResumeScheduled) return;
+      isResumeScheduled = true;
+      setImmediate(resumeWaiting);
     }
 
     function endInTurn(): void {
@@ -80,15 +83,15 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
       if (first === undefined || first === refusal.response) refusal.end();
     }
 
-    /** In a separate turn of the event loop: one answer after the other would keep all other connections waiting. */
-    function goOn(): void {
-      isGoingOn = false;
+    /** Runs in a separate turn of the event loop, so that a long pipeline cannot starve all other connections. */
+    function resumeWaiting(): void {
+      isResumeScheduled = false;
       if (socket.destroyed) return;
       while (waiting.length > 0 && responses.size - waiting.length < pipelineMax) {
         waitingCount -= 1;
         waiting.shift()?.();
       }
-      // Node resumes by itself what it has paused.
+      // If Node paused the socket itself, it will also resume it.
       if (waiting.length === 0 && socket._paused !== true) socket.resume();
     }
 
@@ -108,12 +111,12 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
         endInTurn();
       },
       enter(response, begin) {
-        // The rest of a head that was late: the client will read that the request was not carried out.
+        // A request whose head was completed too late: the error response says that it was not executed.
         if (refusal !== undefined) return void socket.destroy();
         if (responses.size === 0) setIdle?.(socket, false);
         responses.add(response);
-        // Comes once; `once` would cost a wrapper and its removal.
-        response.on('close', () => leave(response));
+        // `close` is emitted only once, so the overhead of `once` is not needed.
+        response.on('close', () => removeResponse(response));
         if (responses.size <= pipelineMax) begin();
         else wait(begin);
       },
@@ -125,23 +128,23 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
     setIdle?.(socket, false);
   }
 
-  // From then on it does not speak HTTP.
+  // After an upgrade, the connection is not HTTP any more.
   server.prependListener('upgrade', (_request, socket) => remove(socket as Socket));
-  // Node lets go of it in the middle of an answer, too.
+  // Node detaches the connection even in the middle of a response, which could then never be completed.
   server.prependListener('connect', (_request, socket) => {
     if (connections.get(socket as Socket)?.responses.size !== 0) socket.destroy();
   });
   return Object.freeze({
     serve(request, response) {
       const connection = connections.get(request.socket);
-      if (isLeaving && connection !== undefined && !followsAs(response, connection)) return;
+      if (isDraining && connection !== undefined && !becomesLast(response, connection)) return;
       connection?.enter(response, () => handler(request, response));
     },
     add: (socket) => void connections.set(socket, openPipeline(socket)),
     all: () => connections.values(),
     refuse: (socket, end) => connections.get(socket as Socket)?.refuse(end),
-    leave() {
-      isLeaving = true;
+    drain() {
+      isDraining = true;
       for (const { responses } of connections.values()) {
         const last = [...responses].at(-1);
         if (last !== undefined) last.shouldKeepAlive = false;
@@ -151,10 +154,10 @@ export function createConnections(server: Server, options: ConnectionsOptions): 
 }
 
 /**
- * Makes a response the last one of its connection in place of the one before it. False when that has said `Connection: close`
- * already: then the client knows that no later request was carried out.
+ * Makes a response the last one of its connection, instead of the one before it. Returns false if that one has already
+ * sent `Connection: close`: the client then knows that no later request was executed.
  */
-function followsAs(response: ServerResponse, { responses }: Connection): boolean {
+function becomesLast(response: ServerResponse, { responses }: Connection): boolean {
   const last = [...responses].at(-1);
   if (last?.shouldKeepAlive === false && last.headersSent) return false;
   if (last !== undefined) last.shouldKeepAlive = true;
@@ -164,7 +167,7 @@ function followsAs(response: ServerResponse, { responses }: Connection): boolean
 
 interface Refusal {
   readonly end: () => void;
-  /** To the request in whose body the fault is; undefined: it is in a head. */
+  /** The response to the request with the faulty body. Undefined if the fault is in a head. */
   readonly response: ServerResponse | undefined;
 }
 
@@ -174,7 +177,7 @@ interface Pipeline extends Connection {
   readonly enter: (response: ServerResponse, begin: () => void) => void;
 }
 
-/** `_paused` is Node's own, while the client does not take what was written to it. */
+/** Node sets `_paused` internally while the client does not read what was written to it. */
 interface Pausable extends Socket {
   readonly _paused?: boolean;
 }

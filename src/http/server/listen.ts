@@ -1,48 +1,48 @@
-/** A listening server, bounded in size and time, that stops without losing running requests. */
+/** Starts an HTTP server with size and time limits that shuts down gracefully. */
 import type { RequestListener, Server } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Logger } from '../log/log.ts';
-import { type Accepted, acceptWithin } from './accept.ts';
+import { type Admission, limitAdmission } from './accept.ts';
 import { createClientErrorLog } from './client-error-log.ts';
 import { answerClientErrors, requireHost } from './client-errors.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { type Connections, createConnections } from './connections.ts';
-import { endIdleAnswers, inviteBodies } from './node-fixes.ts';
+import { closeStalledResponses, sendContinueOnRead } from './node-fixes.ts';
 import { nodeHttp } from './node-http.ts';
-import { boundBodies, lingerOverBodies } from './request-bodies.ts';
+import { limitBodyTime, lingerAfterEarlyResponses } from './request-bodies.ts';
 import type { Upgrades } from './upgrades.ts';
 
 export interface HttpServerOptions {
   readonly handler: RequestListener;
   readonly host: string;
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
-  /** The settings that chose them, for the message when it cannot listen there. */
+  /** The names of the settings for host and port, for the error message. */
   readonly hostSetting: string;
   readonly portSetting: string;
   readonly headerBytesMax: number;
-  /** For a TLS handshake as well. */
+  /** Also limits the TLS handshake. */
   readonly headerTimeoutMs: number;
-  /** For a body that no stage takes on. */
+  /** Limits the time for a body, unless `disableBodyTimeout` was called for the request. */
   readonly requestTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
-  /** How many requests of a connection are open at once. */
+  /** The number of requests of one connection that are processed concurrently. */
   readonly pipelineMax: number;
-  /** How many requests wait for their turn, over all connections. @default 10_000 */
+  /** The number of pipelined requests that may wait, over all connections. @default 10_000 */
   readonly waitingMax?: number | undefined;
-  /** How long a response may wait for a client that takes nothing of it; 0: without end. */
+  /** How long a client may stop reading its response before the connection is closed. 0 means no limit. */
   readonly answerIdleTimeoutMs: number;
-  /** Undefined: plain HTTP. */
+  /** Undefined for plain HTTP. */
   readonly tls?: Certificate | undefined;
-  /** Shared by several servers. @default every connection is taken */
+  /** May be shared by several servers. @default no limit */
   readonly connectionLimit?: ConnectionLimit | undefined;
-  /** Closed by the caller, beside the server. @default none: a request with `Upgrade` is an ordinary one */
+  /** The caller closes it in addition to the server. @default none: requests with `Upgrade` are ordinary requests */
   readonly upgrades?: Upgrades | undefined;
-  /** For what clients send that is no request. @default nothing is logged */
+  /** Logs input that is not a valid request. @default nothing is logged */
   readonly logger?: Pick<Logger, 'warn'>;
 }
 
-/** PEM texts. */
+/** In PEM format. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
@@ -50,55 +50,55 @@ export interface Certificate {
 
 export interface HttpServer {
   readonly port: number;
-  /** Under TLS: connections that come from now on see this certificate. */
+  /** Replaces the TLS certificate for new connections. */
   readonly renew: (certificate: Certificate) => void;
-  /** Stops accepting, gives running requests the time to finish, then cuts them off. */
+  /** Stops accepting connections, lets running requests finish until the deadline, then closes their connections. */
   readonly close: (deadlineMs: number) => Promise<void>;
 }
 
-/** Rejects when it cannot listen on the port, with a message that names it and the remedy. */
+/** If it cannot listen on the port, rejects with a message that names the port and the remedy. */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
   const server = await createListener(options);
   const { connectionLimit: limit, tls, logger } = options;
   const connections = createConnections(server, { ...options, setIdle: limit?.setIdle });
   const serve = requireHost(server, connections.serve);
   server.on('request', serve).on(tls ? 'secureConnection' : 'connection', connections.add);
-  const accepted = acceptWithin(server, { limit, isTls: tls !== undefined });
+  const admission = limitAdmission(server, { limit, isTls: tls !== undefined });
   answerClientErrors(server, connections.refuse, logger && createClientErrorLog(logger));
-  inviteBodies(server);
-  endIdleAnswers(server, options.answerIdleTimeoutMs);
-  boundBodies(server, options.requestTimeoutMs);
-  lingerOverBodies(server);
+  sendContinueOnRead(server);
+  closeStalledResponses(server, options.answerIdleTimeoutMs);
+  limitBodyTime(server, options.requestTimeoutMs);
+  lingerAfterEarlyResponses(server);
   await listening(server, options);
   return Object.freeze({
     port: (server.address() as AddressInfo).port,
     renew: (certificate: Certificate) => void (server as SecureServer).setSecureContext?.(certificate),
-    close: (deadlineMs: number) => closeServer(server, { ...connections, ...accepted }, deadlineMs),
+    close: (deadlineMs: number) => closeServer(server, { ...connections, ...admission }, deadlineMs),
   });
 }
 
-/** As `https.createServer` returns it. */
+/** The additional method of servers from `https.createServer`. */
 interface SecureServer extends Server {
   readonly setSecureContext?: (certificate: Certificate) => void;
 }
 
-/** Without a byte for so long, TCP asks the client whether it is still there. */
-const silentMs = 60_000;
+/** After this time without data, TCP keep-alive probes the client. */
+const tcpKeepAliveMs = 60_000;
 
 async function createListener({ handler, tls, upgrades, ...limits }: HttpServerOptions): Promise<Server> {
   const settings = {
-    // Always given: by default Node takes a request off HTTP as soon as anything listens for upgrades.
+    // Always set, because by default Node hands over every request with `Upgrade` as soon as there is a listener.
     shouldUpgradeCallback: upgrades?.shouldUpgrade ?? (() => false),
-    // Checked here instead.
+    // `requireHost` checks this instead.
     requireHostHeader: false,
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headerTimeoutMs,
     requestTimeout: 0,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
-    // A client can vanish without a word, and a stream of events may have nothing to write that would fail.
+    // Detects clients that vanished silently: an event stream may not write anything for a long time.
     keepAlive: true,
-    keepAliveInitialDelay: silentMs,
+    keepAliveInitialDelay: tcpKeepAliveMs,
   };
   const server =
     tls === undefined
@@ -115,40 +115,41 @@ function listening(server: Server, options: HttpServerOptions): Promise<void> {
   });
 }
 
-/** Why a server of any protocol cannot listen, and the setting or the limit that helps. */
+/** Explains why a server of any protocol cannot listen, and names the setting or limit to change. */
 export function listenError(
   cause: NodeJS.ErrnoException,
   { host, port, hostSetting, portSetting }: Pick<HttpServerOptions, 'host' | 'port' | 'hostSetting' | 'portSetting'>,
 ): Error {
   const remedies: Readonly<Record<string, string>> = {
-    EADDRINUSE: `another process has it: stop that one, or choose another port with ${portSetting} (0 picks a free one)`,
-    EADDRNOTAVAIL: `this machine has no such address: choose one of its own with ${hostSetting}`,
-    EACCES: `this user may not listen there: choose a port from 1024 on with ${portSetting}`,
-    EMFILE: 'this process has as many open files as it may: raise the limit (ulimit -n)',
+    EADDRINUSE: `another process uses the port: stop it, or choose another port with ${portSetting} (0 picks a free one)`,
+    EADDRNOTAVAIL: `this machine has no such address: choose one of its addresses with ${hostSetting}`,
+    EACCES: `this user may not listen on that port: choose a port from 1024 up with ${portSetting}`,
+    EMFILE: 'this process has reached its limit of open files: raise it (ulimit -n)',
   };
   const remedy =
     remedies[cause.code ?? ''] ?? `choose another address with ${hostSetting} or another port with ${portSetting}`;
   return new Error(`cannot listen on ${host}:${port} (${cause.code ?? cause.message}): ${remedy}`, { cause });
 }
 
-/** Time for a request that is on its way on an idle connection: cut off, its client could not know what became of it. */
-const farewellMs = 250;
+/** Keeps idle connections open for a moment on shutdown, so that requests already on their way still get a response. */
+const idleGraceMs = 250;
 
 /**
- * Every answer says `Connection: close`, and an idle connection is closed when it has brought no other request. Node's own
- * `close` cuts off idle connections at once, and waits for those that have never brought a request.
+ * Sends `Connection: close` with every response, and closes idle connections after a grace period. Node's own `close`
+ * closes idle connections immediately, and waits for connections that have never sent a request.
  */
 async function closeServer(
   server: Server,
-  { all, leave, closeHandshakes }: Pick<Connections, 'all' | 'leave'> & Accepted,
+  { all, drain, closeHandshakes }: Pick<Connections, 'all' | 'drain'> & Admission,
   deadlineMs: number,
 ): Promise<void> {
   const finished = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-  leave();
+  drain();
   const startedAtMs = performance.now();
-  // What arrived while this process was busy has been read since the sweep before, not before this one.
+  // If this process was busy, data that arrived meanwhile may be unread. It is read after the previous sweep at the
+  // latest, so idle times are measured up to that one.
   let lastSweepMs = startedAtMs;
-  const isOver = (sinceMs: number) => lastSweepMs - Math.max(sinceMs, startedAtMs) >= farewellMs;
+  const isOver = (sinceMs: number) => lastSweepMs - Math.max(sinceMs, startedAtMs) >= idleGraceMs;
   const sweep = setInterval(() => {
     if (isOver(startedAtMs)) closeHandshakes();
     for (const { socket, responses, idleSinceMs } of all()) {
@@ -166,6 +167,6 @@ async function closeServer(
     clearInterval(sweep);
     clearTimeout(deadline);
   }
-  // Ends the timer that looks for late headers.
+  // Stops Node's timer that checks for late headers.
   server.close(() => {});
 }

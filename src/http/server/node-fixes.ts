@@ -1,29 +1,30 @@
-/** What Node's server does not do by itself: 100 Continue on read, an end for idle answers, a hook right before the head. */
+/** What Node's HTTP server lacks: lazy `100 Continue`, a time-out for stalled responses, a hook before the head. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * Sends `100 Continue` when the body is first read. Node would send it at once (nodejs/node#20744, so on 26.10 too), and
- * a body that is refused for its size, its sender or a limit would come all the same. Unsent, Node closes the connection
- * after the response.
+ * Sends `100 Continue` when the body is first read. Node would send it immediately (nodejs/node#20744, still so in
+ * 26.10) and so invite a body that is then rejected because of its size, its sender or a limit. If it is never sent,
+ * Node closes the connection after the response.
  */
-export function inviteBodies(server: Server): void {
+export function sendContinueOnRead(server: Server): void {
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    inviteOnRead(request, response);
+    continueOnRead(request, response);
     server.emit('request', request, response);
   });
-  // Served like any other (RFC 9110 section 10.1.1, nginx): Node's 417 has no body, and passes every stage by.
+  // Ignores unknown expectations, as RFC 9110 section 10.1.1 allows and nginx does. Node's own 417 has no body and
+  // bypasses every stage.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     delete request.headers.expect;
     server.emit('request', request, response);
   });
 }
 
-function inviteOnRead(request: IncomingMessage, response: ServerResponse): void {
+function continueOnRead(request: IncomingMessage, response: ServerResponse): void {
   const read = request._read;
   request._read = (size) => {
     request._read = read;
-    // After the response a body is only read to be dropped.
+    // After the response, the body is read only to be discarded.
     if (!response.headersSent) response.writeContinue();
     read.call(request, size);
   };
@@ -36,11 +37,11 @@ interface Carrier {
 }
 
 /**
- * Ends the connection of a client that takes nothing of its response for so long, for which Node has no time-out; 0:
- * never. With a listener for `timeout`, Node leaves every idle connection to it (docs, `server.setTimeout`), also those
- * between two requests.
+ * Closes the connection of a client that stops reading its response for this long, for which Node has no time-out. 0
+ * disables it. With a `timeout` listener, Node leaves all idle connections to it (see `server.setTimeout`), including
+ * those between two requests.
  */
-export function endIdleAnswers(server: Server, idleTimeoutMs: number): void {
+export function closeStalledResponses(server: Server, idleTimeoutMs: number): void {
   server.prependListener('request', ({ socket }, res) => {
     (socket as Carrier)[latestKey] = res;
   });
@@ -52,14 +53,14 @@ export function endIdleAnswers(server: Server, idleTimeoutMs: number): void {
 }
 
 /**
- * Calls `write` once, right before the head is sent, when all other headers are final: also those of an error, of a 101,
- * and of a response that does not pass through Koa. Interim responses (1xx) do not count. Node has no event for this; the
- * npm package on-headers does the same.
+ * Calls `write` once, right before the head is sent, when all other headers are final. This includes errors, 101, and
+ * responses that bypass Koa, but not other interim responses (1xx). Node has no event for this; the npm package
+ * on-headers works the same way.
  */
 export function beforeHead(res: ServerResponse, write: (res: ServerResponse) => void): void {
   const { writeHead } = res;
   res.writeHead = function writeHeadLast(statusCode: number, ...rest: readonly unknown[]) {
-    takeHeaders(res, rest.at(-1));
+    applyHeaders(res, rest.at(-1));
     res.writeHead = writeHead;
     write(res);
     const [message] = rest;
@@ -68,8 +69,8 @@ export function beforeHead(res: ServerResponse, write: (res: ServerResponse) => 
   };
 }
 
-/** Sets the headers that `writeHead` was called with as Node would: they replace others, and a list may repeat a name. */
-function takeHeaders(res: ServerResponse, headers: unknown): void {
+/** Applies the headers passed to `writeHead` as Node does: they replace existing ones, and a list may repeat a name. */
+function applyHeaders(res: ServerResponse, headers: unknown): void {
   if (Array.isArray(headers)) {
     const names = headers.filter((_, index) => index % 2 === 0);
     for (const name of names) res.removeHeader(name);

@@ -1,4 +1,4 @@
-/** Responses that wait for their turn behind another one on a connection, and end with it. */
+/** Closes the pipelined responses that are still queued when their connection closes. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -9,18 +9,19 @@ interface Carrier extends Socket {
 }
 
 /**
- * With CONNECT or an upgrade behind them, Node lets go of the connection and forgets these responses: they would never
- * close, and what waits for that, such as the end of a call to a service, would wait for ever. Also in a host's server.
+ * Destroys a queued response when its connection closes. If CONNECT or an upgrade follows it, Node detaches the
+ * connection and forgets the response: it would never emit `close`, and a call to a service that waits for it would
+ * never end. Works in a host application's server too.
  */
 export function closeWithConnection({ socket }: IncomingMessage, res: ServerResponse): void {
-  // It has its turn, and Node closes it.
+  // This response is not queued, so Node closes it.
   if (res.socket !== null) return;
   const queued = queuedOn(socket);
   queued.add(res);
   res.once('close', () => queued.delete(res));
 }
 
-/** One listener for all, since a client may send many requests at once. */
+/** Uses one listener per connection, because a client may pipeline many requests. */
 function queuedOn(socket: Carrier): Set<ServerResponse> {
   const known = socket[queuedKey];
   if (known !== undefined) return known;

@@ -1,21 +1,21 @@
-/** What is known of bytes that never became a request: the error, and the request line if there is one. */
+/** Describes input that could not be parsed as a request: the error and, if available, the request line. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pathOf } from '../target/paths.ts';
 import { nodeHttp } from './node-http.ts';
 
-/** What Node reports of bytes that its parser refuses, or that do not arrive in time. */
+/** The error of a `clientError` event: the parser rejected the input, or it did not arrive in time. */
 export interface ClientError extends NodeJS.ErrnoException {
-  /** The parser's own words, which repeat nothing of what was sent. */
+  /** The parser's message, which never contains the input itself. */
   readonly reason?: string;
   readonly rawPacket?: Buffer;
-  /** How far the parser came in `rawPacket`. */
+  /** The position in `rawPacket` where parsing stopped. */
   readonly bytesParsed?: number;
 }
 
 /**
- * `_httpMessage` is the response that is being written on the socket; Node's own handler of client errors reads it too.
- * `incoming` is the request whose body arrives.
+ * Internals of Node's sockets. `_httpMessage` is the response that is being written, which Node's own handler of client
+ * errors uses too. `parser.incoming` is the request whose body is being received.
  */
 export interface ClientSocket extends Duplex {
   readonly _httpMessage?: ServerResponse | null;
@@ -24,10 +24,12 @@ export interface ClientSocket extends Duplex {
   readonly bytesRead?: number;
 }
 
-/** `status`: what the client reads; undefined: its connection was closed in the middle of a response. */
+/**
+ * `status` is the status that the client receives. Undefined if its connection is closed in the middle of a response.
+ */
 export type LogClientError = (error: ClientError, socket: ClientSocket, status: number | undefined) => void;
 
-/** True for a whole request line whose method Node's parser does not know, or does not take over HTTP. */
+/** True for a complete request line with a method that Node's parser does not know or does not accept in HTTP. */
 export function hasUnknownMethod({ code, reason, rawPacket, bytesParsed = 0 }: ClientError): boolean {
   const isAboutMethod = code === unknownMethodCode || reason === 'Invalid method for HTTP/x.x request';
   const line = isAboutMethod && rawPacket !== undefined ? wholeLineBefore(rawPacket, bytesParsed) : undefined;
@@ -36,7 +38,7 @@ export function hasUnknownMethod({ code, reason, rawPacket, bytesParsed = 0 }: C
 
 const unknownMethodCode = 'HPE_INVALID_METHOD';
 
-/** What the parser would report of a request if it did not know the method. */
+/** The error that the parser would report if it did not know the method. */
 export function unknownMethod({ method, url, httpVersion }: IncomingMessage): ClientError {
   const rawPacket = Buffer.from(`${method} ${url} HTTP/${httpVersion}`, 'latin1');
   return Object.assign(new Error(`Unknown method ${method}`), { code: unknownMethodCode, rawPacket });
@@ -44,7 +46,7 @@ export function unknownMethod({ method, url, httpVersion }: IncomingMessage): Cl
 
 export const missingHostCode = 'ERR_MISSING_HOST';
 
-/** HTTP/1.0 has no `Host` (RFC 9112 section 3.2). */
+/** `Host` is required only in HTTP/1.1 (RFC 9112 section 3.2). */
 export function lacksHost({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion === '1.1' && headers.host === undefined;
 }
@@ -55,27 +57,27 @@ export function missingHost(): ClientError {
 
 export interface RequestLine {
   readonly method: string;
-  /** Without the query, which may have secrets in it. */
+  /** Without the query, which may contain secrets. */
   readonly path: string;
 }
 
-/** Undefined: none is among what was sent last. Never a header line. */
+/** Undefined if the last packet contains no request line. Never returns a header line. */
 export function requestLineOf(
   { rawPacket, bytesParsed }: ClientError,
   { _httpMessage }: ClientSocket,
 ): RequestLine | undefined {
   const req = _httpMessage?.req;
-  // In the body of a request: what came last is no head.
+  // The error is in the body of a request, so the last packet contains no head.
   if (req?.complete === false) return requestLine(req.method, req.url);
   if (rawPacket === undefined) return undefined;
   const whole = wholeLineBefore(rawPacket, bytesParsed);
   if (whole !== undefined) return requestLine(whole.method, whole.target);
-  // A target that is longer than all headers may be.
+  // The target is longer than the limit for all headers, so the line is incomplete.
   const [method, target] = rawPacket.toString('latin1', 0, 2 * pathBytesMax).split(' ', 2);
   return target?.startsWith('/') && nodeHttp.METHODS.includes(method ?? '') ? requestLine(method, target) : undefined;
 }
 
-/** The last line before an error that has the form of a request line, which no header has. */
+/** The last line before the error that looks like a request line. A header line never does. */
 function wholeLineBefore(packet: Buffer, position = 0) {
   const lines = packet.toString('latin1').matchAll(/^([!#$%&'*+.^`|~\w-]{1,32}) ([^\r\n]*) HTTP\/1\.\d\r?$/gm);
   const found = [...lines].findLast(({ index }) => index <= position);

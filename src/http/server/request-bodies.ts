@@ -1,24 +1,26 @@
-/** Bodies as they arrive: how long one may take, and how long a connection reads on over one that is refused. */
+/** Time limit of request bodies, and lingering close after a response that was sent before the end of a body. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { beforeHead } from './node-fixes.ts';
 
-const takenOnKey = Symbol('taken on');
+const noTimeoutKey = Symbol('no body time-out');
 
 interface Carrier {
-  [takenOnKey]?: true;
+  [noTimeoutKey]?: true;
 }
 
-/** For a stage that streams the body, which then may take as long as it flows. */
-export function takeOnBodyTimeout(req: IncomingMessage): void {
-  (req as Carrier)[takenOnKey] = true;
+/** Call it before streaming the body with an idle time-out of your own: its total duration is then unlimited. */
+export function disableBodyTimeout(req: IncomingMessage): void {
+  (req as Carrier)[noTimeoutKey] = true;
 }
 
-/** Node's own `requestTimeout` is the same for all requests. A late body is a `clientError` as Node has it. */
-export function boundBodies(server: Server, timeoutMs: number): void {
+/**
+ * Limits the time for a body and emits `clientError` like Node's own `requestTimeout`, which no request can opt out of.
+ */
+export function limitBodyTime(server: Server, timeoutMs: number): void {
   function onLate(req: IncomingMessage): void {
-    if (req.complete || (req as Carrier)[takenOnKey] === true) return;
+    if (req.complete || (req as Carrier)[noTimeoutKey] === true) return;
     const error = Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
     server.emit('clientError', error, req.socket);
   }
@@ -29,18 +31,20 @@ export function boundBodies(server: Server, timeoutMs: number): void {
   });
 }
 
-/** As nginx has it (`lingering_time`, `lingering_timeout`). */
+/** The defaults of nginx: `lingering_time` and `lingering_timeout`. */
 const lingerMs = 30_000;
-const idleMs = 5_000;
+const lingerIdleMs = 5_000;
 
 /**
- * The connection ends with a response that comes before the end of the body: some clients send no more of it and go on with
- * the next request, as HAProxy does for a client of HTTP/2, which would be read as the rest of the body. It reads on for a
- * while: unread bytes would reset it, and the reset can overtake the response.
+ * Closes the connection after a response that is sent before the end of the request body. Some clients then skip the
+ * rest of the body and send the next request, as HAProxy does for HTTP/2 clients, and it would be parsed as body. Reads
+ * and discards data for a while before closing: with unread bytes, closing resets the connection, and the reset can
+ * overtake the response.
  */
-export function lingerOverBodies(server: Server): void {
+export function lingerAfterEarlyResponses(server: Server): void {
   server.prependListener('request', (req, res) => {
-    // Also one with `Expect: 100-continue`: a client need not wait for it (RFC 9110 section 10.1.1), and Caddy does not.
+    // Includes requests with `Expect: 100-continue`: a client need not wait for the 100 (RFC 9110 section 10.1.1), and
+    // Caddy does not.
     if (!announcesBody(req)) return;
     beforeHead(res, () => {
       if (!req.complete) res.shouldKeepAlive = false;
@@ -49,24 +53,24 @@ export function lingerOverBodies(server: Server): void {
   });
 }
 
-/** Resolves when the parser has read a body that arrived with the head: a refusal need not end the connection then. */
-export async function bodyOfHead(req: IncomingMessage): Promise<void> {
+/** Lets the parser finish a body that arrived with the head, so that a rejection can keep the connection open. */
+export async function parseBufferedBody(req: IncomingMessage): Promise<void> {
   if (!req.complete && announcesBody(req)) await setImmediate();
 }
 
-/** Node calls `destroySoon` after the last response of a connection. */
+/** Overrides `destroySoon`, which Node calls after the last response of a connection. */
 function linger(req: IncomingMessage): void {
   const socket: Socket = req.socket;
   socket.destroySoon = () => {
     const deadline = setTimeout(() => socket.destroy(), lingerMs);
     socket.once('close', () => clearTimeout(deadline));
-    socket.setTimeout(idleMs);
+    socket.setTimeout(lingerIdleMs);
     socket.end();
     req.once('end', () => socket.destroy()).resume();
   };
 }
 
-/** Decides by the headers alone. */
+/** Looks only at the headers. */
 export function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

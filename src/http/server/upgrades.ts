@@ -1,4 +1,4 @@
-/** Requests that ask to switch the protocol (RFC 9110 section 7.8): served like any other until a stage accepts them. */
+/** Protocol upgrades (RFC 9110 section 7.8): the request is served like any other until a stage accepts the upgrade. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -8,27 +8,31 @@ import { nodeHttp } from './node-http.ts';
 import type { ClientSocket } from './refused-request.ts';
 import { announcesBody } from './request-bodies.ts';
 
-/** The part of a request that asks for another protocol. */
+/** The upgrade that a request asks for. */
 export interface Upgrade {
-  /** That the client offers, best first, in lower case: `websocket`. */
+  /** The protocols that the client offers, in order of preference and in lower case: `websocket`. */
   readonly protocols: readonly string[];
   /**
-   * Answers 101 with the headers that are set on the response, and returns the connection, which first yields the bytes
-   * that the client sent early. From then on the caller owns it, must listen for its errors and end it; when it closes,
-   * so does the response.
+   * Sends 101 with the headers that are set on the response, and returns the connection. Its first bytes are those that
+   * the client sent early. The caller then owns the connection, and must handle its errors and end it. When it closes,
+   * the response emits `close`.
    */
   readonly accept: (protocol: string) => Socket;
 }
 
-/** For the `upgrade` event of a server. */
+/** A listener for the `upgrade` event of a server. */
 export type UpgradeListener = (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 export interface Upgrades {
-  /** True when a server may take the request off HTTP; otherwise it is an ordinary one, with its body. */
+  /**
+   * True if the server should treat the request as an upgrade, otherwise as an ordinary request that may have a body.
+   */
   readonly shouldUpgrade: (req: IncomingMessage) => boolean;
-  /** Passes requests to `handler`; one that no stage accepts gets an ordinary response, the connection's last. */
+  /**
+   * Passes requests to `handler`. If no stage accepts the upgrade, the response is ordinary and closes the connection.
+   */
   readonly listener: (handler: RequestListener) => UpgradeListener;
-  /** Gives open connections so much time, then cuts them off. Later requests read `not-ready`. */
+  /** Closes open connections after the deadline, and responds to later requests with `not-ready`. */
   readonly close: (deadlineMs: number) => Promise<void>;
 }
 
@@ -38,12 +42,14 @@ interface Carrier {
   [upgradeKey]?: Upgrade;
 }
 
-/** Undefined for a request that cannot be upgraded, whatever its headers say. */
+/** Undefined if the request cannot be upgraded, whatever its headers say. */
 export function upgradeOf(req: IncomingMessage): Upgrade | undefined {
   return (req as Carrier)[upgradeKey];
 }
 
-/** `isAllowed`: whether any route lets the protocol through, which comes in lower case. `max`: connections at once. */
+/**
+ * `isAllowed` says whether any route accepts the protocol, in lower case. `max` limits concurrent upgraded connections.
+ */
 export function createUpgrades(isAllowed: (protocol: string) => boolean, max = Number.POSITIVE_INFINITY): Upgrades {
   const open = new Set<Socket>();
   let closed = false;
@@ -60,18 +66,20 @@ export function createUpgrades(isAllowed: (protocol: string) => boolean, max = N
     if (closed) return notReady(stopping);
     if (open.size >= max) return problem('overloaded', { headers: { 'Retry-After': '1' } });
     if (canUpgrade(req)) return undefined;
-    return problem('bad-request', { detail: 'A request with `Upgrade` needs `Host`, and must not have a body.' });
+    return problem('bad-request', {
+      detail: 'A request with `Upgrade` needs a `Host` header and must not have a body.',
+    });
   }
 
   return Object.freeze({
     shouldUpgrade: (req: IncomingMessage) =>
-      canUpgrade(req) && !isAnswering(req.socket) && protocolsOf(req).some(isAllowed),
+      canUpgrade(req) && !isResponding(req.socket) && protocolsOf(req).some(isAllowed),
     listener: (handler: RequestListener) => (req: IncomingMessage, duplex: Duplex, head: Buffer) => {
       // Node's own servers always pass a Socket, although the event's type is wider.
       const socket = duplex as Socket;
       socket.on('error', () => socket.destroy());
       const refused = refusal(req);
-      if (isAnswering(socket)) socket.destroy();
+      if (isResponding(socket)) socket.destroy();
       else if (refused !== undefined) endWithProblem(socket, refused);
       else {
         if (head.length > 0) socket.unshift(head);
@@ -90,8 +98,8 @@ export function createUpgrades(isAllowed: (protocol: string) => boolean, max = N
 }
 
 /**
- * HTTP/1.0 has no upgrade. For these requests Node does not check `Host`, and does not parse a body, so that one could
- * not be distinguished from the bytes of the new protocol.
+ * HTTP/1.0 has no upgrades. For upgrade requests, Node neither checks `Host` nor parses a body, so a body could not be
+ * distinguished from bytes of the new protocol.
  */
 function canUpgrade(req: IncomingMessage): boolean {
   return req.httpVersion === '1.1' && req.headers.host !== undefined && !announcesBody(req);
@@ -102,23 +110,23 @@ function protocolsOf({ headers }: IncomingMessage): readonly string[] {
   return names.map((name) => name.trim());
 }
 
-/** Does what Node's server does for an ordinary response, since its parser has let go of the connection. */
+/** Does what Node's server does for an ordinary response, because Node has detached its parser from the connection. */
 function openUpgrade(req: IncomingMessage, res: ServerResponse, socket: Socket): Upgrade {
   res.shouldKeepAlive = false;
   res.assignSocket(socket);
-  const leave = () => socket.destroy();
+  const close = () => socket.destroy();
   const drain = () => res.emit('drain');
   const finish = () => socket.resume().end(() => socket.destroy());
-  // As `endIdleAnswers` does, whose listener has gone with the parser.
-  const endIdle = () => void (socket.writableLength > 0 && socket.destroy());
-  // The socket reads on, up to its buffer, and so notices when the client leaves.
-  socket.once('end', leave).on('drain', drain).on('timeout', endIdle);
+  // Replaces `closeStalledResponses`, whose listener was removed together with the parser.
+  const closeStalled = () => void (socket.writableLength > 0 && socket.destroy());
+  // The socket keeps reading until its buffer is full, so it notices when the client disconnects.
+  socket.once('end', close).on('drain', drain).on('timeout', closeStalled);
   res.once('finish', finish);
   return {
     protocols: protocolsOf(req),
     accept(protocol) {
       res.removeListener('finish', finish);
-      socket.removeListener('end', leave).removeListener('drain', drain).removeListener('timeout', endIdle);
+      socket.removeListener('end', close).removeListener('drain', drain).removeListener('timeout', closeStalled);
       res.removeHeader('Content-Length');
       res.setHeader('Connection', 'Upgrade');
       res.setHeader('Upgrade', protocol);
@@ -130,7 +138,7 @@ function openUpgrade(req: IncomingMessage, res: ServerResponse, socket: Socket):
   };
 }
 
-/** True while an earlier response is being sent, for which the client did not wait. */
-function isAnswering(socket: ClientSocket): boolean {
+/** True while an earlier, pipelined request is still being responded to. */
+function isResponding(socket: ClientSocket): boolean {
   return Boolean(socket._httpMessage);
 }

@@ -7,7 +7,7 @@ import {
   createAddresses,
   createRequestContext,
   createUpgrades,
-  endedStatus,
+  finalStatus,
   type Logger,
   logRequest,
   requestContext,
@@ -49,7 +49,7 @@ describe('logRequest', () => {
   });
 });
 
-describe('endedStatus', () => {
+describe('finalStatus', () => {
   /** More than the buffers of two sockets. */
   const large = Buffer.alloc(32 * 1024 * 1024);
 
@@ -60,7 +60,7 @@ describe('endedStatus', () => {
       resolve = settle;
     });
     const handler: RequestListener = (req, res) => {
-      res.once('close', () => resolve(endedStatus(res)));
+      res.once('close', () => resolve(finalStatus(res)));
       answer(req, res);
     };
     return { handler, status };
@@ -102,7 +102,7 @@ describe('endedStatus', () => {
       started += 1;
       if (started === count) all.give();
       res.on('close', () => {
-        if (statuses.push(endedStatus(res)) === count) setImmediate(over.give);
+        if (statuses.push(finalStatus(res)) === count) setImmediate(over.give);
       });
     };
     await withServer({ handler }, async ({ open }) => {

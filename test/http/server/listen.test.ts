@@ -41,7 +41,7 @@ describe('serveHttp', () => {
     const cause = Object.assign(new Error('listen EMFILE: too many open files'), { code: 'EMFILE' });
     assert.equal(
       listenError(cause, httpLimits).message,
-      `cannot listen on 127.0.0.1:${httpLimits.port} (EMFILE): this process has as many open files as it may: raise the limit (ulimit -n)`,
+      `cannot listen on 127.0.0.1:${httpLimits.port} (EMFILE): this process has reached its limit of open files: raise it (ulimit -n)`,
     );
   });
 

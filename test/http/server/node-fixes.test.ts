@@ -26,7 +26,7 @@ async function announcing(handler: RequestListener, use: (socket: Socket) => Pro
   }
 }
 
-describe('inviteBodies', () => {
+describe('sendContinueOnRead', () => {
   const echo: RequestListener = async (request, response) => {
     response.setHeader('Connection', 'close').end(await text(request));
   };
@@ -71,7 +71,7 @@ describe('inviteBodies', () => {
 /** More than the buffers of two sockets hold. */
 const large = Buffer.alloc(32 * 1024 * 1024);
 
-describe('endIdleAnswers', () => {
+describe('closeStalledResponses', () => {
   const servers = testServers();
 
   async function serving(handler: RequestListener, options: Partial<HttpServerOptions>) {
