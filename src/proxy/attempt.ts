@@ -39,10 +39,10 @@ export interface Attempt {
 /** The status of a response, or a failure before one. An attempt that ends because of the client has no outcome. */
 export type AttemptOutcome =
   | {
-      readonly kind: 'answered';
+      readonly kind: 'responded';
       readonly status: number;
       /** The response has `Connection: close`. */
-      readonly isLeaving?: boolean;
+      readonly closesConnection?: boolean;
     }
   | { readonly kind: 'failed'; readonly cause: unknown };
 
@@ -62,65 +62,65 @@ export interface AttemptListener {
   /** Called once, unless the attempt fails. The listener must then consume the body or the switched connection. */
   readonly onResponse: (head: ResponseHead, body: ResponseBody, connection?: Duplex) => void;
   /** Called once if the attempt fails before a response. Not called for an abandoned attempt. */
-  readonly onFailure: (cause: unknown, progress: FailedProgress) => void;
+  readonly onFailure: (cause: unknown, stage: FailureStage) => void;
 }
 
 /**
  * How far a failed attempt got:
  * - `unsent`: nothing was written.
- * - `race`: sent on a reused connection, which the service may have closed as idle at the same moment. No response.
- * - `unanswered`: sent on a new connection. No response.
- * - `answered`: the response had started.
+ * - `keep-alive-race`: sent without a response, on a reused connection that the service may have just closed as idle.
+ * - `sent`: sent without a response, on a new connection.
+ * - `responding`: the response had begun.
  */
-export type FailedProgress = 'unsent' | 'race' | 'unanswered' | 'answered';
+export type FailureStage = 'unsent' | 'keep-alive-race' | 'sent' | 'responding';
 
 /** Ends an attempt that waits for a connection, a response or the rest of a body. Does nothing after its end. */
 export type Abandon = (because: () => Error) => void;
 
 /** Starts the attempt, reports its outcome and releases its slot at the end. `isFresh` forces a new connection. */
 export function startAttempt(
-  place: Attempt,
+  attempt: Attempt,
   options: Dispatcher.DispatchOptions,
   { onInterim, onResponse, onFailure }: AttemptListener,
   isFresh = false,
 ): Abandon {
   let abort: ((reason: Error) => void) | undefined;
-  let abandonedFor: Error | undefined;
+  let abandonReason: Error | undefined;
   let hasResponseBegun = false;
   let isOver = false;
   let sink: ResponseSink | undefined;
 
   function abandon(because: () => Error): void {
-    if (isOver || abandonedFor !== undefined) return;
-    abandonedFor = because();
-    reportFailure(abandonedFor);
-    if (abort === undefined) place.release();
-    else abort(abandonedFor);
+    if (isOver || abandonReason !== undefined) return;
+    abandonReason = because();
+    reportFailure(abandonReason);
+    if (abort === undefined) attempt.release();
+    else abort(abandonReason);
   }
 
   /** A client that disconnects or sends too much says nothing about the health of the address. */
   function reportFailure(cause: Error): void {
-    const isClients = cause instanceof Problem || (cause instanceof CallAborted && cause.code === 'ECONNRESET');
+    const isCausedByClient = cause instanceof Problem || (cause instanceof CallAborted && cause.code === 'ECONNRESET');
     // A service may also close the connection because it does not want the body.
     const isBodyRefused = options.body != null && abort !== undefined && failureOf(cause).retry === 'reset';
-    if (!isClients && !isBodyRefused) place.reportOutcome({ kind: 'failed', cause });
+    if (!isCausedByClient && !isBodyRefused) attempt.reportOutcome({ kind: 'failed', cause });
   }
 
-  function progressOf(): FailedProgress {
+  function stageReached(): FailureStage {
     if (abort === undefined) return 'unsent';
-    if (hasResponseBegun) return 'answered';
-    return place.isReused() ? 'race' : 'unanswered';
+    if (hasResponseBegun) return 'responding';
+    return attempt.isReused() ? 'keep-alive-race' : 'sent';
   }
 
   function end(): void {
     isOver = true;
-    place.release();
+    attempt.release();
   }
 
   const handler: Dispatcher.DispatchHandler = {
     onRequestStart(controller) {
-      if (abandonedFor === undefined) abort = (reason) => controller.abort(reason);
-      else controller.abort(abandonedFor);
+      if (abandonReason === undefined) abort = (reason) => controller.abort(reason);
+      else controller.abort(abandonReason);
     },
     onResponseStarted() {
       hasResponseBegun = true;
@@ -131,41 +131,41 @@ export function startAttempt(
         onInterim?.(status, rawHeaders);
         return;
       }
-      place.reportOutcome({ kind: 'answered', status, isLeaving: headers['connection'] === 'close' });
+      attempt.reportOutcome({ kind: 'responded', status, closesConnection: headers['connection'] === 'close' });
       const resume = () => controller.resume();
-      const body = createResponseBody(resume, () => abandon(unwanted));
+      const body = createResponseBody(resume, () => abandon(bodyNotNeeded));
       sink = body;
       onResponse({ status, message, headers, rawHeaders }, body);
     },
     onRequestUpgrade(controller, status, headers, connection) {
       isOver = true;
-      place.reportOutcome({ kind: 'answered', status });
-      place.reportSwitch();
-      connection.once('error', () => connection.destroy()).once('close', place.release);
+      attempt.reportOutcome({ kind: 'responded', status });
+      attempt.reportSwitch();
+      connection.once('error', () => connection.destroy()).once('close', attempt.release);
       const rawHeaders = controller.rawHeaders as readonly Buffer[];
       const noBody = createResponseBody(ignore, () => connection.destroy());
       onResponse({ status, message: '', headers, rawHeaders }, noBody, connection);
     },
     onResponseData(controller, chunk) {
-      if (sink?.take(chunk) === false) controller.pause();
+      if (sink?.write(chunk) === false) controller.pause();
     },
     onResponseEnd(controller) {
       end();
       sink?.end((controller.rawTrailers ?? []) as readonly Buffer[]);
     },
     onResponseError(_controller, cause) {
-      const progress = progressOf();
-      if (abandonedFor === undefined) reportFailure(cause);
+      const stage = stageReached();
+      if (abandonReason === undefined) reportFailure(cause);
       end();
       if (sink !== undefined) sink.fail(cause);
-      else if (abandonedFor === undefined) onFailure(cause, progress);
+      else if (abandonReason === undefined) onFailure(cause, stage);
     },
   };
-  place.dispatch(options, handler, isFresh ? 'fresh' : undefined);
+  attempt.dispatch(options, handler, isFresh ? 'fresh' : undefined);
   return abandon;
 }
 
-function unwanted(): CallAborted {
+function bodyNotNeeded(): CallAborted {
   return new CallAborted('ECONNRESET', 'the rest of the response is not needed');
 }
 

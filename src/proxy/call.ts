@@ -7,7 +7,7 @@ import {
   type Abandon,
   type Attempt,
   type AttemptListener,
-  type FailedProgress,
+  type FailureStage,
   type ResponseHead,
   startAttempt,
 } from './attempt.ts';
@@ -30,7 +30,7 @@ export interface UpstreamRequest {
   /** The response to the client. When it closes, the call and the reading of the request body are aborted. */
   readonly client?: ServerResponse;
   /** A slot acquired before the call, for the first attempt. @default acquired from the cluster */
-  readonly place?: Attempt;
+  readonly firstAttempt?: Attempt;
   readonly onInterim?: AttemptListener['onInterim'];
   /** Called before each attempt with the origin of its address. */
   readonly onAttempt?: (origin: string) => void;
@@ -91,10 +91,10 @@ export function callUpstream(
       reject,
       tried: undefined,
       retryCount: 0,
-      hasRaced: false,
+      hasRepeatedAfterRace: false,
       hasFailedOver: false,
-      hasGoneRound: false,
-      hasAbandoned: false,
+      hasStartedOver: false,
+      hasTimedOutAttempt: false,
       isSettled: false,
       abandon: undefined,
       releaseRetry: undefined,
@@ -121,13 +121,13 @@ interface Call {
   /** The origins of all attempts so far, in order. */
   tried: readonly string[] | undefined;
   retryCount: number;
-  hasRaced: boolean;
+  hasRepeatedAfterRace: boolean;
   /** The request may have reached one address and was sent again. */
   hasFailedOver: boolean;
   /** All addresses were tried, and one of them a second time. */
-  hasGoneRound: boolean;
+  hasStartedOver: boolean;
   /** An attempt was abandoned at its own time-out. */
-  hasAbandoned: boolean;
+  hasTimedOutAttempt: boolean;
   /** The call has a response or has failed. Later events of an attempt are ignored. */
   isSettled: boolean;
   abandon: Abandon | undefined;
@@ -151,38 +151,40 @@ function begin(call: Call): void {
   const { request, options } = call;
   request.client?.once('close', () => abort(call, clientGone));
   if (options.timeoutMs > 0) call.deadline = setTimeout(onDeadline, options.timeoutMs, call);
-  if (request.body === undefined) attemptOnce(call);
-  else gatherBody(call, request.body);
+  if (request.body === undefined) makeAttempt(call);
+  else bufferBody(call, request.body);
 }
 
 /** Acquires a slot only when there is something to send, so that slow clients do not occupy all slots. */
-function gatherBody(call: Call, body: RequestBody): void {
+function bufferBody(call: Call, body: RequestBody): void {
   body.watch({
     onEnd: () => void (call.isSettled || call.deadline?.refresh()),
-    onIdle: (isClients) => abort(call, isClients ? uploadTimedOut : () => timedOut('no progress with the body')),
+    onIdle: (isClientIdle) => abort(call, isClientIdle ? uploadTimedOut : () => timedOut('no progress with the body')),
     onTooLarge: (because) => abort(call, () => because),
     isCrowded: call.cluster.isCrowded,
   });
-  body.gather(() => void (call.isSettled || attemptOnce(call)));
+  body.buffer(() => void (call.isSettled || makeAttempt(call)));
 }
 
-function attemptOnce(call: Call): void {
-  const attempt = takePlace(call);
-  if (attempt !== undefined) startAt(call, attempt);
+function makeAttempt(call: Call): void {
+  const attempt = acquireAttempt(call);
+  if (attempt !== undefined) runAttempt(call, attempt);
 }
 
 /** Fails the call and returns undefined when a circuit breaker is open. */
-function takePlace(call: Call): Attempt | undefined {
+function acquireAttempt(call: Call): Attempt | undefined {
   const { cluster, request, tried } = call;
   try {
-    return (tried === undefined ? request.place : undefined) ?? cluster.attempt(tried, request.upgrade !== undefined);
+    return (
+      (tried === undefined ? request.firstAttempt : undefined) ?? cluster.attempt(tried, request.upgrade !== undefined)
+    );
   } catch (cause) {
     fail(call, cause);
     return undefined;
   }
 }
 
-function startAt(call: Call, attempt: Attempt): void {
+function runAttempt(call: Call, attempt: Attempt): void {
   const { request, options, tried } = call;
   const { origin } = attempt;
   call.tried = tried === undefined ? [origin] : [...tried, origin];
@@ -192,9 +194,9 @@ function startAt(call: Call, attempt: Attempt): void {
   const listener: AttemptListener = {
     onInterim: request.onInterim,
     onResponse: (head, body, connection) => onResponse(call, { head, body, origin, connection }),
-    onFailure: (cause, progress) => onFailure(call, cause, progress),
+    onFailure: (cause, stage) => onFailure(call, cause, stage),
   };
-  call.abandon = startAttempt(attempt, dispatchOptionsOf(request), listener, call.hasRaced);
+  call.abandon = startAttempt(attempt, dispatchOptionsOf(request), listener, call.hasRepeatedAfterRace);
 }
 
 function onResponse(call: Call, response: UpstreamResponse): void {
@@ -203,21 +205,21 @@ function onResponse(call: Call, response: UpstreamResponse): void {
   else settle(call, call.resolve, response);
 }
 
-function onFailure(call: Call, cause: unknown, progress: FailedProgress): void {
+function onFailure(call: Call, cause: unknown, stage: FailureStage): void {
   endAttempt(call);
   if (call.isSettled) return;
-  const isRace = progress === 'race';
+  const isRace = stage === 'keep-alive-race';
   const isSentAgain =
-    (isRace && repeatAfterRace(call, cause)) || failOver(call, cause, progress) || retryFailure(call, cause);
+    (isRace && repeatAfterRace(call, cause)) || failOver(call, cause, stage) || retryFailure(call, cause);
   if (!isSentAgain) fail(call, cause);
 }
 
 /** A service may close an idle connection just as we reuse it. Sends the request again on a new connection, once. */
 function repeatAfterRace(call: Call, cause: unknown): boolean {
-  if (call.hasRaced || failureOf(cause).retry !== 'reset' || !mayRepeatAfterRace(call)) return false;
-  call.hasRaced = true;
+  if (call.hasRepeatedAfterRace || failureOf(cause).retry !== 'reset' || !mayRepeatAfterRace(call)) return false;
+  call.hasRepeatedAfterRace = true;
   call.hasFailedOver = true;
-  attemptOnce(call);
+  makeAttempt(call);
   return true;
 }
 
@@ -227,38 +229,38 @@ function mayRepeatAfterRace({ request, options, tried }: Call): boolean {
 }
 
 /** Tries again immediately, preferring an address that has not been tried. */
-function failOver(call: Call, cause: unknown, progress: FailedProgress): boolean {
+function failOver(call: Call, cause: unknown, stage: FailureStage): boolean {
   const { options, tried = [] } = call;
-  if (!mayFailOver(call, cause, progress)) return false;
-  const attempt = takePlace(call);
-  if (attempt !== undefined && tried.includes(attempt.origin) && !goesRound(call, progress)) {
+  if (!mayFailOver(call, cause, stage)) return false;
+  const attempt = acquireAttempt(call);
+  if (attempt !== undefined && tried.includes(attempt.origin) && !startOver(call, stage)) {
     attempt.release();
     return false;
   }
-  if (progress !== 'unsent') call.hasFailedOver = true;
+  if (stage !== 'unsent') call.hasFailedOver = true;
   options.retries?.onRetry(0, cause);
-  if (attempt !== undefined) startAt(call, attempt);
+  if (attempt !== undefined) runAttempt(call, attempt);
   return true;
 }
 
-/** Allows one second try of an address: it may have come up while the others were tried. */
-function goesRound(call: Call, progress: FailedProgress): boolean {
-  if (progress !== 'unsent' || call.hasGoneRound || new Set(call.tried).size < 2) return false;
-  call.hasGoneRound = true;
+/** Allows trying one address a second time, once: it may have come up while the others were tried. */
+function startOver(call: Call, stage: FailureStage): boolean {
+  if (stage !== 'unsent' || call.hasStartedOver || new Set(call.tried).size < 2) return false;
+  call.hasStartedOver = true;
   return true;
 }
 
 /** A restarting service closes connections and ports. An unsent request can go elsewhere, whatever its method. */
-function mayFailOver(call: Call, cause: unknown, progress: FailedProgress): boolean {
+function mayFailOver(call: Call, cause: unknown, stage: FailureStage): boolean {
   const { options, request, hasFailedOver } = call;
   if (options.repeat === 'never') return false;
-  if (progress === 'unsent') return failureOf(cause).retry !== 'never' && request.body?.isRepeatable() !== false;
+  if (stage === 'unsent') return failureOf(cause).retry !== 'never' && request.body?.isRepeatable() !== false;
   if (hasFailedOver) return false;
   if (options.repeat === 'failover') return true;
-  return progress !== 'answered' && failureOf(cause).retry === 'reset' && isRepeatable(call);
+  return stage !== 'responding' && failureOf(cause).retry === 'reset' && isRepeatable(call);
 }
 
-/** The longest `Retry-After` that is waited for. A response that asks for more is forwarded to the client. */
+/** The longest `Retry-After` that we wait for. A response with a longer one is forwarded to the client. */
 const retryAfterMsMax = 10_000;
 
 function retryStatus(call: Call, { status, rawHeaders }: ResponseHead): boolean {
@@ -274,9 +276,9 @@ function retryFailure(call: Call, cause: unknown): boolean {
 }
 
 /** A body that is being streamed cannot be sent again, and an abandoned attempt may still start to read it. */
-function isRepeatable({ request: { method, body }, hasAbandoned }: Call): boolean {
+function isRepeatable({ request: { method, body }, hasTimedOutAttempt }: Call): boolean {
   if (!isIdempotent(method)) return false;
-  return body === undefined || body.isWhole() || (body.isRepeatable() && !hasAbandoned);
+  return body === undefined || body.isWhole() || (body.isRepeatable() && !hasTimedOutAttempt);
 }
 
 /** Returns false when no more retries are allowed or the pause would last beyond the deadline. */
@@ -286,10 +288,10 @@ function retryLater(call: Call, pauseMsMin: number, because: unknown): boolean {
   if (retries === undefined || retryCount >= retries.rules.retriesMax) return false;
   const pauseMs = Math.max(pauseMsMin, backOffMs(retryCount + 1, retries.random));
   if (timeoutMs > 0 && retries.clock() - startedAtMs + pauseMs >= timeoutMs) return false;
-  call.releaseRetry = cluster.takeRetry();
+  call.releaseRetry = cluster.acquireRetry();
   if (call.releaseRetry === undefined) return false;
   call.retryCount += 1;
-  call.timer = setTimeout(attemptOnce, pauseMs, call);
+  call.timer = setTimeout(makeAttempt, pauseMs, call);
   retries.onRetry(pauseMs, because);
   return true;
 }
@@ -306,8 +308,9 @@ function onDeadline(call: Call): void {
 function onTryTimeout(call: Call, perTryTimeoutMs: number): void {
   const reason = timedOut(`no response to one attempt within ${perTryTimeoutMs} ms`);
   call.abandon?.(() => reason);
-  call.hasAbandoned = true;
-  onFailure(call, reason, 'answered');
+  call.hasTimedOutAttempt = true;
+  // Never `unsent`, even for an attempt without a connection: only the retry policy may repeat a time-out.
+  onFailure(call, reason, 'responding');
 }
 
 /** Also aborts a response body in progress. Does nothing once the response is complete. */
@@ -318,7 +321,7 @@ function abort(call: Call, because: () => Error): void {
 
 function fail(call: Call, cause: unknown): void {
   settle(call, call.reject, cause);
-  call.request.body?.drop();
+  call.request.body?.discard();
 }
 
 function settle<T>(call: Call, done: (result: T) => void, result: T): void {

@@ -185,11 +185,11 @@ export function failureOf(cause: unknown): Failure {
 
 /** True when a client or this process may have caused the failure while the service is healthy. */
 export function isProvoked(cause: unknown): boolean {
-  return failureOf(cause).isProvoked === true || hasOddHeader(cause);
+  return failureOf(cause).isProvoked === true || hasInvalidHeader(cause);
 }
 
 /** A service that echoes parts of the request may produce a header with invalid bytes. */
-function hasOddHeader(cause: unknown): boolean {
+function hasInvalidHeader(cause: unknown): boolean {
   return cause instanceof Error && cause.name === 'HTTPParserError' && /header/i.test(cause.message);
 }
 

@@ -11,7 +11,7 @@ import { createHeaderRules } from './header-rules.ts';
 import { createRequestBody } from './request-body.ts';
 import { createRequestHead, type IdentityNames } from './request-headers.ts';
 import { forwardEarlyHints, sendResponse } from './response.ts';
-import { heldBytesMax } from './response-body.ts';
+import { bufferedBytesMax } from './response-body.ts';
 import { createRetryRules } from './retry.ts';
 import { handshakeOf, switchProtocols } from './upgrade.ts';
 
@@ -64,17 +64,17 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
 
   return async function forward(ctx) {
     const span = traceOf(ctx).startCall?.(ctx.req.method ?? 'GET');
-    const { request, handshake, seen } = prepare(ctx, span);
+    const { request, handshake, publicUrl } = prepare(ctx, span);
     const response = await call(ctx, request, span);
     if (response === undefined) return;
     const { head, connection, origin } = response;
-    const restoration = { ...seen, innerPrefix, upstreamOrigin: origin };
+    const restoration = { ...publicUrl, innerPrefix, upstreamOrigin: origin };
     if (handshake !== undefined && connection !== undefined) {
       const edit = responseRules.editResponse;
       switchProtocols(ctx, handshake, head, connection, { restoration, edit, idleTimeoutMs: switchedIdleTimeoutMs });
       return;
     }
-    if (isStillComing(response)) await nextTurn();
+    if (endsSoon(response)) await nextTurn();
     if (clientIsGone(ctx)) return;
     sendResponse(ctx, response, { restoration, idleTimeoutMs, eventsIdleTimeoutMs });
   };
@@ -99,7 +99,7 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
         },
         onInterim: (status, rawHeaders) => forwardEarlyHints(ctx, status, rawHeaders),
       };
-      return { request, handshake, seen: { publicPrefix, publicScheme, publicHost, sentHost: host } };
+      return { request, handshake, publicUrl: { publicPrefix, publicScheme, publicHost, sentHost: host } };
     } catch (cause) {
       span?.failed(cause);
       throw cause;
@@ -125,14 +125,14 @@ export function createForward(options: ForwardOptions): (ctx: Context) => Promis
       throw failure;
     } finally {
       requestContext(ctx).upstreamMs = clock() - startedAtMs;
-      closeUnlessReceived(ctx);
+      closeUnlessComplete(ctx);
     }
   }
 }
 
 /** A short body is often complete one turn of the event loop later. A single write is much cheaper than a stream. */
-function isStillComing({ head, body }: UpstreamResponse): boolean {
-  return !body.hasArrived() && Number(head.headers['content-length']) <= heldBytesMax;
+function endsSoon({ head, body }: UpstreamResponse): boolean {
+  return !body.hasArrived() && Number(head.headers['content-length']) <= bufferedBytesMax;
 }
 
 function now(): number {
@@ -140,6 +140,6 @@ function now(): number {
 }
 
 /** Otherwise, the rest of the request body would be parsed as the next request. */
-function closeUnlessReceived({ req, res }: Context): void {
+function closeUnlessComplete({ req, res }: Context): void {
   if (!req.complete && !res.headersSent) res.setHeader('Connection', 'close');
 }

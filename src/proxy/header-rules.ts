@@ -23,7 +23,7 @@ interface Addition {
 
 /** `rules` must not name headers that frame the message or belong to one connection. */
 export function createHeaderRules(rules: HeaderRules): HeaderEdits {
-  if (rules.add.length === 0 && rules.remove.length === 0) return untouched;
+  if (rules.add.length === 0 && rules.remove.length === 0) return noEdits;
   const additions = rules.add.map(additionOf);
   const removed = new Set([...rules.remove, ...rules.add.filter(({ append }) => !append).map(({ name }) => name)]);
   return Object.freeze({
@@ -44,7 +44,7 @@ export function createHeaderRules(rules: HeaderRules): HeaderEdits {
   });
 }
 
-const untouched: HeaderEdits = Object.freeze({
+const noEdits: HeaderEdits = Object.freeze({
   editRequest() {},
   editList: (list: string[]) => list,
   editResponse() {},

@@ -24,7 +24,7 @@ export function nominatedBy(connection: string | readonly string[] | undefined):
 const none: ReadonlySet<string> = new Set();
 
 /** True for a header that may be forwarded. `name` is in lower case, `nominated` comes from `nominatedBy`. */
-export function crossesHops(name: string, nominated: ReadonlySet<string> = none): boolean {
+export function isEndToEnd(name: string, nominated: ReadonlySet<string> = none): boolean {
   return !hopByHop.has(name) && !nominated.has(name);
 }
 

@@ -8,7 +8,7 @@ export interface IdleTimer {
 
 /** A `timeoutMs` of 0 disables the timer. */
 export function createIdleTimer(timeoutMs: number, onIdle: () => void): IdleTimer {
-  if (timeoutMs === 0) return endless;
+  if (timeoutMs === 0) return disabled;
   let timer: NodeJS.Timeout | undefined;
   return {
     touch() {
@@ -22,4 +22,4 @@ export function createIdleTimer(timeoutMs: number, onIdle: () => void): IdleTime
   };
 }
 
-const endless: IdleTimer = Object.freeze({ touch() {}, stop() {} });
+const disabled: IdleTimer = Object.freeze({ touch() {}, stop() {} });

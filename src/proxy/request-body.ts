@@ -8,8 +8,8 @@ import { createIdleTimer } from './idle-timer.ts';
 export interface BodyWatcher {
   /** Called when all of the body has arrived. */
   readonly onEnd: () => void;
-  /** Called when the body pauses for too long. `isClients` is true if the client caused the pause, not the upstream. */
-  readonly onIdle: (isClients: boolean) => void;
+  /** Called when the body pauses for too long. `isClientIdle` is true if the client caused it, not the upstream. */
+  readonly onIdle: (isClientIdle: boolean) => void;
   /** Called when the body exceeds its size limit. */
   readonly onTooLarge: (because: Problem) => void;
   /** True while the slots of the upstream are scarce, so that slow bodies must not occupy them. */
@@ -21,7 +21,7 @@ export interface RequestBody {
    * Calls `done` once, as soon as there is enough to send: the whole body or its first 64 KiB. Less is enough if the
    * body pauses while the upstream is not crowded. Call it once, before `open`.
    */
-  readonly gather: (done: () => void) => void;
+  readonly buffer: (done: () => void) => void;
   /** Returns the body for one attempt, in a form that undici accepts. */
   readonly open: () => Readable | Uint8Array | string;
   /** True while it can be opened again: it is in memory, or no attempt has started to read it. */
@@ -32,7 +32,7 @@ export interface RequestBody {
   readonly hasArrived: () => boolean;
   readonly watch: (watcher: BodyWatcher) => void;
   /** Reads the rest and drops it. */
-  readonly drop: () => void;
+  readonly discard: () => void;
 }
 
 export interface RequestBodyOptions {
@@ -58,10 +58,10 @@ export function createRequestBody(ctx: Context, options: RequestBodyOptions): Re
 }
 
 /** How much is read before a slot is acquired. Most bodies are then complete and can be sent again. */
-const gatheredBytesMax = 64 * 1024;
+const bufferedBytesMax = 64 * 1024;
 
 /** Limits the wait, because a client may expect part of the response before it sends more. */
-const gatheringMs = 200;
+const bufferingMs = 200;
 
 /**
  * Copies the request into a stream, because undici destroys the body of a failed call, and destroying the request
@@ -71,43 +71,43 @@ const gatheringMs = 200;
 function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
   const { bytesMax, idleTimeoutMs, slowAfterMs } = options;
   let bytes = 0;
-  let state: 'unread' | 'awaited' | 'full' | 'over' = 'unread';
+  let state: 'unread' | 'reading' | 'paused' | 'done' = 'unread';
   /** The bytes that the upstream is not ready to read. */
   const queue = createByteQueue();
-  let isWanted = false;
+  let isReaderReady = false;
   let whole: Buffer | undefined;
   let isOpen = false;
-  let onGathered: (() => void) | undefined;
-  let patience: NodeJS.Timeout | undefined;
+  let onBuffered: (() => void) | undefined;
+  let partialTimer: NodeJS.Timeout | undefined;
   let reader: Readable | undefined;
   let watcher: BodyWatcher | undefined;
-  const idle = createIdleTimer(idleTimeoutMs, () => watcher?.onIdle(state === 'awaited'));
-  const pace = createPaceCheck({ bytes: () => bytes, isAwaited: () => state === 'awaited', onSlow, slowAfterMs });
+  const idle = createIdleTimer(idleTimeoutMs, () => watcher?.onIdle(state === 'reading'));
+  const pace = createPaceCheck({ bytes: () => bytes, isReading: () => state === 'reading', onSlow, slowAfterMs });
 
   function onSlow(): void {
     if (watcher?.isCrowded()) watcher.onIdle(true);
   }
 
-  function gather(done: () => void): void {
-    onGathered = done;
+  function buffer(done: () => void): void {
+    onBuffered = done;
     // An empty body may already have ended.
     if (req.readableEnded) {
       onEnd();
       return;
     }
     req.on('data', onData).on('end', onEnd);
-    awaitMore();
+    readMore();
     pace.start();
-    patience = setTimeout(sendBeginning, gatheringMs);
+    partialTimer = setTimeout(sendPartial, bufferingMs);
   }
 
-  function sendBeginning(): void {
-    if (bytes === 0 || watcher?.isCrowded()) patience?.refresh();
-    else endGathering();
+  function sendPartial(): void {
+    if (bytes === 0 || watcher?.isCrowded()) partialTimer?.refresh();
+    else endBuffering();
   }
 
-  function awaitMore(): void {
-    state = 'awaited';
+  function readMore(): void {
+    state = 'reading';
     req.resume();
     idle.touch();
   }
@@ -119,22 +119,22 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
       return;
     }
     idle.touch();
-    if (isWanted && reader !== undefined) {
-      isWanted = reader.push(chunk);
+    if (isReaderReady && reader !== undefined) {
+      isReaderReady = reader.push(chunk);
       return;
     }
     queue.add(chunk);
-    if (queue.length() < gatheredBytesMax) return;
-    state = 'full';
+    if (queue.length() < bufferedBytesMax) return;
+    state = 'paused';
     pace.pause();
     req.pause();
-    if (reader === undefined) endGathering();
+    if (reader === undefined) endBuffering();
   }
 
-  function endGathering(): void {
-    clearTimeout(patience);
-    onGathered?.();
-    onGathered = undefined;
+  function endBuffering(): void {
+    clearTimeout(partialTimer);
+    onBuffered?.();
+    onBuffered = undefined;
   }
 
   function onEnd(): void {
@@ -142,12 +142,12 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
     if (reader === undefined && !isOpen) whole = Buffer.concat(queue.take());
     if (queue.length() === 0) reader?.push(null);
     watcher?.onEnd();
-    endGathering();
+    endBuffering();
   }
 
   function stop(): void {
-    state = 'over';
-    clearTimeout(patience);
+    state = 'done';
+    clearTimeout(partialTimer);
     idle.stop();
     pace.stop();
   }
@@ -160,10 +160,10 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
       highWaterMark: 1,
       read() {
         reader ??= stream;
-        if (reader === stream) hand(stream);
+        if (reader === stream) fillReader(stream);
       },
       destroy(cause, done) {
-        if (reader === stream) drop();
+        if (reader === stream) discard();
         done(cause);
       },
     });
@@ -171,55 +171,55 @@ function streamed(req: IncomingMessage, options: StreamOptions): RequestBody {
     return stream.on('error', ignore);
   }
 
-  function hand(stream: Readable): void {
-    isWanted = true;
-    for (const chunk of queue.take()) isWanted = stream.push(chunk);
-    if (state === 'over') stream.push(null);
-    else if (state === 'full') awaitMore();
+  function fillReader(stream: Readable): void {
+    isReaderReady = true;
+    for (const chunk of queue.take()) isReaderReady = stream.push(chunk);
+    if (state === 'done') stream.push(null);
+    else if (state === 'paused') readMore();
   }
 
-  function drop(): void {
-    const isAwaitingUs = state === 'unread' && req.headers.expect !== undefined;
+  function discard(): void {
+    const isAwaitingContinue = state === 'unread' && req.headers.expect !== undefined;
     stop();
     queue.take();
     req.removeListener('data', onData).removeListener('end', onEnd);
     // Reading would make Node send `100 Continue`, which asks the client for the body.
-    if (!isAwaitingUs) req.resume();
+    if (!isAwaitingContinue) req.resume();
   }
 
   return {
-    gather,
+    buffer,
     open: () => whole ?? openStream(),
     isRepeatable: () => reader === undefined,
     isWhole: () => whole !== undefined,
-    hasArrived: () => state === 'over',
-    watch(given) {
-      watcher = given;
+    hasArrived: () => state === 'done',
+    watch(listener) {
+      watcher = listener;
     },
-    drop,
+    discard,
   };
 }
 
-const slowBytesMin = 1024;
+const bytesPerSecondMin = 1024;
 
 interface PaceOptions {
   readonly bytes: () => number;
-  readonly isAwaited: () => boolean;
+  readonly isReading: () => boolean;
   readonly onSlow: () => void;
   readonly slowAfterMs: number | undefined;
 }
 
 /** Reports a body that averages less than 1 KiB per second. Skips periods in which the upstream was the slow side. */
-function createPaceCheck({ bytes, isAwaited, onSlow, slowAfterMs = 10_000 }: PaceOptions) {
-  const bytesMin = (slowBytesMin * slowAfterMs) / 1000;
+function createPaceCheck({ bytes, isReading, onSlow, slowAfterMs = 10_000 }: PaceOptions) {
+  const bytesMin = (bytesPerSecondMin * slowAfterMs) / 1000;
   let timer: NodeJS.Timeout | undefined;
   let bytesBefore = 0;
   let wasPaused = false;
 
   function check(): void {
-    const isSlow = isAwaited() && !wasPaused && bytes() - bytesBefore < bytesMin;
+    const isSlow = isReading() && !wasPaused && bytes() - bytesBefore < bytesMin;
     bytesBefore = bytes();
-    wasPaused = !isAwaited();
+    wasPaused = !isReading();
     timer?.refresh();
     if (isSlow) onSlow();
   }
@@ -242,13 +242,13 @@ function createPaceCheck({ bytes, isAwaited, onSlow, slowAfterMs = 10_000 }: Pac
 export function wholeBody(content: Uint8Array | string): RequestBody {
   const yes = () => true;
   return {
-    gather: (done) => done(),
+    buffer: (done) => done(),
     open: () => content,
     isRepeatable: yes,
     isWhole: yes,
     hasArrived: yes,
     watch: ignore,
-    drop: ignore,
+    discard: ignore,
   };
 }
 

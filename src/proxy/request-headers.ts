@@ -22,7 +22,7 @@ import {
   rewritePrefixes,
 } from '#routing';
 import { createHeaderRules } from './header-rules.ts';
-import { crossesHops, nominatedBy } from './hop-by-hop.ts';
+import { isEndToEnd, nominatedBy } from './hop-by-hop.ts';
 
 /** The headers that only an auth service may set. */
 export interface IdentityNames {
@@ -95,7 +95,7 @@ export function createRequestHead({ mapping, path: basePath, origins, identity }
     const { url = '/', method } = ctx.req;
     const address = publicAddress(ctx);
     const publicPrefix = address.path + matchedPrefix;
-    const headers = crossingHeaders(ctx.req.headers, identity);
+    const headers = clientHeaders(ctx.req.headers, identity);
     const references = editReferences(method, ctx.req.headers, (text) => innerReference(ctx, text));
     if (references !== undefined) replaceValues(headers, references);
     headers.push(...forwardedHeaders(ctx, address, publicPrefix, trace), 'via', viaOf(ctx.req));
@@ -130,21 +130,21 @@ const blockedHeaders = new Set([
 ]);
 
 /** Returns the client's headers that are forwarded: alternating names and values, the form that undici accepts. */
-function crossingHeaders(headers: IncomingHttpHeaders, identity: IdentityNames): string[] {
+function clientHeaders(headers: IncomingHttpHeaders, identity: IdentityNames): string[] {
   const nominated = nominatedBy(headers.connection);
   const list: string[] = [];
   for (const name in headers) {
-    if (!identity.has(name) && !crossesToUpstream(name, nominated, identity)) continue;
+    if (!identity.has(name) && !isForwarded(name, nominated, identity)) continue;
     push(list, name, headers[name]);
   }
   return list;
 }
 
 /** CGI and WSGI do not distinguish `_` from `-`, so a blocked name is blocked in both spellings. */
-function crossesToUpstream(name: string, nominated: ReadonlySet<string>, identity: IdentityNames): boolean {
-  const spelt = name.includes('_') ? name.replaceAll('_', '-') : name;
-  if (identity.isReadAs(spelt) || (spelt !== name && nominated.has(name))) return false;
-  return crossesHops(spelt, nominated) && !blockedHeaders.has(spelt) && !spelt.startsWith('x-forwarded-');
+function isForwarded(name: string, nominated: ReadonlySet<string>, identity: IdentityNames): boolean {
+  const dashed = name.includes('_') ? name.replaceAll('_', '-') : name;
+  if (identity.isReadAs(dashed) || (dashed !== name && nominated.has(name))) return false;
+  return isEndToEnd(dashed, nominated) && !blockedHeaders.has(dashed) && !dashed.startsWith('x-forwarded-');
 }
 
 function push(list: string[], name: string, value: string | readonly string[] | undefined): void {
@@ -167,8 +167,8 @@ export function publicAddress(ctx: Context): PublicAddress {
 /** The hosts and the path by which the client may refer to resources of the running app. */
 export function referenceBase(ctx: Context): ReferenceBase {
   const { host, path } = publicAddress(ctx);
-  const asked = requestContext(ctx).addresses.authority(ctx.req);
-  return { hosts: asked === undefined ? [host] : [asked, host], path };
+  const requested = requestContext(ctx).addresses.authority(ctx.req);
+  return { hosts: requested === undefined ? [host] : [requested, host], path };
 }
 
 /**

@@ -7,7 +7,7 @@ import { createIdleTimer, type IdleTimer } from './idle-timer.ts';
 /** The side of the attempt, which writes the body. */
 export interface ResponseSink {
   /** Returns false to pause the upstream until `resume` is called. */
-  readonly take: (chunk: Buffer) => boolean;
+  readonly write: (chunk: Buffer) => boolean;
   /** `trailers` are alternating names and values. */
   readonly end: (trailers: readonly Buffer[]) => void;
   readonly fail: (cause: Error) => void;
@@ -31,7 +31,7 @@ export interface ResponseBody {
   /** Drops the body, but closes the connection instead if it exceeds 64 KiB or pauses for a second. */
   readonly discard: () => void;
   /** True while the stream has nothing to read but has not ended. */
-  readonly isAwaited: () => boolean;
+  readonly isWaiting: () => boolean;
   /** Alternating names and values. Empty until the stream has ended. */
   readonly trailers: () => readonly Buffer[];
   /** Returns the error if the body broke off before it was consumed. */
@@ -39,37 +39,37 @@ export interface ResponseBody {
 }
 
 /** How much is buffered before the body is consumed. */
-export const heldBytesMax = 64 * 1024;
-const droppedBytesMax = 64 * 1024;
-const droppedIdleMs = 1000;
+export const bufferedBytesMax = 64 * 1024;
+const discardedBytesMax = 64 * 1024;
+const discardIdleMs = 1000;
 const none: readonly Buffer[] = [];
 
-/** `resume` is called some time after `take` has returned false, `abandon` when the rest of the body is not needed. */
+/** `resume` is called some time after `write` has returned false, `abandon` when the rest of the body is not needed. */
 export function createResponseBody(resume: () => void, abandon: () => void): ResponseSink & ResponseBody {
-  let heldBytes = 0;
+  let bufferedBytes = 0;
   let isPaused = false;
   let isEnded = false;
-  let isDropped = false;
+  let isDiscarded = false;
   let failure: Error | undefined;
   let trailers = none;
   let reader: Readable | undefined;
   /** Buffers here instead of in the reader, which would keep an object for each chunk. */
   const queue = createByteQueue();
-  let taken: Buffer[] = [];
+  let unread: Buffer[] = [];
   let isReaderWaiting = false;
   let idleTimer: IdleTimer | undefined;
 
-  function hold(chunk: Buffer): boolean {
-    heldBytes += chunk.length;
-    if (isDropped) {
-      if (heldBytes > droppedBytesMax) abandon();
+  function buffer(chunk: Buffer): boolean {
+    bufferedBytes += chunk.length;
+    if (isDiscarded) {
+      if (bufferedBytes > discardedBytesMax) abandon();
       return true;
     }
     queue.add(chunk);
-    return heldBytes <= heldBytesMax;
+    return bufferedBytes <= bufferedBytesMax;
   }
 
-  function goOn(): void {
+  function resumeUpstream(): void {
     idleTimer?.touch();
     if (!isPaused) return;
     isPaused = false;
@@ -79,20 +79,20 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
   /** Called when the reader is empty. Pushes a single chunk, so that each one a slow client reads restarts `idle`. */
   function read(): void {
     if (!isEnded) idleTimer?.touch();
-    if (taken.length === 0) taken = queue.take();
-    const chunk = taken.shift();
+    if (unread.length === 0) unread = queue.take();
+    const chunk = unread.shift();
     isReaderWaiting = chunk === undefined;
     if (chunk !== undefined) reader?.push(chunk);
     else if (isEnded) reader?.push(null);
-    else goOn();
+    else resumeUpstream();
   }
 
-  function pass(chunk: Buffer, to: Readable): boolean {
+  function forward(chunk: Buffer, to: Readable): boolean {
     if (isReaderWaiting) {
       isReaderWaiting = false;
       to.push(chunk);
     } else queue.add(chunk);
-    return to.readableLength + queue.length() < heldBytesMax;
+    return to.readableLength + queue.length() < bufferedBytesMax;
   }
 
   function destroy(cause: Error | null, done: (cause: Error | null) => void): void {
@@ -116,9 +116,9 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
   }
 
   return {
-    take(chunk) {
+    write(chunk) {
       idleTimer?.touch();
-      isPaused = !(reader === undefined ? hold(chunk) : pass(chunk, reader));
+      isPaused = !(reader === undefined ? buffer(chunk) : forward(chunk, reader));
       return !isPaused;
     },
     end(found) {
@@ -135,7 +135,7 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
     whole() {
       if (!isEnded || trailers.length > 0) return undefined;
       const chunks = queue.take();
-      return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, heldBytes);
+      return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, bufferedBytes);
     },
     hasArrived: () => isEnded,
     stream,
@@ -152,12 +152,12 @@ export function createResponseBody(resume: () => void, abandon: () => void): Res
     drain: (timeoutMs) => readThrough(timeoutMs, () => {}),
     discard() {
       if (isEnded || failure !== undefined) return;
-      isDropped = true;
+      isDiscarded = true;
       queue.take();
-      idleTimer = createIdleTimer(droppedIdleMs, abandon);
-      goOn();
+      idleTimer = createIdleTimer(discardIdleMs, abandon);
+      resumeUpstream();
     },
-    isAwaited: () => !isEnded && reader?.readableLength === 0 && taken.length + queue.length() === 0,
+    isWaiting: () => !isEnded && reader?.readableLength === 0 && unread.length + queue.length() === 0,
     trailers: () => trailers,
     failure: () => failure,
   };

@@ -7,7 +7,7 @@ import { type PathRestoration, restoreCookie, restoreLocation } from '#routing';
 import type { ResponseHead } from './attempt.ts';
 import type { UpstreamResponse } from './call.ts';
 import { timedOut, upstreamProblem } from './failures.ts';
-import { crossesHops, firstValue, nominatedBy, textOf } from './hop-by-hop.ts';
+import { firstValue, isEndToEnd, nominatedBy, textOf } from './hop-by-hop.ts';
 import { createIdleTimer } from './idle-timer.ts';
 import { responseVia } from './request-headers.ts';
 
@@ -81,7 +81,7 @@ function streamFor({ req, res }: Context, { head, body }: UpstreamResponse, opti
       stream.once('end', () => res.addTrailers(trailersFrom(body.trailers())));
     }
     // Sends the headers immediately if the body is slow to start.
-    if (body.isAwaited()) res.flushHeaders();
+    if (body.isWaiting()) res.flushHeaders();
   });
   return stream;
 }
@@ -127,9 +127,9 @@ function copyAll(
 ): void {
   const nominated = nominatedIn(rawHeaders);
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const spelt = textOf(rawHeaders[index]);
-    const name = spelt.toLowerCase();
-    if (crossesHops(name, nominated)) copy(res, ours, spelt, name, textOf(rawHeaders[index + 1]), restoration);
+    const rawName = textOf(rawHeaders[index]);
+    const name = rawName.toLowerCase();
+    if (isEndToEnd(name, nominated)) copy(res, ours, rawName, name, textOf(rawHeaders[index + 1]), restoration);
     else if (name === 'transfer-encoding') requireChunked(textOf(rawHeaders[index + 1]));
   }
 }
@@ -137,16 +137,16 @@ function copyAll(
 function copy(
   res: ServerResponse,
   ours: readonly string[],
-  spelt: string,
+  rawName: string,
   name: string,
   value: string,
   restoration: PathRestoration,
 ): void {
-  if (name === 'set-cookie') res.appendHeader(spelt, restoreCookie(value, restoration));
-  else if (name === 'vary') res.appendHeader(spelt, value);
+  if (name === 'set-cookie') res.appendHeader(rawName, restoreCookie(value, restoration));
+  else if (name === 'vary') res.appendHeader(rawName, value);
   else if (ours.includes(name)) return;
-  else if (res.hasHeader(name)) res.appendHeader(spelt, value);
-  else res.setHeader(spelt, name === 'location' ? restoreLocation(value, restoration) : value);
+  else if (res.hasHeader(name)) res.appendHeader(rawName, value);
+  else res.setHeader(rawName, name === 'location' ? restoreLocation(value, restoration) : value);
 }
 
 /** Compares lengths first, because this runs for every header of every response. */
@@ -182,8 +182,8 @@ function trailersFrom(rawTrailers: readonly Buffer[]): [string, string][] {
   const pairs: [string, string][] = [];
   for (let index = 0; index + 1 < rawTrailers.length; index += 2) {
     const name = textOf(rawTrailers[index]);
-    const known = name.toLowerCase();
-    if (crossesHops(known) && !blockedTrailers.has(known)) pairs.push([name, textOf(rawTrailers[index + 1])]);
+    const lowerName = name.toLowerCase();
+    if (isEndToEnd(lowerName) && !blockedTrailers.has(lowerName)) pairs.push([name, textOf(rawTrailers[index + 1])]);
   }
   return pairs;
 }

@@ -41,12 +41,12 @@ export function createRetryRules(policy: RetryPolicy | undefined): RetryRules {
   });
 }
 
-const baseMs = 25;
-const mostMs = 250;
+const backOffBaseMs = 25;
+const backOffMsMax = 250;
 
 /** Returns a random pause before retry 1, 2, …: up to 25 ms, 75 ms, 175 ms, then 250 ms, as in Envoy. */
 export function backOffMs(retry: number, random: () => number): number {
-  return random() * Math.min((2 ** retry - 1) * baseMs, mostMs);
+  return random() * Math.min((2 ** retry - 1) * backOffBaseMs, backOffMsMax);
 }
 
 /** Converts a `Retry-After` in seconds (RFC 9110 section 10.2.3). Ignores dates, because clocks differ. */

@@ -38,10 +38,10 @@ export function createShadow(options: ShadowOptions): CopyRequest {
   const headOf = createRequestHead(options);
   const callOptions: CallOptions = { timeoutMs, repeat: 'never' };
 
-  function requestFor(ctx: Context, place: Attempt): UpstreamRequest {
-    const { path, headers, host = authorityOf(place.origin) } = headOf(ctx);
+  function requestFor(ctx: Context, attempt: Attempt): UpstreamRequest {
+    const { path, headers, host = authorityOf(attempt.origin) } = headOf(ctx);
     headers.push('host', shadowHost(host));
-    return { method: ctx.req.method ?? 'GET', path, headers, body: undefined, place };
+    return { method: ctx.req.method ?? 'GET', path, headers, body: undefined, firstAttempt: attempt };
   }
 
   function send(request: UpstreamRequest): void {
@@ -56,38 +56,38 @@ export function createShadow(options: ShadowOptions): CopyRequest {
     await body.drain(timeoutMs === 0 ? 0 : Math.max(1, deadlineMs - performance.now()));
   }
 
-  function skip(cause: unknown, place?: Attempt): void {
-    place?.release();
+  function skip(cause: unknown, attempt?: Attempt): void {
+    attempt?.release();
     logger.debug?.({ mapping: mapping.name, err: cause }, 'a request was not copied');
   }
 
   /** The slot is acquired before the body arrives, so the circuit breaker also bounds the memory for bodies. */
-  function sendFrom(place: Attempt, ctx: Context): void {
+  function sendFrom(attempt: Attempt, ctx: Context): void {
     const { req } = ctx;
-    const request = requestFor(ctx, place);
+    const request = requestFor(ctx, attempt);
     if (!announcesBody(req)) {
       send(request);
       return;
     }
-    if (!isBodyUnread(req) || Number(req.headers['content-length']) > bodyBytesMax) throw unfitBody();
+    if (!isBodyUnread(req) || Number(req.headers['content-length']) > bodyBytesMax) throw uncopyableBody();
     copyBody(req, (body) => {
-      if (body === undefined) skip(unfitBody(), place);
+      if (body === undefined) skip(uncopyableBody(), attempt);
       else send({ ...request, body: wholeBody(body) });
     });
   }
 
   return function copyRequest(ctx) {
-    let place: Attempt | undefined;
+    let attempt: Attempt | undefined;
     try {
-      place = cluster.attempt();
-      sendFrom(place, ctx);
+      attempt = cluster.attempt();
+      sendFrom(attempt, ctx);
     } catch (cause) {
-      skip(cause, place);
+      skip(cause, attempt);
     }
   };
 }
 
-function unfitBody(): RangeError {
+function uncopyableBody(): RangeError {
   return new RangeError(`the body exceeds ${bodyBytesMax} bytes, broke off, had already been read, or was never read`);
 }
 
@@ -101,7 +101,7 @@ function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => 
   let copy: Buffer | undefined;
   let bytes = 0;
 
-  function end(body: Uint8Array | undefined): void {
+  function finish(body: Uint8Array | undefined): void {
     req.removeListener('data', onData);
     req.removeListener('end', onEnd);
     req.removeListener('close', onClose);
@@ -112,7 +112,7 @@ function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => 
   function onData(chunk: Buffer): void {
     copy ??= Buffer.allocUnsafe(sizeOf(req));
     if (bytes + chunk.length > copy.length) {
-      end(undefined);
+      finish(undefined);
       return;
     }
     copy.set(chunk, bytes);
@@ -122,11 +122,11 @@ function copyBody(req: IncomingMessage, done: (body: Uint8Array | undefined) => 
   /** If the body was not read, Node drops it after the response, together with the `data` listeners. */
   function onEnd(): void {
     const isWhole = req.listeners('data').includes(onData);
-    end(isWhole ? (copy?.subarray(0, bytes) ?? Buffer.alloc(0)) : undefined);
+    finish(isWhole ? (copy?.subarray(0, bytes) ?? Buffer.alloc(0)) : undefined);
   }
 
   function onClose(): void {
-    end(undefined);
+    finish(undefined);
   }
 
   EventEmitter.prototype.on.call(req, 'data', onData);

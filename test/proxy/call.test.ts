@@ -105,7 +105,7 @@ describe('a call whose attempt has timed out', () => {
         attempts += 1;
         return waitsForConnection;
       },
-      takeRetry: () => () => {},
+      acquireRetry: () => () => {},
       isCrowded: () => false,
       snapshot: () => assert.fail('read'),
     };

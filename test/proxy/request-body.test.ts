@@ -163,10 +163,10 @@ const unwatched: BodyWatcher = { onEnd() {}, onIdle() {}, onTooLarge() {}, isCro
 
 it('the rest of a request body is read and dropped after the call, without destroying the request', async () => {
   const { req, body } = openBody(200_005);
-  const gathered = createSignal();
-  body.gather(gathered.give);
+  const buffered = createSignal();
+  body.buffer(buffered.give);
   req.write(Buffer.alloc(200_000));
-  await gathered.given;
+  await buffered.given;
   assert.ok(req.isPaused(), 'reading pauses until the body is sent');
   assert.ok(body.isRepeatable() && !body.isWhole() && !body.hasArrived());
   const unsent = body.open();
@@ -189,19 +189,19 @@ describe('a slow request body', () => {
     let checks = 0;
     body.watch({
       ...unwatched,
-      onIdle: (isClients) => void (isClients && refused.give()),
+      onIdle: (isClientIdle) => void (isClientIdle && refused.give()),
       isCrowded() {
         checks += 1;
         if (checks === 2) asked.give();
         return checks > 2;
       },
     });
-    body.gather(() => {});
+    body.buffer(() => {});
     req.write('x');
     await asked.given;
     await refused.given;
     assert.equal(checks, 3);
-    body.drop();
+    body.discard();
   });
 
   it('times out after a full idle period, however long it has been arriving', async () => {
@@ -216,14 +216,14 @@ describe('a slow request body', () => {
         idle.give();
       },
     });
-    body.gather(() => {});
+    body.buffer(() => {});
     for (let part = 0; part < 20 && idleAtMs === 0; part += 1) {
       wroteAtMs = performance.now();
       req.write('x');
       await sleep(5);
     }
     await idle.given;
-    body.drop();
+    body.discard();
     // A timer may fire a millisecond early.
     assert.ok(idleAtMs - wroteAtMs >= idleTimeoutMs - 1, `${idleAtMs - wroteAtMs} ms`);
   });
@@ -251,7 +251,7 @@ it('a request body that arrives byte by byte is merged while the service does no
   const { req, body } = openBody(65_000);
   body.watch(unwatched);
   const first = createSignal();
-  body.gather(first.give);
+  body.buffer(first.give);
   req.write('x');
   await first.given;
   const stream = body.open() as Readable;
@@ -269,7 +269,7 @@ it('a request body that arrives byte by byte is merged while the service does no
   stream.resume();
   await eventually(() => assert.ok(bytes >= 60_000));
   assert.ok(chunks < 100, `${chunks}`);
-  body.drop();
+  body.discard();
 });
 
 it('a request body of up to 64 KiB is sent again unchanged', async () => {

@@ -11,9 +11,9 @@ describe('a response body', () => {
   it('is kept in a few buffers when it arrives byte by byte and the client does not read', async () => {
     const body = createResponseBody(nothing, nothing);
     const byte = Buffer.from('x');
-    for (let count = 0; count < 100; count += 1) body.take(byte);
+    for (let count = 0; count < 100; count += 1) body.write(byte);
     const stream = body.stream(createIdleTimer(0, nothing));
-    for (let count = 0; count < 60_000; count += 1) body.take(byte);
+    for (let count = 0; count < 60_000; count += 1) body.write(byte);
     body.end([]);
     // Reads the chunks one by one, because toArray() would read the whole buffer as one.
     const chunks: Buffer[] = [];
@@ -32,7 +32,7 @@ describe('a response body', () => {
     };
     const body = createResponseBody(nothing, nothing);
     const chunks = body.stream({ touch, stop: nothing })[Symbol.asyncIterator]();
-    for (let count = 0; count < 8; count += 1) body.take(Buffer.alloc(4096));
+    for (let count = 0; count < 8; count += 1) body.write(Buffer.alloc(4096));
     const beforeReading = touches;
     for (let count = 0; count < 4; count += 1) await chunks.next();
     assert.ok(touches >= beforeReading + 4, `${touches} after ${beforeReading}`);
@@ -56,7 +56,7 @@ describe('a response body', () => {
               const resumed = new Promise<void>((resolve) => {
                 resume = resolve;
               });
-              if (!body.take(chunk)) await resumed;
+              if (!body.write(chunk)) await resumed;
             }
           };
           const begun = send(chunks.slice(0, takenAfter));

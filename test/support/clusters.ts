@@ -69,7 +69,7 @@ export function exchangeOn(
         onRequestStart() {},
         onResponseStart(_controller, statusCode) {
           status = statusCode;
-          attempt.reportOutcome({ kind: 'answered', status });
+          attempt.reportOutcome({ kind: 'responded', status });
         },
         onResponseData: (_controller, chunk) => void chunks.push(chunk),
         onResponseEnd() {

@@ -4,20 +4,20 @@ import { CircuitOpen } from '../failures.ts';
 
 export interface CircuitBreakers {
   /** Acquires a slot for a request, and one more for an upgrade. Throws CircuitOpen when there is none. */
-  readonly enter: (address: Busy, isUpgrade?: boolean) => void;
-  readonly leave: (address: Busy) => void;
-  readonly leaveUpgrade: (address: Busy) => void;
+  readonly acquire: (address: AddressLoad, isUpgrade?: boolean) => void;
+  readonly release: (address: AddressLoad) => void;
+  readonly releaseUpgrade: (address: AddressLoad) => void;
   /** Acquires a slot for a retry and returns a function that releases it. Undefined when there is none. */
-  readonly takeRetry: () => (() => void) | undefined;
-  /** True if `enter` would throw for a request or for an upgrade. */
-  readonly refuses: (address: Busy) => boolean;
+  readonly acquireRetry: () => (() => void) | undefined;
+  /** True if `acquire` would throw for a request or for an upgrade. */
+  readonly rejects: (address: AddressLoad) => boolean;
   /** True if one more request would occupy more than half of the slots. */
   readonly isCrowded: () => boolean;
   readonly counts: Readonly<BreakerCounts>;
 }
 
 /** The requests and upgrades in flight at one address, which the circuit breakers update. */
-interface Busy {
+interface AddressLoad {
   activeRequests: number;
   activeUpgrades: number;
 }
@@ -32,25 +32,25 @@ interface BreakerCounts {
 
 /** Retries may be a fifth of the active requests but at least three, up to `maxRetries`. */
 const retryShare = 0.2;
-const retriesAlways = 3;
+const retriesMin = 3;
 
 /** Each address handles up to `maxConnections` requests concurrently. Further ones wait for a connection. */
 export function createCircuitBreakers(service: string, limits: Limits): CircuitBreakers {
   const { maxConnections, maxPendingRequests, maxRequests, maxRetries, maxUpgrades } = limits;
   const counts: BreakerCounts = { activeRequests: 0, activeUpgrades: 0, activeRetries: 0, overflows: 0 };
-  let waiting = 0;
+  let pending = 0;
 
   /** Describes the limit that one more request would exceed. */
-  function excess(address: Busy, isUpgrade: boolean): string | undefined {
+  function exceededLimit(address: AddressLoad, isUpgrade: boolean): string | undefined {
     if (isUpgrade && counts.activeUpgrades >= maxUpgrades) return `max_upgrades: ${maxUpgrades}`;
     if (counts.activeRequests >= maxRequests) return `max_requests: ${maxRequests}`;
-    if (address.activeRequests < maxConnections || waiting < maxPendingRequests) return undefined;
+    if (address.activeRequests < maxConnections || pending < maxPendingRequests) return undefined;
     return `max_pending_requests: ${maxPendingRequests}`;
   }
 
   return Object.freeze({
-    enter(address: Busy, isUpgrade = false) {
-      const limit = excess(address, isUpgrade);
+    acquire(address: AddressLoad, isUpgrade = false) {
+      const limit = exceededLimit(address, isUpgrade);
       if (limit !== undefined) {
         counts.overflows += 1;
         throw new CircuitOpen(`${service} has reached its limit ${limit}`);
@@ -59,30 +59,30 @@ export function createCircuitBreakers(service: string, limits: Limits): CircuitB
         address.activeUpgrades += 1;
         counts.activeUpgrades += 1;
       }
-      if (address.activeRequests >= maxConnections) waiting += 1;
+      if (address.activeRequests >= maxConnections) pending += 1;
       address.activeRequests += 1;
       counts.activeRequests += 1;
     },
-    leave(address: Busy) {
-      if (address.activeRequests > maxConnections) waiting -= 1;
+    release(address: AddressLoad) {
+      if (address.activeRequests > maxConnections) pending -= 1;
       address.activeRequests -= 1;
       counts.activeRequests -= 1;
     },
-    leaveUpgrade(address: Busy) {
+    releaseUpgrade(address: AddressLoad) {
       address.activeUpgrades -= 1;
       counts.activeUpgrades -= 1;
     },
-    takeRetry() {
-      const most = Math.min(maxRetries, Math.max(retriesAlways, Math.floor(counts.activeRequests * retryShare)));
-      if (counts.activeRetries >= most) return undefined;
+    acquireRetry() {
+      const retriesMax = Math.min(maxRetries, Math.max(retriesMin, Math.floor(counts.activeRequests * retryShare)));
+      if (counts.activeRetries >= retriesMax) return undefined;
       counts.activeRetries += 1;
-      let isTaken = true;
+      let isHeld = true;
       return () => {
-        if (isTaken) counts.activeRetries -= 1;
-        isTaken = false;
+        if (isHeld) counts.activeRetries -= 1;
+        isHeld = false;
       };
     },
-    refuses: (address: Busy) => excess(address, true) !== undefined,
+    rejects: (address: AddressLoad) => exceededLimit(address, true) !== undefined,
     isCrowded: () => counts.activeRequests + 1 > maxRequests / 2,
     counts,
   });

@@ -6,7 +6,7 @@ import { createCircuitBreakers } from './circuit-breakers.ts';
 import { createPooledRequest, type PooledRequest, usedOpenSocket, type WithoutTracing } from './connection.ts';
 import { createEndpoints, type Endpoint, type EndpointOptions, type EndpointParts } from './endpoints.ts';
 import type { Health } from './health-check.ts';
-import { createLoadBalancer, type Standing } from './load-balancer.ts';
+import { type Availability, createLoadBalancer } from './load-balancer.ts';
 import { isEjected, recordOutcome } from './outlier-detection.ts';
 
 export interface ClusterSpec extends EndpointOptions {
@@ -25,7 +25,7 @@ export interface Cluster {
    */
   readonly attempt: (tried?: readonly string[], isUpgrade?: boolean) => Attempt;
   /** Acquires a slot for a retry and returns a function that releases it. Undefined when there is none. */
-  readonly takeRetry: () => (() => void) | undefined;
+  readonly acquireRetry: () => (() => void) | undefined;
   /** True if one more request would occupy more than half of the slots. */
   readonly isCrowded: () => boolean;
   readonly snapshot: () => ClusterSnapshot;
@@ -68,17 +68,17 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
   const breakers = createCircuitBreakers(service, spec.circuitBreakers);
   let isUsed = spec.healthCheck !== undefined;
 
-  function choose(tried: readonly string[]): Endpoint {
+  function pickEndpoint(tried: readonly string[]): Endpoint {
     const all = endpoints.list();
     if (all.length === 1) return all[0] as Endpoint;
     const nowMs = clock();
-    return pick(all, (endpoint) => standingOf(endpoint, nowMs), tried);
+    return pick(all, (endpoint) => availabilityOf(endpoint, nowMs), tried);
   }
 
-  function attempt(tried: readonly string[] = untried, isUpgrade = false): Attempt {
+  function attempt(tried: readonly string[] = noneTried, isUpgrade = false): Attempt {
     isUsed = true;
-    const endpoint = choose(tried);
-    breakers.enter(endpoint, isUpgrade);
+    const endpoint = pickEndpoint(tried);
+    breakers.acquire(endpoint, isUpgrade);
     let request: PooledRequest | undefined;
     let isReported = false;
     let hasSwitched = false;
@@ -91,26 +91,26 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
       },
       isReused: () => request !== undefined && usedOpenSocket(request),
       reportOutcome(outcome) {
-        if (!isReported) learn(endpoint, outcome);
+        if (!isReported) recordHealth(endpoint, outcome);
         isReported = true;
       },
       reportSwitch() {
         hasSwitched = true;
-        breakers.leave(endpoint);
+        breakers.release(endpoint);
       },
       release() {
         if (isReleased) return;
         isReleased = true;
-        if (!hasSwitched) breakers.leave(endpoint);
-        if (isUpgrade) breakers.leaveUpgrade(endpoint);
-        if (request !== undefined) endpoint.pool.forget(request);
+        if (!hasSwitched) breakers.release(endpoint);
+        if (isUpgrade) breakers.releaseUpgrade(endpoint);
+        if (request !== undefined) endpoint.pool.cancel(request);
       },
     };
   }
 
-  function learn(endpoint: Endpoint, outcome: AttemptOutcome): void {
+  function recordHealth(endpoint: Endpoint, outcome: AttemptOutcome): void {
     const { origin, outlier } = endpoint;
-    if (outcome.kind === 'answered' && outcome.isLeaving) endpoint.leavingUntilMs = clock() + leavingMs;
+    if (outcome.kind === 'responded' && outcome.closesConnection) endpoint.drainingUntilMs = clock() + drainingMs;
     if (isNeutral(outcome)) return;
     const hasFailed = outcome.kind === 'failed' || outcome.status >= 500;
     if (!hasFailed && outlier.failures === 0) return;
@@ -126,30 +126,30 @@ export function openCluster(spec: ClusterSpec, parts: ClusterParts): OpenCluster
       service,
       isUsed,
       addresses: isUsed ? all.map((endpoint) => addressOf(endpoint, nowMs)) : unusedAddresses(spec),
-      circuit: isUsed && all.every(breakers.refuses) ? 'open' : 'closed',
+      circuit: isUsed && all.every(breakers.rejects) ? 'open' : 'closed',
       ...breakers.counts,
     };
   }
 
   return Object.freeze({
-    cluster: Object.freeze({ attempt, takeRetry: breakers.takeRetry, isCrowded: breakers.isCrowded, snapshot }),
+    cluster: Object.freeze({ attempt, acquireRetry: breakers.acquireRetry, isCrowded: breakers.isCrowded, snapshot }),
     close: endpoints.close,
     destroy: endpoints.destroy,
   });
 }
 
-const untried: readonly string[] = [];
+const noneTried: readonly string[] = [];
 
 function isNeutral(outcome: AttemptOutcome): boolean {
   return outcome.kind === 'failed' ? isProvoked(outcome.cause) : provokedStatuses.has(outcome.status);
 }
 
 /** An address that closes a connection by itself may be shutting down, and may cut off requests it has not read. */
-const leavingMs = 1000;
+const drainingMs = 1000;
 
-function standingOf({ outlier, health, leavingUntilMs }: Endpoint, nowMs: number): Standing {
+function availabilityOf({ outlier, health, drainingUntilMs }: Endpoint, nowMs: number): Availability {
   if (isEjected(outlier, nowMs) || health === 'unhealthy') return 'unavailable';
-  return nowMs < leavingUntilMs ? 'leaving' : 'available';
+  return nowMs < drainingUntilMs ? 'draining' : 'available';
 }
 
 /**

@@ -31,7 +31,7 @@ export interface Endpoint extends Candidate {
   activeUpgrades: number;
   health: Health;
   /** Other addresses are preferred until then, because the last response had `Connection: close`. */
-  leavingUntilMs: number;
+  drainingUntilMs: number;
   readonly outlier: OutlierState;
   readonly pool: Pool;
   /** Stops the health check and closes the connections after their requests. */
@@ -50,7 +50,7 @@ export interface Endpoints {
 
 /** Keeps the state of an address across changes. With a health check, the origins are also read at its interval. */
 export function createEndpoints(options: EndpointOptions, parts: EndpointParts): Endpoints {
-  const leaving = new Set<Endpoint>();
+  const removed = new Set<Endpoint>();
   let origins: readonly string[] = [];
   let endpoints: readonly Endpoint[] = [];
   let outliers: readonly OutlierState[] = [];
@@ -73,16 +73,16 @@ export function createEndpoints(options: EndpointOptions, parts: EndpointParts):
     const known = new Map(endpoints.map((endpoint) => [endpoint.origin, endpoint]));
     const next = [...new Set(current)].map((origin) => known.get(origin) ?? openEndpoint(origin, options, parts));
     for (const { origin } of next) known.delete(origin);
-    for (const gone of known.values()) leave(gone);
+    for (const gone of known.values()) remove(gone);
     endpoints = next;
     outliers = next.map(({ outlier }) => outlier);
     // These were added after `close`, which will not run again.
     if (isClosed) for (const endpoint of next) void endpoint.close();
   }
 
-  function leave(endpoint: Endpoint): void {
-    leaving.add(endpoint);
-    void endpoint.close().finally(() => leaving.delete(endpoint));
+  function remove(endpoint: Endpoint): void {
+    removed.add(endpoint);
+    void endpoint.close().finally(() => removed.delete(endpoint));
   }
 
   return Object.freeze({
@@ -91,10 +91,10 @@ export function createEndpoints(options: EndpointOptions, parts: EndpointParts):
     async close() {
       isClosed = true;
       cancel();
-      await Promise.all([...leaving, ...endpoints].map((endpoint) => endpoint.close()));
+      await Promise.all([...removed, ...endpoints].map((endpoint) => endpoint.close()));
     },
     destroy() {
-      for (const { pool } of [...leaving, ...endpoints]) pool.destroy();
+      for (const { pool } of [...removed, ...endpoints]) pool.destroy();
     },
   });
 }
@@ -110,7 +110,7 @@ function openEndpoint(origin: string, options: EndpointOptions, parts: EndpointP
     activeUpgrades: 0,
     lastPicked: -parts.random(),
     health: 'unknown',
-    leavingUntilMs: Number.NEGATIVE_INFINITY,
+    drainingUntilMs: Number.NEGATIVE_INFINITY,
     outlier: createOutlierState(),
     pool,
     close() {

@@ -30,14 +30,14 @@ export function watchHealth(
   let health: Health = 'unknown';
   let streak = 0;
   let cancelProbe = () => {};
-  let cancelTimer = timer(ask, random() * check.intervalMs);
+  let cancelTimer = timer(runCheck, random() * check.intervalMs);
 
-  function ask(): void {
+  function runCheck(): void {
     cancelProbe = probe(onResult);
   }
 
   function onResult(status: number | undefined): void {
-    cancelTimer = timer(ask, check.intervalMs);
+    cancelTimer = timer(runCheck, check.intervalMs);
     const next = healthAfter(status);
     if (next !== health) {
       health = next;
@@ -49,7 +49,7 @@ export function watchHealth(
   function healthAfter(status: number | undefined): Health {
     const found = isExpected(check, status) ? 'healthy' : 'unhealthy';
     streak = health === found ? 0 : streak + 1;
-    if (streak < neededFor(check, health, status)) return health;
+    if (streak < thresholdFor(check, health, status)) return health;
     streak = 0;
     return found;
   }
@@ -61,7 +61,7 @@ export function watchHealth(
 }
 
 /** How many consecutive results change the health. As in Envoy, the first success is enough, and so is any 503. */
-function neededFor(check: HealthCheck, health: Health, status: number | undefined): number {
+function thresholdFor(check: HealthCheck, health: Health, status: number | undefined): number {
   if (!isExpected(check, status)) return status === 503 ? 1 : check.unhealthyThreshold;
   return health === 'unknown' ? 1 : check.healthyThreshold;
 }

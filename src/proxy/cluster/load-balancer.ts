@@ -9,30 +9,30 @@ export interface Candidate {
   lastPicked: number;
 }
 
-/** Whether an address should receive requests. One that is `leaving` receives them only if no other is available. */
-export type Standing = 'available' | 'leaving' | 'unavailable';
+/** Whether an address should receive requests. One that is `draining` receives them only if no other is available. */
+export type Availability = 'available' | 'draining' | 'unavailable';
 
 /** `candidates` must not be empty. */
 export type Pick<C extends Candidate> = (
   candidates: readonly C[],
-  standingOf: (candidate: C) => Standing,
+  availabilityOf: (candidate: C) => Availability,
   tried: readonly string[],
 ) => C;
 
 /**
- * Ranks untried addresses above tried ones, so that a request survives a rolling restart, and then by standing. Among
- * the best, picks the one that has waited longest or, with `least_request`, the least busy one. With round robin, two
- * addresses that stay available therefore take turns strictly, even while other addresses come and go. If no address
- * is available, all are used: a request that may fail is better than one that must.
+ * Ranks untried addresses above tried ones, so that a request survives a rolling restart, and then by availability.
+ * Among the best, picks the one that has waited longest or, with `least_request`, the least busy one. With round robin,
+ * two addresses that stay available therefore alternate, even while other addresses come and go. If no address is
+ * available, all are used: a request that may fail is better than one that must.
  */
 export function createLoadBalancer<C extends Candidate>(policy: Mapping['loadBalancer']): Pick<C> {
   const isBefore = policy === 'least_request' ? isLessBusy : hasWaitedLonger;
   let picks = 0;
-  return function pick(candidates, standingOf, tried) {
+  return function pick(candidates, availabilityOf, tried) {
     let best = candidates[0] as C;
     let bestRank = -1;
     for (const candidate of candidates) {
-      const rank = rankOf(standingOf(candidate), tried.includes(candidate.origin));
+      const rank = rankOf(availabilityOf(candidate), tried.includes(candidate.origin));
       if (rank < bestRank || (rank === bestRank && !isBefore(candidate, best))) continue;
       best = candidate;
       bestRank = rank;
@@ -43,10 +43,10 @@ export function createLoadBalancer<C extends Candidate>(policy: Mapping['loadBal
   };
 }
 
-const ranks: Readonly<Record<Standing, number>> = { available: 2, leaving: 1, unavailable: 0 };
+const ranks: Readonly<Record<Availability, number>> = { available: 2, draining: 1, unavailable: 0 };
 
-function rankOf(standing: Standing, isTried: boolean): number {
-  return (isTried ? 0 : 3) + ranks[standing];
+function rankOf(availability: Availability, isTried: boolean): number {
+  return (isTried ? 0 : 3) + ranks[availability];
 }
 
 function hasWaitedLonger(one: Candidate, other: Candidate): boolean {

@@ -13,7 +13,7 @@ import {
 export interface Pool {
   readonly run: (request: PooledRequest) => void;
   /** Removes the request from the queue, if it is still there. */
-  readonly forget: (request: PooledRequest) => void;
+  readonly cancel: (request: PooledRequest) => void;
   /** Closes each connection as soon as it is idle. Later requests still run, each on a new connection. */
   readonly close: () => Promise<void>;
   /** Aborts all requests, including queued ones. Later requests fail. */
@@ -54,7 +54,7 @@ export function createPool(options: ConnectionOptions, connectionsMax: number): 
 
   return Object.freeze({
     run,
-    forget: (request: PooledRequest) => void queue.delete(request),
+    cancel: (request: PooledRequest) => void queue.delete(request),
     close: connections.close,
     destroy() {
       connections.destroy();

@@ -51,7 +51,7 @@ export function createClusters(options: ClusterRegistryOptions = {}): ClusterReg
   const { logger = silentLogger, clock = () => performance.now(), random = Math.random, timer = unrefTimer } = options;
   const parts: ClusterParts = { logger, clock, random, timer, withoutTracing: options.withoutTracing };
   const clusters = new Map<string, SharedCluster>();
-  const leaving = new Set<SharedCluster>();
+  const released = new Set<SharedCluster>();
   let closing: Promise<void> | undefined;
 
   function open(key: string, spec: ClusterSpec): SharedCluster {
@@ -64,12 +64,12 @@ export function createClusters(options: ClusterRegistryOptions = {}): ClusterReg
     shared.leases -= 1;
     if (shared.leases > 0) return;
     clusters.delete(shared.key);
-    leaving.add(shared);
-    void shared.close().finally(() => leaving.delete(shared));
+    released.add(shared);
+    void shared.close().finally(() => released.delete(shared));
   }
 
   async function closeAll(deadlineMs: number | undefined): Promise<void> {
-    const left = [...leaving, ...clusters.values()];
+    const left = [...released, ...clusters.values()];
     const destroy = () => {
       for (const shared of left) shared.destroy();
     };

@@ -7,54 +7,54 @@ import { breakersOf } from '../../support/clusters.ts';
 
 const limits = { maxConnections: 2, maxPendingRequests: 3, maxRequests: 6, maxRetries: 3, maxUpgrades: 2 };
 
-type Load = Parameters<CircuitBreakers['enter']>[0];
+type Load = Parameters<CircuitBreakers['acquire']>[0];
 
 const idle = { activeRequests: 0, activeUpgrades: 0 };
 
 interface Model {
   readonly active: [number, number];
-  refused: number;
+  rejected: number;
 }
 
-function enterModel(model: Model, address: 0 | 1): 'enter' | 'refuse' {
+function acquireFromModel(model: Model, address: 0 | 1): 'acquire' | 'reject' {
   const [one, other] = model.active;
   const waiting = Math.max(0, one - 2) + Math.max(0, other - 2);
   if (one + other < 6 && (model.active[address] < 2 || waiting < 3)) {
     model.active[address] += 1;
-    return 'enter';
+    return 'acquire';
   }
-  model.refused += 1;
-  return 'refuse';
+  model.rejected += 1;
+  return 'reject';
 }
 
-function leaveModel(model: Model, address: 0 | 1): 'leave' | 'nothing' {
+function releaseToModel(model: Model, address: 0 | 1): 'release' | 'nothing' {
   if (model.active[address] === 0) return 'nothing';
   model.active[address] -= 1;
-  return 'leave';
+  return 'release';
 }
 
 const operations = {
   nothing() {},
-  enter: (breakers: CircuitBreakers, load: Load) => breakers.enter(load),
-  leave: (breakers: CircuitBreakers, load: Load) => breakers.leave(load),
-  refuse: (breakers: CircuitBreakers, load: Load) => assert.throws(() => breakers.enter(load), CircuitOpen),
+  acquire: (breakers: CircuitBreakers, load: Load) => breakers.acquire(load),
+  release: (breakers: CircuitBreakers, load: Load) => breakers.release(load),
+  reject: (breakers: CircuitBreakers, load: Load) => assert.throws(() => breakers.acquire(load), CircuitOpen),
 };
 
 describe('circuit breakers', () => {
   it('agree with a simple model of two addresses', () => {
-    const step = fc.record({ isEnter: fc.boolean(), address: fc.constantFrom(0 as const, 1 as const) });
+    const step = fc.record({ isAcquire: fc.boolean(), address: fc.constantFrom(0 as const, 1 as const) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100, size: 'max' }), (steps) => {
         const breakers = createCircuitBreakers('hotel', limits);
         const loads = [{ ...idle }, { ...idle }] as const;
-        const model: Model = { active: [0, 0], refused: 0 };
-        for (const { isEnter, address } of steps) {
-          const does = isEnter ? enterModel(model, address) : leaveModel(model, address);
-          if (isEnter) assert.equal(breakers.refuses(loads[address]), does === 'refuse');
-          operations[does](breakers, loads[address]);
+        const model: Model = { active: [0, 0], rejected: 0 };
+        for (const { isAcquire, address } of steps) {
+          const operation = isAcquire ? acquireFromModel(model, address) : releaseToModel(model, address);
+          if (isAcquire) assert.equal(breakers.rejects(loads[address]), operation === 'reject');
+          operations[operation](breakers, loads[address]);
         }
         assert.deepEqual([loads[0].activeRequests, loads[1].activeRequests], model.active);
-        assert.equal(breakers.counts.overflows, model.refused);
+        assert.equal(breakers.counts.overflows, model.rejected);
       }),
     );
   });
@@ -63,9 +63,9 @@ describe('circuit breakers', () => {
     it(`allow ${expected} concurrent retries ${what}`, () => {
       const breakers = createCircuitBreakers('hotel', breakersOf(fields));
       const load = { ...idle };
-      for (let count = 0; count < activeRequests; count += 1) breakers.enter(load);
+      for (let count = 0; count < activeRequests; count += 1) breakers.acquire(load);
       let taken = 0;
-      while (breakers.takeRetry() !== undefined) taken += 1;
+      while (breakers.acquireRetry() !== undefined) taken += 1;
       assert.equal(taken, expected);
       assert.equal(breakers.counts.activeRetries, expected);
     });
@@ -73,7 +73,7 @@ describe('circuit breakers', () => {
 
   it('ignore a second release of a retry', () => {
     const breakers = createCircuitBreakers('hotel', breakersOf({ maxRetries: 2 }));
-    const [one] = [breakers.takeRetry(), breakers.takeRetry()];
+    const [one] = [breakers.acquireRetry(), breakers.acquireRetry()];
     one?.();
     one?.();
     assert.equal(breakers.counts.activeRetries, 1);

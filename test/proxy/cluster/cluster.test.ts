@@ -261,9 +261,9 @@ describe('a cluster of several addresses', () => {
       }),
     ];
     for (const cause of causes) cluster.attempt().reportOutcome({ kind: 'failed', cause });
-    for (const status of [501, 505, 508]) cluster.attempt().reportOutcome({ kind: 'answered', status });
+    for (const status of [501, 505, 508]) cluster.attempt().reportOutcome({ kind: 'responded', status });
     for (const { health } of cluster.snapshot().addresses) assert.equal(health, 'unknown');
-    cluster.attempt().reportOutcome({ kind: 'answered', status: 503 });
+    cluster.attempt().reportOutcome({ kind: 'responded', status: 503 });
     assert.ok(cluster.snapshot().addresses.some(({ health }) => health === 'ejected'));
   });
 
@@ -271,7 +271,7 @@ describe('a cluster of several addresses', () => {
     const cluster = openCluster(['http://127.0.0.1:1', 'http://127.0.0.1:2'], { outlierDetection });
     const attempt = (...statuses: readonly number[]) => {
       const place = cluster.attempt(['http://127.0.0.1:2']);
-      for (const status of statuses) place.reportOutcome({ kind: 'answered', status });
+      for (const status of statuses) place.reportOutcome({ kind: 'responded', status });
       place.release();
       return cluster.snapshot().addresses[0]?.health;
     };

@@ -133,7 +133,7 @@ describe('a health check', () => {
     const { cluster } = clusters.acquire(specOf(origins, { healthCheck: check, outlierDetection }));
     await next(firstMs);
     while (healthOf(cluster).includes('unknown')) await next(0);
-    cluster.attempt([other.origin]).reportOutcome({ kind: 'answered', status: 500 });
+    cluster.attempt([other.origin]).reportOutcome({ kind: 'responded', status: 500 });
     assert.deepEqual(healthOf(cluster), ['ejected', 'healthy']);
     await next(check.intervalMs);
     while (healthOf(cluster).includes('ejected')) await next(0);

@@ -37,9 +37,9 @@ describe('a load balancer', () => {
       fc.property(outs, (turns) => {
         const addresses = addressesOf(6);
         const pick = createLoadBalancer<Address>('round_robin');
-        const standingIn = (out: readonly number[]) => (address: Address) =>
+        const availabilityIn = (out: readonly number[]) => (address: Address) =>
           out.includes(addresses.indexOf(address)) ? 'unavailable' : 'available';
-        const picks = turns.map((out) => pick(addresses, standingIn(out), []));
+        const picks = turns.map((out) => pick(addresses, availabilityIn(out), []));
         for (const [turn, pick] of picks.entries()) assert.ok(!turns[turn]?.includes(addresses.indexOf(pick)));
         const ofStaying = picks.filter((pick) => addresses.indexOf(pick) < 2);
         for (const [turn, pick] of ofStaying.entries()) assert.notEqual(pick, ofStaying[turn + 1]);
@@ -51,10 +51,10 @@ describe('a load balancer', () => {
     const addresses = addressesOf(3);
     const last = addresses.at(-1) as Address;
     const pick = createLoadBalancer<Address>('round_robin');
-    for (const other of ['leaving', 'unavailable'] as const) {
-      const standingOf = (address: Address) => (address === last ? 'available' : other);
-      assert.notEqual(pick(addresses, standingOf, [last.origin]), last);
-      assert.equal(pick(addresses, standingOf, []), last);
+    for (const other of ['draining', 'unavailable'] as const) {
+      const availabilityOf = (address: Address) => (address === last ? 'available' : other);
+      assert.notEqual(pick(addresses, availabilityOf, [last.origin]), last);
+      assert.equal(pick(addresses, availabilityOf, []), last);
     }
     const picks = Array.from({ length: 3 }, () => pick(addresses, () => 'unavailable', []));
     assert.equal(new Set(picks).size, 3);
