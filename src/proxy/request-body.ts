@@ -1,4 +1,4 @@
-/** The request body for an upstream: streamed from the client, or already parsed by the host application. */
+/** The request body for an upstream: streamed from the client, or already read by the host application. */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';

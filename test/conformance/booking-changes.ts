@@ -1,4 +1,4 @@
-/** Changes of a booking: confirmed, cancelled, held and sold out, under a precondition (RFC 9110 section 13.1.1). */
+/** Booking changes: status changes under a precondition (RFC 9110 section 13.1.1), and availability. */
 import assert from 'node:assert/strict';
 import { bareProblem } from '../support/error-body.ts';
 import { type BookingClient, daysAfter } from './booking-client.ts';
@@ -20,7 +20,7 @@ export function bookingChangeCases(client: BookingClient): void {
 }
 
 function preconditionCases(client: BookingClient): void {
-  it('needs If-Match: 428 without it', async () => {
+  it('requires If-Match, and responds 428 without it', async () => {
     const { booking } = await client.bookNew();
     const { body } = await client.change(booking, cancelled).expect(428);
     assert.equal(body.message, '428: Precondition Required');
@@ -28,7 +28,7 @@ function preconditionCases(client: BookingClient): void {
     assert.deepEqual((await client.read(booking)).body, booking);
   });
 
-  it('is refused for another tag, a weak tag and a malformed tag', async () => {
+  it('is rejected for another tag, a weak tag and a malformed tag', async () => {
     const { booking, tag } = await client.bookNew();
     for (const other of ['"other"', `W/${tag}`]) await client.change(booking, cancelled, other).expect(412);
     for (const other of ['"other", "another"', tag.slice(0, -1), tag.slice(1, -1)]) {
@@ -38,14 +38,14 @@ function preconditionCases(client: BookingClient): void {
     assert.deepEqual((await client.read(booking)).body, booking);
   });
 
-  it('is made when one of the tags matches, or with *', async () => {
+  it('succeeds if one of the tags matches, or with *', async () => {
     for (const ifMatch of [(tag: string) => `"other", ${tag}`, () => '*']) {
       const { booking, tag } = await client.bookNew();
       await client.change(booking, cancelled, ifMatch(tag)).expect(200);
     }
   });
 
-  it('gives the booking a new tag; the old one is refused from then on', async () => {
+  it('gives the booking a new tag, after which the old one is rejected', async () => {
     const { booking, tag } = await client.bookNew({ hold: true });
     const { headers } = await client.change(booking, confirmed, tag).expect(200);
     assert.notEqual(headers['etag'], tag);
@@ -69,7 +69,7 @@ function statusCases(client: BookingClient): void {
     }
   });
 
-  it('to cancelled twice is 200 and changes nothing', async () => {
+  it('to cancelled a second time responds 200 and changes nothing', async () => {
     const { booking, tag } = await client.bookNew();
     const first = await client.change(booking, cancelled, tag).expect(200);
     for (const ifMatch of [String(first.headers['etag']), tag, '*']) {
@@ -78,7 +78,7 @@ function statusCases(client: BookingClient): void {
     }
   });
 
-  it('from cancelled to confirmed is 409', async () => {
+  it('from cancelled to confirmed responds 409', async () => {
     const { booking } = await client.bookNew();
     await client.change(booking, cancelled, '*').expect(200);
     const { body } = await client.change(booking, confirmed, '*').expect(409);
@@ -87,7 +87,7 @@ function statusCases(client: BookingClient): void {
     assert.equal((await client.read(booking)).body.status, 'cancelled');
   });
 
-  it('from a hold of 15 minutes to confirmed keeps unit, price and reference', async () => {
+  it('from a 15-minute hold to confirmed keeps the unit, the price and the reference', async () => {
     const { offer, stay } = await newOffer();
     const held = await client.book({ ...offer.request, ...stay, hold: true });
     assert.equal(held.status, 'pending');
@@ -103,7 +103,7 @@ function statusCases(client: BookingClient): void {
 function refusalCases(client: BookingClient): void {
   const { desk, kind } = client;
 
-  it('is refused for a body that is not a change of status', async () => {
+  it('is rejected for a body that is not a change of status', async () => {
     const { booking } = await client.bookNew();
     for (const [body, pointer] of [
       [{}, '/status'],
@@ -112,15 +112,15 @@ function refusalCases(client: BookingClient): void {
       [{ ...cancelled, guests: 2 }, '/guests'],
       [{ ...cancelled, price: { amount: '0.01', currency: 'EUR' } }, '/price'],
     ] as const) {
-      const answer = await client.change(booking, body, '*').expect(400);
-      assert.equal(answer.body.errors[0].pointer, pointer);
+      const response = await client.change(booking, body, '*').expect(400);
+      assert.equal(response.body.errors[0].pointer, pointer);
     }
     const patch = callAsDemo(desk, client.pathOf(booking), 'patch').set('If-Match', '*');
     await patch.type('text/plain').send(JSON.stringify(cancelled)).expect(415).expect('Accept', 'application/json');
     assert.deepEqual((await client.read(booking)).body, booking);
   });
 
-  it('is 404 for a booking of another user, as for one that does not exist', async () => {
+  it('responds 404 for a booking of another user, as for one that does not exist', async () => {
     const { booking } = await client.bookNew();
     const patch = (path: string, user: string, ifMatch = '*') =>
       call(desk, path, 'patch').auth(user, user).set('If-Match', ifMatch).send(cancelled);
@@ -131,7 +131,7 @@ function refusalCases(client: BookingClient): void {
     assert.deepEqual((await client.read(booking)).body, booking);
   });
 
-  it('is 401 without credentials, as is a new booking; an identity header changes nothing', async () => {
+  it('responds 401 without credentials, as does a new booking, and ignores identity headers', async () => {
     const { booking } = await client.bookNew();
     await call(desk, client.pathOf(booking), 'patch').set('If-Match', '*').send(cancelled).expect(401);
     await call(desk, `${kind.prefix}/bookings/`, 'post').send({}).expect(401);
@@ -145,7 +145,7 @@ function soldOutCases(client: BookingClient): void {
   const { desk, kind } = client;
   const { prefix, product, ends } = kind;
 
-  it('ends at the last unit: 409 with up to five alternatives that can be booked', async () => {
+  it('ends with the last unit: a 409 lists up to five alternatives that can be booked', async () => {
     const offer = await client.scarcest();
     const stay = client.nextStay();
     await client.bookAll(offer, stay);
@@ -162,10 +162,10 @@ function soldOutCases(client: BookingClient): void {
     }
   });
 
-  it('ends for every stay that overlaps one that is sold out, and for no other', async () => {
+  it('ends for exactly those stays that overlap a sold-out one', async () => {
     const offer = await client.scarcest();
     const { [ends[0]]: begin = '', [ends[1]]: end = '' } = client.nextStay(6);
-    // Not from today, which may end meanwhile.
+    // Not computed from today, which may end during the test.
     const part = (from: number, length: number) => ({
       [ends[0]]: daysAfter(begin, from),
       [ends[1]]: daysAfter(end, from + length - 6),
@@ -185,7 +185,7 @@ function soldOutCases(client: BookingClient): void {
     await client.book(within(4, 2));
   });
 
-  it('shows in the list for a stay, with prices', async () => {
+  it('is shown with prices in the list for a stay', async () => {
     const offer = await client.scarcest();
     const stay = client.nextStay();
     const idsFor = async (of: object) => {
@@ -204,15 +204,15 @@ function soldOutCases(client: BookingClient): void {
 }
 
 function raceCases(client: BookingClient): void {
-  it('gives the last unit to one of 64 requests that come at the same moment', async () => {
+  it('lets exactly one of 64 concurrent requests book the last unit', async () => {
     const offer = await client.scarcest();
     const stay = client.nextStay(2);
     await client.bookAll({ ...offer, units: offer.units - 1 }, stay);
     const race = Array.from({ length: 64 }, async () => client.post({ ...offer.request, ...stay }));
-    const answers = await Promise.all(race);
-    const statuses = answers.map(({ status }) => status).sort();
+    const responses = await Promise.all(race);
+    const statuses = responses.map(({ status }) => status).sort();
     assert.deepEqual(statuses, [201, ...Array.from({ length: 63 }, () => 409)]);
-    for (const { status, body } of answers) if (status === 409) assert.ok(body.alternatives.length > 0);
+    for (const { status, body } of responses) if (status === 409) assert.ok(body.alternatives.length > 0);
     assert.equal(await client.left(offer, stay), 0);
   });
 }

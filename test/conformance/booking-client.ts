@@ -1,4 +1,4 @@
-/** A client of the booking services, and how hotels and cars differ for it. */
+/** A test client for the booking services, and the differences between hotels and cars. */
 import assert from 'node:assert/strict';
 import type { Test } from 'supertest';
 import {
@@ -12,26 +12,26 @@ import {
   type OpenDesk,
 } from './desk.ts';
 
-/** Something that can be booked: the fields of a request for it, and how many there are. */
+/** Something that can be booked: the request fields that select it, and the number of units. */
 export interface Offer {
   readonly request: Readonly<Record<string, string>>;
   readonly units: number;
 }
 
-/** From when to when, under the names of its kind. */
+/** The start and the end of a stay, under the field names of its kind. */
 export type Stay = Readonly<Record<string, string>>;
 
 export interface BookingKind {
   readonly prefix: '/v1/hotels' | '/v1/cars';
   readonly product: 'hotel_id' | 'car_id';
-  /** The ends of a stay: fields of a booking, and arguments of the list. */
+  /** The fields for the start and the end of a stay, which are also query arguments of the list. */
   readonly ends: readonly [from: string, to: string];
-  /** A stay of so many nights or days that begins so many days from now. */
+  /** Returns a stay of `length` nights or days that begins `daysAhead` days from today. */
   readonly stay: (daysAhead: number, length?: number) => Stay;
   readonly demos: string;
   readonly guests: string;
   readonly offersOf: (item: InventoryItem) => readonly Offer[];
-  /** How many are left of an offer, as an item shows it for a stay. */
+  /** Returns how many units of an offer are left, according to the item. */
   readonly leftOf: (item: InventoryItem, offer: Offer) => number;
 }
 
@@ -47,7 +47,7 @@ export interface Money {
   readonly currency: string;
 }
 
-/** What both services answer; the dates have the names of their kind. */
+/** A booking as both services return it. The names of its dates depend on the kind. */
 export interface Booking extends Readonly<Record<string, unknown>> {
   readonly id: string;
   readonly status: string;
@@ -63,25 +63,25 @@ export interface Booking extends Readonly<Record<string, unknown>> {
 export interface BookingClient {
   readonly desk: OpenDesk;
   readonly kind: BookingKind;
-  /** A stay that no other case books. @default one night or day long */
+  /** Returns a stay that no other test books. @default one night or day long */
   readonly nextStay: (length?: number) => Stay;
-  /** The offer with the fewest units, but more than one. */
+  /** Returns the offer with the fewest units, but more than one. */
   readonly scarcest: () => Promise<Offer>;
-  /** The body of a booking that can be made. */
+  /** Returns a request body for a booking that is available. */
   readonly newRequest: () => Promise<object>;
-  /** A POST of a booking by `user`, whose password is the name. @default demo */
+  /** Posts a booking as `user`, whose password is the same as the name. @default demo */
   readonly post: (body: string | object, user?: string) => Test;
-  /** A POST that must be answered with 201. */
+  /** Posts a booking and expects a 201. */
   readonly book: (body: object) => Promise<Booking>;
-  /** A new booking, and its entity tag. */
+  /** Makes a new booking and returns it with its entity tag. */
   readonly bookNew: (more?: object) => Promise<{ readonly booking: Booking; readonly tag: string }>;
-  /** A POST for each unit of the offer, so that it is sold out for the stay. */
+  /** Books every unit of the offer, so that it is sold out for the stay. */
   readonly bookAll: (offer: Offer, stay: Stay) => Promise<readonly Booking[]>;
   readonly change: (booking: Booking, body: object, ifMatch?: string) => Test;
   readonly read: (booking: Booking, user?: string) => Test;
-  /** How many are left of the offer in a stay, as the item itself says. */
+  /** Returns how many units of the offer are left for a stay. */
   readonly left: (offer: Offer, stay: Stay) => Promise<number>;
-  /** The path of a booking below the desk's base URL. */
+  /** Returns the path of a booking below the desk's base URL. */
   readonly pathOf: (booking: Booking) => string;
 }
 
@@ -128,7 +128,7 @@ export function createBookingClient(desk: OpenDesk, kind: BookingKind): BookingC
   };
 }
 
-/** Far enough ahead that a cancellation is free, and that "the next free night" does not reach it. */
+/** Starts far enough ahead that cancelling is free and that bookings of "the next free night" do not interfere. */
 function createCalendar({ stay }: BookingKind): BookingClient['nextStay'] {
   let next = 60;
   return (length = 1) => {
@@ -138,12 +138,12 @@ function createCalendar({ stay }: BookingKind): BookingClient['nextStay'] {
   };
 }
 
-/** An ISO date, so many days from today in UTC. */
+/** Returns the ISO date that is `days` days from today in UTC. */
 export function dateIn(days: number): string {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
 }
 
-/** A date or a time, so many days later. */
+/** Returns a date or a time that is `days` days later. */
 export function daysAfter(text: string, days: number): string {
   const later = new Date(Date.parse(text) + days * 86_400_000).toISOString();
   return text.includes('T') ? later : later.slice(0, 10);

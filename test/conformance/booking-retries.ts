@@ -10,7 +10,7 @@ export function bookingRetryCases(client: BookingClient): void {
   const send = (body: object, key: string, user?: string) => client.post(body, user).set(keyHeader, key);
 
   describe(`a retry at ${client.kind.prefix}`, () => {
-    it('gets the stored answer and books nothing, with and without quotes, even after a change', async () => {
+    it('gets the stored response and books nothing, with or without quotes, even after a change', async () => {
       for (const [first, again] of [
         ['"', '"'],
         ['', ''],
@@ -36,25 +36,25 @@ export function bookingRetryCases(client: BookingClient): void {
       }
     });
 
-    it('while the first request runs gets 409, or its answer', async () => {
+    it('during the first request gets a 409 or the same response', async () => {
       const { body, key } = await newRequest();
-      const answers = await Promise.all(Array.from({ length: 16 }, async () => send(body, key)));
-      const made = answers.filter(({ status }) => status === 201);
-      assert.equal(new Set(made.map((answer) => answer.body.id)).size, 1);
+      const responses = await Promise.all(Array.from({ length: 16 }, async () => send(body, key)));
+      const made = responses.filter(({ status }) => status === 201);
+      assert.equal(new Set(made.map((response) => response.body.id)).size, 1);
       assert.equal(made.filter(({ headers }) => headers['idempotent-replayed'] === undefined).length, 1);
-      for (const { status, headers } of answers.filter((answer) => !made.includes(answer)))
+      for (const { status, headers } of responses.filter((response) => !made.includes(response)))
         assert.deepEqual([status, headers['retry-after']], [409, '1']);
       await send(body, key).expect(201);
     });
 
-    it('with another body is refused with 422', async () => {
+    it('with another body is rejected with 422', async () => {
       const { body, key } = await newRequest();
       await send(body, key).expect(201);
       for (const other of [await client.newRequest(), { ...body, hold: true }])
         assert.equal((await send(other, key).expect(422)).body.code, 422);
     });
 
-    it('of another user, and a request without a key, is another booking', async () => {
+    it('by another user or without a key makes another booking', async () => {
       const { body, key } = await newRequest();
       const first = await send(body, key).expect(201);
       const second = await send(await client.newRequest(), key, 'guest').expect(201);
@@ -63,7 +63,7 @@ export function bookingRetryCases(client: BookingClient): void {
       assert.equal(new Set([first.body.id, second.body.id, third.id]).size, 3);
     });
 
-    it('with the same X-Request-ID alone is another booking', async () => {
+    it('with only the same X-Request-ID makes another booking', async () => {
       const { body, key } = await newRequest();
       const ids = new Set<string>();
       for (let sent = 0; sent < 2; sent += 1) {
@@ -74,7 +74,7 @@ export function bookingRetryCases(client: BookingClient): void {
       assert.equal(ids.size, 2);
     });
 
-    it('has a key of 1 to 255 characters', async () => {
+    it('needs a key of 1 to 255 characters', async () => {
       const { body } = await newRequest();
       for (const key of ['""', `"${'k'.repeat(256)}"`, '"a" "b"', '"unfinished']) await send(body, key).expect(400);
       const key = randomUUID().padEnd(255, 'k');
@@ -82,7 +82,7 @@ export function bookingRetryCases(client: BookingClient): void {
       assert.equal((await send(body, key).expect(201)).body.id, made.body.id);
     });
 
-    it('after a refusal is tried again: refusals are not stored', async () => {
+    it('after an error is processed again, because errors are not stored', async () => {
       const offer = await client.scarcest();
       const stay = client.nextStay();
       const body = { ...offer.request, ...stay };

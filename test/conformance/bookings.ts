@@ -1,4 +1,4 @@
-/** Bookings of hotels and cars: who reads them, how they are made, and which requests are refused. */
+/** Bookings of hotels and cars: who can read them, how they are made, and which requests are rejected. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { bareProblem } from '../support/error-body.ts';
@@ -21,7 +21,7 @@ function readCases({ desk, kind }: BookingClient): void {
     return body.items.map(({ id }: { id: string }) => id);
   };
 
-  it('are read by their id, which begins the body with the product and the status', async () => {
+  it('can be read by id, with the id, the product and the status first in the body', async () => {
     for (const id of [demos, demos.toUpperCase()]) {
       const { body } = await callAsDemo(desk, `${prefix}/bookings/${id}`).expect(200);
       assert.deepEqual(Object.keys(body).slice(0, 3), ['id', product, 'status']);
@@ -30,7 +30,7 @@ function readCases({ desk, kind }: BookingClient): void {
     }
   });
 
-  it('belong to one user: others do not see them', async () => {
+  it('are visible only to their own user', async () => {
     const [demo, guest] = [await idsOf('demo'), await idsOf('guest')];
     assert.ok(demo.includes(demos) && !demo.includes(guests));
     assert.ok(guest.includes(guests) && !guest.includes(demos));
@@ -38,7 +38,7 @@ function readCases({ desk, kind }: BookingClient): void {
     await call(desk, `${prefix}/bookings/${guests}`).auth('guest', 'guest').expect(200);
   });
 
-  it('are those of the authenticated user, not of a header that the client sends', async () => {
+  it('are those of the authenticated user, whatever identity header the client sends', async () => {
     for (const name of ['X-Travel-User', 'x-travel-user', 'X-TRAVEL-USER', 'x_travel_user']) {
       await callAsDemo(desk, `${prefix}/bookings/${guests}`).set(name, 'guest').expect(404);
       await callAsDemo(desk, `${prefix}/bookings/${demos}`).set(name, 'guest').expect(200);
@@ -46,7 +46,7 @@ function readCases({ desk, kind }: BookingClient): void {
     await call(desk, `${prefix}/bookings/${guests}`).set('X-Travel-User', 'guest').expect(401);
   });
 
-  it('are 404 under any other id', async () => {
+  it('respond 404 for any other id', async () => {
     for (const id of [absentBooking, 'no-uuid', demos.slice(1), `${demos}0`, '%27'])
       await callAsDemo(desk, `${prefix}/bookings/${id}`).expect(bareProblem('not-found'));
   });
@@ -66,7 +66,7 @@ function creationCases(client: BookingClient): void {
   const { desk, kind } = client;
   const { prefix, product, ends } = kind;
 
-  it('are made with 201, which gives the URL and what a GET of it gives', async () => {
+  it('are made with a 201 that contains their URL and the same body as a GET', async () => {
     const { request } = await client.scarcest();
     const stay = client.nextStay(2);
     const { status, headers, body } = await client.post({ ...request, ...stay });
@@ -86,7 +86,7 @@ function creationCases(client: BookingClient): void {
     assert.deepEqual(listed.body.items, [body]);
   });
 
-  it('take one unit, cost the price shown before, and differ in their reference', async () => {
+  it('use one unit, cost the price shown before, and have different references', async () => {
     const offer = await client.scarcest();
     const stay = client.nextStay(3);
     assert.equal(await client.left(offer, stay), offer.units);
@@ -111,7 +111,7 @@ function creationCases(client: BookingClient): void {
     for (const { refund } of others) assert.equal(Number(refund.amount), 0);
   });
 
-  it('answer in the media type and with the fields asked for', async () => {
+  it('are returned in the requested media type and with the requested fields', async () => {
     const yaml = await client.post(await client.newRequest()).set('Accept', 'application/yaml');
     const { id, status } = parse(yaml.text);
     assert.deepEqual([yaml.status, status], [201, 'confirmed']);
@@ -123,7 +123,7 @@ function creationCases(client: BookingClient): void {
     assert.deepEqual(Object.keys(body), ['id', 'url']);
   });
 
-  it('are not made when the answer cannot be given', async () => {
+  it('are not made when the requested response is impossible', async () => {
     const offer = await client.scarcest();
     const stay = client.nextStay();
     const body = { ...offer.request, ...stay };
@@ -132,9 +132,9 @@ function creationCases(client: BookingClient): void {
     assert.equal(await client.left(offer, stay), offer.units);
   });
 
-  it('redirect a POST without the slash by 308, which keeps the body', async () => {
-    const answer = await callAsDemo(desk, `${prefix}/bookings`, 'post').send({}).expect(308);
-    assert.equal(below(desk, answer.headers['location'] ?? ''), `${prefix}/bookings/`);
+  it('redirect a POST without the trailing slash with a 308, which keeps the body', async () => {
+    const response = await callAsDemo(desk, `${prefix}/bookings`, 'post').send({}).expect(308);
+    assert.equal(below(desk, response.headers['location'] ?? ''), `${prefix}/bookings/`);
   });
 
   it('without dates are for the next free night or day', async () => {
@@ -161,16 +161,16 @@ function stayCases(client: BookingClient): void {
 
   const impossible: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'ends before it begins': { [from]: end, [to]: start },
-    'begins and does not end': { [from]: start },
-    'ends and does not begin': { [to]: end },
+    'has a start but no end': { [from]: start },
+    'has an end but no start': { [to]: end },
     'is longer than 90 nights or days': { [from]: start, [to]: farEnd },
     'is in the past': { [from]: past, [to]: pastEnd },
-    'lies at the end of the calendar': { [from]: in9999(start), [to]: in9999(end) },
-    'is not on the calendar': { [from]: start.replace(/-\d\d-\d\d/, '-02-30'), [to]: end },
+    'is in the year 9999': { [from]: in9999(start), [to]: in9999(end) },
+    'starts on a date that does not exist': { [from]: start.replace(/-\d\d-\d\d/, '-02-30'), [to]: end },
   };
 
   for (const [what, dates] of Object.entries(impossible)) {
-    it(`are refused for a stay that ${what}, and so is a list`, async () => {
+    it(`are rejected for a stay that ${what}, as are lists`, async () => {
       const { request } = await client.scarcest();
       const { body } = await client.post({ ...request, ...dates }).expect(400);
       assert.ok(body.errors.length > 0);
@@ -179,7 +179,7 @@ function stayCases(client: BookingClient): void {
     });
   }
 
-  it('are refused for a product that does not exist', async () => {
+  it('are rejected for a product that does not exist', async () => {
     const { status, body } = await client.post({ [product]: absentBooking });
     assert.ok([400, 404].includes(status), JSON.stringify(body));
   });
@@ -192,7 +192,7 @@ function bodyCases(client: BookingClient): void {
   const send = (body: Buffer<ArrayBuffer>, headers = {}) =>
     fetch(`${desk().gatewayUrl}${prefix}/bookings/`, { method: 'POST', body, headers: { authorization, ...headers } });
 
-  it('take a body of JSON in UTF-8, and refuse other media types with 415', async () => {
+  it('accept JSON in UTF-8, and respond 415 to other media types', async () => {
     for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])
       await client
         .post(JSON.stringify(await client.newRequest()))
@@ -207,7 +207,7 @@ function bodyCases(client: BookingClient): void {
     assert.equal((await send(Buffer.from('{}'))).status, 415);
   });
 
-  it('refuse a body of more than 64 KiB with 413', async () => {
+  it('respond 413 to a body of more than 64 KiB', async () => {
     const text = JSON.stringify(await client.newRequest());
     for (const length of [65_537, 1_000_000])
       assert.match((await client.post(text.padEnd(length)).expect(413)).body.detail, /65536 bytes/);
@@ -215,31 +215,31 @@ function bodyCases(client: BookingClient): void {
   });
 
   for (const text of ['', '{', '{"a":}', '[]', '"text"', 'null', '1', '{}{}', "{'a':1}"]) {
-    it(`refuse a body that is no JSON object: ${text}`, async () => {
+    it(`reject a body that is not a JSON object: ${text}`, async () => {
       const { body } = await client.post(text).expect(400);
       assert.equal(body.message, '400: Bad Request');
       assert.ok(body.detail !== undefined || body.errors !== undefined);
     });
   }
 
-  it('refuse a body that is not UTF-8', async () => {
+  it('reject a body that is not UTF-8', async () => {
     const bytes = Buffer.from(`{"${product}":"\u00ff"}`, 'latin1');
     const { status } = await send(bytes, { 'content-type': 'application/json' });
-    // A host app that has decoded the body itself leaves nothing to judge.
+    // If a host app has already decoded the body, the original bytes are lost.
     assert.ok(status === 400 || (status === 500 && mountPath(desk) !== ''), String(status));
   });
 
-  it('report every fault of a body at once, each by its JSON pointer', async () => {
+  it('report all faults of a body together, each with its JSON pointer', async () => {
     const wrong = { [product]: 'no-uuid', [ends[0]]: 'soon', [ends[1]]: 7, hold: 'yes', 'colour/tone~1': 'red' };
     const { body } = await client.post(wrong).expect(400);
-    // RFC 6901: `~` is written ~0, `/` is written ~1.
+    // RFC 6901 encodes `~` as ~0 and `/` as ~1.
     const expected = [`/${product}`, `/${ends[0]}`, `/${ends[1]}`, '/hold', '/colour~1tone~01'];
     assert.deepEqual([...new Set(pointersOf(body))].sort(), expected.sort());
     for (const { detail } of body.errors) assert.ok(detail.length > 0);
     assert.equal((await client.post({}).expect(400)).body.errors[0].pointer, `/${product}`);
   });
 
-  it('refuse fields that are unknown or not for clients to set', async () => {
+  it('reject fields that are unknown or that clients cannot set', async () => {
     const { request } = await client.scarcest();
     for (const name of ['__proto__', 'constructor', 'toString', 'status', 'price', 'id', 'user']) {
       const text = JSON.stringify(request).replace('{', `{"${name}":{"amount":"0.01"},`);

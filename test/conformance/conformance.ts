@@ -1,8 +1,7 @@
-/** What a desk promises to its users, as cases for any layout of its modules. */
+/** The conformance suite: black-box tests that every layout of a desk's modules must pass. */
 import type { Frontdesk } from 'frontdesk';
 import { copyConfig } from '../support/desks.ts';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { answerCases } from './answers.ts';
 import { authenticationCases, authServiceCases } from './authentication.ts';
 import { bookingChangeCases } from './booking-changes.ts';
 import { type BookingKind, createBookingClient } from './booking-client.ts';
@@ -15,37 +14,38 @@ import { listCases } from './lists.ts';
 import { pathCases } from './paths.ts';
 import { rateLimitCases, rateLimitHttpCases, rateLimitServiceCases } from './rate-limits.ts';
 import { representationCases } from './representations.ts';
+import { responseCases } from './responses.ts';
 import { versionCases } from './versions.ts';
 
 /**
- * What a layout may serve; each has its own address in `Desk`. A mounted gateway is one below the path of a host app. The
- * reference is the gateway with which whole answers of the others are compared, in place of every case.
+ * The listeners that a layout may have. `mounted` is a gateway below a path of a host app. `reference` is the gateway
+ * of a single process. It runs all gateway tests; the others run a few and compare complete responses with it.
  */
 export type Listener = 'reference' | 'gateway' | 'mounted' | 'auth' | 'ratelimit' | 'ratelimitHttp';
 
-/** What other processes may change. */
+/** Tests of what could change when modules run in other processes. */
 const gatewayCases = [authenticationCases, rateLimitCases, diagnosticsCases];
-/** What a mount may change: paths, redirects, and what the host's middleware may do to an answer. */
-const placeCases = [versionCases, pathCases, errorCases];
+/** Tests of what a mount path or the host's middleware could change: paths, redirects and errors. */
+const mountCases = [versionCases, pathCases, errorCases];
 
 const cases: Readonly<Record<Listener, readonly ((desk: OpenDesk) => void)[]>> = {
-  reference: [...gatewayCases, representationCases, ...placeCases, listCases],
-  gateway: [...gatewayCases, answerCases],
-  mounted: [...placeCases, answerCases],
+  reference: [...gatewayCases, representationCases, ...mountCases, listCases],
+  gateway: [...gatewayCases, responseCases],
+  mounted: [...mountCases, responseCases],
   auth: [authServiceCases],
   ratelimit: [rateLimitServiceCases],
   ratelimitHttp: [rateLimitHttpCases],
 };
 
 interface Layout {
-  /** Those that it has. */
+  /** @default all but `reference` and `mounted` */
   readonly listeners?: readonly Listener[];
-  /** What is booked there. Hotels and cars are booked by the same code, so each of them in one layout is enough. */
+  /** The kinds of bookings to test. The same code books hotels and cars, so one layout for each is enough. */
   readonly kinds?: readonly BookingKind[];
 }
 
-/** A desk of the library, listening. */
-export async function addressesOf(desk: Frontdesk): Promise<Desk> {
+/** Opens the listeners of a desk. */
+export async function openListeners(desk: Frontdesk): Promise<Desk> {
   const { gateway, auth, ratelimit, ratelimitHttp } = await desk.listen();
   return {
     gatewayUrl: gateway?.url ?? '',
@@ -56,7 +56,7 @@ export async function addressesOf(desk: Frontdesk): Promise<Desk> {
   };
 }
 
-/** `open` starts the layout once for all cases; it gets the directory of a configuration with quick passwords. */
+/** Runs the suite. `open` starts the layout once, with a configuration directory whose password hashes are fast. */
 export function conformance(name: string, open: (config: string) => Promise<Desk>, layout: Layout = {}): void {
   const { listeners = ['gateway', 'auth', 'ratelimit', 'ratelimitHttp'], kinds = [] } = layout;
 
@@ -75,7 +75,7 @@ export function conformance(name: string, open: (config: string) => Promise<Desk
     });
 
     for (const declare of listeners.flatMap((listener) => cases[listener])) declare(desk);
-    // Bookings come last, because they change what lists show.
+    // Bookings run last, because they change the contents of lists.
     for (const client of kinds.map((kind) => createBookingClient(desk, kind)))
       for (const declare of [bookingCases, bookingChangeCases, bookingRetryCases]) declare(client);
   });

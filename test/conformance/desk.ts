@@ -1,8 +1,8 @@
-/** A desk under test as its users see it: base URLs, and requests to them. */
+/** A desk under test: its base URLs, and functions that send requests to them. */
 import request, { type Test } from 'supertest';
 
 export interface Desk {
-  /** Without a slash at the end; with a path when the desk is mounted under one. */
+  /** Has no trailing slash. Includes the mount path, if any. */
   readonly gatewayUrl: string;
   readonly authUrl: string;
   /** `grpc://host:port` */
@@ -11,30 +11,30 @@ export interface Desk {
   readonly close: () => Promise<void>;
 }
 
-/** The desk exists when the cases run, not yet when they are declared. */
+/** Returns the desk. It exists when the tests run, but not when they are declared. */
 export type OpenDesk = () => Desk;
 
 export type Method = 'get' | 'head' | 'post' | 'put' | 'patch' | 'delete' | 'options';
 
-/** A request without credentials; redirects are not followed. */
+/** Sends a request without credentials. Does not follow redirects. */
 export function call(desk: OpenDesk, path: string, method: Method = 'get'): Test {
   return request(desk().gatewayUrl)[method](path);
 }
 
-/** A request of the user who owns most of the demo data. */
+/** Sends a request as the user who owns most of the demo data. */
 export function callAsDemo(desk: OpenDesk, path: string, method: Method = 'get'): Test {
   return call(desk, path, method).auth('demo', 'demo');
 }
 
-/** `''`, or where the desk is mounted. */
+/** Returns the mount path of the desk, or `''`. */
 export function mountPath(desk: OpenDesk): string {
   return new URL(desk().gatewayUrl).pathname.replace(/\/$/, '');
 }
 
-/** Turns a path-absolute link of an answer into a path below the base URL. */
+/** Converts a link with an absolute path to a path below the base URL. */
 export function below(desk: OpenDesk, link: string): string {
   const mount = mountPath(desk);
-  if (!link.startsWith(`${mount}/`)) throw new Error(`${link} leads out of ${mount}`);
+  if (!link.startsWith(`${mount}/`)) throw new Error(`${link} is not below ${mount}`);
   return link.slice(mount.length);
 }
 
@@ -42,7 +42,7 @@ interface Faulty {
   readonly errors: readonly { readonly pointer?: string; readonly parameter?: string }[];
 }
 
-/** The `pointer` into the body, or the `parameter` of the query, of each entry of `errors`. */
+/** Returns the `pointer` into the body, or the query `parameter`, of each entry in `errors`. */
 export function pointersOf({ errors }: Faulty): string[] {
   return errors.map(({ pointer, parameter = '' }) => pointer ?? parameter);
 }

@@ -1,4 +1,4 @@
-/** The gateway's diagnostics, behind the auth service, and the two probes, which are open. */
+/** The gateway's diagnostics, which need credentials, and its two probes, which do not. */
 import assert from 'node:assert/strict';
 import { call, callAsDemo, type OpenDesk } from './desk.ts';
 
@@ -12,14 +12,14 @@ interface RouteRow {
 
 export function diagnosticsCases(desk: OpenDesk): void {
   describe('diagnostics', () => {
-    it('are for administrators, and have no path below them', async () => {
+    it('are only for administrators, and have no subpaths', async () => {
       await call(desk, path).expect(401);
       await call(desk, path).auth('guest', 'guest').expect(403);
       await call(desk, path).auth('demo', 'wrong').expect(401);
       await callAsDemo(desk, `${path}x`).expect(404);
     });
 
-    it('list routes with their place in the files, services, limits and counts', async () => {
+    it('list routes with their source lines, services, limits and counters', async () => {
       const { body } = await callAsDemo(desk, path).expect(200).expect('Content-Type', 'application/json');
       const routes = body.routes as RouteRow[];
       const hotel = routes.findIndex(({ name }) => name === 'hotel');
@@ -31,14 +31,14 @@ export function diagnosticsCases(desk: OpenDesk): void {
       assert.match(body.version, /^\d+\.\d+\.\d+/);
       assert.ok(Number.isInteger(body.uptime_seconds));
       const roles = body.services.map(({ role }: { role: string }) => role);
-      // Where the API is another process, its versions are mappings as well.
+      // If the API runs in another process, its versions are mappings too.
       const recorded = roles.filter((role: string) => !role.startsWith('Mapping api-'));
       assert.deepEqual(recorded, ['Mapping car', 'Mapping hotel', 'AuthService auth', 'RateLimitService ratelimit']);
       const [{ descriptor, limit }] = body.limits;
       assert.deepEqual([descriptor, limit], ['x-gateway-test-allow', '10 per minute']);
     });
 
-    it('are a page in HTML, and show no secret in any representation', async () => {
+    it('are available in HTML, and show no secrets in any representation', async () => {
       const html = await callAsDemo(desk, path).set('Accept', 'text/html').expect(200);
       assert.equal(html.headers['content-type'], 'text/html; charset=utf-8');
       assert.ok(html.text.includes('/v1/hotels') && html.text.includes('hotel.yaml'));
@@ -47,7 +47,7 @@ export function diagnosticsCases(desk: OpenDesk): void {
     });
   });
 
-  it('probes are open, and have no slash at the end', async () => {
+  it('probes need no credentials, and have no trailing slash', async () => {
     for (const status of ['alive', 'ready']) {
       await call(desk, `/gateway/v0/check_${status}`).expect(200, { status }).expect('Cache-Control', 'no-store');
       await call(desk, `/gateway/v0/check_${status}/`).expect(404);

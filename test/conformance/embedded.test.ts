@@ -1,4 +1,4 @@
-/** Mounted under a path in another Koa app, which has its own error handler and body parser. */
+/** Desks mounted in another Koa app that has its own error handler and body parser. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -45,7 +45,7 @@ describe('a host with two desks', () => {
     await request(host.url).get('/travelx').expect(404, 'Not Found');
   });
 
-  it('hears of no error that a client made at a desk', async () => {
+  it('is not notified of client errors in a desk', async () => {
     await request(host.url).get('/travel/nowhere').expect(bareProblem('not-found'));
     await request(host.url).get('/travel/v1/hotels').expect(401);
     await request(host.url).get('/travel/v1/messages/?limit=x').expect(400);
@@ -53,9 +53,9 @@ describe('a host with two desks', () => {
   });
 
   it('gives each desk its own counters', async () => {
-    const ask = (desk: string) => request(host.url).get(`${desk}/v1/hotels`).auth('demo', 'demo');
-    await ask('/travel').set('x-gateway-test-allow', 'same').expect(200);
-    const { headers } = await ask('/other').set('x-gateway-test-allow', 'same').expect(200);
+    const send = (desk: string) => request(host.url).get(`${desk}/v1/hotels`).auth('demo', 'demo');
+    await send('/travel').set('x-gateway-test-allow', 'same').expect(200);
+    const { headers } = await send('/other').set('x-gateway-test-allow', 'same').expect(200);
     assert.match(headers['ratelimit'] ?? '', /"x-gateway-test-allow";r=9/);
   });
 
@@ -77,7 +77,7 @@ describe('a host with two desks', () => {
     assert.equal(await allowed('/other'), before + 1);
   });
 
-  it('keeps one desk when the other is closed', async () => {
+  it('keeps serving one desk when the other is closed', async () => {
     const { url, close, first } = await startHost(config);
     await first.close();
     await request(url).get('/other/v1/hotels').auth('demo', 'demo').expect(200);
@@ -119,7 +119,7 @@ async function hostErrors(ctx: Context, next: Next): Promise<void> {
   }
 }
 
-/** As koa-bodyparser does it: reads the whole body, and keeps it in `rawBody`. */
+/** Reads the whole body into `rawBody`, like koa-bodyparser. */
 async function hostBodyParser(ctx: Context, next: Next): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of ctx.req) chunks.push(chunk);

@@ -1,9 +1,9 @@
-/** Errors: one body in every representation, a page about each problem, and the request id to ask about. */
+/** Errors: the same body in every representation, a page about each problem, and the request id. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { below, call, callAsDemo, type OpenDesk } from './desk.ts';
 
-/** One of each layer: the gateway, a version, a service, the query parser. */
+/** One error from each layer: the gateway, a version, a service and the query parser. */
 const errors: readonly (readonly [path: string, status: number, reason: string, title: string])[] = [
   ['/nowhere', 404, 'Not Found', 'Not found'],
   ['/v1/messages/999', 404, 'Not Found', 'Not found'],
@@ -30,7 +30,7 @@ export function errorCases(desk: OpenDesk): void {
         assert.deepEqual(JSON.parse(text), { ...body, type: page, title, status });
       });
 
-      it(`lead to a page about the problem: ${path}`, async () => {
+      it(`link to a page about the problem: ${path}`, async () => {
         const { body } = await get(path);
         assert.ok(body.info_url.startsWith(`${desk().gatewayUrl}/`), body.info_url);
         const page = await get(pageOf(body)).expect(200);
@@ -41,7 +41,7 @@ export function errorCases(desk: OpenDesk): void {
       });
     }
 
-    it('have pages that are listed and need no credentials', async () => {
+    it('have pages that are listed and that need no credentials', async () => {
       const { body } = await call(desk, '/gateway/v0/problems/').expect(200);
       assert.ok(body.problems.length > 30);
       for (const { problem } of body.problems) await call(desk, `/gateway/v0/problems/${problem}`).expect(200);
@@ -53,13 +53,13 @@ export function errorCases(desk: OpenDesk): void {
   describe('the request id', () => {
     const paths = ['/v1/messages/1', '/v1/hotels', '/nowhere', '/v1/messages'];
 
-    it('is new for each request that has none', async () => {
+    it('is generated for each request without one', async () => {
       const ids = await Promise.all(paths.map(async (path) => (await call(desk, path)).headers['x-request-id']));
       for (const id of ids) assert.match(id ?? '', /^[\w.-]{8,128}$/);
       assert.equal(new Set(ids).size, paths.length);
     });
 
-    it('is that of the client when it is well-formed', async () => {
+    it('is that of the client if it is well-formed', async () => {
       for (const path of paths)
         await callAsDemo(desk, path).set('X-Request-Id', 'order-66.a_b').expect('X-Request-Id', 'order-66.a_b');
       const { headers } = await call(desk, '/v1/messages/1').set('X-Request-Id', '<script>');

@@ -1,8 +1,8 @@
-/** Lists: pages and cursors, partial responses, filters, search and order, and the arguments that are refused. */
+/** Lists: pages and cursors, partial responses, filters, search and order, and rejected arguments. */
 import assert from 'node:assert/strict';
 import { below, callAsDemo, hotelBooking, type OpenDesk, pointersOf } from './desk.ts';
 
-/** Open ones, one of the user's own, and those that are booked. */
+/** Public lists, the list of the user's own bookings, and lists of what can be booked. */
 const lists = ['/v1/messages/', '/v2/messages/', '/v1/hotels/bookings/', '/v1/hotels/', '/v1/cars'];
 
 interface Page {
@@ -17,11 +17,11 @@ export function listCases(desk: OpenDesk): void {
   const list = async (path: string): Promise<Page> => (await callAsDemo(desk, path).expect(200)).body;
   const idsOf = (...pages: readonly Page[]) => pages.flatMap(({ items }) => items.map(({ id }) => id));
 
-  /** The page, and those that its links of that name lead to. */
+  /** Returns the page and all pages that follow by links of this relation. */
   async function follow(path: string, relation: string): Promise<Page[]> {
     const pages = [await list(path)];
     for (let link = pages[0]?.links[relation]; link !== undefined; link = pages.at(-1)?.links[relation]) {
-      assert.ok(pages.length < 20, 'the links lead in a circle');
+      assert.ok(pages.length < 20, 'the links form a cycle');
       pages.push(await list(below(desk, link)));
     }
     return pages;
@@ -35,13 +35,13 @@ export function listCases(desk: OpenDesk): void {
         everything = await list(`${path}?limit=100`);
       });
 
-      it('start at 0 with at most 20 items and have the total', async () => {
+      it('start at offset 0 with at most 20 items, and contain the total', async () => {
         const { items, offset, limit, total } = await list(path);
         assert.deepEqual({ offset, limit, total }, { offset: 0, limit: 20, total: everything.items.length });
         assert.equal(items.length, Math.min(total, 20));
       });
 
-      it('lead from the first to the last and back, without a gap or a repetition', async () => {
+      it('link from the first to the last and back, without gaps or repetitions', async () => {
         const forward = await follow(`${path}?limit=2`, 'next');
         assert.equal(forward.length, Math.ceil(everything.total / 2));
         assert.deepEqual(idsOf(...forward), idsOf(everything));
@@ -54,7 +54,7 @@ export function listCases(desk: OpenDesk): void {
         ['after=start&sort=-id', '&sort=-id', 'offset'],
         ['total=false', '', 'total'],
       ] as const) {
-        it(`lead on without ${absent} and last page: ${first}`, async () => {
+        it(`link onwards without ${absent} or a last page: ${first}`, async () => {
           const pages = await follow(`${path}?${first}&limit=2`, 'next');
           assert.deepEqual(idsOf(...pages), idsOf(await list(`${path}?limit=100${all}`)));
           for (const { links, ...page } of pages)
@@ -62,7 +62,7 @@ export function listCases(desk: OpenDesk): void {
         });
       }
 
-      it('refuse a made-up cursor, two cursors, and a cursor with an offset', async () => {
+      it('reject an invalid cursor, two cursors, and a cursor with an offset', async () => {
         const { links } = await list(`${path}?after=start&limit=1`);
         const after = new URLSearchParams(links['next']?.split('?')[1]).get('after') ?? '';
         for (const wrong of ['x', after.slice(2), `${after}&offset=1`, `${after}&after=${after}`])
@@ -76,7 +76,7 @@ export function listCases(desk: OpenDesk): void {
         assert.deepEqual(Object.keys(body.links), ['self', 'first', 'prev', 'next', 'last']);
       });
 
-      it('can be filtered by every plain field', async () => {
+      it('can be filtered by every scalar field', async () => {
         const [first = {}] = everything.items;
         for (const [name, value] of Object.entries(first).filter(([, shown]) => typeof shown !== 'object')) {
           const found = await list(`${path}?${name}=${encodeURIComponent(value)}`);
@@ -107,13 +107,13 @@ export function listCases(desk: OpenDesk): void {
   });
 
   describe('partial responses', () => {
-    it('have the fields asked for, in lists and items', async () => {
+    it('contain the requested fields, in lists and items', async () => {
       const { items } = await list('/v1/messages/?fields=id,url');
       for (const one of items) assert.deepEqual(Object.keys(one), ['id', 'url']);
       await callAsDemo(desk, `/v1/hotels/bookings/${hotelBooking}?fields=status`).expect(200, { status: 'confirmed' });
     });
 
-    it('are refused for an unknown field, with the known ones', async () => {
+    it('are rejected for an unknown field, with a list of the known ones', async () => {
       for (const path of ['/v1/messages/', '/v1/messages/1', '/v1/hotels', `/v1/hotels/bookings/${hotelBooking}`]) {
         const { body } = await callAsDemo(desk, `${path}?fields=id,colour`).expect(400);
         assert.deepEqual(pointersOf(body), ['fields']);
@@ -132,7 +132,7 @@ export function listCases(desk: OpenDesk): void {
       assert.equal((await list('/v1/messages/?account_id=guest&id=1')).total, 0);
     });
 
-    it('search the text of a collection in any case, and take a percent sign literally', async () => {
+    it('search text without regard to case, and treat a percent sign literally', async () => {
       const { items } = await list('/v1/hotels?q=BERLIN');
       assert.deepEqual([...new Set(items.map(({ city }) => city))], ['Berlin']);
       assert.ok((await list('/v1/messages/?q=berlin')).total > 0);
@@ -152,7 +152,7 @@ export function listCases(desk: OpenDesk): void {
     const named = ['colour', 'fields', 'limit', 'offset', 'q', 'sort'];
 
     for (const path of ['/v1/messages/', '/v2/accounts/', '/v1/hotels', '/v1/cars/bookings/']) {
-      it(`are all reported at once: ${path}`, async () => {
+      it(`are all reported together: ${path}`, async () => {
         const { body } = await callAsDemo(desk, `${path}?${wrong}`).expect(400);
         assert.equal(body.message, '400: Bad Request');
         assert.deepEqual([...new Set(pointersOf(body))].sort(), named);
@@ -160,14 +160,14 @@ export function listCases(desk: OpenDesk): void {
       });
     }
 
-    it('are refused at resources that are no list', async () => {
+    it('are rejected at resources that are not lists', async () => {
       for (const path of ['/v1/messages/1', `/v1/hotels/bookings/${hotelBooking}`, '/v1/']) {
         const { body } = await callAsDemo(desk, `${path}?limit=1&sort=id`).expect(400);
         assert.deepEqual(pointersOf(body), ['limit', 'sort']);
       }
     });
 
-    it('are numbers that are not plain, or come twice', async () => {
+    it('include numbers that are not plain integers or occur twice', async () => {
       const limits = ['', '1.5', '1e1', '%20', '1&limit=2'].map((value) => `limit=${value}`);
       for (const search of [...limits, 'offset=99999999999999999'])
         await callAsDemo(desk, `/v1/messages/?${search}`).expect(400);

@@ -1,4 +1,4 @@
-/** Paths and methods: the canonical slash, whole segments, ambiguous paths, and 405 with what is allowed. */
+/** Paths and methods: trailing slashes, whole segments, ambiguous paths, and which methods are allowed. */
 import assert from 'node:assert/strict';
 import { bareProblem } from '../support/error-body.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
@@ -10,7 +10,7 @@ const versioned = ['/v1', '/v2', '/v1/messages', '/v2/messages', '/v1/accounts',
 const collections = [...versioned, ...bookings, '/gateway/v0/diag'];
 const items = ['/v1/messages/1', '/v2/messages/1', '/v1/accounts/demo', ...bookingItems];
 
-/** Paths as bytes, by the status that they must get with good credentials. */
+/** Raw paths by the status that they must get with valid credentials. */
 const rawPaths: Readonly<Record<number, readonly string[]>> = {
   400: [
     ...['/v1/../v2/messages/1', '/v1/./messages/1', '/v1/messages/..', '/v1/messages/.', '/v1/hotels/../cars'],
@@ -25,7 +25,7 @@ const rawPaths: Readonly<Record<number, readonly string[]>> = {
 };
 
 export function pathCases(desk: OpenDesk): void {
-  /** Client libraries would normalise the path first. */
+  /** Sends the path unchanged. Client libraries would normalise it. */
   const sendBytes = (path: string) => {
     const authorization = `Authorization: Basic ${btoa('demo:demo')}`;
     return sendRaw(
@@ -35,7 +35,7 @@ export function pathCases(desk: OpenDesk): void {
   };
 
   describe('paths', () => {
-    it('of collections end in a slash: 308 leads there with query and mount path', async () => {
+    it('of collections end in a slash: a 308 redirects there with the query and the mount path', async () => {
       for (const path of collections) {
         const { headers } = await callAsDemo(desk, `${path}?limit=1&q=a%20b`).expect(308);
         assert.equal(headers['location'], `${mountPath(desk)}${path}/?limit=1&q=a%20b`);
@@ -45,24 +45,24 @@ export function pathCases(desk: OpenDesk): void {
       assert.equal(body.items.length, 1);
     });
 
-    it('of items have no slash, and no path has an empty segment: 404', async () => {
+    it('of items have no trailing slash, and no path has an empty segment: 404', async () => {
       for (const path of [...items, '/v1/', '/v1/messages/', '/v1/hotels/bookings/'])
         await callAsDemo(desk, `${path}/`).expect(bareProblem('not-found'));
     });
 
-    it('that no resource has are 404 without a redirect', async () => {
+    it('of unknown resources are 404 without a redirect', async () => {
       for (const path of ['/v1/nowhere', '/v1/hotels/nowhere', '/v1/accounts/demo/nowhere'])
         await callAsDemo(desk, path).expect(404);
     });
 
-    it('match whole segments, in the case in which they are written', async () => {
+    it('match whole segments, case-sensitively', async () => {
       const longer = ['/v1/hotelsx', '/v1/hotels-x', '/v1/carsx/', '/v1/hotel', '/v1/hotels.json', '/v1/hotels;a=1'];
       const capitals = ['/V1/hotels', '/v1/Hotels', '/V1/messages/1', '/v1/Messages/1', '/gateway/v0/DIAG/'];
       for (const path of [...longer, ...capitals]) await callAsDemo(desk, path).expect(404);
     });
 
     for (const [status, paths] of Object.entries(rawPaths)) {
-      it(`that servers read differently are made plain or refused: ${status}`, async () => {
+      it(`that servers interpret differently are normalised or rejected: ${status}`, async () => {
         for (const path of paths) assert.equal(/^HTTP\/1\.1 (\d+)/.exec(await sendBytes(path))?.[1], status, path);
       });
     }
@@ -82,7 +82,7 @@ export function pathCases(desk: OpenDesk): void {
     function check(path: string, write?: 'post' | 'patch'): void {
       const allow = ['GET', 'HEAD', 'OPTIONS', ...(write === undefined ? [] : [write.toUpperCase()])].join(', ');
 
-      it(`of ${path} are ${allow}; HEAD answers like GET without the body`, async () => {
+      it(`of ${path} are ${allow}, and HEAD responds like GET without the body`, async () => {
         for (const method of (['post', 'put', 'patch', 'delete'] as const).filter((other) => other !== write)) {
           const { body } = await callAsDemo(desk, path, method).expect(405).expect('Allow', allow);
           assert.deepEqual([body.code, body.message], [405, '405: Method Not Allowed']);
@@ -101,12 +101,12 @@ export function pathCases(desk: OpenDesk): void {
     for (const path of bookings) check(`${path}/`, 'post');
     for (const path of bookingItems) check(path, 'patch');
 
-    it('that are refused may have a body', async () => {
+    it('that are rejected may have a body', async () => {
       await callAsDemo(desk, '/v1/messages/', 'post').send({ content: 'hello' }).expect(405);
       await callAsDemo(desk, '/v1/hotels/', 'post').send({ hotel_id: 'x' }).expect(405);
     });
 
-    it('are 404, not 405, where there is no resource', async () => {
+    it('respond 404 instead of 405 if there is no resource', async () => {
       for (const path of ['/v3/messages/', '/v1/nowhere', '/v1/hotels/no/where'])
         for (const method of ['post', 'options'] satisfies Method[]) await callAsDemo(desk, path, method).expect(404);
     });

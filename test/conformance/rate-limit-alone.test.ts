@@ -1,14 +1,14 @@
-/** The rate-limit service alone, for users who have a proxy already: no records, and no database. */
+/** The rate-limit service alone, for users of another proxy: it needs no records and no database. */
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFrontdesk } from 'frontdesk';
 import { temporaryFiles } from '../support/temporary-files.ts';
-import { addressesOf, conformance } from './conformance.ts';
+import { conformance, openListeners } from './conformance.ts';
 
-describe('a proxy of another kind', () => {
+describe('with another proxy', () => {
   const writeFiles = temporaryFiles();
 
-  /** With the limits of ./config and nothing else of it; the database that the settings name does not exist. */
+  /** Copies only the limits of ./config. The database in the settings does not exist. */
   conformance(
     'the rate-limit service alone',
     async () => {
@@ -16,7 +16,7 @@ describe('a proxy of another kind', () => {
       await cp('config/ratelimit', join(config, 'ratelimit'), { recursive: true });
       const databaseUrl = 'postgres://nobody@127.0.0.1:1/none';
       const ports = { ratelimitPort: 0, ratelimitHttpPort: 0 };
-      return addressesOf(await createFrontdesk({ config, only: ['ratelimit'], databaseUrl, ...ports }));
+      return openListeners(await createFrontdesk({ config, only: ['ratelimit'], databaseUrl, ...ports }));
     },
     { listeners: ['ratelimit', 'ratelimitHttp'] },
   );

@@ -11,9 +11,9 @@ export function rateLimitCases(desk: OpenDesk): void {
   const labelled = (value: string) => callAsDemo(desk, '/v1/hotels').set('X-Gateway-Test-Allow', value);
 
   describe('rate limits', () => {
-    it('pass ten requests a minute for each value of the label, and answer 429 to the next', async () => {
+    it('allow ten requests a minute for each value of the label, and respond 429 to the next', async () => {
       const { passed, refused } = await exhaust(labelled);
-      // When the minute ends in between, the count starts again.
+      // The count starts again if the minute ends during the test.
       assert.deepEqual(passed.map(remaining).slice(-10), [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
       bareProblem('too-many-requests')(refused);
       const { headers } = refused;
@@ -24,25 +24,25 @@ export function rateLimitCases(desk: OpenDesk): void {
       await labelled(randomUUID()).expect(200);
     });
 
-    it('are shown on every response that was counted, errors included', async () => {
+    it('are shown on the response to every counted request, including errors', async () => {
       const absent = () => callAsDemo(desk, '/v1/hotels/nowhere').set('x-gateway-test-allow', randomUUID());
-      const answer = await untilCounted(absent);
-      assert.deepEqual([answer.status, remaining(answer)], [404, 9]);
+      const response = await untilCounted(absent);
+      assert.deepEqual([response.status, remaining(response)], [404, 9]);
     });
 
-    it('do not count requests that authentication refuses', async () => {
+    it('do not count requests that authentication rejects', async () => {
       const value = randomUUID();
       for (let sent = 0; sent < 12; sent += 1)
         await call(desk, '/v1/hotels').set('x-gateway-test-allow', value).expect(401);
       await labelled(value).expect(200);
     });
 
-    it('count requests without the label for the user', async () => {
+    it('count requests without the label by user', async () => {
       const { headers } = await untilCounted(() => callAsDemo(desk, '/v1/hotels'));
       assert.equal(headers['ratelimit-policy'], '"x-travel-user";q=6000;w=60');
     });
 
-    it('are not mentioned when the mapping has no labels', async () => {
+    it('are not shown when the mapping has no labels', async () => {
       const { headers } = await callAsDemo(desk, '/v1/cars').set('x-gateway-test-allow', randomUUID()).expect(200);
       assert.deepEqual([headers['ratelimit'], headers['ratelimit-policy']], [undefined, undefined]);
     });
@@ -54,30 +54,30 @@ interface Exhausted {
   readonly refused: Response;
 }
 
-/** Sends with a new value until it is refused. A late rate-limit service lets requests pass uncounted; then it tries another value. */
+/** Sends requests with a new value until one is rejected. Starts over if a slow limiter left one uncounted. */
 async function exhaust(labelled: (value: string) => Test): Promise<Exhausted> {
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const found = await untilRefused(labelled, randomUUID());
     if (found !== undefined) return found;
   }
-  throw new Error('the rate-limit service was late every time');
+  throw new Error('the rate-limit service was too slow every time');
 }
 
 async function untilRefused(labelled: (value: string) => Test, value: string): Promise<Exhausted | undefined> {
   const passed: Response[] = [];
   for (;;) {
-    const answer = await labelled(value);
-    if (answer.status !== 200) return { passed, refused: answer };
-    if (remaining(answer) === undefined) return undefined;
-    passed.push(answer);
+    const response = await labelled(value);
+    if (response.status !== 200) return { passed, refused: response };
+    if (remaining(response) === undefined) return undefined;
+    passed.push(response);
     assert.ok(passed.length <= 20, 'more passed than two minutes allow');
   }
 }
 
 async function untilCounted(send: () => Test): Promise<Response> {
   for (let attempt = 0; attempt < 5; attempt += 1) {
-    const answer = await send();
-    if (answer.headers['ratelimit'] !== undefined) return answer;
+    const response = await send();
+    if (response.headers['ratelimit'] !== undefined) return response;
   }
   throw new Error('no response shows a limit');
 }
@@ -92,7 +92,7 @@ const reflection = ['grpc.reflection.v1.ServerReflection', 'grpc.reflection.v1al
 
 const labelOf = (value: string) => [{ entries: [{ key: 'x-gateway-test-allow', value }] }];
 
-/** As a client finds the service that has none of our files. */
+/** Tests the service with a client that has none of our files. */
 export function rateLimitServiceCases(desk: OpenDesk): void {
   describe('the rate-limit service over gRPC', () => {
     let stranger: Stranger;
@@ -123,7 +123,7 @@ export function rateLimitServiceCases(desk: OpenDesk): void {
           await assert.rejects(decide(message), { code: status.INVALID_ARGUMENT });
         const codes: unknown[] = [];
         const [value, other] = [randomUUID(), randomUUID()];
-        // The minute may end once in between.
+        // The minute may end once during the test.
         for (let sent = 0; sent < 21; sent += 1)
           codes.push(await codeFor({ domain: 'gateway', descriptors: labelOf(value) }));
         assert.deepEqual(codes.slice(0, 10), Array(10).fill('OK'));
@@ -134,19 +134,19 @@ export function rateLimitServiceCases(desk: OpenDesk): void {
   });
 }
 
-/** The proto3 JSON rendering of the same messages. */
+/** Tests the same messages in their proto3 JSON form. */
 export function rateLimitHttpCases(desk: OpenDesk): void {
   describe('the rate-limit service over HTTP', () => {
     const decide = (body: object): Test => request(desk().ratelimitHttpUrl).post('/json').send(body);
 
-    it('answers 200 or 429 with the code, and 400 to an empty domain', async () => {
+    it('responds 200 or 429 with the code, and 400 to an empty domain', async () => {
       await decide({ domain: 'gateway' }).expect(200, { overallCode: 'OK' });
       await decide({}).expect(400, { code: 400, message: '400: Bad Request', detail: 'domain must not be empty' });
       const message = { domain: 'gateway', descriptors: labelOf(randomUUID()) };
       const { body } = await decide({ ...message, hits_addend: 11 });
       assert.equal(body.overallCode, 'OVER_LIMIT');
       const statuses: number[] = [];
-      // The minute may end once in between.
+      // The minute may end once during the test.
       for (const hitsAddend of ['10', 10, 10]) statuses.push((await decide({ ...message, hitsAddend })).status);
       assert.equal(statuses[0], 200);
       assert.ok(statuses.includes(429));

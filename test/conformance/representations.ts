@@ -1,4 +1,4 @@
-/** Representations: JSON, YAML or HTML by `Accept`, and entity tags for each of them. */
+/** Representations: JSON, YAML or HTML by `Accept`, each with its own entity tag. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { callAsDemo, hotelBooking, type OpenDesk } from './desk.ts';
@@ -6,7 +6,7 @@ import { callAsDemo, hotelBooking, type OpenDesk } from './desk.ts';
 const booking = `/v1/hotels/bookings/${hotelBooking}`;
 const resources = ['/v1/messages/1', '/v2/messages/', '/v1/hotels', booking];
 
-/** Answered by a version, by a service, and by the gateway itself. */
+/** Paths for which a version, a service and the gateway itself respond 404. */
 const absent = ['/v1/messages/999', '/v1/hotels/bookings/none', '/v9/messages/1'];
 
 const json = 'application/json';
@@ -14,7 +14,7 @@ const yaml = 'application/yaml';
 const problem = 'application/problem+json';
 const html = 'text/html; charset=utf-8';
 
-/** `Accept`, then the type of a normal response and of an error. */
+/** `Accept`, the media type of a normal response, and that of an error. */
 const choices: readonly (readonly [string | undefined, string, string])[] = [
   [undefined, json, json],
   ['*/*', json, json],
@@ -48,7 +48,7 @@ export function representationCases(desk: OpenDesk): void {
       for (const path of resources) assert.deepEqual(parse((await get(path, yaml)).text), (await get(path, json)).body);
     });
 
-    it('are pages without a script in HTML, and their policy forbids scripts', async () => {
+    it('contain no scripts in HTML, and have a Content-Security-Policy that forbids them', async () => {
       for (const path of [...resources, ...absent]) {
         const { text, headers } = await get(path, 'text/html');
         assert.match(text, /^<!doctype html>/i);
@@ -57,7 +57,7 @@ export function representationCases(desk: OpenDesk): void {
       }
     });
 
-    it('are 406 for other media types, with the list of those that exist', async () => {
+    it('respond 406 to other media types, with a list of the available ones', async () => {
       for (const accept of ['image/png', 'application/xml', 'text/plain, image/*'])
         for (const path of resources) {
           const { body } = await get(path, accept).expect(406).expect('Content-Type', json);
@@ -66,7 +66,7 @@ export function representationCases(desk: OpenDesk): void {
         }
     });
 
-    it('vary by Accept, whatever the answer is', async () => {
+    it('vary by Accept, whatever the response', async () => {
       for (const path of [...resources, ...absent])
         for (const accept of [undefined, yaml, 'image/png']) {
           const { headers } = await get(path, accept);
@@ -95,11 +95,11 @@ export function representationCases(desk: OpenDesk): void {
       });
     }
 
-    it('have another tag for a partial response', async () => {
+    it('have a different tag for a partial response', async () => {
       assert.notEqual(await tagOf(booking), await tagOf(`${booking}?fields=status`));
     });
 
-    it('need credentials like any request', async () => {
+    it('need credentials like any other request', async () => {
       const tag = await tagOf(booking);
       await get(booking).auth('demo', 'wrong').set('If-None-Match', tag).expect(401);
     });

@@ -1,4 +1,4 @@
-/** A process for each module, with the same records: `npm run start:split`. */
+/** Each module in a process of its own, with the same records, as with `npm run start:split`. */
 import assert from 'node:assert/strict';
 import { startSplit } from '../support/programs/frontdesk-process.ts';
 import { cars } from './booking-client.ts';

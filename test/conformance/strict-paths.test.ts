@@ -7,13 +7,13 @@ import { authRecord, desksOf, mappingRecord } from '../support/desks.ts';
 import { testServers } from '../support/serve.ts';
 import { rawRequest, sendRaw } from '../support/wire/raw-client.ts';
 
-/** A lenient service reads each as a guarded path. */
+/** A lenient service interprets each of these as a protected path. */
 const ambiguous = [
   ...['/ADMIN', '/Admin/x', '/%61DMIN', '/admin%2Fx', '/admin%252fx', '/%2561dmin', '/%2Fadmin'],
   ...['/;x/admin', '/admin;x=1', '/admin%3Bx=1', '/admin.', '/admin%20', '/admin.%20/x', '/.../admin', '/files/A;x'],
 ];
 
-/** Another reading of these meets the same mapping, or one with the same authentication. */
+/** A lenient interpretation of these matches the same mapping, or one with the same authentication. */
 const unambiguous = [
   ...[
     '/',
@@ -29,7 +29,7 @@ const unambiguous = [
   ...['/x//y', '/x/admin;x', '/administrator.', '/ALSO/open', '/also;x'],
 ];
 
-describe('an open mapping beside a guarded one of the same service', () => {
+describe('a public mapping next to a protected one of the same service', () => {
   const servers = testServers(after);
   const open = desksOf(servers);
   const urls = { usual: '', strict: '' };
@@ -50,11 +50,11 @@ describe('an open mapping beside a guarded one of the same service', () => {
     }
   });
 
-  /** Client libraries would normalise the path first. */
+  /** Sends the path unchanged. Client libraries would normalise it. */
   const send = (url: string, path: string) => sendRaw(Number(new URL(url).port), rawRequest(`GET ${path}`));
 
   for (const path of ambiguous)
-    it(`gets ${path}, which STRICT_PATHS refuses`, async () => {
+    it(`receives ${path}, which STRICT_PATHS rejects`, async () => {
       const passed = await send(urls.usual, path);
       assert.match(passed, /^HTTP\/1\.1 200 /);
       assert.ok(passed.includes(`seen: ${sanitisePath(path)}`), passed);
@@ -64,7 +64,7 @@ describe('an open mapping beside a guarded one of the same service', () => {
     });
 
   for (const name of ['usual', 'strict'] as const)
-    it(`gets other paths as they were sent, and no guarded one: ${name}`, async () => {
+    it(`receives other paths unchanged, but no protected one: ${name}`, async () => {
       for (const path of unambiguous) await request(urls[name]).get(path).expect(200, `seen: ${path}`);
       for (const path of ['/admin', '/admin/', '/%61dmin', '/admin/a;b', '/admin/A', '/files/a'])
         assert.match(await send(urls[name], path), /^HTTP\/1\.1 401 /, path);
@@ -80,7 +80,7 @@ describe('an open mapping beside a guarded one of the same service', () => {
         assert.match(await send(urls[name], path), /^HTTP\/1\.1 400 /, path);
     });
 
-  it('is never reached by a path whose lenient reading is guarded, and by every other one', async () => {
+  it('receives exactly the paths that are public in both interpretations', async () => {
     const parts = ['/', '/', 'admin', 'ADMIN', 'x', ';', '.', '%20', '%2F', '%252F', '%41', '%61', '%25'];
     const paths = fc.array(fc.constantFrom(...parts), { maxLength: 6 }).map((some) => `/${some.join('')}`);
     await fc.assert(

@@ -12,7 +12,7 @@ export function versionCases(desk: OpenDesk): void {
     describe(`the versioned API: ${version}`, () => {
       const base = () => `${desk().gatewayUrl}/${version}`;
 
-      it('gives messages with their absolute URL, version and mount path included', async () => {
+      it('returns messages with their absolute URL, which includes the version and the mount path', async () => {
         const message = await read(`/${version}/messages/2`);
         assert.deepEqual([message.id, typeof message.content], ['2', 'string']);
         assert.equal(message.url, `${base()}/messages/2`);
@@ -22,7 +22,7 @@ export function versionCases(desk: OpenDesk): void {
         for (const { id, url } of items) assert.equal(url, `${base()}/messages/${id}`);
       });
 
-      it('gives accounts, each at its own path', async () => {
+      it('returns accounts, each at its own path', async () => {
         const { items } = await read(`/${version}/accounts/`);
         assert.deepEqual(
           items.map(({ id }: { id: string }) => id),
@@ -31,19 +31,19 @@ export function versionCases(desk: OpenDesk): void {
         for (const account of items) assert.deepEqual(await read(`/${version}/accounts/${account.id}`), account);
       });
 
-      it('gives the messages of one account', async () => {
+      it('returns the messages of one account', async () => {
         const { items } = await read(`/${version}/accounts/guest/messages/`);
         assert.deepEqual([...new Set(items.map(({ account_id }: { account_id: string }) => account_id))], ['guest']);
       });
 
-      it('names its collections at its root', async () => {
+      it('lists its collections at its root', async () => {
         assert.deepEqual(await read(`/${version}/`), {
           messages: `${base()}/messages/`,
           accounts: `${base()}/accounts/`,
         });
       });
 
-      it('answers 404 to accounts and messages that do not exist', async () => {
+      it('responds 404 for accounts and messages that do not exist', async () => {
         const ids = ['0', '01', '999', '1.0', '-1', 'one', '4294967297'];
         for (const path of ['accounts/nobody', 'accounts/nobody/messages/', ...ids.map((id) => `messages/${id}`)])
           await call(desk, `/${version}/${path}`).expect(bareProblem('not-found'));
@@ -52,18 +52,18 @@ export function versionCases(desk: OpenDesk): void {
   }
 
   describe('the versioned API', () => {
-    it('gives the same message different content in v1 and v2', async () => {
+    it('returns different content for the same message in v1 and v2', async () => {
       const [first, second] = await Promise.all(versions.map((version) => read(`/${version}/messages/1`)));
       assert.equal(first.id, second.id);
       assert.notEqual(first.content, second.content);
     });
 
-    it('answers 404 to a prefix that is no version', async () => {
+    it('responds 404 to a prefix that is not a version', async () => {
       for (const path of ['/', '/v0/messages/1', '/v3/messages/1', '/v10/messages/1', '/v1messages/1', '/messages/1'])
         await call(desk, path).expect(bareProblem('not-found')).expect('Content-Type', 'application/json');
     });
 
-    it('ignores X-Forwarded headers of clients that are no trusted proxy', async () => {
+    it('ignores X-Forwarded headers of clients that are not trusted proxies', async () => {
       const forwarded = {
         'X-Forwarded-Host': 'evil.example',
         'X-Forwarded-Proto': 'ftp',
@@ -77,7 +77,7 @@ export function versionCases(desk: OpenDesk): void {
       assert.equal(page.body.links.self, `${mountPath(desk)}/v1/hotels/?offset=0&limit=20`);
     });
 
-    it('asks for no credentials and ignores wrong ones', async () => {
+    it('needs no credentials and ignores wrong ones', async () => {
       await call(desk, '/v1/messages/1').auth('demo', 'wrong').expect(200);
       await callAsDemo(desk, '/v1/messages/1').expect(200);
     });

@@ -75,55 +75,55 @@ describe('a misbehaving service', () => {
 
   async function startMisbehaving(misbehave: string | ((socket: Socket) => void)) {
     const opened = new Set<Socket>();
-    const asked = new Set<Socket>();
+    const requested = new Set<Socket>();
     const upstream = await servers.tcp((socket) => {
       opened.add(socket);
-      socket.once('close', () => opened.delete(socket) && asked.delete(socket));
+      socket.once('close', () => opened.delete(socket) && requested.delete(socket));
       socket.once('data', () => {
-        asked.add(socket);
+        requested.add(socket);
         typeof misbehave === 'string' ? socket.end(misbehave) : misbehave(socket);
       });
     });
-    return { upstream, opened, asked };
+    return { upstream, opened, requested };
   }
 
   const startEdgeTo = (upstream: Served, more: EdgeOptions = {}) =>
     startEdge(servers, { upstream, mapping: { timeoutMs: 5000, idleTimeoutMs: 50 }, ...more });
 
   /** Returns the response to the client, and the logged error with its code. */
-  async function ask(edge: Awaited<ReturnType<typeof startEdge>>, request = rawRequest('GET /v1/hotels')) {
-    const answer = await sendRaw(edge.port, request);
+  async function send(edge: Awaited<ReturnType<typeof startEdge>>, request = rawRequest('GET /v1/hotels')) {
+    const response = await sendRaw(edge.port, request);
     const found = edge.log.at(-1)?.fields['err'] as (Error & { code?: string }) | undefined;
     const cause = (found?.cause ?? found) as (Error & { code?: string }) | undefined;
-    return { answer, found, code: cause?.code ?? (cause?.name === 'HTTPParserError' ? 'HPE_' : undefined) };
+    return { response, found, code: cause?.code ?? (cause?.name === 'HTTPParserError' ? 'HPE_' : undefined) };
   }
 
-  function checkProblem(answer: string, code: string, found?: Error): void {
+  function checkProblem(response: string, code: string, found?: Error): void {
     const failure = failures[code] ?? failures[code.replace(/_(?!SSL)[A-Z_]*$/, '_')];
     assert.ok(failure !== undefined, `${code} is not in the table`);
     if (failure.remedy !== undefined) assert.ok(found?.message.endsWith(failure.remedy));
     const { status } = problems[failure.slug];
-    assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `));
-    assert.equal(/^retry-after: (\d+)/im.exec(answer)?.[1], failure.retryAfter?.toString());
-    assert.doesNotMatch(answer, /secret/);
-    assert.deepEqual(Object.keys(JSON.parse(bodyOf(answer))), ['code', 'message']);
+    assert.match(response, new RegExp(`^HTTP/1\\.1 ${status} `));
+    assert.equal(/^retry-after: (\d+)/im.exec(response)?.[1], failure.retryAfter?.toString());
+    assert.doesNotMatch(response, /secret/);
+    assert.deepEqual(Object.keys(JSON.parse(bodyOf(response))), ['code', 'message']);
   }
 
   before(() => import('undici'));
 
   for (const [code, how, misbehave] of beforeResponse) {
     it(`that ${how} causes ${code}`, async () => {
-      const { upstream, asked } = await startMisbehaving(misbehave);
+      const { upstream, requested } = await startMisbehaving(misbehave);
       const edge = await startEdgeTo(upstream, { mapping: { timeoutMs: code === 'ETIMEDOUT' ? 50 : 5000 } });
-      const failed = await ask(edge);
+      const failed = await send(edge);
       assert.equal(failed.code, code);
-      checkProblem(failed.answer, code, failed.found);
+      checkProblem(failed.response, code, failed.found);
       assert.deepEqual(
         edge.log.map(({ level }) => level),
         ['warn'],
       );
       assert.deepEqual(edge.errors, []);
-      await until(() => asked.size === 0);
+      await until(() => requested.size === 0);
     });
   }
 
@@ -143,10 +143,10 @@ describe('a misbehaving service', () => {
     const clusters = createClusters();
     servers.later(clusters.close);
     const edge = await startEdge(servers, { targets, clusters });
-    const ask = (request: string) => sendRaw(edge.port, request);
+    const send = (request: string) => sendRaw(edge.port, request);
     for (let round = 0; round < 12; round += 1) {
-      assert.match(await ask(rawRequest(`GET /v1/hotels?q=${'a'.repeat(7000)}`)), /^HTTP\/1\.1 502 /);
-      assert.match(await ask(rawRequest('POST /v1/hotels', ['Content-Length: 5'], 'hello')), /^HTTP\/1\.1 502 /);
+      assert.match(await send(rawRequest(`GET /v1/hotels?q=${'a'.repeat(7000)}`)), /^HTTP\/1\.1 502 /);
+      assert.match(await send(rawRequest('POST /v1/hotels', ['Content-Length: 5'], 'hello')), /^HTTP\/1\.1 502 /);
     }
     assert.equal(requests, 24);
     for (const { health } of clusters.snapshot()[0]?.addresses ?? []) assert.equal(health, 'unknown');
@@ -154,24 +154,24 @@ describe('a misbehaving service', () => {
 
   for (const [how, misbehave] of inBody) {
     it(`with a body that ${how} breaks the client's connection`, async () => {
-      const { upstream, asked } = await startMisbehaving(misbehave);
+      const { upstream, requested } = await startMisbehaving(misbehave);
       const edge = await startEdgeTo(upstream);
-      const { answer } = await ask(edge);
-      assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
-      assert.doesNotMatch(answer, /0\r\n\r\n$|"code"/);
+      const { response } = await send(edge);
+      assert.match(response, /^HTTP\/1\.1 200 OK\r\n/);
+      assert.doesNotMatch(response, /0\r\n\r\n$|"code"/);
       assert.ok(edge.errors.length > 0, 'the app gets the error');
-      await until(() => asked.size === 0);
+      await until(() => requested.size === 0);
     });
   }
 
   it('is unavailable if it refuses connections or its host is unknown', async () => {
-    const refusing = await ask(await startEdgeTo(await servers.refusing()));
+    const refusing = await send(await startEdgeTo(await servers.refusing()));
     assert.equal(refusing.code, 'ECONNREFUSED');
-    checkProblem(refusing.answer, 'ECONNREFUSED');
+    checkProblem(refusing.response, 'ECONNREFUSED');
     const nowhere = await startEdgeTo({ origin: 'http://no-such-host.invalid', port: 80 }, { mapping: {} });
-    const { answer, code = '' } = await ask(nowhere);
+    const { response, code = '' } = await send(nowhere);
     assert.match(code, /^(?:ENOTFOUND|EAI_AGAIN)$/);
-    checkProblem(answer, code);
+    checkProblem(response, code);
   });
 
   it('is overloaded if it has too many requests', async () => {
@@ -179,11 +179,11 @@ describe('a misbehaving service', () => {
     const circuitBreakers = breakersOf({ maxConnections: 1, maxPendingRequests: 0, maxRequests: 1, maxRetries: 0 });
     const clusters = createClusters();
     const edge = await startEdgeTo(upstream, { clusters, mapping: { timeoutMs: 0, circuitBreakers } });
-    const first = ask(edge);
+    const first = send(edge);
     await until(() => clusters.snapshot()[0]?.activeRequests === 1);
-    const { answer, code, found } = await ask(edge);
+    const { response, code, found } = await send(edge);
     assert.equal(code, 'OVERFLOW');
-    checkProblem(answer, 'OVERFLOW', found);
+    checkProblem(response, 'OVERFLOW', found);
     for (const socket of opened) socket.destroy();
     await first;
   });
@@ -204,10 +204,10 @@ describe('a misbehaving service', () => {
     ] as const) {
       const upstream = { origin: `https://127.0.0.1:${to}`, port: to };
       const edge = await startEdgeTo(upstream, { mapping: { timeoutMs: 5000, connectTimeoutMs: 50 } });
-      const { answer, code, found } = await ask(edge);
+      const { response, code, found } = await send(edge);
       assert.equal(code, expected);
       assert.match(String(found?.message), remedy);
-      checkProblem(answer, expected, found);
+      checkProblem(response, expected, found);
     }
   });
 

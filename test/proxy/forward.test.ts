@@ -16,17 +16,21 @@ import { rawRequest, sendRaw, statusOf } from '../support/wire/raw-client.ts';
 const servers = testServers();
 
 describe('a service over HTTP', () => {
-  async function setUp(answer?: (res: ServerResponse) => void, mapping: Partial<Mapping> = {}, more: EdgeOptions = {}) {
-    const upstream = await startUpstream(servers, answer);
+  async function setUp(
+    respond?: (res: ServerResponse) => void,
+    mapping: Partial<Mapping> = {},
+    more: EdgeOptions = {},
+  ) {
+    const upstream = await startUpstream(servers, respond);
     const targets = { hotel: remote(upstream), based: remote(upstream, '/base') };
     const edge = await startEdge(servers, { mapping, targets, ...more });
     return { upstream, edge, client: supertest(edge.origin) };
   }
 
-  function checkPath(mapping: Partial<Mapping>, asked: string, expected: string) {
-    it(`receives ${expected} when the client requests ${asked} (${JSON.stringify(mapping)})`, async () => {
+  function checkPath(mapping: Partial<Mapping>, requested: string, expected: string) {
+    it(`receives ${expected} when the client requests ${requested} (${JSON.stringify(mapping)})`, async () => {
       const { upstream, edge } = await setUp(undefined, mapping);
-      await sendRaw(edge.port, rawRequest(`GET ${asked}`));
+      await sendRaw(edge.port, rawRequest(`GET ${requested}`));
       assert.equal(upstream.only().url, expected);
     });
   }
@@ -51,9 +55,9 @@ describe('a service over HTTP', () => {
     );
   });
 
-  function checkAnswer(what: string, answer: (res: ServerResponse) => void, expected: string, method = 'GET') {
+  function checkResponse(what: string, respond: (res: ServerResponse) => void, expected: string, method = 'GET') {
     it(`has its response forwarded: ${what}`, async () => {
-      const { edge } = await setUp(answer);
+      const { edge } = await setUp(respond);
       const received = await sendRaw(edge.port, rawRequest(`${method} /v1/hotels`));
       const own = /^(?:x-request-id|x-content-type-options|date|connection|via):/i;
       const lines = received.split('\r\n').filter((line) => !own.test(line));
@@ -65,27 +69,27 @@ describe('a service over HTTP', () => {
     res.write('o');
     res.end('k');
   };
-  checkAnswer('an empty body', (res) => res.end(), 'http/1.1 200 ok\ncontent-length: 0\n\n');
-  checkAnswer('a short chunked body, with its length', chunkedOk, 'http/1.1 200 ok\ncontent-length: 2\n\nok');
-  checkAnswer('204', (res) => res.writeHead(204, { ETag: '"1"' }).end(), 'http/1.1 204 no content\netag: "1"\n\n');
-  checkAnswer('304', (res) => res.writeHead(304, { ETag: '"1"' }).end(), 'http/1.1 304 not modified\netag: "1"\n\n');
-  checkAnswer(
+  checkResponse('an empty body', (res) => res.end(), 'http/1.1 200 ok\ncontent-length: 0\n\n');
+  checkResponse('a short chunked body, with its length', chunkedOk, 'http/1.1 200 ok\ncontent-length: 2\n\nok');
+  checkResponse('204', (res) => res.writeHead(204, { ETag: '"1"' }).end(), 'http/1.1 204 no content\netag: "1"\n\n');
+  checkResponse('304', (res) => res.writeHead(304, { ETag: '"1"' }).end(), 'http/1.1 304 not modified\netag: "1"\n\n');
+  checkResponse(
     'an error',
     (res) => res.writeHead(404, { 'Content-Type': 'text/odd', 'Content-Length': '4' }).end('gone'),
     'http/1.1 404 not found\ncontent-type: text/odd\ncontent-length: 4\n\ngone',
   );
-  checkAnswer(
+  checkResponse(
     'a server error',
     (res) => res.writeHead(500, { 'Content-Length': '2' }).end('oh'),
     'http/1.1 500 internal server error\ncontent-length: 2\n\noh',
   );
-  checkAnswer(
+  checkResponse(
     'only the headers for HEAD',
     (res) => res.writeHead(200, { 'Content-Length': '5', 'Content-Type': 'a/b' }).end(),
     'http/1.1 200 ok\ncontent-length: 5\ncontent-type: a/b\n\n',
     'HEAD',
   );
-  checkAnswer('an error for HEAD', (res) => res.writeHead(404).end(), 'http/1.1 404 not found\n\n', 'HEAD');
+  checkResponse('an error for HEAD', (res) => res.writeHead(404).end(), 'http/1.1 404 not found\n\n', 'HEAD');
 
   function checkLocation(location: (host?: string) => string, expected: string, mapping: Partial<Mapping> = {}) {
     it(`redirects the client to ${expected} with ${location('<its Host>')} (${JSON.stringify(mapping)})`, async () => {
@@ -127,13 +131,13 @@ describe('a service over HTTP', () => {
     const edge = await startEdge(servers, { upstream });
     const sending = request(`${edge.origin}/v1/hotels`, { method: 'POST' });
     sending.write('first');
-    const [answer] = await once(sending, 'response');
-    const [chunk] = await once(answer, 'data');
+    const [response] = await once(sending, 'response');
+    const [chunk] = await once(response, 'data');
     assert.equal(String(chunk), 'heard ');
-    assert.equal(answer.headers['transfer-encoding'], 'chunked');
+    assert.equal(response.headers['transfer-encoding'], 'chunked');
     assert.equal(String(Buffer.concat(heard)), 'first');
     sending.end('second');
-    assert.equal(await text(answer), 'done');
+    assert.equal(await text(response), 'done');
     assert.equal(String(Buffer.concat(heard)), 'firstsecond');
   });
 
@@ -254,12 +258,12 @@ describe('a client that disconnects', () => {
     assert.deepEqual(edge.log, []);
   });
 
-  for (const [what, answer] of [
+  for (const [what, respond] of [
     ['an unfinished response', (res: ServerResponse) => void res.write('first')],
     ['a complete response', (res: ServerResponse) => void res.end('all of it')],
   ] as const)
     it(`while a host app delays ${what} does not affect the next client`, async () => {
-      const upstream = await servers.http((_req, res) => answer(res));
+      const upstream = await servers.http((_req, res) => respond(res));
       const finished = createSignal();
       let leaving: Socket | undefined;
       const edge = await startEdge(servers, {

@@ -101,10 +101,10 @@ describe('a request body', () => {
 });
 
 describe('the size limit of a request body', () => {
-  function checkTooLarge(answer: string, bytesMax = bodyBytesMax) {
-    assert.match(answer, /^HTTP\/1\.1 413 Content Too Large\r\n/);
-    assert.match(answer, /\r\nConnection: close\r\n/i);
-    assert.deepEqual(JSON.parse(bodyOf(answer)), {
+  function checkTooLarge(response: string, bytesMax = bodyBytesMax) {
+    assert.match(response, /^HTTP\/1\.1 413 Content Too Large\r\n/);
+    assert.match(response, /\r\nConnection: close\r\n/i);
+    assert.deepEqual(JSON.parse(bodyOf(response)), {
       code: 413,
       message: '413: Content Too Large',
       detail: `The body may have ${bytesMax} bytes at most.`,
@@ -185,21 +185,21 @@ it('the rest of a request body is read and dropped after the call, without destr
 describe('a slow request body', () => {
   it('is rejected only once slots are scarce', async () => {
     const { req, body } = openBody(300, { slowAfterMs: 20 });
-    const [asked, refused] = [createSignal(), createSignal()];
+    const [checked, rejected] = [createSignal(), createSignal()];
     let checks = 0;
     body.watch({
       ...unwatched,
-      onIdle: (isClientIdle) => void (isClientIdle && refused.give()),
+      onIdle: (isClientIdle) => void (isClientIdle && rejected.give()),
       isCrowded() {
         checks += 1;
-        if (checks === 2) asked.give();
+        if (checks === 2) checked.give();
         return checks > 2;
       },
     });
     body.buffer(() => {});
     req.write('x');
-    await asked.given;
-    await refused.given;
+    await checked.given;
+    await rejected.given;
     assert.equal(checks, 3);
     body.discard();
   });
@@ -296,13 +296,13 @@ describe('a request body that a host app has read', () => {
       },
     ]);
     const framing = headers.includes(isChunked) ? [] : [`Content-Length: ${body.length}`];
-    return { upstream, answer: await post([...framing, ...headers], body) };
+    return { upstream, response: await post([...framing, ...headers], body) };
   }
 
   it('is taken from rawBody', async () => {
     for (const rawBody of [json, Buffer.from(json)]) {
-      const { answer, upstream } = await send(rawBody);
-      assert.equal(statusOf(answer), 200);
+      const { response, upstream } = await send(rawBody);
+      assert.equal(statusOf(response), 200);
       assert.equal(upstream.only().body, json);
       assert.equal(upstream.only().headers['content-length'], '7');
     }
@@ -310,9 +310,9 @@ describe('a request body that a host app has read', () => {
 
   function checkRefused(why: string, status: number, ...[rawBody, headers, body]: Parameters<typeof send>) {
     it(`causes a ${status} when the parser ${why}`, async () => {
-      const { answer, upstream } = await send(rawBody, headers, body);
-      assert.equal(statusOf(answer), status);
-      assert.equal(JSON.parse(bodyOf(answer)).code, status);
+      const { response, upstream } = await send(rawBody, headers, body);
+      assert.equal(statusOf(response), status);
+      assert.equal(JSON.parse(bodyOf(response)).code, status);
       assert.equal(upstream.reached.length, 0);
     });
   }

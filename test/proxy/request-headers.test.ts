@@ -168,7 +168,7 @@ describe('request headers for a service', () => {
 
 describe('response headers for the client', () => {
   /** The service responds with the lines that `head` returns. */
-  async function answering(head: () => readonly string[], options: EdgeOptions = {}) {
+  async function startResponding(head: () => readonly string[], options: EdgeOptions = {}) {
     const upstream = await servers.tcp((socket) => {
       socket.once('data', () => socket.end(['HTTP/1.1 200 OK', ...head(), '', 'hello'].join('\r\n'), 'latin1'));
     });
@@ -182,7 +182,7 @@ describe('response headers for the client', () => {
     const dashed = bound.map((name) => name.replaceAll('_', '-'));
     const names = fc.uniqueArray(fc.oneof(dashed, plainName), unique);
     let head: readonly string[] = [];
-    const { get } = await answering(() => head);
+    const { get } = await startResponding(() => head);
     await fc.assert(
       fc.asyncProperty(names, fc.subarray(['x-a', 'x-b', 'x_c', 'cookie']), async (sent, nominated) => {
         head = [...sent.map((name) => `${name}: sent`), `Connection: ${['close', ...nominated].join(', ')}`];
@@ -196,7 +196,7 @@ describe('response headers for the client', () => {
 
   it('are merged with the cookies and the Vary of a host app', async () => {
     const dated = 'b=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT';
-    const { get } = await answering(
+    const { get } = await startResponding(
       () => [`Set-Cookie: ${dated}`, 'Set-Cookie: c=3', 'Vary: Accept-Encoding', 'Vary: "odd"'],
       {
         host: [
@@ -214,17 +214,20 @@ describe('response headers for the client', () => {
   });
 
   it('contain the X-Request-Id and X-Content-Type-Options of the service', async () => {
-    const { get } = await answering(() => ['X-Request-Id: theirs', 'X-Content-Type-Options: none']);
+    const { get } = await startResponding(() => ['X-Request-Id: theirs', 'X-Content-Type-Options: none']);
     await get().set('X-Request-Id', 'ours').expect('X-Request-Id', 'theirs').expect('X-Content-Type-Options', 'none');
-    const plain = await (await answering(() => [])).get().set('X-Request-Id', 'ours').expect('X-Request-Id', 'ours');
+    const plain = await (await startResponding(() => []))
+      .get()
+      .set('X-Request-Id', 'ours')
+      .expect('X-Request-Id', 'ours');
     assert.equal(plain.headers['x-content-type-options'], undefined);
   });
 
   it('preserve the encoding, the length and the bytes of a forwarded response', async () => {
     const lines = ['Content-Encoding: x-odd', 'Content-Length: 5', 'ETag: "1"', 'Content-Type: a/b', utf8];
-    const { port } = await answering(() => lines);
-    const answer = await sendRaw(port, rawRequest('GET /v1/hotels'));
-    for (const line of lines) assert.ok(answer.toLowerCase().includes(`\r\n${line.toLowerCase()}\r\n`), line);
-    assert.match(answer, /\r\nX-A: Zo\u00c3\u00ab\r\n[\s\S]*\r\n\r\nhello$/);
+    const { port } = await startResponding(() => lines);
+    const response = await sendRaw(port, rawRequest('GET /v1/hotels'));
+    for (const line of lines) assert.ok(response.toLowerCase().includes(`\r\n${line.toLowerCase()}\r\n`), line);
+    assert.match(response, /\r\nX-A: Zo\u00c3\u00ab\r\n[\s\S]*\r\n\r\nhello$/);
   });
 });

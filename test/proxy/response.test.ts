@@ -26,15 +26,15 @@ describe('a response', () => {
   }
 
   async function get(port: number): Promise<IncomingMessage> {
-    const [answer] = await once(request({ port, path: '/v1/hotels', agent: false }).end(), 'response');
-    return answer;
+    const [response] = await once(request({ port, path: '/v1/hotels', agent: false }).end(), 'response');
+    return response;
   }
 
   function checkStatusLine(said: string, expected: string) {
     it(`with the status line "${said}" reaches the client as "${expected}"`, async () => {
       const { edge } = await startSaying(`HTTP/1.1 ${said}\r\nContent-Length: 0\r\n\r\n`);
-      const answer = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
-      assert.equal(answer.slice('HTTP/1.1 '.length, answer.indexOf('\r\n')), expected);
+      const response = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
+      assert.equal(response.slice('HTTP/1.1 '.length, response.indexOf('\r\n')), expected);
     });
   }
 
@@ -48,10 +48,10 @@ describe('a response', () => {
     const { edge } = await startSaying(
       `${head}WWW-Authenticate: A\r\nWWW-Authenticate: B\r\nContent-Length: 0\r\n\r\n`,
     );
-    const answer = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
-    assert.match(answer, /\r\nvia: 1\.0 inner\r\nvia: 1\.1 frontdesk\r\n/i);
-    assert.match(answer, /\r\nWWW-Authenticate: A\r\nWWW-Authenticate: B\r\n/);
-    assert.match(answer, /\r\nset-cookie: a=1; Path=\/v1\/hotels\/x\r\n/i);
+    const response = await sendRaw(edge.port, rawRequest('GET /v1/hotels'));
+    assert.match(response, /\r\nvia: 1\.0 inner\r\nvia: 1\.1 frontdesk\r\n/i);
+    assert.match(response, /\r\nWWW-Authenticate: A\r\nWWW-Authenticate: B\r\n/);
+    assert.match(response, /\r\nset-cookie: a=1; Path=\/v1\/hotels\/x\r\n/i);
   });
 
   const old = 'GET /v1/hotels HTTP/1.0\r\nHost: a\r\n\r\n';
@@ -64,11 +64,11 @@ describe('a response', () => {
       `HTTP/1.1 103 Early Hints\r\nLink: </a>${'; a=b=c'.repeat(40)}; d="\r\n\r\n`,
     ];
     const { edge } = await startSaying(`${interim.join('')}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`);
-    const asked = request({ port: edge.port, path: '/v1/hotels', agent: false }).end();
+    const pending = request({ port: edge.port, path: '/v1/hotels', agent: false }).end();
     const hints: unknown[] = [];
-    asked.on('information', ({ statusCode, headers }) => hints.push([statusCode, headers]));
-    const [answer] = await once(asked, 'response');
-    assert.equal(await text(answer), 'ok');
+    pending.on('information', ({ statusCode, headers }) => hints.push([statusCode, headers]));
+    const [response] = await once(pending, 'response');
+    assert.equal(await text(response), 'ok');
     assert.deepEqual(hints, [[103, { link: '</a.css>; rel=preload, </b.js>; rel=preload' }]]);
     assert.match(await sendRaw(edge.port, old), /^HTTP\/1\.1 200 OK\r\n/);
   });
@@ -85,9 +85,9 @@ describe('a response', () => {
     });
     const edge = await startEdge(servers, { upstream });
     const keep = 'GET /v1/hotels/1 HTTP/1.1\r\nHost: front.example\r\n\r\n';
-    const answers = await sendRaw(edge.port, keep + rawRequest('GET /v1/hotels/2'));
-    const hints = answers.split('HTTP/1.1 103 ').length - 1;
-    assert.equal(answers.split('HTTP/1.1 200 OK').length - 1, 2);
+    const responses = await sendRaw(edge.port, keep + rawRequest('GET /v1/hotels/2'));
+    const hints = responses.split('HTTP/1.1 103 ').length - 1;
+    assert.equal(responses.split('HTTP/1.1 200 OK').length - 1, 2);
     assert.ok(hints > 0 && hints < 100, `${hints} hints`);
   });
 
@@ -95,10 +95,10 @@ describe('a response', () => {
     const trailers = 'X-Sum: 7\r\nContent-Type: odd\r\nSet-Cookie: a=1\r\nConnection: close\r\n';
     const head = 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n';
     const { edge } = await startSaying(`${head}2\r\nok\r\n0\r\n${trailers}\r\n`);
-    const answer = await get(edge.port);
-    assert.equal(await text(answer), 'ok');
-    assert.equal(answer.headers.trailer, 'X-Sum');
-    assert.deepEqual(answer.trailers, { 'x-sum': '7' });
+    const response = await get(edge.port);
+    assert.equal(await text(response), 'ok');
+    assert.equal(response.headers.trailer, 'X-Sum');
+    assert.deepEqual(response.trailers, { 'x-sum': '7' });
     assert.match(await sendRaw(edge.port, old), /\r\n\r\nok$/);
   });
 
@@ -106,13 +106,13 @@ describe('a response', () => {
     const { edge, sockets } = await startSaying(
       'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n',
     );
-    const answer = await get(edge.port);
+    const response = await get(edge.port);
     for (const event of ['data: 1\n\n', 'data: 2\n\n']) {
       sockets[0]?.write(`${event.length.toString(16)}\r\n${event}\r\n`);
-      const [chunk] = await once(answer, 'data');
+      const [chunk] = await once(response, 'data');
       assert.equal(String(chunk), event);
     }
-    answer.destroy();
+    response.destroy();
   });
 
   it('is aborted when its body is idle for too long, unless it is an event stream', async () => {
@@ -138,10 +138,10 @@ describe('a response', () => {
           },
         ],
       });
-      const answer = await get(edge.port);
+      const response = await get(edge.port);
       sockets[0]?.write('0\r\n\r\n');
-      assert.equal(await text(answer), 'hello');
-      assert.equal(answer.headers['x-host'], '200');
+      assert.equal(await text(response), 'hello');
+      assert.equal(response.headers['x-host'], '200');
     });
 
   it('is aborted when a host app replaces it', async () => {
@@ -177,12 +177,12 @@ describe('a response', () => {
         upstream,
         host: holdsBack ? [(_ctx, next) => next().then(() => go.given)] : [],
       });
-      const asked = get(edge.port);
-      if (!holdsBack) (await asked).pause();
+      const pending = get(edge.port);
+      if (!holdsBack) (await pending).pause();
       for (let before = -1; before !== sent || sent === 0; await sleep(20)) before = sent;
       assert.ok(sent < bytes / 2, `${sent} bytes were read for a client that reads none`);
       go.give();
-      const received = Buffer.concat(await (await asked).toArray()).length;
+      const received = Buffer.concat(await (await pending).toArray()).length;
       assert.equal(received, bytes);
     });
 });
@@ -277,8 +277,8 @@ describe('a forwarded request', () => {
     const edge = await startEdge(servers, { upstream, idleTimeoutMs: 50 });
     const head = ['Content-Length: 80000'];
     for (const sent of ['hel', 'x'.repeat(70_000)]) {
-      const answer = await sendRaw(edge.port, rawRequest('POST /v1/hotels', head, sent));
-      assert.match(answer, /^HTTP\/1\.1 408 [\s\S]*connection: close/i);
+      const response = await sendRaw(edge.port, rawRequest('POST /v1/hotels', head, sent));
+      assert.match(response, /^HTTP\/1\.1 408 [\s\S]*connection: close/i);
     }
     await aborted.given;
   });
@@ -286,8 +286,8 @@ describe('a forwarded request', () => {
   it('gets a 503 when the service refuses connections, even if the client is sending a large body', async () => {
     const edge = await startEdge(servers, { upstream: await servers.refusing() });
     const body = 'x'.repeat(300_000);
-    const answer = await sendRaw(edge.port, rawRequest('POST /v1/hotels', [`Content-Length: ${body.length}`], body));
-    assert.equal(statusOf(answer), 503);
+    const response = await sendRaw(edge.port, rawRequest('POST /v1/hotels', [`Content-Length: ${body.length}`], body));
+    assert.equal(statusOf(response), 503);
   });
 
   it('gets a 504 when the service does not read its body', async () => {
@@ -295,8 +295,8 @@ describe('a forwarded request', () => {
     const bodyBytesMax = 32 * 1024 * 1024;
     const edge = await startEdge(servers, { upstream, bodyBytesMax, idleTimeoutMs: 200 });
     const body = 'x'.repeat(bodyBytesMax / 2);
-    const answer = await sendRaw(edge.port, rawRequest('POST /v1/hotels', [`Content-Length: ${body.length}`], body));
-    assert.equal(statusOf(answer), 504);
+    const response = await sendRaw(edge.port, rawRequest('POST /v1/hotels', [`Content-Length: ${body.length}`], body));
+    assert.equal(statusOf(response), 504);
   });
 
   it('may exceed timeout_ms while the service reads its body, after which the time starts again', async () => {
@@ -306,7 +306,7 @@ describe('a forwarded request', () => {
     const bodyBytesMax = 32 * 1024 * 1024;
     const edge = await startEdge(servers, { upstream, bodyBytesMax, mapping: { timeoutMs: 700 } });
     const body = 'x'.repeat(bodyBytesMax / 2);
-    const answer = await sendRaw(edge.port, rawRequest('POST /v1/hotels', [`Content-Length: ${body.length}`], body));
-    assert.equal(statusOf(answer), 200);
+    const response = await sendRaw(edge.port, rawRequest('POST /v1/hotels', [`Content-Length: ${body.length}`], body));
+    assert.equal(statusOf(response), 200);
   });
 });

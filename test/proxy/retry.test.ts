@@ -71,7 +71,7 @@ describe('the rules of a retry policy', () => {
   });
 });
 
-const answering = (status: number, ...headers: readonly string[]) => {
+const responding = (status: number, ...headers: readonly string[]) => {
   const head = [`HTTP/1.1 ${status} Odd`, ...headers, 'Content-Length: 2', '', 'ok'];
   return (socket: Socket) => void socket.write(head.join('\r\n'));
 };
@@ -114,9 +114,9 @@ describe('a retry', () => {
     it(what, async () => {
       const service = await startService(...turns);
       const { send, log } = await startEdgeTo([service], mapping);
-      const answer = await send(request);
-      assert.deepEqual({ status: statusOf(answer), requests: service.requests.length }, expected);
-      assert.doesNotMatch(answer, /X-Turn: 1/);
+      const response = await send(request);
+      assert.deepEqual({ status: statusOf(response), requests: service.requests.length }, expected);
+      assert.doesNotMatch(response, /X-Turn: 1/);
       if (expected.requests > 1) assert.equal(service.requests[0], service.requests[1]);
       if (expected.status === 200) assert.deepEqual(log, []);
     });
@@ -126,22 +126,27 @@ describe('a retry', () => {
   const onGatewayError = { retryPolicy: policyOf('gateway-error') };
   const once = { status: 503, requests: 1 };
   const twice = { status: 200, requests: 2 };
-  const failing = answering(503, 'X-Turn: 1');
-  const waiting = (seconds: number) => [answering(503, `Retry-After: ${seconds}`), answering(200)];
+  const failing = responding(503, 'X-Turn: 1');
+  const waiting = (seconds: number) => [responding(503, `Retry-After: ${seconds}`), responding(200)];
 
-  check('hides a reset from the client', [reset, answering(200)], on5xx, twice);
-  check('hides a retriable status from the client', [failing, answering(200)], on5xx, twice);
-  check('happens once: if it fails too, the client gets its response', [reset, answering(503), answering(200)], on5xx, {
-    status: 503,
-    requests: 2,
-  });
-  check('does not happen for a status that the policy does not include', [answering(500)], onGatewayError, {
+  check('hides a reset from the client', [reset, responding(200)], on5xx, twice);
+  check('hides a retriable status from the client', [failing, responding(200)], on5xx, twice);
+  check(
+    'happens once: if it fails too, the client gets its response',
+    [reset, responding(503), responding(200)],
+    on5xx,
+    {
+      status: 503,
+      requests: 2,
+    },
+  );
+  check('does not happen for a status that the policy does not include', [responding(500)], onGatewayError, {
     status: 500,
     requests: 1,
   });
   for (const method of ['POST', 'PATCH'])
-    check(`does not happen for ${method}`, [answering(503)], on5xx, once, rawRequest(`${method} /v1/hotels`));
-  check('sends a small body again, because it is buffered', [reset, answering(200)], on5xx, twice, put);
+    check(`does not happen for ${method}`, [responding(503)], on5xx, once, rawRequest(`${method} /v1/hotels`));
+  check('sends a small body again, because it is buffered', [reset, responding(200)], on5xx, twice, put);
   const large = rawRequest('PUT /v1/hotels', ['Content-Length: 70000'], 'x'.repeat(70_000));
   check('does not happen once the body has been read', [reset], on5xx, { status: 502, requests: 1 }, large);
   check('waits for the time in Retry-After', waiting(0), on5xx, twice);
@@ -149,7 +154,7 @@ describe('a retry', () => {
   check('does not happen when Retry-After is more than 10 seconds', waiting(11), { ...on5xx, timeoutMs: 0 }, once);
   check(
     'follows an attempt that exceeds its own time-out',
-    [silent, answering(200)],
+    [silent, responding(200)],
     {
       retryPolicy: { ...policyOf('reset'), perTryTimeoutMs: 250 },
     },
@@ -157,7 +162,7 @@ describe('a retry', () => {
   );
   check(
     'needs a free retry slot',
-    [answering(503)],
+    [responding(503)],
     {
       ...on5xx,
       circuitBreakers: breakersOf({ maxRetries: 0 }),
@@ -166,13 +171,13 @@ describe('a retry', () => {
   );
 
   it('prefers another address', async () => {
-    const [bad, good] = [await startService(answering(503)), await startService(answering(200))];
+    const [bad, good] = [await startService(responding(503)), await startService(responding(200))];
     const { send } = await startEdgeTo([bad, good, bad], onGatewayError);
     for (let turn = 0; turn < 4; turn += 1) assert.equal(statusOf(await send()), 200);
   });
 
   it('sends the body again if the connection was refused before it was read', async () => {
-    const service = await startService(answering(200));
+    const service = await startService(responding(200));
     const to = [await servers.refusing(), service];
     const { send } = await startEdgeTo(to, { retryPolicy: policyOf('connect-failure') });
     for (let turn = 0; turn < 2; turn += 1) assert.equal(statusOf(await send(put)), 200);
@@ -187,7 +192,7 @@ describe('a retry', () => {
       socket.once('close', gone.give);
       more();
     };
-    const { send } = await startEdgeTo([await startService(endless, answering(200))], on5xx);
+    const { send } = await startEdgeTo([await startService(endless, responding(200))], on5xx);
     assert.equal(statusOf(await send()), 200);
     await gone.given;
   });
@@ -210,10 +215,10 @@ describe('a retry', () => {
       host: [(_ctx, next) => next().finally(finished.give)],
     });
     const leaving = new AbortController();
-    const asked = fetch(`${origin}/v1/hotels`, { signal: leaving.signal }).catch(() => {});
+    const pending = fetch(`${origin}/v1/hotels`, { signal: leaving.signal }).catch(() => {});
     await reached.given;
     leaving.abort();
-    await Promise.all([asked, finished.given]);
+    await Promise.all([pending, finished.given]);
     assert.equal(service.requests.length, 1);
     assert.equal(clusters.snapshot()[0]?.activeRequests, 0);
   });
@@ -228,7 +233,7 @@ describe('a connection that the service closes as it is reused', () => {
         socket.on('data', (bytes) => {
           methods.push(String(bytes).split(' ', 1)[0] ?? '');
           turn += 1;
-          if (turn === 1) answering(200)(socket);
+          if (turn === 1) responding(200)(socket);
           else reset(socket);
         });
       });

@@ -48,9 +48,9 @@ describe('a rolling restart of two replicas', () => {
     async function send(method: 'GET' | 'POST', count: number, body?: string): Promise<void> {
       while (sent[method] < count || isRestarting) {
         sent[method] += 1;
-        const answer = await request(`${edge.origin}/v1/hotels`, { method, body: body ?? null, dispatcher });
-        const text = await answer.body.text();
-        if (answer.statusCode !== 200 || text !== String(body?.length ?? 0)) lost.push(`${method}: ${text}`);
+        const response = await request(`${edge.origin}/v1/hotels`, { method, body: body ?? null, dispatcher });
+        const text = await response.body.text();
+        if (response.statusCode !== 200 || text !== String(body?.length ?? 0)) lost.push(`${method}: ${text}`);
       }
     }
 

@@ -19,11 +19,11 @@ interface Setup extends Partial<Pick<ShadowOptions, 'timeoutMs'>> {
   readonly mapping?: Partial<Mapping>;
   readonly path?: string;
   /** Handles the original request. */
-  readonly answer?: (ctx: Context) => Promise<void> | void;
+  readonly respond?: (ctx: Context) => Promise<void> | void;
 }
 
 /** Starts a service that echoes request bodies and copies each request to a shadow at `origin`. */
-async function startShadowed(origin: string, { mapping, path = '', answer = echo, ...rest }: Setup = {}) {
+async function startShadowed(origin: string, { mapping, path = '', respond = echo, ...rest }: Setup = {}) {
   const clusters = createClusters();
   servers.later(clusters.close);
   const record = mappingOf({ name: 'copies', shadow: true, ...mapping });
@@ -41,7 +41,7 @@ async function startShadowed(origin: string, { mapping, path = '', answer = echo
   app.silent = true;
   app.use(createRequestContext(createAddresses())).use(async (ctx) => {
     copy(ctx);
-    await answer(ctx);
+    await respond(ctx);
   });
   const hasLogged = async (count: number) => {
     while (logged.length < count) {
@@ -126,7 +126,7 @@ describe('a shadow', () => {
 
   it('receives no request whose body the service never reads', async () => {
     const { origin } = await startReceiver();
-    const front = await startShadowed(origin, { answer: (ctx) => void Object.assign(ctx, { body: 'early' }) });
+    const front = await startShadowed(origin, { respond: (ctx) => void Object.assign(ctx, { body: 'early' }) });
     const response = await post(front.origin, 'hello');
     assert.equal(await response.text(), 'early');
     await front.hasLogged(1);
@@ -146,11 +146,11 @@ describe('a shadow', () => {
   it('receives no request whose body breaks off', async () => {
     const receiver = await startReceiver();
     const begun = createSignal();
-    const answer = async (ctx: Context) => {
+    const respond = async (ctx: Context) => {
       ctx.req.once('data', begun.give);
       await once(ctx.req, 'close');
     };
-    const front = await startShadowed(receiver.origin, { answer });
+    const front = await startShadowed(receiver.origin, { respond });
     const broken = request(`${front.origin}/v1/hotels`, { method: 'POST', headers: { 'Content-Length': 10 } });
     broken.on('error', () => {}).write('half');
     await begun.given;
@@ -169,8 +169,8 @@ describe('a shadow', () => {
     });
     const mapping = { circuitBreakers: breakersOf({ maxRequests: 2 }) };
     const front = await startShadowed(receiver.origin, { mapping });
-    const answers = await Promise.all(Array.from({ length: 5 }, () => fetch(`${front.origin}/v1/hotels`)));
-    for (const answer of answers) assert.equal(await answer.text(), 'empty');
+    const responses = await Promise.all(Array.from({ length: 5 }, () => fetch(`${front.origin}/v1/hotels`)));
+    for (const response of responses) assert.equal(await response.text(), 'empty');
     await arrived.given;
     assert.deepEqual(front.logged, [notCopied, notCopied, notCopied]);
     for (const release of held) release();

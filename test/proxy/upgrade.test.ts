@@ -24,11 +24,11 @@ describe('a connection that switches protocols', () => {
   const servers = testServers();
 
   async function setUp(
-    answer?: (socket: Socket) => void,
+    respond?: (socket: Socket) => void,
     mapping: Partial<Mapping> = {},
     options: EdgeOptions & { readonly auth?: Served } = {},
   ) {
-    const upstream = await startSwitchingUpstream(servers, answer);
+    const upstream = await startSwitchingUpstream(servers, respond);
     const clusters = createClusters();
     const { upstream: elsewhere = upstream, auth, ...rest } = options;
     const edge = await startEdge(servers, {
@@ -52,9 +52,9 @@ describe('a connection that switches protocols', () => {
   /** Both sides of a switched connection. */
   async function joined(mapping: Partial<Mapping> = {}) {
     const { upstream, open, active, released } = await setUp(undefined, mapping);
-    const asked = upstream.next();
+    const upgradeRequest = upstream.next();
     const client = open();
-    const { peer: service } = await asked;
+    const { peer: service } = await upgradeRequest;
     await client.until('\r\n\r\n');
     return { client, service, active, released };
   }
@@ -63,9 +63,9 @@ describe('a connection that switches protocols', () => {
     const { upstream, open } = await setUp();
     const odd = ['Cookie: a=1', 'Keep-Alive: 5', 'TE: trailers', 'X-Forwarded-For: 1.2.3.4'];
     await open([...handshake, ...odd, 'Sec-WebSocket-Protocol: chat']).until('\r\n\r\n');
-    const asked = upstream.asked[0];
-    assert.equal(asked?.url, '/chat?room=1');
-    const { 'x-request-id': requestId, traceparent, ...headers } = asked.headers;
+    const upgradeRequest = upstream.asked[0];
+    assert.equal(upgradeRequest?.url, '/chat?room=1');
+    const { 'x-request-id': requestId, traceparent, ...headers } = upgradeRequest.headers;
     assert.match(String(traceparent), /^00-[\da-f]{32}-[\da-f]{16}-00$/);
     assert.match(String(requestId), /^[\w-]{36}$/);
     assert.deepEqual(headers, {
@@ -115,9 +115,9 @@ describe('a connection that switches protocols', () => {
 
   it('forwards early data from the client only after the service has switched', async () => {
     const { upstream, open } = await setUp(() => {});
-    const asked = upstream.next();
+    const upgradeRequest = upstream.next();
     const client = open(handshake, 'early');
-    const { peer } = await asked;
+    const { peer } = await upgradeRequest;
     client.socket.write(' and more');
     for (let count = 0; count < 2; count += 1) open();
     while (upstream.asked.length < 3) await upstream.next();
@@ -182,33 +182,37 @@ describe('a connection that switches protocols', () => {
   });
 
   describe('does not switch', () => {
-    function checkAnswer(status: number, lines: readonly string[], expected: RegExp) {
+    function checkResponse(status: number, lines: readonly string[], expected: RegExp) {
       it(`when the service responds ${status}: the client gets that response and nothing else`, async () => {
         const { upstream, open } = await setUp((socket) => void socket.write(`${bytesOf(lines)}no!`));
-        const asked = upstream.next();
+        const upgradeRequest = upstream.next();
         const client = open(handshake, 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n');
-        const { peer } = await asked;
-        const answer = await client.closed;
-        assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*no!$`));
-        assert.match(answer, expected);
-        assert.match(answer, /^Connection: (?:upgrade, )?close\r$/m);
-        assert.equal(answer.match(/HTTP\/1\.1 /g)?.length, 1);
+        const { peer } = await upgradeRequest;
+        const response = await client.closed;
+        assert.match(response, new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*no!$`));
+        assert.match(response, expected);
+        assert.match(response, /^Connection: (?:upgrade, )?close\r$/m);
+        assert.equal(response.match(/HTTP\/1\.1 /g)?.length, 1);
         await peer.closed;
         assert.equal(peer.received(), '');
       });
     }
 
     const three = 'Content-Length: 3';
-    checkAnswer(403, ['HTTP/1.1 403 Forbidden', three, 'X-Why: x'], /X-Why: x/);
-    checkAnswer(426, ['HTTP/1.1 426 Upgrade Required', three, 'Upgrade: chat'], /Upgrade: chat\r\nConnection: upgrade/);
-    checkAnswer(200, [...switching.toSpliced(0, 1, 'HTTP/1.1 200 OK'), three], /OK/);
+    checkResponse(403, ['HTTP/1.1 403 Forbidden', three, 'X-Why: x'], /X-Why: x/);
+    checkResponse(
+      426,
+      ['HTTP/1.1 426 Upgrade Required', three, 'Upgrade: chat'],
+      /Upgrade: chat\r\nConnection: upgrade/,
+    );
+    checkResponse(200, [...switching.toSpliced(0, 1, 'HTTP/1.1 200 OK'), three], /OK/);
 
     function checkBroken(what: string, lines: readonly string[]) {
       it(`when the service ${what}: the client gets 502`, async () => {
         const { open, edge, released } = await setUp((socket) => void socket.write(`${bytesOf(lines)}raw`));
-        const answer = await open().closed;
-        assert.match(answer, /^HTTP\/1\.1 502 /);
-        assert.doesNotMatch(answer, /raw/);
+        const response = await open().closed;
+        assert.match(response, /^HTTP\/1\.1 502 /);
+        assert.doesNotMatch(response, /raw/);
         await released();
         assert.deepEqual(edge.errors, []);
       });
@@ -228,9 +232,9 @@ describe('a connection that switches protocols', () => {
 
     it('when the client disconnects first: the connection to the service closes immediately', async () => {
       const { open, upstream, released } = await setUp(() => {});
-      const asked = upstream.next();
+      const upgradeRequest = upstream.next();
       open().socket.end();
-      await (await asked).peer.closed;
+      await (await upgradeRequest).peer.closed;
       await released();
     });
 
@@ -259,8 +263,8 @@ describe('a connection that switches protocols', () => {
           limiter: { shouldRateLimit: () => ({ overallCode: 'OVER_LIMIT', statuses: [] }) },
         },
       );
-      const answer = await limited.open([...handshake, 'X-Key: a']).closed;
-      assert.match(answer, /^HTTP\/1\.1 429 [\s\S]*Retry-After: 1[\s\S]*"code":429/);
+      const response = await limited.open([...handshake, 'X-Key: a']).closed;
+      assert.match(response, /^HTTP\/1\.1 429 [\s\S]*Retry-After: 1[\s\S]*"code":429/);
       assert.equal(limited.upstream.asked.length, 0);
       for (const [path, status] of [
         ['/nothing', 404],

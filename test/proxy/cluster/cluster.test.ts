@@ -28,26 +28,26 @@ async function askElsewhere(): Promise<void> {
   await ask(openCluster([origin]));
 }
 
-/** Starts a service that responds when `answerNext` is called, in the order of arrival. */
+/** Starts a service that responds when `respondNext` is called, in the order of arrival. */
 async function startPatientUpstream() {
   const waiting: ServerResponse[] = [];
-  const heard: (() => void)[] = [];
+  const listeners: (() => void)[] = [];
   const sockets = new Set<Socket>();
   const { origin, reached } = await startUpstream(servers, (res) => {
     if (res.socket !== null) sockets.add(res.socket);
     waiting.push(res);
-    for (const hear of heard.splice(0)) hear();
+    for (const notify of listeners.splice(0)) notify();
   });
   const hasWaiting = async (count: number) => {
-    while (waiting.length < count) await new Promise<void>((resolve) => heard.push(resolve));
+    while (waiting.length < count) await new Promise<void>((resolve) => listeners.push(resolve));
   };
   return {
     origin,
     sockets,
     hasWaiting,
     urls: () => reached.map(({ url }) => url),
-    async answerNext(count = 1) {
-      for (let answered = 0; answered < count; answered += 1) {
+    async respondNext(count = 1) {
+      for (let responded = 0; responded < count; responded += 1) {
         await hasWaiting(1);
         waiting.shift()?.end('late');
       }
@@ -86,13 +86,13 @@ describe('a cluster of one address', () => {
     const cluster = openCluster([upstream.origin], {
       circuitBreakers: breakersOf({ maxConnections: 2, maxPendingRequests: 3 }),
     });
-    const asked = Promise.allSettled(Array.from({ length: 9 }, (_, index) => ask(cluster, { path: `/${index}` })));
+    const pending = Promise.allSettled(Array.from({ length: 9 }, (_, index) => ask(cluster, { path: `/${index}` })));
     await upstream.hasWaiting(2);
     const { circuit, overflows, addresses } = cluster.snapshot();
     assert.deepEqual([circuit, overflows, addresses[0]?.activeRequests], ['open', 4, 5]);
-    await upstream.answerNext(5);
+    await upstream.respondNext(5);
     assert.deepEqual(
-      (await asked).map((result) => (result.status === 'fulfilled' ? result.value.body : result.reason.code)),
+      (await pending).map((result) => (result.status === 'fulfilled' ? result.value.body : result.reason.code)),
       [...Array(5).fill('late'), ...Array(4).fill('OVERFLOW')],
     );
     assert.deepEqual(upstream.urls().slice(2), ['/2', '/3', '/4']);
@@ -110,7 +110,7 @@ describe('a cluster of one address', () => {
     attempt.release();
     attempt.release();
     assert.equal(cluster.snapshot().activeRequests, 2);
-    await upstream.answerNext(2);
+    await upstream.respondNext(2);
     await Promise.all([first, last]);
     assert.deepEqual(upstream.urls(), ['/first', '/last']);
   });
@@ -128,12 +128,12 @@ describe('a cluster of one address', () => {
   it('opens a fresh connection if one is required, within its limit', async () => {
     const upstream = await startPatientUpstream();
     const cluster = openCluster([upstream.origin], oneConnection);
-    const asked = [undefined, 'fresh', 'fresh'].map((connection) => {
+    const pending = [undefined, 'fresh', 'fresh'].map((connection) => {
       const attempt = cluster.attempt();
       return exchangeOn(attempt, {}, connection as 'fresh').finally(attempt.release);
     });
-    await upstream.answerNext(3);
-    for (const { isReused } of await Promise.all(asked)) assert.equal(isReused, false);
+    await upstream.respondNext(3);
+    for (const { isReused } of await Promise.all(pending)) assert.equal(isReused, false);
     assert.equal(upstream.sockets.size, 3);
   });
 
@@ -207,7 +207,7 @@ describe('a cluster of several addresses', () => {
     const first = ask(cluster);
     await busy.hasWaiting(1);
     for (let count = 0; count < 3; count += 1) await ask(cluster);
-    await busy.answerNext();
+    await busy.respondNext();
     await first;
     assert.equal(free.reached.length, 3);
   });
@@ -217,7 +217,7 @@ describe('a cluster of several addresses', () => {
     const origins = upstreams.map(({ origin }) => origin);
     const cluster = openCluster(origins, { circuitBreakers: breakersOf({ maxRequests: 4 }) });
     const results = Promise.allSettled(Array.from({ length: 8 }, () => ask(cluster)));
-    for (const { answerNext } of upstreams) await answerNext(2);
+    for (const { respondNext } of upstreams) await respondNext(2);
     assert.equal((await results).filter(({ status }) => status === 'fulfilled').length, 4);
     assert.equal(cluster.snapshot().overflows, 4);
   });
@@ -293,7 +293,7 @@ describe('a cluster of several addresses', () => {
     origins = [fresh.origin];
     assert.equal((await ask(cluster)).origin, fresh.origin);
     const closed = [...old.sockets].map((socket) => once(socket, 'close'));
-    await old.answerNext();
+    await old.respondNext();
     assert.equal((await running).body, 'late');
     await Promise.all(closed);
     // The old connection closed because its address is gone, not because it was idle: this one was idle for longer.
@@ -353,12 +353,12 @@ describe('clusters', () => {
     const ended = [...upstream.sockets].map((socket) => once(socket, 'close'));
     release();
     assert.deepEqual(clusters.snapshot(), []);
-    await upstream.answerNext();
+    await upstream.respondNext();
     assert.equal((await running).body, 'late');
     await Promise.all(ended);
     for (let count = 0; count < 2; count += 1) {
       const later = ask(cluster);
-      await upstream.answerNext();
+      await upstream.respondNext();
       const { body, isReused } = await later;
       assert.deepEqual([body, isReused], ['late', false]);
       await askElsewhere();
@@ -369,11 +369,11 @@ describe('clusters', () => {
     const upstream = await startPatientUpstream();
     const clusters = openClusters();
     const { cluster } = clusters.acquire(specOf([upstream.origin]));
-    const asked = [ask(cluster), ask(cluster)] as const;
+    const pending = [ask(cluster), ask(cluster)] as const;
     await upstream.hasWaiting(2);
     const [idle, busy] = [...upstream.sockets] as [Socket, Socket];
-    await upstream.answerNext();
-    await asked[0];
+    await upstream.respondNext();
+    await pending[0];
     const ended = once(idle, 'close');
     let isClosed = false;
     const closed = Promise.all([clusters.close(), clusters.close()]).then(() => {
@@ -381,8 +381,8 @@ describe('clusters', () => {
     });
     await ended;
     assert.deepEqual([isClosed, busy.destroyed], [false, false]);
-    await upstream.answerNext();
-    assert.equal((await asked[1]).body, 'late');
+    await upstream.respondNext();
+    assert.equal((await pending[1]).body, 'late');
     await closed;
     await clusters.close();
   });

@@ -119,8 +119,8 @@ describe('a health check', () => {
     const { cluster } = clusters.acquire(specOf(() => origins, { healthCheck: check }));
     await next(firstMs);
     while (healthOf(cluster).includes('unknown')) await next(0);
-    const answers = [await ask(cluster), await ask(cluster), await ask(cluster)];
-    assert.deepEqual(new Set(answers.map(({ origin }) => origin)), new Set([well.origin]));
+    const responses = [await ask(cluster), await ask(cluster), await ask(cluster)];
+    assert.deepEqual(new Set(responses.map(({ origin }) => origin)), new Set([well.origin]));
     origins = [sick.origin];
     assert.equal((await ask(cluster)).origin, sick.origin);
   });

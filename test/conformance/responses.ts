@@ -1,4 +1,4 @@
-/** Whole answers, byte by byte, compared with those of one process: nothing but `Via` shows where a service runs. */
+/** Complete responses, compared with those of a single process: only `Via` shows where a service runs. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -8,7 +8,7 @@ import { temporaryFiles } from '../support/temporary-files.ts';
 import { eventually } from '../support/waiting.ts';
 import type { OpenDesk } from './desk.ts';
 
-interface Asked {
+interface RequestCase {
   readonly method?: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -22,7 +22,7 @@ const booking = `${bookings}0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01`;
 const forwarded = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'ftp', 'x-forwarded-prefix': '/evil' };
 const room = { hotel_id: 'bdd640fb-0667-4ad1-9c80-317fa3b1799d', check_in: '2031-05-12', check_out: '2031-05-15' };
 
-const requests: readonly Asked[] = [
+const requests: readonly RequestCase[] = [
   { path: '/v1/hotels' },
   { path: '/v1/hotels', headers: { accept: 'text/html' } },
   { path: '/v1/hotels', headers: { authorization: 'Basic eA==' } },
@@ -72,8 +72,8 @@ const requests: readonly Asked[] = [
   { path: '/gateway/v0/problems/not-found' },
 ];
 
-export function answerCases(desk: OpenDesk): void {
-  describe('whole answers', () => {
+export function responseCases(desk: OpenDesk): void {
+  describe('complete responses', () => {
     const open = desksOf(testServers(after));
     const writeFiles = temporaryFiles();
     let reference: string;
@@ -83,68 +83,71 @@ export function answerCases(desk: OpenDesk): void {
       reference = gateway?.url ?? '';
     });
 
-    it('are those of one process', async () => {
+    it('are the same as those of a single process', async () => {
       const { gatewayUrl } = desk();
       for (const url of [reference, gatewayUrl]) await untilLimitsAreCounted(url);
-      for (const asked of requests) {
-        const [expected, found] = [await ask(reference, asked), await ask(gatewayUrl, asked)];
-        assert.deepEqual(found, expected, JSON.stringify(asked));
+      for (const requestCase of requests) {
+        const [expected, found] = [await send(reference, requestCase), await send(gatewayUrl, requestCase)];
+        assert.deepEqual(found, expected, JSON.stringify(requestCase));
       }
     });
 
-    it('are those of one process where logins have failed too often', async () => {
+    it('are the same as those of a single process after too many failed logins', async () => {
       assert.deepEqual(await throttled(desk().gatewayUrl), await throttled(reference));
     });
   });
 }
 
-/** The first 429 to one who guesses the password of a user that no other case uses. */
-async function throttled(gatewayUrl: string): Promise<Answer> {
+/** Guesses the password of a user that no other test uses, and returns the first 429. */
+async function throttled(gatewayUrl: string): Promise<CapturedResponse> {
   const headers = { authorization: `Basic ${Buffer.from('guessed:wrong').toString('base64')}` };
   for (let guesses = 0; guesses < 40; guesses += 1) {
-    const answer = await ask(gatewayUrl, { path: '/v1/hotels', headers });
-    if (answer.status === 429) return answer;
+    const response = await send(gatewayUrl, { path: '/v1/hotels', headers });
+    if (response.status === 429) return response;
   }
   return assert.fail('the guesser is never throttled');
 }
 
-/** A gateway that has no connection to its limiter yet lets requests pass uncounted. */
+/** Waits for the gateway to connect to its limiter. Until then, it lets requests pass uncounted. */
 function untilLimitsAreCounted(gatewayUrl: string): Promise<unknown> {
   return eventually(async () => {
-    const { headers } = await ask(gatewayUrl, { path: '/v1/hotels', headers: demo });
+    const { headers } = await send(gatewayUrl, { path: '/v1/hotels', headers: demo });
     assert.ok(headers.some((line) => line.startsWith('RateLimit:')));
   });
 }
 
-interface Answer {
+interface CapturedResponse {
   readonly status: number | undefined;
-  /** In order of their names, spelt as they were sent. */
+  /** Sorted by name, in the original spelling. */
   readonly headers: readonly string[];
   readonly body: string;
 }
 
-async function ask(gatewayUrl: string, { method = 'GET', path, headers = {}, body }: Asked): Promise<Answer> {
+async function send(
+  gatewayUrl: string,
+  { method = 'GET', path, headers = {}, body }: RequestCase,
+): Promise<CapturedResponse> {
   const sent = request(gatewayUrl + path, { method, headers, agent: false }).end(body);
   const [response] = await once(sent, 'response');
   const text: string = (await response.setEncoding('utf8').toArray()).join('');
   const lines: string[] = [];
   for (let index = 0; index < response.rawHeaders.length; index += 2)
-    lines.push(...lineOf(response.rawHeaders[index], withoutPlace(response.rawHeaders[index + 1], gatewayUrl)));
-  return { status: response.statusCode, headers: lines.sort(), body: withoutPlace(text, gatewayUrl) };
+    lines.push(...lineOf(response.rawHeaders[index], masked(response.rawHeaders[index + 1], gatewayUrl)));
+  return { status: response.statusCode, headers: lines.sort(), body: masked(text, gatewayUrl) };
 }
 
-/** Of the connection, whose host's they are; and `Via`. */
+/** Headers that belong to the connection, and `Via`. */
 const ignored = ['Connection', 'Keep-Alive', 'Via'];
-/** They depend on the time, on ids, or on how long the address is. */
-const different = ['Content-Length', 'Date', 'ETag', 'Retry-After', 'X-Request-Id'];
+/** Headers whose values depend on the time, on ids or on the length of the address. */
+const varying = ['Content-Length', 'Date', 'ETag', 'Retry-After', 'X-Request-Id'];
 
 function lineOf(name: string, value: string): readonly string[] {
   if (ignored.includes(name)) return [];
-  return [different.includes(name) ? name : `${name}: ${value}`];
+  return [varying.includes(name) ? name : `${name}: ${value}`];
 }
 
-/** Without the address, the path of a mount, what is new in each answer, and dates: the demo's begin with the day of its start. */
-function withoutPlace(text: string, gatewayUrl: string): string {
+/** Masks the address, the mount path, generated ids and times, and dates: those of the demo depend on the day. */
+function masked(text: string, gatewayUrl: string): string {
   const { origin, pathname } = new URL(gatewayUrl);
   return text
     .replaceAll(origin, '')

@@ -1,4 +1,4 @@
-/** The booking services without the gateway: they know no user but the one in the identity header. */
+/** The booking services without the gateway, where the identity header alone determines the user. */
 import assert from 'node:assert/strict';
 import request from 'supertest';
 import { desksOf } from '../support/desks.ts';
@@ -9,7 +9,7 @@ describe('a booking service called without the gateway', () => {
   const open = desksOf(testServers());
 
   for (const { prefix, guests, product } of [hotels, cars]) {
-    it(`answers 401 to reads and writes without an identity header: ${prefix}`, async () => {
+    it(`responds 401 to reads and writes without an identity header: ${prefix}`, async () => {
       const desk = await open({ only: [prefix === '/v1/hotels' ? 'hotel' : 'car'] });
       const url = (await desk.listen()).gateway?.url ?? '';
       const as = (user?: string) => (user === undefined ? {} : { 'X-Travel-User': user });
