@@ -1,13 +1,13 @@
-/** Availability equals that of a simple model: a list of bookings, counted night by night. */
+/** Compares availability with a simple model that counts the bookings of each night. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { hasRoom, prepareUnits } from '../../src/services/booking/availability.ts';
 import { withAvailability } from '../../src/services/booking/inventory.ts';
 import { type Stay, timeText } from '../../src/services/booking/stay.ts';
 import { hotelKind } from '../../src/services/hotel/hotel.ts';
-import { make, nights, refuse, requestFor, startMs, type World } from './booking-world.ts';
+import { assertProblem, createBooking, nights, requestFor, startMs, type World } from './booking-world.ts';
 
-/** The steps of a client at one hotel. */
+/** Random actions of a client at one hotel. */
 const booking = fc.record({
   kind: fc.constant('book' as const),
   ahead: fc.nat(9),
@@ -23,7 +23,7 @@ type Step = Booking | Change | (typeof pause extends fc.Arbitrary<infer T> ? T :
 type Booking = typeof booking extends fc.Arbitrary<infer T> ? T : never;
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
 
-interface Known {
+interface ModelBooking {
   readonly id: string;
   readonly room: string;
   readonly stay: Stay;
@@ -33,25 +33,25 @@ interface Known {
 
 interface Model {
   readonly rooms: ReadonlyMap<string, number>;
-  readonly known: Known[];
+  readonly bookings: ModelBooking[];
 }
 
-function takes({ status, expiresMs }: Known, nowMs: number): boolean {
+function occupiesRoom({ status, expiresMs }: ModelBooking, nowMs: number): boolean {
   return status === 'confirmed' || (status === 'pending' && expiresMs > nowMs);
 }
 
-function left({ rooms, known }: Model, room: string, { firstDay, endDay }: Stay, nowMs: number): number {
+function unitsLeft({ rooms, bookings }: Model, room: string, { firstDay, endDay }: Stay, nowMs: number): number {
   const taken: number[] = [];
   for (let day = firstDay; day < endDay; day += 1) {
-    const those = known.filter(({ stay }) => stay.firstDay <= day && day < stay.endDay);
-    taken.push(those.filter((one) => one.room === room && takes(one, nowMs)).length);
+    const overlapping = bookings.filter(({ stay }) => stay.firstDay <= day && day < stay.endDay);
+    taken.push(overlapping.filter((one) => one.room === room && occupiesRoom(one, nowMs)).length);
   }
   return (rooms.get(room) ?? 0) - Math.max(...taken);
 }
 
 export function availabilityContract(worldOf: () => World): void {
   describe('availability', () => {
-    it('is what counting the bookings of each night gives, after any bookings, changes and pauses', async () => {
+    it('matches a count of the bookings of each night, after random bookings, changes and pauses', async () => {
       await fc.assert(
         fc.asyncProperty(steps, fc.integer({ min: 1, max: 3 }), (drawn, units) => play(worldOf(), drawn, units)),
         { numRuns: 25 },
@@ -63,7 +63,7 @@ export function availabilityContract(worldOf: () => World): void {
 async function play(world: World, drawn: readonly Step[], units: number): Promise<void> {
   world.time.nowMs = startMs;
   const hotelId = await world.addHotel({ name: 'a', units, price: 100 }, { name: 'b', units: 1, price: 200 });
-  const model: Model = { rooms: new Map(Object.entries({ a: units, b: 1 })), known: [] };
+  const model: Model = { rooms: new Map(Object.entries({ a: units, b: 1 })), bookings: [] };
   for (const step of drawn) {
     if (step.kind === 'wait') world.time.nowMs += step.minutes * 60_000;
     else if (step.kind === 'book') await bookBoth(world, model, hotelId, step);
@@ -72,34 +72,34 @@ async function play(world: World, drawn: readonly Step[], units: number): Promis
   for (const stay of [nights(0), nights(3, 2), nights(1, 8)]) await compare(world, model, hotelId, stay);
 }
 
-async function bookBoth({ hotels, time }: World, model: Model, hotelId: string, asked: Booking): Promise<void> {
-  const stay = nights(asked.ahead, asked.length);
-  const rooms = asked.room === undefined ? ['a', 'b'] : [asked.room];
-  const room = rooms.find((name) => left(model, name, stay, time.nowMs) > 0);
-  const made = make(hotels, requestFor(hotelId, { offerName: asked.room, stay, hold: asked.hold }));
+async function bookBoth({ hotels, time }: World, model: Model, hotelId: string, drawn: Booking): Promise<void> {
+  const stay = nights(drawn.ahead, drawn.length);
+  const rooms = drawn.room === undefined ? ['a', 'b'] : [drawn.room];
+  const room = rooms.find((name) => unitsLeft(model, name, stay, time.nowMs) > 0);
+  const created = createBooking(hotels, requestFor(hotelId, { offerName: drawn.room, stay, hold: drawn.hold }));
   if (room === undefined) {
-    await refuse(made, 'sold-out');
+    await assertProblem(created, 'sold-out');
     return;
   }
-  const { id, room_type, status } = await made;
+  const { id, room_type, status } = await created;
   assert.equal(room_type, room);
-  model.known.push({ id, room, stay, status, expiresMs: time.nowMs + 15 * 60_000 });
+  model.bookings.push({ id, room, stay, status, expiresMs: time.nowMs + 15 * 60_000 });
 }
 
-async function changeBoth({ hotels, time }: World, { known }: Model, { kind, which }: Change): Promise<void> {
-  const target = known[which % Math.max(1, known.length)];
+async function changeBoth({ hotels, time }: World, { bookings }: Model, { kind, which }: Change): Promise<void> {
+  const target = bookings[which % Math.max(1, bookings.length)];
   if (target === undefined) return;
-  const isAllowed = kind === 'cancelled' || (target.status === 'pending' && takes(target, time.nowMs));
+  const isAllowed = kind === 'cancelled' || (target.status === 'pending' && occupiesRoom(target, time.nowMs));
   const done = hotels.change(target.id, kind, () => {});
   if (isAllowed) target.status = (await done).status;
-  else await refuse(done, 'forbidden-transition');
+  else await assertProblem(done, 'forbidden-transition');
 }
 
 async function compare({ database, time }: World, model: Model, hotelId: string, stay: Stay): Promise<void> {
   const { kysely } = database;
   const units = prepareUnits(hotelKind);
   const [shown] = await withAvailability(kysely, units, [{ id: hotelId }], { stay, guests: 1 }, time.nowMs);
-  const counts = ['a', 'b'].map((room) => [room, left(model, room, stay, time.nowMs)] as const);
+  const counts = ['a', 'b'].map((room) => [room, unitsLeft(model, room, stay, time.nowMs)] as const);
   const expected = counts.filter(([, units]) => units > 0);
   assert.deepEqual(
     shown?.available?.map(({ offer, units }) => [offer.name, units]),

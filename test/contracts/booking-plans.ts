@@ -1,4 +1,4 @@
-/** Every query of the booking services uses an index. */
+/** Checks in the query plans that every query of the booking services uses an index. */
 import assert from 'node:assert/strict';
 import type Koa from 'koa';
 import { CompiledQuery, type Kysely, type KyselyPlugin } from 'kysely';
@@ -10,7 +10,7 @@ import { type Database, openDatabase, type Tables } from '#storage';
 import type { ScratchDatabase } from '../support/databases.ts';
 import { openWorld } from './booking-world.ts';
 
-interface Asked {
+interface RecordedQuery {
   readonly sql: string;
   readonly parameters: readonly unknown[];
 }
@@ -18,7 +18,7 @@ interface Asked {
 export function bookingPlansContract(create: () => Promise<ScratchDatabase>): void {
   let place: ScratchDatabase;
   let database: Database;
-  let asked: Asked[] = [];
+  let recorded: RecordedQuery[] = [];
   let apps: { readonly hotel: Koa; readonly car: Koa };
   let bodies: { readonly hotel: object; readonly car: object };
 
@@ -31,12 +31,12 @@ export function bookingPlansContract(create: () => Promise<ScratchDatabase>): vo
     };
     await world.database.close();
     database = await openDatabase({ url: place.url });
-    const watched = watch(database, (query) => asked.push(query));
-    const options = { database: watched, representations: createRepresentations() };
+    const recording = record(database, (query) => recorded.push(query));
+    const options = { database: recording, representations: createRepresentations() };
     apps = { hotel: createHotelService(options), car: createCarService(options) };
   });
   beforeEach(() => {
-    asked = [];
+    recorded = [];
   });
   after(async () => {
     await database.close();
@@ -50,18 +50,18 @@ export function bookingPlansContract(create: () => Promise<ScratchDatabase>): vo
     const stays = { hotel: 'check_in=2100-01-01&check_out=2100-01-03' };
     const stay = { ...stays, car: 'pickup_at=2100-01-01T00:00:00Z&dropoff_at=2100-01-03T00:00:00Z' }[kind];
 
-    it(`to list the bookings of a user, in order: ${kind}`, async () => {
+    it(`when listing the bookings of a user in order: ${kind}`, async () => {
       const searches = ['', '?sort=created_at', '?sort=created_at&total=false', '?after=start'];
       for (const search of [...searches, `?sort=${stay.split('=')[0]}`, '?offset=100']) {
         await get(kind, `/bookings/${search}`);
       }
-      const plans = await plansOf(database, asked);
+      const plans = await plansOf(database, recorded);
       for (const plan of plans.filter(({ sql }) => !sql.includes('count(*)')))
         assert.doesNotMatch(plan.text, /TEMP B-TREE|Sort/, `${plan.sql}\n${plan.text}`);
       assert.ok(plans.length >= 5);
     });
 
-    it(`to book, confirm, cancel and be sold out: ${kind}`, async () => {
+    it(`when booking, confirming, cancelling and being sold out: ${kind}`, async () => {
       const agent = request(apps[kind].callback());
       const post = (more: object = {}) =>
         agent
@@ -79,24 +79,24 @@ export function bookingPlansContract(create: () => Promise<ScratchDatabase>): vo
         const patch = agent.patch(`/bookings/${body.id}`).set('X-Travel-User', 'ann').set('If-Match', '*');
         await patch.send({ status }).expect(200);
       }
-      assert.ok((await plansOf(database, asked)).length >= 10);
+      assert.ok((await plansOf(database, recorded)).length >= 10);
     });
 
-    it(`to list the inventory, with availability: ${kind}`, async () => {
+    it(`when listing the inventory with availability: ${kind}`, async () => {
       await get(kind, '/');
       await get(kind, `/?city=Bern&${stay}`);
-      assert.ok((await plansOf(database, asked)).length >= 4);
+      assert.ok((await plansOf(database, recorded)).length >= 4);
     });
   }
 }
 
-/** The same database, with a record of its queries. */
-function watch(database: Database, record: (query: Asked) => void): Database {
+/** Wraps a database so that all its queries are recorded. */
+function record(database: Database, onQuery: (query: RecordedQuery) => void): Database {
   const recorder: KyselyPlugin = {
     transformQuery({ node, queryId }) {
       const { sql, parameters } = database.kysely.getExecutor().compileQuery(node, queryId);
-      // The SQL of a page is compiled before its values are known: any number will do.
-      record({ sql, parameters: parameters.map((value) => (Object(value) === value ? 1 : value)) });
+      // The SQL of a page is compiled before its values are known, so any number can stand in for them.
+      onQuery({ sql, parameters: parameters.map((value) => (Object(value) === value ? 1 : value)) });
       return node;
     },
     transformResult: async ({ result }) => result,
@@ -113,9 +113,12 @@ interface Plan {
   readonly text: string;
 }
 
-/** The plans of the queries that read; throws where one scans a table. PostgreSQL would scan tables as small as these. */
-async function plansOf({ kysely, dialect }: Database, asked: readonly Asked[]): Promise<readonly Plan[]> {
-  const explained = asked.filter(({ sql }) => /^\s*(?:select\b.*\bfrom|update|delete)/is.test(sql));
+/**
+ * Returns the plans of all queries that read, and fails if one scans a table. Turns sequential scans off in PostgreSQL,
+ * which prefers them for tables as small as these.
+ */
+async function plansOf({ kysely, dialect }: Database, recorded: readonly RecordedQuery[]): Promise<readonly Plan[]> {
+  const explained = recorded.filter(({ sql }) => /^\s*(?:select\b.*\bfrom|update|delete)/is.test(sql));
   const unique = [...new Map(explained.map((query) => [query.sql, query])).values()];
   return kysely.connection().execute(async (connection) => {
     if (dialect === 'postgres') await connection.executeQuery(CompiledQuery.raw('set enable_seqscan = off'));

@@ -1,4 +1,4 @@
-/** Hotels and cars to book, in any database, at a time that the test sets. */
+/** A booking store with hotels and cars, on any database, whose clock the test sets. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Problem, type ProblemSlug } from '#http';
@@ -10,17 +10,18 @@ import { type BookingStore, createBookingStore } from '../../src/services/bookin
 import { carKind } from '../../src/services/car/car.ts';
 import { hotelKind } from '../../src/services/hotel/hotel.ts';
 
-/** Half past nine, when the day has begun. */
+/** 9:30, so that the current day has already begun. */
 export const startMs = Date.UTC(2030, 0, 1, 9, 30);
 export const today = Math.floor(startMs / dayMs);
 
-/** Nights from so many days ahead. */
+/** A stay that begins `ahead` days from today. */
 export function nights(ahead: number, length = 1) {
   const fromMs = (today + ahead) * dayMs;
   return stayOf(fromMs, fromMs + length * dayMs);
 }
 
-export async function refuse(booking: Promise<unknown>, slug: ProblemSlug): Promise<Problem> {
+/** Asserts that the booking is rejected with this problem, and returns it. */
+export async function assertProblem(booking: Promise<unknown>, slug: ProblemSlug): Promise<Problem> {
   const thrown = await booking.then(
     () => assert.fail(`expected ${slug}`),
     (error: unknown) => error,
@@ -46,10 +47,10 @@ interface Room {
   readonly price?: number;
 }
 
-/** A user may book all that a test has, unless the test says otherwise. */
-const generous: BookingLimits = { holdsMax: 1000, daysMax: 90, unitsMax: 1000 };
+/** High enough for every test that does not set limits. */
+const highLimits: BookingLimits = { holdsMax: 1000, daysMax: 90, unitsMax: 1000 };
 
-export async function openWorld(url: string, limits: BookingLimits = generous): Promise<World> {
+export async function openWorld(url: string, limits: BookingLimits = highLimits): Promise<World> {
   const database = await openDatabase({ url });
   const time = { nowMs: startMs };
   const clock = () => time.nowMs;
@@ -82,7 +83,10 @@ export function requestFor(resourceId: string, more: Partial<BookingRequest> = {
 }
 
 /** Books without an idempotency key. */
-export async function make<Row extends BookingRow>(store: BookingStore<Row>, request: NewRequest): Promise<Row> {
+export async function createBooking<Row extends BookingRow>(
+  store: BookingStore<Row>,
+  request: NewRequest,
+): Promise<Row> {
   const { response } = await store.create(request, undefined, (row) => ({ ...row }));
   return response;
 }

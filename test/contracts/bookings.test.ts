@@ -1,4 +1,4 @@
-/** The contracts of bookings on SQLite and, where TEST_POSTGRES_URL names a server, PostgreSQL. */
+/** Runs the booking contracts on SQLite and, if TEST_POSTGRES_URL is set, on PostgreSQL. */
 import { describeOnDatabases } from '../support/databases.ts';
 import { bookingLimitsContract } from './booking-limits.ts';
 import { bookingPlansContract } from './booking-plans.ts';
@@ -6,6 +6,6 @@ import { bookingsContract } from './bookings.ts';
 import { inventoryMigrationContract } from './inventory-migration.ts';
 
 describeOnDatabases('bookings', bookingsContract);
-describeOnDatabases('what one user may book', bookingLimitsContract);
-describeOnDatabases('the migration of bookings that are older than the inventory', inventoryMigrationContract);
-describeOnDatabases('the queries of the booking services use an index', bookingPlansContract);
+describeOnDatabases('booking limits per user', bookingLimitsContract);
+describeOnDatabases('migration of bookings from before the inventory', inventoryMigrationContract);
+describeOnDatabases('booking queries use an index', bookingPlansContract);

@@ -12,11 +12,11 @@ import { carKind } from '../../src/services/car/car.ts';
 import type { ScratchDatabase } from '../support/databases.ts';
 import { availabilityContract } from './availability.ts';
 import {
-  make,
+  assertProblem,
+  createBooking,
   type NewRequest,
   nights,
   openWorld,
-  refuse,
   requestFor,
   startMs,
   today,
@@ -39,10 +39,10 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
     await place.remove();
   });
 
-  describe('a booking', () => {
-    it('keeps what was booked, at the price of that time, for its owner alone', async () => {
+  describe('create', () => {
+    it('stores the booking at its current price and shows it only to its owner', async () => {
       const hotelId = await world.addHotel({ name: 'double', units: 1, price: 12_000 });
-      const { id, reference, ...row } = await make(
+      const { id, reference, ...row } = await createBooking(
         world.hotels,
         requestFor(hotelId, { stay: nights(10, 3), guests: 2 }),
       );
@@ -70,58 +70,62 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
       assert.equal(await world.hotels.readOwned('bob', id), undefined);
     });
 
-    it('is in the cheapest room that is free and large enough', async () => {
+    it('books the cheapest free room that is large enough', async () => {
       const hotelId = await world.addHotel(
         { name: 'suite', units: 1, guests: 4, price: 30_000 },
         { name: 'single', units: 1, guests: 1, price: 5_000 },
         { name: 'double', units: 1, guests: 2, price: 8_000 },
       );
-      const book = async (guests: number) => (await make(world.hotels, requestFor(hotelId, { guests }))).room_type;
+      const book = async (guests: number) =>
+        (await createBooking(world.hotels, requestFor(hotelId, { guests }))).room_type;
       assert.deepEqual([await book(1), await book(1), await book(2)], ['single', 'double', 'suite']);
-      await refuse(book(1), 'sold-out');
+      await assertProblem(book(1), 'sold-out');
     });
 
-    it('without a stay is for the next free night, in the cheapest room that is free then', async () => {
+    it('books the next free night in the cheapest free room if no stay is given', async () => {
       const hotelId = await world.addHotel({ name: 'a', units: 1, price: 200 }, { name: 'b', units: 1, price: 100 });
-      await make(world.hotels, requestFor(hotelId, { offerName: 'b', stay: nights(1, 40) }));
+      await createBooking(world.hotels, requestFor(hotelId, { offerName: 'b', stay: nights(1, 40) }));
       const next = async () => {
-        const { room_type, starts_at } = await make(world.hotels, requestFor(hotelId, { stay: undefined }));
+        const { room_type, starts_at } = await createBooking(world.hotels, requestFor(hotelId, { stay: undefined }));
         return `${room_type} ${starts_at}`;
       };
       const found = [await next(), await next(), await next()];
       assert.deepEqual(found, ['b 2030-01-01', 'a 2030-01-01', 'a 2030-01-02']);
     });
 
-    it('of a car without a stay is for tomorrow, since today has begun', async () => {
+    it('books a car from tomorrow if no stay is given, because today has already begun', async () => {
       const carId = await world.addCar(1);
-      const { starts_at, ends_at } = await make(world.cars, requestFor(carId, { stay: undefined }));
+      const { starts_at, ends_at } = await createBooking(world.cars, requestFor(carId, { stay: undefined }));
       assert.deepEqual([starts_at, ends_at], ['2030-01-02T00:00:00.000Z', '2030-01-03T00:00:00.000Z']);
     });
 
-    it('of a car takes each day that it touches', async () => {
+    it('reserves a car for every day that the stay touches', async () => {
       const carId = await world.addCar(1);
       const at = (day: number, hour: number) => (today + day) * dayMs + hour * 3_600_000;
-      const { price } = await make(world.cars, requestFor(carId, { stay: stayOf(at(5, 23), at(7, 1)) }));
+      const { price } = await createBooking(world.cars, requestFor(carId, { stay: stayOf(at(5, 23), at(7, 1)) }));
       assert.equal(price, 3 * 5_000);
       for (const stay of [stayOf(at(5, 1), at(5, 2)), stayOf(at(6, 0), at(7, 0)), stayOf(at(7, 22), at(8, 1))])
-        await refuse(make(world.cars, requestFor(carId, { stay })), 'sold-out');
-      await make(world.cars, requestFor(carId, { stay: stayOf(at(4, 0), at(5, 0)) }));
+        await assertProblem(createBooking(world.cars, requestFor(carId, { stay })), 'sold-out');
+      await createBooking(world.cars, requestFor(carId, { stay: stayOf(at(4, 0), at(5, 0)) }));
     });
 
-    it('looks a year ahead and no further', async () => {
+    it('looks for a free night at most one year ahead', async () => {
       const hotelId = await world.addHotel({ name: 'double', units: 1 });
       for (let ahead = 0; ahead < 365; ahead += 73)
-        await make(world.hotels, requestFor(hotelId, { stay: nights(ahead, 73) }));
-      const { extension } = await refuse(make(world.hotels, requestFor(hotelId, { stay: undefined })), 'sold-out');
+        await createBooking(world.hotels, requestFor(hotelId, { stay: nights(ahead, 73) }));
+      const { extension } = await assertProblem(
+        createBooking(world.hotels, requestFor(hotelId, { stay: undefined })),
+        'sold-out',
+      );
       assert.deepEqual(extension, { alternatives: [] });
     });
   });
 
-  it('a sold-out stay gets other rooms for the days, then later days, five at most, and writes nothing', async () => {
+  it('offers at most five alternatives if sold out, other rooms first, then later days, and writes nothing', async () => {
     const hotelId = await world.addHotel({ name: 'double', units: 1 }, { name: 'suite', units: 1, price: 30_000 });
-    await make(world.hotels, requestFor(hotelId, { offerName: 'double', stay: nights(11, 2) }));
+    await createBooking(world.hotels, requestFor(hotelId, { offerName: 'double', stay: nights(11, 2) }));
     const request = requestFor(hotelId, { offerName: 'double', stay: nights(10, 2) });
-    const { extension } = await refuse(make(world.hotels, request), 'sold-out');
+    const { extension } = await assertProblem(createBooking(world.hotels, request), 'sold-out');
     const alternative = (room_type: string, day: number, amount: string) => ({
       ...{ room_type, check_in: `2030-01-${day}`, check_out: `2030-01-${day + 2}` },
       price: { amount, currency: 'EUR' },
@@ -133,12 +137,12 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
     assert.equal(await countBookings(world.database, hotelId), 1);
   });
 
-  it('a sold-out stay gets no days later than may be booked', async () => {
+  it('offers no alternatives beyond the last day that can be booked', async () => {
     const hotelId = await world.addHotel({ name: 'double', units: 1 });
     const lastMs = Date.parse('2199-12-31');
     const stay = stayOf(lastMs - dayMs, lastMs);
-    await make(world.hotels, requestFor(hotelId, { stay }));
-    const { extension } = await refuse(make(world.hotels, requestFor(hotelId, { stay })), 'sold-out');
+    await createBooking(world.hotels, requestFor(hotelId, { stay }));
+    const { extension } = await assertProblem(createBooking(world.hotels, requestFor(hotelId, { stay })), 'sold-out');
     const alternatives = extension?.['alternatives'] as readonly { readonly check_out: string }[];
     assert.deepEqual(
       alternatives.map(({ check_out }) => check_out),
@@ -146,20 +150,20 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
     );
   });
 
-  describe('64 requests at once', () => {
-    it('book all units for stays that overlap', async () => {
+  describe('64 concurrent requests', () => {
+    it('book all units for overlapping stays', async () => {
       const carId = await world.addCar(5);
       const races = Array.from({ length: 64 }, (_, client) =>
-        make(world.cars, requestFor(carId, { stay: nights(10 + (client % 3), 3) })),
+        createBooking(world.cars, requestFor(carId, { stay: nights(10 + (client % 3), 3) })),
       );
       await Promise.allSettled(races);
-      await refuse(make(world.cars, requestFor(carId, { stay: nights(12) })), 'sold-out');
+      await assertProblem(createBooking(world.cars, requestFor(carId, { stay: nights(12) })), 'sold-out');
       const { rows } = await sql<{ taken: number | string }>`select count(*) as taken from car_days
         where offer_id = ${carId} and day = ${today + 12}`.execute(world.database.kysely);
       assert.equal(Number(rows[0]?.taken), 5);
     });
 
-    it('run once each: a refusal has written nothing, so that the others need not run again without it', async () => {
+    it('run only once each, because rejected requests have written nothing to roll back', async () => {
       let runs = 0;
       const transact: Database['transact'] = (work) =>
         world.database.transact((transaction) => {
@@ -172,7 +176,7 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
       const [carId, lastCarId] = [await world.addCar(64), await world.addCar(1)];
       const races = Array.from({ length: 64 }, (_, client) => {
         const more = { user: `racer ${client % 8}`, hold: client % 2 === 0 };
-        return make(store, requestFor(client % 8 === 7 ? lastCarId : carId, more));
+        return createBooking(store, requestFor(client % 8 === 7 ? lastCarId : carId, more));
       });
       const outcomes = await Promise.allSettled(races);
       const slugs = new Set(outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason.slug] : [])));
@@ -191,10 +195,10 @@ export function bookingsContract(create: () => Promise<ScratchDatabase>): void {
 }
 
 function lifeContract(worldOf: () => World): void {
-  describe('the status of a booking', () => {
+  describe('change', () => {
     const hold = async () => {
       const hotelId = await worldOf().addHotel({ name: 'double', units: 1 });
-      return make(worldOf().hotels, requestFor(hotelId, { hold: true }));
+      return createBooking(worldOf().hotels, requestFor(hotelId, { hold: true }));
     };
     const change = (id: string, status: BookingStatus, seen?: number) =>
       worldOf().hotels.change(id, status, ({ version }) => {
@@ -205,22 +209,22 @@ function lifeContract(worldOf: () => World): void {
     };
     const read = (id: string) => worldOf().hotels.readOwned('ann', id);
 
-    it('changes only for a client that knows its version; of many at once, one changes it', async () => {
+    it('changes only the version that the client has seen: of concurrent requests, one succeeds', async () => {
       const { id } = await hold();
       const races = Array.from({ length: 16 }, () => change(id, 'confirmed', 1));
       const outcomes = await Promise.allSettled(races);
       assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1);
-      await refuse(change(id, 'cancelled', 1), 'precondition-failed');
+      await assertProblem(change(id, 'cancelled', 1), 'precondition-failed');
     });
 
-    it('is cancelled without a refund while it is held, since nothing is paid before it is confirmed', async () => {
+    it('refunds nothing for a cancelled hold, because nothing is paid before a booking is confirmed', async () => {
       const [first, second] = [await hold(), await hold()];
       assert.equal((await change(first.id, 'cancelled')).refund, 0);
       await change(second.id, 'confirmed');
       assert.equal((await change(second.id, 'cancelled')).refund, second.price);
     });
 
-    it('is cancelled when its hold ends, in lists too, and frees its units', async () => {
+    it('treats an expired hold as cancelled, also in lists, and frees its units', async () => {
       const { hotels } = worldOf();
       const { id, hotel_id } = await hold();
       const pending: ListQuery<HotelBookingRow> = {
@@ -233,31 +237,31 @@ function lifeContract(worldOf: () => World): void {
       const listed = async () => (await hotels.readPage('ann', pending)).items.length;
       wait(14.99);
       assert.deepEqual([(await read(id))?.status, await listed()], ['pending', 1]);
-      await refuse(make(hotels, requestFor(hotel_id)), 'sold-out');
+      await assertProblem(createBooking(hotels, requestFor(hotel_id)), 'sold-out');
       wait(0.01);
-      const lapsed = { ...(await read(id)) };
-      assert.deepEqual([lapsed.status, lapsed.version, lapsed.refund], ['cancelled', 2, 0]);
+      const expired = { ...(await read(id)) };
+      assert.deepEqual([expired.status, expired.version, expired.refund], ['cancelled', 2, 0]);
       assert.equal(await listed(), 0);
-      await refuse(change(id, 'confirmed'), 'forbidden-transition');
-      assert.deepEqual({ ...(await change(id, 'cancelled', 1)) }, lapsed);
-      await make(hotels, requestFor(hotel_id));
-      assert.deepEqual({ ...(await read(id)) }, lapsed, 'reads the same once the lapse is written');
+      await assertProblem(change(id, 'confirmed'), 'forbidden-transition');
+      assert.deepEqual({ ...(await change(id, 'cancelled', 1)) }, expired);
+      await createBooking(hotels, requestFor(hotel_id));
+      assert.deepEqual({ ...(await read(id)) }, expired, 'reads the same after the expiry has been written');
     });
 
-    it('keeps its units when another process, whose clock is behind, confirms it as its hold ends', async () => {
+    it('keeps the units if another process, whose clock is behind, confirms a hold as it expires', async () => {
       const { database, hotels } = worldOf();
       const { id, hotel_id } = await hold();
       wait(15);
       const confirmed = { status: 'confirmed', expires_at: null } as const;
       await database.kysely.updateTable('hotel_bookings').set(confirmed).where('id', '=', id).execute();
-      await refuse(make(hotels, requestFor(hotel_id)), 'sold-out');
+      await assertProblem(createBooking(hotels, requestFor(hotel_id)), 'sold-out');
       assert.equal((await read(id))?.status, 'confirmed');
     });
   });
 }
 
 function retriesContract(worldOf: () => World, urlOf: () => string): void {
-  describe('a repeated request', () => {
+  describe('a request with an idempotency key', () => {
     const newRequest = (): IdempotentRequest => ({
       scope: ['ann', 'POST', '/v1/hotels/bookings/'],
       key: randomUUID(),
@@ -273,14 +277,14 @@ function retriesContract(worldOf: () => World, urlOf: () => string): void {
       return { id: response.id, isReplayed };
     };
 
-    it('is a new request for another user or another URL', async () => {
+    it('counts as a new request for another user or another URL', async () => {
       const hotelId = await worldOf().addHotel({ name: 'double', units: 5 });
       const asked = newRequest();
       const scopes = [asked.scope, ['bob', ...asked.scope.slice(1)], ['ann', 'POST', '/v1/cars/bookings/']];
       for (const scope of scopes) assert.equal((await ask(hotelId, { ...asked, scope })).isReplayed, false);
     });
 
-    it('books once when it comes 32 times at once, to two servers', async () => {
+    it('books once if it arrives 32 times concurrently, at two servers', async () => {
       const hotelId = await worldOf().addHotel({ name: 'double', units: 32 });
       const other = await openWorld(urlOf());
       const asked = newRequest();
@@ -288,16 +292,16 @@ function retriesContract(worldOf: () => World, urlOf: () => string): void {
         Array.from({ length: 32 }, (_, client) => ask(hotelId, asked, {}, client % 2 === 0 ? worldOf() : other)),
       );
       await other.database.close();
-      const made = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-      assert.equal(made.filter(({ isReplayed }) => !isReplayed).length, 1);
-      assert.equal(new Set(made.map(({ id }) => id)).size, 1);
+      const succeeded = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+      assert.equal(succeeded.filter(({ isReplayed }) => !isReplayed).length, 1);
+      assert.equal(new Set(succeeded.map(({ id }) => id)).size, 1);
       for (const one of outcomes) if (one.status === 'rejected') assert.equal(one.reason.slug, 'idempotency-running');
-      assert.ok(made.length < outcomes.length, 'no request was refused because another was running');
+      assert.ok(succeeded.length < outcomes.length, 'no request was rejected because another was running');
       assert.equal(await countBookings(worldOf().database, hotelId), 1);
       assert.equal((await ask(hotelId, asked)).isReplayed, true);
     });
 
-    it('is a new request after a day; old responses are deleted as new requests come', async () => {
+    it('counts as a new request after a day, and new requests delete old responses', async () => {
       const { addHotel, time, database } = worldOf();
       const hotelId = await addHotel({ name: 'double', units: 99 });
       const asked = newRequest();
@@ -316,13 +320,13 @@ function retriesContract(worldOf: () => World, urlOf: () => string): void {
 }
 
 function constraintsContract(worldOf: () => World): void {
-  describe('the tables themselves', () => {
-    const refused = (insertion: Promise<unknown>) => assert.rejects(insertion, (error) => !(error instanceof Problem));
+  describe('database constraints', () => {
+    const rejected = (insertion: Promise<unknown>) => assert.rejects(insertion, (error) => !(error instanceof Problem));
 
-    /** Books a room of a hotel that has so many; `take` takes another one for the same night. */
+    /** Books a room in a hotel with `units` rooms. `take` inserts a row for another one in the same night. */
     async function book(units: number) {
       const { addHotel, database, hotels } = worldOf();
-      const booking = await make(hotels, requestFor(await addHotel({ name: 'double', units })));
+      const booking = await createBooking(hotels, requestFor(await addHotel({ name: 'double', units })));
       const taken = database.kysely.selectFrom('hotel_nights').selectAll().where('booking_id', '=', booking.id);
       const row = await taken.executeTakeFirstOrThrow();
       const take = (more: Partial<typeof row>) =>
@@ -333,25 +337,25 @@ function constraintsContract(worldOf: () => World): void {
       return { row, take };
     }
 
-    it('refuse a room that is taken in that night, and accept one that is free', async () => {
+    it('reject a room that is taken in that night, and accept a free one', async () => {
       const { take } = await book(2);
-      await refused(take({ unit: 1 }));
+      await rejected(take({ unit: 1 }));
       await take({ unit: 2 });
     });
 
-    it('refuse more rooms than there are', async () => {
+    it('reject more rooms than the hotel has', async () => {
       const { take } = await book(1);
-      await refused(take({ unit: 2 }));
-      await refused(take({ unit: 2, units: 2 }));
+      await rejected(take({ unit: 2 }));
+      await rejected(take({ unit: 2, units: 2 }));
     });
 
-    it('refuse to remove a room that is taken', async () => {
+    it('reject the removal of a room that is taken', async () => {
       const { row } = await book(2);
       const { kysely } = worldOf().database;
       const setUnits = (units: number) =>
         kysely.updateTable('room_types').set({ units }).where('id', '=', row.offer_id).execute();
       await setUnits(1);
-      await refused(setUnits(0));
+      await rejected(setUnits(0));
       await setUnits(3);
     });
   });

@@ -1,4 +1,4 @@
-/** A database of version 2 with bookings, opened by today's frontdesk. */
+/** The contract of the migration that adds the inventory to a version 2 database with bookings. */
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, PostgresDialect, SqliteDialect, sql } from 'kysely';
@@ -14,10 +14,10 @@ import type { ScratchDatabase } from '../support/databases.ts';
 
 const hotelId = '10000000-0000-4000-8000-000000000001';
 const carId = '10000000-0000-4000-8000-000000000002';
-const bookingsMax = 300;
+const bookingCount = 300;
 
-function idAt(place: number): string {
-  return `20000000-0000-4000-8000-${String(place).padStart(12, '0')}`;
+function idAt(index: number): string {
+  return `20000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
 }
 
 export function inventoryMigrationContract(create: () => Promise<ScratchDatabase>): void {
@@ -26,7 +26,7 @@ export function inventoryMigrationContract(create: () => Promise<ScratchDatabase
 
   before(async () => {
     place = await create();
-    await fillOld(place.url);
+    await createOldDatabase(place.url);
     database = await openDatabase({ url: place.url });
   });
   after(async () => {
@@ -40,10 +40,10 @@ export function inventoryMigrationContract(create: () => Promise<ScratchDatabase
     return { get: request(app.callback()).get(path).set('X-Travel-User', 'ann'), app };
   };
 
-  it('keeps each booking, its owner, status, version and time, and gives each its own reference', async () => {
+  it('keeps every booking with its owner, status, version and time, and assigns a unique reference', async () => {
     const rows = await database.kysely.selectFrom('hotel_bookings').selectAll().orderBy('id').execute();
-    assert.equal(rows.length, bookingsMax);
-    assert.equal(new Set(rows.map(({ reference }) => reference)).size, bookingsMax);
+    assert.equal(rows.length, bookingCount);
+    assert.equal(new Set(rows.map(({ reference }) => reference)).size, bookingCount);
     const { reference, ...first } = { ...rows[0] };
     assert.match(reference ?? '', /^[\dA-HJKMNP-TV-Z]{8}$/);
     assert.deepEqual(first, {
@@ -66,7 +66,7 @@ export function inventoryMigrationContract(create: () => Promise<ScratchDatabase
     assert.deepEqual([rows[2]?.status, rows[2]?.refund], ['cancelled', 0]);
   });
 
-  it('shows them as before, with more fields', async () => {
+  it('serves the bookings in the old shape with additional fields', async () => {
     const { body: hotel } = await call('hotel', `/bookings/${idAt(0)}`)
       .get.expect(200)
       .expect('ETag', '"3-json"');
@@ -75,7 +75,7 @@ export function inventoryMigrationContract(create: () => Promise<ScratchDatabase
     assert.deepEqual([car.car_id, car.pickup_at], [carId, '2025-12-31T00:00:00.000Z']);
   });
 
-  it('keeps hotels and cars bookable by their id alone', async () => {
+  it('lets hotels and cars be booked by their id alone', async () => {
     for (const [kind, body] of [
       ['hotel', { hotel_id: hotelId }],
       ['car', { car_id: carId }],
@@ -87,7 +87,7 @@ export function inventoryMigrationContract(create: () => Promise<ScratchDatabase
     assert.deepEqual([body.pickup_place, body.count], ['Bern', 1]);
   });
 
-  it('runs once', async () => {
+  it('runs only once', async () => {
     const again = await openDatabase({ url: place.url });
     const rows = await again.kysely.selectFrom('room_types').select('id').execute();
     await again.close();
@@ -95,7 +95,7 @@ export function inventoryMigrationContract(create: () => Promise<ScratchDatabase
   });
 }
 
-async function fillOld(url: string): Promise<void> {
+async function createOldDatabase(url: string): Promise<void> {
   const isSqlite = url.startsWith('sqlite:');
   const kysely = new Kysely<unknown>({
     dialect: isSqlite
@@ -106,9 +106,9 @@ async function fillOld(url: string): Promise<void> {
   await sql`insert into hotels (id, name, city) values (${hotelId}, 'Astoria', 'Bern')`.execute(kysely);
   await sql`insert into cars (id, model, class, city) values (${carId}, 'Polo', 'economy', 'Bern')`.execute(kysely);
   const statuses = ['pending', 'confirmed', 'cancelled'];
-  const rows = Array.from({ length: bookingsMax }, (_, place) => {
-    const rest = sql`'ann', ${statuses[place % 3]}, 3, '2025-12-31T23:59:59.999Z'`;
-    return sql`(${idAt(place)}, ${hotelId}, ${rest})`;
+  const rows = Array.from({ length: bookingCount }, (_, index) => {
+    const rest = sql`'ann', ${statuses[index % 3]}, 3, '2025-12-31T23:59:59.999Z'`;
+    return sql`(${idAt(index)}, ${hotelId}, ${rest})`;
   });
   await sql`insert into hotel_bookings (id, hotel_id, "user", status, version, created_at)
     values ${sql.join(rows)}`.execute(kysely);

@@ -1,8 +1,8 @@
-/** The contract of limiters in this process, and across gRPC in both packages of the protocol. */
+/** Runs the limiter contract in-process and over gRPC, with both packages of the protocol. */
 import { connectRateLimit, type Limiter, type ProtocolName, serveRateLimit } from '#ratelimit';
 import { limiterContract, type OpenLimiter } from './limiter.ts';
 
-function across(protocol: ProtocolName) {
+function overGrpc(protocol: ProtocolName) {
   return async (served: Limiter): Promise<OpenLimiter> => {
     const server = await serveRateLimit({ limiter: served, port: 0, logger: { error() {} } });
     const limiter = connectRateLimit({
@@ -23,6 +23,6 @@ function across(protocol: ProtocolName) {
 const everything = { resetSeconds: true, name: true, override: true };
 const nothing = { resetSeconds: false, name: false, override: false };
 
-limiterContract('in this process', everything, async (limiter) => ({ limiter, close: async () => {} }));
-limiterContract('across gRPC, envoy.service.ratelimit.v3', everything, across('v3'));
-limiterContract('across gRPC, pb.lyft.ratelimit', nothing, across('lyft'));
+limiterContract('in-process', everything, async (limiter) => ({ limiter, close: async () => {} }));
+limiterContract('over gRPC, envoy.service.ratelimit.v3', everything, overGrpc('v3'));
+limiterContract('over gRPC, pb.lyft.ratelimit', nothing, overGrpc('lyft'));

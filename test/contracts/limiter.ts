@@ -1,4 +1,4 @@
-/** The contract of limiters, in this process and across gRPC. */
+/** The contract of all limiters, in-process and over gRPC. */
 import assert from 'node:assert/strict';
 import type { LimitDomain } from '#config';
 import { createLimiter, createMemoryCounters, InvalidRequest, type Limiter, type RateLimitRequest } from '#ratelimit';
@@ -9,11 +9,11 @@ export interface OpenLimiter {
   close(): Promise<void>;
 }
 
-/** What the protocol in between can carry. */
-export interface Says {
+/** The optional fields that the protocol supports. */
+export interface ProtocolFeatures {
   readonly resetSeconds: boolean;
   readonly name: boolean;
-  /** Limits and hits of a descriptor, and windows of several units. */
+  /** Limits and hits per descriptor, and windows of several units. */
   readonly override: boolean;
 }
 
@@ -36,9 +36,16 @@ const limits: readonly LimitDomain[] = [
   ),
 ];
 
-/** `open` must give a way to the limiter, which has these limits, no hits, and a clock 15 seconds before the full minute in each test. */
-export function limiterContract(name: string, says: Says, open: (limiter: Limiter) => Promise<OpenLimiter>): void {
-  describe(`a limiter ${name}`, () => {
+/**
+ * `open` makes the given limiter available over the transport under test. In each test it has the limits above, no
+ * hits, and a clock 15 seconds before the full minute.
+ */
+export function limiterContract(
+  name: string,
+  supports: ProtocolFeatures,
+  open: (limiter: Limiter) => Promise<OpenLimiter>,
+): void {
+  describe(`limiter ${name}`, () => {
     const time = { nowMs: 0 };
     let limiter: Limiter;
     let opened: OpenLimiter;
@@ -62,17 +69,17 @@ export function limiterContract(name: string, says: Says, open: (limiter: Limite
       return [overallCode, ...statuses.map(({ code }) => code)];
     };
 
-    it('admits up to the limit, with the limit, the remaining hits and the time until the reset', async () => {
+    it('admits up to the limit and reports the limit, the remaining hits and the seconds until the reset', async () => {
       const status = {
         code: 'OK',
         currentLimit: {
           requestsPerUnit: 2,
           unit: 'minute',
           windowSeconds: 60,
-          name: says.name ? 'per user' : undefined,
+          name: supports.name ? 'per user' : undefined,
         },
         limitRemaining: 1,
-        resetSeconds: says.resetSeconds ? 15 : undefined,
+        resetSeconds: supports.resetSeconds ? 15 : undefined,
       };
       assert.deepEqual(await ask('user=ann'), { overallCode: 'OK', statuses: [status] });
       assert.deepEqual(await ask('user=ann'), { overallCode: 'OK', statuses: [{ ...status, limitRemaining: 0 }] });
@@ -88,11 +95,11 @@ export function limiterContract(name: string, says: Says, open: (limiter: Limite
       assert.equal((await codes('user=ann'))[0], 'OK');
     });
 
-    it('answers in the order of the descriptors, and denies when one of them is over', async () => {
+    it('returns statuses in the order of the descriptors, and denies when one of them is over its limit', async () => {
       assert.deepEqual(await codes('listed=x', 'closed=x', 'user=ann'), ['OVER_LIMIT', 'OK', 'OVER_LIMIT', 'OK']);
     });
 
-    it('counts no hit of a denied request', async () => {
+    it('does not count the hits of a denied request', async () => {
       for (let count = 0; count < 5; count += 1) await ask('tier=gold', 'closed=x');
       assert.equal((await ask('tier=gold')).statuses[0]?.limitRemaining, 2);
     });
@@ -103,7 +110,7 @@ export function limiterContract(name: string, says: Says, open: (limiter: Limite
       assert.deepEqual([await remaining('path=/shared/a'), await remaining('path=/shared/b')], [1, 0]);
     });
 
-    it('reports what is left after the whole request for each of several equal descriptors', async () => {
+    it('reports the hits remaining after the whole request for each of several equal descriptors', async () => {
       const { statuses } = await ask('tier=gold', 'tier=gold');
       assert.deepEqual(
         statuses.map(({ limitRemaining }) => limitRemaining),
@@ -111,11 +118,11 @@ export function limiterContract(name: string, says: Says, open: (limiter: Limite
       );
     });
 
-    it('counts in shadow mode and never denies', async () => {
+    it('counts in shadow mode but never denies', async () => {
       for (let count = 0; count < 3; count += 1) assert.deepEqual(await codes('watched=x'), ['OK', 'OK']);
     });
 
-    it('denies by quotas only when all of a request are exhausted, and by other limits as ever', async () => {
+    it('denies for quotas only when all quotas of the request are exhausted, but for every other limit', async () => {
       const quotas = ['quota=a', 'quota=b', 'listed=x'];
       assert.deepEqual(await codes(...quotas), ['OK', 'OK', 'OK', 'OK']);
       assert.deepEqual(await codes(...quotas), ['OK', 'OVER_LIMIT', 'OK', 'OK']);
@@ -124,7 +131,7 @@ export function limiterContract(name: string, says: Says, open: (limiter: Limite
       assert.deepEqual(await codes(...quotas), ['OVER_LIMIT', 'OVER_LIMIT', 'OVER_LIMIT', 'OK']);
     });
 
-    it('holds a burst in a token bucket, and slides a window', async () => {
+    it('allows a burst from a token bucket, and slides a window', async () => {
       for (const at of ['steady=x', 'smooth=x'])
         for (const expected of ['OK', 'OK', 'OVER_LIMIT']) assert.equal((await codes(at))[0], expected);
       time.nowMs += 3_600_000;
@@ -137,13 +144,13 @@ export function limiterContract(name: string, says: Says, open: (limiter: Limite
       assert.deepEqual([(await codes('often=x'))[0], (await codes('often=x'))[0]], ['OK', 'OVER_LIMIT']);
     });
 
-    if (says.override) {
-      it('gives the length of a window of several units', async () => {
+    if (supports.override) {
+      it('reports the length of a window of several units', async () => {
         const { currentLimit } = (await ask('often=x')).statuses[0] ?? {};
         assert.deepEqual([currentLimit?.unitMultiplier, currentLimit?.windowSeconds], [30, 30]);
       });
 
-      it('uses the limit and the hits of a descriptor', async () => {
+      it('uses the limit and the hits that a descriptor overrides', async () => {
         const own = { requestsPerUnit: 5, unit: 'day' as const };
         const descriptors = [{ ...descriptor('tier=gold'), limit: own, hitsAddend: 3 }];
         const asked = () => opened.limiter.shouldRateLimit({ domain: 'shop', descriptors });
@@ -164,7 +171,7 @@ export function limiterContract(name: string, says: Says, open: (limiter: Limite
         }
       });
 
-      it('denies a request that only looks once nothing is left, and costs nothing', async () => {
+      it('denies a request with zero hits once the limit is exhausted, without using up any hits', async () => {
         for (const at of ['tier=gold', 'steady=x', 'smooth=x']) {
           const look = async () => {
             const descriptors = [{ ...descriptor(at), hitsAddend: 0 }];
@@ -178,7 +185,7 @@ export function limiterContract(name: string, says: Says, open: (limiter: Limite
         }
       });
 
-      it('keeps what a limit of the request has used when its number changes, for each unit, in unknown domains too', async () => {
+      it('keeps the hits of a limit in the request, per unit, when its number changes', async () => {
         const left = async (requestsPerUnit: number, unit: 'minute' | 'hour') => {
           const descriptors = [{ ...descriptor('k=v'), limit: { requestsPerUnit, unit } }];
           return (await opened.limiter.shouldRateLimit({ domain: 'unknown', descriptors })).statuses[0]?.limitRemaining;
@@ -186,7 +193,7 @@ export function limiterContract(name: string, says: Says, open: (limiter: Limite
         assert.deepEqual([await left(5, 'hour'), await left(9, 'hour'), await left(5, 'minute')], [4, 7, 4]);
       });
 
-      it('refuses a limit without a unit', async () => {
+      it('rejects a limit without a unit', async () => {
         const descriptors = [{ ...descriptor('tier=gold'), limit: { requestsPerUnit: 5, unit: undefined } }];
         await assert.rejects(
           async () => opened.limiter.shouldRateLimit({ domain: 'shop', descriptors }),
@@ -195,7 +202,7 @@ export function limiterContract(name: string, says: Says, open: (limiter: Limite
       });
     }
 
-    it('gives no limit when none applies', async () => {
+    it('reports no limit when none applies', async () => {
       const free = { code: 'OK', currentLimit: undefined, limitRemaining: 0, resetSeconds: undefined };
       assert.deepEqual(await ask('listed=x', 'unheard=of'), { overallCode: 'OK', statuses: [free, free] });
       const elsewhere = await opened.limiter.shouldRateLimit({
@@ -224,11 +231,11 @@ export function limiterContract(name: string, says: Says, open: (limiter: Limite
       for (const user of ['ä', '名', '']) assert.equal((await ask(`user=${user}`)).statuses[0]?.limitRemaining, 0);
     });
 
-    it('answers OK to a request with only a domain', async () => {
+    it('returns OK for a request with only a domain', async () => {
       assert.deepEqual(await ask(), { overallCode: 'OK', statuses: [] });
     });
 
-    it('refuses a request without a domain', async () => {
+    it('rejects a request without a domain', async () => {
       const request: RateLimitRequest = { domain: '', descriptors: [] };
       await assert.rejects(
         async () => opened.limiter.shouldRateLimit(request),

@@ -1,4 +1,4 @@
-/** The storage contract on SQLite in memory, SQLite in a file and, where TEST_POSTGRES_URL names a server, PostgreSQL. */
+/** Runs the storage contract on SQLite in memory, SQLite in a file and, if TEST_POSTGRES_URL is set, PostgreSQL. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const server = process.env['TEST_POSTGRES_URL'];
 
 if (server === undefined) {
   describe('storage: PostgreSQL', () => {
-    it('is tested where TEST_POSTGRES_URL names a server (15 or newer) whose user may create databases');
+    it('needs TEST_POSTGRES_URL: a server (15 or newer) with a user who may create databases');
   });
 } else {
   describeStorage({ name: 'PostgreSQL', shared: true }, () => createPostgresDatabase(server));

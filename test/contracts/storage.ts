@@ -1,4 +1,4 @@
-/** The contract of storage, run on each kind of database. */
+/** The contract of storage on every kind of database. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { sql } from 'kysely';
@@ -12,14 +12,8 @@ import {
   StorageSetupError,
   StorageUnavailable,
 } from '#storage';
+import type { ScratchDatabase } from '../support/databases.ts';
 import { selectPage } from '../support/select-page.ts';
-
-/** A database for one test. */
-export interface Place {
-  readonly url: string;
-  /** Deletes it with all of its rows. */
-  readonly remove: () => Promise<void>;
-}
 
 const hotelId = '6f1f3c52-7d7e-4a57-9d43-5f0f6c1d2a01';
 const bookingId = '0b6f1c52-7d7e-4a57-9d43-5f0f6c1d2a01';
@@ -34,17 +28,17 @@ const demo: DemoRows = {
 
 export interface StorageKind {
   readonly name: string;
-  /** Whether a second `openDatabase` of the URL finds the same rows. */
+  /** True if every `openDatabase` of the URL sees the same rows. */
   readonly shared: boolean;
 }
 
-export function describeStorage({ name, shared }: StorageKind, createPlace: () => Promise<Place>): void {
+export function describeStorage({ name, shared }: StorageKind, createPlace: () => Promise<ScratchDatabase>): void {
   const itShared = (title: string, test: () => Promise<void>) => {
     if (shared) it(title, test);
   };
 
   describe(`storage: ${name}`, () => {
-    let place: Place;
+    let place: ScratchDatabase;
     let database: Database;
 
     beforeEach(async () => {
@@ -58,7 +52,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
     });
 
     describe('openDatabase', () => {
-      itShared('creates the tables once, and keeps their rows', async () => {
+      itShared('creates the tables once and keeps their rows', async () => {
         await loadDemo(database, demo, { nowMs });
         await database.close();
         database = await openDatabase({ url: place.url });
@@ -74,7 +68,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
         await fresh.remove();
       });
 
-      itShared('refuses tables that a newer version has changed, and says so', async () => {
+      itShared('rejects tables that a newer version of frontdesk has changed, and says so', async () => {
         await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2099-01-01')`.execute(
           database.kysely,
         );
@@ -89,7 +83,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
         });
       });
 
-      it('is ready until it is closed, and can be closed twice', async () => {
+      it('returns a database that is ready until it is closed, and that can be closed twice', async () => {
         assert.equal(await database.findFault(), undefined);
         await database.close();
         await database.close();
@@ -98,7 +92,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
     });
 
     describe('loadDemo', () => {
-      it('inserts the rows in the order that their references need, once, and fills in missing columns', async () => {
+      it('inserts the rows once, in the order of their references, and fills in missing columns', async () => {
         assert.equal(await loadDemo(database, demo, { nowMs }), true);
         const booking = await database.kysely.selectFrom('hotel_bookings').selectAll().executeTakeFirstOrThrow();
         assert.deepEqual(
@@ -126,13 +120,13 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
         assert.equal(await countRows(database, 'messages'), 1);
       });
 
-      it('changes nothing in a database that has a row in any table', async () => {
+      it('changes nothing if any table has a row', async () => {
         await database.kysely.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
         assert.equal(await loadDemo(database, demo, { nowMs }), false);
         assert.equal(await countRows(database, 'hotels'), 0);
       });
 
-      it('gives new messages numbers that were never used', async () => {
+      it('lets new messages get ids that were never used', async () => {
         await loadDemo(database, demo, { nowMs });
         const values = { account_id: 'demo', subject: 's', body: 'b', created_at: 'now' };
         const inserted = database.kysely.insertInto('messages').values(values).returning('id');
@@ -143,7 +137,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
     });
 
     describe('prepareFirst', () => {
-      it('finds the row for its parameters, which are values and no SQL, apart from other prepared reads', async () => {
+      it('finds the row for its parameters, which are never interpreted as SQL, with several prepared reads', async () => {
         await loadDemo(database, demo, { nowMs });
         const { kysely } = database;
         const bookings = kysely.selectFrom('hotel_bookings').select(['id', 'status']).where('id', '=', '');
@@ -156,7 +150,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
         assert.deepEqual({ ...(await booking(bookingId, 'demo')) }, { id: bookingId, status: 'confirmed' });
       });
 
-      itShared('does not see what another request has not yet committed', async () => {
+      itShared('does not see uncommitted changes of another request', async () => {
         const find = database.prepareFirst(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
         await database.kysely.transaction().execute(async (transaction) => {
           await transaction.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
@@ -167,7 +161,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
     });
 
     describe('createPageReader', () => {
-      it('gives the rows and the total that a plain filter and sort of the same rows give', async () => {
+      it('returns the same rows and total as filtering and sorting the rows in memory', async () => {
         await fc.assert(
           fc.asyncProperty(fc.array(car, { maxLength: 30 }), list, async (drawn, query) => {
             const cars = drawn.map((row, index) => ({ ...row, id: String(index).padStart(3, '0') }));
@@ -181,7 +175,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
         );
       });
 
-      it('stays within the rows of the query, and gives the true total past their end', async () => {
+      it('stays within the rows of the query, and returns the correct total past their end', async () => {
         await insertAccounts(database);
         const accounts = database.kysely.selectFrom('accounts').selectAll();
         const check = async (id: string, offset: number, total: number) => {
@@ -219,7 +213,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
         );
       });
 
-      it('finds letters beyond ASCII in any case', async () => {
+      it('finds non-ASCII letters regardless of case', async () => {
         await database.kysely.insertInto('accounts').values({ id: 'a', name: 'ZÜRICH Straße' }).execute();
         const accounts = database.kysely.selectFrom('accounts').selectAll();
         for (const text of ['zürich', 'ZÜRICH', 'STRAßE']) {
@@ -231,7 +225,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
     });
 
     describe('constraints', () => {
-      const refuse = async (insertion: { execute(): Promise<unknown> }) =>
+      const rejects = async (insertion: { execute(): Promise<unknown> }) =>
         assert.rejects(insertion.execute(), (error) => !(error instanceof StorageUnavailable));
       const booking = {
         id: bookingId,
@@ -253,12 +247,12 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
         await database.kysely.insertInto('hotels').values({ id: hotelId, name: 'A', city: 'B' }).execute();
       });
 
-      it('refuse the same booking or reference twice, and a version below 1', async () => {
+      it('reject a duplicate booking or reference, and a version below 1', async () => {
         const insertion = database.kysely.insertInto('hotel_bookings').values(booking);
         await insertion.execute();
-        await refuse(insertion);
-        await refuse(database.kysely.insertInto('hotel_bookings').values({ ...booking, id: hotelId }));
-        await refuse(database.kysely.updateTable('hotel_bookings').set({ version: 0 }));
+        await rejects(insertion);
+        await rejects(database.kysely.insertInto('hotel_bookings').values({ ...booking, id: hotelId }));
+        await rejects(database.kysely.updateTable('hotel_bookings').set({ version: 0 }));
       });
 
       for (const broken of [
@@ -273,13 +267,13 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
         { currency: 'eur' },
         { guests: 0 },
       ]) {
-        it(`refuse a booking with ${JSON.stringify(broken)}`, () =>
-          refuse(database.kysely.insertInto('hotel_bookings').values({ ...booking, ...broken })));
+        it(`reject a booking with ${JSON.stringify(broken)}`, () =>
+          rejects(database.kysely.insertInto('hotel_bookings').values({ ...booking, ...broken })));
       }
     });
 
     describe('transactions', () => {
-      it('write nothing when they fail', async () => {
+      it('write nothing if they fail', async () => {
         const failing = database.kysely.transaction().execute(async (transaction) => {
           await transaction.insertInto('accounts').values({ id: 'a', name: 'A' }).execute();
           throw new Error('on purpose');
@@ -288,7 +282,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
         assert.equal(await countRows(database, 'accounts'), 0);
       });
 
-      itShared('of two processes wait for each other without losing an update', async () => {
+      itShared('of two processes wait for each other and lose no update', async () => {
         await insertAccounts(database);
         const other = await openDatabase({ url: place.url });
         const readName = ({ dialect, kysely }: Database, within = kysely) => {
@@ -307,7 +301,7 @@ export function describeStorage({ name, shared }: StorageKind, createPlace: () =
       });
     });
 
-    it('throws StorageUnavailable once it is closed', async () => {
+    it('throws StorageUnavailable after it is closed', async () => {
       const find = database.prepareFirst(database.kysely.selectFrom('accounts').select('name').where('id', '=', ''));
       await database.close();
       await assert.rejects(async () => find('a'), StorageUnavailable);
@@ -325,7 +319,7 @@ const everything = {
   sort: [{ column: 'id', descending: false }],
 } as const satisfies ListQuery<{ id: string }>;
 
-/** Short words of few letters, those that are special in LIKE and SQL among them, so that filters and searches match. */
+/** Short words of a few letters, so that filters often match, including characters that are special in LIKE and SQL. */
 const word = fc.string({ unit: fc.constantFrom('a', 'B', 'b', '%', '_', '\\', "'", 'é'), maxLength: 3 });
 type Car = Pick<CarRow, 'id' | 'model' | 'class' | 'city'>;
 const car = fc.record({ model: word, class: word, city: word });
@@ -350,7 +344,7 @@ const list: fc.Arbitrary<ListQuery<Car>> = fc.record({
     .map((orders) => [...orders, { column: 'id' as const, descending: false }]),
 });
 
-/** The same page by filtering and sorting arrays. */
+/** Computes the same page by filtering and sorting arrays. */
 function modelPage(cars: readonly Car[], { filters, search, sort, offset, limit }: ListQuery<Car>) {
   const needle = search?.text.toLowerCase() ?? '';
   const matching = cars
